@@ -1,0 +1,68 @@
+// plumb: measures Transformers at initialization, trains them, and reports. Errors are caught here and nowhere else.
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iostream>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "verb.h"
+
+namespace plumb::app {
+
+CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
+                   const std::string& example, std::function<void()> run) {
+  CLI::App* verb = parent.add_subcommand(name, description);
+  verb->footer("Example:\n  " + example);
+  verb->add_option("--json", globals.json, "Write the result as JSON to this file")->type_name("FILE");
+  verb->add_option("--threads", globals.threads, "Threads (default: all cores)")->check(CLI::PositiveNumber);
+  verb->add_option("--seed", globals.seed, "Seed of every random choice")->capture_default_str();
+  verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
+  verb->add_flag("-v,--verbose", globals.verbose, "Say more");
+  verb->callback([&globals, run = std::move(run)] {
+    if (globals.threads > 0) omp_set_num_threads(static_cast<int>(globals.threads));
+    set_verbosity(globals.quiet ? Verbosity::quiet : globals.verbose ? Verbosity::verbose : Verbosity::normal);
+    run();
+  });
+  return verb;
+}
+
+void emit(const Globals& globals, const Json& result) {
+  if (globals.json.empty() || globals.json == "-") {
+    std::cout << result.dump(2) << '\n';
+  } else {
+    write_json(globals.json, result);
+  }
+}
+
+}  // namespace plumb::app
+
+int main(int argc, char** argv) {
+  using namespace plumb;
+  set_command_line(argc, argv);
+  CLI::App app("Plumb tells whether a Transformer will train, and why; then it trains it.", "plumb");
+  app.set_version_flag("--version", "plumb " PLUMB_VERSION);
+  app.require_subcommand(1);
+  app::Globals globals;
+  app::add_data(app, globals);
+  app::add_score(app, globals);
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    const int status = app.exit(error);
+    return status == 0 ? 0 : 2;
+  } catch (const Error& error) {
+    fmt::print(stderr, "plumb: error: {}\n", error.what());
+    if (!error.hint().empty()) fmt::print(stderr, "hint: {}\n", error.hint());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "plumb: error: out of memory\nhint: use smaller batches or a smaller model\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "plumb: error: {}\n", error.what());
+  }
+  return 1;
+}

@@ -1,0 +1,17 @@
+# What Plumb stands on, found once. Debian's packages for these are listed in scripts/packages.txt.
+find_package(Torch REQUIRED)
+find_package(OpenMP REQUIRED)
+find_package(nlohmann_json 3.10 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(Eigen3 REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(ICU REQUIRED COMPONENTS uc i18n)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+
+set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json fmt::fmt Eigen3::Eigen OpenMP::OpenMP_CXX)
+set(PLUMB_TENSOR_DEPENDENCIES ${TORCH_LIBRARIES} ${DNNL_LIBRARY})

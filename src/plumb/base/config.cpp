@@ -1,0 +1,259 @@
+#include "plumb/base/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <concepts>
+#include <sstream>
+#include <toml++/toml.h>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+std::string place(const std::string& name, const toml::source_region& source) {
+  if (source.begin.line == 0) return name;
+  return fmt::format("{}:{}:{}", name, source.begin.line, source.begin.column);
+}
+
+toml::table parse(std::string_view text, const std::string& name) {
+  try {
+    return toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    throw Error(fmt::format("{}: {}", place(name, error.source()), error.description()), "the file must be TOML");
+  }
+}
+
+const toml::node* descend(const toml::table& root, const std::string& path) {
+  const toml::node* node = &root;
+  for (const std::string& part : split(path, '.')) {
+    if (const toml::table* table = node->as_table()) {
+      node = table->get(part);
+    } else if (const toml::array* array = node->as_array()) {
+      size_t index = 0;
+      std::from_chars(part.data(), part.data() + part.size(), index);
+      node = array->get(index);
+    } else {
+      node = nullptr;
+    }
+    if (node == nullptr) return nullptr;
+  }
+  return node;
+}
+
+std::string type_name(const toml::node& node) {
+  std::ostringstream name;
+  name << node.type();
+  return name.str();
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string shown(int64_t value) { return std::to_string(value); }
+std::string shown(bool value) { return value ? "true" : "false"; }
+std::string shown(const std::string& value) { return quoted(value); }
+std::string shown(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+template <typename T>
+std::string shown(const std::vector<T>& values) {
+  std::vector<std::string> words;
+  for (const T& value : values) words.push_back(shown(value));
+  return "[" + join(words) + "]";
+}
+
+template <typename T>
+constexpr const char* kWanted = "";
+template <>
+constexpr const char* kWanted<int64_t> = "an integer";
+template <>
+constexpr const char* kWanted<double> = "a number";
+template <>
+constexpr const char* kWanted<bool> = "true or false";
+template <>
+constexpr const char* kWanted<std::string> = "a string";
+
+class TableReader final : public Fields {
+ public:
+  TableReader(const toml::table* table, std::string section, std::string file)
+      : table_(table), section_(std::move(section)), file_(std::move(file)) {}
+
+  void operator()(std::string_view key, int64_t& value) override { scalar(key, value); }
+  void operator()(std::string_view key, double& value) override { scalar(key, value); }
+  void operator()(std::string_view key, bool& value) override { scalar(key, value); }
+  void operator()(std::string_view key, std::string& value) override { scalar(key, value); }
+  void operator()(std::string_view key, std::vector<int64_t>& value) override { list(key, value); }
+  void operator()(std::string_view key, std::vector<double>& value) override { list(key, value); }
+  void operator()(std::string_view key, std::vector<std::string>& value) override { list(key, value); }
+
+  void finish() const {
+    if (table_ == nullptr) return;
+    for (const auto& [key, node] : *table_) {
+      const std::string name(key.str());
+      if (node.is_table() || node.is_array_of_tables()) continue;  // a section of its own
+      if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+      const std::string guess = nearest(name, known_);
+      throw Error(fmt::format("{}: unknown key '{}' in [{}]", place(file_, key.source()), name, section_),
+                  guess.empty() ? "known keys: " + join(known_) : fmt::format("did you mean '{}'?", guess));
+    }
+  }
+
+ private:
+  template <typename T>
+  T convert(const toml::node& node, std::string_view key) const {
+    if (auto value = node.value_exact<T>()) return *value;
+    if constexpr (std::same_as<T, double>) {
+      if (auto integer = node.value_exact<int64_t>()) return static_cast<double>(*integer);
+    }
+    throw Error(fmt::format("{}: '{}' must be {}, not {}", place(file_, node.source()), key, kWanted<T>, type_name(node)));
+  }
+
+  const toml::node* find(std::string_view key) {
+    known_.emplace_back(key);
+    return table_ == nullptr ? nullptr : table_->get(key);
+  }
+
+  template <typename T>
+  void scalar(std::string_view key, T& value) {
+    if (const toml::node* node = find(key)) value = convert<T>(*node, key);
+  }
+
+  template <typename T>
+  void list(std::string_view key, std::vector<T>& value) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    value.clear();
+    if (const toml::array* array = node->as_array()) {
+      for (const toml::node& element : *array) value.push_back(convert<T>(element, key));
+    } else {
+      value.push_back(convert<T>(*node, key));  // one value stands for a list of one
+    }
+  }
+
+  const toml::table* table_;
+  std::string section_;
+  std::string file_;
+  std::vector<std::string> known_;
+};
+
+class TextWriter final : public Fields {
+ public:
+  explicit TextWriter(std::string& text) : text_(text) {}
+  void operator()(std::string_view key, int64_t& value) override { line(key, value); }
+  void operator()(std::string_view key, double& value) override { line(key, value); }
+  void operator()(std::string_view key, bool& value) override { line(key, value); }
+  void operator()(std::string_view key, std::string& value) override { line(key, value); }
+  void operator()(std::string_view key, std::vector<int64_t>& value) override { line(key, value); }
+  void operator()(std::string_view key, std::vector<double>& value) override { line(key, value); }
+  void operator()(std::string_view key, std::vector<std::string>& value) override { line(key, value); }
+
+ private:
+  template <typename T>
+  void line(std::string_view key, const T& value) {
+    text_ += fmt::format("{} = {}\n", key, shown(value));
+  }
+  std::string& text_;
+};
+
+}  // namespace
+
+struct Config::Document {
+  toml::table root;
+  std::string name;
+};
+
+Config::Config() : document_(std::make_unique<Document>()) {}
+Config::Config(const Config& other) : document_(std::make_unique<Document>(*other.document_)) {}
+Config& Config::operator=(const Config& other) {
+  *document_ = *other.document_;
+  return *this;
+}
+Config::Config(Config&&) noexcept = default;
+Config& Config::operator=(Config&&) noexcept = default;
+Config::~Config() = default;
+
+Config Config::from_string(std::string_view toml, const std::string& name) {
+  Config config;
+  config.document_->root = parse(toml, name);
+  config.document_->name = name;
+  return config;
+}
+
+Config Config::from_file(const std::filesystem::path& path) { return from_string(read_file(path), path.string()); }
+
+void Config::set(const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  const size_t dot = assignment.substr(0, equals).rfind('.');
+  if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals) {
+    throw Error(fmt::format("--set {}: must read section.key=value", assignment), "for example --set model.residual=pre-ln");
+  }
+  const std::string key = assignment.substr(dot + 1, equals - dot - 1);
+  const std::string value = assignment.substr(equals + 1);
+  const std::string origin = "--set " + assignment;
+  toml::table parsed;
+  try {
+    parsed = toml::parse("value = " + value, origin);
+  } catch (const toml::parse_error&) {
+    parsed = toml::table{{"value", value}};
+  }
+  toml::table* table = &document_->root;
+  for (const std::string& part : split(assignment.substr(0, dot), '.')) {
+    if (!table->contains(part)) table->insert(part, toml::table{});
+    table = table->get(part)->as_table();
+    if (table == nullptr) throw Error(fmt::format("{}: '{}' is no section", origin, part));
+  }
+  table->insert_or_assign(key, *parsed.get("value"));
+}
+
+Config::Reader Config::open(const std::string& name) const {
+  const toml::node* node = descend(document_->root, name);
+  if (node != nullptr && !node->is_table()) {
+    throw Error(fmt::format("{}: [{}] must be a section", place(document_->name, node->source()), name));
+  }
+  const toml::table* table = node == nullptr ? nullptr : node->as_table();
+  return {std::make_unique<TableReader>(table, name, document_->name), table != nullptr};
+}
+
+void Config::Reader::finish() const { static_cast<const TableReader&>(*fields).finish(); }
+
+size_t Config::count(const std::string& name) const {
+  const toml::node* node = descend(document_->root, name);
+  return node != nullptr && node->is_array_of_tables() ? node->as_array()->size() : 0;
+}
+
+void Config::allow_only(const std::vector<std::string>& sections) const {
+  for (const auto& [key, node] : document_->root) {
+    const std::string name(key.str());
+    if (std::find(sections.begin(), sections.end(), name) != sections.end()) continue;
+    const std::string guess = nearest(name, sections);
+    throw Error(fmt::format("{}: unknown {} '{}'", place(document_->name, key.source()),
+                            node.is_table() || node.is_array_of_tables() ? "section" : "key", name),
+                guess.empty() ? "known sections: " + join(sections) : fmt::format("did you mean '{}'?", guess));
+  }
+}
+
+const std::string& Config::name() const { return document_->name; }
+
+std::unique_ptr<Fields> ConfigWriter::begin(const std::string& name) {
+  text_ += fmt::format("{}[{}]\n", text_.empty() ? "" : "\n", name);
+  return std::make_unique<TextWriter>(text_);
+}
+
+}  // namespace plumb

@@ -1,0 +1,91 @@
+// Configuration: TOML files whose every key is known, with errors that name file, line, column and the nearest key.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb {
+
+/// Visits the keys of one configuration section, to read them from a file or to write them to one. A struct describes
+/// itself once, in `describe(Fields&, Struct&)`; reading, writing and error messages all follow from that.
+class Fields {
+ public:
+  virtual ~Fields() = default;
+  virtual void operator()(std::string_view key, int64_t& value) = 0;
+  virtual void operator()(std::string_view key, double& value) = 0;
+  virtual void operator()(std::string_view key, bool& value) = 0;
+  virtual void operator()(std::string_view key, std::string& value) = 0;
+  virtual void operator()(std::string_view key, std::vector<int64_t>& value) = 0;
+  virtual void operator()(std::string_view key, std::vector<double>& value) = 0;
+  virtual void operator()(std::string_view key, std::vector<std::string>& value) = 0;
+};
+
+/// A parsed TOML document with the overrides of `--set` applied.
+class Config {
+ public:
+  Config();
+  /// Throws Error with file, line and column on malformed TOML.
+  static Config from_file(const std::filesystem::path& path);
+  static Config from_string(std::string_view toml, const std::string& name);
+
+  Config(const Config&);
+  Config& operator=(const Config&);
+  Config(Config&&) noexcept;
+  Config& operator=(Config&&) noexcept;
+  ~Config();
+
+  /// Applies "section.key=value"; a value that is no TOML is taken as a string.
+  void set(const std::string& assignment);
+
+  /// Reads section `name` (dotted for nested ones) into a struct by its `describe`. Missing keys keep their values.
+  /// Throws Error on an unknown key (naming the nearest) or a value of the wrong type. Returns whether it is present.
+  template <typename T>
+  bool read(const std::string& name, T& target) const {
+    auto reader = open(name);
+    describe(*reader.fields, target);
+    reader.finish();
+    return reader.present;
+  }
+
+  /// The number of tables in the array of tables `[[name]]`; read them as sections "name.0", "name.1", ….
+  [[nodiscard]] size_t count(const std::string& name) const;
+
+  /// Throws Error if a top-level section other than these stands in the document.
+  void allow_only(const std::vector<std::string>& sections) const;
+
+  /// Where the document came from, for messages.
+  [[nodiscard]] const std::string& name() const;
+
+ private:
+  struct Document;
+  struct Reader {
+    std::unique_ptr<Fields> fields;
+    bool present;
+    void finish() const;
+  };
+  [[nodiscard]] Reader open(const std::string& name) const;
+
+  std::unique_ptr<Document> document_;
+};
+
+/// Builds the text of a complete TOML file, section by section, by the same `describe` functions.
+class ConfigWriter {
+ public:
+  template <typename T>
+  ConfigWriter& section(const std::string& name, T value) {
+    auto writer = begin(name);
+    describe(*writer, value);
+    return *this;
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::unique_ptr<Fields> begin(const std::string& name);
+  std::string text_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,59 @@
+// Files that appear complete or not at all, memory-mapped input, and output directories that destroy nothing.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb {
+
+/// The whole content of a file. Throws Error if it cannot be read.
+std::string read_file(const std::filesystem::path& path);
+
+/// The lines of a text file, without line ends (LF or CRLF); a byte-order mark is dropped.
+/// Throws Error naming the first line that is not valid UTF-8.
+std::vector<std::string> read_lines(const std::filesystem::path& path);
+
+/// True if `text` is well-formed UTF-8 (no overlong forms, no surrogates).
+bool is_valid_utf8(std::string_view text);
+
+/// Calls `write` with a stream to a temporary file beside `path`, then syncs and renames it to `path`.
+/// If anything throws, the temporary file is removed and `path` is as before.
+void write_file_atomic(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
+void write_file_atomic(const std::filesystem::path& path, std::string_view content);
+
+/// Calls `fill` with an empty temporary directory beside `path`, then renames it to `path`, replacing what a previous
+/// call left there. A kill at any instant leaves the old directory or the new one.
+void write_directory_atomic(const std::filesystem::path& path,
+                            const std::function<void(const std::filesystem::path&)>& fill);
+
+/// Makes `path` ready for output of a `kind` ("data", "run", "study"): creates it, or accepts a directory that an
+/// earlier call marked with the same kind (file `plumb.json`). Returns true if it was there already.
+/// Throws Error if `path` is a file, or a directory that holds something else.
+bool claim_output_directory(const std::filesystem::path& path, std::string_view kind);
+
+/// Throws Error unless `path` was claimed as a directory of this `kind`.
+void require_directory(const std::filesystem::path& path, std::string_view kind);
+
+/// A file mapped read-only into memory for as long as the object lives.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,27 @@
+// JSON documents: one reader, one writer. Every document says its schema and the command that made it.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// Keys keep the order in which they were written, so that files read well and diff well.
+using Json = nlohmann::ordered_json;
+
+/// The command line of this process, as documents record it. Set once by main().
+void set_command_line(int argc, const char* const* argv);
+const std::string& command_line();
+
+/// A document that opens with `"schema": "plumb.NAME/VERSION"` and `"command"`.
+Json make_document(std::string_view name, int version);
+
+/// Parses a file. Throws Error naming the file and the byte where the JSON ends to be valid.
+Json read_json(const std::filesystem::path& path);
+
+/// Writes with two spaces of indentation, atomically; infinities and NaN become null.
+void write_json(const std::filesystem::path& path, const Json& value);
+
+}  // namespace plumb

@@ -1,0 +1,44 @@
+// The one progress display: a bar on a terminal, a line now and then elsewhere; always on standard error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+enum class Verbosity { quiet, normal, verbose };
+
+/// How much goes to standard error; set once by main().
+void set_verbosity(Verbosity verbosity);
+Verbosity verbosity();
+
+/// One line to standard error unless quiet.
+void say(std::string_view line);
+
+/// Shows how far a piece of work of `total` steps has come and how long it will still take.
+class Progress {
+ public:
+  Progress(std::string label, int64_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// The work stands at `done` steps; `note` is shown behind the time left ("loss 3.21").
+  void update(int64_t done, std::string_view note = {});
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void show(std::string_view note, bool last);
+
+  std::string label_;
+  int64_t total_;
+  int64_t done_ = 0;
+  bool terminal_;
+  bool shown_ = false;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point shown_at_ = begin_;
+};
+
+}  // namespace plumb

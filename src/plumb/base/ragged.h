@@ -1,0 +1,39 @@
+// A batch of sequences without padding: an activation is a matrix (tokens, features) plus these offsets.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace plumb {
+
+/// Where each sequence of a batch begins in the rows of an activation.
+class Ragged {
+ public:
+  Ragged() : offsets_{0} {}
+  explicit Ragged(const std::vector<int64_t>& lengths) : offsets_{0} {
+    offsets_.reserve(lengths.size() + 1);
+    for (const int64_t length : lengths) append(length);
+  }
+
+  void append(int64_t length) {
+    offsets_.push_back(offsets_.back() + length);
+    longest_ = std::max(longest_, length);
+  }
+
+  [[nodiscard]] int64_t sequences() const { return static_cast<int64_t>(offsets_.size()) - 1; }
+  [[nodiscard]] int64_t tokens() const { return offsets_.back(); }
+  [[nodiscard]] int64_t longest() const { return longest_; }
+  [[nodiscard]] int64_t begin(int64_t sequence) const { return offsets_[static_cast<size_t>(sequence)]; }
+  [[nodiscard]] int64_t length(int64_t sequence) const { return begin(sequence + 1) - begin(sequence); }
+  [[nodiscard]] const std::vector<int64_t>& offsets() const { return offsets_; }  // (sequences + 1)
+
+  bool operator==(const Ragged&) const = default;
+
+ private:
+  std::vector<int64_t> offsets_;
+  int64_t longest_ = 0;
+};
+
+}  // namespace plumb

@@ -1,0 +1,54 @@
+// The one registry mechanism: variants found by name. A variant registers itself from its own file with one line.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+
+/// Variants of one kind ("norm", "residual scheme", …) by name. `Factory` is any callable that makes one.
+template <typename Factory>
+class Registry {
+ public:
+  struct Entry {
+    std::string summary;    // one line: the equation or idea
+    std::string reference;  // the paper
+    Factory make;
+  };
+
+  explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+
+  bool add(const std::string& name, std::string summary, std::string reference, Factory make) {
+    return entries_.emplace(name, Entry{std::move(summary), std::move(reference), std::move(make)}).second;
+  }
+
+  /// Throws Error that names the nearest known variant.
+  const Entry& at(const std::string& name) const {
+    const auto found = entries_.find(name);
+    if (found != entries_.end()) return found->second;
+    const std::string guess = nearest(name, names());
+    throw Error(fmt::format("unknown {} '{}'", kind_, name),
+                guess.empty() ? fmt::format("known: {}", join(names())) : fmt::format("did you mean '{}'? known: {}", guess, join(names())));
+  }
+
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& [name, entry] : entries_) all.push_back(name);
+    return all;
+  }
+  [[nodiscard]] const std::map<std::string, Entry>& entries() const { return entries_; }
+  [[nodiscard]] const std::string& kind() const { return kind_; }
+
+ private:
+  std::string kind_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace plumb

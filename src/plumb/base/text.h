@@ -1,0 +1,25 @@
+// Small things about words that several layers need.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb {
+
+/// The candidate with the smallest edit distance to `word`; empty if none is near enough to be a misspelling.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "a, b, c".
+std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+
+/// Pieces between separators; empty pieces are kept.
+std::vector<std::string> split(std::string_view text, char separator);
+
+/// 1234567 → "1,234,567".
+std::string with_thousands(int64_t value);
+
+/// Seconds as "4 s", "3:07 min", "2:05 h".
+std::string duration(double seconds);
+
+}  // namespace plumb
