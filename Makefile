@@ -1,0 +1,51 @@
+# From a clean clone: `make demo` or `make test`. Each target does the set-up it needs; `make` lists them all.
+BUILD      ?= build
+OUT        ?= out
+PREFIX     ?= /usr/local
+JOBS       ?= $(shell nproc)
+SETUP      ?= scripts/setup.sh
+CMAKE_ARGS ?=
+CTEST_ARGS ?=
+LISTS       = scripts/packages.txt scripts/packages-lint.txt
+CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
+
+.PHONY: help setup build test demo lint format sanitize install clean
+.DEFAULT_GOAL := help
+
+help:  ## This list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=…; SETUP=true skips the set-up"
+
+setup:  ## Install the system packages that are missing (Debian 12)
+	@$(SETUP)
+
+build: setup  ## Compile everything, optimised
+	cmake --preset release -B $(BUILD) $(CMAKE_ARGS)
+	cmake --build $(BUILD) --parallel $(JOBS)
+
+test: build  ## Run every test
+	$(CTEST) --test-dir $(BUILD)
+	@scripts/skipped-tests.sh $(BUILD)
+
+demo: build  ## Study of where layer normalisation stands, on the corpus that Plumb brings along
+	$(BUILD)/plumb study layernorm --out $(OUT)/layernorm
+
+lint:  ## Check format and clang-tidy's findings (SINCE=REF: only files that differ from REF)
+	@$(SETUP) $(LISTS)
+	cmake --preset tidy -B $(BUILD)-tidy $(CMAKE_ARGS)
+	scripts/lint.sh $(BUILD)-tidy $(JOBS)
+
+format:  ## Format all sources
+	@$(SETUP) $(LISTS)
+	git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp' | xargs clang-format -i
+
+sanitize: setup  ## Run every test under the address and undefined-behaviour sanitizers
+	cmake --preset sanitize -B $(BUILD)-sanitize $(CMAKE_ARGS)
+	cmake --build $(BUILD)-sanitize --parallel $(JOBS)
+	$(CTEST) --test-dir $(BUILD)-sanitize
+
+install: build  ## Install the program, the library and its headers under PREFIX
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:  ## Remove what was built
+	rm -rf $(BUILD) $(BUILD)-tidy $(BUILD)-sanitize

@@ -1,0 +1,56 @@
+// Where tests find their input and put their output.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+namespace plumb::test {
+
+/// The repository.
+inline std::filesystem::path source_directory() { return PLUMB_SOURCE_DIR; }
+
+/// Material that is not part of the repository: $PLUMB_SHARED, or `shared` beside the repository.
+inline std::filesystem::path shared_directory() {
+  const char* named = std::getenv("PLUMB_SHARED");
+  return named != nullptr && *named != '\0' ? std::filesystem::path(named) : source_directory().parent_path() / "shared";
+}
+
+/// An empty directory that is removed, with what is in it, at the end of the scope.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "plumb-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
+    path_ = name;
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace plumb::test
+
+/// Skips the test if `path`, relative to the shared directory, is absent. Where PLUMB_SHARED names the directory
+/// the material is meant to be there, and the test fails instead.
+#define PLUMB_REQUIRE_SHARED(path)                                                  \
+  if (!std::filesystem::exists(plumb::test::shared_directory() / (path))) {         \
+    if (std::getenv("PLUMB_SHARED") != nullptr) {                                   \
+      FAIL() << (plumb::test::shared_directory() / (path)).string() << " is absent"; \
+    }                                                                               \
+    GTEST_SKIP() << (path) << " is absent; name its directory with PLUMB_SHARED";   \
+  }                                                                                 \
+  static_assert(true)

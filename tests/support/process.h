@@ -1,0 +1,81 @@
+// Runs a program as a user would, and captures what it says.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "plumb/base/files.h"
+#include "support/paths.h"
+
+namespace plumb::test {
+
+/// What a finished process left behind.
+struct Finished {
+  int status = 0;  // exit status; 128 + N if signal N ended it
+  std::string output;
+  std::string errors;
+};
+
+/// A running child process, its standard output and error going to files. No shell: arguments arrive as they are.
+class Process {
+ public:
+  Process(const std::string& program, const std::vector<std::string>& arguments,
+          const std::filesystem::path& directory = ".") {
+    std::vector<char*> argv = {const_cast<char*>(program.c_str())};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    const std::string output = (captured_ / "output").string();
+    const std::string errors = (captured_ / "errors").string();
+    child_ = ::fork();
+    if (child_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (child_ > 0) return;
+    // Between fork and exec only calls that are safe there.
+    redirect("/dev/null", O_RDONLY, STDIN_FILENO);
+    redirect(output.c_str(), O_WRONLY | O_CREAT, STDOUT_FILENO);
+    redirect(errors.c_str(), O_WRONLY | O_CREAT, STDERR_FILENO);
+    if (::chdir(directory.c_str()) == 0) ::execvp(program.c_str(), argv.data());
+    ::_exit(127);
+  }
+  ~Process() {
+    if (child_ <= 0) return;
+    signal(SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void signal(int number) const { ::kill(child_, number); }
+
+  /// Waits for the end.
+  Finished wait() {
+    int status = 0;
+    while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+    }
+    child_ = 0;
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(captured_ / "output"),
+            read_file(captured_ / "errors")};
+  }
+
+ private:
+  static void redirect(const char* path, int flags, int descriptor) {
+    const int file = ::open(path, flags, 0600);
+    if (file < 0 || ::dup2(file, descriptor) < 0) ::_exit(126);
+  }
+
+  TemporaryDirectory captured_;
+  pid_t child_ = 0;
+};
+
+/// Runs the `plumb` program of this build to its end.
+inline Finished run_plumb(const std::vector<std::string>& arguments, const std::filesystem::path& directory = ".") {
+  return Process(PLUMB_BINARY, arguments, directory).wait();
+}
+
+}  // namespace plumb::test
