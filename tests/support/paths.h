@@ -17,7 +17,8 @@ inline std::filesystem::path source_directory() { return PLUMB_SOURCE_DIR; }
 /// Material that is not part of the repository: $PLUMB_SHARED, or `shared` beside the repository.
 inline std::filesystem::path shared_directory() {
   const char* named = std::getenv("PLUMB_SHARED");
-  return named != nullptr && *named != '\0' ? std::filesystem::path(named) : source_directory().parent_path() / "shared";
+  return named != nullptr && *named != '\0' ? std::filesystem::path(named)
+                                            : source_directory().parent_path() / "shared";
 }
 
 /// An empty directory that is removed, with what is in it, at the end of the scope.
@@ -46,11 +47,11 @@ class TemporaryDirectory {
 
 /// Skips the test if `path`, relative to the shared directory, is absent. Where PLUMB_SHARED names the directory
 /// the material is meant to be there, and the test fails instead.
-#define PLUMB_REQUIRE_SHARED(path)                                                  \
-  if (!std::filesystem::exists(plumb::test::shared_directory() / (path))) {         \
-    if (std::getenv("PLUMB_SHARED") != nullptr) {                                   \
+#define PLUMB_REQUIRE_SHARED(path)                                                   \
+  if (!std::filesystem::exists(plumb::test::shared_directory() / (path))) {          \
+    if (std::getenv("PLUMB_SHARED") != nullptr) {                                    \
       FAIL() << (plumb::test::shared_directory() / (path)).string() << " is absent"; \
-    }                                                                               \
-    GTEST_SKIP() << (path) << " is absent; name its directory with PLUMB_SHARED";   \
-  }                                                                                 \
+    }                                                                                \
+    GTEST_SKIP() << (path) << " is absent; name its directory with PLUMB_SHARED";    \
+  }                                                                                  \
   static_assert(true)

@@ -1,0 +1,199 @@
+#include "plumb/base/config.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "support/paths.h"
+
+namespace plumb {
+
+struct Sample {
+  int64_t layers = 6;
+  double dropout = 0.1;
+  bool tied = false;
+  std::string residual = "post-ln";
+  std::vector<int64_t> depths = {6, 12};
+  std::vector<double> rates;
+  std::vector<std::string> schemes;
+
+  bool operator==(const Sample&) const = default;
+};
+
+// Found by argument-dependent look-up.
+static void describe(Fields& fields, Sample& sample) {
+  fields("layers", sample.layers);
+  fields("dropout", sample.dropout);
+  fields("tied", sample.tied);
+  fields("residual", sample.residual);
+  fields("depths", sample.depths);
+  fields("rates", sample.rates);
+  fields("schemes", sample.schemes);
+}
+
+namespace {
+
+Sample read(const Config& config, const std::string& section = "model") {
+  Sample sample;
+  config.read(section, sample);
+  return sample;
+}
+
+Sample read(std::string_view toml) { return read(Config::from_string(toml, "model.toml")); }
+
+Error error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "no Error was thrown";
+  return Error("");
+}
+
+TEST(Config, ReadsEveryTypeAndKeepsWhatIsNotThere) {
+  const Sample sample = read(R"(
+    [model]
+    layers = 12
+    tied = true
+    residual = "pre-ln"
+    rates = [1, 0.5]
+    schemes = ["a", "b"]
+  )");
+  EXPECT_EQ(sample.layers, 12);
+  EXPECT_EQ(sample.dropout, 0.1);
+  EXPECT_TRUE(sample.tied);
+  EXPECT_EQ(sample.residual, "pre-ln");
+  EXPECT_EQ(sample.depths, (std::vector<int64_t>{6, 12}));
+  EXPECT_EQ(sample.rates, (std::vector<double>{1.0, 0.5}));
+  EXPECT_EQ(sample.schemes, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Config, TellsWhetherASectionIsPresent) {
+  Sample sample;
+  const Config config = Config::from_string("[model]\n", "model.toml");
+  EXPECT_TRUE(config.read("model", sample));
+  EXPECT_FALSE(config.read("data", sample));
+  EXPECT_EQ(sample, Sample{});
+}
+
+TEST(Config, TakesAnIntegerForANumberAndOneValueForAList) {
+  const Sample sample = read("[model]\ndropout = 1\ndepths = 3\n");
+  EXPECT_EQ(sample.dropout, 1.0);
+  EXPECT_EQ(sample.depths, std::vector<int64_t>{3});
+}
+
+TEST(Config, NamesPlaceAndNearestKeyOfAnUnknownOne) {
+  const Error error = error_of([] { read("[model]\nlayers = 2\n  droput = 0.3\n"); });
+  EXPECT_STREQ(error.what(), "model.toml:3:3: unknown key 'droput' in [model]");
+  EXPECT_EQ(error.hint(), "did you mean 'dropout'?");
+}
+
+TEST(Config, ListsTheKnownKeysWhenNoneIsNear) {
+  const Error error = error_of([] { read("[model]\nzzzzzzzzzz = 2\n"); });
+  EXPECT_EQ(error.hint(), "known keys: layers, dropout, tied, residual, depths, rates, schemes");
+}
+
+TEST(Config, NamesPlaceAndBothTypesOfAWrongOne) {
+  const Error error = error_of([] { read("[model]\nlayers = 2.5\n"); });
+  EXPECT_STREQ(error.what(), "model.toml:2:10: 'layers' must be an integer, not floating-point");
+  const Error in_list = error_of([] { read("[model]\ndepths = [1,\n  'two']\n"); });
+  EXPECT_STREQ(in_list.what(), "model.toml:3:3: 'depths' must be an integer, not string");
+  EXPECT_THROW(read("[model]\ntied = 1\n"), Error);
+  EXPECT_THROW(read("[model]\nresidual = 1\n"), Error);
+  EXPECT_THROW(read("[model]\ndropout = \"0.1\"\n"), Error);
+}
+
+TEST(Config, NamesThePlaceOfMalformedToml) {
+  const Error error = error_of([] { Config::from_string("[model]\nlayers = = 2\n", "model.toml"); });
+  EXPECT_TRUE(std::string(error.what()).starts_with("model.toml:2:10: ")) << error.what();
+  EXPECT_THROW(Config::from_string("[model]\nlayers = 1\nlayers = 2\n", "model.toml"), Error);
+}
+
+TEST(Config, ReadsAFileAndReportsOneThatIsAbsent) {
+  const test::TemporaryDirectory directory;
+  write_file_atomic(directory / "model.toml", "[model]\nlayers = 3\n");
+  EXPECT_EQ(read(Config::from_file(directory / "model.toml")).layers, 3);
+  EXPECT_THROW(Config::from_file(directory / "absent.toml"), Error);
+}
+
+TEST(Config, RejectsASectionThatIsAValue) { EXPECT_THROW(read("model = 3\n"), Error); }
+
+TEST(ConfigSet, OverridesAndAddsKeysAndSections) {
+  Config config = Config::from_string("[model]\nlayers = 2\n", "model.toml");
+  config.set("model.layers=4");
+  config.set("model.residual=pre-ln");
+  config.set("model.schemes=[\"a\", \"b\"]");
+  config.set("other.tied=true");
+  EXPECT_EQ(read(config).layers, 4);
+  EXPECT_EQ(read(config).residual, "pre-ln");
+  EXPECT_EQ(read(config).schemes.size(), 2U);
+  EXPECT_TRUE(read(config, "other").tied);
+}
+
+TEST(ConfigSet, AValueMayHoldAnEqualsSign) {
+  Config config;
+  config.set("model.residual=a=b");
+  EXPECT_EQ(read(config).residual, "a=b");
+}
+
+TEST(ConfigSet, AppliesToNestedSections) {
+  Config config;
+  config.set("train.model.layers=4");
+  EXPECT_EQ(read(config, "train.model").layers, 4);
+}
+
+TEST(ConfigSet, NamesItselfInErrors) {
+  Config config = Config::from_string("[model]\nlayers = 2\n", "model.toml");
+  for (const char* malformed : {"layers=4", "model.layers", ".layers=4", "model.=4", "model.layers.x=4"}) {
+    const Error error = error_of([&] { config.set(malformed); });
+    EXPECT_TRUE(std::string(error.what()).starts_with(std::string("--set ") + malformed)) << error.what();
+  }
+  config.set("model.layer=4");
+  EXPECT_EQ(error_of([&] { read(config); }).hint(), "did you mean 'layers'?");
+}
+
+TEST(ConfigSet, LeavesACopyAsItWas) {
+  const Config original = Config::from_string("[model]\nlayers = 2\n", "model.toml");
+  Config changed = original;
+  changed.set("model.layers=4");
+  EXPECT_EQ(read(original).layers, 2);
+  EXPECT_EQ(read(changed).layers, 4);
+}
+
+TEST(Config, ReadsArraysOfTables) {
+  const Config config = Config::from_string("[[run]]\nlayers = 1\n[[run]]\nlayers = 2\n", "study.toml");
+  ASSERT_EQ(config.count("run"), 2U);
+  EXPECT_EQ(config.count("model"), 0U);
+  EXPECT_EQ(read(config, "run.0").layers, 1);
+  EXPECT_EQ(read(config, "run.1").layers, 2);
+}
+
+TEST(Config, AllowsOnlyTheNamedSections) {
+  const Config config = Config::from_string("[model]\n[trian]\n", "model.toml");
+  EXPECT_NO_THROW(config.allow_only({"model", "trian"}));
+  const Error error = error_of([&] { config.allow_only({"model", "train"}); });
+  EXPECT_STREQ(error.what(), "model.toml:2:2: unknown section 'trian'");
+  EXPECT_EQ(error.hint(), "did you mean 'train'?");
+}
+
+TEST(ConfigWriter, WritesWhatReadsBackEqual) {
+  Sample sample;
+  sample.layers = -3;
+  sample.dropout = 1e-9;
+  sample.residual = "a \"quoted\\\"\nword";
+  sample.rates = {1, 0.1, 1e300, std::numeric_limits<double>::infinity()};
+  sample.schemes = {"x", ""};
+  sample.depths = {};
+  ConfigWriter writer;
+  writer.section("model", sample).section("train.model", Sample{});
+  const Config config = Config::from_string(writer.text(), "written.toml");
+  EXPECT_EQ(read(config), sample);
+  EXPECT_EQ(read(config, "train.model"), Sample{});
+}
+
+}  // namespace
+}  // namespace plumb

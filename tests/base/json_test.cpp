@@ -1,0 +1,63 @@
+#include "plumb/base/json.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+TEST(Json, ADocumentOpensWithItsSchemaAndCommand) {
+  const char* const words[] = {"/usr/bin/plumb", "score", "my file", "it's", "$HOME", ""};
+  set_command_line(6, words);
+  EXPECT_EQ(command_line(), R"(plumb score 'my file' 'it'\''s' '$HOME' '')");
+  const Json document = make_document("score", 2);
+  EXPECT_EQ(document.begin().key(), "schema");
+  EXPECT_EQ(document.at("schema"), "plumb.score/2");
+  EXPECT_EQ(document.at("command"), command_line());
+}
+
+TEST(Json, IsWrittenInOrderAndReadBack) {
+  const test::TemporaryDirectory directory;
+  Json value;
+  value["z"] = 0.1;
+  value["a"] = {1, 2};
+  value["umlaut"] = "ü";
+  write_json(directory / "value.json", value);
+  const std::string text = read_file(directory / "value.json");
+  EXPECT_LT(text.find("\"z\""), text.find("\"a\""));
+  EXPECT_TRUE(text.ends_with("}\n"));
+  EXPECT_EQ(read_json(directory / "value.json"), value);
+}
+
+TEST(Json, WhatJsonCannotSayBecomesNullOrIsReplaced) {
+  const test::TemporaryDirectory directory;
+  Json value;
+  value["nan"] = std::nan("");
+  value["infinity"] = HUGE_VAL;
+  value["latin1"] = "sch\xF6n";
+  write_json(directory / "value.json", value);
+  const Json read = read_json(directory / "value.json");
+  EXPECT_TRUE(read.at("nan").is_null());
+  EXPECT_TRUE(read.at("infinity").is_null());
+  EXPECT_EQ(read.at("latin1"), "sch\xEF\xBF\xBDn");
+}
+
+TEST(Json, AMalformedFileIsNamedWithTheByte) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory / "broken.json";
+  write_file_atomic(path, "{\"a\": 1,");
+  try {
+    read_json(path);
+    FAIL() << "no Error was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), path.string() + ": not valid JSON at byte 9");
+  }
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,77 @@
+#include "plumb/base/text.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+#include "plumb/base/ragged.h"
+#include "plumb/base/registry.h"
+
+namespace plumb {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Text, NearestFindsAMisspelling) {
+  const Words known = {"dropout", "residual", "layers"};
+  EXPECT_EQ(nearest("droput", known), "dropout");
+  EXPECT_EQ(nearest("layer", known), "layers");
+  EXPECT_EQ(nearest("residaul", known), "residual");
+  EXPECT_EQ(nearest("warmup_steps", known), "");
+  EXPECT_EQ(nearest("x", {}), "");
+}
+
+TEST(Text, JoinsAndSplits) {
+  EXPECT_EQ(join({"a", "b", "c"}), "a, b, c");
+  EXPECT_EQ(join({"a"}, "-"), "a");
+  EXPECT_EQ(join({}), "");
+  EXPECT_EQ(split("a\t\tb", '\t'), (Words{"a", "", "b"}));
+  EXPECT_EQ(split("", ','), Words{""});
+  EXPECT_EQ(split("a,", ','), (Words{"a", ""}));
+}
+
+TEST(Text, GroupsDigitsByThousands) {
+  EXPECT_EQ(with_thousands(0), "0");
+  EXPECT_EQ(with_thousands(999), "999");
+  EXPECT_EQ(with_thousands(1000), "1,000");
+  EXPECT_EQ(with_thousands(1234567), "1,234,567");
+  EXPECT_EQ(with_thousands(-1234), "-1,234");
+}
+
+TEST(Text, ShowsDurationsInTheUnitThatFits) {
+  EXPECT_EQ(duration(0.4), "0 s");
+  EXPECT_EQ(duration(59.4), "59 s");
+  EXPECT_EQ(duration(59.6), "1:00 min");
+  EXPECT_EQ(duration(187), "3:07 min");
+  EXPECT_EQ(duration(7500), "2:05 h");
+}
+
+TEST(Registry, FindsByNameAndNamesTheNearestOtherwise) {
+  Registry<int (*)()> registry("norm");
+  EXPECT_TRUE(registry.add("layer", "x", "Ba et al. 2016", [] { return 1; }));
+  EXPECT_TRUE(registry.add("batch", "x", "Ioffe and Szegedy 2015", [] { return 2; }));
+  EXPECT_FALSE(registry.add("layer", "again", "", [] { return 3; }));
+  EXPECT_EQ(registry.at("layer").make(), 1);
+  EXPECT_EQ(registry.names(), (Words{"batch", "layer"}));
+  try {
+    registry.at("leyer");
+    FAIL() << "no Error was thrown";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "unknown norm 'leyer'");
+    EXPECT_EQ(error.hint(), "did you mean 'layer'? known: batch, layer");
+  }
+}
+
+TEST(Ragged, KnowsWhereEachSequenceLies) {
+  const Ragged ragged({3, 0, 5});
+  EXPECT_EQ(ragged.sequences(), 3);
+  EXPECT_EQ(ragged.tokens(), 8);
+  EXPECT_EQ(ragged.longest(), 5);
+  EXPECT_EQ(ragged.begin(2), 3);
+  EXPECT_EQ(ragged.length(1), 0);
+  EXPECT_EQ(ragged.offsets(), (std::vector<int64_t>{0, 3, 3, 8}));
+  EXPECT_EQ(Ragged().sequences(), 0);
+  EXPECT_EQ(Ragged().tokens(), 0);
+}
+
+}  // namespace
+}  // namespace plumb
