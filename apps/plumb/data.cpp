@@ -1,0 +1,150 @@
+// plumb data: makes data directories out of raw parallel text, the synthetic corpus, and public data sets.
+#include <fmt/format.h>
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/text.h"
+#include "plumb/data/download.h"
+#include "plumb/data/prepare.h"
+#include "plumb/data/synthetic/corpus.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+CorpusFiles corpus_files(const std::vector<std::string>& paths) {
+  return {paths.at(0), paths.size() > 1 ? paths[1] : std::string()};
+}
+
+// "NAME=SOURCE,TARGET", "NAME=FILE.tsv", or either without a name.
+std::pair<std::string, CorpusFiles> test_set(const std::string& text) {
+  const size_t equals = text.find('=');
+  const std::string name = equals == std::string::npos ? "test" : text.substr(0, equals);
+  const std::vector<std::string> paths = split(equals == std::string::npos ? text : text.substr(equals + 1), ',');
+  if (paths.size() > 2 || paths.front().empty() || paths.back().empty()) {
+    throw Error(fmt::format("--test {}: not of the form NAME=SOURCE,TARGET or NAME=FILE.tsv", text));
+  }
+  return {name, corpus_files(paths)};
+}
+
+void add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer, bool& joint) {
+  verb->add_option("--vocabulary", tokenizer.vocabulary, "Pieces of the vocabulary, specials included")
+      ->capture_default_str();
+  verb->add_option("--tokenizer", tokenizer.kind, "How pieces are learnt")
+      ->check(CLI::IsMember({"bpe", "unigram"}))
+      ->capture_default_str();
+  verb->add_option("--character-coverage", tokenizer.character_coverage,
+                   "Share of the characters of the text that get a piece")
+      ->capture_default_str();
+  verb->add_flag("--joint,!--separate", joint, "One vocabulary for both languages (default), or one each");
+}
+
+void add_prepare(CLI::App& data, Globals& globals) {
+  struct Arguments {
+    PrepareOptions prepare;
+    std::vector<std::string> train, valid, tests;
+    std::string out;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb =
+      add_verb(data, globals, "prepare", "Make a data directory out of raw parallel text",
+               "plumb data prepare --train train.de train.en --valid val.de val.en --test 2016=test.de,test.en "
+               "--vocabulary 8000 --out data/multi30k",
+               [arguments, &globals] {
+                 PrepareOptions& prepare = arguments->prepare;
+                 prepare.train = corpus_files(arguments->train);
+                 if (!arguments->valid.empty()) prepare.valid = corpus_files(arguments->valid);
+                 for (const std::string& text : arguments->tests) prepare.tests.push_back(test_set(text));
+                 prepare.seed = globals.seed;
+                 emit(globals, prepare_data(prepare, arguments->out));
+               });
+  verb->add_option("--train", arguments->train, "Source and target file, or one TSV: SOURCE TAB TARGET")
+      ->type_name("FILE [FILE]")
+      ->expected(1, 2)
+      ->required();
+  verb->add_option("--valid", arguments->valid, "The same for validation (default: held out from train)")
+      ->type_name("FILE [FILE]")
+      ->expected(1, 2);
+  verb->add_option("--test", arguments->tests, "A test set, NAME=SOURCE,TARGET or NAME=FILE.tsv; may be repeated")
+      ->type_name("TEST")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR")->required();
+  PrepareOptions& prepare = arguments->prepare;
+  add_tokenizer_options(verb, prepare.tokenizer, prepare.joint);
+  verb->add_option("--length-limit", prepare.length_limit, "Drop training pairs of more tokens a side")
+      ->capture_default_str();
+  verb->add_option("--valid-size", prepare.valid_size,
+                   "Pairs to hold out without --valid (default: 5 %, at most 1000)");
+  verb->add_option("--source-language", prepare.source_language, "Noted in data.json")->type_name("NAME");
+  verb->add_option("--target-language", prepare.target_language, "Noted in data.json")->type_name("NAME");
+}
+
+void write_raw(const SyntheticOptions& options, const std::string& prefix) {
+  const std::vector<SentencePair> pairs = synthesize_corpus(options.pairs, options.seed);
+  write_file_atomic(prefix + ".de", [&](std::ostream& out) {
+    for (const SentencePair& pair : pairs) out << pair.source << '\n';
+  });
+  write_file_atomic(prefix + ".en", [&](std::ostream& out) {
+    for (const SentencePair& pair : pairs) out << pair.target << '\n';
+  });
+}
+
+void add_synthesize(CLI::App& data, Globals& globals) {
+  struct Arguments {
+    SyntheticOptions synthetic;
+    std::string out, raw;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = add_verb(data, globals, "synthesize", "Make a synthetic German-English corpus",
+                            "plumb data synthesize --pairs 20000 --out data/synthetic", [arguments, &globals] {
+                              SyntheticOptions& synthetic = arguments->synthetic;
+                              synthetic.seed = globals.seed;
+                              if (arguments->out.empty() && arguments->raw.empty()) {
+                                throw Error("nowhere to write to", "give --out DIR, --raw PREFIX or both");
+                              }
+                              if (synthetic.pairs < 1)
+                                throw Error(fmt::format("{} pairs are no corpus", synthetic.pairs));
+                              if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
+                              if (!arguments->raw.empty()) write_raw(synthetic, arguments->raw);
+                              if (!arguments->out.empty()) emit(globals, prepare_synthetic(synthetic, arguments->out));
+                            });
+  verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR");
+  verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
+  SyntheticOptions& synthetic = arguments->synthetic;
+  verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, validation and test included")->capture_default_str();
+  verb->add_option("--valid-size", synthetic.valid, "Pairs for validation")->capture_default_str();
+  verb->add_option("--test-size", synthetic.test, "Pairs for the test")->capture_default_str();
+  add_tokenizer_options(verb, synthetic.tokenizer, synthetic.joint);
+}
+
+void add_get(CLI::App& data, Globals& globals) {
+  struct Arguments {
+    std::string name, from, out;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = add_verb(
+      data, globals, "get", "Fetch a public data set and verify it", "plumb data get multi30k --out raw/multi30k",
+      [arguments, &globals] { emit(globals, get_data_set(multi30k(), arguments->from, arguments->out)); });
+  verb->add_option("name", arguments->name, "Which one")->check(CLI::IsMember({"multi30k"}))->required();
+  verb->add_option("--out", arguments->out, "The directory for its files")->type_name("DIR")->required();
+  verb->add_option("--from", arguments->from, "Take the files from this directory, not from the network")
+      ->type_name("DIR");
+}
+
+}  // namespace
+
+void add_data(CLI::App& app, Globals& globals) {
+  CLI::App* data = app.add_subcommand("data", "Make data directories out of parallel text");
+  data->require_subcommand(1);
+  add_prepare(*data, globals);
+  add_synthesize(*data, globals);
+  add_get(*data, globals);
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,84 @@
+#include "plumb/data/directory.h"
+
+#include <fmt/format.h>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kRemake = "make the data directory again with `plumb data prepare`";
+
+Tokenizer load_tokenizer(const std::filesystem::path& path, int64_t vocabulary) {
+  Tokenizer tokenizer = Tokenizer::from_file(path);
+  if (tokenizer.vocabulary() != vocabulary) {
+    throw Error(fmt::format("{}: {} pieces where data.json says {}", path.string(), tokenizer.vocabulary(), vocabulary),
+                kRemake);
+  }
+  return tokenizer;
+}
+
+}  // namespace
+
+DataDirectory::DataDirectory(std::filesystem::path path, Json info, bool joint, Tokenizer source, Tokenizer target)
+    : path_(std::move(path)),
+      info_(std::move(info)),
+      joint_(joint),
+      source_tokenizer_(std::move(source)),
+      target_tokenizer_(std::move(target)) {}
+
+DataDirectory DataDirectory::open(const std::filesystem::path& path) {
+  require_directory(path, "data");
+  Json info = read_json(path / "data.json");
+  try {
+    if (info.at("schema") != "plumb.data/1") {
+      throw Error(fmt::format("{}: schema {} is not one that this program reads", (path / "data.json").string(),
+                              info.at("schema").dump()),
+                  kRemake);
+    }
+    const Json about = info.at("tokenizer");
+    const bool joint = about.at("joint");
+    const Tokenizer source =
+        load_tokenizer(path / (joint ? "tokenizer.model" : "source.model"), about.at("source_vocabulary"));
+    const Tokenizer target = joint ? source : load_tokenizer(path / "target.model", about.at("target_vocabulary"));
+    DataDirectory directory(path, std::move(info), joint, source, target);
+    for (const auto& [name, facts] : directory.info_.at("splits").items()) {
+      const auto file = path / "splits" / (name + ".tokens");
+      const ParallelSplit split = ParallelSplit::open(file);
+      const int64_t pairs = facts.at("pairs");
+      if (split.size() != pairs) {
+        throw Error(fmt::format("{}: {} pairs where data.json says {}", file.string(), split.size(), pairs), kRemake);
+      }
+      directory.splits_.emplace(name, split);
+    }
+    return directory;
+  } catch (const Json::exception& error) {
+    throw Error(fmt::format("{}: not as Plumb writes it: {}", (path / "data.json").string(), error.what()), kRemake);
+  }
+}
+
+std::vector<std::string> DataDirectory::split_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, facts] : info_.at("splits").items()) names.push_back(name);
+  return names;
+}
+
+const ParallelSplit& DataDirectory::split(const std::string& name) const {
+  const auto found = splits_.find(name);
+  if (found != splits_.end()) return found->second;
+  throw Error(fmt::format("{}: no split '{}'", path_.string(), name), "there are: " + join(split_names()));
+}
+
+std::vector<std::string> DataDirectory::raw(const std::string& name, const std::string& side) const {
+  const int64_t pairs = split(name).size();
+  const auto file = path_ / "splits" / (name + "." + side);
+  std::vector<std::string> lines = read_lines(file);
+  if (std::ssize(lines) != pairs) {
+    throw Error(fmt::format("{}: {} lines beside {} pairs of tokens", file.string(), lines.size(), pairs), kRemake);
+  }
+  return lines;
+}
+
+}  // namespace plumb

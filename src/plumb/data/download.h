@@ -1,0 +1,42 @@
+// Public data sets, fetched and verified.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plumb/base/json.h"
+
+namespace plumb {
+
+/// One text file of a public data set: what it must hold, decompressed.
+struct PublicFile {
+  std::string name;
+  int64_t lines;
+  int64_t bytes;
+  std::string sha256;
+};
+
+/// A public data set: `url`/NAME.gz is where each file is found.
+struct PublicDataSet {
+  std::string name;
+  std::string url;
+  std::string licence;
+  std::vector<PublicFile> files;
+};
+
+/// Multi30k (Elliott et al., arXiv 1605.00459), task 1, raw text: German–English image captions.
+const PublicDataSet& multi30k();
+
+/// Fetches every file of a data set with the program `curl`, or takes it from the directory `from` if that is not empty
+/// (NAME or NAME.gz), verifies it and writes all to the directory `out`, complete or not at all. Returns a document of
+/// what is there. Throws Error if a file cannot be had (the hint says how to do without a network) or is not the
+/// published one.
+Json get_data_set(const PublicDataSet& set, const std::filesystem::path& from, const std::filesystem::path& out);
+
+/// Decompresses gzip data; throws Error naming `name` if it is damaged or truncated.
+std::string gunzip(std::string_view compressed, const std::string& name);
+
+}  // namespace plumb

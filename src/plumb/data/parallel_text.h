@@ -1,0 +1,36 @@
+// Raw parallel text: sentence i of one language beside sentence i of the other.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plumb {
+
+/// Two files of one sentence a line, or one file of "source TAB target" lines if `target` is empty.
+struct CorpusFiles {
+  std::filesystem::path source, target;
+};
+
+struct ParallelText {
+  std::vector<std::string> sources, targets;  // of equal size
+
+  [[nodiscard]] size_t size() const { return sources.size(); }
+  void append(std::string source, std::string target);
+  bool operator==(const ParallelText&) const = default;
+};
+
+/// Reads a corpus; spaces around a sentence are cut, columns of a TSV behind the second are ignored. Throws Error if a
+/// file is missing or empty, a line is not UTF-8 or has no TAB (the line is named), or the files differ in length.
+ParallelText read_parallel_text(const CorpusFiles& files);
+
+/// Removes the pairs with an empty side and returns how many there were.
+int64_t drop_empty(ParallelText& text);
+
+/// Splits `text` into (rest, held out): at most `pairs` pairs chosen by `seed` are held out, and all pairs that share
+/// their target sentence go the same way, so that no held-out target is ever trained on.
+std::pair<ParallelText, ParallelText> hold_out(const ParallelText& text, int64_t pairs, uint64_t seed);
+
+}  // namespace plumb

@@ -1,0 +1,257 @@
+#include "plumb/data/prepare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <string_view>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/data/checksum.h"
+#include "plumb/data/split.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+using Sequences = std::vector<std::vector<int32_t>>;
+
+struct Tokenizers {
+  Tokenizer source, target;
+};
+
+Tokenizers train_tokenizers(const ParallelText& text, const TokenizerOptions& options, bool joint) {
+  const auto train = [&](const std::vector<std::string>& lines, std::string_view which) {
+    Tokenizer tokenizer = Tokenizer::train(lines, options);
+    if (tokenizer.vocabulary() < options.vocabulary) {
+      say(fmt::format("{} tokenizer: the text gives {} pieces, not {}", which, with_thousands(tokenizer.vocabulary()),
+                      with_thousands(options.vocabulary)));
+    }
+    return tokenizer;
+  };
+  if (!joint) return {train(text.sources, "source"), train(text.targets, "target")};
+  std::vector<std::string> both = text.sources;
+  both.insert(both.end(), text.targets.begin(), text.targets.end());
+  const Tokenizer tokenizer = train(both, "joint");
+  return {tokenizer, tokenizer};
+}
+
+Sequences encode(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label) {
+  Sequences sequences(lines.size());
+  Progress progress(label, std::ssize(lines));
+  constexpr int64_t kChunk = 20000;
+  for (int64_t begin = 0; begin < std::ssize(lines); begin += kChunk) {
+    const int64_t end = std::min<int64_t>(begin + kChunk, std::ssize(lines));
+#pragma omp parallel for schedule(dynamic, 256)
+    for (int64_t i = begin; i < end; ++i) {
+      sequences[static_cast<size_t>(i)] = tokenizer.encode(lines[static_cast<size_t>(i)]);
+    }
+    progress.update(end);
+  }
+  return sequences;
+}
+
+struct EncodedSplit {
+  ParallelText text;
+  Sequences sources, targets;
+};
+
+// Drops the pairs for which `reason` gives one; counts them by reason.
+template <typename Reason>
+void drop(EncodedSplit& split, Json& dropped, const Reason& reason) {
+  EncodedSplit kept;
+  for (size_t i = 0; i < split.text.size(); ++i) {
+    const char* why = reason(split.sources[i], split.targets[i]);
+    if (why != nullptr) {
+      dropped[why] = dropped[why].get<int64_t>() + 1;
+      continue;
+    }
+    kept.text.append(std::move(split.text.sources[i]), std::move(split.text.targets[i]));
+    kept.sources.push_back(std::move(split.sources[i]));
+    kept.targets.push_back(std::move(split.targets[i]));
+  }
+  split = std::move(kept);
+}
+
+Json facts(const EncodedSplit& split) {
+  Json result;
+  result["pairs"] = split.text.size();
+  const auto side = [&](const std::string& name, const Sequences& sequences) {
+    int64_t tokens = 0;
+    int64_t longest = 0;
+    int64_t unknown = 0;
+    for (const auto& sequence : sequences) {
+      tokens += std::ssize(sequence);
+      longest = std::max<int64_t>(longest, std::ssize(sequence));
+      unknown += std::count(sequence.begin(), sequence.end(), kUnknown);
+    }
+    result[name] = {{"tokens", tokens}, {"longest", longest}, {"unknown", unknown}};
+  };
+  side("source", split.sources);
+  side("target", split.targets);
+  return result;
+}
+
+void write_lines(const fs::path& path, const std::vector<std::string>& lines) {
+  write_file_atomic(path, [&](std::ostream& out) {
+    for (const std::string& line : lines) out << line << '\n';
+  });
+}
+
+void write_encoded(const fs::path& splits, const std::string& name, const EncodedSplit& split) {
+  write_split(splits / (name + ".tokens"), split.sources, split.targets);
+  write_lines(splits / (name + ".source"), split.text.sources);
+  write_lines(splits / (name + ".target"), split.text.targets);
+}
+
+void check_options(const PrepareOptions& options) {
+  if (options.length_limit < 1) {
+    throw Error(fmt::format("a length limit of {} tokens is impossible", options.length_limit));
+  }
+  if (options.valid_size < 0) throw Error(fmt::format("{} validation pairs are impossible", options.valid_size));
+}
+
+void check_test_names(const std::vector<std::string>& names) {
+  std::vector<std::string> taken = {"train", "valid"};
+  for (const std::string& name : names) {
+    const bool plain = !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+             c == '.';
+    });
+    if (!plain) {
+      throw Error(fmt::format("'{}' is no name for a test set", name), "letters, digits, '_', '-' and '.' make one");
+    }
+    if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
+      throw Error(fmt::format("there are two splits named '{}'", name), "name each: --test NAME=SOURCE,TARGET");
+    }
+    taken.push_back(name);
+  }
+}
+
+Json describe_input(const CorpusFiles& files) {
+  Json list = Json::array();
+  for (const fs::path& file : {files.source, files.target}) {
+    if (file.empty()) continue;
+    const std::string content = read_file(file);
+    list.push_back({{"file", file.string()}, {"bytes", content.size()}, {"sha256", sha256(content)}});
+  }
+  return list;
+}
+
+// Moves the validation pairs out of `train`.
+ParallelText take_valid(ParallelText& train, const PrepareOptions& options) {
+  const auto pairs = static_cast<int64_t>(train.size());
+  const int64_t wanted = options.valid_size > 0 ? options.valid_size : std::clamp<int64_t>(pairs / 20, 1, 1000);
+  if (wanted >= pairs) {
+    throw Error(fmt::format("{} pairs cannot be held out of {}", with_thousands(wanted), with_thousands(pairs)),
+                "give a smaller --valid-size, or validation files with --valid");
+  }
+  auto [rest, held] = hold_out(train, wanted, options.seed);
+  if (held.size() == 0) {
+    throw Error(
+        fmt::format("no validation pairs can be held out: every target sentence stands in more than {} pairs", wanted),
+        "give a larger --valid-size, or validation files with --valid");
+  }
+  train = std::move(rest);
+  return std::move(held);
+}
+
+}  // namespace
+
+void check_output_directory(const fs::path& out, std::string_view kind) {
+  if (out.empty()) throw Error("no output directory is given", "give --out DIR");
+  // Claiming what is there already changes nothing; claiming an absent or empty directory would write to it.
+  if (fs::exists(out) && !(fs::is_directory(out) && fs::is_empty(out))) claim_output_directory(out, kind);
+}
+
+Json prepare_data(const PrepareOptions& options, const fs::path& out) {
+  check_output_directory(out, "data");
+  check_options(options);
+  std::vector<std::string> names;
+  for (const auto& [name, files] : options.tests) names.push_back(name);
+  check_test_names(names);
+  Corpora corpora;
+  const auto read = [&](const std::string& name, const CorpusFiles& files) {
+    ParallelText text = read_parallel_text(files);
+    corpora.inputs[name] = describe_input(files);
+    return text;
+  };
+  corpora.train = read("train", options.train);
+  if (options.valid) corpora.valid = read("valid", *options.valid);
+  for (const auto& [name, files] : options.tests) corpora.tests.emplace_back(name, read(name, files));
+  return prepare_corpora(std::move(corpora), options, out);
+}
+
+Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::path& out) {
+  check_output_directory(out, "data");
+  check_options(options);
+  Json dropped = {{"empty", drop_empty(corpora.train)}, {"over_length_limit", 0}};
+  if (corpora.train.size() == 0) throw Error("the training corpus has no pair with text on both sides");
+  const bool held_out = !corpora.valid;
+  if (held_out) corpora.valid = take_valid(corpora.train, options);
+
+  say(fmt::format("training the tokenizer on {} pairs", with_thousands(std::ssize(corpora.train.sources))));
+  const Tokenizers tokenizers = train_tokenizers(corpora.train, options.tokenizer, options.joint);
+
+  std::vector<std::pair<std::string, EncodedSplit>> splits;
+  const auto encode_split = [&](const std::string& name, ParallelText text) {
+    EncodedSplit split;
+    split.sources = encode(tokenizers.source, text.sources, name + " source");
+    split.targets = encode(tokenizers.target, text.targets, name + " target");
+    split.text = std::move(text);
+    splits.emplace_back(name, std::move(split));
+  };
+  encode_split("train", std::move(corpora.train));
+  drop(splits.front().second, dropped, [&](const auto& s, const auto& t) -> const char* {
+    if (s.empty() || t.empty()) return "empty";  // nothing but characters that normalization removes
+    return std::max(std::ssize(s), std::ssize(t)) > options.length_limit ? "over_length_limit" : nullptr;
+  });
+  if (dropped["empty"] > 0) say(fmt::format("dropped {} training pairs with an empty side", dropped["empty"].dump()));
+  if (dropped["over_length_limit"] > 0) {
+    say(fmt::format("dropped {} training pairs of more than {} tokens a side", dropped["over_length_limit"].dump(),
+                    options.length_limit));
+  }
+  if (splits.front().second.text.size() == 0) {
+    throw Error(fmt::format("no training pair has at most {} tokens a side", options.length_limit),
+                "raise --length-limit");
+  }
+  encode_split("valid", std::move(*corpora.valid));
+  for (auto& [name, text] : corpora.tests) encode_split(name, std::move(text));
+
+  Json info = make_document("data", 1);
+  if (!options.source_language.empty()) info["source_language"] = options.source_language;
+  if (!options.target_language.empty()) info["target_language"] = options.target_language;
+  info["tokenizer"] = {{"kind", options.tokenizer.kind},
+                       {"joint", options.joint},
+                       {"character_coverage", options.tokenizer.character_coverage},
+                       {"requested_vocabulary", options.tokenizer.vocabulary},
+                       {"source_vocabulary", tokenizers.source.vocabulary()},
+                       {"target_vocabulary", tokenizers.target.vocabulary()}};
+  info["length_limit"] = options.length_limit;
+  info["held_out"] = held_out;
+  info["seed"] = options.seed;
+  info["dropped"] = dropped;
+  for (const auto& [name, split] : splits) info["splits"][name] = facts(split);
+  info["inputs"] = corpora.inputs;
+
+  // Without the slash at its end, behind which the temporary directory would come to lie inside `out`.
+  const fs::path directory = out.has_filename() ? out : out.parent_path();
+  write_directory_atomic(directory, [&](const fs::path& temporary) {
+    claim_output_directory(temporary, "data");
+    fs::create_directory(temporary / "splits");
+    for (const auto& [name, split] : splits) write_encoded(temporary / "splits", name, split);
+    if (options.joint) {
+      tokenizers.source.save(temporary / "tokenizer.model");
+    } else {
+      tokenizers.source.save(temporary / "source.model");
+      tokenizers.target.save(temporary / "target.model");
+    }
+    write_json(temporary / "data.json", info);
+  });
+  return info;
+}
+
+}  // namespace plumb

@@ -1,0 +1,112 @@
+#include "plumb/data/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <ostream>
+
+#include "plumb/base/error.h"
+#include "plumb/data/checksum.h"
+
+namespace plumb {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "splits are little-endian and mapped as they are");
+
+// Followed by source offsets (pairs + 1), target offsets (pairs + 1), source ids and target ids.
+struct Header {
+  std::array<char, 8> magic;
+  uint32_t version;
+  uint32_t checksum;  // CRC-32 of everything behind this field
+  uint64_t pairs;
+  uint64_t source_tokens;
+  uint64_t target_tokens;
+};
+static_assert(sizeof(Header) == 40);
+
+constexpr std::array<char, 8> kMagic = {'P', 'L', 'U', 'M', 'B', 'T', 'O', 'K'};
+constexpr uint32_t kVersion = 1;
+constexpr size_t kChecked = offsetof(Header, pairs);
+
+Error damaged(const std::filesystem::path& path, const std::string& how) {
+  return Error(fmt::format("{}: {}", path.string(), how), "make the data directory again with `plumb data prepare`");
+}
+
+bool well_formed(const uint64_t* offsets, uint64_t pairs, uint64_t tokens) {
+  return offsets[0] == 0 && offsets[pairs] == tokens && std::is_sorted(offsets, offsets + pairs + 1);
+}
+
+struct Side {
+  std::vector<uint64_t> offsets{0};
+  std::vector<int32_t> ids;
+
+  explicit Side(const std::vector<std::vector<int32_t>>& sequences) {
+    for (const auto& sequence : sequences) {
+      ids.insert(ids.end(), sequence.begin(), sequence.end());
+      offsets.push_back(ids.size());
+    }
+  }
+};
+
+}  // namespace
+
+ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
+  auto file = std::make_shared<const MappedFile>(path);
+  const auto bytes = file->bytes();
+  Header header{};
+  if (bytes.size() < sizeof header) throw damaged(path, "truncated: not even a header");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != kMagic) throw damaged(path, "not a file of token sequences");
+  if (header.version != kVersion) {
+    throw damaged(path, fmt::format("version {} of the format; this program reads {}", header.version, kVersion));
+  }
+  // Each count is held against the size first, so that the sum below cannot overflow.
+  const uint64_t size = bytes.size();
+  const bool plausible = header.pairs < size && header.source_tokens < size && header.target_tokens < size;
+  const uint64_t expected =
+      plausible ? sizeof header + 16 * (header.pairs + 1) + 4 * (header.source_tokens + header.target_tokens) : 0;
+  if (expected != size) {
+    throw damaged(path, plausible ? fmt::format("{} bytes where {} are expected: truncated or damaged", size, expected)
+                                  : "truncated or damaged: its header does not fit its size");
+  }
+  if (crc32_of(bytes.subspan(kChecked)) != header.checksum) throw damaged(path, "damaged: its checksum is wrong");
+
+  ParallelSplit split;
+  split.size_ = static_cast<int64_t>(header.pairs);
+  split.source_offsets_ = reinterpret_cast<const uint64_t*>(bytes.data() + sizeof header);
+  split.target_offsets_ = split.source_offsets_ + header.pairs + 1;
+  split.source_ids_ = reinterpret_cast<const int32_t*>(split.target_offsets_ + header.pairs + 1);
+  split.target_ids_ = split.source_ids_ + header.source_tokens;
+  if (!well_formed(split.source_offsets_, header.pairs, header.source_tokens) ||
+      !well_formed(split.target_offsets_, header.pairs, header.target_tokens)) {
+    throw damaged(path, "damaged: its offsets are out of order");
+  }
+  split.file_ = std::move(file);
+  return split;
+}
+
+void write_split(const std::filesystem::path& path, const std::vector<std::vector<int32_t>>& sources,
+                 const std::vector<std::vector<int32_t>>& targets) {
+  if (sources.size() != targets.size()) {
+    throw Error(fmt::format("a split has {} sources but {} targets", sources.size(), targets.size()));
+  }
+  const Side source(sources);
+  const Side target(targets);
+  Header header{kMagic, kVersion, 0, sources.size(), source.ids.size(), target.ids.size()};
+  const std::array<std::span<const std::byte>, 5> parts = {
+      std::as_bytes(std::span(&header, 1)).subspan(kChecked), std::as_bytes(std::span(source.offsets)),
+      std::as_bytes(std::span(target.offsets)), std::as_bytes(std::span(source.ids)),
+      std::as_bytes(std::span(target.ids))};
+  for (const auto part : parts) header.checksum = crc32_of(part, header.checksum);
+  write_file_atomic(path, [&](std::ostream& out) {
+    out.write(reinterpret_cast<const char*>(&header), kChecked);
+    for (const auto part : parts) {
+      out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+    }
+  });
+}
+
+}  // namespace plumb

@@ -1,0 +1,49 @@
+// One split of a data set (train, valid, a test set): parallel token sequences in one memory-mapped file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plumb/base/files.h"
+
+namespace plumb {
+
+/// Pairs of token sequences without specials. Copies share one mapping.
+class ParallelSplit {
+ public:
+  /// Throws Error if the file is missing, truncated or damaged (the checksum covers every byte), or of another kind.
+  static ParallelSplit open(const std::filesystem::path& path);
+
+  /// The number of pairs.
+  [[nodiscard]] int64_t size() const { return size_; }
+
+  /// The ids of pair i, 0 ≤ i < size(); valid as long as any copy of this object lives.
+  [[nodiscard]] std::span<const int32_t> source(int64_t i) const { return sequence(source_offsets_, source_ids_, i); }
+  [[nodiscard]] std::span<const int32_t> target(int64_t i) const { return sequence(target_offsets_, target_ids_, i); }
+
+  /// All ids of a side, without specials.
+  [[nodiscard]] int64_t source_tokens() const { return static_cast<int64_t>(source_offsets_[size_]); }
+  [[nodiscard]] int64_t target_tokens() const { return static_cast<int64_t>(target_offsets_[size_]); }
+
+ private:
+  ParallelSplit() = default;
+  static std::span<const int32_t> sequence(const uint64_t* offsets, const int32_t* ids, int64_t i) {
+    return {ids + offsets[i], ids + offsets[i + 1]};
+  }
+
+  std::shared_ptr<const MappedFile> file_;
+  int64_t size_ = 0;
+  const uint64_t* source_offsets_ = nullptr;  // (size + 1), into file_
+  const uint64_t* target_offsets_ = nullptr;
+  const int32_t* source_ids_ = nullptr;
+  const int32_t* target_ids_ = nullptr;
+};
+
+/// Writes a split atomically. Throws Error if the sides differ in their number of sequences.
+void write_split(const std::filesystem::path& path, const std::vector<std::vector<int32_t>>& sources,
+                 const std::vector<std::vector<int32_t>>& targets);
+
+}  // namespace plumb

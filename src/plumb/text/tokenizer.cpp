@@ -1,0 +1,133 @@
+#include "plumb/text/tokenizer.h"
+
+#include <fmt/format.h>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <limits>
+#include <unordered_map>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace sp = sentencepiece;
+namespace {
+
+class LineIterator : public sp::SentenceIterator {
+ public:
+  explicit LineIterator(const std::vector<std::string>& lines) : lines_(lines) {}
+  [[nodiscard]] bool done() const override { return next_ == lines_.size(); }
+  void Next() override { ++next_; }
+  [[nodiscard]] const std::string& value() const override { return lines_[next_]; }
+  [[nodiscard]] sp::util::Status status() const override { return {}; }
+
+ private:
+  const std::vector<std::string>& lines_;
+  size_t next_ = 0;
+};
+
+// SentencePiece says "… smaller than required_chars. 20 vs 35. Increase …" behind its own file and line.
+Error training_error(const std::string& message, const TokenizerOptions& options) {
+  const size_t found = message.find("required_chars");
+  const size_t versus = found == std::string::npos ? found : message.find(" vs ", found);
+  if (versus == std::string::npos) return Error(fmt::format("the tokenizer cannot be trained: {}", message));
+  const size_t begin = versus + 4;
+  const std::string needed = message.substr(begin, message.find_first_not_of("0123456789", begin) - begin);
+  return Error(fmt::format("a vocabulary of {} is too small: the specials and the characters of the text need {}",
+                           options.vocabulary, needed),
+               "raise --vocabulary, or leave out rare characters with --character-coverage 0.9995");
+}
+
+}  // namespace
+
+struct Tokenizer::Model {
+  std::string serialized;
+  sp::SentencePieceProcessor processor;
+};
+
+Tokenizer Tokenizer::from_serialized(std::string serialized, const std::string& name) {
+  auto model = std::make_shared<Model>();
+  model->serialized = std::move(serialized);
+  const auto status = model->processor.LoadFromSerializedProto(model->serialized);
+  if (!status.ok() || model->processor.GetPieceSize() == 0) {
+    throw Error(fmt::format("{}: not a SentencePiece model, or a damaged one", name));
+  }
+  const auto& processor = model->processor;
+  if (processor.pad_id() != kPad || processor.bos_id() != kBos || processor.eos_id() != kEos ||
+      processor.unk_id() != kUnknown) {
+    throw Error(fmt::format("{}: the ids of its specials are pad {}, bos {}, eos {}, unknown {}; 0, 1, 2, 3 are wanted",
+                            name, processor.pad_id(), processor.bos_id(), processor.eos_id(), processor.unk_id()),
+                "train the model with --pad_id=0 --bos_id=1 --eos_id=2 --unk_id=3");
+  }
+  return Tokenizer(std::move(model));
+}
+
+Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
+  return from_serialized(read_file(path), path.string());
+}
+
+Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const TokenizerOptions& options) {
+  if (options.kind != "bpe" && options.kind != "unigram") {
+    throw Error(fmt::format("unknown tokenizer '{}'", options.kind), "known: bpe, unigram");
+  }
+  if (options.vocabulary < 5 || options.vocabulary > std::numeric_limits<int32_t>::max()) {
+    throw Error(fmt::format("a vocabulary of {} is impossible", options.vocabulary), "8000 is usual");
+  }
+  // SentencePiece refuses a coverage below 0.98 by ending the process.
+  if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1.0)) {
+    throw Error(fmt::format("a character coverage of {} is impossible", options.character_coverage),
+                "it lies between 0.98 and 1");
+  }
+  bool text = false;
+  for (const std::string& line : lines) text = text || line.find_first_not_of(" \t\r\n") != std::string::npos;
+  if (!text) throw Error("the tokenizer cannot be trained: the text is empty");
+
+  const std::unordered_map<std::string, std::string> settings = {
+      {"model_type", options.kind},
+      {"vocab_size", std::to_string(options.vocabulary)},
+      {"character_coverage", fmt::format("{}", options.character_coverage)},
+      {"pad_id", std::to_string(kPad)},
+      {"bos_id", std::to_string(kBos)},
+      {"eos_id", std::to_string(kEos)},
+      {"unk_id", std::to_string(kUnknown)},
+      {"hard_vocab_limit", "false"},
+      {"max_sentence_length", "1048576"},  // bytes; longer lines would be left out of training
+      {"num_threads", "2"},                // fixed: the sums of unigram training depend on it
+      {"minloglevel", "3"},
+  };
+  LineIterator iterator(lines);
+  std::string serialized;
+  const auto status = sp::SentencePieceTrainer::Train(settings, &iterator, &serialized);
+  if (!status.ok()) throw training_error(status.ToString(), options);
+  return from_serialized(std::move(serialized), "the new tokenizer");
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
+  std::vector<int> ids;
+  const auto status = model_->processor.Encode({text.data(), text.size()}, &ids);
+  if (!status.ok()) throw Error(fmt::format("text cannot be cut into tokens: {}", status.ToString()));
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> ids) const {
+  std::vector<int> pieces;
+  pieces.reserve(ids.size());
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= vocabulary()) {
+      throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, vocabulary()));
+    }
+    if (id >= kUnknown) pieces.push_back(id);
+  }
+  std::string text;
+  const auto status = model_->processor.Decode(pieces, &text);
+  if (!status.ok()) throw Error(fmt::format("tokens cannot be joined to text: {}", status.ToString()));
+  return text;
+}
+
+int64_t Tokenizer::vocabulary() const { return model_->processor.GetPieceSize(); }
+
+void Tokenizer::save(const std::filesystem::path& path) const { write_file_atomic(path, model_->serialized); }
+
+}  // namespace plumb

@@ -1,0 +1,57 @@
+// Subword tokenizers: text to token ids and back.
+// Byte-pair encoding: Sennrich et al., arXiv 1508.07909; unigram: Kudo, arXiv 1804.10959; both as SentencePiece
+// (Kudo & Richardson, arXiv 1808.06226) has them. Text is normalized by NFKC before it is cut.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace plumb {
+
+/// The ids of the special tokens, equal in every tokenizer.
+constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnknown = 3;
+
+struct TokenizerOptions {
+  std::string kind = "bpe";         // or "unigram"
+  int64_t vocabulary = 8000;        // pieces, the four specials included
+  double character_coverage = 1.0;  // the share of character occurrences that get a piece; the rest is unknown
+};
+
+/// An immutable tokenizer; copies share one model. Safe to use from several threads.
+class Tokenizer {
+ public:
+  /// Throws Error if the file is missing, is no SentencePiece model, or has other ids for the specials.
+  static Tokenizer from_file(const std::filesystem::path& path);
+
+  /// Learns the pieces from lines of text; equal input gives an equal model. A text that does not hold as many pieces
+  /// as wanted gives a smaller vocabulary. Throws Error if the text is empty, or if its characters alone need a larger
+  /// vocabulary.
+  static Tokenizer train(const std::vector<std::string>& lines, const TokenizerOptions& options);
+
+  /// The ids of a text, without specials.
+  [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const;
+
+  /// The text of ids; specials are dropped, an unknown reads " ⁇ ". Throws Error on an id outside the vocabulary.
+  [[nodiscard]] std::string decode(std::span<const int32_t> ids) const;
+
+  /// The number of pieces, the specials included: ids are below it.
+  [[nodiscard]] int64_t vocabulary() const;
+
+  /// Writes the model atomically in SentencePiece's own format.
+  void save(const std::filesystem::path& path) const;
+
+ private:
+  struct Model;
+  explicit Tokenizer(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+  static Tokenizer from_serialized(std::string serialized, const std::string& name);
+
+  std::shared_ptr<const Model> model_;
+};
+
+}  // namespace plumb
