@@ -1,0 +1,29 @@
+// What the precision of an n-gram order is when no n-gram of it matches: without smoothing one such order makes BLEU 0.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "plumb/base/registry.h"
+
+namespace plumb {
+
+/// Highest n-gram order of BLEU.
+inline constexpr size_t kBleuOrder = 4;
+
+/// Sums over the corpus for n = 1 … 4: clipped matches, and n-grams of the hypotheses.
+struct BleuCounts {
+  std::array<int64_t, kBleuOrder> matches{};
+  std::array<int64_t, kBleuOrder> totals{};
+};
+
+struct BleuSmoothing {
+  std::string signature;                                                   // as the score's signature names it
+  std::array<double, kBleuOrder> (*precisions)(const BleuCounts& counts);  // in percent; 0 where there are no n-grams
+};
+
+/// `exp`, `floor`, `add-k`, `none`: methods 3, 1, 2 and 0 of Chen and Cherry 2014 (aclanthology.org/W14-3346).
+const Registry<BleuSmoothing>& bleu_smoothings();
+
+}  // namespace plumb

@@ -1,0 +1,29 @@
+// Text as code points, with the notions of white space and lower case that the corpus metrics agree on.
+// They are Python's, since the reference implementations are written in it and a score has to equal theirs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb {
+
+/// The code points of UTF-8 text; a malformed byte becomes U+FFFD.
+std::u32string to_utf32(std::string_view text);
+
+/// UTF-8 of one code point, appended to `text`.
+void append_utf8(std::string& text, char32_t code_point);
+
+/// UTF-8 of code points.
+std::string to_utf8(std::u32string_view text);
+
+/// Full lower-casing without regard to a locale (str.lower(): a final capital sigma becomes ς).
+std::string to_lower(std::string_view text);
+
+/// White space as str.split() sees it: the Unicode property White_Space and the separators U+001C to U+001F.
+bool is_space(char32_t code_point);
+
+/// The words between runs of white space; no word is empty. The views point into `text`.
+std::vector<std::string_view> split_words(std::string_view text);
+
+}  // namespace plumb

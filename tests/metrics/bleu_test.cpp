@@ -1,0 +1,157 @@
+#include "plumb/metrics/bleu.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+BleuScore bleu(const Lines& hypotheses, const std::vector<Lines>& references, const std::string& smoothing = "exp") {
+  return corpus_bleu(hypotheses, references, {.tokenizer = "none", .smoothing = smoothing});
+}
+
+// 100 · BP · (p₁ p₂ p₃ p₄)^¼
+double geometric(double p1, double p2, double p3, double p4, double brevity_penalty = 1) {
+  return 100 * brevity_penalty * std::pow(p1 * p2 * p3 * p4, 0.25);
+}
+
+TEST(Bleu, OfTheReferenceItselfIs100) {
+  const BleuScore score = bleu({"a b c d e"}, {{"a b c d e"}});
+  EXPECT_NEAR(score.score, 100, 1e-12);
+  EXPECT_EQ(score.precisions, (std::array<double, 4>{100, 100, 100, 100}));
+  EXPECT_EQ(score.brevity_penalty, 1);
+  EXPECT_EQ(score.system_length, 5);
+  EXPECT_EQ(score.reference_length, 5);
+}
+
+TEST(Bleu, CountsMatchesOfEachOrder) {
+  // Words a b c d x f: 5 of 6 match; bigrams ab bc cd: 3 of 5; trigrams abc bcd: 2 of 4; abcd: 1 of 3.
+  const BleuScore score = bleu({"a b c d x f"}, {{"a b c d e f"}});
+  EXPECT_NEAR(score.score, geometric(5 / 6.0, 3 / 5.0, 2 / 4.0, 1 / 3.0), 1e-12);
+  EXPECT_NEAR(score.precisions[2], 50, 1e-12);
+}
+
+TEST(Bleu, SumsCountsOverTheCorpusBeforeDividing) {
+  // Words 4 + 1 of 4 + 2, bigrams 3 + 0 of 3 + 1, trigrams 2 of 2, 4-grams 1 of 1: not a mean of sentence scores.
+  const BleuScore score = bleu({"a b c d", "e x"}, {{"a b c d", "e f"}});
+  EXPECT_NEAR(score.score, geometric(5 / 6.0, 3 / 4.0, 1, 1), 1e-12);
+}
+
+TEST(Bleu, PenalisesBrevity) {
+  const BleuScore score = bleu({"a b c d"}, {{"a b c d e f"}});
+  EXPECT_NEAR(score.brevity_penalty, std::exp(1 - 6 / 4.0), 1e-15);
+  EXPECT_NEAR(score.score, geometric(1, 1, 1, 1, std::exp(-0.5)), 1e-12);
+}
+
+TEST(Bleu, DoesNotPenaliseLengthExceptThroughPrecision) {
+  const BleuScore score = bleu({"a b c d e f"}, {{"a b c d"}});
+  EXPECT_EQ(score.brevity_penalty, 1);
+  EXPECT_NEAR(score.score, geometric(4 / 6.0, 3 / 5.0, 2 / 4.0, 1 / 3.0), 1e-12);
+}
+
+TEST(Bleu, ClipsMatchesToTheCountInTheReference) {
+  // Papineni et al.'s example: "the" counts twice, as often as the reference has it.
+  const BleuScore score = bleu({"the the the the the the the"}, {{"the cat is on the mat"}}, "none");
+  EXPECT_NEAR(score.precisions[0], 100 * 2 / 7.0, 1e-12);
+  EXPECT_EQ(score.precisions[1], 0);
+  EXPECT_EQ(score.score, 0);
+}
+
+TEST(Bleu, ClipsToTheLargestCountInAnyOneReference) {
+  // a: 2 in the first, 1 in the second → 2, not 3; b: only in the second.
+  const BleuScore score = bleu({"a a a b"}, {{"a a c d"}, {"a b c d"}});
+  EXPECT_NEAR(score.precisions[0], 100 * 3 / 4.0, 1e-12);
+}
+
+TEST(Bleu, TakesTheClosestReferenceLength) {
+  EXPECT_EQ(bleu({"a b c d e"}, {{"a b"}, {"a b c d e f"}}).reference_length, 6);
+  EXPECT_EQ(bleu({"a b c d e"}, {{"a b c d"}, {"a b c d e f g"}}).reference_length, 4);
+  // Both one word away: the shorter counts, in whichever order they come.
+  EXPECT_EQ(bleu({"a b c d e"}, {{"a b c d e f"}, {"a b c d"}}).reference_length, 4);
+  EXPECT_EQ(bleu({"a b c d e"}, {{"a b c d"}, {"a b c d e f"}}).reference_length, 4);
+  // Sentence by sentence, not file by file.
+  EXPECT_EQ(bleu({"a b", "a b c d"}, {{"a b", "a"}, {"a b c d e f", "a b c d"}}).reference_length, 6);
+}
+
+TEST(Bleu, OfNoMatchIsZeroWithEverySmoothing) {
+  for (const char* smoothing : {"exp", "floor", "add-k", "none"}) {
+    const BleuScore score = bleu({"x y z v w"}, {{"a b c d e"}}, smoothing);
+    EXPECT_EQ(score.score, 0) << smoothing;
+    EXPECT_EQ(score.precisions, (std::array<double, 4>{})) << smoothing;
+  }
+}
+
+// Hypothesis a b x c d, reference a b c d: words 4 of 5, bigrams ab cd 2 of 4, trigrams 0 of 3, 4-grams 0 of 2.
+TEST(Bleu, SmoothsOrdersWithoutAMatch) {
+  const Lines hypothesis{"a b x c d"};
+  const std::vector<Lines> reference{{"a b c d"}};
+  EXPECT_NEAR(bleu(hypothesis, reference, "exp").score, geometric(4 / 5.0, 2 / 4.0, 1 / 2.0 / 3, 1 / 4.0 / 2), 1e-12);
+  EXPECT_NEAR(bleu(hypothesis, reference, "floor").score, geometric(4 / 5.0, 2 / 4.0, 0.1 / 3, 0.1 / 2), 1e-12);
+  EXPECT_NEAR(bleu(hypothesis, reference, "add-k").score, geometric(4 / 5.0, 3 / 5.0, 1 / 4.0, 1 / 3.0), 1e-12);
+  EXPECT_EQ(bleu(hypothesis, reference, "none").score, 0);
+}
+
+TEST(Bleu, OfSentencesTooShortForAnOrderIsZeroUnlessCountsAreAdded) {
+  // Three words have no 4-gram; the effective order is not reduced.
+  EXPECT_EQ(bleu({"a b c"}, {{"a b c"}}, "exp").score, 0);
+  EXPECT_EQ(bleu({"a b c"}, {{"a b c"}}, "exp").precisions, (std::array<double, 4>{100, 100, 100, 0}));
+  EXPECT_EQ(bleu({"a b c"}, {{"a b c"}}, "floor").score, 0);
+  EXPECT_NEAR(bleu({"a b c"}, {{"a b c"}}, "add-k").score, 100, 1e-12);
+}
+
+TEST(Bleu, AcceptsEmptyHypothesesAndReferences) {
+  const BleuScore nothing = bleu({""}, {{"a b c d"}});
+  EXPECT_EQ(nothing.score, 0);
+  EXPECT_EQ(nothing.brevity_penalty, 0);
+  EXPECT_EQ(nothing.system_length, 0);
+  // An empty line costs only length: 4 words against 8.
+  EXPECT_NEAR(bleu({"a b c d", ""}, {{"a b c d", "e f g h"}}).score, geometric(1, 1, 1, 1, std::exp(1 - 8 / 4.0)),
+              1e-12);
+  EXPECT_NEAR(bleu({"a b c d"}, {{""}}).score, 0, 0);
+  EXPECT_EQ(bleu({""}, {{""}}).score, 0);
+}
+
+TEST(Bleu, LowercasesWhenAsked) {
+  BleuOptions options;
+  EXPECT_EQ(corpus_bleu({"A B Ü ΟΔΟΣ"}, {{"a b ü οδος"}}, options).score, 0);
+  options.lowercase = true;
+  EXPECT_NEAR(corpus_bleu({"A B Ü ΟΔΟΣ"}, {{"a b ü οδος"}}, options).score, 100, 1e-12);  // with the final sigma
+}
+
+TEST(Bleu, TokenizesWith13aByDefault) {
+  EXPECT_EQ(corpus_bleu({"Yes, 1,5."}, {{"Yes, 1,5."}}).system_length, 4);
+  EXPECT_EQ(corpus_bleu({"Yes, 1,5."}, {{"Yes, 1,5."}}, {.tokenizer = "char"}).system_length, 8);
+  EXPECT_EQ(corpus_bleu({"Yes, 1,5."}, {{"Yes, 1,5."}}, {.tokenizer = "intl"}).system_length, 3);
+  EXPECT_EQ(corpus_bleu({"Yes, 1,5."}, {{"Yes, 1,5."}}, {.tokenizer = "none"}).system_length, 2);
+}
+
+TEST(Bleu, SignsTheScore) {
+  EXPECT_EQ(corpus_bleu({"a"}, {{"a"}}).signature,
+            "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:plumb." PLUMB_VERSION);
+  EXPECT_EQ(
+      corpus_bleu({"a"}, {{"a"}, {"b"}}, {.tokenizer = "intl", .lowercase = true, .smoothing = "floor"}).signature,
+      "nrefs:2|case:lc|eff:no|tok:intl|smooth:floor[0.10]|version:plumb." PLUMB_VERSION);
+  EXPECT_EQ(corpus_bleu({"a"}, {{"a"}}, {.smoothing = "add-k"}).signature,
+            "nrefs:1|case:mixed|eff:no|tok:13a|smooth:add-k[1.00]|version:plumb." PLUMB_VERSION);
+}
+
+TEST(Bleu, RejectsWhatCannotBeScored) {
+  try {
+    corpus_bleu({"a", "b"}, {{"a", "b"}, {"a", "b", "c"}});
+    FAIL() << "unequal lengths went through";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "2 hypotheses, but reference 2 has 3 sentences");
+  }
+  EXPECT_THROW(corpus_bleu({}, {{}}), Error);
+  EXPECT_THROW(corpus_bleu({"a"}, {}), Error);
+  EXPECT_THROW(corpus_bleu({"a"}, {{"a"}}, {.tokenizer = "13b"}), Error);
+  EXPECT_THROW(corpus_bleu({"a"}, {{"a"}}, {.smoothing = "expo"}), Error);
+}
+
+}  // namespace
+}  // namespace plumb

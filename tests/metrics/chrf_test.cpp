@@ -1,0 +1,123 @@
+#include "plumb/metrics/chrf.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// 100 · (1 + β²) P R / (β² P + R)
+double f_score(double precision, double recall, double beta = 2) {
+  return 100 * (1 + beta * beta) * precision * recall / (beta * beta * precision + recall);
+}
+
+TEST(Chrf, OfTheReferenceItselfIs100) {
+  EXPECT_NEAR(corpus_chrf({"ein Satz"}, {{"ein Satz"}}).score, 100, 1e-12);
+  EXPECT_NEAR(corpus_chrf({"ein Satz"}, {{"ein Satz"}}, {.word_order = 2}).score, 100, 1e-12);
+}
+
+TEST(Chrf, AveragesPrecisionAndRecallOverTheOrders) {
+  // "abcd" against "abcxyz", orders 1 and 2: common a b c and ab bc; 4 and 3 proposed, 6 and 5 wanted.
+  const double precision = (3 / 4.0 + 2 / 3.0) / 2;
+  const double recall = (3 / 6.0 + 2 / 5.0) / 2;
+  EXPECT_NEAR(corpus_chrf({"abcd"}, {{"abcxyz"}}, {.character_order = 2}).score, f_score(precision, recall), 1e-12);
+  EXPECT_NEAR(corpus_chrf({"abcd"}, {{"abcxyz"}}, {.character_order = 2, .beta = 1}).score,
+              f_score(precision, recall, 1), 1e-12);
+}
+
+TEST(Chrf, ClipsRepeatedNgrams) {
+  // "aaa" against "aab": a is common twice, aa once.
+  const double precision = (2 / 3.0 + 1 / 2.0) / 2;
+  EXPECT_NEAR(corpus_chrf({"aaa"}, {{"aab"}}, {.character_order = 2}).score, f_score(precision, precision), 1e-12);
+}
+
+TEST(Chrf, LeavesOutOrdersThatASideDoesNotReach) {
+  // "ab" has orders 1 and 2 only, and both match in full.
+  EXPECT_NEAR(corpus_chrf({"ab"}, {{"ab"}}).score, 100, 1e-12);
+  // "ab" against "abc": orders 1 and 2; the trigram of the reference does not count against recall.
+  EXPECT_NEAR(corpus_chrf({"ab"}, {{"abc"}}).score, f_score(1, (2 / 3.0 + 1 / 2.0) / 2), 1e-12);
+}
+
+TEST(Chrf, DropsHypothesisNgramsOfASentenceWhoseReferenceHasNone) {
+  // Order 2 of the second sentence: the reference "x" has no bigram, so "xyz" proposes none.
+  // Order 1: common 2 + 1, proposed 2 + 3, wanted 2 + 1. Order 2: common 1, proposed 1 (not 3), wanted 1.
+  EXPECT_NEAR(corpus_chrf({"ab", "xyz"}, {{"ab", "x"}}, {.character_order = 2}).score, f_score((3 / 5.0 + 1) / 2, 1),
+              1e-12);
+}
+
+TEST(Chrf, SumsCountsOverTheCorpusBeforeDividing) {
+  EXPECT_NEAR(corpus_chrf({"abc", "x"}, {{"abc", "y"}}, {.character_order = 1}).score, f_score(3 / 4.0, 3 / 4.0),
+              1e-12);
+}
+
+TEST(Chrf, DoesNotCountWhiteSpaceAndCountsCodePoints) {
+  EXPECT_NEAR(corpus_chrf({"a b\u00A0c"}, {{"abc"}}).score, 100, 1e-12);
+  // ü and ö share a byte in UTF-8 but are different characters.
+  EXPECT_NEAR(corpus_chrf({"aü"}, {{"aö"}}, {.character_order = 1}).score, f_score(0.5, 0.5), 1e-12);
+}
+
+TEST(Chrf, CountsWordsWithPunctuationCutOff) {
+  // Words only. "Hi, you." → Hi , you . against "Hi you" → 2 common of 4 and 2.
+  EXPECT_NEAR(corpus_chrf({"Hi, you."}, {{"Hi you"}}, {.character_order = 0, .word_order = 1}).score,
+              f_score(2 / 4.0, 1), 1e-12);
+  // One mark a word, at the end before the beginning: "(so)" → "(so" ")"; "(so" → "(" "so"; "!" stays.
+  EXPECT_NEAR(corpus_chrf({"(so)"}, {{"(so"}}, {.character_order = 0, .word_order = 1}).score, 0, 1e-12);
+  EXPECT_NEAR(corpus_chrf({"(so"}, {{"( so"}}, {.character_order = 0, .word_order = 2}).score, 100, 1e-12);
+  EXPECT_NEAR(corpus_chrf({"so!!"}, {{"so! !"}}, {.character_order = 0, .word_order = 1}).score,
+              f_score(1 / 2.0, 1 / 3.0), 1e-12);
+  // Marks outside ASCII stay with the word.
+  EXPECT_NEAR(corpus_chrf({"so…"}, {{"so"}}, {.character_order = 0, .word_order = 1}).score, 0, 1e-12);
+}
+
+TEST(Chrf, PlusPlusAveragesWordOrdersWithCharacterOrders) {
+  // "a b" against "a c": characters 1 of 2 and 0 of 1; words 1 of 2 and 0 of 1.
+  EXPECT_NEAR(corpus_chrf({"a b"}, {{"a c"}}, {.character_order = 2, .word_order = 2}).score, f_score(0.25, 0.25),
+              1e-12);
+  // Words differ from characters: "ab cd" against "ab ce": characters 3/4 and 2/3 (ab bc), words 1/2 and 0/1.
+  const double mean = (3 / 4.0 + 2 / 3.0 + 1 / 2.0 + 0) / 4;
+  EXPECT_NEAR(corpus_chrf({"ab cd"}, {{"ab ce"}}, {.character_order = 2, .word_order = 2}).score, f_score(mean, mean),
+              1e-12);
+}
+
+TEST(Chrf, TakesTheBestReferenceOfEachSentence) {
+  const Lines hypotheses{"abcdef", "uvwxyz"};
+  EXPECT_NEAR(corpus_chrf(hypotheses, {{"abcdef", "qqqqqq"}, {"qqqqqq", "uvwxyz"}}).score, 100, 1e-12);
+  // The better one by score, though the other shares as many characters: "ab" has fewer to miss.
+  EXPECT_NEAR(corpus_chrf({"ab"}, {{"abcd"}, {"abc"}}, {.character_order = 1}).score, f_score(1, 2 / 3.0), 1e-12);
+}
+
+TEST(Chrf, OfNothingInCommonIsZero) {
+  EXPECT_EQ(corpus_chrf({"abc"}, {{"xyz"}}).score, 0);
+  EXPECT_EQ(corpus_chrf({""}, {{"xyz"}}).score, 0);
+  EXPECT_EQ(corpus_chrf({"abc"}, {{""}}).score, 0);
+  EXPECT_EQ(corpus_chrf({""}, {{""}}, {.word_order = 2}).score, 0);
+}
+
+TEST(Chrf, LowercasesWhenAsked) {
+  EXPECT_EQ(corpus_chrf({"ÄB"}, {{"äb"}}).score, 0);
+  EXPECT_NEAR(corpus_chrf({"ÄB"}, {{"äb"}}, {.word_order = 2, .lowercase = true}).score, 100, 1e-12);
+}
+
+TEST(Chrf, SignsTheScore) {
+  const ChrfScore plain = corpus_chrf({"a"}, {{"a"}});
+  EXPECT_EQ(plain.name, "chrF2");
+  EXPECT_EQ(plain.signature, "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:plumb." PLUMB_VERSION);
+  const ChrfScore plus_plus = corpus_chrf({"a"}, {{"a"}, {"b"}}, {.word_order = 2, .lowercase = true});
+  EXPECT_EQ(plus_plus.name, "chrF2++");
+  EXPECT_EQ(plus_plus.signature, "nrefs:2|case:lc|eff:yes|nc:6|nw:2|space:no|version:plumb." PLUMB_VERSION);
+}
+
+TEST(Chrf, RejectsWhatCannotBeScored) {
+  EXPECT_THROW(corpus_chrf({"a", "b"}, {{"a"}}), Error);
+  EXPECT_THROW(corpus_chrf({}, {{}}), Error);
+  EXPECT_THROW(corpus_chrf({"a"}, {}), Error);
+  EXPECT_THROW(corpus_chrf({"a"}, {{"a"}}, {.character_order = 0}), Error);
+  EXPECT_THROW(corpus_chrf({"a"}, {{"a"}}, {.word_order = -1}), Error);
+  EXPECT_THROW(corpus_chrf({"a"}, {{"a"}}, {.beta = 0}), Error);
+}
+
+}  // namespace
+}  // namespace plumb
