@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/parallel.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/checksum.h"
@@ -45,10 +46,10 @@ Sequences encode(const Tokenizer& tokenizer, const std::vector<std::string>& lin
   constexpr int64_t kChunk = 20000;
   for (int64_t begin = 0; begin < std::ssize(lines); begin += kChunk) {
     const int64_t end = std::min<int64_t>(begin + kChunk, std::ssize(lines));
-#pragma omp parallel for schedule(dynamic, 256)
-    for (int64_t i = begin; i < end; ++i) {
-      sequences[static_cast<size_t>(i)] = tokenizer.encode(lines[static_cast<size_t>(i)]);
-    }
+    parallel_items(end - begin, [&](int64_t i) {
+      const auto line = static_cast<size_t>(begin + i);
+      sequences[line] = tokenizer.encode(lines[line]);
+    });
     progress.update(end);
   }
   return sequences;

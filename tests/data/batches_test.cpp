@@ -1,0 +1,140 @@
+#include "plumb/data/batches.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "plumb/base/error.h"
+#include "plumb/base/random.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+using Plan = std::vector<std::vector<int64_t>>;
+using Sequences = std::vector<std::vector<int32_t>>;
+
+// 1,000 pairs of 1 to 30 tokens a side.
+class Batches : public testing::Test {
+ protected:
+  Batches() : split_(make(directory_ / "split")) {}
+
+  static ParallelSplit make(const std::filesystem::path& path) {
+    Random random(3, "test");
+    Sequences sources, targets;
+    for (int i = 0; i < 1000; ++i) {
+      sources.emplace_back(1 + random.below(30), 5);
+      targets.emplace_back(1 + random.below(30), 6);
+    }
+    write_split(path, sources, targets);
+    return ParallelSplit::open(path);
+  }
+
+  [[nodiscard]] int64_t length(int64_t i) const {
+    return std::ssize(split_.source(i)) > std::ssize(split_.target(i)) ? std::ssize(split_.source(i))
+                                                                       : std::ssize(split_.target(i));
+  }
+
+  void expect_complete_and_bounded(const Plan& plan, int64_t tokens) const {
+    std::vector<int64_t> seen;
+    for (const auto& batch : plan) {
+      ASSERT_FALSE(batch.empty());
+      const Batch made = make_batch(split_, batch);
+      EXPECT_LE(std::ssize(made.source), tokens);
+      EXPECT_LE(std::ssize(made.target_input), tokens);
+      seen.insert(seen.end(), batch.begin(), batch.end());
+    }
+    std::sort(seen.begin(), seen.end());
+    std::vector<int64_t> all(1000);
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(seen, all);
+  }
+
+  test::TemporaryDirectory directory_;
+  ParallelSplit split_;
+};
+
+TEST_F(Batches, EveryPairOnceWithinTheBound) {
+  for (const int64_t tokens : {31, 100, 512, 100000}) {
+    expect_complete_and_bounded(plan_batches(split_, tokens, 1, 0), tokens);
+    expect_complete_and_bounded(plan_evaluation_batches(split_, tokens), tokens);
+  }
+  EXPECT_EQ(plan_batches(split_, 100000, 1, 0).size(), 1U);
+}
+
+TEST_F(Batches, BatchesAreFull) {
+  // No two neighbours in order of length would have fitted into one batch.
+  const Plan plan = plan_evaluation_batches(split_, 200);
+  for (size_t b = 0; b + 1 < plan.size(); ++b) {
+    std::vector<int64_t> more = plan[b];
+    more.push_back(plan[b + 1].front());
+    const Batch batch = make_batch(split_, more);
+    EXPECT_GT(std::max(batch.source.size(), batch.target_input.size()), 200U);
+  }
+}
+
+TEST_F(Batches, AFunctionOfSeedAndEpoch) {
+  EXPECT_EQ(plan_batches(split_, 200, 1, 0), plan_batches(split_, 200, 1, 0));
+  EXPECT_NE(plan_batches(split_, 200, 1, 0), plan_batches(split_, 200, 1, 1));
+  EXPECT_NE(plan_batches(split_, 200, 1, 0), plan_batches(split_, 200, 2, 0));
+  EXPECT_EQ(plan_evaluation_batches(split_, 200), plan_evaluation_batches(split_, 200));
+}
+
+TEST_F(Batches, CompositionDiffersByEpochToo) {
+  const auto sorted = [](Plan plan) {
+    for (auto& batch : plan) std::sort(batch.begin(), batch.end());
+    std::sort(plan.begin(), plan.end());
+    return plan;
+  };
+  EXPECT_NE(sorted(plan_batches(split_, 200, 1, 0)), sorted(plan_batches(split_, 200, 1, 1)));
+}
+
+TEST_F(Batches, SimilarLengthsTogetherAndBatchesInRandomOrder) {
+  const Plan plan = plan_batches(split_, 200, 1, 0);
+  int descents = 0;
+  int64_t last = 0;
+  for (const auto& batch : plan) {
+    int64_t shortest = 1000;
+    int64_t longest = 0;
+    for (const int64_t i : batch) {
+      shortest = std::min(shortest, length(i));
+      longest = std::max(longest, length(i));
+    }
+    // About 2 l / 900 of 1,000 pairs have length l, so a batch of short ones spans a few lengths.
+    EXPECT_LE(longest - shortest, 6);
+    descents += shortest < last ? 1 : 0;
+    last = shortest;
+  }
+  EXPECT_GT(descents, static_cast<int>(plan.size()) / 4);
+}
+
+TEST_F(Batches, EvaluationGoesFromShortToLong) {
+  int64_t last = 0;
+  for (const auto& batch : plan_evaluation_batches(split_, 200)) {
+    for (const int64_t i : batch) {
+      EXPECT_GE(length(i), last);
+      last = length(i);
+    }
+  }
+}
+
+TEST_F(Batches, APairLargerThanABatch) {
+  EXPECT_THROW(plan_batches(split_, 30, 1, 0), Error);  // 30 tokens and a special
+  const Plan plan = plan_evaluation_batches(split_, 30);
+  EXPECT_EQ(plan.back().size(), 1U);
+  EXPECT_EQ(length(plan.back().front()), 30);
+  EXPECT_THROW(plan_batches(split_, 0, 1, 0), Error);
+}
+
+TEST_F(Batches, MakeBatchKeepsOrder) {
+  const std::vector<int64_t> examples = {17, 3};
+  const Batch batch = make_batch(split_, examples);
+  EXPECT_EQ(batch.examples, examples);
+  EXPECT_EQ(batch.source_layout.length(0), std::ssize(split_.source(17)) + 1);
+  EXPECT_EQ(batch.target_layout.length(1), std::ssize(split_.target(3)) + 1);
+  EXPECT_THROW(make_batch(split_, std::vector<int64_t>{1000}), Error);
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,149 @@
+#include "plumb/data/download.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <span>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/data/checksum.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string gzip(const std::string& text) {
+  z_stream stream{};
+  ::deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string out(text.size() + 100, '\0');
+  stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<unsigned>(text.size());
+  stream.next_out = reinterpret_cast<unsigned char*>(out.data());
+  stream.avail_out = static_cast<unsigned>(out.size());
+  ::deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  ::deflateEnd(&stream);
+  return out;
+}
+
+const std::string kText = "Hallo!\nGut.\n";
+
+// A data set of one file that "lies on the network" in a directory of this machine.
+class Download : public testing::Test {
+ protected:
+  Download() {
+    set_verbosity(Verbosity::quiet);
+    fs::create_directory(directory_ / "net");
+    set_ = {"tiny", "file://" + (directory_ / "net").string(), "none", {{"a.de", 2, 12, sha256(kText)}}};
+  }
+  ~Download() override { set_verbosity(Verbosity::normal); }
+
+  std::string failure(const fs::path& from) {
+    try {
+      get_data_set(set_, from, directory_ / "out");
+    } catch (const Error& error) {
+      EXPECT_NE(error.hint().find("a.de.gz"), std::string::npos);
+      EXPECT_NE(error.hint().find("--from"), std::string::npos);
+      EXPECT_FALSE(fs::exists(directory_ / "out"));
+      return error.what();
+    }
+    return "no error";
+  }
+
+  test::TemporaryDirectory directory_;
+  PublicDataSet set_;
+};
+
+TEST(Checksum, PublishedValues) {
+  // FIPS 180-4, examples; CRC-32's check value.
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  const std::string digits = "123456789";
+  const auto bytes = std::as_bytes(std::span(digits));
+  EXPECT_EQ(crc32_of(bytes), 0xCBF43926U);
+  EXPECT_EQ(crc32_of(bytes.subspan(4), crc32_of(bytes.first(4))), 0xCBF43926U);
+}
+
+TEST(Gunzip, RoundTripAndDamage) {
+  std::string text;
+  for (int i = 0; i < 50000; ++i) text += std::to_string(i * 7919 % 10007);
+  const std::string compressed = gzip(text);
+  EXPECT_EQ(gunzip(compressed, "x"), text);
+  EXPECT_EQ(gunzip(gzip(""), "x"), "");
+  EXPECT_THROW(gunzip(compressed.substr(0, compressed.size() / 2), "x"), Error);
+  EXPECT_THROW(gunzip(compressed.substr(0, compressed.size() - 1), "x"), Error);
+  EXPECT_THROW(gunzip(compressed + "x", "x"), Error);
+  EXPECT_THROW(gunzip("", "x"), Error);
+  EXPECT_THROW(gunzip("no gzip at all", "x"), Error);
+}
+
+TEST_F(Download, TakesPlainAndCompressedFiles) {
+  for (const auto& [name, content] : {std::pair{"a.de", kText}, {"a.de.gz", gzip(kText)}}) {
+    const fs::path from = directory_ / ("from-" + std::string(name));
+    write_file_atomic(from / name, content);
+    const Json info = get_data_set(set_, from, directory_ / "out");
+    EXPECT_EQ(read_file(directory_ / "out" / "a.de"), kText);
+    EXPECT_EQ(info["files"]["a.de"]["lines"], 2);
+    EXPECT_EQ(read_json(directory_ / "out" / "corpus.json"), info);
+  }
+}
+
+TEST_F(Download, RefusesOtherContent) {
+  write_file_atomic(directory_ / "from" / "a.de", "Hallo!\n");
+  const std::string message = failure(directory_ / "from");
+  EXPECT_NE(message.find("not the a.de of tiny: 1 lines and 7 bytes where 2 and 12 are expected"), std::string::npos)
+      << message;
+}
+
+TEST_F(Download, SaysWhatIsMissing) {
+  EXPECT_NE(failure(directory_ / "net").find("neither a.de nor a.de.gz is there"), std::string::npos);
+}
+
+TEST_F(Download, FetchesWithCurl) {
+  write_file_atomic(directory_ / "net" / "a.de.gz", gzip(kText));
+  try {
+    get_data_set(set_, {}, directory_ / "out");
+  } catch (const Error& error) {
+    if (std::string(error.what()).find("`curl` cannot be run") != std::string::npos) GTEST_SKIP() << error.what();
+    throw;
+  }
+  EXPECT_EQ(read_file(directory_ / "out" / "a.de"), kText);
+  EXPECT_FALSE(fs::exists(directory_ / "out" / "download"));
+  EXPECT_FALSE(fs::exists(directory_ / "out" / "errors"));
+}
+
+TEST_F(Download, ReportsWhatCurlSays) {
+  const std::string message = failure({});
+  EXPECT_TRUE(message.find("a.de.gz: curl: (37)") != std::string::npos ||
+              message.find("`curl` cannot be run") != std::string::npos)
+      << message;
+}
+
+TEST_F(Download, RefusesADamagedDownload) {
+  write_file_atomic(directory_ / "net" / "a.de.gz", gzip(kText).substr(0, 20));
+  const std::string message = failure({});
+  EXPECT_TRUE(message.find("a damaged one") != std::string::npos || message.find("`curl`") != std::string::npos)
+      << message;
+}
+
+TEST(Multi30k, SharedFilesAreThePublishedOnes) {
+  PLUMB_REQUIRE_SHARED("data/multi30k");
+  set_verbosity(Verbosity::quiet);
+  const test::TemporaryDirectory directory;
+  const Json info = get_data_set(multi30k(), test::shared_directory() / "data" / "multi30k", directory / "out");
+  set_verbosity(Verbosity::normal);
+  EXPECT_EQ(info["files"].size(), 8U);
+  for (const PublicFile& file : multi30k().files) {
+    const std::string text = read_file(directory / "out" / file.name);
+    EXPECT_EQ(std::ssize(text), file.bytes);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), file.lines);
+  }
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,279 @@
+#include "plumb/data/prepare.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/data/checksum.h"
+#include "plumb/data/directory.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TemporaryDirectory;
+
+class Prepare : public testing::Test {
+ protected:
+  Prepare() {
+    set_verbosity(Verbosity::quiet);
+    options_.train = {file("train.de", lines("Ein Hund mit", 200)), file("train.en", lines("A dog with", 200))};
+    options_.tokenizer.vocabulary = 60;
+  }
+  ~Prepare() override { set_verbosity(Verbosity::normal); }
+
+  static std::string lines(const std::string& words, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += words + " " + std::to_string(i) + ".\n";
+    return text;
+  }
+  fs::path file(const std::string& name, const std::string& content) {
+    write_file_atomic(directory_ / name, content);
+    return directory_ / name;
+  }
+  // What stands beside the inputs after a failure: nothing.
+  void expect_nothing_new() const {
+    for (const auto& entry : fs::directory_iterator(directory_.path())) {
+      EXPECT_FALSE(entry.is_directory()) << entry.path();
+      EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos) << entry.path();
+    }
+  }
+  std::string failure() {
+    try {
+      prepare_data(options_, directory_ / "out");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  TemporaryDirectory directory_;
+  PrepareOptions options_;
+};
+
+TEST_F(Prepare, HeldOutValidation) {
+  const Json info = prepare_data(options_, directory_ / "out");
+  const DataDirectory data = DataDirectory::open(directory_ / "out");
+  EXPECT_EQ(data.info(), info);
+  EXPECT_EQ(data.split_names(), (std::vector<std::string>{"train", "valid"}));
+  EXPECT_EQ(data.split("train").size(), 190);  // 5 % of 200 are held out
+  EXPECT_EQ(data.split("valid").size(), 10);
+  EXPECT_TRUE(data.joint());
+  EXPECT_EQ(data.source_vocabulary(), data.target_vocabulary());
+  EXPECT_LE(data.source_vocabulary(), 60);
+
+  const auto trained = data.raw_target("train");
+  const std::set<std::string> known(trained.begin(), trained.end());
+  for (const std::string& target : data.raw_target("valid")) EXPECT_EQ(known.count(target), 0U);
+}
+
+TEST_F(Prepare, TokensStandBesideTheirText) {
+  options_.tests.emplace_back("a",
+                              CorpusFiles{file("a.de", "Hund 7.\n\nEin 3.\n"), file("a.en", "dog 7.\nA.\nwith 3.\n")});
+  prepare_data(options_, directory_ / "out");
+  const DataDirectory data = DataDirectory::open(directory_ / "out");
+  for (const std::string& name : data.split_names()) {
+    const auto sources = data.raw_source(name);
+    const auto targets = data.raw_target(name);
+    ASSERT_EQ(std::ssize(sources), data.split(name).size());
+    for (int64_t i = 0; i < data.split(name).size(); ++i) {
+      EXPECT_EQ(data.source_tokenizer().decode(data.split(name).source(i)), sources[static_cast<size_t>(i)]);
+      EXPECT_EQ(data.target_tokenizer().decode(data.split(name).target(i)), targets[static_cast<size_t>(i)]);
+    }
+  }
+  EXPECT_EQ(data.raw_source("a"), (std::vector<std::string>{"Hund 7.", "", "Ein 3."}));  // a test set keeps every line
+}
+
+TEST_F(Prepare, TokenizerSeesTheTrainingTextAlone) {
+  options_.valid = {file("v.de", "Ωmega Ψ\n"), file("v.en", "Ω\n")};
+  options_.tests.emplace_back("t", CorpusFiles{file("t.de", "Ж\n"), file("t.en", "Я\n")});
+  const Json info = prepare_data(options_, directory_ / "out");
+  EXPECT_EQ(info["splits"]["train"]["source"]["unknown"], 0);
+  EXPECT_GT(info["splits"]["valid"]["source"]["unknown"], 0);
+  EXPECT_GT(info["splits"]["t"]["target"]["unknown"], 0);
+  EXPECT_EQ(info["held_out"], false);
+  const Tokenizer with = Tokenizer::from_file(directory_ / "out" / "tokenizer.model");
+  options_.tests.clear();
+  prepare_data(options_, directory_ / "without");
+  with.save(directory_ / "a");
+  EXPECT_EQ(read_file(directory_ / "a"), read_file(directory_ / "without" / "tokenizer.model"));
+}
+
+TEST_F(Prepare, SeparateVocabularies) {
+  options_.joint = false;
+  options_.tokenizer.vocabulary = 40;
+  prepare_data(options_, directory_ / "out");
+  const DataDirectory data = DataDirectory::open(directory_ / "out");
+  EXPECT_FALSE(data.joint());
+  const auto ids = data.source_tokenizer().encode("dog");  // "g" stands in the target language alone: "Hund" has none
+  EXPECT_NE(std::count(ids.begin(), ids.end(), kUnknown), 0);
+  const auto known = data.target_tokenizer().encode("dog");
+  EXPECT_EQ(std::count(known.begin(), known.end(), kUnknown), 0);
+}
+
+TEST_F(Prepare, DroppedPairsAreCountedByReason) {
+  std::string long_line;
+  for (int i = 0; i < 50; ++i) long_line += "7 Hund ";
+  options_.train = {file("d", lines("Ein Hund mit", 100) + "\nallein\n" + long_line + "\n"),
+                    file("e", lines("A dog with", 100) + "no source\n\nlong\n")};
+  options_.valid = {file("v.de", long_line + "\n"), file("v.en", "long\n")};
+  options_.length_limit = 40;
+  const Json info = prepare_data(options_, directory_ / "out");
+  EXPECT_EQ(info["dropped"]["empty"], 2);
+  EXPECT_EQ(info["dropped"]["over_length_limit"], 1);
+  EXPECT_EQ(info["splits"]["train"]["pairs"], 100);
+  EXPECT_LE(info["splits"]["train"]["source"]["longest"], 40);
+  EXPECT_EQ(info["splits"]["valid"]["pairs"], 1);  // the limit is for training alone
+  EXPECT_GT(info["splits"]["valid"]["source"]["longest"], 40);
+}
+
+TEST_F(Prepare, InputsAreNoted) {
+  const Json info = prepare_data(options_, directory_ / "out");
+  EXPECT_EQ(info["inputs"]["train"][0]["sha256"], sha256(read_file(options_.train.source)));
+  EXPECT_EQ(info["inputs"]["train"][1]["bytes"], fs::file_size(options_.train.target));
+}
+
+TEST_F(Prepare, RepeatsItself) {
+  prepare_data(options_, directory_ / "a");
+  prepare_data(options_, directory_ / "b");
+  for (const char* name :
+       {"splits/train.tokens", "splits/valid.tokens", "splits/valid.source", "tokenizer.model", "data.json"}) {
+    EXPECT_EQ(read_file(directory_ / "a" / name), read_file(directory_ / "b" / name)) << name;
+  }
+}
+
+TEST_F(Prepare, FailuresLeaveNothing) {
+  const auto good = options_;
+  options_.length_limit = 1;
+  EXPECT_EQ(failure(), "no training pair has at most 1 tokens a side");
+  options_.length_limit = 0;
+  EXPECT_EQ(failure(), "a length limit of 0 tokens is impossible");
+  options_ = good;
+  options_.valid_size = 200;
+  EXPECT_EQ(failure(), "200 pairs cannot be held out of 200");
+  options_ = good;
+  options_.tokenizer.vocabulary = 6;
+  EXPECT_NE(failure().find("a vocabulary of 6 is too small"), std::string::npos);
+  options_ = good;
+  options_.tests = {{"train", options_.train}};
+  EXPECT_EQ(failure(), "there are two splits named 'train'");
+  options_.tests = {{"../x", options_.train}};
+  EXPECT_EQ(failure(), "'../x' is no name for a test set");
+  options_ = good;
+  options_.train = {file("d", "a\n\n"), file("e", "\nb\n")};
+  EXPECT_EQ(failure(), "the training corpus has no pair with text on both sides");
+  options_.train = {file("d", "a\nb\nc\nd\n"), file("e", "x\nx\nx\nx\n")};
+  EXPECT_EQ(failure(), "no validation pairs can be held out: every target sentence stands in more than 1 pairs");
+  expect_nothing_new();
+}
+
+TEST_F(Prepare, ReplacesItsOwnDirectoryOnlyAtTheEnd) {
+  const fs::path out = directory_ / "out";
+  prepare_data(options_, out);
+  const std::string before = read_file(out / "data.json");
+  options_.length_limit = 1;
+  EXPECT_NE(failure(), "no error");
+  EXPECT_EQ(read_file(out / "data.json"), before);
+  options_.length_limit = 100;
+  prepare_data(options_, out / "");  // with a slash at its end
+  EXPECT_EQ(DataDirectory::open(out).info()["length_limit"], 100);
+  for (const auto& entry : fs::directory_iterator(directory_.path())) {
+    EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos);
+    EXPECT_EQ(entry.path().string().find(".old"), std::string::npos);
+  }
+}
+
+TEST_F(Prepare, TouchesNothingOfOthers) {
+  fs::create_directory(directory_ / "out");
+  file("out/thesis.tex", "important");
+  EXPECT_NE(failure().find("holds something that Plumb did not make"), std::string::npos);
+  EXPECT_EQ(read_file(directory_ / "out" / "thesis.tex"), "important");
+  fs::remove_all(directory_ / "out");
+  file("out", "a file");
+  EXPECT_NE(failure().find("is a file"), std::string::npos);
+  EXPECT_EQ(read_file(directory_ / "out"), "a file");
+}
+
+TEST_F(Prepare, AnEmptyDirectoryIsFree) {
+  fs::create_directory(directory_ / "out");
+  EXPECT_EQ(failure(), "no error");
+  EXPECT_EQ(DataDirectory::open(directory_ / "out").split("valid").size(), 10);
+}
+
+TEST_F(Prepare, DamagedDirectoriesAreNoticed) {
+  const fs::path out = directory_ / "out";
+  const auto message = [&]() -> std::string {
+    try {
+      (void)DataDirectory::open(out).raw_source("valid");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const auto renewed = [&] { prepare_data(options_, out); };
+  EXPECT_NE(message().find("no such directory"), std::string::npos);
+  renewed();
+  EXPECT_EQ(message(), "no error");
+  fs::remove(out / "splits" / "train.tokens");
+  EXPECT_NE(message().find("train.tokens: cannot be read"), std::string::npos);
+  renewed();
+  fs::copy_file(out / "splits" / "valid.tokens", out / "splits" / "train.tokens", fs::copy_options::overwrite_existing);
+  EXPECT_NE(message().find("10 pairs where data.json says 190"), std::string::npos);
+  renewed();
+  write_file_atomic(out / "splits" / "valid.source", "one line\n");
+  EXPECT_NE(message().find("1 lines beside 10 pairs"), std::string::npos);
+  renewed();
+  write_file_atomic(out / "data.json", R"({"schema": "plumb.data/1"})");
+  EXPECT_NE(message().find("not as Plumb writes it"), std::string::npos);
+  write_file_atomic(out / "data.json", R"({"schema": "plumb.data/99"})");
+  EXPECT_NE(message().find("schema \"plumb.data/99\""), std::string::npos);
+  renewed();
+  write_file_atomic(out / "tokenizer.model", "no model");
+  EXPECT_NE(message().find("not a SentencePiece model"), std::string::npos);
+  renewed();
+  EXPECT_THROW((void)DataDirectory::open(out).split("tset"), Error);
+}
+
+TEST(PrepareShared, Multi30k) {
+  PLUMB_REQUIRE_SHARED("data/multi30k");
+  set_verbosity(Verbosity::quiet);
+  const fs::path folder = test::shared_directory() / "data" / "multi30k";
+  const TemporaryDirectory directory;
+  PrepareOptions options;
+  options.train = {folder / "val.de", folder / "val.en"};
+  options.tests.emplace_back("2016", CorpusFiles{folder / "test_2016_flickr.de", folder / "test_2016_flickr.en"});
+  options.tokenizer.vocabulary = 2000;
+  prepare_data(options, directory / "out");
+  set_verbosity(Verbosity::normal);
+  const DataDirectory data = DataDirectory::open(directory / "out");
+  EXPECT_EQ(data.split("2016").size(), 1000);
+  EXPECT_EQ(data.source_vocabulary(), 2000);
+  EXPECT_EQ(data.raw_target("2016"), read_lines(folder / "test_2016_flickr.en"));
+}
+
+TEST(PrepareSynthetic, SplitsShareNoTarget) {
+  set_verbosity(Verbosity::quiet);
+  const TemporaryDirectory directory;
+  prepare_synthetic({.pairs = 2000, .valid = 100, .test = 100, .tokenizer = {.vocabulary = 500}}, directory / "out");
+  EXPECT_THROW(prepare_synthetic({.pairs = 2000}, directory / "none"), Error);
+  EXPECT_FALSE(fs::exists(directory / "none"));
+  set_verbosity(Verbosity::normal);
+  const DataDirectory data = DataDirectory::open(directory / "out");
+  EXPECT_EQ(data.split_names(), (std::vector<std::string>{"train", "valid", "test"}));
+  EXPECT_EQ(data.split("valid").size(), 100);
+  EXPECT_EQ(data.split("test").size(), 100);
+  std::set<std::string> seen;
+  for (const std::string& name : data.split_names()) {
+    std::set<std::string> targets;
+    for (const std::string& target : data.raw_target(name)) targets.insert(target);
+    for (const std::string& target : targets) EXPECT_TRUE(seen.insert(target).second) << target;
+  }
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,89 @@
+#include "plumb/data/split.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+using Sequences = std::vector<std::vector<int32_t>>;
+using test::TemporaryDirectory;
+
+const Sequences kSources = {{5, 6, 7}, {}, {8}};
+const Sequences kTargets = {{9}, {10, 11}, {2147483647, 4}};
+
+std::string message_of_open(const std::filesystem::path& path) {
+  try {
+    ParallelSplit::open(path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Split, RoundTrip) {
+  const TemporaryDirectory directory;
+  write_split(directory / "s", kSources, kTargets);
+  ParallelSplit copy = ParallelSplit::open(directory / "s");
+  {
+    const ParallelSplit split = ParallelSplit::open(directory / "s");
+    copy = split;
+  }
+  ASSERT_EQ(copy.size(), 3);
+  for (int64_t i = 0; i < 3; ++i) {
+    const auto source = copy.source(i);
+    const auto target = copy.target(i);
+    EXPECT_EQ(std::vector<int32_t>(source.begin(), source.end()), kSources[static_cast<size_t>(i)]);
+    EXPECT_EQ(std::vector<int32_t>(target.begin(), target.end()), kTargets[static_cast<size_t>(i)]);
+  }
+  EXPECT_EQ(copy.source_tokens(), 4);
+  EXPECT_EQ(copy.target_tokens(), 5);
+}
+
+TEST(Split, Empty) {
+  const TemporaryDirectory directory;
+  write_split(directory / "s", {}, {});
+  EXPECT_EQ(ParallelSplit::open(directory / "s").size(), 0);
+}
+
+TEST(Split, SidesOfUnequalLength) {
+  const TemporaryDirectory directory;
+  EXPECT_THROW(write_split(directory / "s", kSources, {{1}}), Error);
+  EXPECT_FALSE(std::filesystem::exists(directory / "s"));
+}
+
+TEST(Split, EveryTruncationIsNoticed) {
+  const TemporaryDirectory directory;
+  write_split(directory / "s", kSources, kTargets);
+  const std::string whole = read_file(directory / "s");
+  for (size_t size = 0; size < whole.size(); ++size) {
+    write_file_atomic(directory / "cut", whole.substr(0, size));
+    EXPECT_NE(message_of_open(directory / "cut").find("truncated"), std::string::npos) << size;
+  }
+  write_file_atomic(directory / "long", whole + "x");
+  EXPECT_NE(message_of_open(directory / "long").find("damaged"), std::string::npos);
+}
+
+TEST(Split, EveryDamagedByteIsNoticed) {
+  const TemporaryDirectory directory;
+  write_split(directory / "s", kSources, kTargets);
+  const std::string whole = read_file(directory / "s");
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x41);
+    write_file_atomic(directory / "damaged", damaged);
+    EXPECT_NE(message_of_open(directory / "damaged"), "no error") << i;
+  }
+}
+
+TEST(Split, OtherFiles) {
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "text", std::string(200, 'x'));
+  EXPECT_NE(message_of_open(directory / "text").find("not a file of token sequences"), std::string::npos);
+  EXPECT_NE(message_of_open(directory / "none").find("cannot be read"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace plumb

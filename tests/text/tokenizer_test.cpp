@@ -1,0 +1,152 @@
+#include "plumb/text/tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+using test::TemporaryDirectory;
+
+std::vector<std::string> sentences() {
+  std::vector<std::string> lines;
+  for (const char* who : {"Ein Mann", "Eine Frau", "Der Hund", "Das Mädchen", "Ein kleiner Junge"}) {
+    for (const char* what :
+         {"läuft über die Straße.", "sitzt auf einer Bank.", "spielt im Schnee.", "schläft zu Hause."}) {
+      lines.push_back(std::string(who) + " " + what);
+    }
+  }
+  return lines;
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+class TokenizerKinds : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, TokenizerKinds, testing::Values("bpe", "unigram"));
+
+TEST_P(TokenizerKinds, RoundTrip) {
+  const Tokenizer tokenizer = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80});
+  for (const std::string& line : sentences()) {
+    const auto ids = tokenizer.encode(line);
+    EXPECT_EQ(tokenizer.decode(ids), line);
+    EXPECT_LT(ids.size(), line.size());  // pieces, not characters
+    for (const int32_t id : ids) {
+      EXPECT_GT(id, kUnknown);  // neither specials nor unknowns
+      EXPECT_LT(id, tokenizer.vocabulary());
+    }
+  }
+  EXPECT_LE(tokenizer.vocabulary(), 80);
+}
+
+TEST_P(TokenizerKinds, TrainingIsDeterministic) {
+  const TokenizerOptions options{.kind = GetParam(), .vocabulary = 80};
+  const TemporaryDirectory directory;
+  Tokenizer::train(sentences(), options).save(directory / "a");
+  Tokenizer::train(sentences(), options).save(directory / "b");
+  EXPECT_EQ(read_file(directory / "a"), read_file(directory / "b"));
+}
+
+TEST_P(TokenizerKinds, LargerVocabularyThanTheTextSupports) {
+  const Tokenizer tokenizer = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 5000});
+  EXPECT_LT(tokenizer.vocabulary(), 500);
+  std::set<int32_t> ids;
+  for (const auto& line : sentences()) {
+    for (const int32_t id : tokenizer.encode(line)) ids.insert(id);
+  }
+  EXPECT_LT(*ids.rbegin(), tokenizer.vocabulary());
+}
+
+TEST_P(TokenizerKinds, TrainingPrintsNothing) {
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
+TEST(Tokenizer, SpecialsDisappearInText) {
+  const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
+  std::vector<int32_t> ids = {kBos};
+  for (const int32_t id : tokenizer.encode("Der Hund schläft zu Hause.")) ids.push_back(id);
+  ids.insert(ids.end(), {kEos, kPad, kPad});
+  EXPECT_EQ(tokenizer.decode(ids), "Der Hund schläft zu Hause.");
+  EXPECT_EQ(tokenizer.decode({}), "");
+  EXPECT_TRUE(tokenizer.encode("").empty());
+}
+
+TEST(Tokenizer, UnseenCharacterIsUnknown) {
+  const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
+  const auto ids = tokenizer.encode("Ω");
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), kUnknown), 1);
+  EXPECT_NE(tokenizer.decode(ids).find("⁇"), std::string::npos);
+}
+
+TEST(Tokenizer, TextThatLooksLikeSpecialsIsText) {
+  const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
+  for (const int32_t id : tokenizer.encode("</s> <pad>")) EXPECT_GE(id, kUnknown);
+}
+
+TEST(Tokenizer, HostileTextTrains) {
+  std::vector<std::string> lines = sentences();
+  lines.insert(lines.end(),
+               {std::string("a\0b", 3), "▁▁", "<unk> </s>", "\xEF\xBF\xBD", "\t", std::string(20000, 'x')});
+  EXPECT_GT(Tokenizer::train(lines, {.vocabulary = 100}).vocabulary(), 4);
+}
+
+TEST(Tokenizer, SaveAndLoad) {
+  const TemporaryDirectory directory;
+  const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
+  tokenizer.save(directory / "model");
+  const Tokenizer loaded = Tokenizer::from_file(directory / "model");
+  EXPECT_EQ(loaded.vocabulary(), tokenizer.vocabulary());
+  EXPECT_EQ(loaded.encode("Eine Frau spielt."), tokenizer.encode("Eine Frau spielt."));
+}
+
+TEST(Tokenizer, BadFiles) {
+  const TemporaryDirectory directory;
+  EXPECT_NE(message_of([&] { Tokenizer::from_file(directory / "none"); }).find("cannot be read"), std::string::npos);
+  write_file_atomic(directory / "text", "this is no model");
+  EXPECT_NE(message_of([&] { Tokenizer::from_file(directory / "text"); }).find("not a SentencePiece model"),
+            std::string::npos);
+  write_file_atomic(directory / "empty", "");
+  EXPECT_NE(message_of([&] { Tokenizer::from_file(directory / "empty"); }).find("not a SentencePiece model"),
+            std::string::npos);
+  Tokenizer::train(sentences(), {.vocabulary = 80}).save(directory / "model");
+  const std::string whole = read_file(directory / "model");
+  write_file_atomic(directory / "cut", whole.substr(0, whole.size() / 2));
+  EXPECT_NE(message_of([&] { Tokenizer::from_file(directory / "cut"); }).find("not a SentencePiece model"),
+            std::string::npos);
+}
+
+TEST(Tokenizer, BadRequests) {
+  // 27 is more than the specials but fewer than the specials and the distinct characters.
+  EXPECT_NE(
+      message_of([] { Tokenizer::train(sentences(), {.vocabulary = 27}); }).find("a vocabulary of 27 is too small"),
+      std::string::npos);
+  EXPECT_EQ(message_of([] { Tokenizer::train({}, {}); }), "the tokenizer cannot be trained: the text is empty");
+  EXPECT_EQ(message_of([] { Tokenizer::train({" ", ""}, {}); }), "the tokenizer cannot be trained: the text is empty");
+  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.kind = "words"}); }), "unknown tokenizer 'words'");
+  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = -1}); }), "a vocabulary of -1 is impossible");
+  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.character_coverage = 0.5}); }),
+            "a character coverage of 0.5 is impossible");
+  const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
+  const std::vector<int32_t> outside = {static_cast<int32_t>(tokenizer.vocabulary())};
+  EXPECT_NE(message_of([&] { (void)tokenizer.decode(outside); }).find("outside the vocabulary"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace plumb
