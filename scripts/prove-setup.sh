@@ -28,6 +28,7 @@ repositories=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONEN
 [ -n "$repositories" ] || repositories="$mirror bookworm main"
 
 root=$(mktemp -d /var/tmp/plumb-prove-XXXXXX)
+chmod 755 "$root"  # apt drops to a user of its own
 # Mounts are made in a namespace of their own below, so none is left here.
 cleanup() { if [ -n "$keep" ]; then echo "kept: $root" >&2; else rm -rf --one-file-system "$root"; fi; }
 trap cleanup EXIT
