@@ -1,0 +1,73 @@
+// The program as a user meets it: exit status, and what goes to standard output and standard error.
+#include <gtest/gtest.h>
+
+#include "plumb/base/json.h"
+#include "plumb/base/text.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+using test::Finished;
+using test::run_plumb;
+using test::TemporaryDirectory;
+
+TEST(CommandLine, NamesItsVersion) {
+  const Finished finished = run_plumb({"--version"});
+  EXPECT_EQ(finished.status, 0);
+  EXPECT_TRUE(finished.output.starts_with("plumb 0.")) << finished.output;
+  EXPECT_EQ(finished.errors, "");
+}
+
+TEST(CommandLine, HelpGoesToStandardOutput) {
+  const Finished finished = run_plumb({"--help"});
+  EXPECT_EQ(finished.status, 0);
+  EXPECT_NE(finished.output.find("score"), std::string::npos);
+  EXPECT_EQ(finished.errors, "");
+}
+
+TEST(CommandLine, HelpOfAVerbHasAnExample) {
+  const Finished finished = run_plumb({"score", "--help"});
+  EXPECT_EQ(finished.status, 0);
+  EXPECT_NE(finished.output.find("Example:\n  plumb score "), std::string::npos) << finished.output;
+}
+
+TEST(CommandLine, WrongUsageHasStatusTwo) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {}, {"plum"}, {"score"}, {"score", "--no-such-option"}, {"score", "--threads", "0", "file"}, {"data"}}) {
+    const Finished finished = run_plumb(arguments);
+    EXPECT_EQ(finished.status, 2) << join(arguments, " ");
+    EXPECT_EQ(finished.output, "") << join(arguments, " ");
+    EXPECT_NE(finished.errors, "") << join(arguments, " ");
+  }
+}
+
+TEST(CommandLine, AFailureHasStatusOneOneLineAndAHint) {
+  const TemporaryDirectory directory;
+  const std::string absent = (directory / "absent file").string();
+  const Finished finished = run_plumb({"score", absent});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_EQ(finished.output, "");
+  const std::vector<std::string> lines = split(finished.errors, '\n');
+  ASSERT_EQ(lines.size(), 3U) << finished.errors;
+  EXPECT_EQ(lines[0], "plumb: error: " + absent + ": cannot be read: No such file or directory");
+  EXPECT_TRUE(lines[1].starts_with("hint: ")) << lines[1];
+  EXPECT_EQ(lines[2], "");
+}
+
+TEST(CommandLine, AResultGoesToTheFileThatJsonNames) {
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "text", "The cat sat on the mat .\n");
+  const std::string text = (directory / "text").string();
+  const std::string result = (directory / "score.json").string();
+  const Finished finished = run_plumb({"score", text, "--hypothesis", text, "--json", result});
+  EXPECT_EQ(finished.status, 0) << finished.errors;
+  EXPECT_EQ(finished.output, "");
+  const Json score = read_json(result);
+  EXPECT_EQ(score.at("schema"), "plumb.score/1");
+  EXPECT_EQ(score.at("command"), "plumb score " + text + " --hypothesis " + text + " --json " + result);
+  EXPECT_NEAR(score.at("bleu").get<double>(), 100.0, 1e-9);
+}
+
+}  // namespace
+}  // namespace plumb
