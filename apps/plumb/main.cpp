@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app::Globals globals;
   app::add_data(app, globals);
+  app::add_report(app, globals);
   app::add_score(app, globals);
   try {
     app.parse(argc, argv);

@@ -27,6 +27,7 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
 void emit(const Globals& globals, const Json& result);
 
 void add_data(CLI::App& app, Globals& globals);
+void add_report(CLI::App& app, Globals& globals);
 void add_score(CLI::App& app, Globals& globals);
 
 }  // namespace plumb::app

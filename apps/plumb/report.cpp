@@ -1,0 +1,30 @@
+// plumb report: the HTML page of a study's results.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "plumb/report/html.h"
+#include "verb.h"
+
+namespace plumb::app {
+
+void add_report(CLI::App& app, Globals& globals) {
+  auto directory = std::make_shared<std::string>();
+  CLI::App* verb = add_verb(app, globals, "report", "Write DIR/report.html from DIR/results.json",
+                            "plumb report runs/layer-norm", [&globals, directory] {
+                              write_report(*directory);
+                              const std::string page = (std::filesystem::path(*directory) / "report.html").string();
+                              if (globals.json.empty()) {
+                                fmt::print("{}\n", page);
+                              } else {
+                                Json result = make_document("report", 1);
+                                result["page"] = page;
+                                emit(globals, result);
+                              }
+                            });
+  verb->add_option("directory", *directory, "Directory of a study")->type_name("DIR")->required();
+}
+
+}  // namespace plumb::app

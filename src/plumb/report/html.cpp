@@ -1,0 +1,90 @@
+#include "plumb/report/html.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/report/template.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::string_view kSchema = "plumb.study/1";
+
+std::string html_escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+/// JSON that cannot end or nest the script element that holds it: "<" occurs in strings only, where < says the same.
+std::string script_json(const Json& value) {
+  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) c == '<' ? safe += "\\u003c" : safe += c;
+  return safe;
+}
+
+std::string text_of(const Json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+std::string render_report(const Json& results) {
+  const std::string schema = text_of(results, "schema");
+  if (schema != kSchema) {
+    throw Error(fmt::format("the results are of schema \"{}\"; \"{}\" is wanted", schema, kSchema),
+                "make them with `plumb study`");
+  }
+  constexpr std::string_view kTitle = "@PLUMB_TITLE@";
+  constexpr std::string_view kResults = "@PLUMB_RESULTS@";
+  const std::string_view page = report_template();
+  const size_t title = page.find(kTitle);
+  const size_t data = page.find(kResults);
+  if (title == std::string_view::npos || data == std::string_view::npos || data < title) {
+    throw Error("the report's template lacks its marks", "build Plumb again");
+  }
+  const std::string name = text_of(results, "title");
+  std::string html(page.substr(0, title));
+  html += html_escaped(name.empty() ? "Study" : name);
+  html += page.substr(title + kTitle.size(), data - title - kTitle.size());
+  html += script_json(results);
+  html += page.substr(data + kResults.size());
+  return html;
+}
+
+void write_report(const std::filesystem::path& directory) {
+  const std::filesystem::path source = directory / "results.json";
+  if (!std::filesystem::exists(source)) {
+    throw Error(fmt::format("{}: no such file", source.string()), "make the results with `plumb study` first");
+  }
+  const Json results = read_json(source);
+  try {
+    write_file_atomic(directory / "report.html", render_report(results));
+  } catch (const Error& error) {
+    if (text_of(results, "schema") == kSchema) throw;
+    throw Error(fmt::format("{}: {}", source.string(), error.what()), error.hint());
+  }
+}
+
+}  // namespace plumb

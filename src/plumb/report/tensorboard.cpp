@@ -1,0 +1,82 @@
+#include "plumb/report/tensorboard.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "plumb/base/error.h"
+#include "plumb/report/crc32c.h"
+#include "plumb/report/tensorboard.pb.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+template <typename Integer>
+std::string little_endian(Integer value) {
+  std::string bytes;
+  for (size_t i = 0; i < sizeof(value); ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFFU);
+  return bytes;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "localhost";
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+/// TensorBoard reads the files of a directory in the order of their names: time comes first.
+fs::path unused_name(const fs::path& directory, double time) {
+  for (int attempt = 0;; ++attempt) {
+    const fs::path name = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}", static_cast<int64_t>(time),
+                                                  host_name(), ::getpid(), attempt);
+    if (!fs::exists(name)) return name;
+  }
+}
+
+}  // namespace
+
+EventWriter::EventWriter(const fs::path& directory) {
+  const double time = now();
+  std::error_code failure;
+  fs::create_directories(directory, failure);
+  path_ = unused_name(directory, time);
+  out_.open(path_, std::ios::binary);
+  if (!out_) {
+    throw Error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)),
+                "check the directory's permissions");
+  }
+  tensorboard::Event event;
+  event.set_wall_time(time);
+  event.set_file_version("brain.Event:2");
+  write(event.SerializeAsString());
+  flush();
+}
+
+void EventWriter::scalar(const std::string& tag, int64_t step, double value, double wall_time) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time);
+  event.set_step(step);
+  tensorboard::Summary::Value* point = event.mutable_summary()->add_value();
+  point->set_tag(tag);
+  point->set_simple_value(static_cast<float>(value));
+  write(event.SerializeAsString());
+}
+
+void EventWriter::write(const std::string& event) {
+  const std::string length = little_endian(static_cast<uint64_t>(event.size()));
+  out_ << length << little_endian(masked_crc32c(length)) << event << little_endian(masked_crc32c(event));
+  if (!out_) throw Error(fmt::format("{}: writing failed", path_.string()), "is the disk full?");
+}
+
+void EventWriter::flush() {
+  out_.flush();
+  if (!out_) throw Error(fmt::format("{}: writing failed", path_.string()), "is the disk full?");
+}
+
+}  // namespace plumb

@@ -1,0 +1,215 @@
+// One figure: heading, tools, legend, chart, caption. Everything that the reader does changes `view` and draws again.
+import { h, icon, download } from "./dom";
+import { type Chart, echarts } from "./echarts";
+import { figureCsv, savePicture } from "./export";
+import { formatNumber } from "./format";
+import { drawLegend } from "./legend";
+import { layout, makeOption } from "./option";
+import { type Groups, type Palette } from "./palette";
+import { categoriesOf, firstView, type Look, looks, makePlot, type Plot } from "./plot";
+import type { Figure } from "./results";
+import { axisTooltip, pointTooltip } from "./tooltip";
+import { dataTable } from "./table";
+import { attachZoom } from "./zoom";
+
+const ICONS = {
+  reset: "M2.5 8a5.5 5.5 0 1 0 1.8-4.1M2.5 2.5v3h3",
+  zoom: "M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10ZM14 14l-3.4-3.4M5 7h4M7 5v4",
+  table: "M2 3.5h12v9H2ZM2 6.5h12M2 9.5h12M6.5 3.5v9",
+  save: "M8 2v8M4.8 7 8 10.2 11.2 7M2.5 13.5h11",
+};
+
+export interface FigureView {
+  element: HTMLElement;
+  /** Draws with other colours; for paper, at the width of a page. */
+  draw(palette: Palette, paper?: boolean): void;
+}
+
+/** One sentence for those who cannot see the chart. */
+function spoken(figure: Figure): string {
+  const names = figure.series.map((series) => {
+    const values = series.y.filter((y): y is number => y !== null);
+    if (values.length === 0) return `${series.name} (no finite value)`;
+    return `${series.name} from ${formatNumber(values[0], 3)} to ${formatNumber(values[values.length - 1], 3)}`;
+  });
+  return `${figure.title}. ${figure.kind} chart of ${figure.y.label || "y"} over ${figure.x.label || "x"}: ${names.join("; ")}.`;
+}
+
+export function makeFigure(figure: Figure, number: number, groups: Groups, first: Palette, related: HTMLElement[]): FigureView {
+  const view = firstView(figure);
+  let palette = first;
+  let allLooks: Look[] = looks(figure, groups, palette);
+  let plot: Plot = makePlot(figure, view, groups, palette);
+  let chart: Chart | null = null;
+  let touchZoom = false;
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+  const legend = h("div", { class: "legend", role: "group", "aria-label": "Series" });
+  const canvas = h("div", { class: "canvas", role: "img", "aria-label": spoken(figure) });
+  const stage = h("div", { class: "stage" }, canvas);
+  const hint = h("p", { class: "omitted", hidden: true });
+  const data = h("div", { class: "figure-data", hidden: true });
+
+  const height = (width: number) => Math.round(Math.min(430, Math.max(270, width * 0.52)));
+
+  const render = (animate: boolean, paper = false) => {
+    allLooks = looks(figure, groups, palette);
+    plot = makePlot(figure, view, groups, palette);
+    const width = paper ? 640 : Math.max(220, stage.clientWidth);
+    const size = { width, height: paper ? 265 : height(width) };
+    canvas.style.height = `${size.height}px`;
+    if (!chart) {
+      const many = figure.series.reduce((sum, series) => sum + series.y.length, 0) > 20000;
+      chart = echarts.init(canvas, null, { renderer: many ? "canvas" : "svg", ...size });
+    } else if (chart.getWidth() !== size.width || chart.getHeight() !== size.height) {
+      chart.resize(size);
+    }
+    chart.setOption({
+      ...makeOption(figure, plot, size, palette, animate && !still),
+      tooltip: {
+        trigger: figure.kind === "scatter" ? "item" : "axis", confine: true, appendTo: undefined, padding: 0, borderWidth: 0,
+        backgroundColor: "transparent", extraCssText: "box-shadow:none", transitionDuration: still ? 0 : 0.15,
+        axisPointer: {
+          type: plot.categories && figure.kind === "bar" ? "shadow" : "line", z: 0, snap: false, label: { show: false },
+          lineStyle: { color: palette.axis, type: "solid" }, shadowStyle: { color: palette.grid, opacity: 0.5 },
+        },
+        formatter: (params: never) => tooltip(params),
+      },
+    }, { notMerge: !animate, replaceMerge: ["series"] });
+    drawLegend(legend, figure, allLooks, plot.series, view, { changed: () => update(), hover: highlight });
+    legend.hidden = plot.categoryColours.length > 0; // then the axis names the colours
+    hint.hidden = plot.omitted === 0;
+    hint.textContent = `${plot.omitted} ${plot.omitted === 1 ? "value lies" : "values lie"} at or below zero, or off the scale, and cannot be drawn on these axes.`;
+  };
+
+  const tooltip = (params: unknown): HTMLElement | string => {
+    if (Array.isArray(params)) return axisTooltip(figure, plot, Number(plot.categories ? params[0].dataIndex : params[0].axisValue));
+    const { seriesId, dataIndex } = params as { seriesId: string; dataIndex: number };
+    const series = plot.series.find((one) => seriesId === `series-${one.index}`);
+    const point = series?.points[dataIndex];
+    return series && point ? pointTooltip(figure, series, point) : "";
+  };
+
+  const highlight = (index: number | null) => {
+    if (index === null) chart?.dispatchAction({ type: "downplay" });
+    else chart?.dispatchAction({ type: "highlight", seriesId: `series-${index}` });
+  };
+
+  // Tools.
+  const tool = (label: string, title: string, action: () => void, ...content: (Node | string)[]) =>
+    h("button", { type: "button", class: "tool", "aria-label": title, title, onclick: action }, ...content, label);
+  const reset = tool("Reset", "Reset zoom", () => zoomTo(null), icon(ICONS.reset));
+  const positive = (values: unknown[]) => values.some((value) => typeof value === "number" && value > 0);
+  const logTool = (axis: "logX" | "logY", name: string) => {
+    const button = tool(`log ${name}`, `Logarithmic ${name} axis`, () => {
+      view[axis] = !view[axis];
+      view.zoom = null;
+      update();
+    });
+    return { axis, button };
+  };
+  const manyDecades = () => {
+    const xs = figure.series.flatMap((series) => series.x).filter((x): x is number => typeof x === "number" && x > 0);
+    const negative = figure.series.some((series) => series.x.some((x) => typeof x === "number" && x < 0));
+    return !negative && xs.length > 0 && xs.reduce((a, b) => Math.max(a, b)) >= 30 * xs.reduce((a, b) => Math.min(a, b));
+  };
+  const logTools = [
+    ...(!categoriesOf(figure) && (figure.x.log || figure.x.symlog || manyDecades()) && positive(figure.series.flatMap((series) => series.x)) ? [logTool("logX", "x")] : []),
+    ...(positive(figure.series.flatMap((series) => series.y)) ? [logTool("logY", "y")] : []),
+  ];
+  const touchTool = tool("", "Zoom with a finger: draw a box", () => {
+    touchZoom = !touchZoom;
+    sync();
+  }, icon(ICONS.zoom));
+  touchTool.classList.add("touch-only");
+  const tableTool = tool("", "Show the data as a table", () => {
+    if (!data.firstChild) data.append(dataTable(figure));
+    data.hidden = !data.hidden;
+    sync();
+  }, icon(ICONS.table));
+  const save = h("details", { class: "menu" },
+    h("summary", { class: "tool", "aria-label": "Save this figure", title: "Save" }, icon(ICONS.save)),
+    h("div", { class: "menu-items" },
+      ...([
+        ["Data, CSV", () => download(`${figure.id}.csv`, figureCsv(figure), "text/csv")],
+        ["Data, JSON", () => download(`${figure.id}.json`, JSON.stringify(figure, null, 2), "application/json")],
+        ["Picture, SVG", () => savePicture(figure, groups, view, "svg")],
+        ["Picture, PNG", () => savePicture(figure, groups, view, "png")],
+      ] as [string, () => void][]).map(([label, action]) =>
+        h("button", { type: "button", onclick: () => { save.open = false; action(); } }, label))));
+
+  const sync = () => {
+    for (const { axis, button } of logTools) button.setAttribute("aria-pressed", String(view[axis]));
+    reset.hidden = view.zoom === null;
+    touchTool.setAttribute("aria-pressed", String(touchZoom));
+    tableTool.setAttribute("aria-pressed", String(!data.hidden));
+    canvas.style.touchAction = touchZoom ? "none" : "";
+  };
+  const update = () => {
+    render(true);
+    sync();
+  };
+  const zoomTo = (zoom: typeof view.zoom) => {
+    view.zoom = zoom;
+    update();
+  };
+
+  const area = () => {
+    const size = { width: stage.clientWidth, height: height(stage.clientWidth) };
+    const place = layout(figure, plot, size);
+    return { left: place.left, right: size.width - place.right, top: place.top, bottom: size.height - place.bottom };
+  };
+  const toData = (px: number, py: number): [number, number] => {
+    const box = area();
+    return [
+      plot.x[0] + ((px - box.left) / (box.right - box.left)) * (plot.x[1] - plot.x[0]),
+      plot.y[1] - ((py - box.top) / (box.bottom - box.top)) * (plot.y[1] - plot.y[0]),
+    ];
+  };
+  const zoomable = !categoriesOf(figure);
+  if (zoomable) {
+    attachZoom(stage, {
+      area,
+      touch: () => touchZoom,
+      reset: () => view.zoom && zoomTo(null),
+      box: (chosen) => {
+        const [x0, y1] = toData(chosen.left, chosen.top);
+        const [x1, y0] = toData(chosen.right, chosen.bottom);
+        zoomTo({ x: [x0, x1], y: [y0, y1] });
+      },
+      wheel: (px, py, factor) => {
+        const [x, y] = toData(px, py);
+        const about = ([low, high]: [number, number], centre: number): [number, number] =>
+          [centre - (centre - low) * factor, centre + (high - centre) * factor];
+        view.zoom = { x: about(plot.x, x), y: about(plot.y, y) };
+        render(false);
+        sync();
+      },
+    });
+  }
+
+  const element = h("figure", { class: "card figure", id: `figure-${figure.id}` },
+    h("div", { class: "figure-head" },
+      h("h3", {}, h("a", { class: "number", href: `#figure-${figure.id}` }, `Figure ${number}`), figure.title),
+      h("div", { class: "tools", role: "toolbar", "aria-label": "Figure tools" },
+        reset, logTools.map(({ button }) => button), zoomable && touchTool, tableTool, save)),
+    legend, stage, hint, data,
+    h("figcaption", {}, figure.caption && h("p", {}, figure.caption),
+      figure.notes.map((note) => h("p", { class: "note" }, note)),
+      related.length > 0 && h("p", { class: "related" }, h("span", {}, "Bears on"), ...related)));
+
+  let width = 0;
+  new ResizeObserver(() => {
+    if (stage.clientWidth === width || stage.clientWidth === 0) return;
+    width = stage.clientWidth;
+    requestAnimationFrame(() => render(false));
+  }).observe(stage);
+  sync();
+  return {
+    element,
+    draw: (next, paper = false) => {
+      palette = next;
+      render(false, paper);
+    },
+  };
+}

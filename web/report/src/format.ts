@@ -1,0 +1,53 @@
+// Numbers as a reader wants them: few digits, powers of ten instead of "e-7".
+
+const SUPERSCRIPT: Record<string, string> = {
+  "-": "⁻", "0": "⁰", "1": "¹", "2": "²", "3": "³", "4": "⁴", "5": "⁵", "6": "⁶", "7": "⁷", "8": "⁸", "9": "⁹",
+};
+
+const MINUS = "\u2212";
+const minus = (text: string): string => text.replace("-", MINUS);
+
+/** 10ⁿ. */
+export function powerOfTen(exponent: number): string {
+  return "10" + [...String(exponent)].map((digit) => SUPERSCRIPT[digit]).join("");
+}
+
+function trimZeros(text: string): string {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+function withThousands(text: string): string {
+  const [whole, fraction] = text.split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+}
+
+/** Four significant digits; integers below a million in full; "—" for nothing. */
+export function formatNumber(value: number | null | undefined, digits = 4): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "—";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e7) return minus(withThousands(String(value)));
+  if (size >= 1e-4 && size < 1e6) {
+    const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
+    return minus(withThousands(trimZeros(value.toFixed(Math.min(decimals, 12)))));
+  }
+  const [mantissa, exponent] = value.toExponential(digits - 2).split("e");
+  return minus(`${trimZeros(mantissa)}·`) + powerOfTen(Number(exponent));
+}
+
+/** A tick of a linear axis whose ticks are `step` apart and at most `largest` in size: 0.25, 1.5, 20k, 3M, 2·10⁻⁵. */
+export function formatTick(value: number, step: number, largest: number): string {
+  if (Math.abs(value) < step * 1e-6) return "0";
+  if (step < 1e-3 && largest < 1e-2) {
+    const exponent = Math.floor(Math.log10(largest) + 1e-9);
+    const decimals = Math.max(0, exponent - Math.floor(Math.log10(step) + 1e-9));
+    return minus(`${trimZeros((value / 10 ** exponent).toFixed(decimals + 1))}·`) + powerOfTen(exponent);
+  }
+  const [unit, suffix] = largest >= 2e6 ? [1e6, "M"] : largest >= 2e4 ? [1e3, "k"] : [1, ""];
+  const exact = (decimals: number) => Math.abs((step / unit) * 10 ** decimals - Math.round((step / unit) * 10 ** decimals)) < 1e-6;
+  let decimals = 0;
+  while (decimals < 9 && !exact(decimals)) ++decimals;
+  const text = (value / unit).toFixed(decimals);
+  return minus(withThousands(suffix ? trimZeros(text) : text)) + suffix;
+}

@@ -1,0 +1,61 @@
+// The legend: buttons that show and hide series. A click with Shift, or a double click, shows one alone.
+import { h, svg } from "./dom";
+import type { Figure } from "./results";
+import type { DrawnSeries, Look, View } from "./plot";
+
+const MARKERS: Record<string, string> = {
+  circle: '<circle cx="13" cy="6" r="3.6"/>',
+  rect: '<rect x="9.6" y="2.6" width="6.8" height="6.8"/>',
+  roundRect: '<rect x="9.6" y="2.6" width="6.8" height="6.8" rx="2"/>',
+  diamond: '<path d="M13 1.4 17.4 6 13 10.6 8.6 6Z"/>',
+  triangle: '<path d="M13 1.8 17.4 9.8H8.6Z"/>',
+  pin: '<path d="M13 11 9.6 5.4a3.6 3.6 0 1 1 6.8 0Z"/>',
+  arrow: '<path d="M13 1.2 17 10.8 13 8.4 9 10.8Z"/>',
+};
+
+/** A small drawing of how a series looks. */
+export function swatch(figure: Figure, look: Look): SVGElement {
+  const marker = MARKERS[look.symbol] ?? MARKERS.circle;
+  const dash = look.dash === "solid" ? "" : ` stroke-dasharray="${look.dash.map((part) => part * 0.8).join(" ")}"`;
+  const line = `<path d="M1.5 6H24.5" fill="none" stroke-width="2.2" stroke="${look.colour}"${dash}/>`;
+  let drawing = line;
+  if (figure.kind === "bar") drawing = `<rect x="7" y="0.5" width="11" height="11" rx="2.5" opacity="${look.style === "dashed" ? 0.55 : 1}"/>`;
+  else if (look.style === "points" || (figure.kind === "scatter" && look.style === "solid")) drawing = marker;
+  else if (figure.kind === "density" && look.style === "solid") drawing = `<path d="M1 11V6H25V11Z" opacity=".25"/>${line}`;
+  else if (look.style === "solid" && figure.series.every((series) => series.y.length < 30)) drawing = line + marker;
+  return svg(`<svg class="swatch" viewBox="0 0 26 12" width="26" height="12" fill="${look.colour}" aria-hidden="true">${drawing}</svg>`);
+}
+
+export interface LegendEvents {
+  changed(): void;
+  hover(index: number | null): void;
+}
+
+/** Fills `holder`; `view.hidden` is changed in place. */
+export function drawLegend(holder: HTMLElement, figure: Figure, looks: Look[], drawn: DrawnSeries[], view: View, events: LegendEvents): void {
+  const count = figure.series.length;
+  const alone = (index: number) => {
+    const already = !view.hidden.has(index) && view.hidden.size === count - 1;
+    view.hidden = new Set(already ? [] : [...Array(count).keys()].filter((other) => other !== index));
+    events.changed();
+  };
+  const buttons = figure.series.map((series, index) => {
+    const ended = drawn.find((one) => one.index === index)?.ended;
+    const empty = series.y.every((value) => value === null);
+    const toggle = (event: Event) => {
+      if ((event as MouseEvent).shiftKey) return alone(index);
+      if (!view.hidden.delete(index)) view.hidden.add(index);
+      events.changed();
+    };
+    return h("button", {
+      type: "button", class: "key", "aria-pressed": String(!view.hidden.has(index)),
+      title: "Click: show or hide. Double click: show this one alone.",
+      onclick: toggle, ondblclick: () => alone(index),
+      onmouseenter: () => events.hover(index), onmouseleave: () => events.hover(null),
+    }, swatch(figure, looks[index]), h("span", {}, series.name || "values"),
+    (ended || empty) && h("em", {}, empty ? "no finite value" : "diverged"));
+  });
+  const focused = [...holder.children].indexOf(document.activeElement as Element);
+  holder.replaceChildren(...buttons);
+  if (focused >= 0) buttons[focused]?.focus();
+}

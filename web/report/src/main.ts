@@ -1,0 +1,72 @@
+// Puts the page together from the document that stands in it.
+import { h } from "./dom";
+import { makeFigure } from "./figure";
+import { Groups, LIGHT } from "./palette";
+import { readResults } from "./results";
+import { type Chapter, makeCommand, makeContents, makeHeader, makeSettings, makeSummary } from "./sections";
+import { makeTable } from "./table";
+import { applyTheme, themeButton } from "./theme";
+import { makeVerdicts, verdictLink } from "./verdicts";
+
+const source = document.getElementById("results")!.textContent ?? "{}";
+const results = readResults(JSON.parse(source));
+const groups = new Groups(results.figures.flatMap((figure) => figure.series.map((series) => series.group)));
+let palette = applyTheme();
+
+const figures = results.figures.map((figure, index) =>
+  makeFigure(figure, index + 1, groups, palette,
+    results.verdicts.filter((verdict) => verdict.figure === figure.id).map(verdictLink)));
+
+const chapters: Chapter[] = [];
+const section = (id: string, title: string, ...content: HTMLElement[]): HTMLElement => {
+  chapters.push({ id, title, level: 1 });
+  return h("section", { id, class: "chapter" }, h("h2", {}, title), ...content);
+};
+
+const parts: HTMLElement[] = [];
+if (results.summary.length) parts.push(section("summary", "Summary", makeSummary(results.summary)));
+if (results.verdicts.length) parts.push(section("verdicts", "Verdicts", makeVerdicts(results.verdicts, results.figures)));
+if (figures.length) {
+  parts.push(section("figures", "Figures", ...figures.map((figure) => figure.element)));
+  results.figures.forEach((figure) => chapters.push({ id: `figure-${figure.id}`, title: figure.title, level: 2 }));
+}
+if (results.tables.length) {
+  parts.push(section("tables", "Tables", ...results.tables.map((table, index) => makeTable(table, index + 1, groups))));
+  results.tables.forEach((table) => chapters.push({ id: `table-${table.id}`, title: table.title, level: 2 }));
+}
+if (results.settings.length) parts.push(section("settings", "Settings", makeSettings(results)));
+parts.push(section("reproduce", "Make it again", makeCommand(results, source)));
+
+const draw = (paper = false) => figures.forEach((figure) => figure.draw(palette, paper));
+const theme = themeButton((next) => {
+  palette = next;
+  draw();
+});
+document.title = results.title;
+document.body.replaceChildren(
+  h("div", { class: "page" },
+    makeContents(chapters),
+    h("div", { class: "column" }, makeHeader(results, theme), h("main", {}, ...parts))),
+  ...document.querySelectorAll("body > script"));
+
+// Menus close when the reader turns elsewhere.
+addEventListener("click", (event) => {
+  document.querySelectorAll<HTMLDetailsElement>("details.menu[open]").forEach((menu) => {
+    if (!menu.contains(event.target as Node)) menu.open = false;
+  });
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape") document.querySelectorAll<HTMLDetailsElement>("details.menu[open]").forEach((menu) => (menu.open = false));
+});
+
+// Paper is white, as wide as a page, and shows everything.
+addEventListener("beforeprint", () => {
+  document.querySelectorAll<HTMLDetailsElement>("details.settings").forEach((details) => (details.open = true));
+  palette = applyTheme(LIGHT);
+  draw(true);
+});
+addEventListener("afterprint", () => {
+  palette = applyTheme();
+  draw();
+});
+if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();

@@ -1,0 +1,229 @@
+// From a plot to the ECharts option that draws it.
+import type { EChartsCoreOption } from "echarts/core";
+import type { Figure } from "./results";
+import type { Palette } from "./palette";
+import type { DrawnSeries, Plot, Point } from "./plot";
+import { type Tick } from "./scale";
+
+export const FONT = 'ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+
+/** Markers are drawn where there are fewer points than this. */
+const MARKER_LIMIT = 30;
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+let pen: CanvasRenderingContext2D | null = null;
+function textWidth(text: string, size = 12): number {
+  pen ??= document.createElement("canvas").getContext("2d");
+  if (!pen) return text.length * size * 0.6;
+  pen.font = `${size}px ${FONT}`;
+  return pen.measureText(text).width;
+}
+
+function shorten(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  let end = text.length;
+  while (end > 1 && textWidth(text.slice(0, end) + "…") > width) --end;
+  return text.slice(0, end) + "…";
+}
+
+export interface Layout {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+  xTicks: Tick[];
+  yTicks: Tick[];
+  rotate: number;
+}
+
+export function layout(figure: Figure, plot: Plot, size: Size, top = 14): Layout {
+  const yTicks = plot.yScale.ticks(plot.y[0], plot.y[1], Math.max(3, Math.round(size.height / 62)));
+  const left = Math.ceil(Math.max(...yTicks.map((tick) => textWidth(tick.label)), 12)) + 14 + (figure.y.label ? 22 : 0);
+  const right = 18;
+  const plotWidth = size.width - left - right;
+  let xTicks = plot.xScale.ticks(plot.x[0], plot.x[1], Math.max(3, Math.round(plotWidth / 84)));
+  let rotate = 0;
+  let depth = 16;
+  if (plot.categories) {
+    const room = plotWidth / plot.categories.length;
+    const widest = Math.max(...plot.categories.map((name) => textWidth(name)));
+    rotate = widest > room - 6 ? 35 : 0;
+    xTicks = plot.categories.map((name, at) => ({ at, label: rotate ? shorten(name, 110) : name }));
+    if (rotate) depth = Math.min(widest, 110) * Math.sin((rotate * Math.PI) / 180) + 16;
+  }
+  return { left, right, top, bottom: depth + 10 + (figure.x.label ? 24 : 0), xTicks, yTicks, rotate };
+}
+
+function axis(palette: Palette, ticks: Tick[], [min, max]: [number, number], name: string, gap: number) {
+  const labels = new Map(ticks.map((tick) => [tick.at.toPrecision(9), tick.label]));
+  const at = ticks.map((tick) => tick.at);
+  return {
+    type: "value", min, max, name,
+    nameLocation: "middle", nameGap: gap,
+    nameTextStyle: { color: palette.muted, fontSize: 12.5, fontFamily: FONT },
+    axisLine: { show: true, onZero: false, lineStyle: { color: palette.axis } },
+    axisTick: { show: true, length: 5, customValues: at, lineStyle: { color: palette.axis } },
+    axisLabel: {
+      customValues: at, color: palette.muted, fontSize: 12, fontFamily: FONT, margin: 9, hideOverlap: true,
+      showMinLabel: true, showMaxLabel: true,
+      formatter: (value: number) => labels.get(value.toPrecision(9)) ?? "",
+    },
+    splitLine: { show: true, lineStyle: { color: palette.grid } },
+  };
+}
+
+/** A second, silent axis that only draws the small ticks of a log scale. */
+function minorAxis(palette: Palette, at: number[], [min, max]: [number, number], position: string) {
+  return {
+    type: "value", min, max, position, offset: 0, silent: true,
+    axisLine: { show: false, onZero: false }, axisLabel: { show: false }, splitLine: { show: false }, axisPointer: { show: false },
+    axisTick: { show: at.length > 0, length: 3, customValues: at, lineStyle: { color: palette.axis } },
+  };
+}
+
+type Renderer = {
+  coord(value: number[]): number[];
+  barLayout(option: object): { offsetCenter: number }[];
+};
+
+/** Shapes of one size look alike large when the pointed ones are drawn larger. */
+const markerSize = (symbol: string): number => (symbol === "diamond" ? 11 : symbol === "rect" ? 8 : 9.5);
+
+const BAR_GAPS = { barGap: "12%", barCategoryGap: "32%" };
+
+const banded = (series: DrawnSeries): Point[] => series.points.filter((point): point is Point => !!point?.band);
+
+/** The area between low and high. */
+function band(series: DrawnSeries) {
+  return {
+    id: `band-${series.index}`, type: "custom", name: series.name, silent: true, clip: true, z: 1, data: [[0, 0]],
+    tooltip: { show: false }, animation: false,
+    renderItem: (_: unknown, api: Renderer) => {
+      const runs: Point[][] = [[]];
+      for (const point of series.points) {
+        if (point?.band) runs[runs.length - 1].push(point);
+        else if (runs[runs.length - 1].length) runs.push([]);
+      }
+      const polygon = (points: Point[]) => ({
+        type: "polygon",
+        shape: {
+          points: [
+            ...points.map((point) => api.coord([point.at[0], point.band![1]])),
+            ...points.reverse().map((point) => api.coord([point.at[0], point.band![0]])),
+          ],
+        },
+        style: { fill: series.look.colour, opacity: 0.16 },
+      });
+      return { type: "group", children: runs.filter((run) => run.length > 1).map((run) => polygon([...run])) };
+    },
+  };
+}
+
+/** Error bars from low to high. */
+function whiskers(series: DrawnSeries, palette: Palette, bar: { k: number; n: number } | null) {
+  return {
+    id: `band-${series.index}`, type: "custom", name: series.name, silent: true, clip: true, z: 4, data: [[0, 0]],
+    tooltip: { show: false }, animation: false,
+    renderItem: (_: unknown, api: Renderer) => {
+      const offset = bar ? api.barLayout({ ...BAR_GAPS, count: bar.n })[bar.k].offsetCenter : 0;
+      const stroke = bar ? palette.text : series.look.colour;
+      const children = banded(series).flatMap((point) => {
+        const [x, high] = api.coord([point.at[0], point.band![1]]);
+        const [, low] = api.coord([point.at[0], point.band![0]]);
+        const line = (x1: number, y1: number, x2: number, y2: number) => ({
+          type: "line", shape: { x1, y1, x2, y2 }, style: { stroke, lineWidth: 1.2, opacity: 0.75 },
+        });
+        const centre = x + offset;
+        return [line(centre, low, centre, high), line(centre - 4, low, centre + 4, low), line(centre - 4, high, centre + 4, high)];
+      });
+      return { type: "group", children };
+    },
+  };
+}
+
+const coordinates = (series: DrawnSeries) =>
+  series.points.map((point) => (point && point.at[1] !== null ? point.at : [point?.at[0] ?? NaN, NaN]));
+
+function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
+  const { colour, dash, symbol, style } = series.look;
+  const markers = style === "points" || (style === "solid" && figure.kind !== "density" && series.points.length < MARKER_LIMIT);
+  const density = figure.kind === "density" && style === "solid";
+  const scatter = figure.kind === "scatter" && style !== "dashed";
+  const many = series.points.length > 400;
+  if (scatter || style === "points") {
+    return {
+      id: `series-${series.index}`, type: "scatter", name: series.name, data: coordinates(series), symbol,
+      symbolSize: many ? 4 : markerSize(symbol), z: 3, clip: true,
+      itemStyle: { color: colour, opacity: many ? 0.55 : 0.9, borderColor: palette.background, borderWidth: many ? 0 : 1 },
+      emphasis: { focus: "series", scale: 1.3 }, blur: { itemStyle: { opacity: 0.15 } },
+    };
+  }
+  return {
+    id: `series-${series.index}`, type: "line", name: series.name, data: coordinates(series), z: 2, clip: true,
+    symbol: markers ? symbol : "circle", showSymbol: markers, symbolSize: markers ? markerSize(symbol) : 6, connectNulls: false,
+    lineStyle: { color: colour, width: density ? 1.6 : 2.2, type: dash, cap: "round", join: "round" },
+    itemStyle: { color: colour, borderColor: palette.background, borderWidth: markers ? 1.5 : 0 },
+    areaStyle: density ? { color: colour, opacity: Math.min(palette.dark ? 0.24 : 0.16, 0.4 / figure.series.length), origin: "start" } : undefined,
+    emphasis: { focus: "series", lineStyle: { width: density ? 2.2 : 2.8 } },
+    blur: { lineStyle: { opacity: 0.18 }, itemStyle: { opacity: 0.18 }, areaStyle: { opacity: 0.05 } },
+    // A cross where a run stopped giving finite values.
+    markPoint: series.ended && series.ended.at[1] !== null ? {
+      silent: true, animation: false,
+      symbol: "path://M0 1 L1 0 L5 4 L9 0 L10 1 L6 5 L10 9 L9 10 L5 6 L1 10 L0 9 L4 5 Z", symbolSize: 12,
+      itemStyle: { color: colour, borderColor: palette.background, borderWidth: 1 }, label: { show: false },
+      data: [{ coord: series.ended.at }],
+    } : undefined,
+  };
+}
+
+function bars(series: DrawnSeries, own: (string | null)[]) {
+  const data = coordinates(series).map((value, i) => {
+    const category = series.points[i]?.at[0];
+    const colour = category === undefined ? null : own[category];
+    return colour ? { value, itemStyle: { color: colour } } : value;
+  });
+  return {
+    id: `series-${series.index}`, type: "bar", name: series.name, data, z: 2, clip: true, ...BAR_GAPS,
+    itemStyle: { color: series.look.colour, borderRadius: [3, 3, 0, 0], opacity: series.look.style === "dashed" ? 0.55 : 1 },
+    barMaxWidth: 54, emphasis: { focus: "series" }, blur: { itemStyle: { opacity: 0.25 } },
+  };
+}
+
+export function makeOption(figure: Figure, plot: Plot, size: Size, palette: Palette, animate: boolean, top?: number): EChartsCoreOption {
+  const place = layout(figure, plot, size, top);
+  const isBar = figure.kind === "bar";
+  const xAxis = {
+    ...axis(palette, place.xTicks, plot.x, figure.x.label, place.bottom - 18),
+    ...(plot.categories
+      ? { type: "category", data: place.xTicks.map((tick) => tick.label), min: undefined, max: undefined, boundaryGap: true }
+      : {}),
+  };
+  if (plot.categories) {
+    xAxis.axisTick = { show: false } as never;
+    xAxis.axisLabel = { ...xAxis.axisLabel, customValues: undefined, formatter: undefined, interval: 0, rotate: place.rotate, hideOverlap: false } as never;
+  }
+  xAxis.splitLine = { ...xAxis.splitLine, show: !plot.categories && figure.kind === "scatter" };
+  const yAxis = {
+    ...axis(palette, place.yTicks, plot.y, figure.y.label, place.left - 18),
+    startValue: plot.baseline,
+  };
+  const series: object[] = [];
+  plot.series.forEach((one, k) => {
+    series.push(isBar ? bars(one, plot.categoryColours) : curve(figure, one, palette));
+    if (banded(one).length === 0) return;
+    const asBars = isBar || figure.kind === "scatter" || one.look.style === "points";
+    series.push(asBars ? whiskers(one, palette, isBar ? { k, n: plot.series.length } : null) : band(one));
+  });
+  return {
+    animation: animate, animationDuration: 500, animationDurationUpdate: 350, animationEasing: "cubicOut",
+    backgroundColor: "transparent", textStyle: { fontFamily: FONT },
+    grid: { left: place.left, right: place.right, top: place.top, bottom: place.bottom, outerBoundsMode: "none" },
+    xAxis: plot.categories ? [xAxis] : [xAxis, minorAxis(palette, plot.xScale.minorTicks(...plot.x), plot.x, "bottom")],
+    yAxis: [yAxis, minorAxis(palette, plot.yScale.minorTicks(...plot.y), plot.y, "left")],
+    series,
+  };
+}

@@ -1,0 +1,201 @@
+// From a figure to what is drawn: scales, domains, points in transformed coordinates, and the look of each series.
+import { type AxisSpec, type Figure, type Series, type Style } from "./results";
+import { type Scale, linearScale, logScale, symlogScale } from "./scale";
+import { type Groups, type Palette, SYMBOLS, shade } from "./palette";
+
+/** What the reader chose. */
+export interface View {
+  logX: boolean;
+  logY: boolean;
+  hidden: Set<number>;
+  zoom: { x: [number, number]; y: [number, number] } | null; // transformed
+}
+
+export interface Look {
+  colour: string;
+  symbol: string;
+  dash: "solid" | number[];
+  style: Style;
+}
+
+export interface Point {
+  x: number | string;
+  y: number;
+  low: number | null;
+  high: number | null;
+  at: [number, number | null]; // transformed; null where the axis has no place for the value
+  band: [number, number] | null; // transformed low and high
+}
+
+export interface DrawnSeries {
+  index: number;
+  name: string;
+  look: Look;
+  points: (Point | null)[];
+  /** Where a run ended before its last step: the values after this point are missing. */
+  ended: Point | null;
+}
+
+export interface Plot {
+  xScale: Scale;
+  yScale: Scale;
+  categories: string[] | null;
+  /** Where the categories of a single series of bars name groups: their colours. */
+  categoryColours: (string | null)[];
+  x: [number, number];
+  y: [number, number];
+  /** Where bars stand. */
+  baseline: number;
+  series: DrawnSeries[];
+  /** Values that a log axis cannot show. */
+  omitted: number;
+}
+
+export const firstView = (figure: Figure): View => ({
+  logX: figure.x.log || figure.x.symlog,
+  logY: figure.y.log || figure.y.symlog,
+  hidden: new Set(),
+  zoom: null,
+});
+
+const DASHES: number[][] = [[6, 4], [2, 3], [9, 3, 2, 3]];
+
+/** Series of one group share a colour; shades, markers and dashes tell them apart. */
+export function looks(figure: Figure, groups: Groups, palette: Palette): Look[] {
+  const key = (series: Series) => `${groups.of(series.group)}/${series.style}`;
+  const sizes = new Map<string, number>();
+  for (const series of figure.series) sizes.set(key(series), (sizes.get(key(series)) ?? 0) + 1);
+  const seen = new Map<string, number>();
+  return figure.series.map((series) => {
+    const group = groups.of(series.group);
+    const k = seen.get(key(series)) ?? 0;
+    seen.set(key(series), k + 1);
+    return {
+      colour: shade(palette, group, k, sizes.get(key(series)) ?? 1),
+      symbol: SYMBOLS[(group + k) % SYMBOLS.length],
+      dash: series.style === "dashed" ? DASHES[k % DASHES.length] : "solid",
+      style: series.style,
+    };
+  });
+}
+
+export function categoriesOf(figure: Figure): string[] | null {
+  const values = figure.series.flatMap((series) => series.x);
+  const categorical = figure.kind === "bar" || values.some((value) => typeof value === "string");
+  return categorical ? [...new Set(values.map(String))] : null;
+}
+
+function magnitudes(values: number[]): { smallest: number; largest: number } {
+  const sizes = values.map(Math.abs).filter((size) => size > 0);
+  return sizes.length ? { smallest: min(sizes), largest: max(sizes) } : { smallest: 1, largest: 1 };
+}
+
+const min = (values: number[]): number => values.reduce((a, b) => Math.min(a, b), Infinity);
+const max = (values: number[]): number => values.reduce((a, b) => Math.max(a, b), -Infinity);
+
+function scaleFor(axis: AxisSpec, log: boolean, values: number[]): Scale {
+  if (log && axis.symlog) return symlogScale(Math.max(magnitudes(values).largest * 1e-4, magnitudes(values).smallest));
+  if (log && values.some((value) => value > 0)) return logScale();
+  const whole = values.length > 0 && values.every(Number.isInteger);
+  return linearScale(whole);
+}
+
+/** The smallest value that a log axis still shows: twelve decades, five for a density, whose tails say nothing. */
+function floorOf(figure: Figure, axis: AxisSpec, values: number[]): number {
+  const positive = values.filter((value) => value > 0);
+  if (positive.length === 0) return 0;
+  const decades = figure.kind === "density" && axis === figure.y ? 1e-5 : 1e-12;
+  return axis.floor ?? Math.max(min(positive), max(positive) * decades);
+}
+
+function domain(axis: AxisSpec, scale: Scale, ats: number[], padding: number, withZero: boolean): [number, number] {
+  let low = ats.length ? min(ats) : 0;
+  let high = ats.length ? max(ats) : 1;
+  if (withZero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
+  const span = high - low || Math.abs(high) * 0.2 || 1;
+  const touchesZero = (bound: number) => withZero && bound === 0;
+  const padded: [number, number] = [
+    touchesZero(low) ? low : low - span * padding,
+    touchesZero(high) ? high : high + span * padding,
+  ];
+  if (axis.min !== undefined) padded[0] = scale.forward(axis.min) ?? padded[0];
+  if (axis.max !== undefined) padded[1] = scale.forward(axis.max) ?? padded[1];
+  return padded;
+}
+
+function coloursOfCategories(figure: Figure, categories: string[] | null, groups: Groups, palette: Palette): (string | null)[] {
+  if (figure.kind !== "bar" || figure.series.length !== 1 || !categories) return [];
+  if (!categories.some((category) => groups.knows(category))) return [];
+  const other = palette.colours[palette.colours.length - 1];
+  return categories.map((category) => (groups.knows(category) ? shade(palette, groups.of(category), 0, 1) : other));
+}
+
+export function makePlot(figure: Figure, view: View, groups: Groups, palette: Palette): Plot {
+  const categories = categoriesOf(figure);
+  const allLooks = looks(figure, groups, palette);
+  const shown = figure.series.filter((_, index) => !view.hidden.has(index));
+  const source = shown.length ? shown : figure.series;
+  const numbers = (values: unknown[]) => values.filter((value): value is number => typeof value === "number");
+  const xs = categories ? [] : numbers(source.flatMap((series) => series.x));
+  const ys = numbers(source.flatMap((series) => [...series.y, ...(series.low ?? []), ...(series.high ?? [])]));
+  const xScale = categories ? linearScale() : scaleFor(figure.x, view.logX, xs);
+  const yScale = scaleFor(figure.y, view.logY, ys);
+  const yIsLog = view.logY && !figure.y.symlog && ys.some((value) => value > 0);
+  const floor = yIsLog ? floorOf(figure, figure.y, numbers(source.flatMap((series) => series.y))) : -Infinity;
+  const clamp = (value: number) => (yIsLog ? Math.max(value, floor) : value);
+
+  let omitted = 0;
+  const place = (series: Series, i: number): Point | null => {
+    const y = series.y[i];
+    const x = series.x[i];
+    const xAt = categories ? categories.indexOf(String(x)) : typeof x === "number" ? xScale.forward(x) : null;
+    if (y === null) return null;
+    if (xAt === null) {
+      ++omitted;
+      return null;
+    }
+    // The tails of a density leave the chart through its floor.
+    const onFloor = yIsLog && figure.kind === "density";
+    const yAt = yScale.forward(onFloor ? (y < floor ? floor * 0.1 : y) : y);
+    const below = yIsLog && !onFloor && y < floor;
+    if (yAt === null || below) ++omitted;
+    const low = series.low?.[i] ?? null;
+    const high = series.high?.[i] ?? null;
+    const lowAt = low === null ? null : yScale.forward(clamp(low));
+    const highAt = high === null ? null : yScale.forward(clamp(high));
+    return {
+      x, y, low, high,
+      at: [xAt, below ? null : yAt],
+      band: lowAt === null || highAt === null ? null : [lowAt, highAt],
+    };
+  };
+
+  const series: DrawnSeries[] = [];
+  figure.series.forEach((raw, index) => {
+    if (view.hidden.has(index)) return;
+    const points = raw.y.map((_, i) => place(raw, i));
+    const last = raw.y.reduce<number>((found, value, i) => (value === null ? found : i), -1);
+    const ended = figure.kind === "line" && !categories && last >= 0 && last < raw.y.length - 1 ? points[last] : null;
+    series.push({ index, name: raw.name, look: allLooks[index], points, ended });
+  });
+
+  const all = series.flatMap((one) => one.points.filter((point): point is Point => point !== null));
+  const yAts = all.flatMap((point) => [point.at[1], ...(point.band ?? [])]).filter((at): at is number => at !== null);
+  const fromZero = !view.logY && (figure.kind === "bar" || figure.kind === "density");
+  const nearZero = !view.logY && yAts.length > 0 && min(yAts) >= 0 && min(yAts) < 0.35 * max(yAts);
+  const full = {
+    x: categories
+      ? ([-0.5, categories.length - 0.5] as [number, number])
+      : domain(figure.x, xScale, all.map((point) => point.at[0]), figure.kind === "scatter" ? 0.05 : 0.02, false),
+    y: domain(figure.y, yScale, yAts, 0.05, fromZero || nearZero),
+  };
+  if (yIsLog && figure.kind === "density" && figure.y.min === undefined && floor > 0) full.y[0] = Math.log10(floor);
+  if (yIsLog && figure.kind === "bar" && figure.y.min === undefined) full.y[0] = Math.floor(full.y[0]);
+  const x = view.zoom?.x ?? full.x;
+  const y = view.zoom?.y ?? full.y;
+  return {
+    xScale, yScale, categories, x, y, series, omitted,
+    categoryColours: coloursOfCategories(figure, categories, groups, palette),
+    baseline: Math.max(yIsLog ? full.y[0] : 0, y[0]),
+  };
+}

@@ -1,0 +1,151 @@
+// The document that a study writes (docs/formats/results.md), read leniently: what is missing is empty, what is unknown
+// is ignored.
+
+export interface AxisSpec {
+  label: string;
+  log: boolean;
+  symlog: boolean;
+  /** Smallest value that a log axis shows; smaller ones of a density lie on it. */
+  floor?: number;
+  min?: number;
+  max?: number;
+}
+
+export type Style = "solid" | "dashed" | "points";
+export type Kind = "line" | "scatter" | "bar" | "density";
+
+export interface Series {
+  name: string;
+  /** Decides the colour: the same group has the same colour in every figure. */
+  group: string;
+  style: Style;
+  x: (number | string)[];
+  y: (number | null)[];
+  low?: (number | null)[];
+  high?: (number | null)[];
+}
+
+export interface Figure {
+  id: string;
+  title: string;
+  caption: string;
+  kind: Kind;
+  x: AxisSpec;
+  y: AxisSpec;
+  series: Series[];
+  notes: string[];
+}
+
+export type Cell = string | number | boolean | null;
+
+export interface Table {
+  id: string;
+  title: string;
+  caption: string;
+  columns: string[];
+  rows: Cell[][];
+}
+
+export type Status = "confirmed" | "contradicted" | "unclear";
+
+export interface Verdict {
+  id: string;
+  claim: string;
+  source: string;
+  verdict: Status;
+  evidence: string;
+  figure: string;
+}
+
+export interface Results {
+  title: string;
+  subtitle: string;
+  command: string;
+  created: string;
+  version: string;
+  summary: string[];
+  settings: { group: string; items: [string, string][] }[];
+  verdicts: Verdict[];
+  figures: Figure[];
+  tables: Table[];
+}
+
+type Raw = Record<string, unknown>;
+
+const text = (value: unknown): string => (value === null || value === undefined ? "" : String(value));
+/** Text to be read: a number stays with its percent sign. */
+const prose = (value: unknown): string => text(value).replace(/(\d) %/g, "$1\u00a0%");
+const list = <T>(value: unknown): T[] => (Array.isArray(value) ? (value as T[]) : []);
+const finite = (value: unknown): number | null =>
+  typeof value === "number" && Number.isFinite(value) ? value : null;
+const oneOf = <T extends string>(value: unknown, allowed: readonly T[], otherwise: T): T =>
+  allowed.includes(value as T) ? (value as T) : otherwise;
+
+function readAxis(raw: unknown): AxisSpec {
+  const axis = (raw ?? {}) as Raw;
+  return {
+    label: text(axis.label),
+    log: axis.log === true,
+    symlog: axis.symlog === true,
+    floor: finite(axis.floor) ?? undefined,
+    min: finite(axis.min) ?? undefined,
+    max: finite(axis.max) ?? undefined,
+  };
+}
+
+function readSeries(raw: Raw): Series {
+  const y = list<unknown>(raw.y).map(finite);
+  const x = list<unknown>(raw.x).map((value) => (typeof value === "number" ? value : text(value)));
+  const band = (value: unknown) => (Array.isArray(value) && value.length === y.length ? value.map(finite) : undefined);
+  const low = band(raw.low);
+  const high = band(raw.high);
+  return {
+    name: text(raw.name),
+    group: text(raw.group) || text(raw.name),
+    style: oneOf(raw.style, ["solid", "dashed", "points"], "solid"),
+    x: x.length >= y.length ? x.slice(0, y.length) : y.map((_, index) => index),
+    y,
+    low: high && low,
+    high: low && high,
+  };
+}
+
+export function readResults(raw: Raw): Results {
+  return {
+    title: text(raw.title) || "Study",
+    subtitle: prose(raw.subtitle),
+    command: text(raw.command),
+    created: text(raw.created),
+    version: text(raw.plumb_version),
+    summary: list<unknown>(raw.summary).map(prose),
+    settings: list<Raw>(raw.settings).map((group) => ({
+      group: text(group.group),
+      items: list<unknown[]>(group.items).map((item) => [text(item[0]), text(item[1])] as [string, string]),
+    })),
+    verdicts: list<Raw>(raw.verdicts).map((verdict, index) => ({
+      id: text(verdict.id) || `v${index + 1}`,
+      claim: prose(verdict.claim),
+      source: text(verdict.source),
+      verdict: oneOf(verdict.verdict, ["confirmed", "contradicted", "unclear"], "unclear"),
+      evidence: prose(verdict.evidence),
+      figure: text(verdict.figure),
+    })),
+    figures: list<Raw>(raw.figures).map((figure, index) => ({
+      id: text(figure.id) || `figure${index + 1}`,
+      title: text(figure.title),
+      caption: prose(figure.caption),
+      kind: oneOf(figure.kind, ["line", "scatter", "bar", "density"], "line"),
+      x: readAxis(figure.x),
+      y: readAxis(figure.y),
+      series: list<Raw>(figure.series).map(readSeries),
+      notes: list<unknown>(figure.notes).map(prose),
+    })),
+    tables: list<Raw>(raw.tables).map((table, index) => ({
+      id: text(table.id) || `table${index + 1}`,
+      title: text(table.title),
+      caption: prose(table.caption),
+      columns: list<unknown>(table.columns).map(text),
+      rows: list<Cell[]>(table.rows),
+    })),
+  };
+}

@@ -1,0 +1,105 @@
+// The parts of the page that are words: heading, summary, settings, how to make it again, contents.
+import { download, h, icon, svg } from "./dom";
+import type { Results } from "./results";
+
+/** A plumb bob on its line. */
+const LOGO = `<svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true"><path d="M16 1.5V11" stroke="currentColor"
+  stroke-width="1.6" stroke-linecap="round"/><path d="M12.6 11h6.8l3.1 6.2L16 30.5 9.5 17.2Z" fill="currentColor"/>
+  <path d="M9.9 17.2h12.2" stroke="var(--paper)" stroke-width="1.4"/></svg>`;
+
+function date(text: string): string {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) return text;
+  return time.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" });
+}
+
+export function makeHeader(results: Results, theme: HTMLElement): HTMLElement {
+  const facts = [
+    date(results.created),
+    results.version && `Plumb ${results.version}`,
+    `${results.figures.length} figures`,
+    results.tables.length > 0 && `${results.tables.length} ${results.tables.length === 1 ? "table" : "tables"}`,
+  ].filter((fact): fact is string => !!fact);
+  return h("header", { class: "masthead" },
+    h("div", { class: "brand" }, svg(LOGO) as unknown as HTMLElement, h("span", {}, "Plumb"), h("span", { class: "kind" }, "study"), theme),
+    h("h1", {}, results.title),
+    results.subtitle && h("p", { class: "subtitle" }, results.subtitle),
+    h("div", { class: "facts" }, h("p", {}, facts.map((fact) => h("span", {}, fact)))));
+}
+
+export const makeSummary = (sentences: string[]): HTMLElement =>
+  h("div", { class: "summary" }, sentences.map((sentence) => h("p", {}, sentence)));
+
+export function makeSettings(results: Results): HTMLElement {
+  const count = results.settings.reduce((sum, group) => sum + group.items.length, 0);
+  return h("details", { class: "card settings" },
+    h("summary", {}, h("span", {}, "Every choice of the study"), h("em", {}, `${count} settings`)),
+    h("div", { class: "groups" }, results.settings.map((group) =>
+      h("section", {}, h("h4", {}, group.group),
+        h("dl", {}, group.items.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))))));
+}
+
+async function copy(text: string, button: HTMLElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Pages opened from a file may lack the clipboard interface: select and copy as of old.
+    const area = h("textarea", { class: "off-screen" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  const label = button.lastChild!;
+  const before = label.textContent;
+  label.textContent = "Copied";
+  setTimeout(() => (label.textContent = before), 1500);
+}
+
+export function makeCommand(results: Results, source: string): HTMLElement {
+  const button = h("button", { type: "button", class: "tool", onclick: () => void copy(results.command, button) },
+    icon("M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8Z"), "Copy");
+  return h("div", {},
+    results.command && h("div", { class: "card command" }, h("pre", { tabindex: "0" }, h("code", {}, results.command)), button),
+    h("p", { class: "aside" }, "Every number on this page stands in ", h("code", {}, "results.json"), ". ",
+      h("button", { type: "button", class: "link", onclick: () => download("results.json", source, "application/json") }, "Save it"),
+      " from this page, which needs no network."));
+}
+
+export interface Chapter {
+  id: string;
+  title: string;
+  level: 1 | 2;
+}
+
+/** The contents beside the text; what is being read is marked. */
+export function makeContents(chapters: Chapter[]): HTMLElement {
+  const links = chapters.map((chapter) =>
+    h("a", { href: `#${chapter.id}`, class: `level-${chapter.level}`, title: chapter.title }, chapter.title));
+  const nav = h("nav", { class: "contents", "aria-label": "Contents" }, links);
+  const mark = () => {
+    let current = 0;
+    chapters.forEach((chapter, index) => {
+      const target = document.getElementById(chapter.id);
+      if (target && target.getBoundingClientRect().top < innerHeight * 0.3) current = index;
+    });
+    links.forEach((link, index) => {
+      if (index === current) link.setAttribute("aria-current", "location");
+      else link.removeAttribute("aria-current");
+    });
+    const active = links[current];
+    if (active && nav.scrollHeight > nav.clientHeight) nav.scrollTop = active.offsetTop - nav.clientHeight / 2;
+  };
+  let waiting = false;
+  addEventListener("scroll", () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      mark();
+    });
+  }, { passive: true });
+  requestAnimationFrame(mark);
+  return nav;
+}

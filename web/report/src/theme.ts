@@ -1,0 +1,46 @@
+// Light and dark: the system's choice until the reader makes one.
+import { h, icon } from "./dom";
+import { DARK, LIGHT, type Palette } from "./palette";
+
+const KEY = "plumb-theme";
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+function stored(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null; // a page opened from a file may have no storage
+  }
+}
+
+const isDark = (): boolean => {
+  const choice = document.documentElement.dataset.theme ?? stored();
+  return choice ? choice === "dark" : system.matches;
+};
+
+/** Colours of the page, also as CSS variables for what is not a chart. */
+export function applyTheme(palette: Palette = isDark() ? DARK : LIGHT): Palette {
+  const root = document.documentElement;
+  root.classList.toggle("dark", palette.dark);
+  palette.colours.forEach((colour, index) => root.style.setProperty(`--series-${index}`, colour));
+  return palette;
+}
+
+export function themeButton(changed: (palette: Palette) => void): HTMLElement {
+  const title = "Light or dark";
+  const button = h("button", {
+    type: "button", class: "tool theme", title, "aria-label": title,
+    onclick: () => {
+      const next = isDark() ? "light" : "dark";
+      document.documentElement.dataset.theme = next;
+      try {
+        localStorage.setItem(KEY, next);
+      } catch {
+        // the choice then lasts as long as the page
+      }
+      changed(applyTheme());
+    },
+  }, icon("M8 2.2a5.8 5.8 0 1 0 0 11.6ZM8 2.2a5.8 5.8 0 0 1 0 11.6"));
+  system.addEventListener("change", () => changed(applyTheme()));
+  return button;
+}
