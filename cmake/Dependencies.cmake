@@ -13,5 +13,11 @@ pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 
-set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json fmt::fmt Eigen3::Eigen OpenMP::OpenMP_CXX)
-set(PLUMB_TENSOR_DEPENDENCIES ${TORCH_LIBRARIES} ${DNNL_LIBRARY})
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+
+# What the public headers show, and what only the library's own sources use.
+set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json fmt::fmt OpenMP::OpenMP_CXX)
+set(PLUMB_TENSOR_DEPENDENCIES ${TORCH_LIBRARIES})
+set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n PkgConfig::sentencepiece sentencepiece_train PkgConfig::hwy
+    ZLIB::ZLIB OpenSSL::Crypto protobuf::libprotobuf-lite ${DNNL_LIBRARY})

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -136,7 +137,8 @@ void write_file_atomic(const fs::path& path, std::string_view content) {
   write_file_atomic(path, [content](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
 }
 
-void write_directory_atomic(const fs::path& path, const std::function<void(const fs::path&)>& fill) {
+void write_directory_atomic(const fs::path& given, const std::function<void(const fs::path&)>& fill) {
+  const fs::path path = given.has_filename() ? given : given.parent_path();  // "dir/" is "dir"
   const fs::path temporary = temporary_name(path);
   fs::remove_all(temporary);
   fs::create_directories(temporary);
@@ -144,11 +146,11 @@ void write_directory_atomic(const fs::path& path, const std::function<void(const
     fill(temporary);
     sync(temporary);
     if (fs::exists(path)) {
-      // rename() cannot replace a directory that holds files: the old one steps aside first.
-      const fs::path aside = fs::path(path).concat(fmt::format(".old-{}", ::getpid()));
-      fs::rename(path, aside);
-      fs::rename(temporary, path);
-      fs::remove_all(aside);
+      // rename() cannot replace a directory that holds files: the two change places in one step.
+      if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0) {
+        throw Error(fmt::format("{}: cannot be replaced: {}", path.string(), reason()));
+      }
+      fs::remove_all(temporary);
     } else {
       fs::rename(temporary, path);
     }

@@ -53,9 +53,14 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 std::string with_thousands(int64_t value) {
-  std::string digits = std::to_string(std::abs(value));
-  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
-  return (value < 0 ? "-" : "") + digits;
+  const std::string digits = std::to_string(std::abs(value));
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
+  if (value < 0) text.insert(text.begin(), '-');
+  return text;
 }
 
 std::string duration(double seconds) {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "plumb/data/batch.h"
+#include "plumb/base/batch.h"
 #include "plumb/data/split.h"
 
 namespace plumb {

@@ -12,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-namespace plumb {
+#include "plumb/base/batch.h"
 
-/// The ids of the special tokens, equal in every tokenizer.
-constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnknown = 3;
+namespace plumb {
 
 struct TokenizerOptions {
   std::string kind = "bpe";         // or "unigram"

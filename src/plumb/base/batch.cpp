@@ -1,4 +1,4 @@
-#include "plumb/data/batch.h"
+#include "plumb/base/batch.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 #include <string>
 
 #include "plumb/base/error.h"
-#include "plumb/text/tokenizer.h"
 
 namespace plumb {
 namespace {

@@ -1,4 +1,4 @@
-#include "plumb/data/batch.h"
+#include "plumb/base/batch.h"
 
 #include <gtest/gtest.h>
 

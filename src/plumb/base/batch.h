@@ -10,6 +10,9 @@
 
 namespace plumb {
 
+/// Ids of the special tokens in every vocabulary of Plumb's.
+constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnknown = 3;
+
 /// A batch of pairs without padding.
 struct Batch {
   std::vector<int64_t> source;         // (source tokens): ids + EOS of each pair

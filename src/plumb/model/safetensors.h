@@ -1,0 +1,28 @@
+// The safetensors format: an 8-byte length, a JSON header with name, type, shape and place of each tensor, then the data.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plumb/nn/parameters.h"
+
+namespace plumb {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/// Writes F32, F64 or I64 tensors, atomically. `metadata` is kept in the header's "__metadata__".
+void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                      const std::map<std::string, std::string>& metadata = {});
+
+/// Reads every tensor (F32, F64, F16, BF16, I64). Throws Error on a truncated or malformed file, naming the tensor concerned.
+NamedTensors load_safetensors(const std::filesystem::path& path);
+
+/// The model's parameters as named tensors, and the reverse: copies into the parameters, converting the element type.
+/// Throws Error on a missing or surplus parameter, or on a different shape (naming parameter and both shapes).
+NamedTensors named_values(const Parameters& parameters);
+void load_parameters(const Parameters& parameters, const NamedTensors& tensors, const std::string& origin);
+
+}  // namespace plumb

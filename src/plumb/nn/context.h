@@ -1,0 +1,43 @@
+// What a forward pass is told besides its input: dropout, and who watches the activations.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "plumb/base/random.h"
+#include "plumb/ops/dropout.h"
+
+namespace plumb {
+
+/// Sees named activations as they arise: (name, tensor (tokens, width)). Names read "encoder.layers.3.feed_forward.sum".
+using Observer = std::function<void(const std::string&, const Tensor&)>;
+
+/// One forward pass. Dropout sites are numbered in the order in which the pass meets them, so a mask depends on seed,
+/// step, site and position alone.
+class ForwardContext {
+ public:
+  /// No dropout: evaluation, measurement, decoding.
+  ForwardContext() = default;
+  /// Training step `step` with dropout probability `p`.
+  ForwardContext(double p, uint64_t seed, int64_t step) : p_(p), seed_(seed), step_(step) {}
+
+  void watch(Observer observer) { observer_ = std::move(observer); }
+  [[nodiscard]] bool watched() const { return static_cast<bool>(observer_); }
+  void show(const std::string& name, const Tensor& activation) const {
+    if (observer_) observer_(name, activation);
+  }
+
+  Tensor dropout(const Tensor& x) { return ops::dropout(x, p_, next_key()); }
+  Tensor add_dropout(const Tensor& residual, const Tensor& x) { return ops::add_dropout(residual, x, p_, next_key()); }
+
+ private:
+  ops::DropoutKey next_key() { return {seed_, stream_of("dropout") + (static_cast<uint64_t>(step_) << 16) + site_++}; }
+
+  double p_ = 0;
+  uint64_t seed_ = 0;
+  int64_t step_ = 0;
+  uint64_t site_ = 0;
+  Observer observer_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,16 @@
+// No normalisation:  y = x.
+#include "plumb/nn/norm/norm.h"
+
+namespace plumb {
+namespace {
+
+class NoNorm final : public Norm {
+ public:
+  [[nodiscard]] Tensor operator()(const Tensor& x) const override { return x; }
+};
+
+const bool registered = norms().add("none", "x itself", "",
+                                    [](Parameters&, const std::string&, int64_t, double) { return std::make_unique<NoNorm>(); });
+
+}  // namespace
+}  // namespace plumb

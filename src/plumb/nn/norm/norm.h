@@ -1,0 +1,24 @@
+// Normalisation of activations: the interface and the registry of its kinds.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "plumb/base/registry.h"
+#include "plumb/nn/parameters.h"
+
+namespace plumb {
+
+/// Normalises each row of an activation. x: (tokens, width) → (tokens, width).
+class Norm {
+ public:
+  virtual ~Norm() = default;
+  [[nodiscard]] virtual Tensor operator()(const Tensor& x) const = 0;
+};
+
+/// Makes a norm whose parameters are named `prefix`.weight and so on.
+using NormFactory = std::function<std::unique_ptr<Norm>(Parameters&, const std::string& prefix, int64_t width, double eps)>;
+Registry<NormFactory>& norms();
+
+}  // namespace plumb

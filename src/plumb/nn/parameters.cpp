@@ -1,0 +1,69 @@
+#include "plumb/nn/parameters.h"
+
+#include <fmt/format.h>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+
+Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Role role) {
+  if (find(name) != nullptr) throw Error(fmt::format("parameter '{}' is declared twice", name));
+  const Tensor value = at::zeros(shape, at::TensorOptions(type_)).requires_grad_(true);
+  all_.push_back({name, role, value});
+  return value;
+}
+
+void Parameters::finish() {
+  flat_ = at::zeros({count()}, at::TensorOptions(type_));
+  const std::vector<Tensor> views = split(flat_);
+  for (size_t i = 0; i < all_.size(); ++i) all_[i].value.set_data(views[i]);
+}
+
+const Parameter* Parameters::find(const std::string& name) const {
+  for (const Parameter& parameter : all_) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+const Parameter& Parameters::at(const std::string& name) const {
+  if (const Parameter* found = find(name)) return *found;
+  std::vector<std::string> names;
+  for (const Parameter& parameter : all_) names.push_back(parameter.name);
+  throw Error(fmt::format("the model has no parameter '{}'", name), fmt::format("the nearest is '{}'", nearest(name, names)));
+}
+
+std::vector<Tensor> Parameters::values() const {
+  std::vector<Tensor> values;
+  values.reserve(all_.size());
+  for (const Parameter& parameter : all_) values.push_back(parameter.value);
+  return values;
+}
+
+int64_t Parameters::count() const {
+  int64_t total = 0;
+  for (const Parameter& parameter : all_) total += parameter.value.numel();
+  return total;
+}
+
+std::vector<Tensor> Parameters::split(const Tensor& flat) const {
+  std::vector<Tensor> pieces;
+  pieces.reserve(all_.size());
+  int64_t begin = 0;
+  for (const Parameter& parameter : all_) {
+    const int64_t size = parameter.value.numel();
+    pieces.push_back(flat.narrow(0, begin, size).view(parameter.value.sizes()));
+    begin += size;
+  }
+  return pieces;
+}
+
+Tensor Parameters::join(const std::vector<Tensor>& pieces) const {
+  const Tensor flat = at::empty({count()}, at::TensorOptions(type_));
+  const std::vector<Tensor> views = split(flat);
+  for (size_t i = 0; i < views.size(); ++i) views[i].copy_(pieces[i].detach());
+  return flat;
+}
+
+}  // namespace plumb

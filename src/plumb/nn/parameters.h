@@ -1,0 +1,53 @@
+// A model's parameters by name, in one contiguous buffer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plumb/ops/torch.h"
+
+namespace plumb {
+
+/// What a parameter is, for initialisation.
+enum class Role { weight, stacked_qkv, attention_output, bias, embedding, position, gain, shift };
+
+struct Parameter {
+  std::string name;  // as in a PyTorch state dict
+  Role role;
+  Tensor value;  // a leaf that requires gradients; a view of the buffer
+};
+
+/// Parameters in the order in which the model declares them. Their values lie one after the other in one flat buffer, so
+/// that optimisers and Lanczos vectors work on a single vector of `count()` elements.
+class Parameters {
+ public:
+  explicit Parameters(at::ScalarType type) : type_(type) {}
+
+  /// Declares a parameter of zeros. Throws Error on a name declared twice.
+  Tensor add(const std::string& name, at::IntArrayRef shape, Role role);
+
+  /// Moves all values into the flat buffer; called once, when the model is complete.
+  void finish();
+
+  [[nodiscard]] const std::vector<Parameter>& all() const { return all_; }
+  [[nodiscard]] const Parameter* find(const std::string& name) const;
+  /// Throws Error naming the nearest parameter.
+  [[nodiscard]] const Parameter& at(const std::string& name) const;
+  [[nodiscard]] std::vector<Tensor> values() const;
+  [[nodiscard]] int64_t count() const;
+  [[nodiscard]] at::ScalarType type() const { return type_; }
+
+  /// The buffer, (count()): writing to it writes the parameters.
+  [[nodiscard]] const Tensor& flat() const { return flat_; }
+
+  /// A vector of (count()) elements cut into pieces of the parameters' shapes (views), and the reverse (a copy).
+  [[nodiscard]] std::vector<Tensor> split(const Tensor& flat) const;
+  [[nodiscard]] Tensor join(const std::vector<Tensor>& pieces) const;
+
+ private:
+  at::ScalarType type_;
+  std::vector<Parameter> all_;
+  Tensor flat_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,33 @@
+// Learned positions, Gehring et al. 2017, arXiv 1705.03122: one trained vector a position, up to max_positions.
+#include <fmt/format.h>
+
+#include "plumb/base/error.h"
+#include "plumb/nn/position/position.h"
+
+namespace plumb {
+namespace {
+
+class Learned final : public Positions {
+ public:
+  Learned(Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t max_positions)
+      : table_(parameters.add(prefix + ".weight", {max_positions, d_model}, Role::position)) {}
+
+  Tensor table(int64_t length) override {
+    if (length > table_.size(0)) {
+      throw Error(fmt::format("a sequence of {} tokens, but the model has {} learned positions", length, table_.size(0)),
+                  "raise model.max_positions, or leave long sentences out");
+    }
+    return table_;
+  }
+
+ private:
+  Tensor table_;  // (max_positions, d_model)
+};
+
+const bool registered = positions().add("learned", "one trained vector a position", "Gehring et al. 2017, arXiv 1705.03122",
+                                        [](Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t max_positions) {
+                                          return std::make_unique<Learned>(parameters, prefix, d_model, max_positions);
+                                        });
+
+}  // namespace
+}  // namespace plumb

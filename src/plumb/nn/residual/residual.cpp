@@ -1,0 +1,18 @@
+#include "plumb/nn/residual/residual.h"
+
+#include "plumb/nn/residual/tensor2tensor.h"
+
+namespace plumb {
+
+Registry<ResidualFactory>& residual_schemes() {
+  static Registry<ResidualFactory> registry("residual scheme");
+  return registry;
+}
+
+std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters, const StackShape& shape) {
+  const size_t slash = name.find('/');
+  if (slash != std::string::npos) return make_tensor2tensor_scheme(name.substr(0, slash), name.substr(slash + 1), parameters, shape);
+  return residual_schemes().at(name).make(parameters, shape);
+}
+
+}  // namespace plumb

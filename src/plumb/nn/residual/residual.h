@@ -1,0 +1,54 @@
+// The residual scheme: one object that owns the stream. It alone knows where norms, dropout and additions stand.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plumb/base/registry.h"
+#include "plumb/nn/context.h"
+#include "plumb/nn/parameters.h"
+
+namespace plumb {
+
+/// What runs through a stack of layers: one tensor (tokens, d_model) for most schemes, more where a scheme keeps them.
+struct Stream {
+  Tensor x;
+};
+
+/// One sub-layer: self-attention, cross-attention or feed-forward; (tokens, d_model) → (tokens, d_model).
+struct SubLayer {
+  int64_t layer;      // of the stack, from 0
+  int64_t position;   // within the layer, from 0
+  std::string name;   // "encoder.layers.3.feed_forward": for observers
+  std::function<Tensor(const Tensor&)> forward;
+};
+
+/// Decides what a sub-layer reads and how its output joins the stream. All it does acts on each token by itself, so that
+/// decoding step by step runs through the same code.
+class ResidualScheme {
+ public:
+  virtual ~ResidualScheme() = default;
+  virtual Stream enter(const Tensor& x, ForwardContext&) const { return {x}; }
+  virtual void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const = 0;
+  virtual Tensor leave(const Stream& stream, ForwardContext&) const { return stream.x; }
+};
+
+/// What a scheme is built for: one stack ("encoder" or "decoder") of `layers` layers of `sub_layers` sub-layers each.
+struct StackShape {
+  std::string name;
+  int64_t layers;
+  int64_t sub_layers;
+  int64_t d_model;
+  std::string norm;
+  double norm_eps;
+};
+
+using ResidualFactory = std::function<std::unique_ptr<ResidualScheme>(Parameters&, const StackShape&)>;
+Registry<ResidualFactory>& residual_schemes();
+
+/// By name, or as tensor2tensor's two strings with a slash between: "n/da" is Pre-LN, "/dan" Post-LN.
+std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters, const StackShape& shape);
+
+}  // namespace plumb

@@ -1,0 +1,13 @@
+// Rows of a table by token id.
+#pragma once
+
+#include <vector>
+
+#include "plumb/ops/torch.h"
+
+namespace plumb::ops {
+
+/// scale · table[ids]; table: (vocabulary, width) → (tokens, width). Throws Error on an id outside the table.
+Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale);
+
+}  // namespace plumb::ops

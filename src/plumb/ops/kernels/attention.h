@@ -1,0 +1,62 @@
+// Softmax attention of one head over one sequence, without padding and without ever holding more than a block of query
+// rows of the score matrix; forward, backward, and the backward of the backward.
+#pragma once
+
+#include <cstdint>
+
+namespace plumb::kernels {
+
+/// One head of one sequence: pointers to its first token, strides from token to token.
+/// q, out-like: (query_length, size); k, v-like: (key_length, size). With S = scale·q·kᵀ and P = softmax of the rows of S
+/// (keys past the query's own position left out if `causal`): out = P·v.
+template <typename T>
+struct AttentionHead {
+  int64_t query_length;
+  int64_t key_length;
+  int64_t size;
+  bool causal;
+  T scale;
+  const T* q;
+  int64_t q_stride;
+  const T* k;
+  const T* v;
+  int64_t kv_stride;
+};
+
+/// out: row stride out_stride.
+template <typename T>
+void attention_forward(const AttentionHead<T>& head, T* out, int64_t out_stride);
+
+/// From dout: dq (stride q_stride, written), dk and dv (stride kv_stride, added to).
+/// dv = Pᵀ·dout;  dP = dout·vᵀ;  dS = P∘(dP − rowsum(dP∘P));  dq = scale·dS·k;  dk = scale·dSᵀ·q.
+template <typename T>
+struct AttentionBackward {
+  const T* dout;
+  int64_t dout_stride;
+  T* dq;
+  T* dk;
+  T* dv;
+};
+template <typename T>
+void attention_backward(const AttentionHead<T>& head, const AttentionBackward<T>& gradient);
+
+/// From cotangents a, b, c of dq, dk, dv (strided as q, k, v): those of dout (stride dout_stride, written), of q (written)
+/// and of k and v (added to). With G = dS and Ḡ = scale·(a·kᵀ + q·bᵀ), u = rowsum(Ḡ∘P), ρ = rowsum(dP∘P):
+///   ddP = P∘(Ḡ − u);  P̄ = dout·cᵀ + Ḡ∘(dP − ρ) − u∘dP;  S̄ = P∘(P̄ − rowsum(P̄∘P));
+///   ddout = P·c + ddP·v;  q̄ = scale·(G·b + S̄·k);  k̄ = scale·(Gᵀ·a + S̄ᵀ·q);  v̄ = ddPᵀ·dout.
+template <typename T>
+struct AttentionDoubleBackward {
+  const T* dout;
+  int64_t dout_stride;
+  const T* a;
+  const T* b;
+  const T* c;
+  T* ddout;
+  T* q_bar;
+  T* k_bar;
+  T* v_bar;
+};
+template <typename T>
+void attention_double_backward(const AttentionHead<T>& head, const AttentionDoubleBackward<T>& gradient);
+
+}  // namespace plumb::kernels

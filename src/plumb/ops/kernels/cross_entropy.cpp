@@ -1,0 +1,104 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "plumb/ops/kernels/cross_entropy.cpp"
+#include "plumb/ops/kernels/cross_entropy.h"
+
+#include <hwy/foreach_target.h>
+// Highway's order of includes: foreach_target.h first.
+#include "plumb/ops/kernels/simd-inl.h"
+
+#include <cmath>
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::kernels::HWY_NAMESPACE {
+
+template <typename T>
+RowLoss<T> Loss(const CrossEntropyRow<T>& row, const T* logits) {
+  const hn::ScalableTag<T> d;
+  const int64_t n = row.vocabulary;
+  const T largest = reduce_max(n, logits);
+  const auto shift = hn::Set(d, largest);
+  const T sum = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Exp(d, hn::Sub(load(logits), shift)); });
+  const T log_partition = largest + std::log(sum);
+  const T nll = log_partition - logits[row.label];
+  T smoothed = nll;
+  if (row.smoothing != T{0}) {
+    const T mean = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return load(logits); }) / static_cast<T>(n);
+    smoothed = (T{1} - row.smoothing) * nll + row.smoothing * (log_partition - mean);
+  }
+  return {nll, smoothed, log_partition};
+}
+
+template <typename T>
+void Gradient(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T scale, T* out) {
+  const hn::ScalableTag<T> d;
+  const auto shift = hn::Set(d, log_partition);
+  const auto factor = hn::Set(d, scale);
+  const auto uniform = hn::Set(d, row.smoothing / static_cast<T>(row.vocabulary));
+  map_to(row.vocabulary, out, [&](auto load) HWY_ATTR {
+    return hn::Mul(factor, hn::Sub(hn::Exp(d, hn::Sub(load(logits), shift)), uniform));
+  });
+  out[row.label] -= scale * (T{1} - row.smoothing);
+}
+
+template <typename T>
+T Curvature(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T scale, const T* c, T* out) {
+  const hn::ScalableTag<T> d;
+  const int64_t n = row.vocabulary;
+  const auto shift = hn::Set(d, log_partition);
+  map_to(n, out, [&](auto load) HWY_ATTR { return hn::Exp(d, hn::Sub(load(logits), shift)); });
+  const T mean = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Mul(load(c), load(out)); });
+  const T sum = row.smoothing == T{0} ? T{0} : reduce_sum<T>(n, [&](auto load) HWY_ATTR { return load(c); });
+  const auto centre = hn::Set(d, mean);
+  const auto factor = hn::Set(d, scale);
+  map_to(n, out, [&](auto load) HWY_ATTR { return hn::Mul(hn::Mul(factor, load(out)), hn::Sub(load(c), centre)); });
+  return mean - (T{1} - row.smoothing) * c[row.label] - row.smoothing / static_cast<T>(n) * sum;
+}
+
+RowLoss<float> LossF32(const CrossEntropyRow<float>& row, const float* x) { return Loss(row, x); }
+RowLoss<double> LossF64(const CrossEntropyRow<double>& row, const double* x) { return Loss(row, x); }
+void GradientF32(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, float* out) {
+  Gradient(row, x, log_partition, scale, out);
+}
+void GradientF64(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale, double* out) {
+  Gradient(row, x, log_partition, scale, out);
+}
+float CurvatureF32(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, const float* c, float* out) {
+  return Curvature(row, x, log_partition, scale, c, out);
+}
+double CurvatureF64(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale, const double* c,
+                    double* out) {
+  return Curvature(row, x, log_partition, scale, c, out);
+}
+
+}  // namespace plumb::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumb::kernels {
+
+HWY_EXPORT(LossF32);
+HWY_EXPORT(LossF64);
+HWY_EXPORT(GradientF32);
+HWY_EXPORT(GradientF64);
+HWY_EXPORT(CurvatureF32);
+HWY_EXPORT(CurvatureF64);
+
+RowLoss<float> cross_entropy_loss(const CrossEntropyRow<float>& row, const float* x) { return HWY_DYNAMIC_DISPATCH(LossF32)(row, x); }
+RowLoss<double> cross_entropy_loss(const CrossEntropyRow<double>& row, const double* x) { return HWY_DYNAMIC_DISPATCH(LossF64)(row, x); }
+void cross_entropy_gradient(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, float* out) {
+  HWY_DYNAMIC_DISPATCH(GradientF32)(row, x, log_partition, scale, out);
+}
+void cross_entropy_gradient(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale, double* out) {
+  HWY_DYNAMIC_DISPATCH(GradientF64)(row, x, log_partition, scale, out);
+}
+float cross_entropy_curvature(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, const float* c,
+                              float* out) {
+  return HWY_DYNAMIC_DISPATCH(CurvatureF32)(row, x, log_partition, scale, c, out);
+}
+double cross_entropy_curvature(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale,
+                               const double* c, double* out) {
+  return HWY_DYNAMIC_DISPATCH(CurvatureF64)(row, x, log_partition, scale, c, out);
+}
+
+}  // namespace plumb::kernels
+#endif  // HWY_ONCE

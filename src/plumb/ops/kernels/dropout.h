@@ -1,0 +1,20 @@
+// Dropout whose mask is a function of (seed, stream, position), recomputed wherever it is needed and never stored.
+#pragma once
+
+#include <cstdint>
+
+namespace plumb::kernels {
+
+/// An element at position i is kept if 16 bits of philox(seed, stream, i / 8) lie below `keep_below` of 65536.
+struct DropoutMask {
+  uint64_t seed;
+  uint64_t stream;
+  uint32_t keep_below;
+  int64_t first;  // the position of element 0; a multiple of 8
+};
+
+/// out[i] = (residual ? residual[i] : 0) + (kept ? scale·x[i] : 0) for i in [begin, end); begin is a multiple of 8.
+void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin, int64_t end);
+void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin, int64_t end);
+
+}  // namespace plumb::kernels

@@ -1,0 +1,37 @@
+// Small passes over memory: bias and ReLU, their gradient, column sums, embedding rows, and the Adam update.
+#pragma once
+
+#include <cstdint>
+
+namespace plumb::kernels {
+
+/// x (rows, width) += bias (width; null for none), then max(x, 0) if `relu`; rows [begin, end).
+template <typename T>
+void add_bias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end);
+
+/// dx = dy where y > 0, else 0, for elements [begin, end).
+template <typename T>
+void relu_backward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end);
+
+/// sums[c] += Σ over rows [begin, end) of x[row, c].
+template <typename T>
+void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums);
+
+/// out[i] = scale · table[ids[i]] for rows [begin, end).
+template <typename T>
+void gather_rows(const T* table, const int64_t* ids, T scale, int64_t width, T* out, int64_t begin, int64_t end);
+
+/// table[ids[i], c] += scale · rows[i, c] for all i in [0, count) and columns [begin, end): split over columns, so that the
+/// order of additions is the same for any number of threads.
+template <typename T>
+void scatter_add_rows(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table, int64_t begin, int64_t end);
+
+/// Adam, Kingma & Ba 2015, in one pass. m ← β₁m + (1−β₁)g; v ← β₂v + (1−β₂)g²;
+/// w ← w − step·m/(√v·root_scale + eps) − decay·w, where step = lr/(1−β₁ᵗ) and root_scale = 1/√(1−β₂ᵗ).
+struct AdamStep {
+  double beta1, beta2, eps, step, root_scale, decay, gradient_scale;
+};
+template <typename T>
+void adam(const AdamStep& step, const T* gradient, T* m, T* v, T* w, int64_t begin, int64_t end);
+
+}  // namespace plumb::kernels

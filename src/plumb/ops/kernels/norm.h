@@ -1,0 +1,65 @@
+// Row normalisation: LayerNorm and, without centring, RMSNorm; forward, backward, and the backward of the backward.
+#pragma once
+
+#include <cstdint>
+
+namespace plumb::kernels {
+
+/// x, y: (rows, width); gamma: (width); beta: (width) or null; statistics: (rows, 2) receives mean and 1/σ.
+///   y = (x − μ)·r·γ + β,  r = 1/√(mean((x − μ)²) + eps),  μ = mean(x) if `centre` else 0.
+template <typename T>
+struct NormForward {
+  int64_t width;
+  bool centre;
+  T eps;
+  const T* x;
+  const T* gamma;
+  const T* beta;
+  T* y;
+  T* statistics;
+};
+
+/// With h = dy∘γ and x̂ = (x − μ)·r:  dx = r·(h − mean(h)[if centre] − x̂·mean(h∘x̂)),  dγ = Σ dy∘x̂,  dβ = Σ dy.
+/// dgamma, dbeta: (width), added to (dbeta may be null).
+template <typename T>
+struct NormBackward {
+  int64_t width;
+  bool centre;
+  const T* x;
+  const T* gamma;
+  const T* statistics;
+  const T* dy;
+  T* dx;
+  T* dgamma;
+  T* dbeta;
+};
+
+/// Cotangents a of dx, b of dγ, c of dβ (c may be null) give those of dy, x and γ:
+///   u = r·(a − mean(a) − x̂·mean(a∘x̂)),  ddy = γ∘u + b∘x̂ + c,  dgamma += Σ dy∘u,
+///   v = −r·(a·mean(h∘x̂) + h·mean(a∘x̂)) + b∘dy,
+///   dx = r·(v − mean(v) − x̂·mean(v∘x̂)) − x̂·r·(a·dx₁)/width,  dx₁ the dx of the backward pass; means as `centre` says.
+template <typename T>
+struct NormDoubleBackward {
+  int64_t width;
+  bool centre;
+  const T* x;
+  const T* gamma;
+  const T* statistics;
+  const T* dy;
+  const T* a;
+  const T* b;
+  const T* c;
+  T* ddy;
+  T* dx;
+  T* dgamma;
+};
+
+/// Each works on rows [begin, end).
+void norm_forward(const NormForward<float>& p, int64_t begin, int64_t end);
+void norm_forward(const NormForward<double>& p, int64_t begin, int64_t end);
+void norm_backward(const NormBackward<float>& p, int64_t begin, int64_t end);
+void norm_backward(const NormBackward<double>& p, int64_t begin, int64_t end);
+void norm_double_backward(const NormDoubleBackward<float>& p, int64_t begin, int64_t end);
+void norm_double_backward(const NormDoubleBackward<double>& p, int64_t begin, int64_t end);
+
+}  // namespace plumb::kernels

@@ -1,0 +1,71 @@
+// What the vector kernels share. Included once per instruction set, hence the unusual guard (see Highway's manual).
+// clang-format off
+#if defined(PLUMB_SIMD_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLUMB_SIMD_INL_H
+#undef PLUMB_SIMD_INL_H
+#else
+#define PLUMB_SIMD_INL_H
+#endif
+// clang-format on
+
+#include <hwy/highway.h>
+// hwy's mathematics must come after highway.h.
+#include <hwy/contrib/math/math-inl.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Σ f(vectors at i) over [0, n): `f(d, load)` where `load(pointer)` gives the lanes at the current position, zero past
+/// the end. Two accumulators hide the latency of the addition.
+template <typename T, typename F>
+HWY_INLINE T reduce_sum(int64_t n, const F& f) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    sum0 = hn::Add(sum0, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }));
+    sum1 = hn::Add(sum1, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i + lanes); }));
+  }
+  for (; i < n; i += lanes) {
+    const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
+    const auto value = f([&](const T* p) HWY_ATTR { return hn::MaskedLoad(mask, d, p + i); });
+    sum0 = hn::Add(sum0, hn::IfThenElseZero(mask, value));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
+}
+
+/// Writes f(load) to out[0, n).
+template <typename T, typename F>
+HWY_INLINE void map_to(int64_t n, T* HWY_RESTRICT out, const F& f) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }), d, out + i);
+  if (i < n) {
+    const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
+    hn::BlendedStore(f([&](const T* p) HWY_ATTR { return hn::MaskedLoad(mask, d, p + i); }), mask, d, out + i);
+  }
+}
+
+/// The largest of x[0, n), n ≥ 1.
+template <typename T>
+HWY_INLINE T reduce_max(int64_t n, const T* x) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto best = hn::Set(d, x[0]);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) best = hn::Max(best, hn::LoadU(d, x + i));
+  T result = hn::GetLane(hn::MaxOfLanes(d, best));
+  for (; i < n; ++i) result = x[i] > result ? x[i] : result;
+  return result;
+}
+
+}  // namespace plumb::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // PLUMB_SIMD_INL_H

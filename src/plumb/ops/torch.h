@@ -1,0 +1,26 @@
+// The one place that names LibTorch's headers, precompiled for everything above; what differs between its versions
+// stands here too.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/variable.h>
+
+namespace plumb {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// An argument of an autograd function that may be absent: those take no undefined tensors.
+inline c10::optional<Tensor> if_defined(const Tensor& tensor) { return tensor.defined() ? c10::optional<Tensor>(tensor) : c10::nullopt; }
+
+/// Gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`; zeros where an input plays no part.
+/// With `create_graph` the gradients can be differentiated again.
+std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                              const std::vector<Tensor>& grad_outputs, bool create_graph = false,
+                              bool retain_graph = false);
+
+}  // namespace plumb

@@ -1,0 +1,81 @@
+// Checks analytic gradients, first and second, against central differences in float64.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "plumb/base/random.h"
+#include "plumb/ops/torch.h"
+
+namespace plumb::testing {
+
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+inline Tensor random_tensor(at::IntArrayRef shape, uint64_t seed, double scale = 1.0) {
+  const Tensor tensor = at::empty(shape, at::kDouble);
+  Random random(seed, "test");
+  for (int64_t i = 0; i < tensor.numel(); ++i) tensor.data_ptr<double>()[i] = scale * random.normal();
+  return tensor;
+}
+
+/// d/dx of Σ_k weights_k·f_k(x), by automatic differentiation and by (f(x+h) − f(x−h))/2h for every element of every input.
+inline void expect_gradients(const TensorFunction& f, const std::vector<Tensor>& inputs, double tolerance = 1e-7) {
+  std::vector<Tensor> leaves;
+  for (const Tensor& input : inputs) leaves.push_back(input.detach().clone().requires_grad_(true));
+  const std::vector<Tensor> outputs = f(leaves);
+  std::vector<Tensor> weights;
+  for (size_t k = 0; k < outputs.size(); ++k) weights.push_back(random_tensor(outputs[k].sizes(), 1000 + k));
+  const std::vector<Tensor> analytic = gradients(outputs, leaves, weights);
+  const auto value = [&](const std::vector<Tensor>& at) {
+    const std::vector<Tensor> result = f(at);
+    double sum = 0;
+    for (size_t k = 0; k < result.size(); ++k) sum += (result[k].detach() * weights[k]).sum().item<double>();
+    return sum;
+  };
+  constexpr double kStep = 1e-5;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const std::vector<Tensor> moved = [&] {
+      std::vector<Tensor> copy;
+      for (const Tensor& input : inputs) copy.push_back(input.detach().clone().requires_grad_(true));
+      return copy;
+    }();
+    auto* element = moved[i].detach().data_ptr<double>();
+    const Tensor gradient = analytic[i].contiguous();
+    for (int64_t j = 0; j < inputs[i].numel(); ++j) {
+      const double at = element[j];
+      element[j] = at + kStep;
+      const double up = value(moved);
+      element[j] = at - kStep;
+      const double down = value(moved);
+      element[j] = at;
+      const double numeric = (up - down) / (2 * kStep);
+      const double found = gradient.data_ptr<double>()[j];
+      ASSERT_NEAR(found, numeric, tolerance * (1 + std::abs(numeric))) << "input " << i << ", element " << j;
+    }
+  }
+}
+
+/// The same for the gradient itself, as a function of the inputs and of what it is weighted by: reverse over reverse.
+inline void expect_second_gradients(const TensorFunction& f, const std::vector<Tensor>& inputs, double tolerance = 1e-6) {
+  std::vector<Tensor> probe;
+  for (const Tensor& input : inputs) probe.push_back(input.detach().clone().requires_grad_(true));
+  std::vector<Tensor> all = inputs;
+  const std::vector<Tensor> outputs = f(probe);
+  for (size_t k = 0; k < outputs.size(); ++k) all.push_back(random_tensor(outputs[k].sizes(), 2000 + k));
+  const size_t count = inputs.size();
+  const TensorFunction gradient = [&f, count](const std::vector<Tensor>& at) {
+    const std::vector<Tensor> x(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(count));
+    const std::vector<Tensor> weights(at.begin() + static_cast<std::ptrdiff_t>(count), at.end());
+    return gradients(f(x), x, weights, /*create_graph=*/true);
+  };
+  expect_gradients(gradient, all, tolerance);
+}
+
+inline void expect_both(const TensorFunction& f, const std::vector<Tensor>& inputs) {
+  expect_gradients(f, inputs);
+  expect_second_gradients(f, inputs);
+}
+
+}  // namespace plumb::testing
