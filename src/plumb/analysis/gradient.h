@@ -1,0 +1,36 @@
+// The gradient of the loss by parameter, averaged over tokens and over mini-batches.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plumb/model/encoder_decoder.h"
+
+namespace plumb {
+
+using NormByParameter = std::vector<std::pair<std::string, double>>;  // in the order of the model's parameters
+
+/// No dropout. N: target tokens of all batches; B: batches; n_b: target tokens of batch b.
+struct GradientProfile {
+  double loss = 0;                  // 1/N Σ −log p(token)
+  double loss_label_smoothing = 0;  // the same with label smoothing ε = 0.1
+  /// Frobenius norms of the gradient of the mean loss over all tokens, Σ_b n_b/N · g_b with g_b the gradient of batch
+  /// b's mean loss: how the tokens are cut into batches does not matter.
+  NormByParameter norm_by_parameter;
+  double total = 0;  // of all parameters together
+  /// Frobenius norms of the element-wise mean gradient over mini-batches, 1/B Σ_b g_b (Xiong et al. 2020,
+  /// arXiv 2002.04745, figure 3). Equal to the above where all batches have equally many tokens.
+  NormByParameter batch_mean_norm_by_parameter;
+
+  /// Throw Error naming the nearest parameter.
+  [[nodiscard]] double norm(const std::string& parameter) const;
+  [[nodiscard]] double batch_mean_norm(const std::string& parameter) const;
+};
+
+/// The gradient is that of the loss with this label smoothing; the two losses do not depend on it. `observer`, where
+/// given, sees the activations of the same forward passes. Throws Error on no batches.
+GradientProfile measure_gradients(EncoderDecoder& model, const std::vector<Batch>& batches, double label_smoothing = 0,
+                                  const Observer& observer = {});
+
+}  // namespace plumb

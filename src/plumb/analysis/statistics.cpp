@@ -1,0 +1,101 @@
+#include "plumb/analysis/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+double mean_of(const std::vector<double>& values) {
+  if (values.empty()) throw Error("a statistic of no values was asked for");
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+Interval confidence_interval(const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  const auto count = static_cast<int64_t>(values.size());
+  if (count == 1) return {mean, kUndefined, kUndefined, count};
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const auto n = static_cast<double>(count);
+  const double half = student_t_quantile(0.975, count - 1) * std::sqrt(squares / (n - 1) / n);
+  return {mean, mean - half, mean + half, count};
+}
+
+double student_t_coverage(double t, int64_t degrees) {
+  const double angle = std::atan(t / std::sqrt(static_cast<double>(degrees)));
+  const double sine = std::sin(angle);
+  const double cosine = std::cos(angle);
+  const bool odd = degrees % 2 == 1;
+  // Odd: cos + 2/3 cos³ + 2·4/(3·5) cos⁵ + … to cos^(ν−2). Even: 1 + 1/2 cos² + 1·3/(2·4) cos⁴ + … to cos^(ν−2).
+  double term = odd ? cosine : 1.0;
+  double sum = 0;
+  for (int64_t power = odd ? 1 : 0; power <= degrees - 2; power += 2) {
+    sum += term;
+    term *= cosine * cosine * static_cast<double>(power + 1) / static_cast<double>(power + 2);
+  }
+  return odd ? (angle + sine * sum) * 2 / std::numbers::pi : sine * sum;
+}
+
+double student_t_quantile(double probability, int64_t degrees) {
+  const double coverage = 2 * probability - 1;
+  double high = 1;
+  while (student_t_coverage(high, degrees) < coverage) high *= 2;
+  double low = 0;
+  while (low < high) {
+    const double middle = low + (high - low) / 2;
+    if (middle == low || middle == high) break;
+    (student_t_coverage(middle, degrees) < coverage ? low : high) = middle;
+  }
+  return high;
+}
+
+LineFit fit_line(const std::vector<double>& x, const std::vector<double>& y) {
+  if (x.size() != y.size()) throw Error("a line needs as many values of x as of y");
+  const double x_mean = mean_of(x);
+  const double y_mean = mean_of(y);
+  double xx = 0;
+  double xy = 0;
+  double yy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xx += (x[i] - x_mean) * (x[i] - x_mean);
+    xy += (x[i] - x_mean) * (y[i] - y_mean);
+    yy += (y[i] - y_mean) * (y[i] - y_mean);
+  }
+  if (xx == 0) throw Error("a line needs two points of different x");
+  LineFit fit;
+  fit.slope = xy / xx;
+  fit.intercept = y_mean - fit.slope * x_mean;
+  double residual = 0;
+  for (size_t i = 0; i < x.size(); ++i) residual += std::pow(y[i] - fit.intercept - fit.slope * x[i], 2);
+  const double freedom = static_cast<double>(x.size()) - 2;
+  fit.slope_error = freedom > 0 ? std::sqrt(residual / freedom / xx) : kUndefined;
+  fit.r_squared = yy > 0 ? 1 - residual / yy : 1;
+  return fit;
+}
+
+double bounded_delta(const std::vector<double>& sample, double epsilon) {
+  const double limit = mean_of(sample) * (1 + epsilon);
+  const auto above = std::count_if(sample.begin(), sample.end(), [limit](double z) { return z > limit; });
+  return static_cast<double>(above) / static_cast<double>(sample.size());
+}
+
+double bounded_epsilon(std::vector<double> sample, double delta) {
+  const double mean = mean_of(sample);
+  // As many values as δ allows may lie above: the next smaller one is the limit.
+  const auto allowed = std::min(static_cast<size_t>(delta * static_cast<double>(sample.size())), sample.size() - 1);
+  const auto limit = sample.begin() + static_cast<std::ptrdiff_t>(allowed);
+  std::nth_element(sample.begin(), limit, sample.end(), std::greater<>());
+  return mean > 0 ? std::max(0.0, *limit / mean - 1) : 0;
+}
+
+}  // namespace plumb

@@ -1,0 +1,43 @@
+// Means with confidence intervals, straight lines, and how tightly a variable stays below its mean.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace plumb {
+
+/// A mean and the interval that covers the expectation with 95 % confidence.
+struct Interval {
+  double mean = 0;
+  double low = 0;  // low and high are NaN where count is 1
+  double high = 0;
+  int64_t count = 0;
+};
+
+/// mean ± t · s/√n with t = student_t_quantile(0.975, n − 1). Throws Error on no values.
+Interval confidence_interval(const std::vector<double>& values);
+
+/// P(|T| ≤ t) for Student's distribution: the finite sums of Abramowitz & Stegun 26.7.3 and 26.7.4. degrees ≥ 1, t ≥ 0.
+double student_t_coverage(double t, int64_t degrees);
+
+/// The t with P(T ≤ t) = probability; 0.5 ≤ probability < 1, degrees ≥ 1.
+double student_t_quantile(double probability, int64_t degrees);
+
+/// y = intercept + slope · x by least squares.
+struct LineFit {
+  double slope = 0;
+  double intercept = 0;
+  double slope_error = 0;  // standard error, √(RSS/(n − 2)/Σ(x − x̄)²); NaN with two points
+  double r_squared = 0;    // 1 − RSS/TSS; 1 where all y are equal
+};
+
+/// Throws Error unless x and y are equally long and x holds two different values.
+LineFit fit_line(const std::vector<double>& x, const std::vector<double>& y);
+
+/// A variable Z ≥ 0 is (ε, δ)-bounded if (Z − EZ)/EZ ≤ ε with probability at least 1 − δ (Xiong et al. 2020,
+/// arXiv 2002.04745, definition 1); E and probability are taken over the sample. The smallest δ for a given ε, and the
+/// smallest ε ≥ 0 for a given δ. Throw Error on an empty sample.
+double bounded_delta(const std::vector<double>& sample, double epsilon);
+double bounded_epsilon(std::vector<double> sample, double delta);
+
+}  // namespace plumb
