@@ -1,0 +1,83 @@
+// Points and results of a run as JSON.
+#include <cmath>
+
+#include "plumb/train/trainer.h"
+
+namespace plumb {
+namespace {
+
+// What is not finite cannot stand in JSON: null.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+double number(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found == json.end() || found->is_null() ? std::numeric_limits<double>::quiet_NaN() : found->get<double>();
+}
+
+void put(Json& json, const char* key, const std::optional<double>& value) {
+  if (value) json[key] = number(*value);
+}
+std::optional<double> maybe(const Json& json, const char* key) {
+  return json.contains(key) ? std::optional(number(json, key)) : std::nullopt;
+}
+
+}  // namespace
+
+Json to_json(const TrainPoint& point) {
+  Json json;
+  json["step"] = point.step;
+  json["epoch"] = point.epoch;
+  json["learning_rate"] = number(point.learning_rate);
+  json["loss"] = number(point.loss);
+  json["nll"] = number(point.nll);
+  json["gradient_norm"] = number(point.gradient_norm);
+  json["tokens_per_second"] = number(point.tokens_per_second);
+  put(json, "valid_loss", point.valid_loss);
+  put(json, "valid_nll", point.valid_nll);
+  put(json, "bleu", point.bleu);
+  return json;
+}
+
+TrainPoint point_from_json(const Json& json) {
+  TrainPoint point;
+  point.step = json.at("step");
+  point.epoch = json.value("epoch", int64_t{0});
+  point.learning_rate = number(json, "learning_rate");
+  point.loss = number(json, "loss");
+  point.nll = number(json, "nll");
+  point.gradient_norm = number(json, "gradient_norm");
+  point.tokens_per_second = number(json, "tokens_per_second");
+  point.valid_loss = maybe(json, "valid_loss");
+  point.valid_nll = maybe(json, "valid_nll");
+  point.bleu = maybe(json, "bleu");
+  return point;
+}
+
+Json TrainResult::to_json() const {
+  Json json = make_document("train", 1);
+  json["outcome"] = outcome;
+  json["steps"] = steps;
+  put(json, "valid_nll", valid_nll);
+  if (valid_nll) json["perplexity"] = number(std::exp(*valid_nll));
+  put(json, "bleu", bleu);
+  put(json, "best_valid_nll", best_valid_nll);
+  if (best_valid_nll) json["best_step"] = best_step;
+  json["seconds"] = seconds;
+  json["history"] = Json::array();
+  for (const TrainPoint& point : history) json["history"].push_back(plumb::to_json(point));
+  return json;
+}
+
+TrainResult TrainResult::from_json(const Json& json) {
+  TrainResult result;
+  result.outcome = json.at("outcome");
+  result.steps = json.at("steps");
+  result.valid_nll = maybe(json, "valid_nll");
+  result.bleu = maybe(json, "bleu");
+  result.best_valid_nll = maybe(json, "best_valid_nll");
+  result.best_step = json.value("best_step", int64_t{0});
+  result.seconds = json.value("seconds", 0.0);
+  for (const Json& point : json.at("history")) result.history.push_back(point_from_json(point));
+  return result;
+}
+
+}  // namespace plumb

@@ -1,0 +1,152 @@
+#include "plumb/train/run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/model/safetensors.h"
+#include "plumb/train/metrics_file.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+/// Keeps a second process out of a run directory; the system lets go of it when the process ends, however it ends.
+class Lock {
+ public:
+  explicit Lock(const fs::path& directory) : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    if (descriptor_ >= 0) ::close(descriptor_);
+    throw Error(fmt::format("{}: another process is training here", directory.string()), "wait for it to end, or choose another --out");
+  }
+  ~Lock() { ::close(descriptor_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+/// Complete checkpoints by step.
+std::map<int64_t, fs::path> checkpoints(const fs::path& run) {
+  std::map<int64_t, fs::path> found;
+  constexpr std::string_view kPrefix = "step-";
+  if (!fs::is_directory(run / "checkpoints")) return found;
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints")) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix) || name.size() == kPrefix.size()) continue;
+    if (name.find_first_not_of("0123456789", kPrefix.size()) != std::string::npos) continue;  // a kill left it unfinished
+    found.emplace(std::stoll(name.substr(kPrefix.size())), entry.path());
+  }
+  return found;
+}
+
+/// What kills left unfinished under temporary names.
+void remove_unfinished(const fs::path& run) {
+  std::vector<fs::path> unfinished;
+  for (const fs::path& directory : {run, run / "checkpoints"}) {
+    if (!fs::is_directory(directory)) continue;
+    for (const auto& entry : fs::directory_iterator(directory)) {
+      if (entry.path().filename().string().find(".tmp-") != std::string::npos) unfinished.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : unfinished) fs::remove_all(path);
+}
+
+void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep) {
+  write_directory_atomic(run / "checkpoints" / fmt::format("step-{:06}", trainer.step()),
+                         [&](const fs::path& directory) { trainer.save(directory); });
+  const auto all = checkpoints(run);
+  auto oldest = all.begin();
+  for (auto surplus = static_cast<int64_t>(all.size()) - keep; surplus > 0; --surplus) fs::remove_all((oldest++)->second);
+}
+
+RunConfig resolved(RunConfig config, const DataDirectory& data) {
+  if (config.model.source_vocabulary == 0) config.model.source_vocabulary = data.source_vocabulary();
+  if (config.model.target_vocabulary == 0) config.model.target_vocabulary = data.target_vocabulary();
+  config.data = fs::weakly_canonical(config.data).string();
+  return config;
+}
+
+}  // namespace
+
+TrainResult run_training(const RunConfig& given, const fs::path& out, const TrainHooks& given_hooks) {
+  // Everything that can be wrong with the request is found before the directory is made.
+  const DataDirectory data = DataDirectory::open(given.data);
+  const RunConfig config = resolved(given, data);
+  validate(config.train);
+  EncoderDecoder model(config.model);
+  Trainer trainer(model, config.train, data);
+
+  claim_output_directory(out, "run");
+  const Lock lock(out);
+  if (fs::exists(out / "config.toml")) {
+    require_equal(config, load_run_config(out), out.string());
+  } else {
+    write_file_atomic(out / "config.toml", to_toml(config));
+  }
+  if (fs::exists(out / "result.json")) {
+    TrainResult result = TrainResult::from_json(read_json(out / "result.json"));
+    if (result.outcome != "stopped") {
+      say(fmt::format("{}: this run has {} at step {} already", out.string(), result.outcome, result.steps));
+      return result;
+    }
+  }
+  remove_unfinished(out);
+  if (const auto all = checkpoints(out); !all.empty()) {
+    trainer.load(all.rbegin()->second);
+    trainer.set_history(read_metrics(out / "metrics.jsonl"));
+    say(fmt::format("{}: going on from step {}", out.string(), trainer.step()));
+  } else {
+    model.initialise(static_cast<uint64_t>(config.train.seed));
+  }
+
+  MetricsFile metrics(out / "metrics.jsonl", trainer.history());
+  TrainHooks hooks = given_hooks;
+  hooks.point = [&](const TrainPoint& point) {
+    metrics.add(point);
+    if (given_hooks.point) given_hooks.point(point);
+  };
+  hooks.checkpoint = [&](const Trainer& trained) {
+    write_checkpoint(out, trained, config.train.keep_checkpoints);
+    if (given_hooks.checkpoint) given_hooks.checkpoint(trained);
+  };
+  hooks.best = [&](const Trainer& trained) {
+    write_directory_atomic(out / "best", [&](const fs::path& directory) { trained.save(directory); });
+    if (given_hooks.best) given_hooks.best(trained);
+  };
+  const TrainResult result = trainer.run(hooks);
+  metrics.end(result);
+  write_json(out / "result.json", result.to_json());
+  return result;
+}
+
+RunConfig load_run_config(const fs::path& run) {
+  require_directory(run, "run");
+  return read_run_config(Config::from_file(run / "config.toml"));
+}
+
+fs::path latest_checkpoint(const fs::path& run) {
+  require_directory(run, "run");
+  const auto all = checkpoints(run);
+  if (all.empty()) throw Error(fmt::format("{}: has no checkpoint yet", run.string()), "train on with `plumb train --out " + run.string() + "`");
+  return all.rbegin()->second;
+}
+
+EncoderDecoder load_model(const fs::path& run) { return load_model(run, latest_checkpoint(run)); }
+
+EncoderDecoder load_model(const fs::path& run, const fs::path& checkpoint) {
+  EncoderDecoder model(load_run_config(run).model);
+  const fs::path file = checkpoint / "model.safetensors";
+  load_parameters(model.parameters(), load_safetensors(file), file.string());
+  return model;
+}
+
+}  // namespace plumb

@@ -1,0 +1,26 @@
+// The run directory: a training run with its configuration, metrics and checkpoints. docs/formats/run.md has the files.
+#pragma once
+
+#include <filesystem>
+
+#include "plumb/train/trainer.h"
+
+namespace plumb {
+
+/// Trains in the run directory `out`: begins, or goes on from its latest checkpoint, or returns the result of a run that
+/// has ended. Vocabulary sizes of 0 are those of the data. Throws Error if `out` holds something else, or a run of another
+/// configuration (naming the first differing key). `hooks.checkpoint` and `hooks.best` are called after the files are
+/// written.
+TrainResult run_training(const RunConfig& config, const std::filesystem::path& out, const TrainHooks& hooks = {});
+
+/// The configuration of a run directory. Throws Error if it is none.
+RunConfig load_run_config(const std::filesystem::path& run);
+
+/// The directory of the last complete checkpoint of a run. Throws Error if there is none.
+std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
+
+/// The model of a run at its latest checkpoint, or at the given one.
+EncoderDecoder load_model(const std::filesystem::path& run);
+EncoderDecoder load_model(const std::filesystem::path& run, const std::filesystem::path& checkpoint);
+
+}  // namespace plumb

@@ -1,0 +1,302 @@
+#include "plumb/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/data/batches.h"
+#include "plumb/model/safetensors.h"
+#include "plumb/optim/optimizer.h"
+#include "plumb/optim/schedule.h"
+
+namespace plumb {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// From here on a loss far above that of a uniform guess is divergence, not initialisation.
+constexpr int64_t kSettledStep = 20;
+
+/// Where a run stands: everything but the tensors that a resumed run needs. In state.json.
+struct State {
+  int64_t step = 0;   // steps done
+  int64_t epoch = 0;  // of the next batch
+  int64_t batch = 0;  // of the next batch, within the epoch
+  // Sums over target tokens since the last point.
+  double loss = 0;
+  double nll = 0;
+  int64_t tokens = 0;
+  std::optional<double> best_valid_nll;
+  int64_t best_step = 0;
+  int64_t validations_since_best = 0;
+  bool complete = false;  // nothing is left to train
+  double seconds = 0;
+};
+
+Json to_json(const State& state) {
+  Json json = make_document("state", 1);
+  json["step"] = state.step;
+  json["epoch"] = state.epoch;
+  json["batch"] = state.batch;
+  json["loss_sum"] = state.loss;
+  json["nll_sum"] = state.nll;
+  json["tokens"] = state.tokens;
+  if (state.best_valid_nll) json["best_valid_nll"] = *state.best_valid_nll;
+  json["best_step"] = state.best_step;
+  json["validations_since_best"] = state.validations_since_best;
+  json["complete"] = state.complete;
+  json["seconds"] = state.seconds;
+  return json;
+}
+
+State state_from_json(const Json& json, const std::string& origin) {
+  try {
+    State state;
+    state.step = json.at("step");
+    state.epoch = json.at("epoch");
+    state.batch = json.at("batch");
+    state.loss = json.at("loss_sum");
+    state.nll = json.at("nll_sum");
+    state.tokens = json.at("tokens");
+    if (json.contains("best_valid_nll")) state.best_valid_nll = json["best_valid_nll"].get<double>();
+    state.best_step = json.at("best_step");
+    state.validations_since_best = json.at("validations_since_best");
+    state.complete = json.at("complete");
+    state.seconds = json.at("seconds");
+    return state;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()));
+  }
+}
+
+}  // namespace
+
+Evaluation evaluate(EncoderDecoder& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing) {
+  const at::NoGradGuard no_graph;
+  Evaluation sum;
+  for (const auto& examples : plan_evaluation_batches(split, batch_tokens)) {
+    ForwardContext context;
+    const Loss loss = model.loss(make_batch(split, examples), {label_smoothing, 1.0, false}, context);
+    sum.loss += loss.value.item<double>();
+    sum.nll += loss.nll;
+    sum.tokens += loss.tokens;
+  }
+  const auto tokens = static_cast<double>(std::max<int64_t>(sum.tokens, 1));
+  return {sum.loss / tokens, sum.nll / tokens, sum.tokens};
+}
+
+struct Trainer::Implementation {
+  Implementation(EncoderDecoder& trained, const TrainConfig& given, const DataDirectory& data)
+      : model(trained),
+        config(given),
+        train_split(data.split("train")),
+        schedule(given.schedule, schedule_options(given, trained.config())),
+        optimizer(optimizers().at(given.optimizer).make(trained.parameters(), optimizer_options(given))),
+        values(trained.parameters().values()) {
+    validate(config);
+    if (data.has_split("valid") && data.split("valid").size() > 0) valid_split = data.split("valid");
+    if (train_split.size() == 0) throw Error("the training split is empty", "prepare the data again");
+    const auto fits = [](const char* side, int64_t vocabulary, int64_t model_vocabulary) {
+      if (vocabulary <= model_vocabulary) return;
+      throw Error(fmt::format("the data's {} vocabulary of {} does not fit the model's {}", side, vocabulary, model_vocabulary),
+                  "leave the model's vocabulary sizes 0 to take those of the data");
+    };
+    fits("source", data.source_vocabulary(), model.config().source_vocabulary);
+    fits("target", data.target_vocabulary(), model.config().target_vocabulary);
+    plan = make_plan();
+  }
+
+  [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const {
+    return plan_batches(train_split, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
+  }
+
+  /// One batch forward and back, one step of the optimiser. Returns false, with the parameters as they were, if the run
+  /// has diverged.
+  bool step() {
+    const Batch batch = make_batch(train_split, plan[static_cast<size_t>(state.batch)]);
+    const int64_t number = state.step + 1;
+    ForwardContext context(model.config().dropout, static_cast<uint64_t>(config.seed), number);
+    const Loss loss = model.loss(batch, {config.label_smoothing, std::nullopt, false}, context);
+    const double value = loss.value.item<double>();
+    const auto tokens = static_cast<double>(loss.tokens);
+    point.step = number;
+    point.epoch = state.epoch;
+    point.learning_rate = schedule(number);
+    last_loss = value;
+    state.loss += value * tokens;
+    state.nll += loss.nll;
+    state.tokens += loss.tokens;
+    const double limit = config.divergence_factor * std::log(static_cast<double>(model.config().target_vocabulary));
+    if (!std::isfinite(value) || (config.divergence_factor > 0 && number > kSettledStep && value > limit)) return false;
+
+    const std::vector<Tensor> gradient = gradients({loss.value}, values, {});
+    point.gradient_norm = global_norm(gradient);
+    if (!std::isfinite(point.gradient_norm)) return false;
+    optimizer->step(gradient, point.learning_rate, clip_scale(point.gradient_norm, config.clip_norm));
+    advance();
+    return true;
+  }
+
+  void advance() {
+    ++state.step;
+    if (++state.batch == static_cast<int64_t>(plan.size())) {
+      state.batch = 0;
+      ++state.epoch;
+      plan = make_plan();
+    }
+    state.complete = state.step >= config.steps || (config.epochs > 0 && state.epoch >= config.epochs);
+  }
+
+  /// Closes the span since the last point.
+  void add_point(const TrainHooks& hooks) {
+    const auto tokens = static_cast<double>(std::max<int64_t>(state.tokens, 1));
+    point.loss = state.loss / tokens;
+    point.nll = state.nll / tokens;
+    point.tokens_per_second = training_seconds > 0 ? static_cast<double>(timed_tokens) / training_seconds : 0;
+    state.loss = state.nll = 0;
+    state.tokens = timed_tokens = 0;
+    training_seconds = 0;
+    history.push_back(point);
+    if (hooks.point) hooks.point(point);
+    point = {};
+  }
+
+  /// Returns whether this validation is the best so far. Ends the run if it has been too long since the best.
+  bool validate_now() {
+    const Evaluation found = evaluate(model, *valid_split, config.batch_tokens, config.label_smoothing);
+    point.valid_loss = found.loss;
+    point.valid_nll = found.nll;
+    const bool best = std::isfinite(found.nll) && (!state.best_valid_nll || found.nll < *state.best_valid_nll);
+    if (best) {
+      state.best_valid_nll = found.nll;
+      state.best_step = state.step;
+      state.validations_since_best = 0;
+    } else if (++state.validations_since_best >= config.patience && config.patience > 0) {
+      state.complete = true;
+    }
+    return best;
+  }
+
+  [[nodiscard]] bool due(int64_t every) const { return every > 0 && state.step % every == 0; }
+
+  [[nodiscard]] int64_t expected_steps() const {
+    const auto batches = static_cast<int64_t>(plan.size());
+    return config.epochs > 0 ? std::min(config.steps, config.epochs * batches) : config.steps;
+  }
+
+  /// What follows a step: validation, BLEU, a point, a checkpoint, as they are due.
+  void after_step(const Trainer& trainer, const TrainHooks& hooks, bool stopping) {
+    bool best = false;
+    const bool validating = valid_split && (due(config.validate_every) || state.complete);
+    if (validating) best = validate_now();
+    const bool scoring = hooks.bleu && config.bleu_beam > 0 && (due(config.bleu_every) || state.complete);
+    if (scoring) point.bleu = hooks.bleu(model);
+    if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point(hooks);
+    if (best && hooks.best) hooks.best(trainer);
+    if (hooks.checkpoint && (due(config.checkpoint_every) || state.complete || stopping)) hooks.checkpoint(trainer);
+  }
+
+  [[nodiscard]] TrainResult result(const std::string& outcome) const {
+    TrainResult result{outcome, state.step, history, {}, {}, state.best_valid_nll, state.best_step, state.seconds};
+    for (const TrainPoint& each : history) {
+      if (each.valid_nll) result.valid_nll = each.valid_nll;
+      if (each.bleu) result.bleu = each.bleu;
+    }
+    return result;
+  }
+
+  EncoderDecoder& model;
+  TrainConfig config;
+  ParallelSplit train_split;
+  std::optional<ParallelSplit> valid_split;
+  Schedule schedule;
+  std::unique_ptr<Optimizer> optimizer;
+  std::vector<Tensor> values;
+  State state;
+  std::vector<std::vector<int64_t>> plan;  // of state.epoch
+  std::vector<TrainPoint> history;
+  TrainPoint point;  // the one in the making
+  double last_loss = 0;
+  double training_seconds = 0;  // since the last point, as timed_tokens are
+  int64_t timed_tokens = 0;
+};
+
+Trainer::Trainer(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data)
+    : implementation_(std::make_unique<Implementation>(model, config, data)) {}
+Trainer::~Trainer() = default;
+
+TrainResult Trainer::run(const TrainHooks& hooks) {
+  Implementation& self = *implementation_;
+  State& state = self.state;
+  const int64_t first = state.step;
+  std::unique_ptr<Progress> progress;
+  if (!hooks.progress.empty()) progress = std::make_unique<Progress>(hooks.progress, self.expected_steps() - first);
+  double rate = 0;
+  while (!state.complete) {
+    const auto begin = Clock::now();
+    const int64_t tokens_before = state.tokens;
+    const bool alive = self.step();
+    const double elapsed = seconds_since(begin);
+    self.training_seconds += elapsed;
+    self.timed_tokens += state.tokens - tokens_before;
+    if (!alive) {
+      state.seconds += elapsed;
+      self.add_point(hooks);
+      return self.result("diverged");
+    }
+    rate = static_cast<double>(self.timed_tokens) / self.training_seconds;
+    if (progress) {
+      progress->update(state.step - first, fmt::format("step {}  loss {:.3f}  lr {:.2e}  {:.0f} tok/s", state.step, self.last_loss,
+                                                       self.point.learning_rate, rate));
+    }
+    const bool stopping = hooks.stop && hooks.stop();
+    // Counted before the files are written, so that a resumed run knows it.
+    state.seconds += elapsed;
+    const auto evaluation = Clock::now();
+    self.after_step(*this, hooks, stopping);
+    state.seconds += seconds_since(evaluation);
+    if (stopping && !state.complete) return self.result("stopped");
+  }
+  return self.result("finished");
+}
+
+void Trainer::save(const std::filesystem::path& directory) const {
+  const Implementation& self = *implementation_;
+  save_safetensors(directory / "model.safetensors", named_values(self.model.parameters()));
+  save_safetensors(directory / "optimizer.safetensors", self.optimizer->state(), {{"optimizer", self.config.optimizer}});
+  write_json(directory / "state.json", to_json(self.state));
+}
+
+void Trainer::load(const std::filesystem::path& directory) {
+  Implementation& self = *implementation_;
+  const auto model = directory / "model.safetensors";
+  const auto optimizer = directory / "optimizer.safetensors";
+  const auto state = directory / "state.json";
+  load_parameters(self.model.parameters(), load_safetensors(model), model.string());
+  self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
+  self.state = state_from_json(read_json(state), state.string());
+  self.plan = self.make_plan();
+  if (self.state.batch >= static_cast<int64_t>(self.plan.size())) {
+    throw Error(fmt::format("{}: batch {} of an epoch of {}", state.string(), self.state.batch, self.plan.size()),
+                "the data have changed since the run began");
+  }
+}
+
+void Trainer::set_history(std::vector<TrainPoint> history) {
+  std::erase_if(history, [this](const TrainPoint& point) { return point.step > step(); });
+  implementation_->history = std::move(history);
+}
+
+const std::vector<TrainPoint>& Trainer::history() const { return implementation_->history; }
+int64_t Trainer::step() const { return implementation_->state.step; }
+const EncoderDecoder& Trainer::model() const { return implementation_->model; }
+
+TrainResult train(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data, const TrainHooks& hooks) {
+  return Trainer(model, config, data).run(hooks);
+}
+
+}  // namespace plumb
