@@ -265,6 +265,11 @@ Json probe(const ModelConfig& config, const std::optional<NamedTensors>& weights
     }
   }
   Json document = probe_document(config, measurements);
+  if (weights) {  // the theory speaks of initialization alone
+    Json& setting = document["theory"]["setting"];
+    setting["holds"] = false;
+    setting["differs"].push_back("the weights come from a file");
+  }
   document["seeds"] = weights ? std::vector<uint64_t>() : options.seeds;
   document["label_smoothing"] = options.label_smoothing;
   return document;
