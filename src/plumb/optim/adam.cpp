@@ -56,7 +56,9 @@ class Adam final : public Optimizer {
 
 [[maybe_unused]] const bool kRegistered = optimizers().add(
     "adam", "m/(√v + eps) of running means of g and g², decoupled weight decay", "Kingma & Ba 2015, arXiv 1412.6980",
-    [](const Parameters& parameters, const OptimizerOptions& options) { return std::make_unique<Adam>(parameters, options); });
+    [](const Parameters& parameters, const OptimizerOptions& options) {
+      return std::make_unique<Adam>(parameters, options);
+    });
 
 }  // namespace
 }  // namespace plumb

@@ -51,14 +51,15 @@ void append_pieces(NamedTensors& tensors, const std::string& prefix, const Param
   for (size_t i = 0; i < pieces.size(); ++i) tensors.emplace_back(prefix + parameters.all()[i].name, pieces[i]);
 }
 
-void load_pieces(const NamedTensors& tensors, const std::string& prefix, const Parameters& parameters, const Tensor& flat,
-                 const std::string& origin) {
+void load_pieces(const NamedTensors& tensors, const std::string& prefix, const Parameters& parameters,
+                 const Tensor& flat, const std::string& origin) {
   const std::vector<Tensor> pieces = parameters.split(flat);
   for (size_t i = 0; i < pieces.size(); ++i) {
     const std::string name = prefix + parameters.all()[i].name;
     const Tensor& found = find_tensor(tensors, name, origin);
     if (found.sizes() != pieces[i].sizes()) {
-      throw Error(fmt::format("{}: tensor '{}' has {} elements in another shape than the model's parameter", origin, name, found.numel()),
+      throw Error(fmt::format("{}: tensor '{}' has {} elements in another shape than the model's parameter", origin,
+                              name, found.numel()),
                   "the file belongs to another configuration");
     }
     pieces[i].copy_(found);
@@ -66,9 +67,11 @@ void load_pieces(const NamedTensors& tensors, const std::string& prefix, const P
 }
 
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin) {
-  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
   if (found == tensors.end()) {
-    throw Error(fmt::format("{}: tensor '{}' is missing", origin, name), "the file belongs to another optimiser or model");
+    throw Error(fmt::format("{}: tensor '{}' is missing", origin, name),
+                "the file belongs to another optimiser or model");
   }
   return found->second;
 }

@@ -26,8 +26,8 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One step. `gradients`: one tensor a parameter, in their order and of their shapes, as plumb::gradients() gives them;
-  /// each is multiplied by `gradient_scale` (for clipping) on the way.
+  /// One step. `gradients`: one tensor a parameter, in their order and of their shapes, as plumb::gradients() gives
+  /// them; each is multiplied by `gradient_scale` (for clipping) on the way.
   virtual void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale = 1) = 0;
 
   /// Everything a continued run needs to go on bit for bit, as named tensors ("m.encoder.layers.0.linear1.weight"), and

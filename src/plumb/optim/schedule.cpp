@@ -41,29 +41,32 @@ Registry<ScheduleFactorFactory> known_factors() {
                  const double length = static_cast<double>(std::max<int64_t>(options.warm_up, 1));
                  return [length](int64_t step) { return std::min(1.0, static_cast<double>(step) / length); };
                });
-  registry.add("rsqrt_decay", "√(decay_start/max(step, decay_start)): 1 at the peak", "Vaswani et al. 2017, arXiv 1706.03762",
-               [](const ScheduleOptions& options) -> ScheduleFactor {
+  registry.add("rsqrt_decay", "√(decay_start/max(step, decay_start)): 1 at the peak",
+               "Vaswani et al. 2017, arXiv 1706.03762", [](const ScheduleOptions& options) -> ScheduleFactor {
                  return [begin = decay_start(options)](int64_t step) {
                    return std::sqrt(static_cast<double>(begin) / static_cast<double>(std::max(step, begin)));
                  };
                });
-  registry.add("rsqrt_hidden_size", "1/√hidden_size", kTensor2Tensor, [](const ScheduleOptions& options) -> ScheduleFactor {
-    return [value = 1 / std::sqrt(static_cast<double>(options.hidden_size))](int64_t) { return value; };
-  });
+  registry.add("rsqrt_hidden_size", "1/√hidden_size", kTensor2Tensor,
+               [](const ScheduleOptions& options) -> ScheduleFactor {
+                 return [value = 1 / std::sqrt(static_cast<double>(options.hidden_size))](int64_t) { return value; };
+               });
   registry.add("cosine_decay", "from 1 at decay_start to decay_floor at the last step, as half a cosine",
                "Loshchilov & Hutter 2017, arXiv 1608.03983", [](const ScheduleOptions& options) -> ScheduleFactor {
                  return [options](int64_t step) {
-                   return options.decay_floor + (1 - options.decay_floor) * (1 + std::cos(std::numbers::pi * progress(options, step))) / 2;
+                   return options.decay_floor +
+                          (1 - options.decay_floor) * (1 + std::cos(std::numbers::pi * progress(options, step))) / 2;
                  };
                });
   registry.add("linear_decay", "from 1 at decay_start to decay_floor at the last step, as a line", kTensor2Tensor,
                [](const ScheduleOptions& options) -> ScheduleFactor {
                  return [options](int64_t step) { return 1 - (1 - options.decay_floor) * progress(options, step); };
                });
-  registry.add("step_decay", "step_decay_factor to the number of step_decay_at that lie behind", "Xiong et al. 2020, arXiv 2002.04745",
-               [](const ScheduleOptions& options) -> ScheduleFactor {
+  registry.add("step_decay", "step_decay_factor to the number of step_decay_at that lie behind",
+               "Xiong et al. 2020, arXiv 2002.04745", [](const ScheduleOptions& options) -> ScheduleFactor {
                  return [at = options.step_decay_at, factor = options.step_decay_factor](int64_t step) {
-                   const auto passed = std::count_if(at.begin(), at.end(), [step](int64_t drop) { return step > drop; });
+                   const auto passed =
+                       std::count_if(at.begin(), at.end(), [step](int64_t drop) { return step > drop; });
                    return std::pow(factor, static_cast<double>(passed));
                  };
                });
@@ -81,7 +84,8 @@ Schedule::Schedule(const std::string& text, const ScheduleOptions& options) {
   for (const std::string& word : split(text, '*')) {
     const std::string name = trimmed(word);
     if (name.empty()) {
-      throw Error(fmt::format("schedule \"{}\": a factor is missing", text), "for example \"constant * linear_warmup * rsqrt_decay\"");
+      throw Error(fmt::format("schedule \"{}\": a factor is missing", text),
+                  "for example \"constant * linear_warmup * rsqrt_decay\"");
     }
     factors_.push_back(schedule_factors().at(name).make(options));
   }

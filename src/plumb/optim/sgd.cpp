@@ -41,7 +41,9 @@ class Sgd final : public Optimizer {
 
 [[maybe_unused]] const bool kRegistered = optimizers().add(
     "sgd", "gradient descent with momentum; weight decay as an L2 penalty", "Polyak 1964; Sutskever et al. 2013",
-    [](const Parameters& parameters, const OptimizerOptions& options) { return std::make_unique<Sgd>(parameters, options); });
+    [](const Parameters& parameters, const OptimizerOptions& options) {
+      return std::make_unique<Sgd>(parameters, options);
+    });
 
 }  // namespace
 }  // namespace plumb

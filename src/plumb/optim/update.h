@@ -12,8 +12,8 @@
 
 namespace plumb {
 
-/// Calls kernel(gradient, begin, n), `gradient` a pointer to n elements of which the first belongs to element `begin` of
-/// the flat buffer, in parallel, until every element has been visited once. The gradients are read where they lie.
+/// Calls kernel(gradient, begin, n), `gradient` a pointer to n elements of which the first belongs to element `begin`
+/// of the flat buffer, in parallel, until every element has been visited once. The gradients are read where they lie.
 /// Throws Error if gradients and parameters do not match.
 template <typename T, typename Kernel>
 void for_each_piece(const Parameters& parameters, const std::vector<Tensor>& gradients, const Kernel& kernel) {
@@ -22,7 +22,8 @@ void for_each_piece(const Parameters& parameters, const std::vector<Tensor>& gra
   std::vector<int64_t> begins{0};
   for (size_t i = 0; i < gradients.size(); ++i) {
     dense.push_back(gradients[i].contiguous());
-    if (dense[i].numel() != parameters.all()[i].value.numel()) throw Error("the gradient of '" + parameters.all()[i].name + "' has another size");
+    if (dense[i].numel() != parameters.all()[i].value.numel())
+      throw Error("the gradient of '" + parameters.all()[i].name + "' has another size");
     begins.push_back(begins.back() + dense[i].numel());
   }
   constexpr int64_t kGrain = 16384;
@@ -36,11 +37,11 @@ void for_each_piece(const Parameters& parameters, const std::vector<Tensor>& gra
   });
 }
 
-/// Appends a flat vector as tensors of the parameters' names behind `prefix`, and the reverse: copies them into the vector.
-/// The latter throws Error, naming `origin`, if one is missing or of another shape.
+/// Appends a flat vector as tensors of the parameters' names behind `prefix`, and the reverse: copies them into the
+/// vector. The latter throws Error, naming `origin`, if one is missing or of another shape.
 void append_pieces(NamedTensors& tensors, const std::string& prefix, const Parameters& parameters, const Tensor& flat);
-void load_pieces(const NamedTensors& tensors, const std::string& prefix, const Parameters& parameters, const Tensor& flat,
-                 const std::string& origin);
+void load_pieces(const NamedTensors& tensors, const std::string& prefix, const Parameters& parameters,
+                 const Tensor& flat, const std::string& origin);
 
 /// The tensor of this name. Throws Error, naming `origin`, if there is none.
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin);

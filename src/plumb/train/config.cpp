@@ -114,8 +114,8 @@ void require_equal(const RunConfig& wanted, const RunConfig& found, const std::s
   for (size_t i = 0; i < ours.size() && i < theirs.size(); ++i) {
     if (ours[i].starts_with('[')) section = ours[i].substr(1, ours[i].size() - 2);
     if (ours[i] == theirs[i]) continue;
-    throw Error(fmt::format("{}: holds a run of another configuration: {}.{} there, {} here", origin, section, theirs[i],
-                            ours[i].substr(ours[i].find('=') + 2)),
+    throw Error(fmt::format("{}: holds a run of another configuration: {}.{} there, {} here", origin, section,
+                            theirs[i], ours[i].substr(ours[i].find('=') + 2)),
                 "choose another --out, or the same configuration to go on with that run");
   }
 }

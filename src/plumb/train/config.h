@@ -34,9 +34,9 @@ struct TrainConfig {
   int64_t epochs = 0;           // at most; 0: no limit
   int64_t log_every = 50;       // steps between points of the history
   int64_t validate_every = 500;
-  int64_t patience = 0;          // validations without a new best after which the run ends; 0: no limit
-  int64_t bleu_every = 0;        // steps between BLEU scores of the validation split; 0: at the end alone
-  int64_t bleu_beam = 5;         // beam width of that BLEU; 0: no BLEU at all
+  int64_t patience = 0;    // validations without a new best after which the run ends; 0: no limit
+  int64_t bleu_every = 0;  // steps between BLEU scores of the validation split; 0: at the end alone
+  int64_t bleu_beam = 5;   // beam width of that BLEU; 0: no BLEU at all
   int64_t checkpoint_every = 1000;
   int64_t keep_checkpoints = 3;
   double divergence_factor = 3;  // diverged: loss > factor · ln(vocabulary) after 20 steps; 0: only if not finite

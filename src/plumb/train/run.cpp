@@ -21,10 +21,12 @@ namespace {
 /// Keeps a second process out of a run directory; the system lets go of it when the process ends, however it ends.
 class Lock {
  public:
-  explicit Lock(const fs::path& directory) : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  explicit Lock(const fs::path& directory)
+      : descriptor_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
     if (descriptor_ >= 0) ::close(descriptor_);
-    throw Error(fmt::format("{}: another process is training here", directory.string()), "wait for it to end, or choose another --out");
+    throw Error(fmt::format("{}: another process is training here", directory.string()),
+                "wait for it to end, or choose another --out");
   }
   ~Lock() { ::close(descriptor_); }
   Lock(const Lock&) = delete;
@@ -42,7 +44,8 @@ std::map<int64_t, fs::path> checkpoints(const fs::path& run) {
   for (const auto& entry : fs::directory_iterator(run / "checkpoints")) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kPrefix) || name.size() == kPrefix.size()) continue;
-    if (name.find_first_not_of("0123456789", kPrefix.size()) != std::string::npos) continue;  // a kill left it unfinished
+    if (name.find_first_not_of("0123456789", kPrefix.size()) != std::string::npos)
+      continue;  // a kill left it unfinished
     found.emplace(std::stoll(name.substr(kPrefix.size())), entry.path());
   }
   return found;
@@ -65,7 +68,8 @@ void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep)
                          [&](const fs::path& directory) { trainer.save(directory); });
   const auto all = checkpoints(run);
   auto oldest = all.begin();
-  for (auto surplus = static_cast<int64_t>(all.size()) - keep; surplus > 0; --surplus) fs::remove_all((oldest++)->second);
+  for (auto surplus = static_cast<int64_t>(all.size()) - keep; surplus > 0; --surplus)
+    fs::remove_all((oldest++)->second);
 }
 
 RunConfig resolved(RunConfig config, const DataDirectory& data) {
@@ -136,7 +140,9 @@ RunConfig load_run_config(const fs::path& run) {
 fs::path latest_checkpoint(const fs::path& run) {
   require_directory(run, "run");
   const auto all = checkpoints(run);
-  if (all.empty()) throw Error(fmt::format("{}: has no checkpoint yet", run.string()), "train on with `plumb train --out " + run.string() + "`");
+  if (all.empty())
+    throw Error(fmt::format("{}: has no checkpoint yet", run.string()),
+                "train on with `plumb train --out " + run.string() + "`");
   return all.rbegin()->second;
 }
 

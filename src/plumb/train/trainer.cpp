@@ -102,8 +102,9 @@ struct Trainer::Implementation {
     if (train_split.size() == 0) throw Error("the training split is empty", "prepare the data again");
     const auto fits = [](const char* side, int64_t vocabulary, int64_t model_vocabulary) {
       if (vocabulary <= model_vocabulary) return;
-      throw Error(fmt::format("the data's {} vocabulary of {} does not fit the model's {}", side, vocabulary, model_vocabulary),
-                  "leave the model's vocabulary sizes 0 to take those of the data");
+      throw Error(
+          fmt::format("the data's {} vocabulary of {} does not fit the model's {}", side, vocabulary, model_vocabulary),
+          "leave the model's vocabulary sizes 0 to take those of the data");
     };
     fits("source", data.source_vocabulary(), model.config().source_vocabulary);
     fits("target", data.target_vocabulary(), model.config().target_vocabulary);
@@ -193,7 +194,8 @@ struct Trainer::Implementation {
     bool best = false;
     const bool validating = valid_split && (due(config.validate_every) || state.complete);
     if (validating) best = validate_now();
-    const bool scoring = hooks.bleu && config.bleu_beam > 0 && (due(config.bleu_every) || state.complete);
+    const bool scoring =
+        valid_split && hooks.bleu && config.bleu_beam > 0 && (due(config.bleu_every) || state.complete);
     if (scoring) point.bleu = hooks.bleu(model);
     if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point(hooks);
     if (best && hooks.best) hooks.best(trainer);
@@ -250,8 +252,8 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
     }
     rate = static_cast<double>(self.timed_tokens) / self.training_seconds;
     if (progress) {
-      progress->update(state.step - first, fmt::format("step {}  loss {:.3f}  lr {:.2e}  {:.0f} tok/s", state.step, self.last_loss,
-                                                       self.point.learning_rate, rate));
+      progress->update(state.step - first, fmt::format("step {}  loss {:.3f}  lr {:.2e}  {:.0f} tok/s", state.step,
+                                                       self.last_loss, self.point.learning_rate, rate));
     }
     const bool stopping = hooks.stop && hooks.stop();
     // Counted before the files are written, so that a resumed run knows it.
@@ -267,7 +269,8 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
 void Trainer::save(const std::filesystem::path& directory) const {
   const Implementation& self = *implementation_;
   save_safetensors(directory / "model.safetensors", named_values(self.model.parameters()));
-  save_safetensors(directory / "optimizer.safetensors", self.optimizer->state(), {{"optimizer", self.config.optimizer}});
+  save_safetensors(directory / "optimizer.safetensors", self.optimizer->state(),
+                   {{"optimizer", self.config.optimizer}});
   write_json(directory / "state.json", to_json(self.state));
 }
 
@@ -295,7 +298,8 @@ const std::vector<TrainPoint>& Trainer::history() const { return implementation_
 int64_t Trainer::step() const { return implementation_->state.step; }
 const EncoderDecoder& Trainer::model() const { return implementation_->model; }
 
-TrainResult train(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data, const TrainHooks& hooks) {
+TrainResult train(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data,
+                  const TrainHooks& hooks) {
   return Trainer(model, config, data).run(hooks);
 }
 

@@ -19,15 +19,15 @@ namespace plumb {
 /// What is known at one step. Means are over target tokens, in nats; "since the last point" where a span is meant.
 struct TrainPoint {
   int64_t step = 0;
-  int64_t epoch = 0;                  // counts from 0
+  int64_t epoch = 0;  // counts from 0
   double learning_rate = 0;
-  double loss = 0;                    // mean label-smoothed training loss since the last point
-  double nll = 0;                     // mean negative log-likelihood since the last point
-  double gradient_norm = 0;           // global norm of this step's gradient, before clipping
-  double tokens_per_second = 0;       // target tokens, since the last point, validation not counted
-  std::optional<double> valid_loss;   // of the validation split, label-smoothed
+  double loss = 0;                   // mean label-smoothed training loss since the last point
+  double nll = 0;                    // mean negative log-likelihood since the last point
+  double gradient_norm = 0;          // global norm of this step's gradient, before clipping
+  double tokens_per_second = 0;      // target tokens, since the last point, validation not counted
+  std::optional<double> valid_loss;  // of the validation split, label-smoothed
   std::optional<double> valid_nll;
-  std::optional<double> bleu;         // in percent
+  std::optional<double> bleu;  // in percent
 };
 
 /// A line of metrics.jsonl; what is not finite becomes null, and is read back as NaN.
@@ -102,6 +102,7 @@ class Trainer {
 };
 
 /// Trains in memory, without files.
-TrainResult train(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data, const TrainHooks& hooks = {});
+TrainResult train(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data,
+                  const TrainHooks& hooks = {});
 
 }  // namespace plumb

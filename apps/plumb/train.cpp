@@ -1,0 +1,126 @@
+// plumb train: trains a model in a run directory, or goes on with a run.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <csignal>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "events.h"
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+#include "plumb/decode/translate.h"
+#include "plumb/train/run.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct TrainArguments {
+  std::string config, data, out;
+  std::vector<std::string> set;
+  bool seed_given = false;
+};
+
+// What a signal can reach: a handler may do no more than write to it.
+volatile std::sig_atomic_t interrupted = 0;
+
+/// An interrupt is noted, to end the run after the step at hand; a second one ends the process as usual.
+class InterruptGuard {
+ public:
+  InterruptGuard() {
+    interrupted = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    ::sigaction(SIGINT, &action, &before_int_);
+    ::sigaction(SIGTERM, &action, &before_term_);
+  }
+  ~InterruptGuard() {
+    ::sigaction(SIGINT, &before_int_, nullptr);
+    ::sigaction(SIGTERM, &before_term_, nullptr);
+  }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  struct sigaction before_int_ {};
+  struct sigaction before_term_ {};
+};
+
+/// The configuration: that of the run in --out where nothing else is said, else from --config, --set, --data and
+/// --seed.
+RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
+  const bool stored = std::filesystem::exists(std::filesystem::path(arguments.out) / "config.toml");
+  const bool nothing_said =
+      arguments.config.empty() && arguments.data.empty() && arguments.set.empty() && !arguments.seed_given;
+  if (stored && nothing_said) return load_run_config(arguments.out);
+  Config config = arguments.config.empty() ? Config::from_string("", "--set") : Config::from_file(arguments.config);
+  for (const std::string& assignment : arguments.set) config.set(assignment);
+  RunConfig run = read_run_config(config);
+  if (!arguments.data.empty()) run.data = arguments.data;
+  if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
+  if (run.data.empty())
+    throw Error("no data to train on", "name a data directory with --data, or in the configuration's [data] section");
+  return run;
+}
+
+std::string summary(const TrainResult& result, const std::string& out) {
+  std::string line = fmt::format("{}: {} at step {} after {}", out, result.outcome, with_thousands(result.steps),
+                                 duration(result.seconds));
+  if (result.valid_nll)
+    line += fmt::format(", validation {:.4f} nats a token (perplexity {:.2f})", *result.valid_nll,
+                        std::exp(*result.valid_nll));
+  if (result.bleu) line += fmt::format(", BLEU {:.2f}", *result.bleu);
+  return line + "\n";
+}
+
+void train_model(const TrainArguments& arguments, const Globals& globals) {
+  const RunConfig config = requested(arguments, globals);
+  EventFiles events;
+  TrainHooks hooks;
+  hooks.progress = "train";
+  hooks.point = [&](const TrainPoint& point) { events.write(arguments.out, point); };
+  hooks.stop = [] { return interrupted != 0; };
+  std::optional<DataDirectory> data;
+  DecodeOptions decoding;
+  decoding.beam = config.train.bleu_beam;
+  hooks.bleu = [&](EncoderDecoder& model) {
+    if (!data) data = DataDirectory::open(config.data);
+    return bleu_of_split(model, *data, "valid", decoding);
+  };
+  const InterruptGuard guard;
+  const TrainResult result = run_training(config, arguments.out, hooks);
+  if (globals.json.empty()) {
+    std::cout << summary(result, arguments.out);
+  } else {
+    emit(globals, result.to_json());
+  }
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Globals& globals) {
+  const auto arguments = std::make_shared<TrainArguments>();
+  CLI::App* verb =
+      add_verb(app, globals, "train", "Train a model; a run that was interrupted goes on",
+               "plumb train --data data/multi30k --out runs/pre-ln --set model.residual=pre-ln --set train.warm_up=0",
+               [arguments, &globals] { train_model(*arguments, globals); });
+  verb->add_option("--config", arguments->config, "TOML file with the sections [model], [train] and [data]")
+      ->type_name("FILE");
+  verb->add_option("--data", arguments->data, "Data directory (default: data.directory of the configuration)")
+      ->type_name("DIR");
+  verb->add_option("--out", arguments->out, "Run directory to make or to go on with; then nothing else need be given")
+      ->type_name("DIR")
+      ->required();
+  verb->add_option("--set", arguments->set, "Override a key, as model.residual=pre-ln; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,88 @@
+// Schedules against their formulas written out.
+#include "plumb/optim/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+double rate(const std::string& text, const ScheduleOptions& options, int64_t step) {
+  return Schedule(text, options)(step);
+}
+
+TEST(Schedule, TheInverseSquareRootPeaksAtTheLearningRateWhenWarmUpEnds) {
+  const ScheduleOptions options{.learning_rate = 5e-4, .warm_up = 4000};
+  const Schedule schedule("constant * linear_warmup * rsqrt_decay", options);
+  EXPECT_DOUBLE_EQ(schedule(1), 5e-4 / 4000);
+  EXPECT_DOUBLE_EQ(schedule(1000), 5e-4 / 4);
+  EXPECT_DOUBLE_EQ(schedule(4000), 5e-4);
+  EXPECT_DOUBLE_EQ(schedule(16000), 5e-4 / 2);
+  EXPECT_DOUBLE_EQ(schedule(36000), 5e-4 / 3);
+}
+
+TEST(Schedule, WithoutWarmUpTheDecayBeginsAtOnceOrWhereItIsTold) {
+  const std::string text = "constant*linear_warmup*rsqrt_decay";
+  for (const int64_t warm_up : {0, 1}) {
+    const ScheduleOptions options{.learning_rate = 1e-3, .warm_up = warm_up};
+    EXPECT_DOUBLE_EQ(rate(text, options, 1), 1e-3);
+    EXPECT_DOUBLE_EQ(rate(text, options, 100), 1e-4);
+  }
+  // The same decay as that of a run with 4,000 steps of warm-up.
+  const ScheduleOptions late{.learning_rate = 1e-3, .warm_up = 0, .decay_start = 4000};
+  const ScheduleOptions warm{.learning_rate = 1e-3, .warm_up = 4000};
+  EXPECT_DOUBLE_EQ(rate(text, late, 1), 1e-3);
+  EXPECT_DOUBLE_EQ(rate(text, late, 4000), 1e-3);
+  EXPECT_DOUBLE_EQ(rate(text, late, 9000), rate(text, warm, 9000));
+}
+
+TEST(Schedule, TheOriginalTransformersFormula) {
+  // d^−½ · min(t^−½, t·w^−1.5), Vaswani et al. 2017; ours divides by the peak w^−½.
+  const ScheduleOptions options{.learning_rate = 1 / std::sqrt(4000.0), .warm_up = 4000, .hidden_size = 512};
+  const Schedule schedule("constant * linear_warmup * rsqrt_decay * rsqrt_hidden_size", options);
+  for (const double t : {1.0, 10.0, 3999.0, 4000.0, 4001.0, 100000.0}) {
+    const double expected = std::pow(512.0, -0.5) * std::min(std::pow(t, -0.5), t * std::pow(4000.0, -1.5));
+    EXPECT_NEAR(schedule(static_cast<int64_t>(t)), expected, 1e-14) << t;
+  }
+}
+
+TEST(Schedule, CosineAndLineFromThePeakToTheFloor) {
+  ScheduleOptions options{.learning_rate = 2.0, .warm_up = 10, .steps = 110, .decay_floor = 0.1};
+  EXPECT_DOUBLE_EQ(rate("constant * linear_warmup * cosine_decay", options, 5), 1.0);
+  EXPECT_DOUBLE_EQ(rate("constant * cosine_decay", options, 10), 2.0);
+  EXPECT_NEAR(rate("constant * cosine_decay", options, 35), 2 * (0.1 + 0.9 * (1 + std::sqrt(0.5)) / 2), 1e-12);
+  EXPECT_NEAR(rate("constant * cosine_decay", options, 60), 2 * 0.55, 1e-12);
+  EXPECT_NEAR(rate("constant * cosine_decay", options, 110), 0.2, 1e-12);
+  EXPECT_NEAR(rate("constant * cosine_decay", options, 500), 0.2, 1e-12);
+  EXPECT_DOUBLE_EQ(rate("constant * linear_decay", options, 10), 2.0);
+  EXPECT_NEAR(rate("constant * linear_decay", options, 35), 2 * (1 - 0.9 / 4), 1e-12);
+  EXPECT_NEAR(rate("constant * linear_decay", options, 200), 0.2, 1e-12);
+  options.steps = 5;  // ends before the decay begins
+  EXPECT_DOUBLE_EQ(rate("constant * linear_decay", options, 9), 2.0);
+}
+
+TEST(Schedule, StepDecayMultipliesAfterEachStepNamed) {
+  const ScheduleOptions options{.learning_rate = 1.0, .step_decay_at = {100, 200}, .step_decay_factor = 0.1};
+  const Schedule schedule("constant * step_decay", options);
+  EXPECT_DOUBLE_EQ(schedule(100), 1.0);
+  EXPECT_DOUBLE_EQ(schedule(101), 0.1);
+  EXPECT_NEAR(schedule(201), 0.01, 1e-15);
+}
+
+TEST(Schedule, AWrongNameIsAnErrorThatNamesTheNearest) {
+  try {
+    Schedule("constant * linear_warm_up", {});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "unknown schedule factor 'linear_warm_up'");
+    EXPECT_NE(error.hint().find("did you mean 'linear_warmup'?"), std::string::npos) << error.hint();
+  }
+  EXPECT_THROW(Schedule("constant * ", {}), Error);
+  EXPECT_THROW(Schedule("", {}), Error);
+}
+
+}  // namespace
+}  // namespace plumb

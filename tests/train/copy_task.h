@@ -1,0 +1,49 @@
+// A tiny data directory whose task is to copy, and a tiny model for it.
+#pragma once
+
+#include <string>
+
+#include "plumb/base/random.h"
+#include "plumb/data/prepare.h"
+#include "plumb/train/config.h"
+#include "support/paths.h"
+
+namespace plumb::test {
+
+/// Sentences of one to five words out of six, source and target the same.
+inline ParallelText copy_text(int64_t pairs, uint64_t seed) {
+  Random random(seed, "copy");
+  ParallelText text;
+  for (int64_t i = 0; i < pairs; ++i) {
+    std::string sentence;
+    for (uint64_t n = 1 + random.below(5); n > 0; --n)
+      sentence += std::string(1, static_cast<char>('a' + random.below(6))) + " ";
+    text.append(sentence, sentence);
+  }
+  return text;
+}
+
+inline void make_copy_task(const std::filesystem::path& out) {
+  PrepareOptions options;
+  options.tokenizer.vocabulary = 24;
+  prepare_corpora({copy_text(120, 1), copy_text(20, 2), {}}, options, out);
+}
+
+inline RunConfig copy_run(const std::filesystem::path& data) {
+  RunConfig run;
+  run.data = data.string();
+  run.model.d_model = 16;
+  run.model.feed_forward = 32;
+  run.model.heads = 2;
+  run.model.encoder_layers = run.model.decoder_layers = 1;
+  run.train.batch_tokens = 64;
+  run.train.learning_rate = 1e-2;
+  run.train.warm_up = 5;
+  run.train.steps = 20;
+  run.train.log_every = 3;
+  run.train.validate_every = 8;
+  run.train.checkpoint_every = 7;
+  return run;
+}
+
+}  // namespace plumb::test

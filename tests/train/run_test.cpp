@@ -1,0 +1,199 @@
+// The run directory: what is in it, and that an interrupted run becomes the same as one that was not.
+#include "plumb/train/run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "copy_task.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/model/safetensors.h"
+#include "plumb/train/metrics_file.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Run : public ::testing::Test {
+ protected:
+  Run() {
+    set_verbosity(Verbosity::quiet);
+    test::make_copy_task(folder_ / "data");
+    config_ = test::copy_run(folder_ / "data");
+  }
+  ~Run() override { set_verbosity(Verbosity::normal); }
+
+  static TrainHooks stop_after(int64_t steps) {
+    TrainHooks hooks;
+    hooks.stop = [left = steps]() mutable { return --left == 0; };
+    return hooks;
+  }
+
+  static void expect_equal_tensors(const fs::path& a, const fs::path& b) {
+    const NamedTensors first = load_safetensors(a), second = load_safetensors(b);
+    ASSERT_EQ(first.size(), second.size());
+    for (size_t i = 0; i < first.size(); ++i)
+      EXPECT_TRUE(at::equal(first[i].second, second[i].second)) << first[i].first;
+  }
+
+  // Everything but the time it took.
+  static void expect_equal_history(const std::vector<TrainPoint>& a, const std::vector<TrainPoint>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      Json first = to_json(a[i]), second = to_json(b[i]);
+      first.erase("tokens_per_second");
+      second.erase("tokens_per_second");
+      EXPECT_EQ(first, second);
+    }
+  }
+
+  std::string error_of(const RunConfig& config, const fs::path& out) {
+    try {
+      run_training(config, out);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  test::TemporaryDirectory folder_;
+  RunConfig config_;
+};
+
+TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
+  const fs::path out = folder_ / "run";
+  const TrainResult result = run_training(config_, out);
+  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.steps, 20);
+  std::vector<int64_t> steps, validated;
+  for (const TrainPoint& point : result.history) {
+    steps.push_back(point.step);
+    if (point.valid_nll) validated.push_back(point.step);
+  }
+  EXPECT_EQ(steps, (std::vector<int64_t>{1, 3, 6, 8, 9, 12, 15, 16, 18, 20}));
+  EXPECT_EQ(validated, (std::vector<int64_t>{8, 16, 20}));
+  EXPECT_EQ(result.valid_nll, result.history.back().valid_nll);
+
+  expect_equal_history(read_metrics(out / "metrics.jsonl"), result.history);
+  const auto lines = read_lines(out / "metrics.jsonl");
+  EXPECT_EQ(Json::parse(lines.front())["schema"], "plumb.metrics/1");
+  EXPECT_EQ(lines.back(), R"({"step":20,"outcome":"finished"})");
+
+  const RunConfig stored = load_run_config(out);
+  EXPECT_EQ(stored.model.d_model, 16);
+  EXPECT_GT(stored.model.source_vocabulary, 6);  // that of the data
+  EXPECT_EQ(stored.train, config_.train);
+
+  EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000020");
+  for (const char* file : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
+    EXPECT_TRUE(fs::exists(latest_checkpoint(out) / file)) << file;
+  }
+  // The trained model is the one in the checkpoint.
+  EncoderDecoder model = load_model(out);
+  const DataDirectory data = DataDirectory::open(folder_ / "data");
+  EXPECT_EQ(evaluate(model, data.split("valid"), config_.train.batch_tokens, 0).nll, result.valid_nll);
+  EncoderDecoder best = load_model(out, out / "best");
+  EXPECT_EQ(evaluate(best, data.split("valid"), config_.train.batch_tokens, 0).nll, result.best_valid_nll);
+
+  const TrainResult again = run_training(config_, out);  // has ended: nothing is trained
+  EXPECT_EQ(again.to_json()["history"], result.to_json()["history"]);
+}
+
+TEST_F(Run, GoesOnToTheSameBits) {
+  for (const char* optimizer : {"adam", "sgd"}) {
+    config_.train.optimizer = optimizer;
+    const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
+    const TrainResult whole = run_training(config_, one);
+    const TrainResult stopped = run_training(config_, two, stop_after(10));
+    EXPECT_EQ(stopped.outcome, "stopped");
+    EXPECT_EQ(stopped.steps, 10);
+    const TrainResult resumed = run_training(config_, two);
+    EXPECT_EQ(resumed.outcome, "finished");
+    for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+      expect_equal_tensors(one / "checkpoints" / "step-000020" / file, two / "checkpoints" / "step-000020" / file);
+    }
+    expect_equal_history(resumed.history, whole.history);
+    expect_equal_history(read_metrics(two / "metrics.jsonl"), whole.history);
+    EXPECT_EQ(resumed.best_step, whole.best_step);
+  }
+}
+
+TEST_F(Run, GoesOnAfterAKill) {
+  const TrainResult whole = run_training(config_, folder_ / "whole");
+  const fs::path out = folder_ / "killed";
+  struct Kill {};
+  TrainHooks hooks;
+  hooks.point = [](const TrainPoint& point) {
+    if (point.step == 12) throw Kill();
+  };
+  EXPECT_THROW(run_training(config_, out, hooks), Kill);
+  EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000007");
+  // A line and a checkpoint that were being written.
+  std::ofstream(out / "metrics.jsonl", std::ios::app) << R"({"step":13,"lo)";
+  fs::create_directories(out / "checkpoints" / "step-000014.tmp-1");
+  const TrainResult resumed = run_training(config_, out);
+  expect_equal_history(resumed.history, whole.history);
+  expect_equal_history(read_metrics(out / "metrics.jsonl"), whole.history);
+  EXPECT_FALSE(fs::exists(out / "checkpoints" / "step-000014.tmp-1"));
+  expect_equal_tensors(folder_ / "whole/checkpoints/step-000020/model.safetensors",
+                       out / "checkpoints/step-000020/model.safetensors");
+}
+
+TEST_F(Run, KeepsTheNewestCheckpoints) {
+  config_.train.checkpoint_every = 4;
+  config_.train.keep_checkpoints = 2;
+  run_training(config_, folder_ / "run");
+  std::vector<std::string> kept;
+  for (const auto& entry : fs::directory_iterator(folder_ / "run" / "checkpoints"))
+    kept.push_back(entry.path().filename());
+  std::sort(kept.begin(), kept.end());
+  EXPECT_EQ(kept, (std::vector<std::string>{"step-000016", "step-000020"}));
+}
+
+TEST_F(Run, RefusesAnotherConfigurationAndForeignDirectories) {
+  const fs::path out = folder_ / "run";
+  config_.train.steps = 2;
+  run_training(config_, out);
+  RunConfig other = config_;
+  other.train.clip_norm = 1.5;
+  EXPECT_EQ(error_of(other, out),
+            out.string() + ": holds a run of another configuration: train.clip_norm = 0.0 there, 1.5 here");
+  other = config_;
+  other.model.residual = "post-ln";
+  EXPECT_EQ(
+      error_of(other, out),
+      out.string() + ": holds a run of another configuration: model.residual = \"pre-ln\" there, \"post-ln\" here");
+  EXPECT_EQ(error_of(config_, folder_ / "data"),
+            (folder_ / "data").string() + ": holds a data directory, not a run directory");
+  write_file_atomic(folder_ / "mine" / "letter", "dear");
+  EXPECT_NE(error_of(config_, folder_ / "mine"), "accepted");
+  EXPECT_EQ(read_file(folder_ / "mine" / "letter"), "dear");
+  // What is wrong with a request leaves no directory behind.
+  other = config_;
+  other.train.steps = 0;
+  EXPECT_EQ(error_of(other, folder_ / "never"), "train.steps = 0 must be at least 1");
+  EXPECT_FALSE(fs::exists(folder_ / "never"));
+  EXPECT_THROW(latest_checkpoint(folder_ / "never"), Error);
+}
+
+TEST_F(Run, DivergenceIsAResult) {
+  config_.train.optimizer = "sgd";
+  config_.train.schedule = "constant";
+  config_.train.learning_rate = 1e3;
+  config_.train.steps = 1000;
+  const TrainResult result = run_training(config_, folder_ / "run");
+  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_LT(result.steps, 100);
+  EXPECT_EQ(result.history.back().step, result.steps + 1);  // the step that was not taken
+  EXPECT_EQ(read_json(folder_ / "run" / "result.json")["outcome"], "diverged");
+  const std::string last = read_lines(folder_ / "run" / "metrics.jsonl").back();
+  EXPECT_EQ(Json::parse(last)["outcome"], "diverged");
+}
+
+}  // namespace
+}  // namespace plumb
