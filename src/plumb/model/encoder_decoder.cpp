@@ -25,8 +25,7 @@ std::vector<int64_t> positions_of(const Ragged& layout) {
 }  // namespace
 
 void DecoderState::reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows) {
-  const Tensor index = at::tensor(order, at::kLong);
-  for (KeyValueCache& cache : self) cache.reorder(index);
+  for (KeyValueCache& cache : self) cache.reorder(order);
   rows_per_source = std::move(rows);
 }
 

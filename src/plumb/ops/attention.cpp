@@ -179,24 +179,27 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
   return Attention::apply(query, if_defined(packed), make_geometry(query_layout, key_layout, heads, query.size(1)));
 }
 
-Tensor cached_attention(const Tensor& query, const Tensor& cache, int64_t length, int64_t heads) {
+Tensor cached_attention(const Tensor& query_in, const CachedKeys& cache, int64_t heads) {
+  const Tensor query = query_in.contiguous();
   const int64_t rows = query.size(0);
   const int64_t width = query.size(1);
   const int64_t size = width / heads;
+  const size_t length = cache.steps.size();
   const Tensor out = at::empty({rows, width}, query.options());
   dispatch(query, [&]<typename T>() {
     const T scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(size)));
     const T* q = query.data_ptr<T>();
-    const T* keys = cache.data_ptr<T>();
     T* result = out.data_ptr<T>();
-    parallel_ranges(rows * heads, 8, [&](int64_t begin, int64_t end) {
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t row = item / heads;
-        const int64_t column = item % heads * size;
-        const T* key = keys + row * cache.stride(0) + column;
-        kernels::attention_forward<T>({1, length, size, false, scale, q + row * query.stride(0) + column, query.stride(0), key, key + width,
-                                       2 * width},
-                                      result + row * width + column, width);
+    std::vector<const T*> steps;
+    for (const Tensor& step : cache.steps) steps.push_back(step.data_ptr<T>());
+    parallel_ranges(rows, 4, [&](int64_t begin, int64_t end) {
+      std::vector<const T*> keys(length);
+      for (int64_t row = begin; row < end; ++row) {
+        for (size_t p = 0; p < length; ++p) keys[p] = steps[p] + cache.ancestors[p][static_cast<size_t>(row)] * 2 * width;
+        for (int64_t column = 0; column < width; column += size) {
+          const int64_t at = row * width + column;
+          kernels::cached_attention<T>({static_cast<int64_t>(length), size, scale, q + at, keys.data(), column, width}, result + at);
+        }
       }
     });
   });

@@ -1,6 +1,9 @@
 // Multi-head softmax attention over ragged batches.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "plumb/base/ragged.h"
 #include "plumb/ops/torch.h"
 
@@ -15,8 +18,14 @@ Tensor self_attention(const Tensor& packed, const Ragged& layout, int64_t heads,
 /// value side by side. Throws Error if the two layouts differ in their number of sequences.
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout, int64_t heads);
 
-/// One query a row against what the row has seen, without a graph. query: (rows, d), rows may be strided;
-/// cache: (rows, capacity, 2·d) of which the first `length` positions count → (rows, d).
-Tensor cached_attention(const Tensor& query, const Tensor& cache, int64_t length, int64_t heads);
+/// Keys and values of one more position at a time, of rows that branch and end: row r at position p is row
+/// ancestors[p][r] of steps[p], so that a change of rows moves no keys.
+struct CachedKeys {
+  std::vector<Tensor> steps;                    // [position]: (rows at that time, 2·d), key and value side by side
+  std::vector<std::vector<int32_t>> ancestors;  // [position][row]
+};
+
+/// One query a row against what the row has seen, without a graph. query: (rows, d) → (rows, d).
+Tensor cached_attention(const Tensor& query, const CachedKeys& cache, int64_t heads);
 
 }  // namespace plumb::ops

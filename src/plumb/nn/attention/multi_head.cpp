@@ -1,27 +1,24 @@
 #include "plumb/nn/attention/multi_head.h"
 
-#include "plumb/ops/attention.h"
+#include <numeric>
+
 #include "plumb/ops/linear.h"
 
 namespace plumb {
-namespace {
 
-constexpr int64_t kFirstCapacity = 32;
-
-void make_room(KeyValueCache& cache, int64_t rows, int64_t width, const at::TensorOptions& options) {
-  const int64_t capacity = cache.packed.defined() ? cache.packed.size(1) : 0;
-  if (cache.length < capacity) return;
-  const Tensor larger = at::empty({rows, std::max(kFirstCapacity, 2 * capacity), width}, options);
-  if (cache.length > 0) larger.narrow(1, 0, cache.length).copy_(cache.packed.narrow(1, 0, cache.length));
-  cache.packed = larger;
+void KeyValueCache::append(const Tensor& position) {
+  std::vector<int32_t> rows(static_cast<size_t>(position.size(0)));
+  std::iota(rows.begin(), rows.end(), 0);
+  keys.steps.push_back(position);
+  keys.ancestors.push_back(std::move(rows));
 }
 
-}  // namespace
-
-void KeyValueCache::reorder(const Tensor& order) {
-  const Tensor filled = packed.narrow(1, 0, length).index_select(0, order);
-  packed = at::empty({order.size(0), packed.size(1), packed.size(2)}, packed.options());
-  packed.narrow(1, 0, length).copy_(filled);
+void KeyValueCache::reorder(const std::vector<int64_t>& order) {
+  for (std::vector<int32_t>& ancestors : keys.ancestors) {
+    std::vector<int32_t> moved(order.size());
+    for (size_t i = 0; i < order.size(); ++i) moved[i] = ancestors[static_cast<size_t>(order[i])];
+    ancestors = std::move(moved);
+  }
 }
 
 MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t heads)
@@ -39,11 +36,9 @@ Tensor MultiHeadAttention::self(const Tensor& x, const Ragged& layout, bool caus
 }
 
 Tensor MultiHeadAttention::self_step(const Tensor& x, KeyValueCache& cache) const {
-  const Tensor packed = ops::linear(x, in_weight_, in_bias_);                     // (rows, 3·d)
-  make_room(cache, x.size(0), 2 * d_model_, x.options());
-  cache.packed.select(1, cache.length).copy_(packed.narrow(1, d_model_, 2 * d_model_));
-  ++cache.length;
-  const Tensor mixed = ops::cached_attention(packed.narrow(1, 0, d_model_), cache.packed, cache.length, heads_);
+  const Tensor query = ops::linear(x, in_weight_.narrow(0, 0, d_model_), in_bias_.narrow(0, 0, d_model_));
+  cache.append(project_memory(x));  // the same projection: keys and values of x
+  const Tensor mixed = ops::cached_attention(query, cache.keys, heads_);
   return ops::linear(mixed, out_weight_, out_bias_);
 }
 

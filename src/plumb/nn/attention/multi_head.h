@@ -2,19 +2,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "plumb/base/ragged.h"
 #include "plumb/nn/parameters.h"
+#include "plumb/ops/attention.h"
 
 namespace plumb {
 
 /// The keys and values that self-attention has seen, for decoding step by step.
 struct KeyValueCache {
-  Tensor packed;       // (rows, capacity, 2·d): key and value side by side
-  int64_t length = 0;  // positions filled
+  ops::CachedKeys keys;
+
+  /// One more position of every row: (rows, 2·d), key and value side by side.
+  void append(const Tensor& position);
 
   /// Row i becomes what row order[i] was: beam search keeps some hypotheses and drops others.
-  void reorder(const Tensor& order);
+  void reorder(const std::vector<int64_t>& order);
 };
 
 /// out = concat over heads of softmax(QKᵀ/√(d/heads))V, times W^O; Q, K, V from one stacked projection.

@@ -147,9 +147,55 @@ T* scratch(size_t count) {
   return buffer.data();
 }
 
+/// out[0, kVectors · lanes) or, for one vector, out[0, n) = Σ_i p[i] · value(i).
+template <int kVectors, typename T, typename Value>
+HWY_INLINE void weighted_sum(int64_t length, int64_t n, const T* p, const Value& value, T* out) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto mask = hn::FirstN(d, static_cast<size_t>(std::min(n, lanes)));
+  hn::Vec<decltype(d)> sum[kVectors];
+  for (int j = 0; j < kVectors; ++j) sum[j] = hn::Zero(d);
+  for (int64_t i = 0; i < length; ++i) {
+    const auto weight = hn::Set(d, p[i]);
+    const T* v = value(i);
+    for (int j = 0; j < kVectors; ++j) {
+      sum[j] = hn::MulAdd(weight, kVectors > 1 ? hn::LoadU(d, v + j * lanes) : hn::MaskedLoad(mask, d, v), sum[j]);
+    }
+  }
+  for (int j = 0; j < kVectors; ++j) kVectors > 1 ? hn::StoreU(sum[j], d, out + j * lanes) : hn::BlendedStore(sum[j], mask, d, out);
+}
+
+/// One query by dot products: for few queries, whose work would not repay a transposition of the keys.
+template <typename T, typename Key>
+HWY_INLINE void attend(int64_t length, int64_t size, T scale, const T* q, const Key& key, int64_t value_offset, T* out) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  T* p = scratch<T>(static_cast<size_t>(length));
+  for (int64_t i = 0; i < length; ++i) p[i] = scale * row_dot(size, q, key(i));
+  softmax_row(p, length, length);
+  int64_t j = 0;
+  const auto value = [&](int64_t i) { return key(i) + value_offset + j; };
+  for (; j + 4 * lanes <= size; j += 4 * lanes) weighted_sum<4>(length, 4 * lanes, p, value, out + j);
+  for (; j < size; j += lanes) weighted_sum<1>(length, size - j, p, value, out + j);
+}
+
+template <typename T>
+void Cached(const CachedHead<T>& head, T* out) {
+  const auto key = [&](int64_t i) { return head.keys[i] + head.column; };
+  attend(head.length, head.size, head.scale, head.q, key, head.value_offset, out);
+}
+
+constexpr int64_t kFewQueries = 6;
+
 template <typename T>
 void Forward(const AttentionHead<T>& head, T* out, int64_t out_stride) {
   const int64_t n = head.key_length;
+  if (head.query_length <= kFewQueries && !head.causal) {
+    const auto key = [&](int64_t i) { return head.k + i * head.kv_stride; };
+    for (int64_t i = 0; i < head.query_length; ++i) {
+      attend(n, head.size, head.scale, head.q + i * head.q_stride, key, head.v - head.k, out + i * out_stride);
+    }
+    return;
+  }
   T* kt = scratch<T>(static_cast<size_t>(n * (head.size + kQueryBlock)));
   T* p = kt + n * head.size;
   transpose(n, head.size, head.k, head.kv_stride, kt);
@@ -251,6 +297,8 @@ void DoubleBackward(const AttentionHead<T>& head, const AttentionDoubleBackward<
 
 void ForwardF32(const AttentionHead<float>& head, float* out, int64_t stride) { Forward(head, out, stride); }
 void ForwardF64(const AttentionHead<double>& head, double* out, int64_t stride) { Forward(head, out, stride); }
+void CachedF32(const CachedHead<float>& head, float* out) { Cached(head, out); }
+void CachedF64(const CachedHead<double>& head, double* out) { Cached(head, out); }
 void BackwardF32(const AttentionHead<float>& head, const AttentionBackward<float>& g) { Backward(head, g); }
 void BackwardF64(const AttentionHead<double>& head, const AttentionBackward<double>& g) { Backward(head, g); }
 void DoubleBackwardF32(const AttentionHead<float>& head, const AttentionDoubleBackward<float>& g) { DoubleBackward(head, g); }
@@ -264,6 +312,8 @@ namespace plumb::kernels {
 
 HWY_EXPORT(ForwardF32);
 HWY_EXPORT(ForwardF64);
+HWY_EXPORT(CachedF32);
+HWY_EXPORT(CachedF64);
 HWY_EXPORT(BackwardF32);
 HWY_EXPORT(BackwardF64);
 HWY_EXPORT(DoubleBackwardF32);
@@ -276,6 +326,14 @@ void attention_forward(const AttentionHead<float>& head, float* out, int64_t str
 template <>
 void attention_forward(const AttentionHead<double>& head, double* out, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(ForwardF64)(head, out, stride);
+}
+template <>
+void cached_attention(const CachedHead<float>& head, float* out) {
+  HWY_DYNAMIC_DISPATCH(CachedF32)(head, out);
+}
+template <>
+void cached_attention(const CachedHead<double>& head, double* out) {
+  HWY_DYNAMIC_DISPATCH(CachedF64)(head, out);
 }
 template <>
 void attention_backward(const AttentionHead<float>& head, const AttentionBackward<float>& g) {

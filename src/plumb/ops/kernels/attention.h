@@ -27,6 +27,21 @@ struct AttentionHead {
 template <typename T>
 void attention_forward(const AttentionHead<T>& head, T* out, int64_t out_stride);
 
+/// One query of one head whose keys lie anywhere: key p begins at keys[p] + column, its value `value_offset` further on.
+/// q: (size) → out: (size), softmax(scale·q·kᵀ)·v.
+template <typename T>
+struct CachedHead {
+  int64_t length;
+  int64_t size;
+  T scale;
+  const T* q;
+  const T* const* keys;
+  int64_t column;
+  int64_t value_offset;
+};
+template <typename T>
+void cached_attention(const CachedHead<T>& head, T* out);
+
 /// From dout: dq (stride q_stride, written), dk and dv (stride kv_stride, added to).
 /// dv = Pᵀ·dout;  dP = dout·vᵀ;  dS = P∘(dP − rowsum(dP∘P));  dq = scale·dS·k;  dk = scale·dSᵀ·q.
 template <typename T>

@@ -1,0 +1,117 @@
+// plumb translate: standard input to standard output, line by line in order.
+#include "plumb/decode/translate.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/train/run.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TranslateOptions {
+  std::string model;  // a run directory or a checkpoint in one
+  std::string data;
+  DecodeOptions decode;
+};
+
+struct RunAndCheckpoint {
+  fs::path run;
+  fs::path checkpoint;
+};
+
+// A checkpoint is told by its weights; its run is the nearest directory above it with a configuration.
+RunAndCheckpoint locate(const std::string& name) {
+  fs::path path = fs::absolute(name).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  const char* hint = "give a run directory made by `plumb train`, or a checkpoint in one";
+  if (!fs::is_directory(path)) throw Error(name + " is no directory", hint);
+  if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};
+  for (fs::path run = path.parent_path(); run != run.root_path(); run = run.parent_path()) {
+    if (fs::exists(run / "config.toml")) return {run, path};
+  }
+  throw Error(name + " is a checkpoint outside of a run", hint);
+}
+
+std::vector<std::string> read_standard_input() {
+  const std::string content{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  std::vector<std::string> lines = split(content.starts_with("\xEF\xBB\xBF") ? content.substr(3) : content, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].ends_with('\r')) lines[i].pop_back();
+    if (is_valid_utf8(lines[i])) continue;
+    throw Error(fmt::format("standard input:{}: not valid UTF-8", i + 1),
+                "convert it, for example with `iconv -f latin1 -t utf8`");
+  }
+  return lines;
+}
+
+void translate_input(const TranslateOptions& options) {
+  validate(options.decode);
+  const RunAndCheckpoint place = locate(options.model);
+  const DataDirectory data = DataDirectory::open(options.data.empty() ? load_run_config(place.run).data : options.data);
+  EncoderDecoder model = load_model(place.run, place.checkpoint);
+  const std::vector<std::string> lines = read_standard_input();
+
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  int64_t tokens = 0;
+  std::vector<std::string> translations;
+  {
+    Progress progress("translating", static_cast<int64_t>(lines.size()));
+    translations = translate(model, data.source_tokenizer(), data.target_tokenizer(), lines, options.decode,
+                             [&](int64_t sentences, int64_t so_far) {
+                               tokens = so_far;
+                               progress.update(sentences);
+                             });
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  for (const std::string& line : translations) std::cout << line << '\n';
+  std::cout.flush();
+  if (!std::cout) throw Error("standard output could not be written");
+  if (verbosity() == Verbosity::verbose && !lines.empty()) {
+    say(fmt::format("{} sentences, {} tokens in {}: {:.1f} sentences/s, {:.0f} tokens/s",
+                    with_thousands(static_cast<int64_t>(lines.size())), with_thousands(tokens), duration(seconds),
+                    static_cast<double>(lines.size()) / seconds, static_cast<double>(tokens) / seconds));
+  }
+}
+
+}  // namespace
+
+void add_translate(CLI::App& app, Globals& globals) {
+  auto options = std::make_shared<TranslateOptions>();
+  CLI::App* verb =
+      add_verb(app, globals, "translate", "Translate standard input, one sentence a line, with a trained model",
+               "plumb translate runs/multi30k --beam 5 < test.de > test.en", [options] { translate_input(*options); });
+  verb->add_option("MODEL", options->model, "A run directory (its latest checkpoint), or a checkpoint in one")
+      ->type_name("RUN_OR_CHECKPOINT")
+      ->required();
+  verb->add_option("--data", options->data, "The data directory with the tokenizers (default: the run's)")
+      ->type_name("DIR");
+  verb->add_option("--beam", options->decode.beam, "Hypotheses kept a sentence; 1: greedy")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--length-penalty", options->decode.length_penalty,
+                   "Scores are divided by length to this power; larger: longer output")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--batch-tokens", options->decode.batch_tokens, "Source tokens times beam of a batch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,186 @@
+#include "plumb/decode/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "plumb/base/error.h"
+#include "plumb/ops/top_scores.h"
+
+namespace plumb {
+namespace {
+
+struct Hypothesis {
+  std::vector<int32_t> ids;
+  double score = 0;  // Σ log p; without meaning in greedy decoding, which compares no sums
+};
+
+/// The search for one sentence's translation.
+struct Search {
+  size_t sentence = 0;
+  int64_t limit = 0;                  // tokens of the output, EOS not counted
+  std::vector<Hypothesis> active{1};  // best first
+  std::vector<int64_t> parents;       // of the active ones: which of the hypotheses before they continue
+  Hypothesis best{{},
+                  -std::numeric_limits<double>::infinity()};  // finished; its score divided by length^length_penalty
+  int64_t finished = 0;
+};
+
+/// A continuation of active hypothesis `parent` by `id`.
+struct Candidate {
+  double score;
+  int64_t parent;
+  int32_t id;
+};
+
+/// The continuations of a sentence's active hypotheses, whose scores stand from row `begin` on, best first, at most
+/// `count`.
+std::vector<Candidate> candidates(const Search& search, const ops::TopScores& top, size_t begin, size_t count) {
+  std::vector<Candidate> all;
+  const auto k = static_cast<size_t>(top.k);
+  for (size_t h = 0; h < search.active.size(); ++h) {
+    const size_t row = begin + h;
+    const double base = search.active[h].score - (top.log_partition.empty() ? 0.0 : top.log_partition[row]);
+    for (size_t i = row * k; i < (row + 1) * k && top.ids[i] >= 0; ++i) {
+      const double score = base + top.scores[i];
+      if (std::isfinite(score)) all.push_back({score, static_cast<int64_t>(h), top.ids[i]});
+    }
+  }
+  if (all.empty()) {
+    throw Error("the model gives no finite score to any next token",
+                "its training has diverged, or its weights are damaged");
+  }
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size()));
+  std::partial_sort(all.begin(), end, all.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.score != b.score) return a.score > b.score;
+    return a.parent != b.parent ? a.parent < b.parent : a.id < b.id;
+  });
+  all.erase(end, all.end());
+  return all;
+}
+
+void finish(Search& search, const Hypothesis& hypothesis, double sum, double length_penalty) {
+  const double score = sum / std::pow(static_cast<double>(hypothesis.ids.size() + 1), length_penalty);
+  if (search.finished++ == 0 || score > search.best.score) search.best = {hypothesis.ids, score};
+}
+
+/// One position on: finishes hypotheses and chooses the active ones of the next position; none if the sentence is done.
+void advance(Search& search, const std::vector<Candidate>& best, const DecodeOptions& options) {
+  const auto beam = static_cast<size_t>(options.beam);
+  std::vector<Hypothesis> active;
+  search.parents.clear();
+  for (size_t rank = 0; rank < best.size() && active.size() < beam && search.finished < options.beam; ++rank) {
+    const Candidate& candidate = best[rank];
+    const Hypothesis& parent = search.active[static_cast<size_t>(candidate.parent)];
+    if (candidate.id == kEos) {
+      if (rank < beam) finish(search, parent, candidate.score, options.length_penalty);
+      continue;
+    }
+    Hypothesis& hypothesis = active.emplace_back(parent);
+    hypothesis.ids.push_back(candidate.id);
+    hypothesis.score = candidate.score;
+    search.parents.push_back(candidate.parent);
+  }
+  search.active = std::move(active);
+  if (search.active.empty()) return;
+  // log p ≤ 0: the best that may still come is that nothing more is lost up to the largest length.
+  const double reachable =
+      search.active.front().score / std::pow(static_cast<double>(search.limit + 1), options.length_penalty);
+  const bool done = search.finished >= options.beam || (search.finished > 0 && search.best.score >= reachable);
+  if (done) search.active.clear();
+}
+
+/// At the largest length: every active hypothesis ends.
+void end_all(Search& search, const std::vector<double>& eos, size_t begin, const DecodeOptions& options) {
+  for (size_t h = 0; h < search.active.size(); ++h) {
+    const Hypothesis& hypothesis = search.active[h];
+    finish(search, hypothesis, hypothesis.score + eos[begin + h], options.length_penalty);
+  }
+  search.active.clear();
+}
+
+/// log p(EOS) of every row.
+std::vector<double> eos_scores(const Tensor& logits, const ops::TopScores& top) {
+  const Tensor column = logits.select(1, kEos).to(at::kDouble).contiguous();
+  std::vector<double> scores(column.data_ptr<double>(), column.data_ptr<double>() + column.size(0));
+  for (size_t row = 0; row < top.log_partition.size(); ++row) scores[row] -= top.log_partition[row];
+  return scores;
+}
+
+int64_t output_limit(const EncoderDecoder& model, size_t source_tokens, const DecodeOptions& options) {
+  const auto limit =
+      static_cast<int64_t>(options.length_factor * static_cast<double>(source_tokens)) + options.length_extra;
+  // The decoder reads BOS and the output, one position each.
+  return model.config().positions == "learned" ? std::min(limit, model.config().max_positions - 1) : limit;
+}
+
+/// The tokens that the active hypotheses end in, one a row.
+std::vector<int64_t> last_tokens(const std::vector<Search>& searches) {
+  std::vector<int64_t> tokens;
+  for (const Search& search : searches) {
+    for (const Hypothesis& hypothesis : search.active)
+      tokens.push_back(hypothesis.ids.empty() ? kBos : hypothesis.ids.back());
+  }
+  return tokens;
+}
+
+}  // namespace
+
+std::vector<std::vector<int32_t>> beam_search(EncoderDecoder& model, const std::vector<std::vector<int32_t>>& sources,
+                                              const DecodeOptions& options) {
+  validate(options);
+  const at::NoGradGuard no_graph;
+  const bool greedy = options.beam == 1;
+  const int64_t looked_at = greedy ? 1 : 2 * options.beam;
+  std::vector<std::vector<int32_t>> results(sources.size());
+  std::vector<Search> searches;
+  std::vector<int64_t> source;
+  Ragged layout;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].empty()) continue;
+    source.insert(source.end(), sources[i].begin(), sources[i].end());
+    source.push_back(kEos);
+    layout.append(static_cast<int64_t>(sources[i].size()) + 1);
+    Search& search = searches.emplace_back();
+    search.sentence = i;
+    search.limit = output_limit(model, sources[i].size(), options);
+  }
+  if (searches.empty()) return results;
+
+  ForwardContext context;
+  DecoderState state = model.start(model.encode(source, layout, context), layout);
+  for (int64_t length = 0;; ++length) {
+    const std::vector<int64_t> tokens = last_tokens(searches);
+    if (tokens.empty()) break;
+    const Tensor logits = model.logits(model.step(state, tokens));
+    const ops::TopScores top = ops::top_scores(logits, looked_at, kEos, !greedy);
+    const bool any_ends = std::any_of(searches.begin(), searches.end(), [length](const Search& search) {
+      return !search.active.empty() && search.limit == length;
+    });
+    const std::vector<double> eos = any_ends ? eos_scores(logits, top) : std::vector<double>{};
+    std::vector<int64_t> order;
+    std::vector<int64_t> rows;
+    size_t begin = 0;
+    for (Search& search : searches) {
+      const size_t before = search.active.size();
+      if (before > 0 && search.limit == length) {
+        end_all(search, eos, begin, options);
+      } else if (before > 0) {
+        advance(search, candidates(search, top, begin, static_cast<size_t>(looked_at)), options);
+        if (greedy && length + 1 == search.limit) end_all(search, {0.0}, 0, options);  // EOS without asking the model
+        if (search.active.empty()) search.parents.clear();
+        for (const int64_t parent : search.parents) order.push_back(static_cast<int64_t>(begin) + parent);
+      }
+      rows.push_back(static_cast<int64_t>(search.active.size()));
+      begin += before;
+    }
+    std::vector<int64_t> identity(begin);
+    std::iota(identity.begin(), identity.end(), int64_t{0});
+    if (order != identity) state.reorder(order, std::move(rows));
+  }
+  for (Search& search : searches) results[search.sentence] = std::move(search.best.ids);
+  return results;
+}
+
+}  // namespace plumb

@@ -1,0 +1,109 @@
+#include "plumb/decode/translate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/metrics/bleu.h"
+
+namespace plumb {
+namespace {
+
+/// Batches of sentence numbers, longest sentences first, so that what needs the most memory comes at once.
+std::vector<std::vector<size_t>> plan(const std::vector<std::vector<int32_t>>& sources, const DecodeOptions& options) {
+  std::vector<size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
+  std::vector<std::vector<size_t>> batches;
+  int64_t tokens = 0;
+  for (const size_t i : order) {
+    const int64_t cost = (static_cast<int64_t>(sources[i].size()) + 1) * options.beam;
+    if (batches.empty() || tokens + cost > options.batch_tokens) {
+      batches.emplace_back();
+      tokens = 0;
+    }
+    tokens += cost;
+    batches.back().push_back(i);
+  }
+  return batches;
+}
+
+std::vector<std::string> texts(const Tokenizer& target, const std::vector<std::vector<int32_t>>& translations) {
+  std::vector<std::string> lines;
+  lines.reserve(translations.size());
+  for (const std::vector<int32_t>& ids : translations) lines.push_back(target.decode(ids));
+  return lines;
+}
+
+void require_vocabularies(const EncoderDecoder& model, const Tokenizer& source, const Tokenizer& target) {
+  const ModelConfig& config = model.config();
+  if (config.source_vocabulary == source.vocabulary() && config.target_vocabulary == target.vocabulary()) return;
+  throw Error(fmt::format("the model's vocabularies ({} and {}) are not the tokenizers' ({} and {})",
+                          config.source_vocabulary, config.target_vocabulary, source.vocabulary(), target.vocabulary()),
+              "give the data directory that the model was trained on");
+}
+
+}  // namespace
+
+std::vector<std::vector<int32_t>> translate(EncoderDecoder& model, const std::vector<std::vector<int32_t>>& sources_in,
+                                            const DecodeOptions& options, const TranslateProgress& progress) {
+  validate(options);
+  const ModelConfig& config = model.config();
+  std::vector<std::vector<int32_t>> sources = sources_in;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const size_t length = sources[i].size();
+    const auto limit = static_cast<size_t>(options.longest_source);
+    if (length > limit) {
+      say(fmt::format("sentence {} has {} tokens: its first {} are translated", i + 1,
+                      with_thousands(static_cast<int64_t>(length)), with_thousands(options.longest_source)));
+      sources[i].resize(limit);
+    }
+    if (config.positions == "learned" && static_cast<int64_t>(sources[i].size()) >= config.max_positions) {
+      throw Error(fmt::format("sentence {} has {} tokens, EOS counted, but the model has {} learned positions", i + 1,
+                              sources[i].size() + 1, config.max_positions),
+                  "leave it out or split it");
+    }
+  }
+  std::vector<std::vector<int32_t>> results(sources.size());
+  int64_t done = 0;
+  int64_t tokens = 0;
+  for (const std::vector<size_t>& batch : plan(sources, options)) {
+    std::vector<std::vector<int32_t>> inputs;
+    for (const size_t i : batch) inputs.push_back(std::move(sources[i]));
+    std::vector<std::vector<int32_t>> outputs = beam_search(model, inputs, options);
+    for (size_t j = 0; j < batch.size(); ++j) {
+      tokens += inputs[j].empty() ? 0 : static_cast<int64_t>(outputs[j].size()) + 1;
+      results[batch[j]] = std::move(outputs[j]);
+    }
+    done += static_cast<int64_t>(batch.size());
+    if (progress) progress(done, tokens);
+  }
+  return results;
+}
+
+std::vector<std::string> translate(EncoderDecoder& model, const Tokenizer& source, const Tokenizer& target,
+                                   const std::vector<std::string>& lines, const DecodeOptions& options,
+                                   const TranslateProgress& progress) {
+  require_vocabularies(model, source, target);
+  std::vector<std::vector<int32_t>> sources;
+  sources.reserve(lines.size());
+  for (const std::string& line : lines) sources.push_back(source.encode(line));
+  return texts(target, translate(model, sources, options, progress));
+}
+
+double bleu_of_split(EncoderDecoder& model, const DataDirectory& data, const std::string& split,
+                     const DecodeOptions& options) {
+  require_vocabularies(model, data.source_tokenizer(), data.target_tokenizer());
+  const ParallelSplit& pairs = data.split(split);
+  std::vector<std::vector<int32_t>> sources;
+  for (int64_t i = 0; i < pairs.size(); ++i) sources.emplace_back(pairs.source(i).begin(), pairs.source(i).end());
+  return corpus_bleu(texts(data.target_tokenizer(), translate(model, sources, options)), {data.raw_target(split)})
+      .score;
+}
+
+}  // namespace plumb

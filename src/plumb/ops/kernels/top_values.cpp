@@ -1,0 +1,88 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "plumb/ops/kernels/top_values.cpp"
+#include "plumb/ops/kernels/top_values.h"
+
+#include <hwy/foreach_target.h>
+// Highway's order of includes: foreach_target.h first.
+#include "plumb/ops/kernels/simd-inl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace plumb::kernels::HWY_NAMESPACE {
+
+/// Keeps the k best in order; a block of the row costs a comparison unless it holds a better one, which soon gets rare.
+template <typename T>
+int64_t Top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT values, int32_t* HWY_RESTRICT indices) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t count = 0;
+  T threshold = -std::numeric_limits<T>::infinity();
+  const auto offer = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (!(x[i] > threshold)) continue;
+      count = std::min(count + 1, k);
+      int64_t at = count - 1;
+      for (; at > 0 && values[at - 1] < x[i]; --at) {
+        values[at] = values[at - 1];
+        indices[at] = indices[at - 1];
+      }
+      values[at] = x[i];
+      indices[at] = static_cast<int32_t>(i);
+      if (count == k) threshold = values[k - 1];
+    }
+  };
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto bar = hn::Set(d, threshold);
+    const auto above =
+        hn::Or(hn::Or(hn::Gt(hn::LoadU(d, x + i), bar), hn::Gt(hn::LoadU(d, x + i + lanes), bar)),
+               hn::Or(hn::Gt(hn::LoadU(d, x + i + 2 * lanes), bar), hn::Gt(hn::LoadU(d, x + i + 3 * lanes), bar)));
+    if (!hn::AllFalse(d, above)) offer(i, i + 4 * lanes);
+  }
+  offer(i, n);
+  return count;
+}
+
+template <typename T>
+T Partition(const T* x, int64_t n, T shift) {
+  const hn::ScalableTag<T> d;
+  const auto offset = hn::Set(d, shift);
+  return shift + std::log(reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Exp(d, hn::Sub(load(x), offset)); }));
+}
+
+int64_t TopF32(const float* x, int64_t n, int64_t k, float* values, int32_t* indices) {
+  return Top(x, n, k, values, indices);
+}
+int64_t TopF64(const double* x, int64_t n, int64_t k, double* values, int32_t* indices) {
+  return Top(x, n, k, values, indices);
+}
+float PartitionF32(const float* x, int64_t n, float shift) { return Partition(x, n, shift); }
+double PartitionF64(const double* x, int64_t n, double shift) { return Partition(x, n, shift); }
+
+}  // namespace plumb::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace plumb::kernels {
+
+HWY_EXPORT(TopF32);
+HWY_EXPORT(TopF64);
+HWY_EXPORT(PartitionF32);
+HWY_EXPORT(PartitionF64);
+
+int64_t top_values(const float* x, int64_t n, int64_t k, float* values, int32_t* indices) {
+  return HWY_DYNAMIC_DISPATCH(TopF32)(x, n, k, values, indices);
+}
+int64_t top_values(const double* x, int64_t n, int64_t k, double* values, int32_t* indices) {
+  return HWY_DYNAMIC_DISPATCH(TopF64)(x, n, k, values, indices);
+}
+float log_partition(const float* x, int64_t n, float shift) { return HWY_DYNAMIC_DISPATCH(PartitionF32)(x, n, shift); }
+double log_partition(const double* x, int64_t n, double shift) {
+  return HWY_DYNAMIC_DISPATCH(PartitionF64)(x, n, shift);
+}
+
+}  // namespace plumb::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,22 @@
+// The best next tokens of every row of logits, for decoding; no graph.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plumb/ops/torch.h"
+
+namespace plumb::ops {
+
+struct TopScores {
+  int64_t k = 0;
+  std::vector<int32_t> ids;           // (rows, k): best first; −1 where a row has fewer finite scores
+  std::vector<double> scores;         // (rows, k): logits
+  std::vector<double> log_partition;  // (rows): log Σ exp(logits); score − log_partition is the log-probability
+};
+
+/// The k best of each row of logits (rows, vocabulary) among the ids from `first_id` on. The log-partition is over the
+/// whole vocabulary; it is left empty unless `normalise`.
+TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool normalise);
+
+}  // namespace plumb::ops

@@ -1,0 +1,154 @@
+// Decoding step by step gives the hidden states of decoding the whole prefix.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "plumb/base/random.h"
+#include "plumb/model/encoder_decoder.h"
+#include "plumb/nn/norm/norm.h"
+
+namespace plumb {
+namespace {
+
+/// Random everywhere, gains and biases too: a parameter left at 0 or 1 would hide a mistake.
+void fill(const EncoderDecoder& model) {
+  Random random(5, "incremental test");
+  const Tensor flat = model.parameters().flat();
+  for (int64_t i = 0; i < flat.numel(); ++i) flat.data_ptr<double>()[i] = 0.3 * random.normal();
+}
+
+ModelConfig small() {
+  ModelConfig config;
+  config.d_model = 12;
+  config.feed_forward = 20;
+  config.heads = 2;
+  config.encoder_layers = 2;
+  config.decoder_layers = 3;
+  config.source_vocabulary = config.target_vocabulary = 11;
+  config.max_positions = 24;
+  return config;
+}
+
+/// Rows with the tokens that each has read; every one is decoded anew as a whole and compared in its last position.
+class Stepwise {
+ public:
+  explicit Stepwise(const ModelConfig& config) : model_(config, at::kDouble) {
+    fill(model_);
+    source_ = {4, 5, 6, 7, 2, 8, 2, 9, 10, 3, 2};
+    layout_ = Ragged({5, 2, 4});
+    const at::NoGradGuard no_graph;
+    memory_ = model_.encode(source_, layout_, context_);
+    state_ = model_.start(memory_, layout_);
+    rows_ = {{0, {}}, {1, {}}, {2, {}}};
+  }
+
+  void step() {
+    std::vector<int64_t> tokens;
+    for (Row& row : rows_) {
+      row.tokens.push_back(row.tokens.empty() ? kBos : static_cast<int64_t>(random_.below(11)));
+      tokens.push_back(row.tokens.back());
+    }
+    const Tensor hidden = model_.step(state_, tokens);
+    ASSERT_EQ(hidden.size(0), static_cast<int64_t>(rows_.size()));
+    for (size_t r = 0; r < rows_.size(); ++r) {
+      const double difference =
+          (hidden.select(0, static_cast<int64_t>(r)) - whole(rows_[r])).abs().max().item<double>();
+      ASSERT_LT(difference, 1e-12) << "row " << r << ", position " << rows_[r].tokens.size() - 1;
+    }
+  }
+
+  /// As reorder does: row i continues row order[i].
+  void reorder(const std::vector<int64_t>& order, const std::vector<int64_t>& rows_per_source) {
+    std::vector<Row> moved;
+    for (const int64_t i : order) moved.push_back(rows_[static_cast<size_t>(i)]);
+    rows_ = std::move(moved);
+    state_.reorder(order, rows_per_source);
+  }
+
+ private:
+  struct Row {
+    int64_t sentence;
+    std::vector<int64_t> tokens;
+  };
+
+  /// The last hidden state of the row's tokens, decoded at once with the memory of its sentence alone.
+  Tensor whole(const Row& row) {
+    const at::NoGradGuard no_graph;
+    const Tensor memory = memory_.narrow(0, layout_.begin(row.sentence), layout_.length(row.sentence));
+    const Ragged target({static_cast<int64_t>(row.tokens.size())});
+    return model_.decode(row.tokens, target, memory, Ragged({memory.size(0)}), context_)[-1];
+  }
+
+  EncoderDecoder model_;
+  ForwardContext context_;
+  std::vector<int64_t> source_;
+  Ragged layout_;
+  Tensor memory_;
+  DecoderState state_;
+  std::vector<Row> rows_;
+  Random random_{1, "tokens"};
+};
+
+/// Rows branch, change places, and leave, a whole sentence among them.
+void expect_equal(const ModelConfig& config) {
+  Stepwise stepwise(config);
+  for (int i = 0; i < 3; ++i) ASSERT_NO_FATAL_FAILURE(stepwise.step());
+  stepwise.reorder({0, 0, 0, 1, 2, 2}, {3, 1, 2});
+  for (int i = 0; i < 3; ++i) ASSERT_NO_FATAL_FAILURE(stepwise.step());
+  stepwise.reorder({2, 0, 5, 4, 5}, {2, 0, 3});
+  for (int i = 0; i < 2; ++i) ASSERT_NO_FATAL_FAILURE(stepwise.step());
+  stepwise.reorder({1, 0, 3}, {2, 0, 1});
+  for (int i = 0; i < 3; ++i) ASSERT_NO_FATAL_FAILURE(stepwise.step());
+}
+
+class SchemeAndNorm : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(SchemeAndNorm, StepsEqualTheWhole) {
+  ModelConfig config = small();
+  std::tie(config.residual, config.norm) = GetParam();
+  expect_equal(config);
+}
+
+std::vector<std::string> schemes() {
+  std::vector<std::string> all = residual_schemes().names();
+  for (const char* strings : {"n/da", "/dan", "/adn", "/nda", "/dna", "dn/a", "nd/da", "d/da", "/da", "/d", "n/d"})
+    all.emplace_back(strings);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Decoding, SchemeAndNorm,
+                         ::testing::Combine(::testing::ValuesIn(schemes()), ::testing::ValuesIn(norms().names())),
+                         [](const auto& info) {
+                           std::string name =
+                               fmt::format("{}_with_{}", std::get<0>(info.param), std::get<1>(info.param));
+                           for (char& c : name) {
+                             if (c == '/') c = 'T';
+                             if (c == '-') c = '_';
+                           }
+                           return name;
+                         });
+
+TEST(Incremental, EveryPositionAndSharing) {
+  for (const std::string& positions : positions().names()) {
+    for (const char* share : {"none", "target", "all"}) {
+      SCOPED_TRACE(positions + " " + share);
+      ModelConfig config = small();
+      config.positions = positions;
+      config.share_embeddings = share;
+      expect_equal(config);
+    }
+  }
+}
+
+TEST(Incremental, OneHeadAndHeadsLargerThanAVector) {
+  for (const int64_t heads : {1, 3}) {
+    ModelConfig config = small();
+    config.d_model = 129;
+    config.heads = heads;
+    expect_equal(config);
+  }
+}
+
+}  // namespace
+}  // namespace plumb

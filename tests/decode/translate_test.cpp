@@ -1,0 +1,104 @@
+// Translation of text: order, empty lines, and the BLEU of a split.
+#include "plumb/decode/translate.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/random.h"
+#include "plumb/data/prepare.h"
+#include "plumb/metrics/bleu.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+class Translate : public ::testing::Test {
+ protected:
+  Translate() {
+    set_verbosity(Verbosity::quiet);
+    std::string german;
+    std::string english;
+    for (int i = 0; i < 60; ++i) {
+      german += fmt::format("{} Hunde {} laufen\n", i, i % 7 == 0 ? "und Katzen" : "");
+      english += fmt::format("{} dogs {} run\n", i, i % 7 == 0 ? "and cats" : "");
+    }
+    write_file_atomic(directory_ / "train.de", german);
+    write_file_atomic(directory_ / "train.en", english);
+    PrepareOptions options;
+    options.train = {directory_ / "train.de", directory_ / "train.en"};
+    options.tokenizer.vocabulary = 50;
+    options.valid_size = 9;
+    prepare_data(options, directory_ / "data");
+  }
+  ~Translate() override { set_verbosity(Verbosity::normal); }
+
+  static EncoderDecoder random_model(int64_t vocabulary) {
+    ModelConfig config;
+    config.d_model = 8;
+    config.feed_forward = 16;
+    config.heads = 2;
+    config.encoder_layers = config.decoder_layers = 1;
+    config.source_vocabulary = config.target_vocabulary = vocabulary;
+    config.share_embeddings = "none";
+    EncoderDecoder model(config, at::kDouble);
+    Random random(1, "translate test");
+    const Tensor flat = model.parameters().flat();
+    for (int64_t i = 0; i < flat.numel(); ++i) flat.data_ptr<double>()[i] = 0.5 * random.normal();
+    return model;
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(Translate, KeepsTheOrderOfTheLinesAndEmptyOnesEmpty) {
+  const DataDirectory data = DataDirectory::open(directory_ / "data");
+  EncoderDecoder model = random_model(data.source_vocabulary());
+  DecodeOptions options;
+  options.batch_tokens = 40;
+  options.length_extra = 4;
+  const std::vector<std::string> lines = {"3 Hunde laufen", "", "12 Hunde und Katzen laufen und laufen", "   ",
+                                          "Katzen"};
+  int64_t done = 0;
+  int64_t calls = 0;
+  const std::vector<std::string> found = translate(model, data.source_tokenizer(), data.target_tokenizer(), lines,
+                                                   options, [&](int64_t sentences, int64_t) {
+                                                     EXPECT_GT(sentences, done);
+                                                     done = sentences;
+                                                     ++calls;
+                                                   });
+  EXPECT_EQ(done, 5);
+  EXPECT_GT(calls, 1);
+  ASSERT_EQ(found.size(), lines.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<int32_t> ids = data.source_tokenizer().encode(lines[i]);
+    EXPECT_EQ(ids.empty(), i == 1 || i == 3);
+    EXPECT_EQ(found[i], data.target_tokenizer().decode(beam_search(model, {ids}, options)[0])) << i;
+  }
+  EXPECT_EQ(found[1], "");
+  EXPECT_EQ(found[3], "");
+}
+
+TEST_F(Translate, BleuOfASplitIsThatOfItsTextTranslated) {
+  const DataDirectory data = DataDirectory::open(directory_ / "data");
+  EncoderDecoder model = random_model(data.source_vocabulary());
+  const DecodeOptions options;
+  const std::vector<std::string> found =
+      translate(model, data.source_tokenizer(), data.target_tokenizer(), data.raw_source("valid"), options);
+  EXPECT_EQ(bleu_of_split(model, data, "valid", options), corpus_bleu(found, {data.raw_target("valid")}).score);
+  EXPECT_THROW(bleu_of_split(model, data, "test", options), Error);
+}
+
+TEST_F(Translate, RefusesTokenizersOfAnotherVocabulary) {
+  const DataDirectory data = DataDirectory::open(directory_ / "data");
+  EncoderDecoder model = random_model(data.source_vocabulary() + 1);
+  EXPECT_THROW(translate(model, data.source_tokenizer(), data.target_tokenizer(), {"Hunde"}, {}), Error);
+  EXPECT_THROW(bleu_of_split(model, data, "valid", {}), Error);
+}
+
+}  // namespace
+}  // namespace plumb
