@@ -19,5 +19,5 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 # What the public headers show, and what only the library's own sources use.
 set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json fmt::fmt OpenMP::OpenMP_CXX)
 set(PLUMB_TENSOR_DEPENDENCIES ${TORCH_LIBRARIES})
-set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n PkgConfig::sentencepiece sentencepiece_train PkgConfig::hwy
+set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n PkgConfig::hwy
     ZLIB::ZLIB OpenSSL::Crypto protobuf::libprotobuf-lite ${DNNL_LIBRARY})

@@ -1,32 +1,16 @@
 #include "plumb/text/tokenizer.h"
 
 #include <fmt/format.h>
-#include <sentencepiece_processor.h>
-#include <sentencepiece_trainer.h>
 
 #include <limits>
-#include <unordered_map>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
+#include "plumb/text/sentencepiece/model.h"
 
 namespace plumb {
-namespace sp = sentencepiece;
 namespace {
-
-class LineIterator : public sp::SentenceIterator {
- public:
-  explicit LineIterator(const std::vector<std::string>& lines) : lines_(lines) {}
-  [[nodiscard]] bool done() const override { return next_ == lines_.size(); }
-  void Next() override { ++next_; }
-  [[nodiscard]] const std::string& value() const override { return lines_[next_]; }
-  [[nodiscard]] sp::util::Status status() const override { return {}; }
-
- private:
-  const std::vector<std::string>& lines_;
-  size_t next_ = 0;
-};
 
 // SentencePiece says "… smaller than required_chars. 20 vs 35. Increase …" behind its own file and line.
 Error training_error(const std::string& message, const TokenizerOptions& options) {
@@ -43,22 +27,20 @@ Error training_error(const std::string& message, const TokenizerOptions& options
 }  // namespace
 
 struct Tokenizer::Model {
+  explicit Model(std::string bytes) : serialized(std::move(bytes)), pieces(serialized) {}
   std::string serialized;
-  sp::SentencePieceProcessor processor;
+  SentencePieceModel pieces;
 };
 
 Tokenizer Tokenizer::from_serialized(std::string serialized, const std::string& name) {
-  auto model = std::make_shared<Model>();
-  model->serialized = std::move(serialized);
-  const auto status = model->processor.LoadFromSerializedProto(model->serialized);
-  if (!status.ok() || model->processor.GetPieceSize() == 0) {
+  auto model = std::make_shared<Model>(std::move(serialized));
+  if (!model->pieces) {
     throw Error(fmt::format("{}: not a SentencePiece model, or a damaged one", name));
   }
-  const auto& processor = model->processor;
-  if (processor.pad_id() != kPad || processor.bos_id() != kBos || processor.eos_id() != kEos ||
-      processor.unk_id() != kUnknown) {
+  const auto [pad, bos, eos, unknown] = model->pieces.specials();
+  if (pad != kPad || bos != kBos || eos != kEos || unknown != kUnknown) {
     throw Error(fmt::format("{}: the ids of its specials are pad {}, bos {}, eos {}, unknown {}; 0, 1, 2, 3 are wanted",
-                            name, processor.pad_id(), processor.bos_id(), processor.eos_id(), processor.unk_id()),
+                            name, pad, bos, eos, unknown),
                 "train the model with --pad_id=0 --bos_id=1 --eos_id=2 --unk_id=3");
   }
   return Tokenizer(std::move(model));
@@ -84,7 +66,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
   for (const std::string& line : lines) text = text || line.find_first_not_of(" \t\r\n") != std::string::npos;
   if (!text) throw Error("the tokenizer cannot be trained: the text is empty");
 
-  const std::unordered_map<std::string, std::string> settings = {
+  const std::vector<std::pair<std::string, std::string>> settings = {
       {"model_type", options.kind},
       {"vocab_size", std::to_string(options.vocabulary)},
       {"character_coverage", fmt::format("{}", options.character_coverage)},
@@ -97,17 +79,16 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
       {"num_threads", "2"},                // fixed: the sums of unigram training depend on it
       {"minloglevel", "3"},
   };
-  LineIterator iterator(lines);
   std::string serialized;
-  const auto status = sp::SentencePieceTrainer::Train(settings, &iterator, &serialized);
-  if (!status.ok()) throw training_error(status.ToString(), options);
+  const std::string message = SentencePieceModel::train(settings, lines, serialized);
+  if (!message.empty()) throw training_error(message, options);
   return from_serialized(std::move(serialized), "the new tokenizer");
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int> ids;
-  const auto status = model_->processor.Encode({text.data(), text.size()}, &ids);
-  if (!status.ok()) throw Error(fmt::format("text cannot be cut into tokens: {}", status.ToString()));
+  const std::string message = model_->pieces.encode(text, ids);
+  if (!message.empty()) throw Error(fmt::format("text cannot be cut into tokens: {}", message));
   return ids;
 }
 
@@ -121,12 +102,12 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
     if (id >= kUnknown) pieces.push_back(id);
   }
   std::string text;
-  const auto status = model_->processor.Decode(pieces, &text);
-  if (!status.ok()) throw Error(fmt::format("tokens cannot be joined to text: {}", status.ToString()));
+  const std::string message = model_->pieces.decode(pieces, text);
+  if (!message.empty()) throw Error(fmt::format("tokens cannot be joined to text: {}", message));
   return text;
 }
 
-int64_t Tokenizer::vocabulary() const { return model_->processor.GetPieceSize(); }
+int64_t Tokenizer::vocabulary() const { return model_->pieces.size(); }
 
 void Tokenizer::save(const std::filesystem::path& path) const { write_file_atomic(path, model_->serialized); }
 

@@ -1,0 +1,105 @@
+#include "plumb/text/sentencepiece/model.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+const SentencePieceFunctions& functions();
+
+/// Beside the library that this function is in.
+std::filesystem::path module_path() {
+  Dl_info info{};
+  ::dladdr(reinterpret_cast<const void*>(&functions), &info);
+  return std::filesystem::absolute(info.dli_fname).parent_path() / "libplumb_sentencepiece.so";
+}
+
+void* open_module(const char* path) {
+  constexpr int kFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#ifdef __SANITIZE_ADDRESS__
+  // The sanitizer's dlopen refuses RTLD_DEEPBIND, as memory must not change hands then; here none does.
+  void* library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  return reinterpret_cast<void* (*)(const char*, int)>(::dlsym(library, "dlopen"))(path, kFlags);
+#else
+  return ::dlopen(path, kFlags);
+#endif
+}
+
+const SentencePieceFunctions& load_functions() {
+  const std::string path = module_path().string();
+  void* module = open_module(path.c_str());
+  void* entry = module == nullptr ? nullptr : ::dlsym(module, kSentencePieceEntry);
+  if (entry == nullptr) throw Error(fmt::format("{}: SentencePiece cannot be loaded", path), "install Plumb again");
+  return reinterpret_cast<const SentencePieceFunctions& (*)()>(entry)();
+}
+
+const SentencePieceFunctions& functions() {
+  static const SentencePieceFunctions& loaded = load_functions();
+  return loaded;
+}
+
+SentencePieceText text_of(std::string_view text) { return {text.data(), text.size()}; }
+
+/// Where a call's result and error message arrive.
+template <typename Result>
+struct Receiver {
+  Result& result;
+  std::string error;
+
+  static void take(void* receiver, const char* data, size_t size) { static_cast<Receiver*>(receiver)->result.assign(data, data + size); }
+  static void take_ids(void* receiver, const int* ids, size_t count) { static_cast<Receiver*>(receiver)->result.assign(ids, ids + count); }
+  static void take_error(void* receiver, const char* data, size_t size) { static_cast<Receiver*>(receiver)->error.assign(data, size); }
+};
+
+}  // namespace
+
+SentencePieceModel::SentencePieceModel(std::string_view serialized) : handle_(functions().load(text_of(serialized))) {}
+
+SentencePieceModel::~SentencePieceModel() {
+  if (handle_ != nullptr) functions().unload(handle_);
+}
+
+std::string SentencePieceModel::encode(std::string_view text, std::vector<int>& ids) const {
+  using Ids = Receiver<std::vector<int>>;
+  Ids receiver{ids, {}};
+  functions().encode(handle_, text_of(text), &Ids::take_ids, &Ids::take_error, &receiver);
+  return receiver.error;
+}
+
+std::string SentencePieceModel::decode(const std::vector<int>& ids, std::string& text) const {
+  using Text = Receiver<std::string>;
+  Text receiver{text, {}};
+  functions().decode(handle_, ids.data(), ids.size(), &Text::take, &Text::take_error, &receiver);
+  return receiver.error;
+}
+
+int SentencePieceModel::size() const { return functions().size(handle_); }
+
+SentencePieceModel::Specials SentencePieceModel::specials() const {
+  int four[4];
+  functions().specials(handle_, four);
+  return {four[0], four[1], four[2], four[3]};
+}
+
+std::string SentencePieceModel::train(const std::vector<std::pair<std::string, std::string>>& options, const std::vector<std::string>& lines,
+                                      std::string& serialized) {
+  std::vector<SentencePieceText> settings;
+  for (const auto& [name, value] : options) {
+    settings.push_back(text_of(name));
+    settings.push_back(text_of(value));
+  }
+  std::vector<SentencePieceText> texts;
+  texts.reserve(lines.size());
+  for (const std::string& line : lines) texts.push_back(text_of(line));
+  using Text = Receiver<std::string>;
+  Text receiver{serialized, {}};
+  functions().train(settings.data(), settings.size(), texts.data(), texts.size(), &Text::take, &Text::take_error, &receiver);
+  return receiver.error;
+}
+
+}  // namespace plumb

@@ -1,0 +1,45 @@
+// SentencePiece models, through the module that is loaded on first use.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "plumb/text/sentencepiece/module.h"
+
+namespace plumb {
+
+/// A loaded model. Methods that return a message return an empty one where all went well.
+class SentencePieceModel {
+ public:
+  /// Empty (operator bool is false) if the bytes are no model. Throws Error if the module is missing.
+  explicit SentencePieceModel(std::string_view serialized);
+  SentencePieceModel(SentencePieceModel&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  SentencePieceModel& operator=(SentencePieceModel&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  SentencePieceModel(const SentencePieceModel&) = delete;
+  SentencePieceModel& operator=(const SentencePieceModel&) = delete;
+  ~SentencePieceModel();
+
+  explicit operator bool() const { return handle_ != nullptr; }
+  [[nodiscard]] std::string encode(std::string_view text, std::vector<int>& ids) const;
+  [[nodiscard]] std::string decode(const std::vector<int>& ids, std::string& text) const;
+  [[nodiscard]] int size() const;
+
+  struct Specials {
+    int pad, bos, eos, unknown;
+  };
+  [[nodiscard]] Specials specials() const;
+
+  /// Trains with SentencePiece's own options and gives the serialized model.
+  [[nodiscard]] static std::string train(const std::vector<std::pair<std::string, std::string>>& options, const std::vector<std::string>& lines,
+                                         std::string& serialized);
+
+ private:
+  SentencePieceHandle* handle_;
+};
+
+}  // namespace plumb
