@@ -1,6 +1,6 @@
 // plumb: measures Transformers at initialization, trains them, and reports. Errors are caught here and nowhere else.
 #include <fmt/format.h>
-#include <omp.h>
+#include <malloc.h>
 
 #include <cstdio>
 #include <exception>
@@ -10,9 +10,23 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
+#include "plumb/ops/threads.h"
 #include "verb.h"
 
 namespace plumb::app {
+namespace {
+
+/// Tensors of the same sizes come and go at every step: keep what was freed instead of giving it back to the system and
+/// faulting it in again page by page.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, -1);
+}
+
+/// The message without the stack trace that LibTorch appends.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
 
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run) {
@@ -24,7 +38,7 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
   verb->add_flag("-v,--verbose", globals.verbose, "Say more");
   verb->callback([&globals, run = std::move(run)] {
-    if (globals.threads > 0) omp_set_num_threads(static_cast<int>(globals.threads));
+    ops::set_threads(globals.threads);
     set_verbosity(globals.quiet ? Verbosity::quiet : globals.verbose ? Verbosity::verbose : Verbosity::normal);
     run();
   });
@@ -43,14 +57,20 @@ void emit(const Globals& globals, const Json& result) {
 
 int main(int argc, char** argv) {
   using namespace plumb;
+  app::keep_freed_memory();
   set_command_line(argc, argv);
   CLI::App app("Plumb tells whether a Transformer will train, and why; then it trains it.", "plumb");
   app.set_version_flag("--version", "plumb " PLUMB_VERSION);
   app.require_subcommand(1);
   app::Globals globals;
   app::add_data(app, globals);
+  app::add_probe(app, globals);
   app::add_report(app, globals);
   app::add_score(app, globals);
+  app::add_spectrum(app, globals);
+  app::add_study(app, globals);
+  app::add_train(app, globals);
+  app::add_translate(app, globals);
   try {
     app.parse(argc, argv);
     return 0;
@@ -63,7 +83,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "plumb: error: out of memory\nhint: use smaller batches or a smaller model\n");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plumb: error: {}\n", error.what());
+    fmt::print(stderr, "plumb: error: {}\n", app::first_line(error.what()));
   }
   return 1;
 }

@@ -27,7 +27,12 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
 void emit(const Globals& globals, const Json& result);
 
 void add_data(CLI::App& app, Globals& globals);
+void add_probe(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);
 void add_score(CLI::App& app, Globals& globals);
+void add_spectrum(CLI::App& app, Globals& globals);
+void add_study(CLI::App& app, Globals& globals);
+void add_train(CLI::App& app, Globals& globals);
+void add_translate(CLI::App& app, Globals& globals);
 
 }  // namespace plumb::app

@@ -1,0 +1,115 @@
+// plumb spectrum: eigenvalues of the loss's Hessian.
+#include "plumb/analysis/curvature/spectrum.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "subject.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct Arguments {
+  SubjectOptions subject;
+  SpectrumOptions spectrum;
+  double graph_gibibytes = 6;
+};
+
+std::string with_error(const Json& spectrum, const std::string& name) {
+  const Json& error = spectrum[name + "_error"];
+  return fmt::format("{:.6g}", spectrum[name].get<double>()) +
+         (error.is_null() || error == 0.0 ? "" : fmt::format(" ± {:.2g}", error.get<double>()));
+}
+
+std::string human(const Json& spectrum) {
+  const bool dense = spectrum["method"] == "dense";
+  std::string text = fmt::format("Hessian of {} parameters, {} target tokens, loss {:.6g}, gradient norm {:.6g}\n",
+                                 with_thousands(spectrum["parameters"]), with_thousands(spectrum["tokens"]),
+                                 spectrum["loss"].get<double>(), spectrum["gradient_norm"].get<double>());
+  text += dense ? "every eigenvalue; ± the matrix's asymmetry\n\n"
+                : fmt::format(
+                      "Lanczos, {} steps from {} probe{}; ± Ritz residual and rounding for the extremes, standard "
+                      "error below\n\n",
+                      spectrum["steps"].get<int64_t>(), spectrum["probes"].get<int64_t>(),
+                      spectrum["probes"] == 1 ? "" : "s");
+  text += "largest         " + with_error(spectrum, "max") + '\n';
+  text += "smallest        " + with_error(spectrum, "min") + '\n';
+  text += "trace           " + with_error(spectrum, "trace") + '\n';
+  text += "Frobenius norm  " + with_error(spectrum, "frobenius") + '\n';
+  const Json& mass = spectrum["mass"];
+  text += fmt::format("shares          {:.3g} % below, {:.3g} % above ±{:.2g}\n", 100 * mass["negative"].get<double>(),
+                      100 * mass["positive"].get<double>(), mass["zero_band"].get<double>());
+  text += fmt::format("\n{} Hessian-vector products at {:.3g} s; a gradient takes {:.3g} s\n",
+                      spectrum["products"].get<int64_t>(), spectrum["hvp_seconds"].get<double>(),
+                      spectrum["gradient_seconds"].get<double>());
+  return text;
+}
+
+void run(Arguments& arguments, const Globals& globals) {
+  const Subject subject = open_subject(arguments.subject);
+  const auto model = subject.make_model(globals.seed);
+  SpectrumOptions& options = arguments.spectrum;
+  options.seed = globals.seed;
+  options.hessian.graph_memory = static_cast<int64_t>(arguments.graph_gibibytes * (1 << 30));
+  std::optional<Progress> bar;
+  const Json measured =
+      measure_spectrum(*model, subject.batches, options, [&](int64_t done, int64_t total, const std::string& note) {
+        if (!bar) bar.emplace("spectrum", total);
+        bar->update(done, note);
+      });
+  bar.reset();
+  Json document;  // what was measured stands before what was found
+  document["schema"] = measured["schema"];
+  document["command"] = measured["command"];
+  document["model"] = subject.description();
+  document.update(measured);
+  if (globals.json.empty()) {
+    std::cout << human(document);
+  } else {
+    emit(globals, document);
+  }
+}
+
+}  // namespace
+
+void add_spectrum(CLI::App& app, Globals& globals) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb =
+      add_verb(app, globals, "spectrum", "Measure the eigenvalues of the loss's Hessian",
+               "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",
+               [arguments, &globals] { run(*arguments, globals); });
+  add_subject_options(*verb, arguments->subject);
+  SpectrumOptions& options = arguments->spectrum;
+  verb->add_option("--steps", options.steps, "Lanczos steps a probe")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--probes", options.probes, "Random start vectors; two or more give error bars")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--tolerance", options.tolerance,
+                   "End a probe when both extremes are this exact, relative to the largest")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_flag("--dense", options.dense, "Every eigenvalue, for models of some thousand parameters");
+  verb->add_option("--sigma", options.sigma, "Width of the density's kernel (default: a hundredth of the range)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--label-smoothing", options.hessian.label_smoothing, "Of the loss")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb->add_option("--graph-memory", arguments->graph_gibibytes,
+                   "GiB for gradients' graphs kept from product to product")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--basis-directory", options.basis_directory,
+                   "Keep the Lanczos vectors in a file there (default: in memory)")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory);
+}
+
+}  // namespace plumb::app

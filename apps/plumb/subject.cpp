@@ -1,0 +1,117 @@
+#include "subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/data/batches.h"
+#include "plumb/data/directory.h"
+#include "plumb/train/run.h"
+
+namespace plumb::app {
+namespace {
+
+/// The first `pairs` pairs of a split in batches of similar lengths.
+std::vector<Batch> batches_of(const ParallelSplit& split, int64_t pairs, int64_t batch_tokens) {
+  const int64_t count = pairs == 0 ? split.size() : std::min(pairs, split.size());
+  std::vector<Batch> batches;
+  for (std::vector<int64_t> examples : plan_evaluation_batches(split, batch_tokens)) {
+    std::erase_if(examples, [count](int64_t example) { return example >= count; });
+    if (!examples.empty()) batches.push_back(make_batch(split, examples));
+  }
+  return batches;
+}
+
+}  // namespace
+
+void add_subject_options(CLI::App& verb, SubjectOptions& options) {
+  verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint");
+  verb.add_option("--config", options.config, "A TOML file with a [model] section, instead of a run")->type_name("FILE");
+  verb.add_option("--set", options.set, "Override a key of the configuration: model.residual=pre-ln")->type_name("KEY=VALUE");
+  verb.add_option("--weights", options.weights, "Weights as safetensors; without it the model is at initialization")->type_name("FILE");
+  verb.add_flag("--at-initialization", options.at_initialization, "Measure a run's model before its training");
+  verb.add_option("--batch", options.batch, "A JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}")->type_name("FILE");
+  verb.add_option("--data", options.data, "A data directory made by `plumb data`")->type_name("DIR");
+  verb.add_option("--split", options.split, "Which part of the data")->capture_default_str();
+  verb.add_option("--pairs", options.pairs, "The first so many pairs of it; 0: all")->capture_default_str()->check(CLI::NonNegativeNumber);
+  verb.add_option("--batch-tokens", options.batch_tokens, "Tokens a micro-batch")->capture_default_str()->check(CLI::PositiveNumber);
+  verb.add_option("--dtype", options.dtype, "Precision")->check(CLI::IsMember({"float32", "float64"}))->capture_default_str();
+}
+
+Subject open_subject(const SubjectOptions& options) {
+  if (options.run.empty() == options.config.empty()) {
+    throw Error("a model is needed: either a run directory or --config FILE.toml", "see --help for an example");
+  }
+  std::string data = options.data;
+  std::string weights = options.weights;
+  std::string config_file = options.config;
+  if (!options.run.empty()) {
+    require_directory(options.run, "run");
+    config_file = (std::filesystem::path(options.run) / "config.toml").string();
+    if (data.empty() && options.batch.empty()) data = load_run_config(options.run).data;
+    if (weights.empty() && !options.at_initialization) weights = (latest_checkpoint(options.run) / "model.safetensors").string();
+  }
+  Config config = Config::from_file(config_file);
+  for (const std::string& assignment : options.set) config.set(assignment);
+
+  Subject subject;
+  if (!config.read("model", subject.config)) throw Error(fmt::format("{}: has no [model] section", config.name()));
+  subject.type = options.dtype == "float64" ? at::kDouble : at::kFloat;
+  if (options.batch.empty() == data.empty()) {
+    throw Error("batches are needed: either --data DIR or --batch FILE.json", "make a data directory with `plumb data prepare`");
+  }
+  if (!data.empty()) {
+    const DataDirectory directory = DataDirectory::open(data);
+    if (subject.config.source_vocabulary == 0) subject.config.source_vocabulary = directory.source_vocabulary();
+    if (subject.config.target_vocabulary == 0) subject.config.target_vocabulary = directory.target_vocabulary();
+    subject.batches = batches_of(directory.split(options.split), options.pairs, options.batch_tokens);
+  } else {
+    const Json document = read_json(options.batch);
+    subject.batches.push_back(batch_from_json(document.contains("batch") ? document["batch"] : document));
+  }
+  if (!weights.empty()) {
+    subject.weights = load_safetensors(weights);
+    subject.weights_origin = weights;
+  }
+  validate(subject.config);
+  return subject;
+}
+
+std::unique_ptr<EncoderDecoder> Subject::make_model(uint64_t seed) const {
+  auto model = std::make_unique<EncoderDecoder>(config, type);
+  if (weights) {
+    load_parameters(model->parameters(), *weights, weights_origin);
+  } else {
+    model->initialise(seed);
+  }
+  return model;
+}
+
+Json Subject::description() const {
+  int64_t pairs = 0;
+  int64_t tokens = 0;
+  for (const Batch& batch : batches) {
+    pairs += batch.target_layout.sequences();
+    tokens += batch.target_layout.tokens();
+  }
+  Json json;
+  json["residual"] = config.residual;
+  json["norm"] = config.norm;
+  json["initialisation"] = weights ? "" : config.initialisation;
+  json["weights"] = weights_origin;
+  json["layers"] = {config.encoder_layers, config.decoder_layers};
+  json["d_model"] = config.d_model;
+  json["feed_forward"] = config.feed_forward;
+  json["heads"] = config.heads;
+  json["vocabulary"] = {config.source_vocabulary, config.target_vocabulary};
+  json["pairs"] = pairs;
+  json["target_tokens"] = tokens;
+  json["micro_batches"] = batches.size();
+  json["dtype"] = type == at::kDouble ? "float64" : "float32";
+  return json;
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,48 @@
+// What probe and spectrum measure: a model, at initialization or with weights, and the batches it is measured on.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/safetensors.h"
+
+namespace plumb::app {
+
+struct SubjectOptions {
+  std::string run;      // a run directory: its configuration, data and latest checkpoint
+  std::string config;   // else a TOML file with a [model] section
+  std::vector<std::string> set;
+  std::string weights;  // a safetensors file; none: initialization
+  bool at_initialization = false;  // of a run: not its checkpoint
+  std::string batch;    // a JSON file with token ids, or
+  std::string data;     // a data directory with
+  std::string split = "valid";
+  int64_t pairs = 1000;  // the first so many pairs of the split; 0: all
+  int64_t batch_tokens = 2048;
+  std::string dtype = "float32";
+};
+
+struct Subject {
+  ModelConfig config;
+  std::optional<NamedTensors> weights;
+  std::string weights_origin;
+  std::vector<Batch> batches;
+  at::ScalarType type = at::kFloat;
+
+  /// The model with its weights, or initialised from `seed` where it has none.
+  [[nodiscard]] std::unique_ptr<EncoderDecoder> make_model(uint64_t seed) const;
+
+  /// What was measured, for the document: model, data, weights, element type.
+  [[nodiscard]] Json description() const;
+};
+
+void add_subject_options(CLI::App& verb, SubjectOptions& options);
+
+/// Throws Error where the options do not name a model and data.
+Subject open_subject(const SubjectOptions& options);
+
+}  // namespace plumb::app

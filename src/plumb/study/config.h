@@ -1,0 +1,101 @@
+// A study as a TOML file describes it: which schemes, on which data, what is measured and which runs are trained.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plumb/base/config.h"
+#include "plumb/model/config.h"
+#include "plumb/train/config.h"
+
+namespace plumb {
+
+/// [study]
+struct StudyHead {
+  std::string title = "A study";
+  std::string subtitle;
+  std::vector<std::string> schemes = {"post-ln", "pre-ln"};
+  int64_t seed = 1;
+};
+
+/// [data]: a data directory, raw text files, or the embedded corpus.
+struct StudyData {
+  std::string directory;           // made by `plumb data`; empty: see below
+  std::vector<std::string> train;  // two files or one TSV; empty: the embedded corpus
+  std::vector<std::string> valid;
+  int64_t pairs = 20000;           // of the embedded corpus
+  int64_t vocabulary = 2000;
+  std::string measured_split = "valid";
+};
+
+/// [gradients]: gradient norms by layer at initialization.
+struct GradientStudy {
+  int64_t layers = 6;
+  int64_t seeds = 5;
+  int64_t pairs = 200;
+};
+
+/// [depth]: the gradient of the last feed-forward layer over the number of layers.
+struct DepthStudy {
+  std::vector<int64_t> layers = {6, 8, 10, 12, 14};
+  int64_t seeds = 5;
+  int64_t pairs = 100;
+};
+
+/// [signal]: activations in the setting of the theory, against Lemma 2; the gradient against Theorem 1.
+struct SignalStudy {
+  int64_t layers = 6;
+  std::vector<int64_t> widths = {32, 64, 128};
+  int64_t seeds = 5;
+  int64_t pairs = 100;
+};
+
+/// [spectrum]: Hessian spectra at initialization.
+struct SpectrumStudy {
+  int64_t layers = 6;
+  int64_t pairs = 100;
+  int64_t steps = 40;
+  int64_t probes = 1;
+  int64_t batch_tokens = 1024;
+  double graph_memory_gib = 6.0;
+};
+
+/// [training]: runs over schemes × warm-ups × learning rates; everything else stands in [train].
+struct TrainingStudy {
+  std::vector<int64_t> warm_ups = {0, 400};
+  std::vector<double> learning_rates = {1e-3, 3e-3};
+  int64_t layers = 6;
+  int64_t bleu_pairs = 0;  // 0: no BLEU
+  std::string bleu_split = "test";
+  int64_t beam = 1;
+};
+
+struct StudyConfig {
+  StudyHead study;
+  StudyData data;
+  ModelConfig model;
+  TrainConfig train;
+  std::optional<GradientStudy> gradients;
+  std::optional<DepthStudy> depth;
+  std::optional<SignalStudy> signal;
+  std::optional<SpectrumStudy> spectrum;
+  std::optional<TrainingStudy> training;
+};
+
+void describe(Fields& field, StudyHead& head);
+void describe(Fields& field, StudyData& data);
+void describe(Fields& field, GradientStudy& part);
+void describe(Fields& field, DepthStudy& part);
+void describe(Fields& field, SignalStudy& part);
+void describe(Fields& field, SpectrumStudy& part);
+void describe(Fields& field, TrainingStudy& part);
+
+/// Reads a study; a section that is absent is not measured. Throws Error on unknown keys or an empty study.
+StudyConfig read_study(const Config& config);
+
+/// The complete study as TOML, every default written out.
+std::string write_study(const StudyConfig& study);
+
+}  // namespace plumb

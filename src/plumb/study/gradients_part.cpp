@@ -1,0 +1,137 @@
+// Gradients by layer at initialization: Xiong et al. 2020, Figure 3 (a, b).
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "plumb/analysis/gradient.h"
+#include "plumb/analysis/statistics.h"
+#include "plumb/analysis/theory.h"
+#include "plumb/base/progress.h"
+#include "plumb/study/part.h"
+
+namespace plumb {
+namespace {
+
+/// Norm of the mean gradient of one parameter, one value a seed.
+using Norms = std::map<std::string, std::vector<double>>;
+
+Norms measure(StudyContext& context, const std::string& scheme, const GradientStudy& part) {
+  const ModelConfig config = model_for(context, scheme, part.layers);
+  const Json settings = {{"data", context.data_settings}, {"model", settings_of(config)}, {"seeds", part.seeds}, {"pairs", part.pairs},
+                         {"first_seed", context.config.study.seed}};
+  const Json result = context.measurements.get("gradients-" + scheme, settings, [&] {
+    const std::vector<Batch> batches = measured_batches(context, part.pairs);
+    Progress progress("gradients, " + display_name(scheme), part.seeds);
+    Json norms = Json::object();
+    for (int64_t i = 0; i < part.seeds; ++i) {
+      EncoderDecoder model(config);
+      model.initialise(static_cast<uint64_t>(context.config.study.seed + i));
+      for (const auto& [name, norm] : measure_gradients(model, batches, 0.0).norm_by_parameter) norms[name].push_back(norm);
+      progress.update(i + 1);
+    }
+    return norms;
+  });
+  return result.get<Norms>();
+}
+
+std::string matrix_name(const std::string& stack, int64_t layer, int matrix) {
+  return fmt::format("{}.layers.{}.linear{}.weight", stack, layer, matrix);
+}
+
+/// log(norm) over the layer, fitted by a line: the growth from layer to layer.
+LineFit fit_growth(const Norms& norms, const std::string& stack, int64_t layers) {
+  std::vector<double> x;
+  std::vector<double> y;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    x.push_back(static_cast<double>(layer));
+    y.push_back(std::log(confidence_interval(norms.at(matrix_name(stack, layer, 2))).mean));
+  }
+  return fit_line(x, y);
+}
+
+Figure figure_of(const std::string& stack, const std::map<std::string, Norms>& by_scheme, int64_t layers) {
+  Figure figure;
+  figure.id = "gradient_by_layer_" + stack;
+  figure.title = fmt::format("Gradient norm by layer, {}", stack);
+  figure.caption = fmt::format(
+      "Frobenius norm of the mean gradient of the feed-forward matrices of each {} layer at initialization; mean over seeds with its "
+      "95 % interval. The dotted theory line falls by √(2/3) a layer from the last one.",
+      stack);
+  figure.kind = "line";
+  figure.x = {"layer"};
+  figure.y = {"gradient norm", true};
+  for (const auto& [scheme, norms] : by_scheme) {
+    for (const int matrix : {2, 1}) {
+      Series series{fmt::format("{} W{}", display_name(scheme), matrix == 1 ? "₁" : "₂"), scheme};
+      series.style = matrix == 2 ? "solid" : "dashed";
+      for (int64_t layer = 0; layer < layers; ++layer) {
+        const Interval interval = confidence_interval(norms.at(matrix_name(stack, layer, matrix)));
+        series.point(layer + 1, interval.mean, interval.low, interval.high);
+      }
+      figure.series.push_back(series);
+    }
+    if (scheme != "post-ln") continue;
+    Series theory{"theory, Post-LN", "theory"};
+    theory.style = "dashed";
+    const double last = confidence_interval(norms.at(matrix_name(stack, layers - 1, 2))).mean;
+    for (int64_t layer = 1; layer <= layers; ++layer) theory.point(layer, last * theory::post_ln_layer_factor(layers, layer));
+    figure.series.push_back(theory);
+  }
+  return figure;
+}
+
+double ratio_last_to_first(const Norms& norms, const std::string& stack, int64_t layers) {
+  return confidence_interval(norms.at(matrix_name(stack, layers - 1, 2))).mean / confidence_interval(norms.at(matrix_name(stack, 0, 2))).mean;
+}
+
+}  // namespace
+
+PartResult study_gradients(StudyContext& context, const GradientStudy& part) {
+  std::map<std::string, Norms> by_scheme;
+  for (const std::string& scheme : context.config.study.schemes) by_scheme[scheme] = measure(context, scheme, part);
+
+  PartResult result;
+  for (const char* stack : {"decoder", "encoder"}) result.figures.push_back(figure_of(stack, by_scheme, part.layers));
+  Table slopes{"gradient_slopes", "Growth of the gradient from layer to layer",
+               "Factor by which the norm of W₂'s gradient changes from one layer to the next, fitted over the layers; theory for Post-LN: "
+               "√(3/2) = 1.225.",
+               {"scheme", "stack", "factor a layer", "± (standard error)", "last layer over first"}};
+  for (const auto& [scheme, norms] : by_scheme) {
+    for (const char* stack : {"encoder", "decoder"}) {
+      const LineFit fit = fit_growth(norms, stack, part.layers);
+      slopes.rows.push_back({scheme, stack, std::exp(fit.slope), std::exp(fit.slope) * fit.slope_error,
+                             ratio_last_to_first(norms, stack, part.layers)});
+    }
+  }
+  result.tables.push_back(slopes);
+
+  const std::string id = "gradient_by_layer_decoder";
+  if (by_scheme.count("post-ln") != 0) {
+    const Norms& norms = by_scheme["post-ln"];
+    const double ratio = ratio_last_to_first(norms, "decoder", part.layers);
+    result.verdicts.push_back({"post_ln_grows", "Post-LN: at initialization the gradient grows towards the output",
+                               "Xiong et al. 2020, Figure 3a", confirmed_if(ratio > 1.5),
+                               fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
+    const LineFit fit = fit_growth(norms, "decoder", part.layers);
+    const double theory = -theory::log_slope();
+    const bool agrees = std::abs(fit.slope - std::abs(theory)) <= 2 * fit.slope_error + 0.05;
+    result.verdicts.push_back({"post_ln_slope", "Post-LN: the gradient of layer l carries the factor (2/3)^((L−l)/2)",
+                               "Xiong et al. 2020, appendix", confirmed_if(agrees),
+                               fmt::format("Fitted over the decoder the norm grows by {:.3f} ± {:.3f} a layer, theory {:.3f}.",
+                                           std::exp(fit.slope), std::exp(fit.slope) * fit.slope_error, std::exp(std::abs(theory))),
+                               id});
+    result.summary.push_back(fmt::format("At initialization the Post-LN gradient of the last decoder layer is {:.1f} times that of the first.", ratio));
+  }
+  if (by_scheme.count("pre-ln") != 0) {
+    const double ratio = ratio_last_to_first(by_scheme["pre-ln"], "decoder", part.layers);
+    const bool flat = ratio > 1 / 1.5 && ratio < 1.5;
+    result.verdicts.push_back({"pre_ln_flat", "Pre-LN: the gradient is about the same in every layer", "Xiong et al. 2020, Figure 3a",
+                               confirmed_if(flat),
+                               fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
+  }
+  for (const auto& [scheme, norms] : by_scheme) result.measurements[scheme] = norms;
+  return result;
+}
+
+}  // namespace plumb

@@ -1,0 +1,27 @@
+#include "plumb/study/measurements.h"
+
+#include <chrono>
+
+namespace plumb {
+
+Json Measurements::get(const std::string& name, const Json& settings, const std::function<Json()>& measure) {
+  const std::filesystem::path path = directory_ / (name + ".json");
+  if (std::filesystem::exists(path)) {
+    const Json document = read_json(path);
+    if (document.contains("result") && document.value("settings", Json()) == settings) {
+      ++found_;
+      return document["result"];
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  Json document = make_document("measurement", 1);
+  document["name"] = name;
+  document["settings"] = settings;
+  document["result"] = measure();
+  document["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  write_json(path, document);
+  ++measured_;
+  return document["result"];
+}
+
+}  // namespace plumb

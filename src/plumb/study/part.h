@@ -1,0 +1,47 @@
+// A part of a study: one question, measured and answered with figures and verdicts.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plumb/data/directory.h"
+#include "plumb/model/encoder_decoder.h"
+#include "plumb/study/config.h"
+#include "plumb/study/measurements.h"
+#include "plumb/study/report_parts.h"
+#include "plumb/train/trainer.h"
+
+namespace plumb {
+
+/// Sees every point of a training run: (run, point). The program wires TensorBoard to it.
+using RunObserver = std::function<void(const std::filesystem::path& run, const TrainPoint& point)>;
+
+/// What the parts of one study share.
+struct StudyContext {
+  const StudyConfig& config;
+  const DataDirectory& data;
+  Json data_settings;  // what the data were made from: part of every measurement's settings
+  std::filesystem::path out;
+  Measurements& measurements;
+  RunObserver on_point;
+};
+
+/// The study's model with a scheme and a number of layers, its vocabularies those of the data.
+ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers);
+
+/// The first `pairs` pairs of the measured split, in batches of at most `batch_tokens` tokens.
+std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens = 1024);
+
+/// The model section as JSON, for the settings of a measurement.
+Json settings_of(const ModelConfig& model);
+
+PartResult study_gradients(StudyContext& context, const GradientStudy& part);
+PartResult study_depth(StudyContext& context, const DepthStudy& part);
+PartResult study_signal(StudyContext& context, const SignalStudy& part);
+PartResult study_spectrum(StudyContext& context, const SpectrumStudy& part);
+PartResult study_training(StudyContext& context, const TrainingStudy& part);
+
+}  // namespace plumb

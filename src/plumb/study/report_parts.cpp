@@ -1,0 +1,57 @@
+#include "plumb/study/report_parts.h"
+
+#include <cmath>
+
+namespace plumb {
+namespace {
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json axis_json(const Axis& axis) {
+  Json json = {{"label", axis.label}, {"log", axis.log}};
+  if (axis.symlog) json["symlog"] = true;
+  return json;
+}
+
+}  // namespace
+
+void Series::point(const Json& at, double value) {
+  x.push_back(at);
+  y.push_back(finite_or_null(value));
+}
+
+void Series::point(const Json& at, double value, double lower, double upper) {
+  point(at, value);
+  low.push_back(finite_or_null(lower));
+  high.push_back(finite_or_null(upper));
+}
+
+Json Figure::to_json() const {
+  Json json = {{"id", id}, {"title", title}, {"caption", caption}, {"kind", kind}, {"x", axis_json(x)}, {"y", axis_json(y)}};
+  json["series"] = Json::array();
+  for (const Series& one : series) {
+    Json entry = {{"name", one.name}, {"group", one.group}, {"x", one.x}, {"y", one.y}};
+    if (!one.low.empty()) {
+      entry["low"] = one.low;
+      entry["high"] = one.high;
+    }
+    entry["style"] = one.style;
+    json["series"].push_back(entry);
+  }
+  json["notes"] = notes;
+  return json;
+}
+
+Json Verdict::to_json() const {
+  return {{"id", id}, {"claim", claim}, {"source", source}, {"verdict", verdict}, {"evidence", evidence}, {"figure", figure}};
+}
+
+Json Table::to_json() const { return {{"id", id}, {"title", title}, {"caption", caption}, {"columns", columns}, {"rows", rows}}; }
+
+std::string display_name(const std::string& scheme) {
+  if (scheme == "post-ln") return "Post-LN";
+  if (scheme == "pre-ln") return "Pre-LN";
+  return scheme;
+}
+
+}  // namespace plumb

@@ -1,0 +1,115 @@
+#include "plumb/study/study.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <ctime>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/data/prepare.h"
+
+namespace plumb {
+namespace {
+
+CorpusFiles corpus_files(const std::vector<std::string>& names, const char* key) {
+  if (names.size() == 1) return {names[0], {}};
+  if (names.size() == 2) return {names[0], names[1]};
+  throw Error(fmt::format("data.{} names {} files", key, names.size()), "name two files, source and target, or one TSV");
+}
+
+/// Opens the data that the study names, or prepares them in out/data; what they were made from stands in data.json.
+DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesystem::path& out) {
+  if (!data.directory.empty()) return DataDirectory::open(data.directory);
+  const std::filesystem::path prepared = out / "data";
+  const Json wanted = {{"train", data.train}, {"valid", data.valid}, {"pairs", data.train.empty() ? data.pairs : 0}, {"vocabulary", data.vocabulary}, {"seed", seed}};
+  const std::filesystem::path note = out / "measurements" / "data.json";
+  if (std::filesystem::exists(prepared) && std::filesystem::exists(note) && read_json(note)["settings"] == wanted) return DataDirectory::open(prepared);
+  say("preparing data");
+  if (data.train.empty()) {
+    SyntheticOptions options;
+    options.pairs = data.pairs;
+    options.tokenizer.vocabulary = data.vocabulary;
+    options.seed = static_cast<uint64_t>(seed);
+    prepare_synthetic(options, prepared);
+  } else {
+    PrepareOptions options;
+    options.train = corpus_files(data.train, "train");
+    if (!data.valid.empty()) options.valid = corpus_files(data.valid, "valid");
+    options.tokenizer.vocabulary = data.vocabulary;
+    options.seed = static_cast<uint64_t>(seed);
+    prepare_data(options, prepared);
+  }
+  Json document = make_document("measurement", 1);
+  document["name"] = "data";
+  document["settings"] = wanted;
+  write_json(note, document);
+  return DataDirectory::open(prepared);
+}
+
+/// What identifies the data in the settings of a measurement.
+Json data_settings(const DataDirectory& data, const StudyData& config) {
+  Json info = data.info();
+  info.erase("command");
+  return {{"info", info}, {"split", config.measured_split}};
+}
+
+/// Every key of the resolved study, by section, for the report.
+Json settings_groups(const std::string& toml) {
+  Json groups = Json::array();
+  for (const std::string& line : split(toml, '\n')) {
+    if (line.empty()) continue;
+    if (line.front() == '[') {
+      groups.push_back({{"group", line.substr(1, line.size() - 2)}, {"items", Json::array()}});
+    } else {
+      const size_t equals = line.find(" = ");
+      groups.back()["items"].push_back({line.substr(0, equals), line.substr(equals + 3)});
+    }
+  }
+  return groups;
+}
+
+void append(Json& results, const PartResult& part, const std::string& name) {
+  for (const std::string& sentence : part.summary) results["summary"].push_back(sentence);
+  for (const Verdict& verdict : part.verdicts) results["verdicts"].push_back(verdict.to_json());
+  for (const Figure& figure : part.figures) results["figures"].push_back(figure.to_json());
+  for (const Table& table : part.tables) results["tables"].push_back(table.to_json());
+  if (!part.measurements.empty()) results["measurements"][name] = part.measurements;
+}
+
+}  // namespace
+
+Json run_study(const StudyConfig& config, const std::filesystem::path& out, const RunObserver& on_point) {
+  claim_output_directory(out, "study");
+  const std::string toml = write_study(config);
+  write_file_atomic(out / "study.toml", toml);
+  const DataDirectory data = open_data(config.data, config.study.seed, out);
+  if (!data.has_split(config.data.measured_split)) {
+    throw Error(fmt::format("the data have no split '{}'", config.data.measured_split), "splits: " + join(data.split_names()));
+  }
+  Measurements measurements(out / "measurements");
+  StudyContext context{config, data, data_settings(data, config.data), out, measurements, on_point};
+
+  Json results = make_document("study", 1);
+  results["title"] = config.study.title;
+  results["subtitle"] = config.study.subtitle;
+  results["created"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  results["plumb_version"] = PLUMB_VERSION;
+  for (const char* list : {"summary", "settings", "verdicts", "figures", "tables"}) results[list] = Json::array();
+  results["measurements"] = Json::object();
+  results["settings"] = settings_groups(toml);
+  results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});
+
+  if (config.gradients) append(results, study_gradients(context, *config.gradients), "gradients");
+  if (config.depth) append(results, study_depth(context, *config.depth), "depth");
+  if (config.signal) append(results, study_signal(context, *config.signal), "signal");
+  if (config.spectrum) append(results, study_spectrum(context, *config.spectrum), "spectrum");
+  if (config.training) append(results, study_training(context, *config.training), "training");
+  write_json(out / "results.json", results);
+  say(fmt::format("{} measurements made, {} found from before", measurements.measured(), measurements.found()));
+  return results;
+}
+
+}  // namespace plumb
