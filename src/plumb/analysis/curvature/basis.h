@@ -1,0 +1,45 @@
+// The basis that Lanczos builds: orthonormal vectors, in memory or in a mapped file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "plumb/ops/torch.h"
+
+namespace plumb {
+
+/// Up to `capacity` vectors of `size` elements, float32 or float64.
+class Basis {
+ public:
+  /// With a directory, the vectors live in a file there that no name leads to, and vanish with the object or the
+  /// process. Throws Error if the directory has no room for all of them.
+  Basis(int64_t capacity, int64_t size, at::ScalarType type, const std::filesystem::path& directory = {});
+
+  [[nodiscard]] int64_t count() const { return static_cast<int64_t>(vectors_.size()); }
+  [[nodiscard]] const Tensor& operator[](int64_t i) const { return vectors_[static_cast<size_t>(i)]; }
+
+  /// Adds scale·w as the next vector; w: (size).
+  void append(const Tensor& w, double scale);
+
+  struct Projection {
+    std::vector<double> coefficients;  // (count): the components that w had along the vectors
+    double norm;                       // of what is left of w
+  };
+
+  /// w ← (I − VVᵀ)²·w: classical Gram–Schmidt twice, which is enough (Giraud et al. 2005). Sums are in float64 and do
+  /// not depend on the number of threads.
+  [[nodiscard]] Projection orthogonalise(Tensor& w) const;
+
+ private:
+  class File;
+
+  int64_t size_;
+  at::ScalarType type_;
+  std::shared_ptr<File> file_;
+  std::vector<Tensor> vectors_;
+};
+
+}  // namespace plumb

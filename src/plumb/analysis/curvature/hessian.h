@@ -1,0 +1,54 @@
+// Products of the loss's Hessian with vectors, by reverse over reverse (Pearlmutter 1994; PyHessian, arXiv 1912.07145).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plumb/model/encoder_decoder.h"
+
+namespace plumb {
+
+/// The loss of several micro-batches taken as one batch, L = (Σ over all target tokens of their loss) / (target
+/// tokens), and its gradient, (parameters).
+struct MeanLoss {
+  double loss = 0;
+  Tensor gradient;
+};
+MeanLoss mean_loss(EncoderDecoder& model, const std::vector<Batch>& micro_batches, double label_smoothing = 0);
+
+struct HessianOptions {
+  double label_smoothing = 0;
+  /// Bytes for the graphs of gradients that are kept from product to product. With its graph kept, a micro-batch costs
+  /// two gradients a product; those for which there is no room are differentiated anew and cost three.
+  int64_t graph_memory = int64_t{6} << 30;
+};
+
+/// The Hessian of the mean loss as a linear operator on flat vectors (parameters), in the model's element type, without
+/// dropout. The model must outlive the operator, and its parameters must not change meanwhile.
+class HessianOperator {
+ public:
+  /// Throws Error if the micro-batches hold no target token.
+  HessianOperator(EncoderDecoder& model, std::vector<Batch> micro_batches, const HessianOptions& options = {});
+
+  /// v → H·v = ∂/∂θ (∂L/∂θ · v). Throws Error if v is not a vector of size() elements of the model's type.
+  Tensor operator()(const Tensor& v);
+
+  [[nodiscard]] int64_t size() const { return parameters_.count(); }
+  [[nodiscard]] int64_t tokens() const { return tokens_; }
+
+  /// How many micro-batches keep their graph: the first ones.
+  [[nodiscard]] size_t kept() const { return kept_.size(); }
+
+ private:
+  std::vector<Tensor> differentiable_gradient(const Batch& batch);
+  void keep_graphs(int64_t budget);
+
+  EncoderDecoder& model_;
+  const Parameters& parameters_;
+  std::vector<Batch> micro_batches_;
+  double label_smoothing_;
+  int64_t tokens_ = 0;
+  std::vector<std::vector<Tensor>> kept_;  // [micro-batch]: its share of the gradient, by parameter, with graph
+};
+
+}  // namespace plumb

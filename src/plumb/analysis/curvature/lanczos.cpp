@@ -1,0 +1,106 @@
+#include "plumb/analysis/curvature/lanczos.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plumb/analysis/curvature/basis.h"
+#include "plumb/base/error.h"
+#include "plumb/base/random.h"
+#include "plumb/ops/dispatch.h"
+
+namespace plumb {
+namespace {
+
+constexpr size_t kStepsBetweenChecks = 5;
+
+bool converged(const Tridiagonal& tridiagonal, double tolerance) {
+  const Ritz found = ritz(tridiagonal);
+  const double largest = std::max(std::abs(found.values.front()), std::abs(found.values.back()));
+  return std::max(found.residuals.front(), found.residuals.back()) <= tolerance * largest;
+}
+
+/// Squared distance of the last column of VᵀAV from that of T, above the diagonal.
+double deviation(const std::vector<double>& column, const std::vector<double>& beta) {
+  double sum = 0;
+  for (size_t k = 0; k + 1 < column.size(); ++k) {
+    const double expected = k + 2 == column.size() ? beta.back() : 0;
+    sum += (column[k] - expected) * (column[k] - expected);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Tridiagonal lanczos(const LinearOperator& multiply, const Tensor& start, const LanczosOptions& options) {
+  const int64_t n = start.numel();
+  const int64_t steps = std::min(options.steps, n);
+  const double epsilon = start.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
+                                                            : std::numeric_limits<float>::epsilon();
+  const double length = start.norm().item<double>();
+  if (!(length > 0)) throw Error("Lanczos cannot start from a vector of length 0");
+  Basis basis(steps, n, start.scalar_type(), options.basis_directory);
+  basis.append(start, 1 / length);
+
+  Tridiagonal result;
+  double scale = 0;  // of A, as far as seen
+  for (int64_t j = 0; j < steps; ++j) {
+    Tensor w = multiply(basis[j]).contiguous();
+    if (w.is_alias_of(basis[j])) w = w.clone();
+    const Basis::Projection projection = basis.orthogonalise(w);
+    const double alpha = projection.coefficients.back();
+    if (!std::isfinite(alpha) || !std::isfinite(projection.norm)) {
+      throw Error(fmt::format("the product of Lanczos step {} is not finite", j + 1),
+                  "the loss or its derivatives overflow at these parameters");
+    }
+    result.rounding = std::hypot(result.rounding, std::sqrt(deviation(projection.coefficients, result.beta)));
+    result.alpha.push_back(alpha);
+    result.beta.push_back(projection.norm);
+    scale = std::max(scale, std::abs(alpha) + projection.norm);
+    // What remains is rounding: the next direction would be noise.
+    result.exhausted = j + 1 == n || projection.norm <= 100 * epsilon * scale;
+    if (options.on_step) options.on_step(result);
+    if (result.exhausted) break;
+    const bool check = options.tolerance > 0 && result.alpha.size() % kStepsBetweenChecks == 0;
+    if (check && converged(result, options.tolerance)) break;
+    if (j + 1 < steps) basis.append(w, 1 / projection.norm);
+  }
+  return result;
+}
+
+Ritz ritz(const Tridiagonal& tridiagonal) {
+  const auto m = static_cast<Eigen::Index>(tridiagonal.alpha.size());
+  const Eigen::Map<const Eigen::VectorXd> diagonal(tridiagonal.alpha.data(), m);
+  const Eigen::Map<const Eigen::VectorXd> coupling(tridiagonal.beta.data(), m - 1);
+  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
+  solver.computeFromTridiagonal(diagonal, coupling, Eigen::ComputeEigenvectors);
+  if (solver.info() != Eigen::Success) throw Error("the eigenvalues of Lanczos' tridiagonal matrix were not found");
+  Ritz found;
+  for (Eigen::Index i = 0; i < m; ++i) {
+    const double first = solver.eigenvectors()(0, i);
+    found.values.push_back(solver.eigenvalues()(i));
+    found.weights.push_back(first * first);
+    found.residuals.push_back(std::abs(tridiagonal.beta.back() * solver.eigenvectors()(m - 1, i)));
+  }
+  return found;
+}
+
+Tensor random_probe(int64_t n, at::ScalarType type, uint64_t seed, int64_t index) {
+  Tensor probe = at::empty({n}, at::TensorOptions(type));
+  Random random(seed, stream_of("curvature") + static_cast<uint64_t>(index));
+  ops::dispatch(probe, [&]<typename T>() {
+    T* out = probe.data_ptr<T>();
+    const T size = static_cast<T>(1 / std::sqrt(static_cast<double>(n)));
+    uint32_t bits = 0;
+    for (int64_t i = 0; i < n; ++i, bits >>= 1) {
+      if (i % 32 == 0) bits = random.next();
+      out[i] = (bits & 1) != 0 ? size : -size;
+    }
+  });
+  return probe;
+}
+
+}  // namespace plumb

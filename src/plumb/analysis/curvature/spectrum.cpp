@@ -1,0 +1,195 @@
+#include "plumb/analysis/curvature/spectrum.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "plumb/analysis/curvature/dense.h"
+#include "plumb/analysis/curvature/lanczos.h"
+#include "plumb/analysis/curvature/quadrature.h"
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+/// Eigenvalues count as zero below this share of the largest magnitude.
+constexpr double kZeroBand = 1e-3;
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+};
+
+/// An operator that keeps how long each product took.
+class TimedOperator {
+ public:
+  explicit TimedOperator(HessianOperator& hessian) : hessian_(hessian) {}
+  Tensor operator()(const Tensor& v) {
+    const Stopwatch watch;
+    Tensor product = hessian_(v);
+    seconds_.push_back(watch.seconds());
+    return product;
+  }
+  [[nodiscard]] double median_seconds() const {
+    std::vector<double> sorted = seconds_;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted.at(sorted.size() / 2);
+  }
+  [[nodiscard]] size_t products() const { return seconds_.size(); }
+
+ private:
+  HessianOperator& hessian_;
+  std::vector<double> seconds_;
+};
+
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+/// The extreme Ritz value of all probes, with its residual and the rounding of its probe as error: `sign` is +1 for the
+/// largest, −1 for the smallest.
+void put_extreme(Json& json, const std::string& name, const std::vector<Ritz>& probes,
+                 const std::vector<double>& rounding, double sign) {
+  size_t best = 0;
+  const auto place = [sign](const Ritz& probe) { return sign > 0 ? probe.values.size() - 1 : 0; };
+  const auto value = [&](size_t i) { return probes[i].values[place(probes[i])]; };
+  for (size_t i = 1; i < probes.size(); ++i) {
+    if (sign * value(i) > sign * value(best)) best = i;
+  }
+  json[name] = value(best);
+  json[name + "_error"] = probes[best].residuals[place(probes[best])] + rounding[best];
+}
+
+/// What both methods say of the distribution; `exact` if the probes hold every eigenvalue.
+void put_distribution(Json& json, const std::vector<Ritz>& probes, double n, bool exact, double sigma) {
+  const auto error = [exact](const std::optional<double>& found) { return exact ? Json(0.0) : or_null(found); };
+  const Estimate mean = spectral_mean(probes, [](double x) { return x; });
+  json["trace"] = n * mean.mean;
+  json["trace_error"] = error(mean.error ? std::optional(n * *mean.error) : std::nullopt);
+  const Estimate square = spectral_mean(probes, [](double x) { return x * x; });
+  const double frobenius = std::sqrt(n * square.mean);
+  json["frobenius"] = frobenius;
+  // d√(n·s) = n/(2·√(n·s))·ds
+  json["frobenius_error"] =
+      error(square.error && frobenius > 0 ? std::optional(n * *square.error / (2 * frobenius)) : std::nullopt);
+  const double band = kZeroBand * std::max(std::abs(json["max"].get<double>()), std::abs(json["min"].get<double>()));
+  const Estimate negative = spectral_mean(probes, [band](double x) { return x < -band ? 1.0 : 0.0; });
+  const Estimate positive = spectral_mean(probes, [band](double x) { return x > band ? 1.0 : 0.0; });
+  json["mass"] = {{"zero_band", band},
+                  {"negative", negative.mean},
+                  {"negative_error", error(negative.error)},
+                  {"positive", positive.mean},
+                  {"positive_error", error(positive.error)}};
+  for (const char* share : {"0.01", "0.05", "0.25", "0.5", "0.75", "0.95", "0.99"}) {
+    json["quantiles"][share] = spectral_quantile(probes, std::stod(share));
+  }
+  const Density density = smoothed_density(probes, sigma);
+  json["density"] = {{"sigma", density.sigma}, {"x", density.x}, {"y", density.y}, {"low", Json()}, {"high", Json()}};
+  if (density.low.empty()) return;
+  json["density"]["low"] = density.low;
+  json["density"]["high"] = density.high;
+}
+
+void put_dense(Json& json, TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
+               const SpectrumOptions& options, const SpectrumProgress& progress) {
+  const int64_t n = hessian.size();
+  const DenseSpectrum spectrum = dense_spectrum(std::ref(multiply), n, type, [&](int64_t done) {
+    if (progress) progress(done, n, done == n ? "eigenvalues" : "");
+  });
+  json["max"] = spectrum.eigenvalues.back();
+  json["max_error"] = spectrum.error;
+  json["min"] = spectrum.eigenvalues.front();
+  json["min_error"] = spectrum.error;
+  put_distribution(json, {as_probe(spectrum.eigenvalues)}, static_cast<double>(n), true, options.sigma);
+  json["asymmetry"] = spectrum.asymmetry;
+  json["eigenvalues"] = spectrum.eigenvalues;
+}
+
+void put_lanczos(Json& json, TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
+                 const SpectrumOptions& options, const SpectrumProgress& progress) {
+  const int64_t n = hessian.size();
+  const int64_t steps = std::min(options.steps, n);
+  std::vector<Ritz> probes;
+  std::vector<double> rounding;
+  Json listed = Json::array();
+  for (int64_t index = 0; index < options.probes; ++index) {
+    LanczosOptions lanczos_options;
+    lanczos_options.steps = steps;
+    lanczos_options.tolerance = options.tolerance;
+    lanczos_options.basis_directory = options.basis_directory;
+    lanczos_options.on_step = [&](const Tridiagonal& known) {
+      if (!progress) return;
+      const auto done = static_cast<int64_t>(known.alpha.size());
+      const Ritz found = ritz(known);
+      progress(index * steps + done, options.probes * steps,
+               fmt::format("max {:.4g} min {:.4g}", found.values.back(), found.values.front()));
+    };
+    const Tridiagonal tridiagonal =
+        lanczos(std::ref(multiply), random_probe(n, type, options.seed, index), lanczos_options);
+    const Ritz found = ritz(tridiagonal);
+    listed.push_back({{"probe", index},
+                      {"steps", tridiagonal.alpha.size()},
+                      {"exhausted", tridiagonal.exhausted},
+                      {"rounding", tridiagonal.rounding},
+                      {"values", found.values},
+                      {"weights", found.weights},
+                      {"residuals", found.residuals}});
+    probes.push_back(found);
+    rounding.push_back(tridiagonal.rounding);
+  }
+  put_extreme(json, "max", probes, rounding, 1);
+  put_extreme(json, "min", probes, rounding, -1);
+  put_distribution(json, probes, static_cast<double>(n), false, options.sigma);
+  json["ritz"] = listed;
+}
+
+}  // namespace
+
+Json measure_spectrum(EncoderDecoder& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
+                      const SpectrumProgress& progress) {
+  if (!options.dense && (options.steps < 1 || options.probes < 1)) {
+    throw Error(fmt::format("{} steps from {} probes measure nothing", options.steps, options.probes),
+                "both are at least 1");
+  }
+  const Stopwatch whole;
+  const at::ScalarType type = model.parameters().type();
+  mean_loss(model, micro_batches, options.hessian.label_smoothing);  // the first pass also pays for memory and kernels
+  const Stopwatch gradient_watch;
+  const MeanLoss mean = mean_loss(model, micro_batches, options.hessian.label_smoothing);
+  const double gradient_seconds = gradient_watch.seconds();
+  if (!std::isfinite(mean.loss)) throw Error("the loss is not finite");
+
+  HessianOperator hessian(model, micro_batches, options.hessian);
+  TimedOperator multiply(hessian);
+  Json json = make_document("spectrum", 1);
+  json["method"] = options.dense ? "dense" : "lanczos";
+  json["dtype"] = type == at::kDouble ? "float64" : "float32";
+  json["parameters"] = hessian.size();
+  json["tokens"] = hessian.tokens();
+  json["label_smoothing"] = options.hessian.label_smoothing;
+  json["loss"] = mean.loss;
+  json["gradient_norm"] = mean.gradient.to(at::kDouble).norm().item<double>();
+  if (options.dense) {
+    put_dense(json, multiply, hessian, type, options, progress);
+  } else {
+    json["steps"] = std::min(options.steps, hessian.size());
+    json["probes"] = options.probes;
+    json["seed"] = options.seed;
+    put_lanczos(json, multiply, hessian, type, options, progress);
+  }
+  json["micro_batches"] = micro_batches.size();
+  json["graphs_kept"] = hessian.kept();
+  json["products"] = multiply.products();
+  json["threads"] = omp_get_max_threads();
+  json["gradient_seconds"] = gradient_seconds;
+  json["hvp_seconds"] = multiply.median_seconds();
+  json["seconds"] = whole.seconds();
+  return json;
+}
+
+}  // namespace plumb

@@ -1,0 +1,20 @@
+// The pass over memory behind Lanczos' re-orthogonalisation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace plumb::kernels {
+
+/// Columns of all vectors that stay in cache while they are used twice.
+constexpr int64_t kGramSchmidtBlock = 1024;
+
+/// On elements [begin, end), at most kGramSchmidtBlock of them, of w and of `count` vectors v_k:
+///   w ← w − Σ subtract_k·v_k (where subtract is given), then sums_k += v_k·w (where `products`), then sums_count +=
+///   w·w,
+/// in float64.
+template <typename T>
+void gram_schmidt(const T* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,
+                  bool products, T* w, double* sums);
+
+}  // namespace plumb::kernels

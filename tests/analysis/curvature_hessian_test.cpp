@@ -1,0 +1,207 @@
+// Hessian-vector products against differences of the gradient, and spectra against an independent implementation's.
+#include <gtest/gtest.h>
+
+#include "plumb/analysis/curvature/hessian.h"
+#include "plumb/analysis/curvature/lanczos.h"
+#include "plumb/analysis/curvature/spectrum.h"
+#include "plumb/base/error.h"
+#include "plumb/model/safetensors.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+class Curvature : public ::testing::TestWithParam<std::string> {
+ protected:
+  Curvature() : golden_(read_json(file(".json"))), model_(config(), at::kDouble) {
+    load_parameters(model_.parameters(), load_safetensors(file(".safetensors")), "golden");
+  }
+
+  [[nodiscard]] static std::filesystem::path file(const char* extension) {
+    return test::source_directory() / "tests" / "golden" / (GetParam() + extension);
+  }
+  [[nodiscard]] static ModelConfig config() {
+    ModelConfig config;
+    Config::from_file(file(".toml")).read("model", config);
+    return config;
+  }
+  [[nodiscard]] std::vector<Batch> batches() const { return {batch_from_json(golden_["batch"])}; }
+
+  /// The same pairs in three micro-batches of different sizes.
+  [[nodiscard]] std::vector<Batch> split_batches() const {
+    std::vector<Json> parts(3, Json{{"source", Json::array()}, {"target", Json::array()}});
+    const Json& all = golden_["batch"];
+    for (size_t i = 0; i < all["source"].size(); ++i) {
+      Json& part = parts[i == 0 ? 0 : i < 3 ? 1 : 2];
+      part["source"].push_back(all["source"][i]);
+      part["target"].push_back(all["target"][i]);
+    }
+    return {batch_from_json(parts[0]), batch_from_json(parts[1]), batch_from_json(parts[2])};
+  }
+
+  [[nodiscard]] Tensor probe(int64_t index) const {
+    return random_probe(model_.parameters().count(), at::kDouble, 4, index);
+  }
+
+  Json golden_;
+  EncoderDecoder model_;
+};
+
+double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+TEST_P(Curvature, ProductIsTheDerivativeOfTheGradient) {
+  for (const double smoothing : {0.0, 0.1}) {
+    HessianOptions options;
+    options.label_smoothing = smoothing;
+    HessianOperator hessian(model_, split_batches(), options);
+    const Tensor v = probe(0);
+    const Tensor product = hessian(v);
+    const Tensor& flat = model_.parameters().flat();
+    const Tensor at = flat.clone();
+    constexpr double kStep = 1e-4;
+    const auto gradient_at = [&](double step) {
+      flat.copy_(at + step * v);
+      return mean_loss(model_, split_batches(), smoothing).gradient;
+    };
+    // Fourth order: (8·(g(h) − g(−h)) − (g(2h) − g(−2h)))/12h.
+    const Tensor numeric =
+        (8 * (gradient_at(kStep) - gradient_at(-kStep)) - (gradient_at(2 * kStep) - gradient_at(-2 * kStep))) /
+        (12 * kStep);
+    flat.copy_(at);
+    EXPECT_LT(distance(product, numeric), 1e-9);
+    EXPECT_GT(product.norm().item<double>(), 1e-2);
+  }
+}
+
+TEST_P(Curvature, Symmetric) {
+  HessianOperator hessian(model_, batches());
+  const Tensor u = probe(1);
+  const Tensor v = probe(2);
+  EXPECT_NEAR(u.dot(hessian(v)).item<double>(), v.dot(hessian(u)).item<double>(), 1e-14);
+}
+
+TEST_P(Curvature, MicroBatchesMakeNoDifference) {
+  const MeanLoss whole_loss = mean_loss(model_, batches());
+  const MeanLoss split_loss = mean_loss(model_, split_batches());
+  EXPECT_NEAR(whole_loss.loss, golden_["loss"].get<double>(), 1e-11);
+  EXPECT_NEAR(whole_loss.loss, split_loss.loss, 1e-12);
+  EXPECT_LT(distance(whole_loss.gradient, split_loss.gradient), 1e-12);
+  EXPECT_NEAR(whole_loss.gradient.norm().item<double>(), golden_["gradient_norm_total"].get<double>(), 1e-11);
+  HessianOperator whole(model_, batches());
+  HessianOperator parts(model_, split_batches());
+  EXPECT_EQ(parts.tokens(), whole.tokens());
+  EXPECT_LT(distance(whole(probe(0)), parts(probe(0))), 1e-12);
+}
+
+TEST_P(Curvature, KeptAndRebuiltGraphsAgree) {
+  HessianOptions rebuild;
+  rebuild.graph_memory = 0;
+  HessianOperator kept(model_, split_batches());
+  HessianOperator rebuilt(model_, split_batches(), rebuild);
+  EXPECT_EQ(kept.kept(), 3U);
+  EXPECT_EQ(rebuilt.kept(), 0U);
+  const Tensor first = kept(probe(0));
+  EXPECT_TRUE(first.equal(rebuilt(probe(0))));
+  EXPECT_TRUE(first.equal(kept(probe(0))));  // and again from the same graph
+}
+
+TEST_P(Curvature, DenseSpectrumIsTheIndependentOne) {
+  SpectrumOptions options;
+  options.dense = true;
+  const Json found = measure_spectrum(model_, batches(), options);
+  const Json& expected = golden_["hessian"];
+  const double tolerance = 1e-9 * expected["max"].get<double>();
+  EXPECT_EQ(found["parameters"], expected["size"]);
+  for (const char* key : {"max", "min", "trace", "frobenius"}) {
+    EXPECT_NEAR(found[key].get<double>(), expected[key].get<double>(), tolerance) << key;
+  }
+  const Json& values = found["eigenvalues"];
+  ASSERT_EQ(values.size(), expected["size"].get<size_t>());
+  for (size_t i = 0; i < 10; ++i) {
+    EXPECT_NEAR(values[values.size() - 1 - i].get<double>(), expected["top"][i].get<double>(), tolerance);
+    EXPECT_NEAR(values[i].get<double>(), expected["bottom"][i].get<double>(), tolerance);
+  }
+  // Quantiles there are defined by (i − 1)/(n − 1), here by (i − ½)/n: up to half a step apart.
+  for (const auto& [share, value] : expected["quantiles"].items()) {
+    EXPECT_NEAR(found["quantiles"][share].get<double>(), value.get<double>(),
+                0.02 * (1e-3 + std::abs(value.get<double>())))
+        << share;
+  }
+  EXPECT_LT(found["asymmetry"].get<double>(), 1e-14);
+}
+
+TEST_P(Curvature, LanczosFindsTheExtremesAndTheTrace) {
+  SpectrumOptions options;
+  options.steps = 120;
+  options.probes = 6;
+  const Json found = measure_spectrum(model_, batches(), options);
+  const Json& expected = golden_["hessian"];
+  const double largest = expected["max"];
+  EXPECT_NEAR(found["max"].get<double>(), largest, 1e-8 * largest);
+  EXPECT_NEAR(found["min"].get<double>(), expected["min"].get<double>(), 1e-8 * largest);
+  EXPECT_LT(found["max_error"].get<double>(), 1e-6 * largest);
+  EXPECT_LT(std::abs(found["trace"].get<double>() - expected["trace"].get<double>()),
+            3 * found["trace_error"].get<double>());
+  // Hutchinson: the standard error is √(2·Σ_{i≠j} H_ij²/probes) at most.
+  EXPECT_LT(found["trace_error"].get<double>(), 1.8 * expected["frobenius"].get<double>() * std::sqrt(2.0 / 6));
+  EXPECT_LT(std::abs(found["frobenius"].get<double>() - expected["frobenius"].get<double>()),
+            3 * found["frobenius_error"].get<double>());
+  EXPECT_EQ(found["ritz"].size(), 6U);
+  EXPECT_EQ(found["density"]["low"].size(), found["density"]["x"].size());
+}
+
+TEST_P(Curvature, ASingleProbeHasNoErrorBar) {
+  SpectrumOptions options;
+  options.steps = 3;
+  const Json found = measure_spectrum(model_, batches(), options);
+  EXPECT_EQ(found["schema"], "plumb.spectrum/1");
+  EXPECT_TRUE(found["trace_error"].is_null());
+  EXPECT_TRUE(found["density"]["low"].is_null());
+  EXPECT_GT(found["max_error"].get<double>(), 1e-3);  // three steps are too few
+  EXPECT_EQ(found["products"], 3);
+  EXPECT_EQ(found["tokens"], batches()[0].target_layout.tokens());
+}
+
+TEST_P(Curvature, RefusesVectorsAndBatchesThatDoNotFit) {
+  HessianOperator hessian(model_, batches());
+  EXPECT_THROW(hessian(at::zeros({3}, at::kDouble)), Error);
+  EXPECT_THROW(hessian(probe(0).to(at::kFloat)), Error);
+  EXPECT_THROW(HessianOperator(model_, {}), Error);
+}
+
+TEST(CurvatureMemory, KeepsAsManyGraphsAsFit) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer's allocator does not count";
+#endif
+  ModelConfig config;
+  config.source_vocabulary = config.target_vocabulary = 300;
+  config.encoder_layers = config.decoder_layers = 1;
+  config.d_model = 32;
+  EncoderDecoder model(config);
+  model.initialise(1);
+  Batch batch;
+  const std::vector<int32_t> words(30, 7);
+  for (int64_t i = 0; i < 10; ++i) append(batch, words, words, i);
+  const std::vector<Batch> batches(4, batch);
+  HessianOptions options;
+  // The kept logits of one micro-batch alone take 310·300·4 bytes.
+  options.graph_memory = 370'000;
+  EXPECT_EQ(HessianOperator(model, batches, options).kept(), 0U);
+  options.graph_memory = int64_t{1} << 30;
+  HessianOperator all(model, batches, options);
+  EXPECT_EQ(all.kept(), 4U);
+  size_t before = 0;
+  for (const int64_t megabytes : {0, 2, 4, 8, 12, 16, 24, 100}) {
+    options.graph_memory = megabytes << 20;
+    HessianOperator some(model, batches, options);
+    EXPECT_GE(some.kept(), before);
+    before = some.kept();
+    const Tensor v = random_probe(all.size(), at::kFloat, 1, 0);
+    EXPECT_LT((some(v) - all(v)).abs().max().item<float>(), 1e-6F);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Curvature, ::testing::Values("post_tiny", "pre_tiny"));
+
+}  // namespace
+}  // namespace plumb
