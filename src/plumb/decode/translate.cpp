@@ -1,11 +1,15 @@
 #include "plumb/decode/translate.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
+#include <exception>
+#include <mutex>
 #include <numeric>
 
 #include "plumb/base/error.h"
+#include "plumb/base/parallel.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/metrics/bleu.h"
@@ -13,21 +17,31 @@
 namespace plumb {
 namespace {
 
-/// Batches of sentence numbers, longest sentences first, so that what needs the most memory comes at once.
+/// Source tokens, EOS counted, times beam: what a sentence adds to its batch.
+int64_t cost(const std::vector<int32_t>& source, const DecodeOptions& options) {
+  return (static_cast<int64_t>(source.size()) + 1) * options.beam;
+}
+
+/// Batches of sentence numbers, longest sentences first, so that the largest work is not left for the end; enough
+/// batches to give each thread one, unless they would be very small.
 std::vector<std::vector<size_t>> plan(const std::vector<std::vector<int32_t>>& sources, const DecodeOptions& options) {
+  constexpr int64_t kSmall = 256;
   std::vector<size_t> order(sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
+  int64_t total = 0;
+  for (const std::vector<int32_t>& source : sources) total += cost(source, options);
+  const int64_t share = std::max(kSmall, total / omp_get_max_threads() + 1);
+  const int64_t largest = std::min(options.batch_tokens, share);
   std::vector<std::vector<size_t>> batches;
   int64_t tokens = 0;
   for (const size_t i : order) {
-    const int64_t cost = (static_cast<int64_t>(sources[i].size()) + 1) * options.beam;
-    if (batches.empty() || tokens + cost > options.batch_tokens) {
+    if (batches.empty() || tokens + cost(sources[i], options) > largest) {
       batches.emplace_back();
       tokens = 0;
     }
-    tokens += cost;
+    tokens += cost(sources[i], options);
     batches.back().push_back(i);
   }
   return batches;
@@ -69,20 +83,39 @@ std::vector<std::vector<int32_t>> translate(EncoderDecoder& model, const std::ve
                   "leave it out or split it");
     }
   }
+  // A batch a thread: nothing waits for another thread within a step. A single batch is split within its operations.
   std::vector<std::vector<int32_t>> results(sources.size());
+  const std::vector<std::vector<size_t>> batches = plan(sources, options);
+  std::mutex mutex;
+  std::exception_ptr failure;
   int64_t done = 0;
   int64_t tokens = 0;
-  for (const std::vector<size_t>& batch : plan(sources, options)) {
+  const auto work = [&](const std::vector<size_t>& batch) {
     std::vector<std::vector<int32_t>> inputs;
-    for (const size_t i : batch) inputs.push_back(std::move(sources[i]));
+    for (const size_t i : batch) inputs.push_back(sources[i]);
     std::vector<std::vector<int32_t>> outputs = beam_search(model, inputs, options);
+    const std::scoped_lock lock(mutex);
     for (size_t j = 0; j < batch.size(); ++j) {
       tokens += inputs[j].empty() ? 0 : static_cast<int64_t>(outputs[j].size()) + 1;
       results[batch[j]] = std::move(outputs[j]);
     }
     done += static_cast<int64_t>(batch.size());
     if (progress) progress(done, tokens);
-  }
+  };
+  const auto failed = [&] {
+    const std::scoped_lock lock(mutex);
+    return failure != nullptr;
+  };
+  parallel_items(static_cast<int64_t>(batches.size()), [&](int64_t b) {
+    if (failed()) return;
+    try {
+      work(batches[static_cast<size_t>(b)]);
+    } catch (...) {  // no exception may leave a parallel region
+      const std::scoped_lock lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
   return results;
 }
 

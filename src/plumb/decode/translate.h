@@ -12,7 +12,8 @@
 
 namespace plumb {
 
-/// Told after every batch how many sentences are done and how many tokens have been put out, EOS counted.
+/// Told after every batch, never by two threads at once, how many sentences are done and how many tokens have been put
+/// out, EOS counted.
 using TranslateProgress = std::function<void(int64_t sentences, int64_t tokens)>;
 
 /// The translations of sentences, all ids without specials, in the order given; empty ones stay empty. Of a source

@@ -1,6 +1,7 @@
 // Sinusoidal positions, Vaswani et al. 2017: feature 2i is sin(p/10000^(2i/d)), feature 2i+1 the cosine of the same angle.
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "plumb/nn/position/position.h"
 
@@ -12,6 +13,7 @@ class Sinusoidal final : public Positions {
   Sinusoidal(at::ScalarType type, int64_t d_model) : type_(type), d_model_(d_model) {}
 
   Tensor table(int64_t length) override {
+    const std::scoped_lock lock(mutex_);  // sentences are decoded by several threads
     if (!table_.defined() || table_.size(0) < length) table_ = compute(std::max<int64_t>(length, 256));
     return table_;
   }
@@ -31,6 +33,7 @@ class Sinusoidal final : public Positions {
 
   at::ScalarType type_;
   int64_t d_model_;
+  std::mutex mutex_;
   Tensor table_;
 };
 
