@@ -54,6 +54,7 @@ if command -v npm > /dev/null; then environment+=("npm_config_registry=$(npm con
 git clone --quiet --no-hardlinks "file://$repository" "$root/root/plumb"
 prepared=$SECONDS
 echo "Bare root in $((prepared - started)) s. Packages in it: $(chroot "$root" dpkg-query -W | wc -l). Now: make $*" >&2
-unshare --mount --pid --fork bash -c 'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && exec chroot "$@"' \
+unshare --mount --pid --fork bash -c 'mount -t proc proc "$1/proc" && mount -t devpts devpts "$1/dev/pts" &&
+    mount -t tmpfs tmpfs "$1/dev/shm" && exec chroot "$@"' \
   prove "$root" env -i "${environment[@]}" make -C /root/plumb "$@"
 echo "make $* passed in $((SECONDS - prepared)) s" >&2
