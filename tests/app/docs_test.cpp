@@ -1,0 +1,145 @@
+// The documentation against the code: every verb, every key with its default, every registered name, every link.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "plumb/base/files.h"
+#include "plumb/base/text.h"
+#include "plumb/metrics/bleu_smoothing.h"
+#include "plumb/metrics/bleu_tokenizer.h"
+#include "plumb/nn/init/init.h"
+#include "plumb/nn/norm/norm.h"
+#include "plumb/nn/position/position.h"
+#include "plumb/nn/residual/residual.h"
+#include "plumb/optim/optimizer.h"
+#include "plumb/optim/schedule.h"
+#include "plumb/study/config.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string document(const std::string& name) { return read_file(test::source_directory() / name); }
+
+/// A document from a heading on, to the next one of any level.
+std::string section(const std::string& text, const std::string& heading) {
+  const size_t begin = text.find(heading + '\n');
+  EXPECT_NE(begin, std::string::npos) << "no heading '" << heading << "'";
+  if (begin == std::string::npos) return {};
+  const size_t end = text.find("\n#", begin + 1);
+  return text.substr(begin, end - begin);
+}
+
+/// Every key of a section stands in the table under `heading`, with its default.
+template <typename T>
+void expect_keys(const std::string& heading, const T& defaults) {
+  const std::string table = section(document("docs/formats.md"), heading);
+  int keys = 0;
+  for (const std::string& line : split(ConfigWriter().section("s", defaults).text(), '\n')) {
+    const size_t equals = line.find(" = ");
+    if (equals == std::string::npos) continue;
+    const std::string row = "\n| `" + line.substr(0, equals) + "` | `" + line.substr(equals + 3) + "` |";
+    EXPECT_NE(table.find(row), std::string::npos) << "under '" << heading << "' there is no row" << row;
+    ++keys;
+  }
+  EXPECT_GT(keys, 0) << heading;
+  int rows = -1;  // the head of the table is none
+  for (const std::string& line : split(table, '\n')) rows += line.starts_with("| ") && !line.starts_with("| ---");
+  EXPECT_EQ(rows, keys) << "rows under '" << heading << "', and keys";
+}
+
+/// Every name of a registry has a row in the section under `heading`.
+template <typename Factory>
+void expect_names(const std::string& heading, const Registry<Factory>& registry) {
+  const std::string table = section(document("docs/variants.md"), heading);
+  EXPECT_FALSE(registry.names().empty()) << registry.kind();
+  for (const std::string& name : registry.names()) {
+    EXPECT_NE(table.find("\n| `" + name + "` |"), std::string::npos) << registry.kind() << " '" << name << "'";
+  }
+}
+
+/// The names of the verbs in what `--help` says: the first words of the lines behind "Subcommands:".
+std::vector<std::string> verbs(const std::vector<std::string>& arguments) {
+  const std::string help = test::run_plumb(arguments).output;
+  const size_t begin = help.find("Subcommands:\n");
+  EXPECT_NE(begin, std::string::npos) << help;
+  std::vector<std::string> names;
+  const std::regex word("^  ([a-z]+) ");
+  for (const std::string& line : split(help.substr(std::min(begin, help.size())), '\n')) {
+    std::smatch match;
+    if (std::regex_search(line, match, word)) names.push_back(match[1]);
+  }
+  return names;
+}
+
+TEST(Documentation, HasEveryKeyWithItsDefault) {
+  expect_keys("### [model]", ModelConfig());
+  expect_keys("### [train]", TrainConfig());
+  expect_keys("### [study]", StudyHead());
+  expect_keys("### [data] of a study", StudyData());
+  expect_keys("### [gradients]", GradientStudy());
+  expect_keys("### [depth]", DepthStudy());
+  expect_keys("### [signal]", SignalStudy());
+  expect_keys("### [spectrum]", SpectrumStudy());
+  expect_keys("### [training]", TrainingStudy());
+}
+
+TEST(Documentation, HasEveryRegisteredName) {
+  expect_names("## Residual schemes: `model.residual`", residual_schemes());
+  expect_names("## Norms: `model.norm`", norms());
+  expect_names("## Positions: `model.positions`", positions());
+  expect_names("## Initialisations: `model.initialisation`", initialisations());
+  expect_names("## Optimisers: `train.optimizer`", optimizers());
+  expect_names("## Schedule factors: `train.schedule`", schedule_factors());
+  expect_names("## BLEU: `plumb score --tokenize`, `--smoothing`", bleu_tokenizers());
+  expect_names("## BLEU: `plumb score --tokenize`, `--smoothing`", bleu_smoothings());
+}
+
+TEST(Documentation, HasEveryVerb) {
+  const std::string table = section(document("README.md"), "## Verbs");
+  const std::vector<std::string> names = verbs({"--help"});
+  EXPECT_GE(names.size(), 8U);
+  for (const std::string& name : names) {
+    if (name == "data") continue;  // has verbs of its own
+    EXPECT_NE(table.find("\n| `plumb " + name + "` |"), std::string::npos) << name;
+  }
+  for (const std::string& name : verbs({"data", "--help"})) {
+    EXPECT_NE(table.find("\n| `plumb data " + name + "` |"), std::string::npos) << name;
+  }
+}
+
+TEST(Documentation, ShowsTheExampleThatIsTested) {
+  const std::string readme = document("README.md");
+  const std::string example =
+      document("tests/install/example/example.cpp") + document("tests/install/example/CMakeLists.txt");
+  for (const char* language : {"cpp", "cmake"}) {
+    const std::string fence = std::string("```") + language + '\n';
+    const size_t begin = readme.find(fence);
+    ASSERT_NE(begin, std::string::npos) << language;
+    const size_t end = readme.find("```", begin + fence.size());
+    const std::string code = readme.substr(begin + fence.size(), end - begin - fence.size());
+    EXPECT_NE(example.find(code), std::string::npos) << code;
+  }
+}
+
+TEST(Documentation, LinksToWhatExists) {
+  const fs::path root = test::source_directory();
+  std::vector<fs::path> pages = {root / "README.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(root / "docs")) {
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  }
+  const std::regex link(R"((?:^|[^!])\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\))");  // not pictures
+  size_t links = 0;
+  for (const fs::path& page : pages) {
+    const std::string text = read_file(page);
+    for (std::sregex_iterator match(text.begin(), text.end(), link), end; match != end; ++match, ++links) {
+      EXPECT_TRUE(fs::exists(page.parent_path() / (*match)[1].str())) << page << " links to " << (*match)[1];
+    }
+  }
+  EXPECT_GT(links, 10U);
+}
+
+}  // namespace
+}  // namespace plumb
