@@ -92,6 +92,11 @@ TEST(Config, NamesPlaceAndNearestKeyOfAnUnknownOne) {
   EXPECT_EQ(error.hint(), "did you mean 'dropout'?");
 }
 
+TEST(Config, KnowsNoSectionWithinASection) {
+  const Error error = error_of([] { read("[model]\nlayers = 2\n[model.dropuot]\nlayers = 3\n"); });
+  EXPECT_STREQ(error.what(), "model.toml:3:8: unknown section 'dropuot' in [model]");
+}
+
 TEST(Config, ListsTheKnownKeysWhenNoneIsNear) {
   const Error error = error_of([] { read("[model]\nzzzzzzzzzz = 2\n"); });
   EXPECT_EQ(error.hint(), "known keys: layers, dropout, tied, residual, depths, rates, schemes");

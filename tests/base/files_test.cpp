@@ -1,6 +1,9 @@
 #include "plumb/base/files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <thread>
 
 #include <algorithm>
 #include <fstream>
@@ -135,6 +138,23 @@ TEST(Directories, ThatHoldSomethingElseStayUntouched) {
   EXPECT_THROW(claim_output_directory(directory / "thesis.tex", "run"), Error);
   EXPECT_EQ(entries(directory.path()), 1U);
   EXPECT_EQ(read_file(directory / "thesis.tex"), "precious");
+}
+
+TEST(Files, APipeIsWrittenToAndALinkFollowed) {
+  const TemporaryDirectory directory;
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  std::string received;
+  std::thread reader([&] { received = read_file(directory / "pipe"); });
+  write_file_atomic(directory / "pipe", "through");
+  reader.join();
+  EXPECT_EQ(received, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(directory / "pipe"));
+
+  put(directory / "target", "old");
+  std::filesystem::create_symlink("target", directory / "link");
+  write_file_atomic(directory / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
+  EXPECT_EQ(read_file(directory / "target"), "new");
 }
 
 TEST(MappedFile, ShowsTheBytesOfTheFile) {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <sstream>
-#include <toml++/toml.h>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -107,10 +107,10 @@ class TableReader final : public Fields {
     if (table_ == nullptr) return;
     for (const auto& [key, node] : *table_) {
       const std::string name(key.str());
-      if (node.is_table() || node.is_array_of_tables()) continue;  // a section of its own
       if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
       const std::string guess = nearest(name, known_);
-      throw Error(fmt::format("{}: unknown key '{}' in [{}]", place(file_, key.source()), name, section_),
+      throw Error(fmt::format("{}: unknown {} '{}' in [{}]", place(file_, key.source()),
+                              node.is_table() ? "section" : "key", name, section_),
                   guess.empty() ? "known keys: " + join(known_) : fmt::format("did you mean '{}'?", guess));
     }
   }
@@ -122,7 +122,8 @@ class TableReader final : public Fields {
     if constexpr (std::same_as<T, double>) {
       if (auto integer = node.value_exact<int64_t>()) return static_cast<double>(*integer);
     }
-    throw Error(fmt::format("{}: '{}' must be {}, not {}", place(file_, node.source()), key, kWanted<T>, type_name(node)));
+    throw Error(
+        fmt::format("{}: '{}' must be {}, not {}", place(file_, node.source()), key, kWanted<T>, type_name(node)));
   }
 
   const toml::node* find(std::string_view key) {
@@ -202,7 +203,8 @@ void Config::set(const std::string& assignment) {
   const size_t equals = assignment.find('=');
   const size_t dot = assignment.substr(0, equals).rfind('.');
   if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals) {
-    throw Error(fmt::format("--set {}: must read section.key=value", assignment), "for example --set model.residual=pre-ln");
+    throw Error(fmt::format("--set {}: must read section.key=value", assignment),
+                "for example --set model.residual=pre-ln");
   }
   const std::string key = assignment.substr(dot + 1, equals - dot - 1);
   const std::string value = assignment.substr(equals + 1);

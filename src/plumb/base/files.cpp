@@ -112,13 +112,23 @@ std::vector<std::string> read_lines(const fs::path& path) {
   return lines;
 }
 
-void write_file_atomic(const fs::path& path, const std::function<void(std::ostream&)>& write) {
-  if (fs::is_directory(path)) throw Error(fmt::format("{}: is a directory, a file name is wanted", path.string()));
+void write_file_atomic(const fs::path& given, const std::function<void(std::ostream&)>& write) {
+  if (fs::is_directory(given)) throw Error(fmt::format("{}: is a directory, a file name is wanted", given.string()));
+  const fs::path path =
+      fs::is_symlink(given) ? fs::weakly_canonical(given) : given;  // the link stays, its target changes
+  if (fs::exists(path) && !fs::is_regular_file(path)) {             // a device or a pipe is written to, never replaced
+    std::ofstream out(path, std::ios::binary);
+    write(out);
+    if (!out.flush()) throw Error(fmt::format("{}: writing failed: {}", path.string(), reason()));
+    return;
+  }
   if (path.has_parent_path()) fs::create_directories(path.parent_path());
   const fs::path temporary = temporary_name(path);
   try {
     std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    if (!out) throw Error(fmt::format("{}: cannot be written: {}", path.string(), reason()), "check the directory's permissions");
+    if (!out)
+      throw Error(fmt::format("{}: cannot be written: {}", path.string(), reason()),
+                  "check the directory's permissions");
     write(out);
     out.flush();
     if (!out) throw Error(fmt::format("{}: writing failed: {}", path.string(), reason()), "is the disk full?");
@@ -134,7 +144,8 @@ void write_file_atomic(const fs::path& path, const std::function<void(std::ostre
 }
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
-  write_file_atomic(path, [content](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
+  write_file_atomic(
+      path, [content](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
 }
 
 void write_directory_atomic(const fs::path& given, const std::function<void(const fs::path&)>& fill) {
@@ -184,7 +195,8 @@ void require_directory(const fs::path& path, std::string_view kind) {
   if (!fs::is_directory(path)) throw Error(fmt::format("{}: no such directory", path.string()), "check the path");
   const std::string found = marked_kind(path);
   if (found == kind) return;
-  throw Error(fmt::format("{}: is not a {} directory{}", path.string(), kind, found.empty() ? "" : " but a " + found + " directory"),
+  throw Error(fmt::format("{}: is not a {} directory{}", path.string(), kind,
+                          found.empty() ? "" : " but a " + found + " directory"),
               kind == "data" ? "make one with `plumb data prepare`" : "");
 }
 

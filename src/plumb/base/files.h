@@ -23,7 +23,8 @@ std::vector<std::string> read_lines(const std::filesystem::path& path);
 bool is_valid_utf8(std::string_view text);
 
 /// Calls `write` with a stream to a temporary file beside `path`, then syncs and renames it to `path`.
-/// If anything throws, the temporary file is removed and `path` is as before.
+/// If anything throws, the temporary file is removed and `path` is as before. A symbolic link is followed; a device or
+/// a pipe is written to as it is.
 void write_file_atomic(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 

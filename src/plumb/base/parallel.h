@@ -17,7 +17,7 @@ void parallel_ranges(int64_t n, int64_t grain, const Work& work) {
     if (n > 0) work(int64_t{0}, n);
     return;
   }
-#pragma omp parallel num_threads(static_cast<int>(wanted))
+#pragma omp parallel num_threads(static_cast <int>(wanted))
   {
     const int64_t threads = omp_get_num_threads();
     const int64_t thread = omp_get_thread_num();

@@ -57,7 +57,8 @@ void Progress::show(std::string_view note, bool last) {
   if (terminal_) {
     constexpr int kWidth = 24;
     const auto filled = static_cast<size_t>(fraction * kWidth);
-    fmt::print(stderr, "\r\033[K{} [{}{}] {}", label_, std::string(filled, '#'), std::string(kWidth - filled, '.'), tail);
+    fmt::print(stderr, "\r\033[K{} [{}{}] {}", label_, std::string(filled, '#'), std::string(kWidth - filled, '.'),
+               tail);
     std::fflush(stderr);
   } else {
     fmt::print(stderr, "{}  {}\n", label_, tail);

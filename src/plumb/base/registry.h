@@ -35,7 +35,8 @@ class Registry {
     if (found != entries_.end()) return found->second;
     const std::string guess = nearest(name, names());
     throw Error(fmt::format("unknown {} '{}'", kind_, name),
-                guess.empty() ? fmt::format("known: {}", join(names())) : fmt::format("did you mean '{}'? known: {}", guess, join(names())));
+                guess.empty() ? fmt::format("known: {}", join(names()))
+                              : fmt::format("did you mean '{}'? known: {}", guess, join(names())));
   }
 
   [[nodiscard]] std::vector<std::string> names() const {
