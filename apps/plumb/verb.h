@@ -11,8 +11,8 @@ namespace plumb::app {
 
 /// Options that every verb takes.
 struct Globals {
-  std::string json;      // --json FILE: write the result there; "-" or empty: standard output
-  int64_t threads = 0;   // 0: all cores
+  std::string json;     // --json FILE: write the result there; "-" or empty: standard output
+  int64_t threads = 0;  // 0: all cores
   uint64_t seed = 1;
   bool quiet = false;
   bool verbose = false;
@@ -26,6 +26,7 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
 /// Writes a result to --json FILE where given, else to standard output.
 void emit(const Globals& globals, const Json& result);
 
+void add_bench(CLI::App& app, Globals& globals);
 void add_data(CLI::App& app, Globals& globals);
 void add_probe(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);
