@@ -6,7 +6,7 @@ target_sources(plumb PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src
 target_compile_features(plumb PUBLIC cxx_std_20)
 install(TARGETS plumb EXPORT plumbTargets FILE_SET HEADERS)
 install(TARGETS plumb_app)
-install(TARGETS plumb_sentencepiece LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS plumb_program plumb_sentencepiece LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY studies DESTINATION ${CMAKE_INSTALL_DATADIR}/plumb)
 install(EXPORT plumbTargets NAMESPACE plumb:: DESTINATION ${PLUMB_PACKAGE_DIR})
 configure_package_config_file(cmake/plumbConfig.cmake.in plumbConfig.cmake INSTALL_DESTINATION ${PLUMB_PACKAGE_DIR})

@@ -1,7 +1,9 @@
-// plumb: measures Transformers at initialization, trains them, and reports. Errors are caught here and nowhere else.
+// plumb: measures Transformers at initialization, trains them, and reports. Loaded by main.cpp. Errors are caught here
+// and nowhere else.
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -10,6 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
+#include "plumb/base/text.h"
 #include "plumb/ops/threads.h"
 #include "verb.h"
 
@@ -25,6 +28,18 @@ void keep_freed_memory() {
 
 /// The message without the stack trace that LibTorch appends.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// 2 and a message that names the nearest verb if the first word is none, else 0.
+int check_verb(const CLI::App& app, int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return 0;
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
+  if (std::find(verbs.begin(), verbs.end(), argv[1]) != verbs.end()) return 0;
+  const std::string guess = nearest(argv[1], verbs);
+  fmt::print(stderr, "plumb: error: there is no verb '{}'\nhint: {}\n", argv[1],
+             guess.empty() ? "verbs: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
+  return 2;
+}
 
 }  // namespace
 
@@ -55,7 +70,7 @@ void emit(const Globals& globals, const Json& result) {
 
 }  // namespace plumb::app
 
-int main(int argc, char** argv) {
+extern "C" int plumb_main(int argc, char** argv) {
   using namespace plumb;
   app::keep_freed_memory();
   set_command_line(argc, argv);
@@ -63,6 +78,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "plumb " PLUMB_VERSION);
   app.require_subcommand(1);
   app::Globals globals;
+  app::add_bench(app, globals);
   app::add_data(app, globals);
   app::add_probe(app, globals);
   app::add_report(app, globals);
@@ -71,6 +87,7 @@ int main(int argc, char** argv) {
   app::add_study(app, globals);
   app::add_train(app, globals);
   app::add_translate(app, globals);
+  if (const int status = app::check_verb(app, argc, argv); status != 0) return status;
   try {
     app.parse(argc, argv);
     return 0;

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "events.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/report/html.h"
 #include "plumb/study/study.h"
-#include "events.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the studies that come with Plumb may lie: installed beside the program, or in the source tree it was built from.
+/// Where the studies that come with Plumb may lie: installed beside the program, or in the source tree it was built
+/// from.
 std::vector<fs::path> study_folders() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
@@ -31,7 +32,8 @@ fs::path find_study(const std::string& name) {
     for (const auto& entry : fs::directory_iterator(folder)) known.push_back(entry.path().stem().string());
   }
   std::sort(known.begin(), known.end());
-  throw Error(fmt::format("no study is called '{}'", name), known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
+  throw Error(fmt::format("no study is called '{}'", name),
+              known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
 }
 
 }  // namespace
@@ -43,24 +45,31 @@ void add_study(CLI::App& app, Globals& globals) {
     std::vector<std::string> set;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(app, globals, "study", "Measure and train what a study says, and write its report; goes on where it was interrupted",
-                            "plumb study layernorm --out out/layernorm", [options, &globals, &app] {
-                              Config file = Config::from_file(find_study(options->study));
-                              for (const std::string& assignment : options->set) file.set(assignment);
-                              if (app.get_subcommand("study")->count("--seed") > 0) file.set(fmt::format("study.seed={}", globals.seed));
-                              const StudyConfig study = read_study(file);
-                              EventFiles events;
-                              const Json results = run_study(study, options->out, [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); });
-                              write_report(options->out);
-                              for (const Json& verdict : results["verdicts"]) {
-                                say(fmt::format("{:<13} {}", verdict["verdict"].get<std::string>(), verdict["claim"].get<std::string>()));
-                              }
-                              say(fmt::format("report: {}", (fs::path(options->out) / "report.html").string()));
-                              if (!globals.json.empty()) emit(globals, results);
-                            });
-  verb->add_option("STUDY", options->study, "The name of a study that comes with Plumb (layernorm), or a TOML file")->required();
+  CLI::App* verb = add_verb(
+      app, globals, "study",
+      "Measure and train what a study says, and write its report; goes on where it was interrupted",
+      "plumb study layernorm --out out/layernorm", [options, &globals, &app] {
+        Config file = Config::from_file(find_study(options->study));
+        for (const std::string& assignment : options->set) file.set(assignment);
+        if (app.get_subcommand("study")->count("--seed") > 0) file.set(fmt::format("study.seed={}", globals.seed));
+        const StudyConfig study = read_study(file);
+        EventFiles events;
+        const Json results = run_study(study, options->out,
+                                       [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); });
+        write_report(options->out);
+        for (const Json& verdict : results["verdicts"]) {
+          say(fmt::format("{:<13} {}", verdict["verdict"].get<std::string>(), verdict["claim"].get<std::string>()));
+        }
+        say(fmt::format("report: {}", (fs::path(options->out) / "report.html").string()));
+        if (!globals.json.empty()) emit(globals, results);
+      });
+  verb->add_option("STUDY", options->study, "The name of a study that comes with Plumb (layernorm), or a TOML file")
+      ->required();
   verb->add_option("--out", options->out, "The study's directory")->type_name("DIR")->required();
-  verb->add_option("--set", options->set, "Override a key: training.learning_rates=[1e-3]")->type_name("KEY=VALUE");
+  verb->add_option("--set", options->set, "Override a key: training.learning_rates=[1e-3]")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 }  // namespace plumb::app

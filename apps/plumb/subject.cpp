@@ -29,21 +29,37 @@ std::vector<Batch> batches_of(const ParallelSplit& split, int64_t pairs, int64_t
 
 void add_subject_options(CLI::App& verb, SubjectOptions& options) {
   verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint");
-  verb.add_option("--config", options.config, "A TOML file with a [model] section, instead of a run")->type_name("FILE");
-  verb.add_option("--set", options.set, "Override a key of the configuration: model.residual=pre-ln")->type_name("KEY=VALUE");
-  verb.add_option("--weights", options.weights, "Weights as safetensors; without it the model is at initialization")->type_name("FILE");
+  verb.add_option("--config", options.config, "A TOML file with a [model] section, instead of a run")
+      ->type_name("FILE");
+  verb.add_option("--set", options.set, "Override a key of the configuration: model.residual=pre-ln")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb.add_option("--weights", options.weights, "Weights as safetensors; without it the model is at initialization")
+      ->type_name("FILE");
   verb.add_flag("--at-initialization", options.at_initialization, "Measure a run's model before its training");
-  verb.add_option("--batch", options.batch, "A JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}")->type_name("FILE");
+  verb.add_option("--batch", options.batch, "A JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}")
+      ->type_name("FILE");
   verb.add_option("--data", options.data, "A data directory made by `plumb data`")->type_name("DIR");
   verb.add_option("--split", options.split, "Which part of the data")->capture_default_str();
-  verb.add_option("--pairs", options.pairs, "The first so many pairs of it; 0: all")->capture_default_str()->check(CLI::NonNegativeNumber);
-  verb.add_option("--batch-tokens", options.batch_tokens, "Tokens a micro-batch")->capture_default_str()->check(CLI::PositiveNumber);
-  verb.add_option("--dtype", options.dtype, "Precision")->check(CLI::IsMember({"float32", "float64"}))->capture_default_str();
+  verb.add_option("--pairs", options.pairs, "The first so many pairs of it; 0: all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  verb.add_option("--batch-tokens", options.batch_tokens, "Tokens a micro-batch")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--dtype", options.dtype, "Precision")
+      ->check(CLI::IsMember({"float32", "float64"}))
+      ->capture_default_str();
 }
 
 Subject open_subject(const SubjectOptions& options) {
-  if (options.run.empty() == options.config.empty()) {
-    throw Error("a model is needed: either a run directory or --config FILE.toml", "see --help for an example");
+  if (options.run.empty() && options.config.empty()) {
+    throw Error("a model is needed: a run directory or --config FILE.toml", "see --help for an example");
+  }
+  if (!options.run.empty() && !options.config.empty()) {
+    throw Error(fmt::format("two models are named: the run {} and --config {}", options.run, options.config),
+                "leave one out");
   }
   std::string data = options.data;
   std::string weights = options.weights;
@@ -52,16 +68,22 @@ Subject open_subject(const SubjectOptions& options) {
     require_directory(options.run, "run");
     config_file = (std::filesystem::path(options.run) / "config.toml").string();
     if (data.empty() && options.batch.empty()) data = load_run_config(options.run).data;
-    if (weights.empty() && !options.at_initialization) weights = (latest_checkpoint(options.run) / "model.safetensors").string();
+    if (weights.empty() && !options.at_initialization)
+      weights = (latest_checkpoint(options.run) / "model.safetensors").string();
   }
   Config config = Config::from_file(config_file);
   for (const std::string& assignment : options.set) config.set(assignment);
 
+  config.allow_only({"model", "train", "data"});
   Subject subject;
+  TrainConfig unused;  // read for its misspelt keys
+  config.read("train", unused);
   if (!config.read("model", subject.config)) throw Error(fmt::format("{}: has no [model] section", config.name()));
   subject.type = options.dtype == "float64" ? at::kDouble : at::kFloat;
-  if (options.batch.empty() == data.empty()) {
-    throw Error("batches are needed: either --data DIR or --batch FILE.json", "make a data directory with `plumb data prepare`");
+  if (!options.batch.empty() && !data.empty()) throw Error("both --data and --batch are given", "leave one out");
+  if (options.batch.empty() && data.empty()) {
+    throw Error("batches are needed: either --data DIR or --batch FILE.json",
+                "make a data directory with `plumb data prepare`");
   }
   if (!data.empty()) {
     const DataDirectory directory = DataDirectory::open(data);

@@ -13,13 +13,13 @@
 namespace plumb::app {
 
 struct SubjectOptions {
-  std::string run;      // a run directory: its configuration, data and latest checkpoint
-  std::string config;   // else a TOML file with a [model] section
+  std::string run;     // a run directory: its configuration, data and latest checkpoint
+  std::string config;  // else a TOML file with a [model] section
   std::vector<std::string> set;
-  std::string weights;  // a safetensors file; none: initialization
+  std::string weights;             // a safetensors file; none: initialization
   bool at_initialization = false;  // of a run: not its checkpoint
-  std::string batch;    // a JSON file with token ids, or
-  std::string data;     // a data directory with
+  std::string batch;               // a JSON file with token ids, or
+  std::string data;                // a data directory with
   std::string split = "valid";
   int64_t pairs = 1000;  // the first so many pairs of the split; 0: all
   int64_t batch_tokens = 2048;

@@ -58,7 +58,10 @@ RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   const bool nothing_said =
       arguments.config.empty() && arguments.data.empty() && arguments.set.empty() && !arguments.seed_given;
   if (stored && nothing_said) return load_run_config(arguments.out);
-  Config config = arguments.config.empty() ? Config::from_string("", "--set") : Config::from_file(arguments.config);
+  // Without --config a run that stands keeps its own; what then differs is said when it is taken up.
+  Config config = !arguments.config.empty() ? Config::from_file(arguments.config)
+                  : stored                  ? Config::from_file(std::filesystem::path(arguments.out) / "config.toml")
+                                            : Config::from_string("", "--set");
   for (const std::string& assignment : arguments.set) config.set(assignment);
   RunConfig run = read_run_config(config);
   if (!arguments.data.empty()) run.data = arguments.data;
@@ -72,7 +75,7 @@ std::string summary(const TrainResult& result, const std::string& out) {
   std::string line = fmt::format("{}: {} at step {} after {}", out, result.outcome, with_thousands(result.steps),
                                  duration(result.seconds));
   if (result.valid_nll)
-    line += fmt::format(", validation {:.4f} nats a token (perplexity {:.2f})", *result.valid_nll,
+    line += fmt::format(", validation {:.4f} nats a token (perplexity {:.4g})", *result.valid_nll,
                         std::exp(*result.valid_nll));
   if (result.bleu) line += fmt::format(", BLEU {:.2f}", *result.bleu);
   return line + "\n";

@@ -14,7 +14,10 @@ namespace {
 
 std::vector<double> measure(StudyContext& context, const std::string& scheme, int64_t layers, const DepthStudy& part) {
   const ModelConfig config = model_for(context, scheme, layers);
-  const Json settings = {{"data", context.data_settings}, {"model", settings_of(config)}, {"seeds", part.seeds}, {"pairs", part.pairs},
+  const Json settings = {{"data", context.data_settings},
+                         {"model", settings_of(config)},
+                         {"seeds", part.seeds},
+                         {"pairs", part.pairs},
                          {"first_seed", context.config.study.seed}};
   const std::string label = fmt::format("depth-{}-{}", scheme, layers);
   return context.measurements
@@ -44,8 +47,10 @@ PartResult study_depth(StudyContext& context, const DepthStudy& part) {
   Figure figure;
   figure.id = "gradient_by_depth";
   figure.title = "Gradient of the last feed-forward layer over depth";
-  figure.caption = "Frobenius norm of the mean gradient of W₂ in the last decoder layer at initialization, for models of growing depth; mean "
-                   "over seeds with its 95 % interval. Theorem 1 bounds it by O(d√ln d) for Post-LN and O(d√(ln d / L)) for Pre-LN.";
+  figure.caption =
+      "Frobenius norm of the mean gradient of W₂ in the last decoder layer at initialization, for models of growing "
+      "depth; mean "
+      "over seeds with its 95 % interval. Theorem 1 bounds it by O(d√ln d) for Post-LN and O(d√(ln d / L)) for Pre-LN.";
   figure.kind = "line";
   figure.x = {"layers (encoder and decoder each)"};
   figure.y = {"gradient norm"};
@@ -68,7 +73,8 @@ PartResult study_depth(StudyContext& context, const DepthStudy& part) {
       Series theory{"1/√L from the first point", "theory"};
       theory.style = "dashed";
       for (const int64_t layers : part.layers) {
-        theory.point(layers, ends[scheme].first.mean * std::sqrt(static_cast<double>(part.layers.front()) / static_cast<double>(layers)));
+        theory.point(layers, ends[scheme].first.mean *
+                                 std::sqrt(static_cast<double>(part.layers.front()) / static_cast<double>(layers)));
       }
       figure.series.push_back(theory);
     }
@@ -78,18 +84,24 @@ PartResult study_depth(StudyContext& context, const DepthStudy& part) {
   result.figures.push_back(figure);
 
   const auto evidence = [&](const std::string& scheme) {
-    return fmt::format("The norm goes from {:.3g} at {} layers to {:.3g} at {}: as depth to the power {:.2f} ± {:.2f}.", ends[scheme].first.mean,
-                       part.layers.front(), ends[scheme].second.mean, part.layers.back(), fits[scheme].slope, fits[scheme].slope_error);
+    return fmt::format("The norm goes from {:.3g} at {} layers to {:.3g} at {}: as depth to the power {:.2f} ± {:.2f}.",
+                       ends[scheme].first.mean, part.layers.front(), ends[scheme].second.mean, part.layers.back(),
+                       fits[scheme].slope, fits[scheme].slope_error);
   };
   if (fits.count("post-ln") != 0) {
     const bool flat = std::abs(fits["post-ln"].slope) < 0.2;
-    result.verdicts.push_back({"post_ln_depth", "Post-LN: the last layer's gradient does not depend on depth", "Xiong et al. 2020, Figure 3d, Theorem 1",
-                               confirmed_if(flat), evidence("post-ln"), figure.id});
+    result.verdicts.push_back({"post_ln_depth", "Post-LN: the last layer's gradient does not depend on depth",
+                               "Xiong et al. 2020, Figure 3d, Theorem 1", confirmed_if(flat), evidence("post-ln"),
+                               figure.id});
   }
   if (fits.count("pre-ln") != 0) {
     const double slope = fits["pre-ln"].slope;
-    result.verdicts.push_back({"pre_ln_depth", "Pre-LN: the last layer's gradient falls with depth as 1/√L", "Xiong et al. 2020, Figure 3d, Theorem 1",
-                               std::abs(slope + 0.5) < 0.2 ? "confirmed" : slope < -0.1 ? "unclear" : "contradicted", evidence("pre-ln"), figure.id});
+    result.verdicts.push_back({"pre_ln_depth", "Pre-LN: the last layer's gradient falls with depth as 1/√L",
+                               "Xiong et al. 2020, Figure 3d, Theorem 1",
+                               std::abs(slope + 0.5) < 0.2 ? "confirmed"
+                               : slope < -0.1              ? "unclear"
+                                                           : "contradicted",
+                               evidence("pre-ln"), figure.id});
   }
   return result;
 }

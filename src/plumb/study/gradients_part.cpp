@@ -18,7 +18,10 @@ using Norms = std::map<std::string, std::vector<double>>;
 
 Norms measure(StudyContext& context, const std::string& scheme, const GradientStudy& part) {
   const ModelConfig config = model_for(context, scheme, part.layers);
-  const Json settings = {{"data", context.data_settings}, {"model", settings_of(config)}, {"seeds", part.seeds}, {"pairs", part.pairs},
+  const Json settings = {{"data", context.data_settings},
+                         {"model", settings_of(config)},
+                         {"seeds", part.seeds},
+                         {"pairs", part.pairs},
                          {"first_seed", context.config.study.seed}};
   const Json result = context.measurements.get("gradients-" + scheme, settings, [&] {
     const std::vector<Batch> batches = measured_batches(context, part.pairs);
@@ -27,7 +30,8 @@ Norms measure(StudyContext& context, const std::string& scheme, const GradientSt
     for (int64_t i = 0; i < part.seeds; ++i) {
       EncoderDecoder model(config);
       model.initialise(static_cast<uint64_t>(context.config.study.seed + i));
-      for (const auto& [name, norm] : measure_gradients(model, batches, 0.0).norm_by_parameter) norms[name].push_back(norm);
+      for (const auto& [name, norm] : measure_gradients(model, batches, 0.0).norm_by_parameter)
+        norms[name].push_back(norm);
       progress.update(i + 1);
     }
     return norms;
@@ -55,7 +59,8 @@ Figure figure_of(const std::string& stack, const std::map<std::string, Norms>& b
   figure.id = "gradient_by_layer_" + stack;
   figure.title = fmt::format("Gradient norm by layer, {}", stack);
   figure.caption = fmt::format(
-      "Frobenius norm of the mean gradient of the feed-forward matrices of each {} layer at initialization; mean over seeds with its "
+      "Frobenius norm of the mean gradient of the feed-forward matrices of each {} layer at initialization; mean over "
+      "seeds with its "
       "95 % interval. The dotted theory line falls by √(2/3) a layer from the last one.",
       stack);
   figure.kind = "line";
@@ -75,14 +80,16 @@ Figure figure_of(const std::string& stack, const std::map<std::string, Norms>& b
     Series theory{"theory, Post-LN", "theory"};
     theory.style = "dashed";
     const double last = confidence_interval(norms.at(matrix_name(stack, layers - 1, 2))).mean;
-    for (int64_t layer = 1; layer <= layers; ++layer) theory.point(layer, last * theory::post_ln_layer_factor(layers, layer));
+    for (int64_t layer = 1; layer <= layers; ++layer)
+      theory.point(layer, last * theory::post_ln_layer_factor(layers, layer));
     figure.series.push_back(theory);
   }
   return figure;
 }
 
 double ratio_last_to_first(const Norms& norms, const std::string& stack, int64_t layers) {
-  return confidence_interval(norms.at(matrix_name(stack, layers - 1, 2))).mean / confidence_interval(norms.at(matrix_name(stack, 0, 2))).mean;
+  return confidence_interval(norms.at(matrix_name(stack, layers - 1, 2))).mean /
+         confidence_interval(norms.at(matrix_name(stack, 0, 2))).mean;
 }
 
 }  // namespace
@@ -93,8 +100,10 @@ PartResult study_gradients(StudyContext& context, const GradientStudy& part) {
 
   PartResult result;
   for (const char* stack : {"decoder", "encoder"}) result.figures.push_back(figure_of(stack, by_scheme, part.layers));
-  Table slopes{"gradient_slopes", "Growth of the gradient from layer to layer",
-               "Factor by which the norm of W₂'s gradient changes from one layer to the next, fitted over the layers; theory for Post-LN: "
+  Table slopes{"gradient_slopes",
+               "Growth of the gradient from layer to layer",
+               "Factor by which the norm of W₂'s gradient changes from one layer to the next, fitted over the layers; "
+               "theory for Post-LN: "
                "√(3/2) = 1.225.",
                {"scheme", "stack", "factor a layer", "± (standard error)", "last layer over first"}};
   for (const auto& [scheme, norms] : by_scheme) {
@@ -110,25 +119,29 @@ PartResult study_gradients(StudyContext& context, const GradientStudy& part) {
   if (by_scheme.count("post-ln") != 0) {
     const Norms& norms = by_scheme["post-ln"];
     const double ratio = ratio_last_to_first(norms, "decoder", part.layers);
-    result.verdicts.push_back({"post_ln_grows", "Post-LN: at initialization the gradient grows towards the output",
-                               "Xiong et al. 2020, Figure 3a", confirmed_if(ratio > 1.5),
-                               fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
+    result.verdicts.push_back(
+        {"post_ln_grows", "Post-LN: at initialization the gradient grows towards the output",
+         "Xiong et al. 2020, Figure 3a", confirmed_if(ratio > 1.5),
+         fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
     const LineFit fit = fit_growth(norms, "decoder", part.layers);
     const double theory = -theory::log_slope();
     const bool agrees = std::abs(fit.slope - std::abs(theory)) <= 2 * fit.slope_error + 0.05;
-    result.verdicts.push_back({"post_ln_slope", "Post-LN: the gradient of layer l carries the factor (2/3)^((L−l)/2)",
-                               "Xiong et al. 2020, appendix", confirmed_if(agrees),
-                               fmt::format("Fitted over the decoder the norm grows by {:.3f} ± {:.3f} a layer, theory {:.3f}.",
-                                           std::exp(fit.slope), std::exp(fit.slope) * fit.slope_error, std::exp(std::abs(theory))),
-                               id});
-    result.summary.push_back(fmt::format("At initialization the Post-LN gradient of the last decoder layer is {:.1f} times that of the first.", ratio));
+    result.verdicts.push_back(
+        {"post_ln_slope", "Post-LN: the gradient of layer l carries the factor (2/3)^((L−l)/2)",
+         "Xiong et al. 2020, appendix", confirmed_if(agrees),
+         fmt::format("Fitted over the decoder the norm grows by {:.3f} ± {:.3f} a layer, theory {:.3f}.",
+                     std::exp(fit.slope), std::exp(fit.slope) * fit.slope_error, std::exp(std::abs(theory))),
+         id});
+    result.summary.push_back(fmt::format(
+        "At initialization the Post-LN gradient of the last decoder layer is {:.1f} times that of the first.", ratio));
   }
   if (by_scheme.count("pre-ln") != 0) {
     const double ratio = ratio_last_to_first(by_scheme["pre-ln"], "decoder", part.layers);
     const bool flat = ratio > 1 / 1.5 && ratio < 1.5;
-    result.verdicts.push_back({"pre_ln_flat", "Pre-LN: the gradient is about the same in every layer", "Xiong et al. 2020, Figure 3a",
-                               confirmed_if(flat),
-                               fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
+    result.verdicts.push_back(
+        {"pre_ln_flat", "Pre-LN: the gradient is about the same in every layer", "Xiong et al. 2020, Figure 3a",
+         confirmed_if(flat),
+         fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
   }
   for (const auto& [scheme, norms] : by_scheme) result.measurements[scheme] = norms;
   return result;

@@ -26,8 +26,6 @@ std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, 
   return batches;
 }
 
-Json settings_of(const ModelConfig& model) {
-  return ConfigWriter().section("model", model).text();
-}
+Json settings_of(const ModelConfig& model) { return ConfigWriter().section("model", model).text(); }
 
 }  // namespace plumb

@@ -27,7 +27,8 @@ void Series::point(const Json& at, double value, double lower, double upper) {
 }
 
 Json Figure::to_json() const {
-  Json json = {{"id", id}, {"title", title}, {"caption", caption}, {"kind", kind}, {"x", axis_json(x)}, {"y", axis_json(y)}};
+  Json json = {{"id", id},     {"title", title},    {"caption", caption},
+               {"kind", kind}, {"x", axis_json(x)}, {"y", axis_json(y)}};
   json["series"] = Json::array();
   for (const Series& one : series) {
     Json entry = {{"name", one.name}, {"group", one.group}, {"x", one.x}, {"y", one.y}};
@@ -43,10 +44,13 @@ Json Figure::to_json() const {
 }
 
 Json Verdict::to_json() const {
-  return {{"id", id}, {"claim", claim}, {"source", source}, {"verdict", verdict}, {"evidence", evidence}, {"figure", figure}};
+  return {{"id", id},           {"claim", claim},       {"source", source},
+          {"verdict", verdict}, {"evidence", evidence}, {"figure", figure}};
 }
 
-Json Table::to_json() const { return {{"id", id}, {"title", title}, {"caption", caption}, {"columns", columns}, {"rows", rows}}; }
+Json Table::to_json() const {
+  return {{"id", id}, {"title", title}, {"caption", caption}, {"columns", columns}, {"rows", rows}};
+}
 
 std::string display_name(const std::string& scheme) {
   if (scheme == "post-ln") return "Post-LN";

@@ -15,7 +15,8 @@
 namespace plumb {
 namespace {
 
-/// For one scheme, width and initialisation: mean squared norms over width by layer, and the norm of W^{2,L}'s gradient.
+/// For one scheme, width and initialisation: mean squared norms over width by layer, and the norm of W^{2,L}'s
+/// gradient.
 struct Measured {
   std::map<int64_t, std::vector<double>> square_by_layer;  // layer from 1 → one value a seed
   std::vector<double> last_gradient;
@@ -23,8 +24,8 @@ struct Measured {
 };
 
 /// The setting of the theory: one head, feed-forward of width d, W^Q = W^K = 0; or with Xavier W^Q and W^K.
-ModelConfig theory_model(const StudyContext& context, const std::string& scheme, int64_t width, const std::string& initialisation,
-                         int64_t layers) {
+ModelConfig theory_model(const StudyContext& context, const std::string& scheme, int64_t width,
+                         const std::string& initialisation, int64_t layers) {
   ModelConfig config = model_for(context, scheme, layers);
   config.d_model = config.feed_forward = width;
   config.heads = 1;
@@ -37,35 +38,40 @@ std::string lemma_point(const std::string& scheme, int64_t layer) {
   return fmt::format("encoder.layers.{}.feed_forward.{}", layer, scheme == "post-ln" ? "sum" : "stream");
 }
 
-Measured measure(StudyContext& context, const std::string& scheme, int64_t width, const std::string& initialisation, const SignalStudy& part) {
+Measured measure(StudyContext& context, const std::string& scheme, int64_t width, const std::string& initialisation,
+                 const SignalStudy& part) {
   const ModelConfig config = theory_model(context, scheme, width, initialisation, part.layers);
-  const Json settings = {{"data", context.data_settings}, {"model", settings_of(config)}, {"seeds", part.seeds}, {"pairs", part.pairs},
+  const Json settings = {{"data", context.data_settings},
+                         {"model", settings_of(config)},
+                         {"seeds", part.seeds},
+                         {"pairs", part.pairs},
                          {"first_seed", context.config.study.seed}};
-  const Json json = context.measurements.get(fmt::format("signal-{}-{}-{}", scheme, initialisation, width), settings, [&] {
-    const std::vector<Batch> batches = measured_batches(context, part.pairs);
-    Progress progress(fmt::format("signal, {}, width {}", display_name(scheme), width), part.seeds);
-    Json squares = Json::array();
-    for (int64_t layer = 0; layer < part.layers; ++layer) squares.push_back(Json::array());
-    Json gradient = Json::array();
-    double delta = 0;
-    for (int64_t i = 0; i < part.seeds; ++i) {
-      EncoderDecoder model(config);
-      model.initialise(static_cast<uint64_t>(context.config.study.seed + i));
-      const SignalProfile profile = measure_signal(model, batches);
-      for (const LayerPoint& point : profile.points) {
-        for (int64_t layer = 0; layer < part.layers; ++layer) {
-          if (point.name != lemma_point(scheme, layer)) continue;
-          squares[static_cast<size_t>(layer)].push_back(point.mean_square / static_cast<double>(width));
-          delta = std::max(delta, point.delta_at_0_1);
+  const Json json =
+      context.measurements.get(fmt::format("signal-{}-{}-{}", scheme, initialisation, width), settings, [&] {
+        const std::vector<Batch> batches = measured_batches(context, part.pairs);
+        Progress progress(fmt::format("signal, {}, width {}", display_name(scheme), width), part.seeds);
+        Json squares = Json::array();
+        for (int64_t layer = 0; layer < part.layers; ++layer) squares.push_back(Json::array());
+        Json gradient = Json::array();
+        double delta = 0;
+        for (int64_t i = 0; i < part.seeds; ++i) {
+          EncoderDecoder model(config);
+          model.initialise(static_cast<uint64_t>(context.config.study.seed + i));
+          const SignalProfile profile = measure_signal(model, batches);
+          for (const LayerPoint& point : profile.points) {
+            for (int64_t layer = 0; layer < part.layers; ++layer) {
+              if (point.name != lemma_point(scheme, layer)) continue;
+              squares[static_cast<size_t>(layer)].push_back(point.mean_square / static_cast<double>(width));
+              delta = std::max(delta, point.delta_at_0_1);
+            }
+          }
+          for (const auto& [name, norm] : measure_gradients(model, batches, 0.0).norm_by_parameter) {
+            if (name == fmt::format("decoder.layers.{}.linear2.weight", part.layers - 1)) gradient.push_back(norm);
+          }
+          progress.update(i + 1);
         }
-      }
-      for (const auto& [name, norm] : measure_gradients(model, batches, 0.0).norm_by_parameter) {
-        if (name == fmt::format("decoder.layers.{}.linear2.weight", part.layers - 1)) gradient.push_back(norm);
-      }
-      progress.update(i + 1);
-    }
-    return Json{{"squares", squares}, {"gradient", gradient}, {"delta", delta}};
-  });
+        return Json{{"squares", squares}, {"gradient", gradient}, {"delta", delta}};
+      });
   Measured measured;
   for (int64_t layer = 0; layer < part.layers; ++layer) {
     measured.square_by_layer[layer + 1] = json["squares"][static_cast<size_t>(layer)].get<std::vector<double>>();
@@ -75,13 +81,16 @@ Measured measure(StudyContext& context, const std::string& scheme, int64_t width
   return measured;
 }
 
-Figure activation_figure(const std::map<std::string, std::map<std::string, Measured>>& measured, int64_t width, int64_t layers) {
+Figure activation_figure(const std::map<std::string, std::map<std::string, Measured>>& measured, int64_t width,
+                         int64_t layers) {
   Figure figure;
   figure.id = "activations";
   figure.title = "Activations by layer, against Lemma 2";
   figure.caption = fmt::format(
-      "Mean squared norm of the encoder's activations over d at initialization, d = {}: for Post-LN the sum that enters each layer's second "
-      "norm, for Pre-LN the stream after each layer. Solid: the theory's setting (one head, W^Q = W^K = 0); dashed: Xavier W^Q, W^K and W^O.",
+      "Mean squared norm of the encoder's activations over d at initialization, d = {}: for Post-LN the sum that "
+      "enters each layer's second "
+      "norm, for Pre-LN the stream after each layer. Solid: the theory's setting (one head, W^Q = W^K = 0); dashed: "
+      "Xavier W^Q, W^K and W^O.",
       width);
   figure.kind = "line";
   figure.x = {"layer"};
@@ -100,7 +109,8 @@ Figure activation_figure(const std::map<std::string, std::map<std::string, Measu
   if (measured.count("post-ln") != 0) {
     Series theory{"Lemma 2, Post-LN: 3/2", "theory"};
     theory.style = "dashed";
-    for (int64_t layer = 1; layer <= layers; ++layer) theory.point(layer, theory::lemma2_post_ln(width) / static_cast<double>(width));
+    for (int64_t layer = 1; layer <= layers; ++layer)
+      theory.point(layer, theory::lemma2_post_ln(width) / static_cast<double>(width));
     figure.series.push_back(theory);
   }
   if (measured.count("pre-ln") != 0) {
@@ -124,8 +134,10 @@ PartResult study_signal(StudyContext& context, const SignalStudy& part) {
   PartResult result;
   const int64_t widest = *std::max_element(part.widths.begin(), part.widths.end());
   std::map<std::string, std::map<std::string, Measured>> measured;  // scheme → initialisation, at the largest width
-  Table bounds{"theorem1", "Theorem 1: the measured constant",
-               "Norm of the gradient of the last layer's W₂ in the theory's setting, over the bound without its constant: d√ln d for Post-LN, "
+  Table bounds{"theorem1",
+               "Theorem 1: the measured constant",
+               "Norm of the gradient of the last layer's W₂ in the theory's setting, over the bound without its "
+               "constant: d√ln d for Post-LN, "
                "d√(ln d / L) for Pre-LN. A bound that is tight in d would give the same constant in every row.",
                {"scheme", "d", "gradient norm", "bound", "constant"}};
   std::map<std::string, std::vector<double>> constants;
@@ -134,7 +146,8 @@ PartResult study_signal(StudyContext& context, const SignalStudy& part) {
     for (const int64_t width : part.widths) {
       const Measured one = measure(context, scheme, width, "theory", part);
       const double norm = confidence_interval(one.last_gradient).mean;
-      const double bound = scheme == "post-ln" ? theory::theorem1_post_ln(width) : theory::theorem1_pre_ln(width, part.layers);
+      const double bound =
+          scheme == "post-ln" ? theory::theorem1_post_ln(width) : theory::theorem1_pre_ln(width, part.layers);
       bounds.rows.push_back({scheme, width, norm, bound, norm / bound});
       constants[scheme].push_back(norm / bound);
       if (width == widest) measured[scheme]["theory"] = one;
@@ -148,9 +161,11 @@ PartResult study_signal(StudyContext& context, const SignalStudy& part) {
   if (measured.count("post-ln") != 0) {
     const Measured& post = measured["post-ln"]["theory"];
     double worst = 0;
-    for (const auto& [layer, values] : post.square_by_layer) worst = std::max(worst, std::abs(confidence_interval(values).mean - 1.5) / 1.5);
-    result.verdicts.push_back({"lemma2_post", "Post-LN: E‖x‖² before the second norm is 3d/2 in every layer", "Xiong et al. 2020, Lemma 2",
-                               confirmed_if(worst < 0.1), fmt::format("The largest deviation over the layers is {:.1f} %.", 100 * worst),
+    for (const auto& [layer, values] : post.square_by_layer)
+      worst = std::max(worst, std::abs(confidence_interval(values).mean - 1.5) / 1.5);
+    result.verdicts.push_back({"lemma2_post", "Post-LN: E‖x‖² before the second norm is 3d/2 in every layer",
+                               "Xiong et al. 2020, Lemma 2", confirmed_if(worst < 0.1),
+                               fmt::format("The largest deviation over the layers is {:.1f} %.", 100 * worst),
                                "activations"});
   }
   if (measured.count("pre-ln") != 0) {
@@ -163,25 +178,31 @@ PartResult study_signal(StudyContext& context, const SignalStudy& part) {
       if (interval.high >= low / d && interval.low <= high / d) ++inside;
     }
     const double last = confidence_interval(pre.square_by_layer.rbegin()->second).mean;
-    result.verdicts.push_back({"lemma2_pre", "Pre-LN: (1 + l/2)·d ≤ E‖x‖² ≤ (1 + 3l/2)·d after layer l", "Xiong et al. 2020, Lemma 2",
-                               confirmed_if(inside == part.layers),
-                               fmt::format("{} of {} layers lie within the bounds; after layer {} E‖x‖²/d is {:.2f}.", inside, part.layers,
-                                           part.layers, last),
+    result.verdicts.push_back({"lemma2_pre", "Pre-LN: (1 + l/2)·d ≤ E‖x‖² ≤ (1 + 3l/2)·d after layer l",
+                               "Xiong et al. 2020, Lemma 2", confirmed_if(inside == part.layers),
+                               fmt::format("{} of {} layers lie within the bounds; after layer {} E‖x‖²/d is {:.2f}.",
+                                           inside, part.layers, part.layers, last),
                                "activations"});
   }
-  const double delta = std::max_element(measured.begin(), measured.end(), [](const auto& a, const auto& b) {
-                         return a.second.at("theory").delta < b.second.at("theory").delta;
-                       })->second.at("theory").delta;
-  result.verdicts.push_back({"bounded", "The squared norms are (0.1, 0.125)-bounded", "Xiong et al. 2020, section 3.3",
-                             confirmed_if(delta <= 0.125),
-                             fmt::format("At d = {} at most {:.1f} % of the tokens of a layer exceed the mean by more than 10 %.", widest, 100 * delta),
-                             "activations"});
+  const double delta = std::max_element(measured.begin(), measured.end(),
+                                        [](const auto& a, const auto& b) {
+                                          return a.second.at("theory").delta < b.second.at("theory").delta;
+                                        })
+                           ->second.at("theory")
+                           .delta;
+  result.verdicts.push_back(
+      {"bounded", "The squared norms are (0.1, 0.125)-bounded", "Xiong et al. 2020, section 3.3",
+       confirmed_if(delta <= 0.125),
+       fmt::format("At d = {} at most {:.1f} % of the tokens of a layer exceed the mean by more than 10 %.", widest,
+                   100 * delta),
+       "activations"});
   for (const auto& [scheme, values] : constants) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    result.verdicts.push_back({"theorem1_" + scheme, fmt::format("{}: the bound of Theorem 1 is tight in d", display_name(scheme)),
+    result.verdicts.push_back({"theorem1_" + scheme,
+                               fmt::format("{}: the bound of Theorem 1 is tight in d", display_name(scheme)),
                                "criticism of Theorem 1: measure the constant", confirmed_if(*high / *low < 1.5),
-                               fmt::format("Measured norm over bound runs from {:.3g} to {:.3g} over d = {} … {}.", *low, *high, part.widths.front(),
-                                           part.widths.back()),
+                               fmt::format("Measured norm over bound runs from {:.3g} to {:.3g} over d = {} … {}.",
+                                           *low, *high, part.widths.front(), part.widths.back()),
                                ""});
   }
   return result;

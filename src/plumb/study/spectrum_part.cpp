@@ -13,8 +13,13 @@ namespace {
 
 Json measure(StudyContext& context, const std::string& scheme, const SpectrumStudy& part) {
   const ModelConfig config = model_for(context, scheme, part.layers);
-  const Json settings = {{"data", context.data_settings}, {"model", settings_of(config)}, {"pairs", part.pairs}, {"steps", part.steps},
-                         {"probes", part.probes}, {"batch_tokens", part.batch_tokens}, {"seed", context.config.study.seed}};
+  const Json settings = {{"data", context.data_settings},
+                         {"model", settings_of(config)},
+                         {"pairs", part.pairs},
+                         {"steps", part.steps},
+                         {"probes", part.probes},
+                         {"batch_tokens", part.batch_tokens},
+                         {"seed", context.config.study.seed}};
   return context.measurements.get("spectrum-" + scheme, settings, [&] {
     EncoderDecoder model(config);
     model.initialise(static_cast<uint64_t>(context.config.study.seed));
@@ -23,7 +28,8 @@ Json measure(StudyContext& context, const std::string& scheme, const SpectrumStu
     options.probes = part.probes;
     options.seed = static_cast<uint64_t>(context.config.study.seed);
     options.hessian.graph_memory = static_cast<int64_t>(part.graph_memory_gib * 1073741824.0);
-    say(fmt::format("Hessian spectrum, {}: {} parameters, {} pairs", display_name(scheme), model.parameters().count(), part.pairs));
+    say(fmt::format("Hessian spectrum, {}: {} parameters, {} pairs", display_name(scheme), model.parameters().count(),
+                    part.pairs));
     Progress progress("spectrum, " + display_name(scheme), part.steps * part.probes);
     return measure_spectrum(model, measured_batches(context, part.pairs, part.batch_tokens), options,
                             [&](int64_t done, int64_t, const std::string& note) { progress.update(done, note); });
@@ -43,18 +49,21 @@ PartResult study_spectrum(StudyContext& context, const SpectrumStudy& part) {
   PartResult result;
   Figure density{"hessian_density", "Hessian spectrum at initialization"};
   density.caption = fmt::format(
-      "Density of the eigenvalues of the loss's Hessian at initialization, by stochastic Lanczos quadrature: {} steps with full "
+      "Density of the eigenvalues of the loss's Hessian at initialization, by stochastic Lanczos quadrature: {} steps "
+      "with full "
       "re-orthogonalisation, {} probe vector{}, a Gaussian kernel. {}+{} layers, {} sentence pairs.",
       part.steps, part.probes, part.probes == 1 ? "" : "s", part.layers, part.layers, part.pairs);
   density.kind = "density";
   density.x = {"eigenvalue"};
   density.y = {"density", true};
   Figure extremes{"hessian_extremes", "Extreme eigenvalues of the Hessian at initialization"};
-  extremes.caption = "The largest and the smallest Ritz value; whiskers are the Ritz residuals, within which an eigenvalue lies.";
+  extremes.caption =
+      "The largest and the smallest Ritz value; whiskers are the Ritz residuals, within which an eigenvalue lies.";
   extremes.kind = "bar";
   extremes.x = {""};
   extremes.y = {"eigenvalue"};
-  Table table{"hessian", "Curvature at initialization",
+  Table table{"hessian",
+              "Curvature at initialization",
               "λ with its Ritz residual; trace with its standard error where there is more than one probe.",
               {"scheme", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
   for (const auto& [scheme, spectrum] : spectra) {
@@ -68,24 +77,32 @@ PartResult study_spectrum(StudyContext& context, const SpectrumStudy& part) {
     bars.point("λ_max", top, top - number(spectrum, "max_error"), top + number(spectrum, "max_error"));
     bars.point("λ_min", bottom, bottom - number(spectrum, "min_error"), bottom + number(spectrum, "min_error"));
     extremes.series.push_back(bars);
-    const auto cell = [&](const char* key) { return std::isfinite(number(spectrum, key)) ? Json(number(spectrum, key)) : Json(nullptr); };
-    table.rows.push_back({scheme, cell("max"), cell("max_error"), cell("min"), cell("min_error"), cell("trace"), cell("trace_error"),
-                          cell("loss"), spectrum["parameters"]});
+    const auto cell = [&](const char* key) {
+      return std::isfinite(number(spectrum, key)) ? Json(number(spectrum, key)) : Json(nullptr);
+    };
+    table.rows.push_back({scheme, cell("max"), cell("max_error"), cell("min"), cell("min_error"), cell("trace"),
+                          cell("trace_error"), cell("loss"), spectrum["parameters"]});
   }
   result.figures = {density, extremes};
   result.tables = {table};
   if (spectra.count("post-ln") != 0 && spectra.count("pre-ln") != 0) {
     const double post = number(spectra["post-ln"], "max");
     const double pre = number(spectra["pre-ln"], "max");
-    result.verdicts.push_back({"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN one",
-                               "Understanding Transformer Models at Initialization (course talk, 2022)", confirmed_if(post > pre),
-                               fmt::format("λ_max is {:.3g} ± {:.1g} for Post-LN and {:.3g} ± {:.1g} for Pre-LN, {:.2f} times as large; the traces are {:.4g} "
-                                           "and {:.4g}. By the rule of the edge of stability (λ_max ≤ 2/η) SGD's largest stable learning rates are {:.2g} and {:.2g}.",
-                                           post, number(spectra["post-ln"], "max_error"), pre, number(spectra["pre-ln"], "max_error"), post / pre,
-                                           number(spectra["post-ln"], "trace"), number(spectra["pre-ln"], "trace"), 2 / post, 2 / pre),
-                               "hessian_density"});
-    result.summary.push_back(fmt::format("The sharpest direction of the Post-LN loss at initialization is {:.1f} times as sharp as Pre-LN's (λ_max {:.3g} against {:.3g}).",
-                                         post / pre, post, pre));
+    result.verdicts.push_back(
+        {"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN one",
+         "Understanding Transformer Models at Initialization (course talk, 2022)", confirmed_if(post > pre),
+         fmt::format("λ_max is {:.3g} ± {:.1g} for Post-LN and {:.3g} ± {:.1g} for Pre-LN, {:.2f} times as large; the "
+                     "traces are {:.4g} "
+                     "and {:.4g}. By the rule of the edge of stability (λ_max ≤ 2/η) SGD's largest stable learning "
+                     "rates are {:.2g} and {:.2g}.",
+                     post, number(spectra["post-ln"], "max_error"), pre, number(spectra["pre-ln"], "max_error"),
+                     post / pre, number(spectra["post-ln"], "trace"), number(spectra["pre-ln"], "trace"), 2 / post,
+                     2 / pre),
+         "hessian_density"});
+    result.summary.push_back(
+        fmt::format("The sharpest direction of the Post-LN loss at initialization is {:.1f} times as sharp as Pre-LN's "
+                    "(λ_max {:.3g} against {:.3g}).",
+                    post / pre, post, pre));
   }
   return result;
 }

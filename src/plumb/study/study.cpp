@@ -17,16 +17,22 @@ namespace {
 CorpusFiles corpus_files(const std::vector<std::string>& names, const char* key) {
   if (names.size() == 1) return {names[0], {}};
   if (names.size() == 2) return {names[0], names[1]};
-  throw Error(fmt::format("data.{} names {} files", key, names.size()), "name two files, source and target, or one TSV");
+  throw Error(fmt::format("data.{} names {} files", key, names.size()),
+              "name two files, source and target, or one TSV");
 }
 
 /// Opens the data that the study names, or prepares them in out/data; what they were made from stands in data.json.
 DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesystem::path& out) {
   if (!data.directory.empty()) return DataDirectory::open(data.directory);
   const std::filesystem::path prepared = out / "data";
-  const Json wanted = {{"train", data.train}, {"valid", data.valid}, {"pairs", data.train.empty() ? data.pairs : 0}, {"vocabulary", data.vocabulary}, {"seed", seed}};
+  const Json wanted = {{"train", data.train},
+                       {"valid", data.valid},
+                       {"pairs", data.train.empty() ? data.pairs : 0},
+                       {"vocabulary", data.vocabulary},
+                       {"seed", seed}};
   const std::filesystem::path note = out / "measurements" / "data.json";
-  if (std::filesystem::exists(prepared) && std::filesystem::exists(note) && read_json(note)["settings"] == wanted) return DataDirectory::open(prepared);
+  if (std::filesystem::exists(prepared) && std::filesystem::exists(note) && read_json(note)["settings"] == wanted)
+    return DataDirectory::open(prepared);
   say("preparing data");
   if (data.train.empty()) {
     SyntheticOptions options;
@@ -87,7 +93,8 @@ Json run_study(const StudyConfig& config, const std::filesystem::path& out, cons
   write_file_atomic(out / "study.toml", toml);
   const DataDirectory data = open_data(config.data, config.study.seed, out);
   if (!data.has_split(config.data.measured_split)) {
-    throw Error(fmt::format("the data have no split '{}'", config.data.measured_split), "splits: " + join(data.split_names()));
+    throw Error(fmt::format("the data have no split '{}'", config.data.measured_split),
+                "splits: " + join(data.split_names()));
   }
   Measurements measurements(out / "measurements");
   StudyContext context{config, data, data_settings(data, config.data), out, measurements, on_point};

@@ -5,7 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "plumb/base/progress.h"
+#include "plumb/base/random.h"
+#include "plumb/base/text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
 #include "plumb/study/part.h"
@@ -23,9 +24,12 @@ struct Run {
 
   [[nodiscard]] bool diverged() const { return result.outcome == "diverged"; }
   /// The last validation loss, nats a token; infinite for a run that diverged.
-  [[nodiscard]] double loss() const { return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll.value_or(std::nan("")); }
+  [[nodiscard]] double loss() const {
+    return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll.value_or(std::nan(""));
+  }
   [[nodiscard]] std::string name() const {
-    return fmt::format("{}, {}, lr {:g}", display_name(scheme), warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", warm_up), learning_rate);
+    return fmt::format("{}, {}, lr {:g}", display_name(scheme),
+                       warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", warm_up), learning_rate);
   }
 };
 
@@ -38,11 +42,13 @@ std::optional<double> score(EncoderDecoder& model, const StudyContext& context, 
   reference.resize(count);
   DecodeOptions options;
   options.beam = part.beam;
-  const auto hypotheses = translate(model, context.data.source_tokenizer(), context.data.target_tokenizer(), source, options);
+  const auto hypotheses =
+      translate(model, context.data.source_tokenizer(), context.data.target_tokenizer(), source, options);
   return corpus_bleu(hypotheses, {reference}).score;
 }
 
-Run train_run(StudyContext& context, const std::string& scheme, int64_t warm_up, double learning_rate, const TrainingStudy& part) {
+Run train_run(StudyContext& context, const std::string& scheme, int64_t warm_up, double learning_rate,
+              const TrainingStudy& part) {
   RunConfig config;
   config.model = model_for(context, scheme, part.layers);
   config.train = context.config.train;
@@ -52,9 +58,13 @@ Run train_run(StudyContext& context, const std::string& scheme, int64_t warm_up,
   config.train.bleu_beam = 0;  // scored below, on the split that the study names
   config.data = context.data.path().string();
   const std::string name = fmt::format("train-{}-warmup{}-lr{:g}", scheme, warm_up, learning_rate);
-  const Json settings = {{"data", context.data_settings}, {"config", ConfigWriter().section("model", config.model).section("train", config.train).text()},
-                         {"bleu", {part.bleu_pairs, part.bleu_split, part.beam}}};
-  const std::filesystem::path out = context.out / "runs" / name;
+  const Json settings = {
+      {"data", context.data_settings},
+      {"config", ConfigWriter().section("model", config.model).section("train", config.train).text()},
+      {"bleu", {part.bleu_pairs, part.bleu_split, part.beam}}};
+  // A run of other settings is another run: both stand.
+  const std::filesystem::path out =
+      context.out / "runs" / fmt::format("{}-{:08x}", name, stream_of(settings.dump()) & 0xFFFFFFFFU);
   Run run{scheme, warm_up, learning_rate, {}, {}};
   const Json json = context.measurements.get(name, settings, [&] {
     TrainHooks hooks;
@@ -78,13 +88,17 @@ Run train_run(StudyContext& context, const std::string& scheme, int64_t warm_up,
 
 Figure curves(const std::vector<Run>& runs, double learning_rate, const std::string& id) {
   Figure figure{id, fmt::format("Validation loss over training, learning rate {:g}", learning_rate)};
-  figure.caption = "Negative log-likelihood a target token of the validation split; solid with warm-up, dashed without. A cross marks a run that diverged.";
+  figure.caption =
+      "Negative log-likelihood a target token of the validation split; solid with warm-up, dashed without. A cross "
+      "marks a run that diverged.";
   figure.kind = "line";
   figure.x = {"step"};
   figure.y = {"validation loss (nats a token)", true};
   for (const Run& run : runs) {
     if (run.learning_rate != learning_rate) continue;
-    Series series{fmt::format("{}, {}", display_name(run.scheme), run.warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", run.warm_up)), run.scheme};
+    Series series{fmt::format("{}, {}", display_name(run.scheme),
+                              run.warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", run.warm_up)),
+                  run.scheme};
     series.style = run.warm_up == 0 ? "dashed" : "solid";
     for (const TrainPoint& point : run.result.history) {
       if (point.valid_nll) series.point(point.step, *point.valid_nll);
@@ -104,14 +118,16 @@ const Run* find(const std::vector<Run>& runs, const std::string& scheme, bool wa
 
 std::string outcome_text(const Run& run) {
   const std::string bleu = run.bleu ? fmt::format(", BLEU {:.1f}", *run.bleu) : "";
-  return run.diverged() ? fmt::format("diverged at step {}", run.result.steps) : fmt::format("loss {:.2f}{}", run.loss(), bleu);
+  return run.diverged() ? fmt::format("diverged at step {}", run.result.steps)
+                        : fmt::format("loss {:.2f}{}", run.loss(), bleu);
 }
 
 /// What "clearly worse" means: a tenth of a nat a token, or divergence.
 constexpr double kClear = 0.1;
 
 /// Warm-up against none for one scheme, over the learning rates.
-void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, const std::vector<double>& learning_rates, PartResult& result) {
+void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, const std::vector<double>& learning_rates,
+                   PartResult& result) {
   std::vector<std::string> evidence;
   int64_t needed = 0;
   int64_t compared = 0;
@@ -121,16 +137,21 @@ void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, cons
     if (with == nullptr || without == nullptr) continue;
     ++compared;
     if (without->loss() > with->loss() + kClear) ++needed;
-    evidence.push_back(fmt::format("At lr {:g}: with warm-up {}, without {}.", learning_rate, outcome_text(*with), outcome_text(*without)));
+    evidence.push_back(fmt::format("At lr {:g}: with warm-up {}, without {}.", learning_rate, outcome_text(*with),
+                                   outcome_text(*without)));
   }
   if (compared == 0) return;
   const std::string id = fmt::format("loss_lr{:g}", learning_rates.back());
   if (scheme == "post-ln") {
-    result.verdicts.push_back({"post_ln_needs_warm_up", "Post-LN: training without warm-up is clearly worse, or fails", "Xiong et al. 2020, Figure 2",
-                               needed == compared ? "confirmed" : needed > 0 ? "unclear" : "contradicted", join(evidence, " "), id});
-  } else if (scheme == "pre-ln") {
-    result.verdicts.push_back({"pre_ln_without_warm_up", "Pre-LN: trains without warm-up", "Xiong et al. 2020, section 4", confirmed_if(needed == 0),
+    result.verdicts.push_back({"post_ln_needs_warm_up", "Post-LN: training without warm-up is clearly worse, or fails",
+                               "Xiong et al. 2020, Figure 2",
+                               needed == compared ? "confirmed"
+                               : needed > 0       ? "unclear"
+                                                  : "contradicted",
                                join(evidence, " "), id});
+  } else if (scheme == "pre-ln") {
+    result.verdicts.push_back({"pre_ln_without_warm_up", "Pre-LN: trains without warm-up",
+                               "Xiong et al. 2020, section 4", confirmed_if(needed == 0), join(evidence, " "), id});
   }
 }
 
@@ -140,31 +161,38 @@ PartResult study_training(StudyContext& context, const TrainingStudy& part) {
   std::vector<Run> runs;
   for (const std::string& scheme : context.config.study.schemes) {
     for (const double learning_rate : part.learning_rates) {
-      for (const int64_t warm_up : part.warm_ups) runs.push_back(train_run(context, scheme, warm_up, learning_rate, part));
+      for (const int64_t warm_up : part.warm_ups)
+        runs.push_back(train_run(context, scheme, warm_up, learning_rate, part));
     }
   }
 
   PartResult result;
-  Table table{"runs", "Training runs", "Loss and perplexity of the validation split at the end.",
-              {"scheme", "warm-up", "learning rate", "outcome", "steps", "validation loss", "perplexity", "BLEU", "seconds"}};
+  Table table{
+      "runs",
+      "Training runs",
+      "Loss and perplexity of the validation split at the end.",
+      {"scheme", "warm-up", "learning rate", "outcome", "steps", "validation loss", "perplexity", "BLEU", "seconds"}};
   const auto cell = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
   for (const Run& run : runs) {
-    table.rows.push_back({run.scheme, run.warm_up, run.learning_rate, run.result.outcome, run.result.steps, cell(run.loss()), cell(std::exp(run.loss())),
-                          run.bleu ? Json(*run.bleu) : Json(nullptr), cell(run.result.seconds)});
+    table.rows.push_back({run.scheme, run.warm_up, run.learning_rate, run.result.outcome, run.result.steps,
+                          cell(run.loss()), cell(std::exp(run.loss())), run.bleu ? Json(*run.bleu) : Json(nullptr),
+                          cell(run.result.seconds)});
   }
   for (const double learning_rate : part.learning_rates) {
     result.figures.push_back(curves(runs, learning_rate, fmt::format("loss_lr{:g}", learning_rate)));
   }
   if (part.bleu_pairs > 0) {
     Figure bleu{"bleu", "BLEU at the end of training"};
-    bleu.caption = fmt::format("Detokenised, cased BLEU of {} pairs, beam {}; a run that diverged has none.", part.bleu_pairs, part.beam);
+    bleu.caption = fmt::format("Detokenised, cased BLEU of {} pairs, beam {}; a run that diverged has none.",
+                               part.bleu_pairs, part.beam);
     bleu.kind = "bar";
     bleu.y = {"BLEU"};
     for (const std::string& scheme : context.config.study.schemes) {
       Series series{display_name(scheme), scheme};
       for (const Run& run : runs) {
         if (run.scheme != scheme) continue;
-        series.point(fmt::format("lr {:g}, {}", run.learning_rate, run.warm_up == 0 ? "none" : fmt::format("warm-up {}", run.warm_up)),
+        series.point(fmt::format("lr {:g}, {}", run.learning_rate,
+                                 run.warm_up == 0 ? "none" : fmt::format("warm-up {}", run.warm_up)),
                      run.bleu.value_or(std::nan("")));
       }
       bleu.series.push_back(series);
@@ -172,13 +200,17 @@ PartResult study_training(StudyContext& context, const TrainingStudy& part) {
     result.figures.push_back(bleu);
   }
   result.tables.push_back(table);
-  for (const std::string& scheme : context.config.study.schemes) judge_warm_up(runs, scheme, part.learning_rates, result);
+  for (const std::string& scheme : context.config.study.schemes)
+    judge_warm_up(runs, scheme, part.learning_rates, result);
 
-  const auto best = std::min_element(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.loss() < b.loss(); });
+  const auto best =
+      std::min_element(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.loss() < b.loss(); });
   if (best != runs.end() && std::isfinite(best->loss())) {
-    result.summary.push_back(fmt::format("Of {} training runs the best is {}: {}.", runs.size(), best->name(), outcome_text(*best)));
+    result.summary.push_back(
+        fmt::format("Of {} training runs the best is {}: {}.", runs.size(), best->name(), outcome_text(*best)));
   }
-  if (const auto failed = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.diverged(); }); failed > 0) {
+  if (const auto failed = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.diverged(); });
+      failed > 0) {
     result.summary.push_back(fmt::format("{} of {} runs diverged.", failed, runs.size()));
   }
   return result;
