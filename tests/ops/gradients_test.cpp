@@ -29,8 +29,10 @@ TEST(Gradients, MatrixProductInAllFourOrientations) {
 TEST(Gradients, Linear) {
   const Tensors inputs = {random_tensor({5, 3}, 1), random_tensor({4, 3}, 2), random_tensor({4}, 3)};
   expect_both([](const Tensors& in) { return Tensors{ops::linear(in[0], in[1], in[2])}; }, inputs);
-  expect_both([](const Tensors& in) { return Tensors{ops::linear(in[0], in[1], in[2], ops::Activation::relu)}; }, inputs);
-  expect_both([](const Tensors& in) { return Tensors{ops::linear(in[0], in[1], Tensor(), ops::Activation::relu)}; }, {inputs[0], inputs[1]});
+  expect_both([](const Tensors& in) { return Tensors{ops::linear(in[0], in[1], in[2], ops::Activation::relu)}; },
+              inputs);
+  expect_both([](const Tensors& in) { return Tensors{ops::linear(in[0], in[1], Tensor(), ops::Activation::relu)}; },
+              {inputs[0], inputs[1]});
 }
 
 TEST(Gradients, ColumnSums) {
@@ -54,13 +56,15 @@ TEST(Gradients, RmsNorm) {
 TEST(Gradients, SelfAttention) {
   for (const bool causal : {false, true}) {
     const Ragged layout({3, 1, 5});
-    expect_both([&](const Tensors& in) { return Tensors{ops::self_attention(in[0], layout, 2, causal)}; }, {random_tensor({9, 12}, 1, 0.8)});
+    expect_both([&](const Tensors& in) { return Tensors{ops::self_attention(in[0], layout, 2, causal)}; },
+                {random_tensor({9, 12}, 1, 0.8)});
   }
 }
 
 TEST(Gradients, SelfAttentionLongerThanABlockOfQueries) {
   const Ragged layout({50});
-  expect_both([&](const Tensors& in) { return Tensors{ops::self_attention(in[0], layout, 1, true)}; }, {random_tensor({50, 3}, 1)});
+  expect_both([&](const Tensors& in) { return Tensors{ops::self_attention(in[0], layout, 1, true)}; },
+              {random_tensor({50, 3}, 1)});
 }
 
 TEST(Gradients, CrossAttention) {
@@ -72,28 +76,32 @@ TEST(Gradients, CrossAttention) {
 
 TEST(Gradients, Dropout) {
   const ops::DropoutKey key{7, 3};
-  expect_both([&](const Tensors& in) { return Tensors{ops::dropout(in[0] * in[0], 0.4, key)}; }, {random_tensor({4, 5}, 1)});
+  expect_both([&](const Tensors& in) { return Tensors{ops::dropout(in[0] * in[0], 0.4, key)}; },
+              {random_tensor({4, 5}, 1)});
   expect_both([&](const Tensors& in) { return Tensors{ops::add_dropout(in[0], in[1] * in[1], 0.4, key)}; },
               {random_tensor({4, 5}, 1), random_tensor({4, 5}, 2)});
 }
 
 TEST(Gradients, Embedding) {
   const std::vector<int64_t> ids = {2, 0, 2, 3};
-  expect_both([&](const Tensors& in) { return Tensors{ops::embedding(in[0] * in[0], ids, 1.7)}; }, {random_tensor({5, 3}, 1)});
+  expect_both([&](const Tensors& in) { return Tensors{ops::embedding(in[0] * in[0], ids, 1.7)}; },
+              {random_tensor({5, 3}, 1)});
 }
 
 TEST(Gradients, CrossEntropy) {
   const std::vector<int64_t> labels = {1, 0, 6, 3};
   for (const double smoothing : {0.0, 0.3}) {
-    expect_both([&](const Tensors& in) { return Tensors{ops::cross_entropy(in[0], labels, smoothing, 0.25).loss}; }, {random_tensor({4, 7}, 1)});
+    expect_both([&](const Tensors& in) { return Tensors{ops::cross_entropy(in[0], labels, smoothing, 0.25).loss}; },
+                {random_tensor({4, 7}, 1)});
   }
 }
 
 TEST(Gradients, ChunkedCrossEntropy) {
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < 150; ++i) labels.push_back(i * 7 % 11);  // more than one chunk
-  testing::expect_gradients([&](const Tensors& in) { return Tensors{ops::linear_cross_entropy(in[0], in[1], labels, 0.1, 0.01).loss}; },
-                            {random_tensor({150, 2}, 1), random_tensor({11, 2}, 2)});
+  testing::expect_gradients(
+      [&](const Tensors& in) { return Tensors{ops::linear_cross_entropy(in[0], in[1], labels, 0.1, 0.01).loss}; },
+      {random_tensor({150, 2}, 1), random_tensor({11, 2}, 2)});
 }
 
 }  // namespace

@@ -34,8 +34,9 @@ void validate(const ModelConfig& config) {
   const auto one_of = [](const std::string& key, const std::string& value, const std::vector<std::string>& known) {
     if (std::find(known.begin(), known.end(), value) != known.end()) return;
     const std::string guess = nearest(value, known);
-    throw Error(fmt::format("model.{} = \"{}\" is unknown", key, value),
-                guess.empty() ? "known: " + join(known) : fmt::format("did you mean \"{}\"? known: {}", guess, join(known)));
+    throw Error(
+        fmt::format("model.{} = \"{}\" is unknown", key, value),
+        guess.empty() ? "known: " + join(known) : fmt::format("did you mean \"{}\"? known: {}", guess, join(known)));
   };
   const auto positive = [](const std::string& key, int64_t value) {
     if (value <= 0) throw Error(fmt::format("model.{} = {} must be positive", key, value));
@@ -53,16 +54,20 @@ void validate(const ModelConfig& config) {
     throw Error(fmt::format("model.heads = {} does not divide model.d_model = {}", config.heads, config.d_model));
   }
   if (config.source_vocabulary <= 0 || config.target_vocabulary <= 0) {
-    throw Error("the model's vocabulary sizes are not known", "set model.source_vocabulary and model.target_vocabulary, or give --data");
+    throw Error("the model's vocabulary sizes are not known",
+                "set model.source_vocabulary and model.target_vocabulary, or give --data");
   }
   if (config.share_embeddings == "all" && config.source_vocabulary != config.target_vocabulary) {
-    throw Error(fmt::format("embeddings are shared by vocabularies of {} and {}", config.source_vocabulary, config.target_vocabulary),
+    throw Error(fmt::format("embeddings are shared by vocabularies of {} and {}", config.source_vocabulary,
+                            config.target_vocabulary),
                 "prepare the data with one joint vocabulary, or set model.share_embeddings = \"target\"");
   }
   if (config.initialisation == "theory" && config.heads != 1) {
-    throw Error(fmt::format("the theory initialisation is for a single head, not {}", config.heads), "set model.heads = 1");
+    throw Error(fmt::format("the theory initialisation is for a single head, not {}", config.heads),
+                "set model.heads = 1");
   }
-  if (config.dropout < 0 || config.dropout >= 1) throw Error(fmt::format("model.dropout = {} must lie in [0, 1)", config.dropout));
+  if (config.dropout < 0 || config.dropout >= 1)
+    throw Error(fmt::format("model.dropout = {} must lie in [0, 1)", config.dropout));
   if (config.norm_eps <= 0) throw Error(fmt::format("model.norm_eps = {} must be positive", config.norm_eps));
 }
 

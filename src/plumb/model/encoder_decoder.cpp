@@ -54,15 +54,16 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) :
   }
   decoder_scheme_ = make_residual_scheme(config.residual, parameters_,
                                          {"decoder", config.decoder_layers, 3, d, config.norm, config.norm_eps});
-  output_ = config.share_embeddings == "none" ? parameters_.add("output.weight", {config.target_vocabulary, d}, Role::embedding)
-                                              : target_embedding_;
+  output_ = config.share_embeddings == "none"
+                ? parameters_.add("output.weight", {config.target_vocabulary, d}, Role::embedding)
+                : target_embedding_;
   parameters_.finish();
 }
 
 void EncoderDecoder::initialise(uint64_t seed) { plumb::initialise(parameters_, config_.initialisation, seed); }
 
-Tensor EncoderDecoder::embed(const Tensor& table, Positions& positions, const std::vector<int64_t>& ids, const Ragged& layout,
-                             ForwardContext& context) {
+Tensor EncoderDecoder::embed(const Tensor& table, Positions& positions, const std::vector<int64_t>& ids,
+                             const Ragged& layout, ForwardContext& context) {
   const Tensor tokens = ops::embedding(table, ids, std::sqrt(static_cast<double>(config_.d_model)));
   return context.dropout(tokens + ops::embedding(positions.table(layout.longest()), positions_of(layout), 1.0));
 }
@@ -75,15 +76,17 @@ Tensor EncoderDecoder::encode(const std::vector<int64_t>& source, const Ragged& 
     const EncoderLayer& layer = encoder_[i];
     const auto index = static_cast<int64_t>(i);
     const std::string prefix = fmt::format("encoder.layers.{}.", i);
-    encoder_scheme_->apply(
-        stream, {index, 0, prefix + "self_attention", [&](const Tensor& h) { return layer.self_attention.self(h, layout, false); }}, context);
+    encoder_scheme_->apply(stream,
+                           {index, 0, prefix + "self_attention",
+                            [&](const Tensor& h) { return layer.self_attention.self(h, layout, false); }},
+                           context);
     encoder_scheme_->apply(stream, {index, 1, prefix + "feed_forward", layer.feed_forward}, context);
   }
   return encoder_scheme_->leave(stream, context);
 }
 
-Tensor EncoderDecoder::decode(const std::vector<int64_t>& target, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
-                              ForwardContext& context) {
+Tensor EncoderDecoder::decode(const std::vector<int64_t>& target, const Ragged& layout, const Tensor& memory,
+                              const Ragged& memory_layout, ForwardContext& context) {
   const Tensor x = embed(target_embedding_, *target_positions_, target, layout, context);
   context.show("decoder.input", x);
   Stream stream = decoder_scheme_->enter(x, context);
@@ -91,12 +94,15 @@ Tensor EncoderDecoder::decode(const std::vector<int64_t>& target, const Ragged& 
     const DecoderLayer& layer = decoder_[i];
     const auto index = static_cast<int64_t>(i);
     const std::string prefix = fmt::format("decoder.layers.{}.", i);
-    decoder_scheme_->apply(
-        stream, {index, 0, prefix + "self_attention", [&](const Tensor& h) { return layer.self_attention.self(h, layout, true); }}, context);
+    decoder_scheme_->apply(stream,
+                           {index, 0, prefix + "self_attention",
+                            [&](const Tensor& h) { return layer.self_attention.self(h, layout, true); }},
+                           context);
     decoder_scheme_->apply(stream,
                            {index, 1, prefix + "cross_attention",
                             [&](const Tensor& h) {
-                              return layer.cross_attention.cross(h, layout, layer.cross_attention.project_memory(memory), memory_layout);
+                              return layer.cross_attention.cross(
+                                  h, layout, layer.cross_attention.project_memory(memory), memory_layout);
                             }},
                            context);
     decoder_scheme_->apply(stream, {index, 2, prefix + "feed_forward", layer.feed_forward}, context);
@@ -133,15 +139,21 @@ Tensor EncoderDecoder::step(DecoderState& state, const std::vector<int64_t>& tok
   ForwardContext context;
   const Ragged rows(state.rows_per_source);  // the rows of one source, seen as the positions of one sequence
   const Tensor position = target_positions_->table(state.position + 1).narrow(0, state.position, 1);
-  const Tensor x = ops::embedding(target_embedding_, tokens, std::sqrt(static_cast<double>(config_.d_model))) + position;
+  const Tensor x =
+      ops::embedding(target_embedding_, tokens, std::sqrt(static_cast<double>(config_.d_model))) + position;
   Stream stream = decoder_scheme_->enter(x, context);
   for (size_t i = 0; i < decoder_.size(); ++i) {
     const DecoderLayer& layer = decoder_[i];
     const auto index = static_cast<int64_t>(i);
     decoder_scheme_->apply(
-        stream, {index, 0, {}, [&](const Tensor& h) { return layer.self_attention.self_step(h, state.self[i]); }}, context);
+        stream, {index, 0, {}, [&](const Tensor& h) { return layer.self_attention.self_step(h, state.self[i]); }},
+        context);
     decoder_scheme_->apply(
-        stream, {index, 1, {}, [&](const Tensor& h) { return layer.cross_attention.cross(h, rows, state.memory[i], state.memory_layout); }},
+        stream,
+        {index,
+         1,
+         {},
+         [&](const Tensor& h) { return layer.cross_attention.cross(h, rows, state.memory[i], state.memory_layout); }},
         context);
     decoder_scheme_->apply(stream, {index, 2, {}, layer.feed_forward}, context);
   }

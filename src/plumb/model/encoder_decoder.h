@@ -18,9 +18,9 @@ namespace plumb {
 
 /// The loss of a batch.
 struct Loss {
-  Tensor value;         // scalar, differentiable: scale · Σ over target tokens of the label-smoothed cross-entropy
-  double nll = 0;       // Σ −log p(token)
-  int64_t tokens = 0;   // target tokens
+  Tensor value;        // scalar, differentiable: scale · Σ over target tokens of the label-smoothed cross-entropy
+  double nll = 0;      // Σ −log p(token)
+  int64_t tokens = 0;  // target tokens
 };
 
 struct LossOptions {
@@ -33,10 +33,10 @@ struct LossOptions {
 
 /// What decoding step by step keeps: for every row (a hypothesis) its keys and values, and the source it looks at.
 struct DecoderState {
-  std::vector<KeyValueCache> self;      // [decoder layer]
-  std::vector<Tensor> memory;           // [decoder layer]: projected source, (source tokens, 2·d)
+  std::vector<KeyValueCache> self;  // [decoder layer]
+  std::vector<Tensor> memory;       // [decoder layer]: projected source, (source tokens, 2·d)
   Ragged memory_layout;
-  std::vector<int64_t> rows_per_source; // hypotheses of each source sentence, adjacent and in order
+  std::vector<int64_t> rows_per_source;  // hypotheses of each source sentence, adjacent and in order
   int64_t position = 0;
 
   /// Row i becomes what row order[i] was; `rows` as rows_per_source afterwards.
@@ -46,7 +46,8 @@ struct DecoderState {
 /// Parameter names are those of torch.nn.Transformer{Encoder,Decoder} with src_embed, tgt_embed and output.
 class EncoderDecoder {
  public:
-  /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is none.
+  /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
+  /// none.
   explicit EncoderDecoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
   /// Fills the parameters by config().initialisation.
@@ -59,16 +60,16 @@ class EncoderDecoder {
   Tensor encode(const std::vector<int64_t>& source, const Ragged& layout, ForwardContext& context);
 
   /// Target tokens, each seeing those before it and the memory, to hidden states (target tokens, d_model).
-  Tensor decode(const std::vector<int64_t>& target, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
-                ForwardContext& context);
+  Tensor decode(const std::vector<int64_t>& target, const Ragged& layout, const Tensor& memory,
+                const Ragged& memory_layout, ForwardContext& context);
 
   /// (tokens, d_model) → (tokens, target vocabulary).
   [[nodiscard]] Tensor logits(const Tensor& hidden) const;
 
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
 
-  /// Decoding step by step: a state for one row a source sentence; then one token a row in, hidden states (rows, d_model) out.
-  /// Without dropout and without a graph.
+  /// Decoding step by step: a state for one row a source sentence; then one token a row in, hidden states (rows,
+  /// d_model) out. Without dropout and without a graph.
   DecoderState start(const Tensor& memory, const Ragged& memory_layout);
   Tensor step(DecoderState& state, const std::vector<int64_t>& tokens);
 
@@ -83,7 +84,8 @@ class EncoderDecoder {
     FeedForward feed_forward;
   };
 
-  Tensor embed(const Tensor& table, Positions& positions, const std::vector<int64_t>& ids, const Ragged& layout, ForwardContext& context);
+  Tensor embed(const Tensor& table, Positions& positions, const std::vector<int64_t>& ids, const Ragged& layout,
+               ForwardContext& context);
 
   ModelConfig config_;
   Parameters parameters_;

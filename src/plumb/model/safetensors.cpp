@@ -36,13 +36,16 @@ at::ScalarType type_of(const std::string& name, const std::string& tensor, const
   throw Error(fmt::format("{}: tensor '{}' has elements of unknown type {}", file, tensor, name));
 }
 
-std::string shape_text(at::IntArrayRef shape) { return fmt::format("({})", fmt::join(shape.begin(), shape.end(), ", ")); }
+std::string shape_text(at::IntArrayRef shape) {
+  return fmt::format("({})", fmt::join(shape.begin(), shape.end(), ", "));
+}
 
 const char* bytes_of(const Tensor& tensor) { return static_cast<const char*>(tensor.data_ptr()); }
 
 }  // namespace
 
-void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors, const std::map<std::string, std::string>& metadata) {
+void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                      const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::vector<Tensor> data;
@@ -50,7 +53,8 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
   for (const auto& [name, tensor] : tensors) {
     data.push_back(tensor.detach().contiguous());
     const auto size = static_cast<int64_t>(data.back().nbytes());
-    header[name] = {{"dtype", type_name(tensor)}, {"shape", tensor.sizes().vec()}, {"data_offsets", {offset, offset + size}}};
+    header[name] = {
+        {"dtype", type_name(tensor)}, {"shape", tensor.sizes().vec()}, {"data_offsets", {offset, offset + size}}};
     offset += size;
   }
   std::string text = header.dump();
@@ -82,12 +86,15 @@ NamedTensors load_safetensors(const std::filesystem::path& path) {
     try {
       const auto shape = entry.at("shape").get<std::vector<int64_t>>();
       const auto offsets = entry.at("data_offsets").get<std::vector<uint64_t>>();
-      const Tensor tensor = at::empty(shape, at::TensorOptions(type_of(entry.at("dtype").get<std::string>(), name, file)));
+      const Tensor tensor =
+          at::empty(shape, at::TensorOptions(type_of(entry.at("dtype").get<std::string>(), name, file)));
       if (offsets.size() != 2 || offsets[1] < offsets[0] || offsets[1] - offsets[0] != tensor.nbytes()) {
-        throw Error(fmt::format("{}: tensor '{}' of shape {} does not fit its data offsets", file, name, shape_text(shape)));
+        throw Error(
+            fmt::format("{}: tensor '{}' of shape {} does not fit its data offsets", file, name, shape_text(shape)));
       }
       if (offsets[1] > data.size()) {
-        throw Error(fmt::format("{}: truncated: tensor '{}' of shape {} ends at byte {} of {}", file, name, shape_text(shape), offsets[1], data.size()),
+        throw Error(fmt::format("{}: truncated: tensor '{}' of shape {} ends at byte {} of {}", file, name,
+                                shape_text(shape), offsets[1], data.size()),
                     "copy the file again");
       }
       std::memcpy(tensor.data_ptr(), data.data() + offsets[0], tensor.nbytes());
@@ -114,7 +121,8 @@ void load_parameters(const Parameters& parameters, const NamedTensors& tensors, 
     const auto found = given.find(parameter.name);
     if (found == given.end()) {
       const std::string guess = nearest(parameter.name, names);
-      throw Error(fmt::format("{}: parameter '{}' of shape {} is missing", origin, parameter.name, shape_text(parameter.value.sizes())),
+      throw Error(fmt::format("{}: parameter '{}' of shape {} is missing", origin, parameter.name,
+                              shape_text(parameter.value.sizes())),
                   guess.empty() ? "" : fmt::format("the nearest name in the file is '{}'", guess));
     }
     if (found->second.sizes() != parameter.value.sizes()) {
@@ -125,7 +133,8 @@ void load_parameters(const Parameters& parameters, const NamedTensors& tensors, 
   }
   for (const std::string& name : names) {
     if (parameters.find(name) == nullptr) {
-      throw Error(fmt::format("{}: parameter '{}' of shape {} has no place in the model", origin, name, shape_text(given[name].sizes())),
+      throw Error(fmt::format("{}: parameter '{}' of shape {} has no place in the model", origin, name,
+                              shape_text(given[name].sizes())),
                   "the weights belong to another configuration");
     }
   }

@@ -1,4 +1,5 @@
-// The safetensors format: an 8-byte length, a JSON header with name, type, shape and place of each tensor, then the data.
+// The safetensors format: an 8-byte length, a JSON header with name, type, shape and place of each tensor, then the
+// data.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +18,8 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
-/// Reads every tensor (F32, F64, F16, BF16, I64). Throws Error on a truncated or malformed file, naming the tensor concerned.
+/// Reads every tensor (F32, F64, F16, BF16, I64). Throws Error on a truncated or malformed file, naming the tensor
+/// concerned.
 NamedTensors load_safetensors(const std::filesystem::path& path);
 
 /// The model's parameters as named tensors, and the reverse: copies into the parameters, converting the element type.

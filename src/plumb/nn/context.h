@@ -9,7 +9,8 @@
 
 namespace plumb {
 
-/// Sees named activations as they arise: (name, tensor (tokens, width)). Names read "encoder.layers.3.feed_forward.sum".
+/// Sees named activations as they arise: (name, tensor (tokens, width)). Names read
+/// "encoder.layers.3.feed_forward.sum".
 using Observer = std::function<void(const std::string&, const Tensor&)>;
 
 /// One forward pass. Dropout sites are numbered in the order in which the pass meets them, so a mask depends on seed,

@@ -10,7 +10,8 @@ namespace plumb {
 class FeedForward {
  public:
   /// activation: "relu" or "gelu" (the exact one, x·Φ(x)). Throws Error on another name.
-  FeedForward(Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t width, const std::string& activation);
+  FeedForward(Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t width,
+              const std::string& activation);
 
   /// x: (tokens, d_model) → (tokens, d_model).
   [[nodiscard]] Tensor operator()(const Tensor& x) const;

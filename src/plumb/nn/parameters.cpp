@@ -31,7 +31,8 @@ const Parameter& Parameters::at(const std::string& name) const {
   if (const Parameter* found = find(name)) return *found;
   std::vector<std::string> names;
   for (const Parameter& parameter : all_) names.push_back(parameter.name);
-  throw Error(fmt::format("the model has no parameter '{}'", name), fmt::format("the nearest is '{}'", nearest(name, names)));
+  throw Error(fmt::format("the model has no parameter '{}'", name),
+              fmt::format("the nearest is '{}'", nearest(name, names)));
 }
 
 std::vector<Tensor> Parameters::values() const {

@@ -17,8 +17,8 @@ struct Parameter {
   Tensor value;  // a leaf that requires gradients; a view of the buffer
 };
 
-/// Parameters in the order in which the model declares them. Their values lie one after the other in one flat buffer, so
-/// that optimisers and Lanczos vectors work on a single vector of `count()` elements.
+/// Parameters in the order in which the model declares them. Their values lie one after the other in one flat buffer,
+/// so that optimisers and Lanczos vectors work on a single vector of `count()` elements.
 class Parameters {
  public:
   explicit Parameters(at::ScalarType type) : type_(type) {}

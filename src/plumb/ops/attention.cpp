@@ -12,7 +12,8 @@
 namespace plumb::ops {
 namespace {
 
-/// Where query, key and value lie: for self-attention all in `query` (the packed matrix), else key and value in `packed`.
+/// Where query, key and value lie: for self-attention all in `query` (the packed matrix), else key and value in
+/// `packed`.
 struct Geometry : torch::CustomClassHolder {
   Ragged queries;
   Ragged keys;
@@ -37,7 +38,8 @@ struct Pointers {
 template <typename T>
 Pointers<T> pointers(const Geometry& g, const Tensor& query, const Tensor& packed) {
   T* kv = g.self ? query.data_ptr<T>() : packed.data_ptr<T>();
-  return {query.data_ptr<T>(), kv + g.key_column(), kv + g.value_column(), query.size(1), g.self ? query.size(1) : packed.size(1)};
+  return {query.data_ptr<T>(), kv + g.key_column(), kv + g.value_column(), query.size(1),
+          g.self ? query.size(1) : packed.size(1)};
 }
 
 /// Calls work(head, query offset, key offset, output offset) for every head of every sequence, in parallel.
@@ -77,8 +79,8 @@ Tensor contiguous_if_defined(const Tensor& tensor) { return tensor.defined() ? t
 /// The gradients of `query` and `packed` as a function of (dout, query, packed); its backward is the double backward.
 class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
  public:
-  static variable_list forward(AutogradContext* ctx, const Tensor& dout_in, const Tensor& query, const c10::optional<Tensor>& packed_in,
-                               const c10::intrusive_ptr<Geometry>& geometry) {
+  static variable_list forward(AutogradContext* ctx, const Tensor& dout_in, const Tensor& query,
+                               const c10::optional<Tensor>& packed_in, const c10::intrusive_ptr<Geometry>& geometry) {
     const Geometry& g = *geometry;
     const Tensor packed = packed_in.value_or(Tensor());
     const Tensor dout = dout_in.contiguous();
@@ -90,9 +92,11 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
       const auto in = pointers<T>(g, query_rows, packed_rows);
       const auto out = pointers<T>(g, dquery, dpacked);
       const T* cotangent = dout.data_ptr<T>();
-      for_each_head<T>(g, in, [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
-        kernels::attention_backward<T>(head, {cotangent + out_at, g.width, out.query + query_at, out.key + key_at, out.value + key_at});
-      });
+      for_each_head<T>(
+          g, in, [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
+            kernels::attention_backward<T>(
+                head, {cotangent + out_at, g.width, out.query + query_at, out.key + key_at, out.value + key_at});
+          });
     });
     ctx->save_for_backward({dout_in, query, packed});
     save_geometry(ctx, geometry);
@@ -114,11 +118,13 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
       const auto in = pointers<T>(g, query, packed);
       const auto cotangent = pointers<T>(g, query_cotangent, packed_cotangent);
       const auto out = pointers<T>(g, dquery, dpacked);
-      for_each_head<T>(g, in, [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
-        kernels::attention_double_backward<T>(
-            head, {dout.data_ptr<T>() + out_at, g.width, cotangent.query + query_at, cotangent.key + key_at, cotangent.value + key_at,
-                   ddout.data_ptr<T>() + out_at, out.query + query_at, out.key + key_at, out.value + key_at});
-      });
+      for_each_head<T>(g, in,
+                       [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
+                         kernels::attention_double_backward<T>(
+                             head, {dout.data_ptr<T>() + out_at, g.width, cotangent.query + query_at,
+                                    cotangent.key + key_at, cotangent.value + key_at, ddout.data_ptr<T>() + out_at,
+                                    out.query + query_at, out.key + key_at, out.value + key_at});
+                       });
     });
     return {ddout, dquery, dpacked, Tensor()};
   }
@@ -126,7 +132,8 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
 
 class Attention : public torch::autograd::Function<Attention> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& query, const c10::optional<Tensor>& packed_in, const c10::intrusive_ptr<Geometry>& geometry) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& query, const c10::optional<Tensor>& packed_in,
+                        const c10::intrusive_ptr<Geometry>& geometry) {
     const Geometry& g = *geometry;
     const Tensor packed = packed_in.value_or(Tensor());
     const Tensor query_rows = query.contiguous();
@@ -153,7 +160,8 @@ class Attention : public torch::autograd::Function<Attention> {
 
 c10::intrusive_ptr<Geometry> make_geometry(const Ragged& queries, const Ragged& keys, int64_t heads, int64_t width) {
   if (width % heads != 0) {
-    throw Error(fmt::format("{} heads do not divide the width {}", heads, width), "choose d_model as a multiple of heads");
+    throw Error(fmt::format("{} heads do not divide the width {}", heads, width),
+                "choose d_model as a multiple of heads");
   }
   auto geometry = c10::make_intrusive<Geometry>();
   geometry->queries = queries;
@@ -172,7 +180,8 @@ Tensor self_attention(const Tensor& packed, const Ragged& layout, int64_t heads,
   return Attention::apply(packed, c10::optional<Tensor>(), geometry);
 }
 
-Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout, int64_t heads) {
+Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
+                       int64_t heads) {
   if (query_layout.sequences() != key_layout.sequences()) {
     throw Error(fmt::format("attention of {} sequences to {}", query_layout.sequences(), key_layout.sequences()));
   }
@@ -195,10 +204,12 @@ Tensor cached_attention(const Tensor& query_in, const CachedKeys& cache, int64_t
     parallel_ranges(rows, 4, [&](int64_t begin, int64_t end) {
       std::vector<const T*> keys(length);
       for (int64_t row = begin; row < end; ++row) {
-        for (size_t p = 0; p < length; ++p) keys[p] = steps[p] + cache.ancestors[p][static_cast<size_t>(row)] * 2 * width;
+        for (size_t p = 0; p < length; ++p)
+          keys[p] = steps[p] + cache.ancestors[p][static_cast<size_t>(row)] * 2 * width;
         for (int64_t column = 0; column < width; column += size) {
           const int64_t at = row * width + column;
-          kernels::cached_attention<T>({static_cast<int64_t>(length), size, scale, q + at, keys.data(), column, width}, result + at);
+          kernels::cached_attention<T>({static_cast<int64_t>(length), size, scale, q + at, keys.data(), column, width},
+                                       result + at);
         }
       }
     });

@@ -16,7 +16,8 @@ Tensor self_attention(const Tensor& packed, const Ragged& layout, int64_t heads,
 
 /// Attention of target sequences to source sequences. query: (target tokens, d); packed: (source tokens, 2·d), key and
 /// value side by side. Throws Error if the two layouts differ in their number of sequences.
-Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout, int64_t heads);
+Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
+                       int64_t heads);
 
 /// Keys and values of one more position at a time, of rows that branch and end: row r at position p is row
 /// ancestors[p][r] of steps[p], so that a change of rows moves no keys.

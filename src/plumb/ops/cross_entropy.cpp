@@ -19,7 +19,8 @@ kernels::CrossEntropyRow<T> row_of(int64_t vocabulary, int64_t label, double smo
 void check_labels(const std::vector<int64_t>& labels, int64_t tokens, int64_t vocabulary) {
   if (static_cast<int64_t>(labels.size()) != tokens) throw Error("as many labels as tokens are needed");
   for (const int64_t label : labels) {
-    if (label < 0 || label >= vocabulary) throw Error("a label lies outside the vocabulary", "was the data prepared for this model?");
+    if (label < 0 || label >= vocabulary)
+      throw Error("a label lies outside the vocabulary", "was the data prepared for this model?");
   }
 }
 
@@ -28,8 +29,8 @@ double sum_in_order(const std::vector<double>& values) { return std::accumulate(
 /// scale·upstream·(softmax − target) as a function of (upstream, logits).
 class LogitGradient : public torch::autograd::Function<LogitGradient> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& upstream, const Tensor& logits, const Tensor& partition, const Tensor& labels,
-                        double smoothing, double scale) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& upstream, const Tensor& logits, const Tensor& partition,
+                        const Tensor& labels, double smoothing, double scale) {
     ctx->save_for_backward({upstream, logits, partition});
     ctx->saved_data["labels"] = labels;
     ctx->saved_data["smoothing"] = smoothing;
@@ -40,8 +41,9 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
       const T factor = static_cast<T>(scale) * upstream.data_ptr<T>()[0];
       parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          kernels::cross_entropy_gradient(row_of<T>(vocabulary, labels.data_ptr<int64_t>()[i], smoothing), logits.data_ptr<T>() + i * vocabulary,
-                                          partition.data_ptr<T>()[i], factor, out.data_ptr<T>() + i * vocabulary);
+          kernels::cross_entropy_gradient(row_of<T>(vocabulary, labels.data_ptr<int64_t>()[i], smoothing),
+                                          logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i], factor,
+                                          out.data_ptr<T>() + i * vocabulary);
         }
       });
     });
@@ -65,7 +67,8 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
         for (int64_t i = begin; i < end; ++i) {
           parts[static_cast<size_t>(i)] = static_cast<double>(kernels::cross_entropy_curvature(
               row_of<T>(vocabulary, labels.data_ptr<int64_t>()[i], smoothing), logits.data_ptr<T>() + i * vocabulary,
-              partition.data_ptr<T>()[i], factor, cotangent.data_ptr<T>() + i * vocabulary, dlogits.data_ptr<T>() + i * vocabulary));
+              partition.data_ptr<T>()[i], factor, cotangent.data_ptr<T>() + i * vocabulary,
+              dlogits.data_ptr<T>() + i * vocabulary));
         }
       });
     });
@@ -76,7 +79,8 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
 
 class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogits> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const Tensor& labels, double smoothing, double scale, double* nll) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const Tensor& labels, double smoothing,
+                        double scale, double* nll) {
     const Tensor logits = logits_in.contiguous();
     const int64_t tokens = logits.size(0);
     const int64_t vocabulary = logits.size(1);
@@ -114,8 +118,9 @@ int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} 
 
 class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& hidden_in, const Tensor& weight_in, const std::vector<int64_t>& labels,
-                        double smoothing, double scale, bool with_gradient, double* nll) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& hidden_in, const Tensor& weight_in,
+                        const std::vector<int64_t>& labels, double smoothing, double scale, bool with_gradient,
+                        double* nll) {
     const Tensor hidden = hidden_in.contiguous();
     const Tensor weight = weight_in.contiguous();
     const int64_t tokens = hidden.size(0);
@@ -139,7 +144,8 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
             losses[at] = static_cast<double>(loss.smoothed);
             nlls[at] = static_cast<double>(loss.nll);
             if (with_gradient) {
-              kernels::cross_entropy_gradient(row, data + i * vocabulary, loss.log_partition, static_cast<T>(scale), data + i * vocabulary);
+              kernels::cross_entropy_gradient(row, data + i * vocabulary, loss.log_partition, static_cast<T>(scale),
+                                              data + i * vocabulary);
             }
           }
         });
@@ -157,7 +163,8 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     if (at::GradMode::is_enabled()) {
-      throw Error("the chunked cross-entropy was asked for a second derivative", "use cross_entropy() where curvature is wanted");
+      throw Error("the chunked cross-entropy was asked for a second derivative",
+                  "use cross_entropy() where curvature is wanted");
     }
     const double upstream = grad[0].item<double>();
     const auto scaled = [&](const char* name) {
@@ -178,8 +185,8 @@ CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& lab
   return result;
 }
 
-CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const std::vector<int64_t>& labels, double smoothing,
-                                  double scale) {
+CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const std::vector<int64_t>& labels,
+                                  double smoothing, double scale) {
   check_labels(labels, hidden.size(0), weight.size(0));
   CrossEntropy result;
   const bool with_gradient = at::GradMode::is_enabled() && (hidden.requires_grad() || weight.requires_grad());

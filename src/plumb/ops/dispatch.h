@@ -10,9 +10,12 @@ namespace plumb::ops {
 template <typename Work>
 void dispatch(const Tensor& tensor, const Work& work) {
   switch (tensor.scalar_type()) {
-    case at::kFloat: return work.template operator()<float>();
-    case at::kDouble: return work.template operator()<double>();
-    default: throw Error(std::string("no kernel for elements of type ") + at::toString(tensor.scalar_type()));
+    case at::kFloat:
+      return work.template operator()<float>();
+    case at::kDouble:
+      return work.template operator()<double>();
+    default:
+      throw Error(std::string("no kernel for elements of type ") + at::toString(tensor.scalar_type()));
   }
 }
 

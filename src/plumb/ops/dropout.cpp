@@ -32,7 +32,8 @@ Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const Dro
 /// Linear in x with a fixed mask, so its derivative is the same operation on the gradient, to any order.
 class Dropout : public torch::autograd::Function<Dropout> {
  public:
-  static Tensor forward(AutogradContext* ctx, const c10::optional<Tensor>& residual, const Tensor& x, double p, const DropoutKey& key) {
+  static Tensor forward(AutogradContext* ctx, const c10::optional<Tensor>& residual, const Tensor& x, double p,
+                        const DropoutKey& key) {
     ctx->saved_data["p"] = p;
     ctx->saved_data["seed"] = static_cast<int64_t>(key.seed);
     ctx->saved_data["stream"] = static_cast<int64_t>(key.stream);
@@ -40,7 +41,8 @@ class Dropout : public torch::autograd::Function<Dropout> {
     return masked(residual.value_or(Tensor()), x, p, key);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const DropoutKey key{static_cast<uint64_t>(ctx->saved_data["seed"].toInt()), static_cast<uint64_t>(ctx->saved_data["stream"].toInt())};
+    const DropoutKey key{static_cast<uint64_t>(ctx->saved_data["seed"].toInt()),
+                         static_cast<uint64_t>(ctx->saved_data["stream"].toInt())};
     const Tensor dx = Dropout::apply(c10::optional<Tensor>(), grad[0], ctx->saved_data["p"].toDouble(), key);
     return {ctx->saved_data["residual"].toBool() ? grad[0] : Tensor(), dx, Tensor(), Tensor()};
   }
@@ -48,7 +50,9 @@ class Dropout : public torch::autograd::Function<Dropout> {
 
 }  // namespace
 
-Tensor dropout(const Tensor& x, double p, const DropoutKey& key) { return p == 0 ? x : Dropout::apply(c10::optional<Tensor>(), x, p, key); }
+Tensor dropout(const Tensor& x, double p, const DropoutKey& key) {
+  return p == 0 ? x : Dropout::apply(c10::optional<Tensor>(), x, p, key);
+}
 
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
   return p == 0 ? residual + x : Dropout::apply(if_defined(residual), x, p, key);

@@ -27,7 +27,8 @@ Tensor gather(const Tensor& table_in, const Tensor& ids, double scale) {
 /// Both directions are linear and each is the other's derivative.
 class ScatterRows : public torch::autograd::Function<ScatterRows> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& rows_in, const Tensor& ids, double scale, int64_t vocabulary) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& rows_in, const Tensor& ids, double scale,
+                        int64_t vocabulary) {
     ctx->saved_data["ids"] = ids;
     ctx->saved_data["scale"] = scale;
     const Tensor rows = rows_in.contiguous();
@@ -62,7 +63,8 @@ class GatherRows : public torch::autograd::Function<GatherRows> {
 };
 
 variable_list ScatterRows::backward(AutogradContext* ctx, variable_list grad) {
-  return {GatherRows::apply(grad[0], ctx->saved_data["ids"].toTensor(), ctx->saved_data["scale"].toDouble()), Tensor(), Tensor(), Tensor()};
+  return {GatherRows::apply(grad[0], ctx->saved_data["ids"].toTensor(), ctx->saved_data["scale"].toDouble()), Tensor(),
+          Tensor(), Tensor()};
 }
 
 }  // namespace
@@ -70,7 +72,8 @@ variable_list ScatterRows::backward(AutogradContext* ctx, variable_list grad) {
 Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale) {
   for (const int64_t id : ids) {
     if (id < 0 || id >= table.size(0)) {
-      throw Error(fmt::format("token id {} outside the vocabulary of {}", id, table.size(0)), "was the data prepared for this model?");
+      throw Error(fmt::format("token id {} outside the vocabulary of {}", id, table.size(0)),
+                  "was the data prepared for this model?");
     }
   }
   return GatherRows::apply(table, at::tensor(ids, at::kLong), scale);

@@ -73,7 +73,8 @@ class ReluMask : public torch::autograd::Function<ReluMask> {
       const T* in = gradient.data_ptr<T>();
       const T* gate = y.data_ptr<T>();
       T* out = dx.data_ptr<T>();
-      parallel_ranges(y.numel(), 1 << 15, [&](int64_t begin, int64_t end) { kernels::relu_backward<T>(in, gate, out, begin, end); });
+      parallel_ranges(y.numel(), 1 << 15,
+                      [&](int64_t begin, int64_t end) { kernels::relu_backward<T>(in, gate, out, begin, end); });
     });
     return dx;
   }
@@ -95,7 +96,8 @@ class ColumnSums : public torch::autograd::Function<ColumnSums> {
 
 class Linear : public torch::autograd::Function<Linear> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, const c10::optional<Tensor>& bias, bool relu) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, const c10::optional<Tensor>& bias,
+                        bool relu) {
     Tensor y = gemm(x, weight, false, true);
     if (bias || relu) {
       dispatch(y, [&]<typename T>() {
@@ -140,8 +142,8 @@ Tensor gemm(const Tensor& a_in, const Tensor& b_in, bool transpose_a, bool trans
   const Tensor a = with_contiguous_rows(a_in);
   const Tensor b = with_contiguous_rows(b_in);
   Tensor c = accumulate ? accumulate_into : at::empty({m, n}, a.options());
-  kernels::gemm(transpose_a, transpose_b, m, n, k, 1.0F, a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(), b.stride(0),
-                accumulate ? 1.0F : 0.0F, c.data_ptr<float>(), c.stride(0));
+  kernels::gemm(transpose_a, transpose_b, m, n, k, 1.0F, a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(),
+                b.stride(0), accumulate ? 1.0F : 0.0F, c.data_ptr<float>(), c.stride(0));
   return c;
 }
 

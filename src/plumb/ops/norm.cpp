@@ -25,8 +25,8 @@ void for_row_parts(int64_t rows, const Work& work) {
 /// dx, dγ, dβ as a function of (dy, x, γ); its backward is the kernels' double backward.
 class NormGradient : public torch::autograd::Function<NormGradient> {
  public:
-  static variable_list forward(AutogradContext* ctx, const Tensor& dy_in, const Tensor& x, const Tensor& gamma, const Tensor& statistics,
-                               bool centre) {
+  static variable_list forward(AutogradContext* ctx, const Tensor& dy_in, const Tensor& x, const Tensor& gamma,
+                               const Tensor& statistics, bool centre) {
     const Tensor dy = dy_in.contiguous();
     const int64_t width = x.size(1);
     Tensor dx = at::empty_like(x);
@@ -34,8 +34,8 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
     Tensor dbeta = at::zeros({kParts, width}, x.options());
     dispatch(x, [&]<typename T>() {
       for_row_parts(x.size(0), [&](int64_t part, int64_t begin, int64_t end) {
-        kernels::norm_backward({width, centre, x.data_ptr<T>(), gamma.data_ptr<T>(), statistics.data_ptr<T>(), dy.data_ptr<T>(),
-                                dx.data_ptr<T>(), dgamma.data_ptr<T>() + part * width,
+        kernels::norm_backward({width, centre, x.data_ptr<T>(), gamma.data_ptr<T>(), statistics.data_ptr<T>(),
+                                dy.data_ptr<T>(), dx.data_ptr<T>(), dgamma.data_ptr<T>() + part * width,
                                 centre ? dbeta.data_ptr<T>() + part * width : nullptr},
                                begin, end);
       });
@@ -60,10 +60,11 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
     Tensor dgamma = at::zeros({kParts, width}, x.options());
     dispatch(x, [&]<typename T>() {
       for_row_parts(x.size(0), [&](int64_t part, int64_t begin, int64_t end) {
-        kernels::norm_double_backward({width, centre, x.data_ptr<T>(), gamma.data_ptr<T>(), statistics.data_ptr<T>(), dy.data_ptr<T>(),
-                                       a.data_ptr<T>(), b.data_ptr<T>(), centre ? c.data_ptr<T>() : nullptr, ddy.data_ptr<T>(),
-                                       dx.data_ptr<T>(), dgamma.data_ptr<T>() + part * width},
-                                      begin, end);
+        kernels::norm_double_backward(
+            {width, centre, x.data_ptr<T>(), gamma.data_ptr<T>(), statistics.data_ptr<T>(), dy.data_ptr<T>(),
+             a.data_ptr<T>(), b.data_ptr<T>(), centre ? c.data_ptr<T>() : nullptr, ddy.data_ptr<T>(), dx.data_ptr<T>(),
+             dgamma.data_ptr<T>() + part * width},
+            begin, end);
       });
     });
     return {ddy, dx, dgamma.sum(0), Tensor(), Tensor()};
@@ -72,15 +73,22 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
 
 class Norm : public torch::autograd::Function<Norm> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& gamma, const c10::optional<Tensor>& beta, double eps) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& gamma,
+                        const c10::optional<Tensor>& beta, double eps) {
     const Tensor x = x_in.contiguous();
     const bool centre = beta.has_value();
     const int64_t width = x.size(1);
     Tensor y = at::empty_like(x);
     Tensor statistics = at::empty({x.size(0), 2}, x.options());
     dispatch(x, [&]<typename T>() {
-      const kernels::NormForward<T> pass{width, centre, static_cast<T>(eps), x.data_ptr<T>(), gamma.data_ptr<T>(),
-                                         centre ? beta->data_ptr<T>() : nullptr, y.data_ptr<T>(), statistics.data_ptr<T>()};
+      const kernels::NormForward<T> pass{width,
+                                         centre,
+                                         static_cast<T>(eps),
+                                         x.data_ptr<T>(),
+                                         gamma.data_ptr<T>(),
+                                         centre ? beta->data_ptr<T>() : nullptr,
+                                         y.data_ptr<T>(),
+                                         statistics.data_ptr<T>()};
       parallel_ranges(x.size(0), 16, [&](int64_t begin, int64_t end) { kernels::norm_forward(pass, begin, end); });
     });
     ctx->save_for_backward({x_in, gamma, statistics});
@@ -97,8 +105,12 @@ class Norm : public torch::autograd::Function<Norm> {
 
 }  // namespace
 
-Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) { return Norm::apply(x, gamma, if_defined(beta), eps); }
+Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
+  return Norm::apply(x, gamma, if_defined(beta), eps);
+}
 
-Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps) { return Norm::apply(x, gamma, c10::optional<Tensor>(), eps); }
+Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps) {
+  return Norm::apply(x, gamma, c10::optional<Tensor>(), eps);
+}
 
 }  // namespace plumb::ops

@@ -15,7 +15,9 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 /// An argument of an autograd function that may be absent: those take no undefined tensors.
-inline c10::optional<Tensor> if_defined(const Tensor& tensor) { return tensor.defined() ? c10::optional<Tensor>(tensor) : c10::nullopt; }
+inline c10::optional<Tensor> if_defined(const Tensor& tensor) {
+  return tensor.defined() ? c10::optional<Tensor>(tensor) : c10::nullopt;
+}
 
 /// Gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`; zeros where an input plays no part.
 /// With `create_graph` the gradients can be differentiated again.

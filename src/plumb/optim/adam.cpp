@@ -3,7 +3,7 @@
 //   w ← w − lr·[(m/(1 − β₁ᵗ)) / (√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]
 #include <cmath>
 
-#include "plumb/ops/kernels/elementwise.h"
+#include "plumb/ops/kernels/optimizer.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/update.h"
 

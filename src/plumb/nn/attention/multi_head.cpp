@@ -21,7 +21,8 @@ void KeyValueCache::reorder(const std::vector<int64_t>& order) {
   }
 }
 
-MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t heads)
+MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model,
+                                       int64_t heads)
     : d_model_(d_model),
       heads_(heads),
       in_weight_(parameters.add(prefix + ".in_proj_weight", {3 * d_model, d_model}, Role::stacked_qkv)),
@@ -30,8 +31,8 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
       out_bias_(parameters.add(prefix + ".out_proj.bias", {d_model}, Role::bias)) {}
 
 Tensor MultiHeadAttention::self(const Tensor& x, const Ragged& layout, bool causal) const {
-  const Tensor packed = ops::linear(x, in_weight_, in_bias_);                     // (tokens, 3·d)
-  const Tensor mixed = ops::self_attention(packed, layout, heads_, causal);       // (tokens, d)
+  const Tensor packed = ops::linear(x, in_weight_, in_bias_);                // (tokens, 3·d)
+  const Tensor mixed = ops::self_attention(packed, layout, heads_, causal);  // (tokens, d)
   return ops::linear(mixed, out_weight_, out_bias_);
 }
 
@@ -46,7 +47,8 @@ Tensor MultiHeadAttention::project_memory(const Tensor& memory) const {
   return ops::linear(memory, in_weight_.narrow(0, d_model_, 2 * d_model_), in_bias_.narrow(0, d_model_, 2 * d_model_));
 }
 
-Tensor MultiHeadAttention::cross(const Tensor& x, const Ragged& layout, const Tensor& projected_memory, const Ragged& memory_layout) const {
+Tensor MultiHeadAttention::cross(const Tensor& x, const Ragged& layout, const Tensor& projected_memory,
+                                 const Ragged& memory_layout) const {
   const Tensor query = ops::linear(x, in_weight_.narrow(0, 0, d_model_), in_bias_.narrow(0, 0, d_model_));
   const Tensor mixed = ops::cross_attention(query, projected_memory, layout, memory_layout, heads_);
   return ops::linear(mixed, out_weight_, out_bias_);

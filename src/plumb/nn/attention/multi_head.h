@@ -37,7 +37,8 @@ class MultiHeadAttention {
   [[nodiscard]] Tensor project_memory(const Tensor& memory) const;
 
   /// Sequences of `layout` attend to those of the memory; x: (tokens, d).
-  [[nodiscard]] Tensor cross(const Tensor& x, const Ragged& layout, const Tensor& projected_memory, const Ragged& memory_layout) const;
+  [[nodiscard]] Tensor cross(const Tensor& x, const Ragged& layout, const Tensor& projected_memory,
+                             const Ragged& memory_layout) const;
 
  private:
   int64_t d_model_;

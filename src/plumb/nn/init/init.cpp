@@ -30,7 +30,8 @@ void fill_uniform(const Tensor& tensor, double bound, Random& random) {
   fill(tensor, [&] { return bound * (2 * random.uniform() - 1); });
 }
 
-void for_each_matrix(const Parameter& parameter, const std::function<void(const Tensor&, int64_t, int64_t)>& fill_matrix) {
+void for_each_matrix(const Parameter& parameter,
+                     const std::function<void(const Tensor&, int64_t, int64_t)>& fill_matrix) {
   const Tensor whole = parameter.value.detach();
   const int64_t parts = parameter.role == Role::stacked_qkv ? 3 : 1;
   for (const Tensor& matrix : whole.chunk(parts, 0)) fill_matrix(matrix, matrix.size(1), matrix.size(0));
@@ -47,12 +48,22 @@ void initialise(const Parameters& parameters, const std::string& kind, uint64_t 
     switch (parameter.role) {
       case Role::weight:
       case Role::stacked_qkv:
-      case Role::attention_output: fill_weight(parameter, random); break;
-      case Role::embedding: fill_normal(value, 1.0 / std::sqrt(static_cast<double>(value.size(1))), random); break;
-      case Role::position: fill_normal(value, 0.02, random); break;
-      case Role::gain: value.fill_(1); break;
+      case Role::attention_output:
+        fill_weight(parameter, random);
+        break;
+      case Role::embedding:
+        fill_normal(value, 1.0 / std::sqrt(static_cast<double>(value.size(1))), random);
+        break;
+      case Role::position:
+        fill_normal(value, 0.02, random);
+        break;
+      case Role::gain:
+        value.fill_(1);
+        break;
       case Role::bias:
-      case Role::shift: value.zero_(); break;
+      case Role::shift:
+        value.zero_();
+        break;
     }
   });
 }

@@ -18,9 +18,10 @@ Registry<InitFactory>& initialisations();
 /// embeddings (the output matrix among them) from N(0, 1/d); positions from N(0, 0.02²); gains 1; biases and shifts 0.
 void initialise(const Parameters& parameters, const std::string& kind, uint64_t seed);
 
-/// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: itself, or the three of a stacked query, key and
-/// value, each (d, d), which Xavier et al. treat as matrices of their own.
-void for_each_matrix(const Parameter& parameter, const std::function<void(const Tensor&, int64_t fan_in, int64_t fan_out)>& fill);
+/// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: itself, or the three of a stacked query, key
+/// and value, each (d, d), which Xavier et al. treat as matrices of their own.
+void for_each_matrix(const Parameter& parameter,
+                     const std::function<void(const Tensor&, int64_t fan_in, int64_t fan_out)>& fill);
 
 /// Fills a contiguous tensor with N(0, deviation²) or U(−bound, bound).
 void fill_normal(const Tensor& tensor, double deviation, Random& random);

@@ -9,8 +9,9 @@ class NoNorm final : public Norm {
   [[nodiscard]] Tensor operator()(const Tensor& x) const override { return x; }
 };
 
-const bool registered = norms().add("none", "x itself", "",
-                                    [](Parameters&, const std::string&, int64_t, double) { return std::make_unique<NoNorm>(); });
+const bool registered = norms().add("none", "x itself", "", [](Parameters&, const std::string&, int64_t, double) {
+  return std::make_unique<NoNorm>();
+});
 
 }  // namespace
 }  // namespace plumb

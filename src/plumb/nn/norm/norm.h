@@ -18,7 +18,8 @@ class Norm {
 };
 
 /// Makes a norm whose parameters are named `prefix`.weight and so on.
-using NormFactory = std::function<std::unique_ptr<Norm>(Parameters&, const std::string& prefix, int64_t width, double eps)>;
+using NormFactory =
+    std::function<std::unique_ptr<Norm>(Parameters&, const std::string& prefix, int64_t width, double eps)>;
 Registry<NormFactory>& norms();
 
 }  // namespace plumb

@@ -14,8 +14,9 @@ class Learned final : public Positions {
 
   Tensor table(int64_t length) override {
     if (length > table_.size(0)) {
-      throw Error(fmt::format("a sequence of {} tokens, but the model has {} learned positions", length, table_.size(0)),
-                  "raise model.max_positions, or leave long sentences out");
+      throw Error(
+          fmt::format("a sequence of {} tokens, but the model has {} learned positions", length, table_.size(0)),
+          "raise model.max_positions, or leave long sentences out");
     }
     return table_;
   }
@@ -24,10 +25,11 @@ class Learned final : public Positions {
   Tensor table_;  // (max_positions, d_model)
 };
 
-const bool registered = positions().add("learned", "one trained vector a position", "Gehring et al. 2017, arXiv 1705.03122",
-                                        [](Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t max_positions) {
-                                          return std::make_unique<Learned>(parameters, prefix, d_model, max_positions);
-                                        });
+const bool registered =
+    positions().add("learned", "one trained vector a position", "Gehring et al. 2017, arXiv 1705.03122",
+                    [](Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t max_positions) {
+                      return std::make_unique<Learned>(parameters, prefix, d_model, max_positions);
+                    });
 
 }  // namespace
 }  // namespace plumb

@@ -1,4 +1,5 @@
-// Sinusoidal positions, Vaswani et al. 2017: feature 2i is sin(p/10000^(2i/d)), feature 2i+1 the cosine of the same angle.
+// Sinusoidal positions, Vaswani et al. 2017: feature 2i is sin(p/10000^(2i/d)), feature 2i+1 the cosine of the same
+// angle.
 #include <algorithm>
 #include <cmath>
 #include <mutex>
@@ -24,7 +25,8 @@ class Sinusoidal final : public Positions {
     auto* out = table.data_ptr<double>();
     for (int64_t p = 0; p < length; ++p) {
       for (int64_t j = 0; j < d_model_; ++j) {
-        const double angle = static_cast<double>(p) / std::pow(10000.0, static_cast<double>(j / 2 * 2) / static_cast<double>(d_model_));
+        const double angle =
+            static_cast<double>(p) / std::pow(10000.0, static_cast<double>(j / 2 * 2) / static_cast<double>(d_model_));
         out[p * d_model_ + j] = j % 2 == 0 ? std::sin(angle) : std::cos(angle);
       }
     }
@@ -37,10 +39,11 @@ class Sinusoidal final : public Positions {
   Tensor table_;
 };
 
-const bool registered = positions().add("sinusoidal", "sines and cosines of geometric frequencies", "Vaswani et al. 2017, arXiv 1706.03762",
-                                        [](Parameters& parameters, const std::string&, int64_t d_model, int64_t) {
-                                          return std::make_unique<Sinusoidal>(parameters.type(), d_model);
-                                        });
+const bool registered =
+    positions().add("sinusoidal", "sines and cosines of geometric frequencies", "Vaswani et al. 2017, arXiv 1706.03762",
+                    [](Parameters& parameters, const std::string&, int64_t d_model, int64_t) {
+                      return std::make_unique<Sinusoidal>(parameters.type(), d_model);
+                    });
 
 }  // namespace
 }  // namespace plumb

@@ -9,9 +9,11 @@ Registry<ResidualFactory>& residual_schemes() {
   return registry;
 }
 
-std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters, const StackShape& shape) {
+std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters,
+                                                     const StackShape& shape) {
   const size_t slash = name.find('/');
-  if (slash != std::string::npos) return make_tensor2tensor_scheme(name.substr(0, slash), name.substr(slash + 1), parameters, shape);
+  if (slash != std::string::npos)
+    return make_tensor2tensor_scheme(name.substr(0, slash), name.substr(slash + 1), parameters, shape);
   return residual_schemes().at(name).make(parameters, shape);
 }
 

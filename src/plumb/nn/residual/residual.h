@@ -19,14 +19,14 @@ struct Stream {
 
 /// One sub-layer: self-attention, cross-attention or feed-forward; (tokens, d_model) → (tokens, d_model).
 struct SubLayer {
-  int64_t layer;      // of the stack, from 0
-  int64_t position;   // within the layer, from 0
-  std::string name;   // "encoder.layers.3.feed_forward": for observers
+  int64_t layer;     // of the stack, from 0
+  int64_t position;  // within the layer, from 0
+  std::string name;  // "encoder.layers.3.feed_forward": for observers
   std::function<Tensor(const Tensor&)> forward;
 };
 
-/// Decides what a sub-layer reads and how its output joins the stream. All it does acts on each token by itself, so that
-/// decoding step by step runs through the same code.
+/// Decides what a sub-layer reads and how its output joins the stream. All it does acts on each token by itself, so
+/// that decoding step by step runs through the same code.
 class ResidualScheme {
  public:
   virtual ~ResidualScheme() = default;
@@ -49,6 +49,7 @@ using ResidualFactory = std::function<std::unique_ptr<ResidualScheme>(Parameters
 Registry<ResidualFactory>& residual_schemes();
 
 /// By name, or as tensor2tensor's two strings with a slash between: "n/da" is Pre-LN, "/dan" Post-LN.
-std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters, const StackShape& shape);
+std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters,
+                                                     const StackShape& shape);
 
 }  // namespace plumb

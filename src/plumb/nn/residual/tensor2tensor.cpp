@@ -13,7 +13,10 @@ namespace {
 class Tensor2TensorScheme final : public ResidualScheme {
  public:
   Tensor2TensorScheme(std::string preprocess, std::string postprocess, Parameters& parameters, const StackShape& shape)
-      : preprocess_(std::move(preprocess)), postprocess_(std::move(postprocess)), sub_layers_(shape.sub_layers), stack_(shape.name) {
+      : preprocess_(std::move(preprocess)),
+        postprocess_(std::move(postprocess)),
+        sub_layers_(shape.sub_layers),
+        stack_(shape.name) {
     const auto& make_norm = norms().at(shape.norm).make;
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
       for (int64_t position = 0; position < shape.sub_layers; ++position) {

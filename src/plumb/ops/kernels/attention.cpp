@@ -20,7 +20,8 @@ struct Left {
   int64_t column;
 };
 
-/// c[i, j] = (add ? c[i, j] : 0) + alpha · Σ_k a(i, k)·b[k, j] for kRows rows and kVectors vectors of columns from column j.
+/// c[i, j] = (add ? c[i, j] : 0) + alpha · Σ_k a(i, k)·b[k, j] for kRows rows and kVectors vectors of columns from
+/// column j.
 template <int kRows, int kVectors, typename T>
 HWY_INLINE void tile(int64_t n, int64_t depth, T alpha, Left<T> a, const T* HWY_RESTRICT b, int64_t ldb, bool add,
                      T* HWY_RESTRICT c, int64_t ldc) {
@@ -51,15 +52,18 @@ HWY_INLINE void tile(int64_t n, int64_t depth, T alpha, Left<T> a, const T* HWY_
       if (whole || j + 1 < kVectors) {
         hn::StoreU(add ? hn::MulAdd(factor, sum[i][j], hn::LoadU(d, p)) : hn::Mul(factor, sum[i][j]), d, p);
       } else {
-        hn::BlendedStore(add ? hn::MulAdd(factor, sum[i][j], hn::MaskedLoad(mask, d, p)) : hn::Mul(factor, sum[i][j]), mask, d, p);
+        hn::BlendedStore(add ? hn::MulAdd(factor, sum[i][j], hn::MaskedLoad(mask, d, p)) : hn::Mul(factor, sum[i][j]),
+                         mask, d, p);
       }
     }
   }
 }
 
-/// c (m, n) = [c +] alpha · a (m, depth) · b (depth, n): register tiles of 6 by 2 vectors; for matrices of a few dozen rows.
+/// c (m, n) = [c +] alpha · a (m, depth) · b (depth, n): register tiles of 6 by 2 vectors; for matrices of a few dozen
+/// rows.
 template <typename T>
-void product(int64_t m, int64_t n, int64_t depth, T alpha, Left<T> a, const T* b, int64_t ldb, bool add, T* c, int64_t ldc) {
+void product(int64_t m, int64_t n, int64_t depth, T alpha, Left<T> a, const T* b, int64_t ldb, bool add, T* c,
+             int64_t ldc) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t j = 0; j < n;) {
@@ -132,8 +136,8 @@ void for_each_block(const AttentionHead<T>& head, const F& f) {
 template <typename T>
 void probabilities(const AttentionHead<T>& head, const Block<T>& block, const T* kt, T* p) {
   const int64_t n = head.key_length;
-  product(block.rows, block.keys, head.size, head.scale, Left<T>{head.q + block.begin * head.q_stride, head.q_stride, 1}, kt, n,
-          false, p, n);
+  product(block.rows, block.keys, head.size, head.scale,
+          Left<T>{head.q + block.begin * head.q_stride, head.q_stride, 1}, kt, n, false, p, n);
   for (int64_t i = 0; i < block.rows; ++i) {
     softmax_row(p + i * n, head.causal ? std::min(block.begin + i + 1, block.keys) : block.keys, block.keys);
   }
@@ -162,12 +166,14 @@ HWY_INLINE void weighted_sum(int64_t length, int64_t n, const T* p, const Value&
       sum[j] = hn::MulAdd(weight, kVectors > 1 ? hn::LoadU(d, v + j * lanes) : hn::MaskedLoad(mask, d, v), sum[j]);
     }
   }
-  for (int j = 0; j < kVectors; ++j) kVectors > 1 ? hn::StoreU(sum[j], d, out + j * lanes) : hn::BlendedStore(sum[j], mask, d, out);
+  for (int j = 0; j < kVectors; ++j)
+    kVectors > 1 ? hn::StoreU(sum[j], d, out + j * lanes) : hn::BlendedStore(sum[j], mask, d, out);
 }
 
 /// One query by dot products: for few queries, whose work would not repay a transposition of the keys.
 template <typename T, typename Key>
-HWY_INLINE void attend(int64_t length, int64_t size, T scale, const T* q, const Key& key, int64_t value_offset, T* out) {
+HWY_INLINE void attend(int64_t length, int64_t size, T scale, const T* q, const Key& key, int64_t value_offset,
+                       T* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   T* p = scratch<T>(static_cast<size_t>(length));
   for (int64_t i = 0; i < length; ++i) p[i] = scale * row_dot(size, q, key(i));
@@ -179,7 +185,7 @@ HWY_INLINE void attend(int64_t length, int64_t size, T scale, const T* q, const 
 }
 
 template <typename T>
-void Cached(const CachedHead<T>& head, T* out) {
+void cached(const CachedHead<T>& head, T* out) {
   const auto key = [&](int64_t i) { return head.keys[i] + head.column; };
   attend(head.length, head.size, head.scale, head.q, key, head.value_offset, out);
 }
@@ -187,7 +193,7 @@ void Cached(const CachedHead<T>& head, T* out) {
 constexpr int64_t kFewQueries = 6;
 
 template <typename T>
-void Forward(const AttentionHead<T>& head, T* out, int64_t out_stride) {
+void forward(const AttentionHead<T>& head, T* out, int64_t out_stride) {
   const int64_t n = head.key_length;
   if (head.query_length <= kFewQueries && !head.causal) {
     const auto key = [&](int64_t i) { return head.k + i * head.kv_stride; };
@@ -207,7 +213,7 @@ void Forward(const AttentionHead<T>& head, T* out, int64_t out_stride) {
 }
 
 template <typename T>
-void Backward(const AttentionHead<T>& head, const AttentionBackward<T>& g) {
+void backward(const AttentionHead<T>& head, const AttentionBackward<T>& g) {
   const hn::ScalableTag<T> d;
   const int64_t n = head.key_length;
   const int64_t size = head.size;
@@ -236,7 +242,7 @@ void Backward(const AttentionHead<T>& head, const AttentionBackward<T>& g) {
 }
 
 template <typename T>
-void DoubleBackward(const AttentionHead<T>& head, const AttentionDoubleBackward<T>& g) {
+void double_backward(const AttentionHead<T>& head, const AttentionDoubleBackward<T>& g) {
   const hn::ScalableTag<T> d;
   const int64_t n = head.key_length;
   const int64_t size = head.size;
@@ -295,14 +301,18 @@ void DoubleBackward(const AttentionHead<T>& head, const AttentionDoubleBackward<
   });
 }
 
-void ForwardF32(const AttentionHead<float>& head, float* out, int64_t stride) { Forward(head, out, stride); }
-void ForwardF64(const AttentionHead<double>& head, double* out, int64_t stride) { Forward(head, out, stride); }
-void CachedF32(const CachedHead<float>& head, float* out) { Cached(head, out); }
-void CachedF64(const CachedHead<double>& head, double* out) { Cached(head, out); }
-void BackwardF32(const AttentionHead<float>& head, const AttentionBackward<float>& g) { Backward(head, g); }
-void BackwardF64(const AttentionHead<double>& head, const AttentionBackward<double>& g) { Backward(head, g); }
-void DoubleBackwardF32(const AttentionHead<float>& head, const AttentionDoubleBackward<float>& g) { DoubleBackward(head, g); }
-void DoubleBackwardF64(const AttentionHead<double>& head, const AttentionDoubleBackward<double>& g) { DoubleBackward(head, g); }
+void forward_f32(const AttentionHead<float>& head, float* out, int64_t stride) { forward(head, out, stride); }
+void forward_f64(const AttentionHead<double>& head, double* out, int64_t stride) { forward(head, out, stride); }
+void cached_f32(const CachedHead<float>& head, float* out) { cached(head, out); }
+void cached_f64(const CachedHead<double>& head, double* out) { cached(head, out); }
+void backward_f32(const AttentionHead<float>& head, const AttentionBackward<float>& g) { backward(head, g); }
+void backward_f64(const AttentionHead<double>& head, const AttentionBackward<double>& g) { backward(head, g); }
+void double_backward_f32(const AttentionHead<float>& head, const AttentionDoubleBackward<float>& g) {
+  double_backward(head, g);
+}
+void double_backward_f64(const AttentionHead<double>& head, const AttentionDoubleBackward<double>& g) {
+  double_backward(head, g);
+}
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -310,46 +320,46 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(ForwardF32);
-HWY_EXPORT(ForwardF64);
-HWY_EXPORT(CachedF32);
-HWY_EXPORT(CachedF64);
-HWY_EXPORT(BackwardF32);
-HWY_EXPORT(BackwardF64);
-HWY_EXPORT(DoubleBackwardF32);
-HWY_EXPORT(DoubleBackwardF64);
+HWY_EXPORT(forward_f32);
+HWY_EXPORT(forward_f64);
+HWY_EXPORT(cached_f32);
+HWY_EXPORT(cached_f64);
+HWY_EXPORT(backward_f32);
+HWY_EXPORT(backward_f64);
+HWY_EXPORT(double_backward_f32);
+HWY_EXPORT(double_backward_f64);
 
 template <>
 void attention_forward(const AttentionHead<float>& head, float* out, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(ForwardF32)(head, out, stride);
+  HWY_DYNAMIC_DISPATCH(forward_f32)(head, out, stride);
 }
 template <>
 void attention_forward(const AttentionHead<double>& head, double* out, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(ForwardF64)(head, out, stride);
+  HWY_DYNAMIC_DISPATCH(forward_f64)(head, out, stride);
 }
 template <>
 void cached_attention(const CachedHead<float>& head, float* out) {
-  HWY_DYNAMIC_DISPATCH(CachedF32)(head, out);
+  HWY_DYNAMIC_DISPATCH(cached_f32)(head, out);
 }
 template <>
 void cached_attention(const CachedHead<double>& head, double* out) {
-  HWY_DYNAMIC_DISPATCH(CachedF64)(head, out);
+  HWY_DYNAMIC_DISPATCH(cached_f64)(head, out);
 }
 template <>
 void attention_backward(const AttentionHead<float>& head, const AttentionBackward<float>& g) {
-  HWY_DYNAMIC_DISPATCH(BackwardF32)(head, g);
+  HWY_DYNAMIC_DISPATCH(backward_f32)(head, g);
 }
 template <>
 void attention_backward(const AttentionHead<double>& head, const AttentionBackward<double>& g) {
-  HWY_DYNAMIC_DISPATCH(BackwardF64)(head, g);
+  HWY_DYNAMIC_DISPATCH(backward_f64)(head, g);
 }
 template <>
 void attention_double_backward(const AttentionHead<float>& head, const AttentionDoubleBackward<float>& g) {
-  HWY_DYNAMIC_DISPATCH(DoubleBackwardF32)(head, g);
+  HWY_DYNAMIC_DISPATCH(double_backward_f32)(head, g);
 }
 template <>
 void attention_double_backward(const AttentionHead<double>& head, const AttentionDoubleBackward<double>& g) {
-  HWY_DYNAMIC_DISPATCH(DoubleBackwardF64)(head, g);
+  HWY_DYNAMIC_DISPATCH(double_backward_f64)(head, g);
 }
 
 }  // namespace plumb::kernels

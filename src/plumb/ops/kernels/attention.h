@@ -7,8 +7,8 @@
 namespace plumb::kernels {
 
 /// One head of one sequence: pointers to its first token, strides from token to token.
-/// q, out-like: (query_length, size); k, v-like: (key_length, size). With S = scale·q·kᵀ and P = softmax of the rows of S
-/// (keys past the query's own position left out if `causal`): out = P·v.
+/// q, out-like: (query_length, size); k, v-like: (key_length, size). With S = scale·q·kᵀ and P = softmax of the rows of
+/// S (keys past the query's own position left out if `causal`): out = P·v.
 template <typename T>
 struct AttentionHead {
   int64_t query_length;
@@ -27,8 +27,8 @@ struct AttentionHead {
 template <typename T>
 void attention_forward(const AttentionHead<T>& head, T* out, int64_t out_stride);
 
-/// One query of one head whose keys lie anywhere: key p begins at keys[p] + column, its value `value_offset` further on.
-/// q: (size) → out: (size), softmax(scale·q·kᵀ)·v.
+/// One query of one head whose keys lie anywhere: key p begins at keys[p] + column, its value `value_offset` further
+/// on. q: (size) → out: (size), softmax(scale·q·kᵀ)·v.
 template <typename T>
 struct CachedHead {
   int64_t length;
@@ -55,8 +55,8 @@ struct AttentionBackward {
 template <typename T>
 void attention_backward(const AttentionHead<T>& head, const AttentionBackward<T>& gradient);
 
-/// From cotangents a, b, c of dq, dk, dv (strided as q, k, v): those of dout (stride dout_stride, written), of q (written)
-/// and of k and v (added to). With G = dS and Ḡ = scale·(a·kᵀ + q·bᵀ), u = rowsum(Ḡ∘P), ρ = rowsum(dP∘P):
+/// From cotangents a, b, c of dq, dk, dv (strided as q, k, v): those of dout (stride dout_stride, written), of q
+/// (written) and of k and v (added to). With G = dS and Ḡ = scale·(a·kᵀ + q·bᵀ), u = rowsum(Ḡ∘P), ρ = rowsum(dP∘P):
 ///   ddP = P∘(Ḡ − u);  P̄ = dout·cᵀ + Ḡ∘(dP − ρ) − u∘dP;  S̄ = P∘(P̄ − rowsum(P̄∘P));
 ///   ddout = P·c + ddP·v;  q̄ = scale·(G·b + S̄·k);  k̄ = scale·(Gᵀ·a + S̄ᵀ·q);  v̄ = ddPᵀ·dout.
 template <typename T>

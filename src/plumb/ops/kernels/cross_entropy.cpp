@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
 template <typename T>
-RowLoss<T> Loss(const CrossEntropyRow<T>& row, const T* logits) {
+RowLoss<T> loss(const CrossEntropyRow<T>& row, const T* logits) {
   const hn::ScalableTag<T> d;
   const int64_t n = row.vocabulary;
   const T largest = reduce_max(n, logits);
@@ -29,7 +29,7 @@ RowLoss<T> Loss(const CrossEntropyRow<T>& row, const T* logits) {
 }
 
 template <typename T>
-void Gradient(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T scale, T* out) {
+void gradient(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T scale, T* out) {
   const hn::ScalableTag<T> d;
   const auto shift = hn::Set(d, log_partition);
   const auto factor = hn::Set(d, scale);
@@ -41,7 +41,7 @@ void Gradient(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T
 }
 
 template <typename T>
-T Curvature(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T scale, const T* c, T* out) {
+T curvature(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T scale, const T* c, T* out) {
   const hn::ScalableTag<T> d;
   const int64_t n = row.vocabulary;
   const auto shift = hn::Set(d, log_partition);
@@ -54,20 +54,22 @@ T Curvature(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T s
   return mean - (T{1} - row.smoothing) * c[row.label] - row.smoothing / static_cast<T>(n) * sum;
 }
 
-RowLoss<float> LossF32(const CrossEntropyRow<float>& row, const float* x) { return Loss(row, x); }
-RowLoss<double> LossF64(const CrossEntropyRow<double>& row, const double* x) { return Loss(row, x); }
-void GradientF32(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, float* out) {
-  Gradient(row, x, log_partition, scale, out);
+RowLoss<float> loss_f32(const CrossEntropyRow<float>& row, const float* x) { return loss(row, x); }
+RowLoss<double> loss_f64(const CrossEntropyRow<double>& row, const double* x) { return loss(row, x); }
+void gradient_f32(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, float* out) {
+  gradient(row, x, log_partition, scale, out);
 }
-void GradientF64(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale, double* out) {
-  Gradient(row, x, log_partition, scale, out);
+void gradient_f64(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale,
+                  double* out) {
+  gradient(row, x, log_partition, scale, out);
 }
-float CurvatureF32(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, const float* c, float* out) {
-  return Curvature(row, x, log_partition, scale, c, out);
+float curvature_f32(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, const float* c,
+                    float* out) {
+  return curvature(row, x, log_partition, scale, c, out);
 }
-double CurvatureF64(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale, const double* c,
-                    double* out) {
-  return Curvature(row, x, log_partition, scale, c, out);
+double curvature_f64(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale,
+                     const double* c, double* out) {
+  return curvature(row, x, log_partition, scale, c, out);
 }
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
@@ -76,28 +78,34 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(LossF32);
-HWY_EXPORT(LossF64);
-HWY_EXPORT(GradientF32);
-HWY_EXPORT(GradientF64);
-HWY_EXPORT(CurvatureF32);
-HWY_EXPORT(CurvatureF64);
+HWY_EXPORT(loss_f32);
+HWY_EXPORT(loss_f64);
+HWY_EXPORT(gradient_f32);
+HWY_EXPORT(gradient_f64);
+HWY_EXPORT(curvature_f32);
+HWY_EXPORT(curvature_f64);
 
-RowLoss<float> cross_entropy_loss(const CrossEntropyRow<float>& row, const float* x) { return HWY_DYNAMIC_DISPATCH(LossF32)(row, x); }
-RowLoss<double> cross_entropy_loss(const CrossEntropyRow<double>& row, const double* x) { return HWY_DYNAMIC_DISPATCH(LossF64)(row, x); }
-void cross_entropy_gradient(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, float* out) {
-  HWY_DYNAMIC_DISPATCH(GradientF32)(row, x, log_partition, scale, out);
+RowLoss<float> cross_entropy_loss(const CrossEntropyRow<float>& row, const float* x) {
+  return HWY_DYNAMIC_DISPATCH(loss_f32)(row, x);
 }
-void cross_entropy_gradient(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale, double* out) {
-  HWY_DYNAMIC_DISPATCH(GradientF64)(row, x, log_partition, scale, out);
+RowLoss<double> cross_entropy_loss(const CrossEntropyRow<double>& row, const double* x) {
+  return HWY_DYNAMIC_DISPATCH(loss_f64)(row, x);
 }
-float cross_entropy_curvature(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale, const float* c,
-                              float* out) {
-  return HWY_DYNAMIC_DISPATCH(CurvatureF32)(row, x, log_partition, scale, c, out);
+void cross_entropy_gradient(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale,
+                            float* out) {
+  HWY_DYNAMIC_DISPATCH(gradient_f32)(row, x, log_partition, scale, out);
+}
+void cross_entropy_gradient(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale,
+                            double* out) {
+  HWY_DYNAMIC_DISPATCH(gradient_f64)(row, x, log_partition, scale, out);
+}
+float cross_entropy_curvature(const CrossEntropyRow<float>& row, const float* x, float log_partition, float scale,
+                              const float* c, float* out) {
+  return HWY_DYNAMIC_DISPATCH(curvature_f32)(row, x, log_partition, scale, c, out);
 }
 double cross_entropy_curvature(const CrossEntropyRow<double>& row, const double* x, double log_partition, double scale,
                                const double* c, double* out) {
-  return HWY_DYNAMIC_DISPATCH(CurvatureF64)(row, x, log_partition, scale, c, out);
+  return HWY_DYNAMIC_DISPATCH(curvature_f64)(row, x, log_partition, scale, c, out);
 }
 
 }  // namespace plumb::kernels

@@ -25,14 +25,16 @@ RowLoss<float> cross_entropy_loss(const CrossEntropyRow<float>& row, const float
 RowLoss<double> cross_entropy_loss(const CrossEntropyRow<double>& row, const double* logits);
 
 /// out = scale · (softmax(logits) − target distribution); out may be logits.
-void cross_entropy_gradient(const CrossEntropyRow<float>& row, const float* logits, float log_partition, float scale, float* out);
-void cross_entropy_gradient(const CrossEntropyRow<double>& row, const double* logits, double log_partition, double scale, double* out);
+void cross_entropy_gradient(const CrossEntropyRow<float>& row, const float* logits, float log_partition, float scale,
+                            float* out);
+void cross_entropy_gradient(const CrossEntropyRow<double>& row, const double* logits, double log_partition,
+                            double scale, double* out);
 
-/// From the cotangent c of that gradient: out = scale · p∘(c − Σ c∘p), p = softmax(logits). Returns Σ c∘(p − target), the
-/// cotangent of `scale`.
+/// From the cotangent c of that gradient: out = scale · p∘(c − Σ c∘p), p = softmax(logits). Returns Σ c∘(p − target),
+/// the cotangent of `scale`.
 float cross_entropy_curvature(const CrossEntropyRow<float>& row, const float* logits, float log_partition, float scale,
                               const float* c, float* out);
-double cross_entropy_curvature(const CrossEntropyRow<double>& row, const double* logits, double log_partition, double scale,
-                               const double* c, double* out);
+double cross_entropy_curvature(const CrossEntropyRow<double>& row, const double* logits, double log_partition,
+                               double scale, const double* c, double* out);
 
 }  // namespace plumb::kernels

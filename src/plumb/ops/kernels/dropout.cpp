@@ -50,7 +50,8 @@ HWY_INLINE void decide(const DropoutMask& mask, uint64_t first, uint8_t* HWY_RES
 }
 
 template <typename T>
-void Dropout(const DropoutMask& mask, T scale, const T* residual, const T* x, T* out, int64_t begin, int64_t end) {
+void dropout_range(const DropoutMask& mask, T scale, const T* residual, const T* x, T* out, int64_t begin,
+                   int64_t end) {
   uint8_t kept[kChunk];
   for (int64_t i = begin; i < end; i += kChunk) {
     decide(mask, static_cast<uint64_t>(mask.first + i), kept);
@@ -63,12 +64,13 @@ void Dropout(const DropoutMask& mask, T scale, const T* residual, const T* x, T*
   }
 }
 
-void DropoutF32(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin, int64_t end) {
-  Dropout(mask, scale, residual, x, out, begin, end);
+void dropout_f32(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
+                 int64_t end) {
+  dropout_range(mask, scale, residual, x, out, begin, end);
 }
-void DropoutF64(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin,
-                int64_t end) {
-  Dropout(mask, scale, residual, x, out, begin, end);
+void dropout_f64(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out,
+                 int64_t begin, int64_t end) {
+  dropout_range(mask, scale, residual, x, out, begin, end);
 }
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
@@ -77,14 +79,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(DropoutF32);
-HWY_EXPORT(DropoutF64);
+HWY_EXPORT(dropout_f32);
+HWY_EXPORT(dropout_f64);
 
-void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(DropoutF32)(mask, scale, residual, x, out, begin, end);
+void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
+             int64_t end) {
+  HWY_DYNAMIC_DISPATCH(dropout_f32)(mask, scale, residual, x, out, begin, end);
 }
-void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(DropoutF64)(mask, scale, residual, x, out, begin, end);
+void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin,
+             int64_t end) {
+  HWY_DYNAMIC_DISPATCH(dropout_f64)(mask, scale, residual, x, out, begin, end);
 }
 
 }  // namespace plumb::kernels

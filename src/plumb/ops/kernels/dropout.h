@@ -14,7 +14,9 @@ struct DropoutMask {
 };
 
 /// out[i] = (residual ? residual[i] : 0) + (kept ? scale·x[i] : 0) for i in [begin, end); begin is a multiple of 8.
-void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin, int64_t end);
-void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin, int64_t end);
+void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
+             int64_t end);
+void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin,
+             int64_t end);
 
 }  // namespace plumb::kernels

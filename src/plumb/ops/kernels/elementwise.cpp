@@ -6,13 +6,11 @@
 // Highway's order of includes: foreach_target.h first.
 #include "plumb/ops/kernels/simd-inl.h"
 
-#include <cmath>
-
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
 template <typename T>
-void AddBias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end) {
+void add_bias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   const auto zero = hn::Zero(d);
   for (int64_t row = begin; row < end; ++row) {
@@ -28,7 +26,7 @@ void AddBias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64
 }
 
 template <typename T>
-void ReluBackward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end) {
+void relu_backward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   map_to(end - begin, dx + begin, [&](auto load) HWY_ATTR {
     return hn::IfThenElseZero(hn::Gt(load(y + begin), hn::Zero(d)), load(dy + begin));
@@ -36,7 +34,7 @@ void ReluBackward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end) {
 }
 
 template <typename T>
-void ColumnSums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums) {
+void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums) {
   int64_t row = begin;
   for (; row + 4 <= end; row += 4) {
     const T* x0 = x + row * width;
@@ -53,7 +51,7 @@ void ColumnSums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums) 
 }
 
 template <typename T>
-void GatherRows(const T* table, const int64_t* ids, T scale, int64_t width, T* out, int64_t begin, int64_t end) {
+void gather_rows(const T* table, const int64_t* ids, T scale, int64_t width, T* out, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   const auto factor = hn::Set(d, scale);
   for (int64_t i = begin; i < end; ++i) {
@@ -63,7 +61,8 @@ void GatherRows(const T* table, const int64_t* ids, T scale, int64_t width, T* o
 }
 
 template <typename T>
-void ScatterAddRows(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table, int64_t begin, int64_t end) {
+void scatter_add_rows(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table, int64_t begin,
+                      int64_t end) {
   const hn::ScalableTag<T> d;
   const auto factor = hn::Set(d, scale);
   for (int64_t i = 0; i < count; ++i) {
@@ -73,43 +72,39 @@ void ScatterAddRows(const T* rows, const int64_t* ids, int64_t count, T scale, i
   }
 }
 
-template <typename T>
-void Adam(const AdamStep& s, const T* gradient, T* m, T* v, T* w, int64_t begin, int64_t end) {
-  const auto beta1 = static_cast<T>(s.beta1), rest1 = static_cast<T>(1 - s.beta1);
-  const auto beta2 = static_cast<T>(s.beta2), rest2 = static_cast<T>(1 - s.beta2);
-  const auto eps = static_cast<T>(s.eps), step = static_cast<T>(s.step), root_scale = static_cast<T>(s.root_scale);
-  const auto keep = static_cast<T>(1 - s.decay), gradient_scale = static_cast<T>(s.gradient_scale);
-#pragma omp simd
-  for (int64_t i = begin; i < end; ++i) {
-    const T g = gradient[i] * gradient_scale;
-    const T mi = beta1 * m[i] + rest1 * g;
-    const T vi = beta2 * v[i] + rest2 * g * g;
-    m[i] = mi;
-    v[i] = vi;
-    w[i] = keep * w[i] - step * mi / (std::sqrt(vi) * root_scale + eps);
-  }
+void add_bias_f32(float* x, const float* bias, bool relu, int64_t width, int64_t b, int64_t e) {
+  add_bias(x, bias, relu, width, b, e);
 }
-
-void AddBiasF32(float* x, const float* bias, bool relu, int64_t width, int64_t b, int64_t e) { AddBias(x, bias, relu, width, b, e); }
-void AddBiasF64(double* x, const double* bias, bool relu, int64_t width, int64_t b, int64_t e) { AddBias(x, bias, relu, width, b, e); }
-void ReluBackwardF32(const float* dy, const float* y, float* dx, int64_t b, int64_t e) { ReluBackward(dy, y, dx, b, e); }
-void ReluBackwardF64(const double* dy, const double* y, double* dx, int64_t b, int64_t e) { ReluBackward(dy, y, dx, b, e); }
-void ColumnSumsF32(const float* x, int64_t width, int64_t b, int64_t e, float* sums) { ColumnSums(x, width, b, e, sums); }
-void ColumnSumsF64(const double* x, int64_t width, int64_t b, int64_t e, double* sums) { ColumnSums(x, width, b, e, sums); }
-void GatherRowsF32(const float* t, const int64_t* ids, float scale, int64_t width, float* out, int64_t b, int64_t e) {
-  GatherRows(t, ids, scale, width, out, b, e);
+void add_bias_f64(double* x, const double* bias, bool relu, int64_t width, int64_t b, int64_t e) {
+  add_bias(x, bias, relu, width, b, e);
 }
-void GatherRowsF64(const double* t, const int64_t* ids, double scale, int64_t width, double* out, int64_t b, int64_t e) {
-  GatherRows(t, ids, scale, width, out, b, e);
+void relu_backward_f32(const float* dy, const float* y, float* dx, int64_t b, int64_t e) {
+  relu_backward(dy, y, dx, b, e);
 }
-void ScatterAddRowsF32(const float* rows, const int64_t* ids, int64_t n, float scale, int64_t width, float* t, int64_t b, int64_t e) {
-  ScatterAddRows(rows, ids, n, scale, width, t, b, e);
+void relu_backward_f64(const double* dy, const double* y, double* dx, int64_t b, int64_t e) {
+  relu_backward(dy, y, dx, b, e);
 }
-void ScatterAddRowsF64(const double* rows, const int64_t* ids, int64_t n, double scale, int64_t width, double* t, int64_t b, int64_t e) {
-  ScatterAddRows(rows, ids, n, scale, width, t, b, e);
+void column_sums_f32(const float* x, int64_t width, int64_t b, int64_t e, float* sums) {
+  column_sums(x, width, b, e, sums);
 }
-void AdamF32(const AdamStep& s, const float* g, float* m, float* v, float* w, int64_t b, int64_t e) { Adam(s, g, m, v, w, b, e); }
-void AdamF64(const AdamStep& s, const double* g, double* m, double* v, double* w, int64_t b, int64_t e) { Adam(s, g, m, v, w, b, e); }
+void column_sums_f64(const double* x, int64_t width, int64_t b, int64_t e, double* sums) {
+  column_sums(x, width, b, e, sums);
+}
+void gather_rows_f32(const float* t, const int64_t* ids, float scale, int64_t width, float* out, int64_t b, int64_t e) {
+  gather_rows(t, ids, scale, width, out, b, e);
+}
+void gather_rows_f64(const double* t, const int64_t* ids, double scale, int64_t width, double* out, int64_t b,
+                     int64_t e) {
+  gather_rows(t, ids, scale, width, out, b, e);
+}
+void scatter_add_rows_f32(const float* rows, const int64_t* ids, int64_t n, float scale, int64_t width, float* t,
+                          int64_t b, int64_t e) {
+  scatter_add_rows(rows, ids, n, scale, width, t, b, e);
+}
+void scatter_add_rows_f64(const double* rows, const int64_t* ids, int64_t n, double scale, int64_t width, double* t,
+                          int64_t b, int64_t e) {
+  scatter_add_rows(rows, ids, n, scale, width, t, b, e);
+}
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -117,68 +112,60 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(AddBiasF32);
-HWY_EXPORT(AddBiasF64);
-HWY_EXPORT(ReluBackwardF32);
-HWY_EXPORT(ReluBackwardF64);
-HWY_EXPORT(ColumnSumsF32);
-HWY_EXPORT(ColumnSumsF64);
-HWY_EXPORT(GatherRowsF32);
-HWY_EXPORT(GatherRowsF64);
-HWY_EXPORT(ScatterAddRowsF32);
-HWY_EXPORT(ScatterAddRowsF64);
-HWY_EXPORT(AdamF32);
-HWY_EXPORT(AdamF64);
+HWY_EXPORT(add_bias_f32);
+HWY_EXPORT(add_bias_f64);
+HWY_EXPORT(relu_backward_f32);
+HWY_EXPORT(relu_backward_f64);
+HWY_EXPORT(column_sums_f32);
+HWY_EXPORT(column_sums_f64);
+HWY_EXPORT(gather_rows_f32);
+HWY_EXPORT(gather_rows_f64);
+HWY_EXPORT(scatter_add_rows_f32);
+HWY_EXPORT(scatter_add_rows_f64);
 
 template <>
 void add_bias(float* x, const float* bias, bool relu, int64_t width, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(AddBiasF32)(x, bias, relu, width, begin, end);
+  HWY_DYNAMIC_DISPATCH(add_bias_f32)(x, bias, relu, width, begin, end);
 }
 template <>
 void add_bias(double* x, const double* bias, bool relu, int64_t width, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(AddBiasF64)(x, bias, relu, width, begin, end);
+  HWY_DYNAMIC_DISPATCH(add_bias_f64)(x, bias, relu, width, begin, end);
 }
 template <>
 void relu_backward(const float* dy, const float* y, float* dx, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(ReluBackwardF32)(dy, y, dx, begin, end);
+  HWY_DYNAMIC_DISPATCH(relu_backward_f32)(dy, y, dx, begin, end);
 }
 template <>
 void relu_backward(const double* dy, const double* y, double* dx, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(ReluBackwardF64)(dy, y, dx, begin, end);
+  HWY_DYNAMIC_DISPATCH(relu_backward_f64)(dy, y, dx, begin, end);
 }
 template <>
 void column_sums(const float* x, int64_t width, int64_t begin, int64_t end, float* sums) {
-  HWY_DYNAMIC_DISPATCH(ColumnSumsF32)(x, width, begin, end, sums);
+  HWY_DYNAMIC_DISPATCH(column_sums_f32)(x, width, begin, end, sums);
 }
 template <>
 void column_sums(const double* x, int64_t width, int64_t begin, int64_t end, double* sums) {
-  HWY_DYNAMIC_DISPATCH(ColumnSumsF64)(x, width, begin, end, sums);
+  HWY_DYNAMIC_DISPATCH(column_sums_f64)(x, width, begin, end, sums);
 }
 template <>
-void gather_rows(const float* table, const int64_t* ids, float scale, int64_t width, float* out, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(GatherRowsF32)(table, ids, scale, width, out, begin, end);
+void gather_rows(const float* table, const int64_t* ids, float scale, int64_t width, float* out, int64_t begin,
+                 int64_t end) {
+  HWY_DYNAMIC_DISPATCH(gather_rows_f32)(table, ids, scale, width, out, begin, end);
 }
 template <>
-void gather_rows(const double* table, const int64_t* ids, double scale, int64_t width, double* out, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(GatherRowsF64)(table, ids, scale, width, out, begin, end);
+void gather_rows(const double* table, const int64_t* ids, double scale, int64_t width, double* out, int64_t begin,
+                 int64_t end) {
+  HWY_DYNAMIC_DISPATCH(gather_rows_f64)(table, ids, scale, width, out, begin, end);
 }
 template <>
-void scatter_add_rows(const float* rows, const int64_t* ids, int64_t count, float scale, int64_t width, float* table, int64_t begin,
-                      int64_t end) {
-  HWY_DYNAMIC_DISPATCH(ScatterAddRowsF32)(rows, ids, count, scale, width, table, begin, end);
+void scatter_add_rows(const float* rows, const int64_t* ids, int64_t count, float scale, int64_t width, float* table,
+                      int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(scatter_add_rows_f32)(rows, ids, count, scale, width, table, begin, end);
 }
 template <>
-void scatter_add_rows(const double* rows, const int64_t* ids, int64_t count, double scale, int64_t width, double* table, int64_t begin,
-                      int64_t end) {
-  HWY_DYNAMIC_DISPATCH(ScatterAddRowsF64)(rows, ids, count, scale, width, table, begin, end);
-}
-template <>
-void adam(const AdamStep& step, const float* gradient, float* m, float* v, float* w, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(AdamF32)(step, gradient, m, v, w, begin, end);
-}
-template <>
-void adam(const AdamStep& step, const double* gradient, double* m, double* v, double* w, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(AdamF64)(step, gradient, m, v, w, begin, end);
+void scatter_add_rows(const double* rows, const int64_t* ids, int64_t count, double scale, int64_t width, double* table,
+                      int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(scatter_add_rows_f64)(rows, ids, count, scale, width, table, begin, end);
 }
 
 }  // namespace plumb::kernels

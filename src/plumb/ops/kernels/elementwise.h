@@ -1,4 +1,4 @@
-// Small passes over memory: bias and ReLU, their gradient, column sums, embedding rows, and the Adam update.
+// Small passes over memory: bias and ReLU, their gradient, column sums and embedding rows.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,10 @@ void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums)
 template <typename T>
 void gather_rows(const T* table, const int64_t* ids, T scale, int64_t width, T* out, int64_t begin, int64_t end);
 
-/// table[ids[i], c] += scale · rows[i, c] for all i in [0, count) and columns [begin, end): split over columns, so that the
-/// order of additions is the same for any number of threads.
+/// table[ids[i], c] += scale · rows[i, c] for all i in [0, count) and columns [begin, end): split over columns, so that
+/// the order of additions is the same for any number of threads.
 template <typename T>
-void scatter_add_rows(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table, int64_t begin, int64_t end);
-
-/// Adam, Kingma & Ba 2015, in one pass. m ← β₁m + (1−β₁)g; v ← β₂v + (1−β₂)g²;
-/// w ← w − step·m/(√v·root_scale + eps) − decay·w, where step = lr/(1−β₁ᵗ) and root_scale = 1/√(1−β₂ᵗ).
-struct AdamStep {
-  double beta1, beta2, eps, step, root_scale, decay, gradient_scale;
-};
-template <typename T>
-void adam(const AdamStep& step, const T* gradient, T* m, T* v, T* w, int64_t begin, int64_t end);
+void scatter_add_rows(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table, int64_t begin,
+                      int64_t end);
 
 }  // namespace plumb::kernels

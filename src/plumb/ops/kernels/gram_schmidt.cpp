@@ -10,7 +10,7 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
 template <typename T>
-double Dot(const double* x, const T* y, int64_t n) {
+double dot(const double* x, const T* y, int64_t n) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (int64_t i = 0; i < n; ++i) sum += x[i] * static_cast<double>(y[i]);
@@ -18,8 +18,8 @@ double Dot(const double* x, const T* y, int64_t n) {
 }
 
 template <typename T>
-void GramSchmidt(const T* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,
-                 bool products, T* w_all, double* sums) {
+void gram_schmidt(const T* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,
+                  bool products, T* w_all, double* sums) {
   double x[kGramSchmidtBlock];
   const int64_t n = end - begin;
   T* w = w_all + begin;
@@ -40,18 +40,18 @@ void GramSchmidt(const T* const* vectors, size_t count, int64_t begin, int64_t e
     }
   }
   if (products) {
-    for (size_t k = 0; k < count; ++k) sums[k] += Dot(x, vectors[k] + begin, n);
+    for (size_t k = 0; k < count; ++k) sums[k] += dot(x, vectors[k] + begin, n);
   }
-  sums[count] += Dot(x, x, n);
+  sums[count] += dot(x, x, n);
 }
 
-void GramSchmidtF32(const float* const* v, size_t count, int64_t begin, int64_t end, const double* subtract,
-                    bool products, float* w, double* sums) {
-  GramSchmidt(v, count, begin, end, subtract, products, w, sums);
+void gram_schmidt_f32(const float* const* v, size_t count, int64_t begin, int64_t end, const double* subtract,
+                      bool products, float* w, double* sums) {
+  gram_schmidt(v, count, begin, end, subtract, products, w, sums);
 }
-void GramSchmidtF64(const double* const* v, size_t count, int64_t begin, int64_t end, const double* subtract,
-                    bool products, double* w, double* sums) {
-  GramSchmidt(v, count, begin, end, subtract, products, w, sums);
+void gram_schmidt_f64(const double* const* v, size_t count, int64_t begin, int64_t end, const double* subtract,
+                      bool products, double* w, double* sums) {
+  gram_schmidt(v, count, begin, end, subtract, products, w, sums);
 }
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
@@ -60,18 +60,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(GramSchmidtF32);
-HWY_EXPORT(GramSchmidtF64);
+HWY_EXPORT(gram_schmidt_f32);
+HWY_EXPORT(gram_schmidt_f64);
 
 template <>
 void gram_schmidt(const float* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,
                   bool products, float* w, double* sums) {
-  HWY_DYNAMIC_DISPATCH(GramSchmidtF32)(vectors, count, begin, end, subtract, products, w, sums);
+  HWY_DYNAMIC_DISPATCH(gram_schmidt_f32)(vectors, count, begin, end, subtract, products, w, sums);
 }
 template <>
 void gram_schmidt(const double* const* vectors, size_t count, int64_t begin, int64_t end, const double* subtract,
                   bool products, double* w, double* sums) {
-  HWY_DYNAMIC_DISPATCH(GramSchmidtF64)(vectors, count, begin, end, subtract, products, w, sums);
+  HWY_DYNAMIC_DISPATCH(gram_schmidt_f64)(vectors, count, begin, end, subtract, products, w, sums);
 }
 
 }  // namespace plumb::kernels

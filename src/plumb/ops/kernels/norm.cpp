@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
 template <typename T>
-void Forward(const NormForward<T>& p, int64_t begin, int64_t end) {
+void forward(const NormForward<T>& p, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   const int64_t n = p.width;
   for (int64_t row = begin; row < end; ++row) {
@@ -33,13 +33,14 @@ void Forward(const NormForward<T>& p, int64_t begin, int64_t end) {
         return hn::MulAdd(hn::Mul(hn::Sub(load(x), mu), r), load(p.gamma), load(p.beta));
       });
     } else {
-      map_to(n, p.y + row * n, [&](auto load) HWY_ATTR { return hn::Mul(hn::Mul(hn::Sub(load(x), mu), r), load(p.gamma)); });
+      map_to(n, p.y + row * n,
+             [&](auto load) HWY_ATTR { return hn::Mul(hn::Mul(hn::Sub(load(x), mu), r), load(p.gamma)); });
     }
   }
 }
 
 template <typename T>
-void Backward(const NormBackward<T>& p, int64_t begin, int64_t end) {
+void backward(const NormBackward<T>& p, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   const int64_t n = p.width;
   const T inverse = T{1} / static_cast<T>(n);
@@ -54,9 +55,8 @@ void Backward(const NormBackward<T>& p, int64_t begin, int64_t end) {
     const T mean_hx = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Mul(h(load), hat(load)); }) * inverse;
     const auto m1 = hn::Set(d, mean_h);
     const auto m2 = hn::Set(d, mean_hx);
-    map_to(n, p.dx + row * n, [&](auto load) HWY_ATTR {
-      return hn::Mul(r, hn::NegMulAdd(hat(load), m2, hn::Sub(h(load), m1)));
-    });
+    map_to(n, p.dx + row * n,
+           [&](auto load) HWY_ATTR { return hn::Mul(r, hn::NegMulAdd(hat(load), m2, hn::Sub(h(load), m1))); });
     map_to(n, p.dgamma, [&](auto load) HWY_ATTR { return hn::MulAdd(load(dy), hat(load), load(p.dgamma)); });
     if (p.dbeta != nullptr) {
       map_to(n, p.dbeta, [&](auto load) HWY_ATTR { return hn::Add(load(dy), load(p.dbeta)); });
@@ -65,7 +65,7 @@ void Backward(const NormBackward<T>& p, int64_t begin, int64_t end) {
 }
 
 template <typename T>
-void DoubleBackward(const NormDoubleBackward<T>& p, int64_t begin, int64_t end) {
+void double_backward(const NormDoubleBackward<T>& p, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   const int64_t n = p.width;
   const T inverse = T{1} / static_cast<T>(n);
@@ -110,12 +110,16 @@ void DoubleBackward(const NormDoubleBackward<T>& p, int64_t begin, int64_t end) 
   }
 }
 
-void ForwardF32(const NormForward<float>& p, int64_t begin, int64_t end) { Forward(p, begin, end); }
-void ForwardF64(const NormForward<double>& p, int64_t begin, int64_t end) { Forward(p, begin, end); }
-void BackwardF32(const NormBackward<float>& p, int64_t begin, int64_t end) { Backward(p, begin, end); }
-void BackwardF64(const NormBackward<double>& p, int64_t begin, int64_t end) { Backward(p, begin, end); }
-void DoubleBackwardF32(const NormDoubleBackward<float>& p, int64_t begin, int64_t end) { DoubleBackward(p, begin, end); }
-void DoubleBackwardF64(const NormDoubleBackward<double>& p, int64_t begin, int64_t end) { DoubleBackward(p, begin, end); }
+void forward_f32(const NormForward<float>& p, int64_t begin, int64_t end) { forward(p, begin, end); }
+void forward_f64(const NormForward<double>& p, int64_t begin, int64_t end) { forward(p, begin, end); }
+void backward_f32(const NormBackward<float>& p, int64_t begin, int64_t end) { backward(p, begin, end); }
+void backward_f64(const NormBackward<double>& p, int64_t begin, int64_t end) { backward(p, begin, end); }
+void double_backward_f32(const NormDoubleBackward<float>& p, int64_t begin, int64_t end) {
+  double_backward(p, begin, end);
+}
+void double_backward_f64(const NormDoubleBackward<double>& p, int64_t begin, int64_t end) {
+  double_backward(p, begin, end);
+}
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -123,22 +127,30 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(ForwardF32);
-HWY_EXPORT(ForwardF64);
-HWY_EXPORT(BackwardF32);
-HWY_EXPORT(BackwardF64);
-HWY_EXPORT(DoubleBackwardF32);
-HWY_EXPORT(DoubleBackwardF64);
+HWY_EXPORT(forward_f32);
+HWY_EXPORT(forward_f64);
+HWY_EXPORT(backward_f32);
+HWY_EXPORT(backward_f64);
+HWY_EXPORT(double_backward_f32);
+HWY_EXPORT(double_backward_f64);
 
-void norm_forward(const NormForward<float>& p, int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(ForwardF32)(p, begin, end); }
-void norm_forward(const NormForward<double>& p, int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(ForwardF64)(p, begin, end); }
-void norm_backward(const NormBackward<float>& p, int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(BackwardF32)(p, begin, end); }
-void norm_backward(const NormBackward<double>& p, int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(BackwardF64)(p, begin, end); }
+void norm_forward(const NormForward<float>& p, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(forward_f32)(p, begin, end);
+}
+void norm_forward(const NormForward<double>& p, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(forward_f64)(p, begin, end);
+}
+void norm_backward(const NormBackward<float>& p, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(backward_f32)(p, begin, end);
+}
+void norm_backward(const NormBackward<double>& p, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(backward_f64)(p, begin, end);
+}
 void norm_double_backward(const NormDoubleBackward<float>& p, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(DoubleBackwardF32)(p, begin, end);
+  HWY_DYNAMIC_DISPATCH(double_backward_f32)(p, begin, end);
 }
 void norm_double_backward(const NormDoubleBackward<double>& p, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(DoubleBackwardF64)(p, begin, end);
+  HWY_DYNAMIC_DISPATCH(double_backward_f64)(p, begin, end);
 }
 
 }  // namespace plumb::kernels

@@ -1,9 +1,17 @@
-// The passes over memory of optimisers other than Adam (elementwise.h), and the sum behind the gradient's norm.
+// The passes over memory of the optimisers, and the sum behind the gradient's norm.
 #pragma once
 
 #include <cstdint>
 
 namespace plumb::kernels {
+
+/// Adam, Kingma & Ba 2015, in one pass. m ← β₁m + (1−β₁)g; v ← β₂v + (1−β₂)g²;
+/// w ← w − step·m/(√v·root_scale + eps) − decay·w, where step = lr/(1−β₁ᵗ) and root_scale = 1/√(1−β₂ᵗ).
+struct AdamStep {
+  double beta1, beta2, eps, step, root_scale, decay, gradient_scale;
+};
+template <typename T>
+void adam(const AdamStep& step, const T* gradient, T* m, T* v, T* w, int64_t begin, int64_t end);
 
 /// Stochastic gradient descent with momentum (Polyak 1964; Sutskever et al. 2013) in one pass over n elements:
 /// b ← momentum·b + gradient_scale·g + decay·w; w ← w − rate·b.

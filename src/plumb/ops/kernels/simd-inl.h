@@ -45,7 +45,8 @@ HWY_INLINE void map_to(int64_t n, T* HWY_RESTRICT out, const F& f) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }), d, out + i);
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }), d, out + i);
   if (i < n) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
     hn::BlendedStore(f([&](const T* p) HWY_ATTR { return hn::MaskedLoad(mask, d, p + i); }), mask, d, out + i);

@@ -15,7 +15,7 @@ namespace plumb::kernels::HWY_NAMESPACE {
 
 /// Keeps the k best in order; a block of the row costs a comparison unless it holds a better one, which soon gets rare.
 template <typename T>
-int64_t Top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT values, int32_t* HWY_RESTRICT indices) {
+int64_t top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT values, int32_t* HWY_RESTRICT indices) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t count = 0;
@@ -47,20 +47,20 @@ int64_t Top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT value
 }
 
 template <typename T>
-T Partition(const T* x, int64_t n, T shift) {
+T partition(const T* x, int64_t n, T shift) {
   const hn::ScalableTag<T> d;
   const auto offset = hn::Set(d, shift);
   return shift + std::log(reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Exp(d, hn::Sub(load(x), offset)); }));
 }
 
-int64_t TopF32(const float* x, int64_t n, int64_t k, float* values, int32_t* indices) {
-  return Top(x, n, k, values, indices);
+int64_t top_f32(const float* x, int64_t n, int64_t k, float* values, int32_t* indices) {
+  return top(x, n, k, values, indices);
 }
-int64_t TopF64(const double* x, int64_t n, int64_t k, double* values, int32_t* indices) {
-  return Top(x, n, k, values, indices);
+int64_t top_f64(const double* x, int64_t n, int64_t k, double* values, int32_t* indices) {
+  return top(x, n, k, values, indices);
 }
-float PartitionF32(const float* x, int64_t n, float shift) { return Partition(x, n, shift); }
-double PartitionF64(const double* x, int64_t n, double shift) { return Partition(x, n, shift); }
+float partition_f32(const float* x, int64_t n, float shift) { return partition(x, n, shift); }
+double partition_f64(const double* x, int64_t n, double shift) { return partition(x, n, shift); }
 
 }  // namespace plumb::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -68,20 +68,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(TopF32);
-HWY_EXPORT(TopF64);
-HWY_EXPORT(PartitionF32);
-HWY_EXPORT(PartitionF64);
+HWY_EXPORT(top_f32);
+HWY_EXPORT(top_f64);
+HWY_EXPORT(partition_f32);
+HWY_EXPORT(partition_f64);
 
 int64_t top_values(const float* x, int64_t n, int64_t k, float* values, int32_t* indices) {
-  return HWY_DYNAMIC_DISPATCH(TopF32)(x, n, k, values, indices);
+  return HWY_DYNAMIC_DISPATCH(top_f32)(x, n, k, values, indices);
 }
 int64_t top_values(const double* x, int64_t n, int64_t k, double* values, int32_t* indices) {
-  return HWY_DYNAMIC_DISPATCH(TopF64)(x, n, k, values, indices);
+  return HWY_DYNAMIC_DISPATCH(top_f64)(x, n, k, values, indices);
 }
-float log_partition(const float* x, int64_t n, float shift) { return HWY_DYNAMIC_DISPATCH(PartitionF32)(x, n, shift); }
+float log_partition(const float* x, int64_t n, float shift) { return HWY_DYNAMIC_DISPATCH(partition_f32)(x, n, shift); }
 double log_partition(const double* x, int64_t n, double shift) {
-  return HWY_DYNAMIC_DISPATCH(PartitionF64)(x, n, shift);
+  return HWY_DYNAMIC_DISPATCH(partition_f64)(x, n, shift);
 }
 
 }  // namespace plumb::kernels

@@ -51,9 +51,15 @@ struct Receiver {
   Result& result;
   std::string error;
 
-  static void take(void* receiver, const char* data, size_t size) { static_cast<Receiver*>(receiver)->result.assign(data, data + size); }
-  static void take_ids(void* receiver, const int* ids, size_t count) { static_cast<Receiver*>(receiver)->result.assign(ids, ids + count); }
-  static void take_error(void* receiver, const char* data, size_t size) { static_cast<Receiver*>(receiver)->error.assign(data, size); }
+  static void take(void* receiver, const char* data, size_t size) {
+    static_cast<Receiver*>(receiver)->result.assign(data, data + size);
+  }
+  static void take_ids(void* receiver, const int* ids, size_t count) {
+    static_cast<Receiver*>(receiver)->result.assign(ids, ids + count);
+  }
+  static void take_error(void* receiver, const char* data, size_t size) {
+    static_cast<Receiver*>(receiver)->error.assign(data, size);
+  }
 };
 
 }  // namespace
@@ -86,8 +92,8 @@ SentencePieceModel::Specials SentencePieceModel::specials() const {
   return {four[0], four[1], four[2], four[3]};
 }
 
-std::string SentencePieceModel::train(const std::vector<std::pair<std::string, std::string>>& options, const std::vector<std::string>& lines,
-                                      std::string& serialized) {
+std::string SentencePieceModel::train(const std::vector<std::pair<std::string, std::string>>& options,
+                                      const std::vector<std::string>& lines, std::string& serialized) {
   std::vector<SentencePieceText> settings;
   for (const auto& [name, value] : options) {
     settings.push_back(text_of(name));
@@ -98,7 +104,8 @@ std::string SentencePieceModel::train(const std::vector<std::pair<std::string, s
   for (const std::string& line : lines) texts.push_back(text_of(line));
   using Text = Receiver<std::string>;
   Text receiver{serialized, {}};
-  functions().train(settings.data(), settings.size(), texts.data(), texts.size(), &Text::take, &Text::take_error, &receiver);
+  functions().train(settings.data(), settings.size(), texts.data(), texts.size(), &Text::take, &Text::take_error,
+                    &receiver);
   return receiver.error;
 }
 

@@ -35,8 +35,8 @@ class SentencePieceModel {
   [[nodiscard]] Specials specials() const;
 
   /// Trains with SentencePiece's own options and gives the serialized model.
-  [[nodiscard]] static std::string train(const std::vector<std::pair<std::string, std::string>>& options, const std::vector<std::string>& lines,
-                                         std::string& serialized);
+  [[nodiscard]] static std::string train(const std::vector<std::pair<std::string, std::string>>& options,
+                                         const std::vector<std::string>& lines, std::string& serialized);
 
  private:
   SentencePieceHandle* handle_;

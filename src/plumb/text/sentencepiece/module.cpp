@@ -33,7 +33,9 @@ SentencePieceHandle* load(SentencePieceText serialized) {
   return reinterpret_cast<SentencePieceHandle*>(processor.release());
 }
 
-void unload(SentencePieceHandle* model) { const std::unique_ptr<sp::SentencePieceProcessor> owner(processor_of(model)); }
+void unload(SentencePieceHandle* model) {
+  const std::unique_ptr<sp::SentencePieceProcessor> owner(processor_of(model));
+}
 
 int size(const SentencePieceHandle* model) { return processor_of(model)->GetPieceSize(); }
 
@@ -45,14 +47,16 @@ void specials(const SentencePieceHandle* model, int* four) {
   four[3] = processor->unk_id();
 }
 
-int encode(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds sink, SentencePieceBytes error, void* receiver) {
+int encode(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds sink, SentencePieceBytes error,
+           void* receiver) {
   std::vector<int> ids;
   const auto status = processor_of(model)->Encode({text.data, text.size}, &ids);
   if (status.ok()) sink(receiver, ids.data(), ids.size());
   return report(status, error, receiver);
 }
 
-int decode(const SentencePieceHandle* model, const int* ids, size_t count, SentencePieceBytes sink, SentencePieceBytes error, void* receiver) {
+int decode(const SentencePieceHandle* model, const int* ids, size_t count, SentencePieceBytes sink,
+           SentencePieceBytes error, void* receiver) {
   std::string text;
   const auto status = processor_of(model)->Decode(std::vector<int>(ids, ids + count), &text);
   if (status.ok()) sink(receiver, text.data(), text.size());
@@ -80,8 +84,8 @@ class Lines : public sp::SentenceIterator {
   std::string line_;
 };
 
-int train(const SentencePieceText* settings, size_t setting_count, const SentencePieceText* lines, size_t line_count, SentencePieceBytes sink,
-          SentencePieceBytes error, void* receiver) {
+int train(const SentencePieceText* settings, size_t setting_count, const SentencePieceText* lines, size_t line_count,
+          SentencePieceBytes sink, SentencePieceBytes error, void* receiver) {
   std::unordered_map<std::string, std::string> options;
   for (size_t i = 0; i + 1 < setting_count; i += 2) options[string_of(settings[i])] = string_of(settings[i + 1]);
   Lines iterator(lines, line_count);
@@ -96,4 +100,6 @@ constexpr SentencePieceFunctions kFunctions = {load, unload, size, specials, enc
 }  // namespace
 }  // namespace plumb
 
-extern "C" __attribute__((visibility("default"))) const plumb::SentencePieceFunctions& plumb_sentencepiece() { return plumb::kFunctions; }
+extern "C" __attribute__((visibility("default"))) const plumb::SentencePieceFunctions& plumb_sentencepiece() {
+  return plumb::kFunctions;
+}

@@ -1,7 +1,7 @@
 // The interface between Plumb and its SentencePiece module: plain C, and no memory changes hands.
 //
-// Debian's libsentencepiece exports the old protobuf that it carries, which must not be mixed with the one that LibTorch
-// uses. It therefore lives in a module of its own, loaded so that its symbols bind to each other first.
+// Debian's libsentencepiece exports the old protobuf that it carries, which must not be mixed with the one that
+// LibTorch uses. It therefore lives in a module of its own, loaded so that its symbols bind to each other first.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +31,13 @@ struct SentencePieceFunctions {
   int (*size)(const SentencePieceHandle* model);
   /// Ids of pad, bos, eos and unknown.
   void (*specials)(const SentencePieceHandle* model, int* four);
-  int (*encode)(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds ids, SentencePieceBytes error, void* receiver);
-  int (*decode)(const SentencePieceHandle* model, const int* ids, size_t count, SentencePieceBytes text, SentencePieceBytes error,
-                void* receiver);
+  int (*encode)(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds ids,
+                SentencePieceBytes error, void* receiver);
+  int (*decode)(const SentencePieceHandle* model, const int* ids, size_t count, SentencePieceBytes text,
+                SentencePieceBytes error, void* receiver);
   /// `settings`: SentencePiece's options as name, value, name, value, …
-  int (*train)(const SentencePieceText* settings, size_t setting_count, const SentencePieceText* lines, size_t line_count,
-               SentencePieceBytes serialized, SentencePieceBytes error, void* receiver);
+  int (*train)(const SentencePieceText* settings, size_t setting_count, const SentencePieceText* lines,
+               size_t line_count, SentencePieceBytes serialized, SentencePieceBytes error, void* receiver);
 };
 
 }  // extern "C"
