@@ -10,6 +10,7 @@ Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : 
 Json axis_json(const Axis& axis) {
   Json json = {{"label", axis.label}, {"log", axis.log}};
   if (axis.symlog) json["symlog"] = true;
+  if (axis.floor > 0) json["floor"] = axis.floor;
   return json;
 }
 

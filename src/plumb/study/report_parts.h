@@ -12,6 +12,7 @@ struct Axis {
   std::string label;
   bool log = false;
   bool symlog = false;
+  double floor = 0;  // the smallest value that a log axis shows; 0: the page decides
 };
 
 /// One line of a figure. x holds numbers or words; y may hold null.

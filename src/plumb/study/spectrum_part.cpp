@@ -56,6 +56,7 @@ PartResult study_spectrum(StudyContext& context, const SpectrumStudy& part) {
   density.kind = "density";
   density.x = {"eigenvalue"};
   density.y = {"density", true};
+  density.y.floor = 1e-9;  // one eigenvalue of millions is to be seen
   Figure extremes{"hessian_extremes", "Extreme eigenvalues of the Hessian at initialization"};
   extremes.caption =
       "The largest and the smallest Ritz value; whiskers are the Ritz residuals, within which an eigenvalue lies.";

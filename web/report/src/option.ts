@@ -93,7 +93,7 @@ type Renderer = {
 /** Shapes of one size look alike large when the pointed ones are drawn larger. */
 const markerSize = (symbol: string): number => (symbol === "diamond" ? 11 : symbol === "rect" ? 8 : 9.5);
 
-const BAR_GAPS = { barGap: "12%", barCategoryGap: "32%" };
+const BAR_GAPS = { barGap: "12%", barCategoryGap: "32%", barMaxWidth: 54 };
 
 const banded = (series: DrawnSeries): Point[] => series.points.filter((point): point is Point => !!point?.band);
 
@@ -189,7 +189,7 @@ function bars(series: DrawnSeries, own: (string | null)[]) {
   return {
     id: `series-${series.index}`, type: "bar", name: series.name, data, z: 2, clip: true, ...BAR_GAPS,
     itemStyle: { color: series.look.colour, borderRadius: [3, 3, 0, 0], opacity: series.look.style === "dashed" ? 0.55 : 1 },
-    barMaxWidth: 54, emphasis: { focus: "series" }, blur: { itemStyle: { opacity: 0.25 } },
+    emphasis: { focus: "series" }, blur: { itemStyle: { opacity: 0.25 } },
   };
 }
 
