@@ -67,6 +67,7 @@ constexpr Kinds thing = garment | jewellery | tool | cutlery | furniture | conta
 struct Selection {
   Kinds any = 0;
   Kinds none = 0;
+  // Implicit, so that kinds alone are a selection. NOLINTNEXTLINE(google-explicit-constructor)
   Selection(Kinds any_of, Kinds none_of = 0) : any(any_of), none(none_of) {}
   [[nodiscard]] bool accepts(Kinds kinds) const { return (kinds & any) != 0 && (kinds & none) == 0; }
 };
