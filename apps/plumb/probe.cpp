@@ -76,7 +76,8 @@ std::string human(const Json& document) {
   const Json& model = document["model"];
   const Json& theory = document["theory"];
   const double d = model["d_model"];
-  const std::string start = model["initialisation"] == "" ? model["weights"] : model["initialisation"];
+  const std::string initialisation = model["initialisation"];
+  const std::string start = initialisation.empty() ? model["weights"].get<std::string>() : initialisation;
   std::string text = fmt::format("{}, {} + {} layers, d_model {}, {}; {} pairs, {} target tokens; {} measurement{}\n",
                                  model["residual"].get<std::string>(), model["layers"][0].get<int64_t>(),
                                  model["layers"][1].get<int64_t>(), model["d_model"].get<int64_t>(), start,

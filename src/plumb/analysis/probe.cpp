@@ -238,7 +238,8 @@ Json probe_document(const ModelConfig& config, const std::vector<Measurement>& m
   document["gradient_norm_total"] = gradient(&GradientProfile::total).mean;
   document["gradient_norm"] = Json::object();
   for (const auto& [name, norm] : measurements.front().gradient.norm_by_parameter) {
-    document["gradient_norm"][name] = measured.over([&](const Measurement& m) { return m.gradient.norm(name); }).mean;
+    document["gradient_norm"][name] =
+        measured.over([&, key = name](const Measurement& m) { return m.gradient.norm(key); }).mean;
   }
   document["intervals"]["loss"] = to_json(gradient(&GradientProfile::loss));
   document["intervals"]["loss_label_smoothing"] = to_json(gradient(&GradientProfile::loss_label_smoothing));

@@ -67,7 +67,8 @@ PartResult study_spectrum(StudyContext& context, const SpectrumStudy& part) {
               "Curvature at initialization",
               "λ with its Ritz residual; trace with its standard error where there is more than one probe.",
               {"scheme", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
-  for (const auto& [scheme, spectrum] : spectra) {
+  for (const auto& [scheme, measured] : spectra) {
+    const Json& spectrum = measured;  // a structured binding cannot be captured
     Series line{display_name(scheme), scheme};
     line.x = spectrum["density"]["x"];
     line.y = spectrum["density"]["y"];
