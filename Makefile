@@ -33,6 +33,7 @@ demo: build  ## Study of where layer normalisation stands, on the corpus that Pl
 lint:  ## Check format and clang-tidy's findings (SINCE=REF: only files that differ from REF)
 	@$(SETUP) $(LISTS)
 	cmake --preset tidy -B $(BUILD)-tidy $(CMAKE_ARGS)
+	cmake --build $(BUILD)-tidy --target plumb_messages
 	scripts/lint.sh $(BUILD)-tidy $(JOBS)
 
 format:  ## Format all sources

@@ -53,6 +53,7 @@ function(plumb_add_report target)
     COMMAND protobuf::protoc --cpp_out=${build} --proto_path=${PROJECT_SOURCE_DIR}/src plumb/report/tensorboard.proto
     DEPENDS ${PROJECT_SOURCE_DIR}/src/plumb/report/tensorboard.proto
     COMMENT "Compiling TensorBoard's messages" VERBATIM)
+  add_custom_target(plumb_messages DEPENDS ${messages}.h)  # what clang-tidy needs of a build
 
   target_sources(${target} PRIVATE ${page} ${messages}.cc ${messages}.h)
   target_include_directories(${target} PRIVATE ${build})

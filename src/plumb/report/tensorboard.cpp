@@ -33,8 +33,8 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
 /// TensorBoard reads the files of a directory in the order of their names: time comes first.
 fs::path unused_name(const fs::path& directory, double time) {
   for (int attempt = 0;; ++attempt) {
-    const fs::path name = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}", static_cast<int64_t>(time),
-                                                  host_name(), ::getpid(), attempt);
+    fs::path name = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}", static_cast<int64_t>(time),
+                                            host_name(), ::getpid(), attempt);
     if (!fs::exists(name)) return name;
   }
 }
