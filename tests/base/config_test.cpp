@@ -158,7 +158,15 @@ TEST(ConfigSet, NamesItselfInErrors) {
     EXPECT_TRUE(std::string(error.what()).starts_with(std::string("--set ") + malformed)) << error.what();
   }
   config.set("model.layer=4");
-  EXPECT_EQ(error_of([&] { read(config); }).hint(), "did you mean 'layers'?");
+  const Error unknown = error_of([&] { read(config); });
+  EXPECT_STREQ(unknown.what(), "--set model.layer=4: unknown key 'layer' in [model]");
+  EXPECT_EQ(unknown.hint(), "did you mean 'layers'?");
+  for (const char* ill_typed : {"model.layers=two", "model.layers=2.5"}) {
+    Config file = Config::from_string("[model]\nlayers = 2\n", "model.toml");
+    file.set(ill_typed);
+    const Error error = error_of([&] { read(file); });
+    EXPECT_TRUE(std::string(error.what()).starts_with(std::string("--set ") + ill_typed)) << error.what();
+  }
 }
 
 TEST(ConfigSet, LeavesACopyAsItWas) {

@@ -15,7 +15,11 @@
 namespace plumb {
 namespace {
 
+constexpr const char* kOverride = "--set ";
+
+/// Where something stands: file, line and column, or the override that it came from.
 std::string place(const std::string& name, const toml::source_region& source) {
+  if (source.path && source.path->starts_with(kOverride)) return *source.path;
   if (source.begin.line == 0) return name;
   return fmt::format("{}:{}:{}", name, source.begin.line, source.begin.column);
 }
@@ -208,20 +212,21 @@ void Config::set(const std::string& assignment) {
   }
   const std::string key = assignment.substr(dot + 1, equals - dot - 1);
   const std::string value = assignment.substr(equals + 1);
-  const std::string origin = "--set " + assignment;
+  const std::string origin = kOverride + assignment;
   toml::table parsed;
   try {
     parsed = toml::parse("value = " + value, origin);
   } catch (const toml::parse_error&) {
-    parsed = toml::table{{"value", value}};
+    parsed = toml::parse("value = " + quoted(value), origin);
   }
+  const toml::source_region source{.begin = {1, 1}, .end = {1, 1}, .path = std::make_shared<const std::string>(origin)};
   toml::table* table = &document_->root;
   for (const std::string& part : split(assignment.substr(0, dot), '.')) {
-    if (!table->contains(part)) table->insert(part, toml::table{});
+    if (!table->contains(part)) table->insert(toml::key(part, toml::source_region(source)), toml::table{});
     table = table->get(part)->as_table();
     if (table == nullptr) throw Error(fmt::format("{}: '{}' is no section", origin, part));
   }
-  table->insert_or_assign(key, *parsed.get("value"));
+  table->insert_or_assign(toml::key(key, toml::source_region(source)), std::move(*parsed.get("value")));
 }
 
 Config::Reader Config::open(const std::string& name) const {

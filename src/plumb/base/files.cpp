@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iostream>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -93,9 +95,9 @@ bool is_valid_utf8(std::string_view text) {
   return true;
 }
 
-std::vector<std::string> read_lines(const fs::path& path) {
-  const std::string content = read_file(path);
-  std::string_view rest = content;
+namespace {
+
+std::vector<std::string> lines_of(std::string_view rest, const std::string& name) {
   if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
   std::vector<std::string> lines;
   while (!rest.empty()) {
@@ -104,12 +106,21 @@ std::vector<std::string> read_lines(const fs::path& path) {
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!is_valid_utf8(line)) {
-      throw Error(fmt::format("{}:{}: not valid UTF-8", path.string(), lines.size() + 1),
-                  "convert the file, for example with `iconv -f latin1 -t utf8`");
+      throw Error(fmt::format("{}:{}: not valid UTF-8", name, lines.size() + 1),
+                  "convert it, for example with `iconv -f latin1 -t utf8`");
     }
     lines.emplace_back(line);
   }
   return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> read_lines(const fs::path& path) { return lines_of(read_file(path), path.string()); }
+
+std::vector<std::string> read_standard_input() {
+  return lines_of(std::string{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()},
+                  "standard input");
 }
 
 void write_file_atomic(const fs::path& given, const std::function<void(std::ostream&)>& write) {

@@ -19,6 +19,9 @@ std::string read_file(const std::filesystem::path& path);
 /// Throws Error naming the first line that is not valid UTF-8.
 std::vector<std::string> read_lines(const std::filesystem::path& path);
 
+/// The same for standard input, to its end.
+std::vector<std::string> read_standard_input();
+
 /// True if `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_valid_utf8(std::string_view text);
 
