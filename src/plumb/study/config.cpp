@@ -17,6 +17,7 @@ void describe(Fields& field, StudyData& data) {
   field("directory", data.directory);
   field("train", data.train);
   field("valid", data.valid);
+  field("test", data.test);
   field("pairs", data.pairs);
   field("vocabulary", data.vocabulary);
   field("measured_split", data.measured_split);

@@ -25,6 +25,7 @@ struct StudyData {
   std::string directory;           // made by `plumb data`; empty: see below
   std::vector<std::string> train;  // two files or one TSV; empty: the embedded corpus
   std::vector<std::string> valid;
+  std::vector<std::string> test;
   int64_t pairs = 20000;  // of the embedded corpus
   int64_t vocabulary = 2000;
   std::string measured_split = "valid";

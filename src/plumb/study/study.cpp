@@ -27,6 +27,7 @@ DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesyst
   const std::filesystem::path prepared = out / "data";
   const Json wanted = {{"train", data.train},
                        {"valid", data.valid},
+                       {"test", data.test},
                        {"pairs", data.train.empty() ? data.pairs : 0},
                        {"vocabulary", data.vocabulary},
                        {"seed", seed}};
@@ -44,6 +45,7 @@ DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesyst
     PrepareOptions options;
     options.train = corpus_files(data.train, "train");
     if (!data.valid.empty()) options.valid = corpus_files(data.valid, "valid");
+    if (!data.test.empty()) options.tests.emplace_back("test", corpus_files(data.test, "test"));
     options.tokenizer.vocabulary = data.vocabulary;
     options.seed = static_cast<uint64_t>(seed);
     prepare_data(options, prepared);
