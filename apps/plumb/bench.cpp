@@ -211,22 +211,24 @@ Json bench_attention(const Sizes& sizes, uint64_t seed) {
 }
 
 /// The measured figures of a document as a table of name and value.
-void print(const Json& json) {
+std::string human(const Json& json) {
+  std::string text;
   const auto value = [](const Json& v) {
     return v.is_number_float() ? fmt::format("{:.4g}", v.get<double>()) : v.dump();
   };
   for (const auto& [key, entry] : json.items()) {
     if (key == "schema" || key == "command" || key == "sizes") continue;
     if (!entry.is_array()) {
-      fmt::print("{:<26} {}\n", key, entry.is_string() ? entry.get<std::string>() : value(entry));
+      text += fmt::format("{:<26} {}\n", key, entry.is_string() ? entry.get<std::string>() : value(entry));
       continue;
     }
     for (const Json& row : entry) {
       std::string line;
       for (const auto& [name, cell] : row.items()) line += fmt::format("{} {}  ", name, value(cell));
-      fmt::print("  {}\n", line);
+      text += fmt::format("  {}\n", line);
     }
   }
+  return text;
 }
 
 void add_sizes(CLI::App& verb, Sizes& sizes) {
@@ -261,8 +263,10 @@ void add_bench(CLI::App& app, Globals& globals) {
     CLI::App* verb = add_verb(*bench, globals, name, description, "plumb bench " + name,
                               [sizes, measure = std::move(measure), &globals] {
                                 const Json result = measure(*sizes);
-                                globals.json.empty() ? print(result) : emit(globals, result);
+                                emit(globals, result, human(result));
                               });
+    add_json_option(*verb, globals);
+    add_seed_option(*verb, globals);
     add_sizes(*verb, *sizes);
   };
   add("train", "A training step: forward, backward, Adam", {512, 1024, 4, 6, 10000, 64, 32},

@@ -32,6 +32,22 @@ std::pair<std::string, CorpusFiles> test_set(const std::string& text) {
   return {name, corpus_files(paths)};
 }
 
+/// What a person wants to know of a new data directory; the rest stands in its data.json.
+std::string summary(const Json& info, const std::string& out) {
+  const Json& tokenizer = info["tokenizer"];
+  std::string text = fmt::format("{}: {} vocabulary of ", out, tokenizer["kind"].get<std::string>());
+  text += tokenizer["joint"] ? fmt::format("{} pieces for both sides\n", with_thousands(tokenizer["source_vocabulary"]))
+                             : fmt::format("{} pieces for the source, {} for the target\n",
+                                           with_thousands(tokenizer["source_vocabulary"]),
+                                           with_thousands(tokenizer["target_vocabulary"]));
+  for (const auto& [name, split] : info["splits"].items()) {
+    text += fmt::format("  {:<12} {:>9} pairs {:>11} source tokens {:>11} target tokens\n", name,
+                        with_thousands(split["pairs"]), with_thousands(split["source"]["tokens"]),
+                        with_thousands(split["target"]["tokens"]));
+  }
+  return text;
+}
+
 void add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer, bool& joint) {
   verb->add_option("--vocabulary", tokenizer.vocabulary, "Pieces of the vocabulary, specials included")
       ->capture_default_str();
@@ -61,8 +77,11 @@ void add_prepare(CLI::App& data, Globals& globals) {
                  if (!arguments->valid.empty()) prepare.valid = corpus_files(arguments->valid);
                  for (const std::string& text : arguments->tests) prepare.tests.push_back(test_set(text));
                  prepare.seed = globals.seed;
-                 emit(globals, prepare_data(prepare, arguments->out));
+                 const Json info = prepare_data(prepare, arguments->out);
+                 emit(globals, info, summary(info, arguments->out));
                });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
   verb->add_option("--train", arguments->train, "Source and target file, or one TSV: SOURCE TAB TARGET")
       ->type_name("FILE [FILE]")
       ->expected(1, 2)
@@ -112,8 +131,12 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                                 throw Error(fmt::format("{} pairs are no corpus", synthetic.pairs));
                               if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
                               if (!arguments->raw.empty()) write_raw(synthetic, arguments->raw);
-                              if (!arguments->out.empty()) emit(globals, prepare_synthetic(synthetic, arguments->out));
+                              if (arguments->out.empty()) return;
+                              const Json info = prepare_synthetic(synthetic, arguments->out);
+                              emit(globals, info, summary(info, arguments->out));
                             });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
   verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR");
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
@@ -128,9 +151,12 @@ void add_get(CLI::App& data, Globals& globals) {
     std::string name, from, out;
   };
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_verb(
-      data, globals, "get", "Fetch a public data set and verify it", "plumb data get multi30k --out raw/multi30k",
-      [arguments, &globals] { emit(globals, get_data_set(multi30k(), arguments->from, arguments->out)); });
+  CLI::App* verb = add_verb(data, globals, "get", "Fetch a public data set and verify it",
+                            "plumb data get multi30k --out raw/multi30k", [arguments, &globals] {
+                              const Json info = get_data_set(multi30k(), arguments->from, arguments->out);
+                              emit(globals, info, info.dump(2) + '\n');
+                            });
+  add_json_option(*verb, globals);
   verb->add_option("name", arguments->name, "Which one")->check(CLI::IsMember({"multi30k"}))->required();
   verb->add_option("--out", arguments->out, "The directory for its files")->type_name("DIR")->required();
   verb->add_option("--from", arguments->from, "Take the files from this directory, not from the network")

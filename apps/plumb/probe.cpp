@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <iostream>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -120,16 +119,8 @@ void run_probe(const ProbeArguments& arguments, const Globals& globals) {
   options.type = subject.type;
   options.weights_origin = subject.weights_origin;
   const Json measured = probe(subject.config, subject.weights, subject.batches, options);
-  Json document;  // what was measured stands before what was found
-  document["schema"] = measured["schema"];
-  document["command"] = measured["command"];
-  document["model"] = subject.description();
-  document.update(measured);
-  if (globals.json.empty()) {
-    std::cout << human(document);
-  } else {
-    emit(globals, document);
-  }
+  const Json document = subject.document(measured);
+  emit(globals, document, human(document));
 }
 
 }  // namespace
@@ -140,6 +131,8 @@ void add_probe(CLI::App& app, Globals& globals) {
       add_verb(app, globals, "probe", "Measure signal and gradients at initialization, beside what theory says",
                "plumb probe --config model.toml --data data/multi30k --set model.residual=post-ln",
                [arguments, &globals] { run_probe(*arguments, globals); });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   verb->add_option("--seeds", arguments->seeds,
                    "Initialisations to measure, from --seed on; of weights there is one measurement")

@@ -47,9 +47,7 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
                    const std::string& example, std::function<void()> run) {
   CLI::App* verb = parent.add_subcommand(name, description);
   verb->footer("Example:\n  " + example);
-  verb->add_option("--json", globals.json, "Write the result as JSON to this file")->type_name("FILE");
   verb->add_option("--threads", globals.threads, "Threads (default: all cores)")->check(CLI::PositiveNumber);
-  verb->add_option("--seed", globals.seed, "Seed of every random choice")->capture_default_str();
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
   verb->add_flag("-v,--verbose", globals.verbose, "Say more");
   verb->callback([&globals, run = std::move(run)] {
@@ -60,8 +58,19 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   return verb;
 }
 
-void emit(const Globals& globals, const Json& result) {
-  if (globals.json.empty() || globals.json == "-") {
+void add_json_option(CLI::App& verb, Globals& globals) {
+  verb.add_option("--json", globals.json, "Write the result as JSON to this file; -: to standard output")
+      ->type_name("FILE");
+}
+
+void add_seed_option(CLI::App& verb, Globals& globals) {
+  verb.add_option("--seed", globals.seed, "Seed of every random choice")->capture_default_str();
+}
+
+void emit(const Globals& globals, const Json& result, const std::string& text) {
+  if (globals.json.empty()) {
+    std::cout << text;
+  } else if (globals.json == "-") {
     std::cout << result.dump(2) << '\n';
   } else {
     write_json(globals.json, result);

@@ -13,16 +13,10 @@ namespace plumb::app {
 void add_report(CLI::App& app, Globals& globals) {
   auto directory = std::make_shared<std::string>();
   CLI::App* verb = add_verb(app, globals, "report", "Write DIR/report.html from DIR/results.json",
-                            "plumb report runs/layer-norm", [&globals, directory] {
+                            "plumb report runs/layer-norm", [directory] {
                               write_report(*directory);
                               const std::string page = (std::filesystem::path(*directory) / "report.html").string();
-                              if (globals.json.empty()) {
-                                fmt::print("{}\n", page);
-                              } else {
-                                Json result = make_document("report", 1);
-                                result["page"] = page;
-                                emit(globals, result);
-                              }
+                              fmt::print("{}\n", page);
                             });
   verb->add_option("directory", *directory, "Directory of a study")->type_name("DIR")->required();
 }

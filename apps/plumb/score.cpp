@@ -1,8 +1,6 @@
 // plumb score: BLEU and chrF of translations against references.
 #include <fmt/format.h>
 
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,22 +24,6 @@ struct ScoreOptions {
   BleuOptions bleu;
   ChrfOptions chrf;
 };
-
-// As read_lines does, but from standard input, which may be a pipe or a socket.
-std::vector<std::string> read_standard_input() {
-  std::string content{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  if (content.starts_with("\xEF\xBB\xBF")) content.erase(0, 3);
-  std::vector<std::string> lines = split(content, '\n');
-  if (lines.back().empty()) lines.pop_back();
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].ends_with('\r')) lines[i].pop_back();
-    if (!is_valid_utf8(lines[i])) {
-      throw Error(fmt::format("standard input:{}: not valid UTF-8", i + 1),
-                  "convert it, for example with `iconv -f latin1 -t utf8`");
-    }
-  }
-  return lines;
-}
 
 std::string human(const BleuScore& bleu, const ChrfScore& chrf) {
   const auto& p = bleu.precisions;
@@ -90,11 +72,7 @@ void score(const ScoreOptions& options, const Globals& globals) {
   bleu_options.lowercase = chrf_options.lowercase = options.lowercase;
   const BleuScore bleu = corpus_bleu(hypotheses, references, bleu_options);
   const ChrfScore chrf = corpus_chrf(hypotheses, references, chrf_options);
-  if (globals.json.empty()) {
-    std::cout << human(bleu, chrf);
-  } else {
-    emit(globals, document(bleu, chrf));
-  }
+  emit(globals, document(bleu, chrf), human(bleu, chrf));
 }
 
 }  // namespace
@@ -104,6 +82,7 @@ void add_score(CLI::App& app, Globals& globals) {
   CLI::App* verb =
       add_verb(app, globals, "score", "Score translations with BLEU and chrF, as sacreBLEU does",
                "plumb score reference.de < translation.de", [options, &globals] { score(*options, globals); });
+  add_json_option(*verb, globals);
   verb->add_option("REFERENCE", options->references,
                    "Reference translations, one sentence a line; several files: several references")
       ->required();

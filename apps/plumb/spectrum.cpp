@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,16 +64,8 @@ void run(Arguments& arguments, const Globals& globals) {
         bar->update(done, note);
       });
   bar.reset();
-  Json document;  // what was measured stands before what was found
-  document["schema"] = measured["schema"];
-  document["command"] = measured["command"];
-  document["model"] = subject.description();
-  document.update(measured);
-  if (globals.json.empty()) {
-    std::cout << human(document);
-  } else {
-    emit(globals, document);
-  }
+  const Json document = subject.document(measured);
+  emit(globals, document, human(document));
 }
 
 }  // namespace
@@ -85,6 +76,8 @@ void add_spectrum(CLI::App& app, Globals& globals) {
       add_verb(app, globals, "spectrum", "Measure the eigenvalues of the loss's Hessian",
                "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",
                [arguments, &globals] { run(*arguments, globals); });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   SpectrumOptions& options = arguments->spectrum;
   verb->add_option("--steps", options.steps, "Lanczos steps a probe")

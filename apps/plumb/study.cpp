@@ -61,8 +61,10 @@ void add_study(CLI::App& app, Globals& globals) {
           say(fmt::format("{:<13} {}", verdict["verdict"].get<std::string>(), verdict["claim"].get<std::string>()));
         }
         say(fmt::format("report: {}", (fs::path(options->out) / "report.html").string()));
-        if (!globals.json.empty()) emit(globals, results);
+        emit(globals, results, "");
       });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
   verb->add_option("STUDY", options->study, "The name of a study that comes with Plumb (layernorm), or a TOML file")
       ->required();
   verb->add_option("--out", options->out, "The study's directory")->type_name("DIR")->required();

@@ -112,28 +112,33 @@ std::unique_ptr<EncoderDecoder> Subject::make_model(uint64_t seed) const {
   return model;
 }
 
-Json Subject::description() const {
+Json Subject::document(const Json& measured) const {
   int64_t pairs = 0;
   int64_t tokens = 0;
   for (const Batch& batch : batches) {
     pairs += batch.target_layout.sequences();
     tokens += batch.target_layout.tokens();
   }
-  Json json;
-  json["residual"] = config.residual;
-  json["norm"] = config.norm;
-  json["initialisation"] = weights ? "" : config.initialisation;
-  json["weights"] = weights_origin;
-  json["layers"] = {config.encoder_layers, config.decoder_layers};
-  json["d_model"] = config.d_model;
-  json["feed_forward"] = config.feed_forward;
-  json["heads"] = config.heads;
-  json["vocabulary"] = {config.source_vocabulary, config.target_vocabulary};
-  json["pairs"] = pairs;
-  json["target_tokens"] = tokens;
-  json["micro_batches"] = batches.size();
-  json["dtype"] = type == at::kDouble ? "float64" : "float32";
-  return json;
+  Json model;
+  model["residual"] = config.residual;
+  model["norm"] = config.norm;
+  model["initialisation"] = weights ? "" : config.initialisation;
+  model["weights"] = weights_origin;
+  model["layers"] = {config.encoder_layers, config.decoder_layers};
+  model["d_model"] = config.d_model;
+  model["feed_forward"] = config.feed_forward;
+  model["heads"] = config.heads;
+  model["vocabulary"] = {config.source_vocabulary, config.target_vocabulary};
+  model["pairs"] = pairs;
+  model["target_tokens"] = tokens;
+  model["micro_batches"] = batches.size();
+  model["dtype"] = type == at::kDouble ? "float64" : "float32";
+  Json document;
+  document["schema"] = measured["schema"];
+  document["command"] = measured["command"];
+  document["model"] = model;
+  document.update(measured);
+  return document;
 }
 
 }  // namespace plumb::app

@@ -36,8 +36,8 @@ struct Subject {
   /// The model with its weights, or initialised from `seed` where it has none.
   [[nodiscard]] std::unique_ptr<EncoderDecoder> make_model(uint64_t seed) const;
 
-  /// What was measured, for the document: model, data, weights, element type.
-  [[nodiscard]] Json description() const;
+  /// The document of a measurement, in which "model" (model, data, weights, element type) stands before what was found.
+  [[nodiscard]] Json document(const Json& measured) const;
 };
 
 void add_subject_options(CLI::App& verb, SubjectOptions& options);

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <csignal>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,11 +96,7 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   };
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);
-  if (globals.json.empty()) {
-    std::cout << summary(result, arguments.out);
-  } else {
-    emit(globals, result.to_json());
-  }
+  emit(globals, result.to_json(), summary(result, arguments.out));
 }
 
 }  // namespace
@@ -123,6 +118,8 @@ void add_train(CLI::App& app, Globals& globals) {
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
   verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });
 }
 

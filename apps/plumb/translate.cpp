@@ -6,7 +6,6 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,19 +44,6 @@ RunAndCheckpoint locate(const std::string& name) {
     if (fs::exists(run / "config.toml")) return {run, path};
   }
   throw Error(name + " is a checkpoint outside of a run", hint);
-}
-
-std::vector<std::string> read_standard_input() {
-  const std::string content{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  std::vector<std::string> lines = split(content.starts_with("\xEF\xBB\xBF") ? content.substr(3) : content, '\n');
-  if (lines.back().empty()) lines.pop_back();
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].ends_with('\r')) lines[i].pop_back();
-    if (is_valid_utf8(lines[i])) continue;
-    throw Error(fmt::format("standard input:{}: not valid UTF-8", i + 1),
-                "convert it, for example with `iconv -f latin1 -t utf8`");
-  }
-  return lines;
 }
 
 void translate_input(const TranslateOptions& options) {

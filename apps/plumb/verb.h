@@ -9,22 +9,28 @@
 
 namespace plumb::app {
 
-/// Options that every verb takes.
+/// Options that verbs share.
 struct Globals {
-  std::string json;     // --json FILE: write the result there; "-" or empty: standard output
+  std::string json;     // --json FILE: write the result there; "-": standard output; empty: as text for people
   int64_t threads = 0;  // 0: all cores
   uint64_t seed = 1;
   bool quiet = false;
   bool verbose = false;
 };
 
-/// Adds --json, --threads, --seed, -q and -v to a verb and an example to its help.
+/// Adds --threads, -q and -v to a verb and an example to its help.
 /// `run` is called after parsing; whatever it throws, main() reports.
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run);
 
-/// Writes a result to --json FILE where given, else to standard output.
-void emit(const Globals& globals, const Json& result);
+/// Adds --json, for a verb with a result.
+void add_json_option(CLI::App& verb, Globals& globals);
+
+/// Adds --seed, for a verb that draws random numbers.
+void add_seed_option(CLI::App& verb, Globals& globals);
+
+/// Writes a result as JSON where --json says, and otherwise as `text` to standard output.
+void emit(const Globals& globals, const Json& result, const std::string& text);
 
 void add_bench(CLI::App& app, Globals& globals);
 void add_data(CLI::App& app, Globals& globals);
