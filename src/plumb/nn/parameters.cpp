@@ -9,7 +9,7 @@ namespace plumb {
 
 Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Role role) {
   if (find(name) != nullptr) throw Error(fmt::format("parameter '{}' is declared twice", name));
-  const Tensor value = at::zeros(shape, at::TensorOptions(type_)).requires_grad_(true);
+  Tensor value = at::zeros(shape, at::TensorOptions(type_)).requires_grad_(true);
   all_.push_back({name, role, value});
   return value;
 }
@@ -61,7 +61,7 @@ std::vector<Tensor> Parameters::split(const Tensor& flat) const {
 }
 
 Tensor Parameters::join(const std::vector<Tensor>& pieces) const {
-  const Tensor flat = at::empty({count()}, at::TensorOptions(type_));
+  Tensor flat = at::empty({count()}, at::TensorOptions(type_));
   const std::vector<Tensor> views = split(flat);
   for (size_t i = 0; i < views.size(); ++i) views[i].copy_(pieces[i].detach());
   return flat;

@@ -126,7 +126,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
     write_directory_atomic(out / "best", [&](const fs::path& directory) { trained.save(directory); });
     if (given_hooks.best) given_hooks.best(trained);
   };
-  const TrainResult result = trainer.run(hooks);
+  TrainResult result = trainer.run(hooks);
   metrics.end(result);
   write_json(out / "result.json", result.to_json());
   return result;

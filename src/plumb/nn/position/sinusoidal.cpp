@@ -25,8 +25,9 @@ class Sinusoidal final : public Positions {
     auto* out = table.data_ptr<double>();
     for (int64_t p = 0; p < length; ++p) {
       for (int64_t j = 0; j < d_model_; ++j) {
-        const double angle =
-            static_cast<double>(p) / std::pow(10000.0, static_cast<double>(j / 2 * 2) / static_cast<double>(d_model_));
+        const int64_t pair = j / 2;
+        const double exponent = static_cast<double>(2 * pair) / static_cast<double>(d_model_);
+        const double angle = static_cast<double>(p) / std::pow(10000.0, exponent);
         out[p * d_model_ + j] = j % 2 == 0 ? std::sin(angle) : std::cos(angle);
       }
     }

@@ -54,7 +54,7 @@ class Tensor2TensorScheme final : public ResidualScheme {
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    const Tensor out = preprocessed(stream.x, final_norm_.get(), context);
+    Tensor out = preprocessed(stream.x, final_norm_.get(), context);
     context.show(stack_ + ".result", out);
     return out;
   }
