@@ -1,7 +1,6 @@
 // plumb: measures Transformers at initialization, trains them, and reports. Loaded by main.cpp. Errors are caught here
 // and nowhere else.
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -13,18 +12,12 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/memory.h"
 #include "plumb/ops/threads.h"
 #include "verb.h"
 
 namespace plumb::app {
 namespace {
-
-/// Tensors of the same sizes come and go at every step: keep what was freed instead of giving it back to the system and
-/// faulting it in again page by page.
-void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, -1);
-}
 
 /// The message without the stack trace that LibTorch appends.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -81,7 +74,7 @@ void emit(const Globals& globals, const Json& result, const std::string& text) {
 
 extern "C" int plumb_main(int argc, char** argv) {
   using namespace plumb;
-  app::keep_freed_memory();
+  ops::keep_tensor_memory();
   set_command_line(argc, argv);
   CLI::App app("Plumb tells whether a Transformer will train, and why; then it trains it.", "plumb");
   app.set_version_flag("--version", "plumb " PLUMB_VERSION);

@@ -7,6 +7,17 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/variable.h>
+#include <torch/version.h>
+
+// From 2.3 on an allocator is no longer const and copies as well.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+#define PLUMB_ALLOCATE_CONST
+#define PLUMB_COPY_DATA \
+  void copy_data(void* to, const void* from, std::size_t count) const override { default_copy_data(to, from, count); }
+#else
+#define PLUMB_ALLOCATE_CONST const
+#define PLUMB_COPY_DATA
+#endif
 
 namespace plumb {
 

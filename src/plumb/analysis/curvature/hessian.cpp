@@ -1,14 +1,12 @@
 #include "plumb/analysis/curvature/hessian.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/memory.h"
 
 namespace plumb {
 namespace {
@@ -18,20 +16,6 @@ int64_t count_tokens(const std::vector<Batch>& batches) {
   for (const Batch& batch : batches) tokens += batch.target_layout.tokens();
   if (tokens == 0) throw Error("a loss needs at least one target token");
   return tokens;
-}
-
-/// Memory that this process uses, in bytes; 0 where nobody counts it.
-int64_t bytes_in_use() {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
-  // Not the resident memory, which does not grow where freed memory is used again.
-  const struct mallinfo2 heap = ::mallinfo2();
-  return static_cast<int64_t>(heap.uordblks + heap.hblkhd);
-#else
-  std::ifstream statm("/proc/self/statm");
-  int64_t total = 0;
-  int64_t resident = 0;
-  return statm >> total >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
-#endif
 }
 
 /// sum += pieces; an undefined sum starts as a copy of them.
@@ -83,13 +67,13 @@ std::vector<Tensor> HessianOperator::differentiable_gradient(const Batch& batch)
 }
 
 void HessianOperator::keep_graphs(int64_t budget) {
-  const int64_t begin = bytes_in_use();
+  const int64_t begin = ops::memory_in_use();
   int64_t largest = 0;  // growth by one micro-batch: what the next may need as well
   for (const Batch& batch : micro_batches_) {
-    const int64_t before = bytes_in_use();
+    const int64_t before = ops::memory_in_use();
     if (budget <= 0 || before - begin + largest > budget) return;
     kept_.push_back(differentiable_gradient(batch));
-    const int64_t after = bytes_in_use();
+    const int64_t after = ops::memory_in_use();
     largest = std::max(largest, after - before);
     if (after - begin > budget) {
       kept_.pop_back();

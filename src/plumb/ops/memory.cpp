@@ -1,0 +1,150 @@
+#include "plumb/ops/memory.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "plumb/ops/torch.h"
+
+namespace plumb::ops {
+namespace {
+
+/// Blocks of one reserved region of addresses. Untouched pages cost nothing.
+class Region {
+ public:
+  explicit Region(size_t size) : size_(size) {
+    void* place = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (place != MAP_FAILED) begin_ = static_cast<char*>(place);
+  }
+  [[nodiscard]] bool usable() const { return begin_ != nullptr; }
+  [[nodiscard]] bool holds(const void* place) const { return place >= begin_ && place < begin_ + size_; }
+  [[nodiscard]] size_t in_use() const { return in_use_; }
+
+  /// Null if no block is large enough.
+  void* take(size_t wanted) {
+    const size_t bytes = (wanted + kGrain - 1) / kGrain * kGrain;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = by_size_.lower_bound({bytes, nullptr});
+    char* block = nullptr;
+    if (found != by_size_.end()) {
+      block = found->second;
+      const size_t rest = found->first - bytes;
+      erase_free(block);
+      if (rest > 0) insert_free(block + bytes, rest);
+    } else {
+      if (bytes > size_ - top_) return nullptr;
+      block = begin_ + top_;
+      top_ += bytes;
+    }
+    taken_.emplace(block, bytes);
+    in_use_ += bytes;
+    return block;
+  }
+
+  void give_back(void* place) {
+    auto* block = static_cast<char*>(place);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto taken = taken_.find(block);
+    size_t bytes = taken->second;
+    taken_.erase(taken);
+    in_use_ -= bytes;
+    const auto next = free_.find(block + bytes);
+    if (next != free_.end()) {
+      bytes += next->second;
+      erase_free(next->first);
+    }
+    auto before = free_.lower_bound(block);
+    if (before != free_.begin() && (--before)->first + before->second == block) {
+      block = before->first;
+      bytes += before->second;
+      erase_free(block);
+    }
+    if (block + bytes == begin_ + top_) {
+      top_ -= bytes;
+    } else {
+      insert_free(block, bytes);
+    }
+  }
+
+ private:
+  static constexpr size_t kGrain = 4096;
+
+  void insert_free(char* block, size_t bytes) {
+    free_.emplace(block, bytes);
+    by_size_.emplace(bytes, block);
+  }
+  void erase_free(char* block) {
+    const auto found = free_.find(block);
+    by_size_.erase({found->second, block});
+    free_.erase(found);
+  }
+
+  char* begin_ = nullptr;
+  size_t size_;
+  size_t top_ = 0;  // bytes up to the end of the last block that is taken
+  std::map<char*, size_t> free_, taken_;
+  std::set<std::pair<size_t, char*>> by_size_;  // of the free ones
+  std::atomic<size_t> in_use_ = 0;
+  std::mutex mutex_;
+};
+
+/// As large as the machine's memory. Never destroyed: tensors may outlive every other object.
+Region& region() {
+  static Region& instance = *new Region(static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE));
+  return instance;
+}
+
+void release(void* place) {
+  if (place == nullptr) return;
+  if (region().holds(place)) {
+    region().give_back(place);
+  } else {
+    std::free(place);
+  }
+}
+
+class TensorAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) PLUMB_ALLOCATE_CONST override {
+    constexpr size_t kLarge = size_t{1} << 15;
+    constexpr size_t kAlignment = 64;
+    void* place = bytes >= kLarge ? region().take(bytes) : nullptr;
+    if (place == nullptr && bytes > 0 && ::posix_memalign(&place, kAlignment, bytes) != 0) throw std::bad_alloc();
+    return {place, place, &release, c10::Device(c10::DeviceType::CPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  PLUMB_COPY_DATA
+};
+
+}  // namespace
+
+void keep_tensor_memory() {
+#if !defined(__SANITIZE_ADDRESS__)
+  static TensorAllocator allocator;
+  if (region().usable()) c10::SetCPUAllocator(&allocator, /*priority=*/1);
+#endif
+}
+
+int64_t memory_in_use() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+  // Not the resident memory, which does not grow where freed memory is used again.
+  const struct mallinfo2 heap = ::mallinfo2();
+  return static_cast<int64_t>(heap.uordblks + heap.hblkhd + region().in_use());
+#else
+  std::ifstream statm("/proc/self/statm");
+  int64_t total = 0;
+  int64_t resident = 0;
+  return statm >> total >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+#endif
+}
+
+}  // namespace plumb::ops

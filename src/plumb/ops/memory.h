@@ -1,0 +1,18 @@
+// The memory of tensors: what one step frees the next one takes, without the system's help and without holes.
+#pragma once
+
+#include <cstdint>
+
+namespace plumb::ops {
+
+/// Lets LibTorch take the memory of large tensors from one region of addresses, in which freed neighbours become one
+/// block again and the smallest block that suffices is taken. malloc gives such blocks back to the system and faults
+/// them in again page by page, or, told to keep them, loses room between them to small allocations that outlive them.
+/// Called once, before the first tensor is made; does nothing where the region cannot be had, nor under the address
+/// sanitizer.
+void keep_tensor_memory();
+
+/// Bytes that tensors and other allocations hold now; 0 where nobody counts them.
+int64_t memory_in_use();
+
+}  // namespace plumb::ops
