@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/attention.h"
 #include "plumb/ops/kernels/gemm.h"
+#include "plumb/ops/precision.h"
 #include "plumb/optim/optimizer.h"
 #include "verb.h"
 
@@ -25,6 +27,7 @@ struct Sizes {
   int64_t d_model, feed_forward, heads, layers, vocabulary, sentences, length, runs = 5;
   std::string residual = "pre-ln";
   double dropout = 0.1;
+  std::string precision = "float32";
 };
 
 /// Seconds of one call: the median of several after one that warms up.
@@ -41,19 +44,20 @@ double median_seconds(int64_t runs, const Work& work) {
   return seconds[seconds.size() / 2];
 }
 
-/// The rate of a large square matrix product, the ceiling of everything else; GFLOP/s, the best of several.
+/// The rate of matrix products, the ceiling of everything else: GFLOP/s, the best over shapes as they stand in a model
+/// and several runs.
 double ceiling_gflops() {
-  constexpr int64_t kSize = 2048;
-  const Tensor a = at::ones({kSize, kSize});
-  const Tensor b = at::ones({kSize, kSize});
-  const Tensor c = at::empty({kSize, kSize});
+  constexpr int64_t kLargest = 2048;
+  const Tensor a = at::ones({kLargest, kLargest});
+  const Tensor b = at::ones({kLargest, kLargest});
+  const Tensor c = at::empty({kLargest, kLargest});
   double best = 0;
-  for (int i = 0; i < 8; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    kernels::gemm(false, false, kSize, kSize, kSize, 1.0F, a.data_ptr<float>(), kSize, b.data_ptr<float>(), kSize, 0.0F,
-                  c.data_ptr<float>(), kSize);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    best = std::max(best, 2e-9 * kSize * kSize * kSize / seconds);
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{2048, 2048, 2048}, {2048, 1536, 512}, {2048, 512, 512}}) {
+    const double seconds = median_seconds(9, [&, m = m, n = n, k = k] {
+      kernels::gemm<float>({.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n}, a.data_ptr<float>(),
+                           b.data_ptr<float>(), c.data_ptr<float>());
+    });
+    best = std::max(best, 2e-9 * static_cast<double>(m * n * k) / seconds);
   }
   return best;
 }
@@ -109,7 +113,8 @@ double forward_flops(const Sizes& s) {
 Json sizes_json(const Sizes& s) {
   return {{"d_model", s.d_model}, {"feed_forward", s.feed_forward}, {"heads", s.heads},
           {"layers", s.layers},   {"vocabulary", s.vocabulary},     {"sentences", s.sentences},
-          {"length", s.length},   {"residual", s.residual},         {"runs", s.runs}};
+          {"length", s.length},   {"residual", s.residual},         {"precision", s.precision},
+          {"runs", s.runs}};
 }
 
 Json result_document(const std::string& what, const Sizes& sizes) {
@@ -126,6 +131,8 @@ Json bench_train(const Sizes& sizes, uint64_t seed) {
   const auto optimizer = optimizers().at("adam").make(model.parameters(), {});
   LossOptions options;
   options.label_smoothing = 0.1;
+  ops::MatrixPrecision precision(ops::precision_of(sizes.precision));
+  const ops::PrecisionGuard guard(precision);
   int64_t step = 0;
   const double seconds = median_seconds(sizes.runs, [&] {
     ForwardContext context(sizes.dropout, seed, ++step);
@@ -174,6 +181,7 @@ Json bench_decode(const Sizes& sizes, const std::vector<int64_t>& beams, uint64_
   for (const int64_t beam : beams) {
     DecodeOptions options;
     options.beam = beam;
+    options.precision = sizes.precision;
     options.length_factor = 1.0;
     options.length_extra = 3;
     int64_t tokens = 0;
@@ -267,6 +275,11 @@ void add_bench(CLI::App& app, Globals& globals) {
                               });
     add_json_option(*verb, globals);
     add_seed_option(*verb, globals);
+    if (name == "train" || name == "decode") {
+      verb->add_option("--precision", sizes->precision, "Of matrix products")
+          ->check(CLI::IsMember({"float32", "bf16"}))
+          ->capture_default_str();
+    }
     add_sizes(*verb, *sizes);
   };
   add("train", "A training step: forward, backward, Adam", {512, 1024, 4, 6, 10000, 64, 32},

@@ -19,7 +19,7 @@ namespace plumb::app {
 namespace {
 
 struct TrainArguments {
-  std::string config, data, out;
+  std::string config, data, out, precision;
   std::vector<std::string> set;
   bool seed_given = false;
 };
@@ -54,14 +54,15 @@ class InterruptGuard {
 /// --seed.
 RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   const bool stored = std::filesystem::exists(std::filesystem::path(arguments.out) / "config.toml");
-  const bool nothing_said =
-      arguments.config.empty() && arguments.data.empty() && arguments.set.empty() && !arguments.seed_given;
+  const bool nothing_said = arguments.config.empty() && arguments.data.empty() && arguments.set.empty() &&
+                            arguments.precision.empty() && !arguments.seed_given;
   if (stored && nothing_said) return load_run_config(arguments.out);
   // Without --config a run that stands keeps its own; what then differs is said when it is taken up.
   Config config = !arguments.config.empty() ? Config::from_file(arguments.config)
                   : stored                  ? Config::from_file(std::filesystem::path(arguments.out) / "config.toml")
                                             : Config::from_string("", "--set");
   for (const std::string& assignment : arguments.set) config.set(assignment);
+  if (!arguments.precision.empty()) config.set("train.precision=" + arguments.precision);
   RunConfig run = read_run_config(config);
   if (!arguments.data.empty()) run.data = arguments.data;
   if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
@@ -118,6 +119,8 @@ void add_train(CLI::App& app, Globals& globals) {
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_option("--precision", arguments->precision, "Of matrix products: the key train.precision")
+      ->check(CLI::IsMember({"float32", "bf16"}));
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });

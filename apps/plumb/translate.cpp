@@ -95,6 +95,9 @@ void add_translate(CLI::App& app, Globals& globals) {
                    "Scores are divided by length to this power; larger: longer output")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  verb->add_option("--precision", options->decode.precision, "Of matrix products")
+      ->check(CLI::IsMember({"float32", "bf16"}))
+      ->capture_default_str();
   verb->add_option("--batch-tokens", options->decode.batch_tokens, "Source tokens times beam of a batch")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -22,8 +22,9 @@ struct DecodeOptions {
   double length_penalty = 1.0;  // exponent of the length by which a score is divided; 0: none, larger: longer output
   double length_factor = 1.5;   // the output has at most length_factor · source tokens + length_extra tokens
   int64_t length_extra = 20;
-  int64_t longest_source = 1024;  // tokens; of a longer sentence the beginning is translated
-  int64_t batch_tokens = 4096;    // a batch's source tokens (EOS counted) times beam
+  int64_t longest_source = 1024;      // tokens; of a longer sentence the beginning is translated
+  int64_t batch_tokens = 4096;        // a batch's source tokens (EOS counted) times beam
+  std::string precision = "float32";  // of matrix products: float32 or bf16
 
   bool operator==(const DecodeOptions&) const = default;
 };

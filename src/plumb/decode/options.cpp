@@ -4,6 +4,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/decode/beam_search.h"
+#include "plumb/ops/precision.h"
 
 namespace plumb {
 
@@ -14,6 +15,7 @@ void describe(Fields& field, DecodeOptions& options) {
   field("length_extra", options.length_extra);
   field("longest_source", options.longest_source);
   field("batch_tokens", options.batch_tokens);
+  field("precision", options.precision);
 }
 
 void validate(const DecodeOptions& options) {
@@ -27,6 +29,7 @@ void validate(const DecodeOptions& options) {
   require(options.length_extra >= 0, "length_extra", options.length_extra, "0 or more");
   require(options.longest_source >= 1, "longest_source", options.longest_source, "at least 1");
   require(options.batch_tokens >= 1, "batch_tokens", options.batch_tokens, "at least 1");
+  (void)ops::precision_of(options.precision);
 }
 
 }  // namespace plumb

@@ -13,6 +13,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/metrics/bleu.h"
+#include "plumb/ops/precision.h"
 
 namespace plumb {
 namespace {
@@ -86,6 +87,7 @@ std::vector<std::vector<int32_t>> translate(EncoderDecoder& model, const std::ve
   // A batch a thread: nothing waits for another thread within a step. A single batch is split within its operations.
   std::vector<std::vector<int32_t>> results(sources.size());
   const std::vector<std::vector<size_t>> batches = plan(sources, options);
+  ops::MatrixPrecision precision(ops::precision_of(options.precision), /*weights_stay=*/true);
   std::mutex mutex;
   std::exception_ptr failure;
   int64_t done = 0;
@@ -93,6 +95,7 @@ std::vector<std::vector<int32_t>> translate(EncoderDecoder& model, const std::ve
   const auto work = [&](const std::vector<size_t>& batch) {
     std::vector<std::vector<int32_t>> inputs;
     for (const size_t i : batch) inputs.push_back(sources[i]);
+    const ops::PrecisionGuard guard(precision);
     std::vector<std::vector<int32_t>> outputs = beam_search(model, inputs, options);
     const std::scoped_lock lock(mutex);
     for (size_t j = 0; j < batch.size(); ++j) {

@@ -138,7 +138,7 @@ class Attention : public torch::autograd::Function<Attention> {
     const Tensor packed = packed_in.value_or(Tensor());
     const Tensor query_rows = query.contiguous();
     const Tensor packed_rows = contiguous_if_defined(packed);
-    const Tensor out = at::empty({g.queries.tokens(), g.width}, query.options());
+    Tensor out = at::empty({g.queries.tokens(), g.width}, query.options());
     dispatch(query_rows, [&]<typename T>() {
       const auto in = pointers<T>(g, query_rows, packed_rows);
       T* result = out.data_ptr<T>();
@@ -194,7 +194,7 @@ Tensor cached_attention(const Tensor& query_in, const CachedKeys& cache, int64_t
   const int64_t width = query.size(1);
   const int64_t size = width / heads;
   const size_t length = cache.steps.size();
-  const Tensor out = at::empty({rows, width}, query.options());
+  Tensor out = at::empty({rows, width}, query.options());
   dispatch(query, [&]<typename T>() {
     const T scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(size)));
     const T* q = query.data_ptr<T>();
@@ -205,7 +205,7 @@ Tensor cached_attention(const Tensor& query_in, const CachedKeys& cache, int64_t
       std::vector<const T*> keys(length);
       for (int64_t row = begin; row < end; ++row) {
         for (size_t p = 0; p < length; ++p)
-          keys[p] = steps[p] + cache.ancestors[p][static_cast<size_t>(row)] * 2 * width;
+          keys[p] = steps[p] + 2 * width * cache.ancestors[p][static_cast<size_t>(row)];
         for (int64_t column = 0; column < width; column += size) {
           const int64_t at = row * width + column;
           kernels::cached_attention<T>({static_cast<int64_t>(length), size, scale, q + at, keys.data(), column, width},

@@ -4,6 +4,7 @@
 #include "plumb/ops/dispatch.h"
 #include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/gemm.h"
+#include "plumb/ops/precision.h"
 
 namespace plumb::ops {
 namespace {
@@ -45,7 +46,7 @@ class MatMul : public torch::autograd::Function<MatMul> {
     ctx->save_for_backward({a, b});
     ctx->saved_data["ta"] = transpose_a;
     ctx->saved_data["tb"] = transpose_b;
-    return gemm(a, b, transpose_a, transpose_b);
+    return gemm(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b});
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
@@ -96,54 +97,89 @@ class ColumnSums : public torch::autograd::Function<ColumnSums> {
 
 class Linear : public torch::autograd::Function<Linear> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, const c10::optional<Tensor>& bias,
-                        bool relu) {
-    Tensor y = gemm(x, weight, false, true);
-    if (bias || relu) {
-      dispatch(y, [&]<typename T>() {
-        T* out = y.data_ptr<T>();
-        const T* shift = bias ? bias->data_ptr<T>() : nullptr;
-        const int64_t width = y.size(1);
-        parallel_ranges(y.size(0), std::max<int64_t>(1, (1 << 14) / width),
-                        [&](int64_t begin, int64_t end) { kernels::add_bias<T>(out, shift, relu, width, begin, end); });
-      });
-    }
+  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight_in,
+                        const c10::optional<Tensor>& bias, bool relu) {
+    MatrixPrecision* rounding = rounding_of(x_in);
+    const Tensor x = rounding != nullptr ? to_bfloat16(x_in) : x_in;
+    const Tensor weight = rounding != nullptr ? rounding->rounded(weight_in) : weight_in;
+    Tensor y = gemm(x, weight, {.transpose_b = true, .bias = bias.value_or(Tensor()), .relu = relu});
     // y is saved for its sign only, detached: its derivative plays no part.
     ctx->save_for_backward({x, weight, relu ? y.detach() : Tensor()});
-    ctx->saved_data["bias"] = bias.has_value();
+    ctx->saved_data["rounded"] = rounding != nullptr;
+    ctx->saved_data["wanted"] = std::vector<bool>{x_in.requires_grad(), weight_in.requires_grad(), bias.has_value()};
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
     const Tensor& x = saved[0];
     const Tensor& weight = saved[1];
+    const auto wanted = ctx->saved_data["wanted"].toBoolList();
     const Tensor dz = saved[2].defined() ? ReluMask::apply(grad[0], saved[2]) : grad[0];
     Tensor dx;
     Tensor dw;
-    Tensor db;
-    if (x.requires_grad()) dx = matrix_product(dz, weight);
-    if (weight.requires_grad()) dw = matrix_product(dz, x, true, false);
-    if (ctx->saved_data["bias"].toBool()) db = column_sums(dz);
-    return {dx, dw, db, Tensor()};
+    if (ctx->saved_data["rounded"].toBool()) {
+      if (at::GradMode::is_enabled()) {
+        throw Error("a layer computed in bfloat16 was asked for a second derivative", "curvature wants float32");
+      }
+      const Tensor rounded = to_bfloat16(dz);
+      if (wanted[0]) dx = gemm(rounded, weight);
+      if (wanted[1]) dw = gemm(rounded, x, {.transpose_a = true});
+    } else {
+      if (wanted[0]) dx = matrix_product(dz, weight);
+      if (wanted[1]) dw = matrix_product(dz, x, true, false);
+    }
+    return {dx, dw, wanted[2] ? column_sums(dz) : Tensor(), Tensor()};
   }
 };
 
+/// y (rows, width) += bias where defined, then max(y, 0) if `relu`, for the types that oneDNN does not do it for.
+void add_bias(Tensor& y, const Tensor& bias, bool relu) {
+  if (!bias.defined() && !relu) return;
+  dispatch(y, [&]<typename T>() {
+    const int64_t width = y.size(1);
+    parallel_ranges(y.size(0), std::max<int64_t>(1, (1 << 14) / width), [&](int64_t begin, int64_t end) {
+      kernels::add_bias<T>(y.data_ptr<T>(), bias.defined() ? bias.data_ptr<T>() : nullptr, relu, width, begin, end);
+    });
+  });
+}
+
 }  // namespace
 
-Tensor gemm(const Tensor& a_in, const Tensor& b_in, bool transpose_a, bool transpose_b, const Tensor& accumulate_into) {
+Tensor gemm(const Tensor& a_in, const Tensor& b_in, const GemmOptions& options) {
+  const auto& [transpose_a, transpose_b, accumulate_into, bias, relu] = options;
   const int64_t m = a_in.size(transpose_a ? 1 : 0);
   const int64_t k = a_in.size(transpose_a ? 0 : 1);
   const int64_t n = b_in.size(transpose_b ? 0 : 1);
   const bool accumulate = accumulate_into.defined();
-  if (a_in.scalar_type() != at::kFloat || m == 0 || n == 0 || k == 0) {
-    const Tensor product = at::mm(transpose_a ? a_in.t() : a_in, transpose_b ? b_in.t() : b_in);
-    return accumulate ? accumulate_into.add_(product) : product;
+  const bool rounded = a_in.scalar_type() == at::kBFloat16;
+  if ((a_in.scalar_type() != at::kFloat && !rounded) || m == 0 || n == 0 || k == 0) {
+    Tensor product = at::mm(transpose_a ? a_in.t() : a_in, transpose_b ? b_in.t() : b_in);
+    if (rounded) product = product.to(at::kFloat);
+    if (accumulate) product = accumulate_into.add_(product);
+    add_bias(product, bias, relu);
+    return product;
   }
   const Tensor a = with_contiguous_rows(a_in);
   const Tensor b = with_contiguous_rows(b_in);
-  Tensor c = accumulate ? accumulate_into : at::empty({m, n}, a.options());
-  kernels::gemm(transpose_a, transpose_b, m, n, k, 1.0F, a.data_ptr<float>(), a.stride(0), b.data_ptr<float>(),
-                b.stride(0), accumulate ? 1.0F : 0.0F, c.data_ptr<float>(), c.stride(0));
+  Tensor c = accumulate ? accumulate_into : at::empty({m, n}, a.options().dtype(at::kFloat));
+  const kernels::Product product{.transpose_a = transpose_a,
+                                 .transpose_b = transpose_b,
+                                 .m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .lda = a.stride(0),
+                                 .ldb = b.stride(0),
+                                 .ldc = c.stride(0),
+                                 .accumulate = accumulate,
+                                 .relu = relu,
+                                 .bias = bias.defined() ? bias.data_ptr<float>() : nullptr};
+  if (rounded) {
+    kernels::gemm(product, static_cast<const kernels::Bfloat16*>(a.data_ptr()),
+                  static_cast<const kernels::Bfloat16*>(b.data_ptr()), c.data_ptr<float>());
+  } else {
+    kernels::gemm(product, static_cast<const float*>(a.data_ptr<float>()),
+                  static_cast<const float*>(b.data_ptr<float>()), c.data_ptr<float>());
+  }
   return c;
 }
 

@@ -9,9 +9,16 @@ namespace plumb::ops {
 /// for c = a·b, ∂a = ∂c·bᵀ and ∂b = aᵀ·∂c, products again. float32 goes to oneDNN, float64 to ATen.
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
 
-/// The same without a graph; `accumulate_into`, where defined, is added to and returned.
-Tensor gemm(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false,
-            const Tensor& accumulate_into = {});
+/// The same without a graph, with what may follow a product in the same pass. In float32 for operands of float32 or
+/// bfloat16, in float64 for those of float64.
+struct GemmOptions {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  Tensor accumulate_into = {};  // where defined, it is added to and returned
+  Tensor bias = {};             // (columns), added to every row
+  bool relu = false;
+};
+Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options = {});
 
 /// Σ over the rows of x: (rows, width) → (width). Differentiable any number of times.
 Tensor column_sums(const Tensor& x);
@@ -19,7 +26,8 @@ Tensor column_sums(const Tensor& x);
 enum class Activation { none, relu };
 
 /// x·Wᵀ + b, then the activation. x: (tokens, in); weight: (out, in); bias: (out) or undefined → (tokens, out).
-/// Backward: with dz = dy∘[y > 0], dx = dz·W, dW = dzᵀ·x, db = Σ dz.
+/// Backward: with dz = dy∘[y > 0], dx = dz·W, dW = dzᵀ·x, db = Σ dz. In the precision that a PrecisionGuard names; a
+/// second derivative of what was computed in bfloat16 throws Error.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation = Activation::none);
 
 }  // namespace plumb::ops

@@ -4,6 +4,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/precision.h"
 
 namespace plumb {
 namespace {
@@ -42,6 +43,7 @@ void describe(Fields& field, TrainConfig& config) {
   field("checkpoint_every", config.checkpoint_every);
   field("keep_checkpoints", config.keep_checkpoints);
   field("divergence_factor", config.divergence_factor);
+  field("precision", config.precision);
   field("seed", config.seed);
 }
 
@@ -54,6 +56,7 @@ void validate(const TrainConfig& config) {
   };
   (void)optimizers().at(config.optimizer);
   (void)Schedule(config.schedule, {});
+  (void)ops::precision_of(config.precision);
   at_least("learning_rate", config.learning_rate, 0.0);
   at_least("warm_up", config.warm_up, int64_t{0});
   at_least("decay_start", config.decay_start, int64_t{0});

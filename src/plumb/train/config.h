@@ -39,8 +39,9 @@ struct TrainConfig {
   int64_t bleu_beam = 5;   // beam width of that BLEU; 0: no BLEU at all
   int64_t checkpoint_every = 1000;
   int64_t keep_checkpoints = 3;
-  double divergence_factor = 3;  // diverged: loss > factor · ln(vocabulary) after 20 steps; 0: only if not finite
-  int64_t seed = 1;              // of initialisation, batches and dropout
+  double divergence_factor = 3;       // diverged: loss > factor · ln(vocabulary) after 20 steps; 0: only if not finite
+  std::string precision = "float32";  // of matrix products: float32 or bf16
+  int64_t seed = 1;                   // of initialisation, batches and dropout
 
   bool operator==(const TrainConfig&) const = default;
 };

@@ -9,6 +9,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/safetensors.h"
+#include "plumb/ops/precision.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
 
@@ -121,6 +122,8 @@ struct Trainer::Implementation {
     const Batch batch = make_batch(train_split, plan[static_cast<size_t>(state.batch)]);
     const int64_t number = state.step + 1;
     ForwardContext context(model.config().dropout, static_cast<uint64_t>(config.seed), number);
+    ops::MatrixPrecision precision(ops::precision_of(config.precision));
+    const ops::PrecisionGuard guard(precision);
     const Loss loss = model.loss(batch, {config.label_smoothing, std::nullopt, false}, context);
     const double value = loss.value.item<double>();
     const auto tokens = static_cast<double>(loss.tokens);

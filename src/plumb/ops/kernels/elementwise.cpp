@@ -33,6 +33,26 @@ void relu_backward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end) {
   });
 }
 
+void round_to_bfloat16(const float* x, int64_t count, Bfloat16* out) {
+  auto* bits = reinterpret_cast<uint16_t*>(out);
+  const auto* in = reinterpret_cast<const uint32_t*>(x);
+  const hn::ScalableTag<uint32_t> d;
+  const hn::Rebind<uint16_t, decltype(d)> half;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto value = hn::LoadU(d, in + i);
+    const auto odd = hn::And(hn::ShiftRight<16>(value), hn::Set(d, 1U));
+    const auto nearest = hn::ShiftRight<16>(hn::Add(value, hn::Add(odd, hn::Set(d, 0x7FFFU))));
+    const auto nan = hn::Gt(hn::And(value, hn::Set(d, 0x7FFFFFFFU)), hn::Set(d, 0x7F800000U));
+    hn::StoreU(hn::TruncateTo(half, hn::IfThenElse(nan, hn::Set(d, 0x7FC0U), nearest)), half, bits + i);
+  }
+  for (; i < count; ++i) {
+    const bool nan = (in[i] & 0x7FFFFFFFU) > 0x7F800000U;
+    bits[i] = static_cast<uint16_t>(nan ? 0x7FC0U : (in[i] + (in[i] >> 16 & 1U) + 0x7FFFU) >> 16);
+  }
+}
+
 template <typename T>
 void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums) {
   int64_t row = begin;
@@ -116,6 +136,7 @@ HWY_EXPORT(add_bias_f32);
 HWY_EXPORT(add_bias_f64);
 HWY_EXPORT(relu_backward_f32);
 HWY_EXPORT(relu_backward_f64);
+HWY_EXPORT(round_to_bfloat16);
 HWY_EXPORT(column_sums_f32);
 HWY_EXPORT(column_sums_f64);
 HWY_EXPORT(gather_rows_f32);
@@ -138,6 +159,9 @@ void relu_backward(const float* dy, const float* y, float* dx, int64_t begin, in
 template <>
 void relu_backward(const double* dy, const double* y, double* dx, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(relu_backward_f64)(dy, y, dx, begin, end);
+}
+void round_to_bfloat16(const float* x, int64_t count, Bfloat16* out) {
+  HWY_DYNAMIC_DISPATCH(round_to_bfloat16)(x, count, out);
 }
 template <>
 void column_sums(const float* x, int64_t width, int64_t begin, int64_t end, float* sums) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "plumb/ops/kernels/bfloat16.h"
+
 namespace plumb::kernels {
 
 /// x (rows, width) += bias (width; null for none), then max(x, 0) if `relu`; rows [begin, end).
@@ -12,6 +14,9 @@ void add_bias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int6
 /// dx = dy where y > 0, else 0, for elements [begin, end).
 template <typename T>
 void relu_backward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end);
+
+/// out[i] = x[i] in bfloat16, to nearest, ties to even; NaN stays NaN.
+void round_to_bfloat16(const float* x, int64_t count, Bfloat16* out);
 
 /// sums[c] += Σ over rows [begin, end) of x[row, c].
 template <typename T>
