@@ -9,9 +9,13 @@
 #include <cmath>
 #include <memory>
 
+#include "plumb/analysis/curvature/basis.h"
 #include "plumb/analysis/curvature/hessian.h"
+#include "plumb/analysis/curvature/lanczos.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/random.h"
+#include "plumb/data/batches.h"
+#include "plumb/data/directory.h"
 #include "plumb/decode/translate.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/attention.h"
@@ -28,6 +32,8 @@ struct Sizes {
   std::string residual = "pre-ln";
   double dropout = 0.1;
   std::string precision = "float32";
+  std::string data = {};  // a data directory: batches of its lengths
+  int64_t batch_tokens = 4096;
 };
 
 /// Seconds of one call: the median of several after one that warms up.
@@ -98,16 +104,35 @@ EncoderDecoder random_model(const Sizes& sizes, uint64_t seed) {
   return model;
 }
 
+/// Batches of real lengths from all over the training split; the vocabularies become those of the data.
+std::vector<Batch> real_batches(Sizes& sizes, uint64_t seed) {
+  constexpr size_t kBatches = 8;
+  const DataDirectory data = DataDirectory::open(sizes.data);
+  sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
+  const ParallelSplit& split = data.split("train");
+  std::vector<Batch> batches;
+  for (const auto& examples : plan_batches(split, sizes.batch_tokens, seed, 0)) {
+    if (batches.size() == kBatches) break;
+    batches.push_back(make_batch(split, examples));
+  }
+  return batches;
+}
+
 /// Multiplications and additions of a forward pass in matrix products, attention's among them; a gradient takes three
 /// times as many.
-double forward_flops(const Sizes& s) {
+double forward_flops(const Sizes& s, const Batch& batch) {
   const auto d = static_cast<double>(s.d_model);
   const auto f = static_cast<double>(s.feed_forward);
-  const auto tokens = static_cast<double>(s.sentences * s.length);
-  const double attention = 4 * d * static_cast<double>(s.length);  // a token: scores and their product with the values
-  const double encoder = 2 * (4 * d * d + 2 * d * f) + attention;
-  const double decoder = 2 * (8 * d * d + 2 * d * f) + 1.5 * attention;  // causal attention sees half
-  return tokens * (static_cast<double>(s.layers) * (encoder + decoder) + 2 * d * static_cast<double>(s.vocabulary));
+  const auto layers = static_cast<double>(s.layers);
+  const auto source = static_cast<double>(batch.source_layout.tokens());
+  const auto target = static_cast<double>(batch.target_layout.tokens());
+  double total = layers * (source * (8 * d * d + 4 * d * f) + target * (12 * d * d + 4 * d * f) + source * 4 * d * d);
+  for (int64_t i = 0; i < batch.source_layout.sequences(); ++i) {
+    const auto m = static_cast<double>(batch.source_layout.length(i));
+    const auto n = static_cast<double>(batch.target_layout.length(i));
+    total += layers * 4 * d * (m * m + m * n + n * n / 2);  // scores and their products; causal ones are half
+  }
+  return total + target * 2 * d * static_cast<double>(s.vocabulary);
 }
 
 Json sizes_json(const Sizes& s) {
@@ -125,9 +150,15 @@ Json result_document(const std::string& what, const Sizes& sizes) {
   return json;
 }
 
-Json bench_train(const Sizes& sizes, uint64_t seed) {
+Json bench_train(const Sizes& given, uint64_t seed) {
+  Sizes sizes = given;
+  std::vector<Batch> batches;
+  if (sizes.data.empty()) {
+    batches.push_back(random_batch(sizes, seed));
+  } else {
+    batches = real_batches(sizes, seed);
+  }
   EncoderDecoder model = random_model(sizes, seed);
-  const Batch batch = random_batch(sizes, seed);
   const auto optimizer = optimizers().at("adam").make(model.parameters(), {});
   LossOptions options;
   options.label_smoothing = 0.1;
@@ -135,21 +166,57 @@ Json bench_train(const Sizes& sizes, uint64_t seed) {
   const ops::PrecisionGuard guard(precision);
   int64_t step = 0;
   const double seconds = median_seconds(sizes.runs, [&] {
-    ForwardContext context(sizes.dropout, seed, ++step);
-    const Loss loss = model.loss(batch, options, context);
-    optimizer->step(gradients({loss.value}, model.parameters().values(), {}), 1e-4, 1.0);
+    for (const Batch& batch : batches) {
+      ForwardContext context(sizes.dropout, seed, ++step);
+      const Loss loss = model.loss(batch, options, context);
+      optimizer->step(gradients({loss.value}, model.parameters().values(), {}), 1e-4, 1.0);
+    }
   });
   Json json = result_document("train", sizes);
   const double ceiling = ceiling_gflops();
-  const double rate = 3e-9 * forward_flops(sizes) / seconds;
+  double flops = 0;
+  int64_t tokens = 0;
+  for (const Batch& batch : batches) {
+    flops += 3 * forward_flops(sizes, batch);
+    tokens += batch.target_layout.tokens();
+  }
   json["parameters"] = model.parameters().count();
-  json["seconds_per_step"] = seconds;
-  json["target_tokens_per_second"] = static_cast<double>(sizes.sentences * sizes.length) / seconds;
-  json["gflops"] = rate;
+  json["batches"] = batches.size();
+  json["seconds_per_step"] = seconds / static_cast<double>(batches.size());
+  json["target_tokens_per_second"] = static_cast<double>(tokens) / seconds;
+  json["gflops"] = 1e-9 * flops / seconds;
   json["ceiling_gflops"] = ceiling;
-  json["ceiling_fraction"] = rate / ceiling;
+  json["ceiling_fraction"] = 1e-9 * flops / seconds / ceiling;
   json["peak_memory_bytes"] = peak_memory_bytes();
   return json;
+}
+
+/// One Lanczos step with its orthogonalisation against 50 vectors, the middle of 100 steps; the rate at which memory is
+/// read by it.
+Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, int64_t runs) {
+  constexpr int64_t kVectors = 50;
+  Basis basis(kVectors, v.numel(), v.scalar_type());
+  for (int64_t i = 0; i < kVectors; ++i) basis.append(random_probe(v.numel(), v.scalar_type(), 1, i), 1.0);
+  const Tensor w = hessian(v);
+  const double seconds = median_seconds(runs, [&] {
+    Tensor copy = w.clone();
+    (void)basis.orthogonalise(copy);
+  });
+  const auto bytes = static_cast<double>(kVectors * v.numel()) * 4 * 3;  // V is read three times
+  return {{"lanczos_step_seconds", product + seconds},
+          {"orthogonalise_seconds", seconds},
+          {"orthogonalise_gigabytes_per_second", 1e-9 * bytes / seconds}};
+}
+
+/// Four vectors at once against one at a time, with graphs that are not kept.
+Json block_seconds(EncoderDecoder& model, const std::vector<Batch>& batches, const Tensor& v, int64_t runs) {
+  HessianOptions options;
+  options.graph_memory = 0;
+  HessianOperator hessian(model, batches, options);
+  const double one = median_seconds(runs, [&] { hessian(v); });
+  const double four = median_seconds(runs, [&] { hessian.multiply({v, v, v, v}); });
+  return {
+      {"hvp_seconds_graph_not_kept", one}, {"hvp_seconds_four_at_once", four / 4}, {"block_factor", 4 * one / four}};
 }
 
 Json bench_hvp(const Sizes& sizes, uint64_t seed) {
@@ -166,8 +233,10 @@ Json bench_hvp(const Sizes& sizes, uint64_t seed) {
   json["hvp_seconds"] = product;
   json["ratio"] = product / gradient;
   json["ceiling_gflops"] = ceiling;
-  json["ceiling_fraction"] = 6e-9 * forward_flops(sizes) / product / ceiling;
+  json["ceiling_fraction"] = 6e-9 * forward_flops(sizes, batches.front()) / product / ceiling;
   json["peak_memory_bytes"] = peak_memory_bytes();
+  json.update(lanczos_seconds(hessian, v, product, sizes.runs));
+  json.update(block_seconds(model, batches, v, sizes.runs));
   return json;
 }
 
@@ -275,6 +344,13 @@ void add_bench(CLI::App& app, Globals& globals) {
                               });
     add_json_option(*verb, globals);
     add_seed_option(*verb, globals);
+    if (name == "train") {
+      verb->add_option("--data", sizes->data, "Batches of a data directory's training split, of --batch-tokens each")
+          ->type_name("DIR");
+      verb->add_option("--batch-tokens", sizes->batch_tokens, "Tokens of such a batch")
+          ->capture_default_str()
+          ->check(CLI::PositiveNumber);
+    }
     if (name == "train" || name == "decode") {
       verb->add_option("--precision", sizes->precision, "Of matrix products")
           ->check(CLI::IsMember({"float32", "bf16"}))

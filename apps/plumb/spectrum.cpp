@@ -86,6 +86,12 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   verb->add_option("--probes", options.probes, "Random start vectors; two or more give error bars")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  verb->add_option(
+          "--at-once", options.at_once,
+          "Probes that advance together: faster where gradients' graphs are not kept, at the memory of as many "
+          "bases")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   verb->add_option("--tolerance", options.tolerance,
                    "End a probe when both extremes are this exact, relative to the largest")
       ->check(CLI::NonNegativeNumber);

@@ -162,6 +162,18 @@ TEST_P(Curvature, ASingleProbeHasNoErrorBar) {
   EXPECT_EQ(found["tokens"], batches()[0].target_layout.tokens());
 }
 
+TEST_P(Curvature, ProbesThatAdvanceTogetherFindTheSame) {
+  SpectrumOptions options;
+  options.probes = 3;
+  options.steps = 6;
+  options.hessian.graph_memory = 0;
+  const Json alone = measure_spectrum(model_, batches(), options);
+  options.at_once = 2;
+  const Json together = measure_spectrum(model_, batches(), options);
+  EXPECT_EQ(together["ritz"], alone["ritz"]);
+  EXPECT_EQ(together["products"], 18);
+}
+
 TEST_P(Curvature, RefusesVectorsAndBatchesThatDoNotFit) {
   HessianOperator hessian(model_, batches());
   EXPECT_THROW(hessian(at::zeros({3}, at::kDouble)), Error);

@@ -82,30 +82,38 @@ void HessianOperator::keep_graphs(int64_t budget) {
   }
 }
 
-Tensor HessianOperator::operator()(const Tensor& v) {
-  if (v.dim() != 1 || v.numel() != size() || v.scalar_type() != parameters_.type()) {
+std::vector<Tensor> HessianOperator::multiply(const std::vector<Tensor>& vectors) {
+  for (const Tensor& v : vectors) {
+    if (v.dim() == 1 && v.numel() == size() && v.scalar_type() == parameters_.type()) continue;
     throw Error(fmt::format("the Hessian of {} parameters cannot multiply {} elements of type {}", size(), v.numel(),
                             at::toString(v.scalar_type())));
   }
   const std::vector<Tensor> values = parameters_.values();
-  const std::vector<Tensor> pieces = parameters_.split(v);
-  Tensor product;
+  std::vector<Tensor> products(vectors.size());
   for (size_t i = 0; i < micro_batches_.size(); ++i) {
     const bool keep = i < kept_.size();
     const std::vector<Tensor> gradient = keep ? kept_[i] : differentiable_gradient(micro_batches_[i]);
     // A part of the gradient that is constant has no graph and adds nothing.
     std::vector<Tensor> outputs;
-    std::vector<Tensor> weights;
+    std::vector<size_t> places;
     for (size_t k = 0; k < gradient.size(); ++k) {
       if (!gradient[k].requires_grad()) continue;
       outputs.push_back(gradient[k]);
-      weights.push_back(pieces[k]);
+      places.push_back(k);
     }
     if (outputs.empty()) continue;
-    accumulate(parameters_, gradients(outputs, values, weights, /*create_graph=*/false, /*retain_graph=*/keep),
-               product);
+    for (size_t j = 0; j < vectors.size(); ++j) {
+      const std::vector<Tensor> pieces = parameters_.split(vectors[j]);
+      std::vector<Tensor> weights;
+      for (const size_t k : places) weights.push_back(pieces[k]);
+      const bool used_again = keep || j + 1 < vectors.size();
+      accumulate(parameters_, gradients(outputs, values, weights, /*create_graph=*/false, used_again), products[j]);
+    }
   }
-  return product.defined() ? product : at::zeros_like(v);
+  for (Tensor& product : products) {
+    if (!product.defined()) product = at::zeros({size()}, at::TensorOptions(parameters_.type()));
+  }
+  return products;
 }
 
 }  // namespace plumb

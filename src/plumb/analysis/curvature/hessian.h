@@ -31,7 +31,10 @@ class HessianOperator {
   HessianOperator(EncoderDecoder& model, std::vector<Batch> micro_batches, const HessianOptions& options = {});
 
   /// v → H·v = ∂/∂θ (∂L/∂θ · v). Throws Error if v is not a vector of size() elements of the model's type.
-  Tensor operator()(const Tensor& v);
+  Tensor operator()(const Tensor& v) { return multiply({v}).front(); }
+
+  /// The products with several vectors. A micro-batch whose graph is not kept is differentiated once for all of them.
+  std::vector<Tensor> multiply(const std::vector<Tensor>& vectors);
 
   [[nodiscard]] int64_t size() const { return parameters_.count(); }
   [[nodiscard]] int64_t tokens() const { return tokens_; }

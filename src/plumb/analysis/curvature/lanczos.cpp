@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "plumb/analysis/curvature/basis.h"
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/ops/dispatch.h"
@@ -35,40 +34,44 @@ double deviation(const std::vector<double>& column, const std::vector<double>& b
 
 }  // namespace
 
-Tridiagonal lanczos(const LinearOperator& multiply, const Tensor& start, const LanczosOptions& options) {
-  const int64_t n = start.numel();
-  const int64_t steps = std::min(options.steps, n);
-  const double epsilon = start.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
-                                                            : std::numeric_limits<float>::epsilon();
+Lanczos::Lanczos(const Tensor& start, LanczosOptions options)
+    : options_(std::move(options)),
+      steps_(std::min(options_.steps, start.numel())),
+      basis_(steps_, start.numel(), start.scalar_type(), options_.basis_directory),
+      done_(steps_ < 1) {
   const double length = start.norm().item<double>();
   if (!(length > 0)) throw Error("Lanczos cannot start from a vector of length 0");
-  Basis basis(steps, n, start.scalar_type(), options.basis_directory);
-  basis.append(start, 1 / length);
+  if (!done_) basis_.append(start, 1 / length);
+}
 
-  Tridiagonal result;
-  double scale = 0;  // of A, as far as seen
-  for (int64_t j = 0; j < steps; ++j) {
-    Tensor w = multiply(basis[j]).contiguous();
-    if (w.is_alias_of(basis[j])) w = w.clone();
-    const Basis::Projection projection = basis.orthogonalise(w);
-    const double alpha = projection.coefficients.back();
-    if (!std::isfinite(alpha) || !std::isfinite(projection.norm)) {
-      throw Error(fmt::format("the product of Lanczos step {} is not finite", j + 1),
-                  "the loss or its derivatives overflow at these parameters");
-    }
-    result.rounding = std::hypot(result.rounding, std::sqrt(deviation(projection.coefficients, result.beta)));
-    result.alpha.push_back(alpha);
-    result.beta.push_back(projection.norm);
-    scale = std::max(scale, std::abs(alpha) + projection.norm);
-    // What remains is rounding: the next direction would be noise.
-    result.exhausted = j + 1 == n || projection.norm <= 100 * epsilon * scale;
-    if (options.on_step) options.on_step(result);
-    if (result.exhausted) break;
-    const bool check = options.tolerance > 0 && result.alpha.size() % kStepsBetweenChecks == 0;
-    if (check && converged(result, options.tolerance)) break;
-    if (j + 1 < steps) basis.append(w, 1 / projection.norm);
+void Lanczos::advance(const Tensor& product) {
+  const int64_t n = direction().numel();
+  const double epsilon = product.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon()
+                                                              : std::numeric_limits<float>::epsilon();
+  Tensor w = product.contiguous();
+  if (w.is_alias_of(direction())) w = w.clone();
+  const Basis::Projection projection = basis_.orthogonalise(w);
+  const double alpha = projection.coefficients.back();
+  if (!std::isfinite(alpha) || !std::isfinite(projection.norm)) {
+    throw Error(fmt::format("the product of Lanczos step {} is not finite", basis_.count()),
+                "the loss or its derivatives overflow at these parameters");
   }
-  return result;
+  result_.rounding = std::hypot(result_.rounding, std::sqrt(deviation(projection.coefficients, result_.beta)));
+  result_.alpha.push_back(alpha);
+  result_.beta.push_back(projection.norm);
+  scale_ = std::max(scale_, std::abs(alpha) + projection.norm);
+  // What remains is rounding: the next direction would be noise.
+  result_.exhausted = basis_.count() == n || projection.norm <= 100 * epsilon * scale_;
+  if (options_.on_step) options_.on_step(result_);
+  const bool check = options_.tolerance > 0 && result_.alpha.size() % kStepsBetweenChecks == 0;
+  done_ = result_.exhausted || (check && converged(result_, options_.tolerance)) || basis_.count() == steps_;
+  if (!done_) basis_.append(w, 1 / projection.norm);
+}
+
+Tridiagonal lanczos(const LinearOperator& multiply, const Tensor& start, const LanczosOptions& options) {
+  Lanczos process(start, options);
+  while (!process.done()) process.advance(multiply(process.direction()));
+  return process.result();
 }
 
 Ritz ritz(const Tridiagonal& tridiagonal) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "plumb/analysis/curvature/basis.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
@@ -35,8 +36,30 @@ struct LanczosOptions {
   std::function<void(const Tridiagonal&)> on_step;
 };
 
-/// A·V = V·T + β_m·v_{m+1}·e_mᵀ from the start vector (n), float32 or float64, which need not be normalised.
-/// α and β are float64 in any case. Throws Error if the start vector is zero or a product is not finite.
+/// One Lanczos process, step by step, for a caller who forms several products at a time:
+/// while (!process.done()) process.advance(A·process.direction()).
+class Lanczos {
+ public:
+  /// From the start vector (n), float32 or float64, which need not be normalised. Throws Error if it is zero.
+  Lanczos(const Tensor& start, LanczosOptions options);
+
+  [[nodiscard]] bool done() const { return done_; }
+  /// The vector (n) whose product is wanted next.
+  [[nodiscard]] const Tensor& direction() const { return basis_[basis_.count() - 1]; }
+  /// Takes that product. Throws Error if it is not finite.
+  void advance(const Tensor& product);
+  [[nodiscard]] const Tridiagonal& result() const { return result_; }
+
+ private:
+  LanczosOptions options_;
+  int64_t steps_;
+  Basis basis_;
+  Tridiagonal result_;
+  double scale_ = 0;  // of A, as far as seen
+  bool done_ = false;
+};
+
+/// A·V = V·T + β_m·v_{m+1}·e_mᵀ from the start vector: the whole process. α and β are float64 in any case.
 Tridiagonal lanczos(const LinearOperator& multiply, const Tensor& start, const LanczosOptions& options);
 
 /// What T says of A. T = S·diag(θ)·Sᵀ:

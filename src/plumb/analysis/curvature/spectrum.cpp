@@ -31,11 +31,12 @@ class Stopwatch {
 class TimedOperator {
  public:
   explicit TimedOperator(HessianOperator& hessian) : hessian_(hessian) {}
-  Tensor operator()(const Tensor& v) {
+  Tensor operator()(const Tensor& v) { return multiply({v}).front(); }
+  std::vector<Tensor> multiply(const std::vector<Tensor>& vectors) {
     const Stopwatch watch;
-    Tensor product = hessian_(v);
-    seconds_.push_back(watch.seconds());
-    return product;
+    std::vector<Tensor> products = hessian_.multiply(vectors);
+    seconds_.insert(seconds_.end(), vectors.size(), watch.seconds() / static_cast<double>(vectors.size()));
+    return products;
   }
   [[nodiscard]] double median_seconds() const {
     std::vector<double> sorted = seconds_;
@@ -110,41 +111,63 @@ void put_dense(Json& json, TimedOperator& multiply, const HessianOperator& hessi
   json["eigenvalues"] = spectrum.eigenvalues;
 }
 
+/// The Lanczos processes of `count` probes from `first` on, a step of each after the other.
+std::vector<Tridiagonal> run_together(TimedOperator& multiply, int64_t n, at::ScalarType type,
+                                      const SpectrumOptions& options, int64_t first, int64_t count,
+                                      const SpectrumProgress& progress) {
+  LanczosOptions lanczos_options;
+  lanczos_options.steps = options.steps;
+  lanczos_options.tolerance = options.tolerance;
+  lanczos_options.basis_directory = options.basis_directory;
+  std::vector<Lanczos> processes;
+  for (int64_t i = 0; i < count; ++i)
+    processes.emplace_back(random_probe(n, type, options.seed, first + i), lanczos_options);
+  const int64_t steps = std::min(options.steps, n);
+  for (int64_t done = 1;; ++done) {
+    std::vector<Lanczos*> running;
+    std::vector<Tensor> directions;
+    for (Lanczos& process : processes) {
+      if (process.done()) continue;
+      running.push_back(&process);
+      directions.push_back(process.direction());
+    }
+    if (running.empty()) break;
+    const std::vector<Tensor> products = multiply.multiply(directions);
+    for (size_t i = 0; i < running.size(); ++i) running[i]->advance(products[i]);
+    if (!progress) continue;
+    const Ritz found = ritz(running.front()->result());
+    progress(first * steps + done * count, options.probes * steps,
+             fmt::format("max {:.4g} min {:.4g}", found.values.back(), found.values.front()));
+  }
+  std::vector<Tridiagonal> results;
+  for (const Lanczos& process : processes) results.push_back(process.result());
+  return results;
+}
+
 void put_lanczos(Json& json, TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
                  const SpectrumOptions& options, const SpectrumProgress& progress) {
-  const int64_t n = hessian.size();
-  const int64_t steps = std::min(options.steps, n);
   std::vector<Ritz> probes;
   std::vector<double> rounding;
   Json listed = Json::array();
-  for (int64_t index = 0; index < options.probes; ++index) {
-    LanczosOptions lanczos_options;
-    lanczos_options.steps = steps;
-    lanczos_options.tolerance = options.tolerance;
-    lanczos_options.basis_directory = options.basis_directory;
-    lanczos_options.on_step = [&](const Tridiagonal& known) {
-      if (!progress) return;
-      const auto done = static_cast<int64_t>(known.alpha.size());
-      const Ritz found = ritz(known);
-      progress(index * steps + done, options.probes * steps,
-               fmt::format("max {:.4g} min {:.4g}", found.values.back(), found.values.front()));
-    };
-    const Tridiagonal tridiagonal =
-        lanczos(std::ref(multiply), random_probe(n, type, options.seed, index), lanczos_options);
-    const Ritz found = ritz(tridiagonal);
-    listed.push_back({{"probe", index},
-                      {"steps", tridiagonal.alpha.size()},
-                      {"exhausted", tridiagonal.exhausted},
-                      {"rounding", tridiagonal.rounding},
-                      {"values", found.values},
-                      {"weights", found.weights},
-                      {"residuals", found.residuals}});
-    probes.push_back(found);
-    rounding.push_back(tridiagonal.rounding);
+  for (int64_t first = 0; first < options.probes; first += options.at_once) {
+    const int64_t count = std::min(options.at_once, options.probes - first);
+    for (const Tridiagonal& tridiagonal :
+         run_together(multiply, hessian.size(), type, options, first, count, progress)) {
+      const Ritz found = ritz(tridiagonal);
+      listed.push_back({{"probe", listed.size()},
+                        {"steps", tridiagonal.alpha.size()},
+                        {"exhausted", tridiagonal.exhausted},
+                        {"rounding", tridiagonal.rounding},
+                        {"values", found.values},
+                        {"weights", found.weights},
+                        {"residuals", found.residuals}});
+      probes.push_back(found);
+      rounding.push_back(tridiagonal.rounding);
+    }
   }
   put_extreme(json, "max", probes, rounding, 1);
   put_extreme(json, "min", probes, rounding, -1);
-  put_distribution(json, probes, static_cast<double>(n), false, options.sigma);
+  put_distribution(json, probes, static_cast<double>(hessian.size()), false, options.sigma);
   json["ritz"] = listed;
 }
 
@@ -152,9 +175,10 @@ void put_lanczos(Json& json, TimedOperator& multiply, const HessianOperator& hes
 
 Json measure_spectrum(EncoderDecoder& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                       const SpectrumProgress& progress) {
-  if (!options.dense && (options.steps < 1 || options.probes < 1)) {
-    throw Error(fmt::format("{} steps from {} probes measure nothing", options.steps, options.probes),
-                "both are at least 1");
+  if (!options.dense && (options.steps < 1 || options.probes < 1 || options.at_once < 1)) {
+    throw Error(fmt::format("{} steps from {} probes, {} at once, measure nothing", options.steps, options.probes,
+                            options.at_once),
+                "all are at least 1");
   }
   const Stopwatch whole;
   const at::ScalarType type = model.parameters().type();

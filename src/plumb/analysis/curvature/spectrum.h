@@ -15,6 +15,8 @@ namespace plumb {
 struct SpectrumOptions {
   int64_t steps = 80;    // of Lanczos, for each probe
   int64_t probes = 1;    // start vectors
+  int64_t at_once = 1;   // probes that advance together: a gradient's graph that is not kept serves all of them, and
+                         // as many bases are held
   uint64_t seed = 1;     // of the probes
   double tolerance = 0;  // end a probe early, see LanczosOptions
   bool dense = false;    // every eigenvalue, by as many products as there are parameters
