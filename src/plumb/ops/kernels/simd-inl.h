@@ -12,11 +12,25 @@
 // hwy's mathematics must come after highway.h.
 #include <hwy/contrib/math/math-inl.h>
 
+#include <algorithm>
 #include <cstdint>
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+/// The first `count` lanes, those of `mask`, from p, and zero in the others. Nothing past them is read and p need not
+/// be aligned, which Highway's MaskedLoad grants only where the machine can load by mask.
+template <typename D, typename M, typename T>
+HWY_INLINE hn::Vec<D> load_first(D d, M mask, int64_t count, const T* p) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_HAVE_SCALABLE
+  return hn::MaskedLoad(mask, d, p);
+#else
+  T lanes[hn::MaxLanes(D())] = {};
+  for (int64_t i = 0; i < std::min<int64_t>(count, hn::MaxLanes(D())); ++i) lanes[i] = p[i];
+  return hn::LoadU(d, lanes);
+#endif
+}
 
 /// Σ f(vectors at i) over [0, n): `f(d, load)` where `load(pointer)` gives the lanes at the current position, zero past
 /// the end. Two accumulators hide the latency of the addition.
@@ -33,7 +47,7 @@ HWY_INLINE T reduce_sum(int64_t n, const F& f) {
   }
   for (; i < n; i += lanes) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
-    const auto value = f([&](const T* p) HWY_ATTR { return hn::MaskedLoad(mask, d, p + i); });
+    const auto value = f([&](const T* p) HWY_ATTR { return load_first(d, mask, n - i, p + i); });
     sum0 = hn::Add(sum0, hn::IfThenElseZero(mask, value));
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
@@ -49,7 +63,7 @@ HWY_INLINE void map_to(int64_t n, T* HWY_RESTRICT out, const F& f) {
     hn::StoreU(f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }), d, out + i);
   if (i < n) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
-    hn::BlendedStore(f([&](const T* p) HWY_ATTR { return hn::MaskedLoad(mask, d, p + i); }), mask, d, out + i);
+    hn::BlendedStore(f([&](const T* p) HWY_ATTR { return load_first(d, mask, n - i, p + i); }), mask, d, out + i);
   }
 }
 
