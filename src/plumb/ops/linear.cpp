@@ -2,6 +2,7 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/gemm.h"
 
@@ -11,11 +12,11 @@ namespace {
 /// The matrix itself if its rows are contiguous, else a copy.
 Tensor with_contiguous_rows(const Tensor& matrix) {
   const bool usable = matrix.stride(1) == 1 && matrix.stride(0) >= matrix.size(1);
-  return usable || matrix.size(0) == 0 ? matrix : matrix.contiguous();
+  return usable || matrix.size(0) == 0 ? matrix : as_contiguous(matrix, "matrix product");
 }
 
 Tensor column_sums_kernel(const Tensor& x_in) {
-  const Tensor x = x_in.contiguous();
+  const Tensor x = as_contiguous(x_in, "column sums");
   const int64_t rows = x.size(0);
   const int64_t width = x.size(1);
   Tensor sums = at::zeros({width}, x.options());
@@ -67,7 +68,7 @@ class ReluMask : public torch::autograd::Function<ReluMask> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& dy, const Tensor& y) {
     ctx->save_for_backward({y});
-    const Tensor gradient = dy.contiguous();
+    const Tensor gradient = as_contiguous(dy, "relu");
     Tensor dx = at::empty_like(y);
     dispatch(y, [&]<typename T>() {
       const T* in = gradient.data_ptr<T>();
@@ -136,6 +137,7 @@ Tensor gemm(const Tensor& a_in, const Tensor& b_in, bool transpose_a, bool trans
   const int64_t n = b_in.size(transpose_b ? 0 : 1);
   const bool accumulate = accumulate_into.defined();
   if (a_in.scalar_type() != at::kFloat || m == 0 || n == 0 || k == 0) {
+    if (a_in.scalar_type() != at::kDouble && m * n * k != 0) note_fallback("matrix product");
     const Tensor product = at::mm(transpose_a ? a_in.t() : a_in, transpose_b ? b_in.t() : b_in);
     return accumulate ? accumulate_into.add_(product) : product;
   }
