@@ -45,7 +45,7 @@ void count_flops(benchmark::State& state, double flops) {
 void norm_forward(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), gamma = values(kWidth), beta = values(kWidth);
   std::vector<float> y(x.size()), statistics(2 * kTokens);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::norm_forward({kWidth, true, 1e-5F, x.data(), gamma.data(), beta.data(), y.data(), statistics.data()}, 0,
                           kTokens);
     benchmark::ClobberMemory();
@@ -58,7 +58,7 @@ void norm_backward(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), gamma = values(kWidth), dy = values(kTokens * kWidth);
   const std::vector<float> statistics(2 * kTokens, 1.0F);
   std::vector<float> dx(x.size()), dgamma(kWidth), dbeta(kWidth);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::norm_backward(
         {kWidth, true, x.data(), gamma.data(), statistics.data(), dy.data(), dx.data(), dgamma.data(), dbeta.data()}, 0,
         kTokens);
@@ -72,7 +72,7 @@ void norm_double_backward(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), gamma = values(kWidth), dy = values(kTokens * kWidth);
   const std::vector<float> statistics(2 * kTokens, 1.0F);
   std::vector<float> ddy(x.size()), dx(x.size()), dgamma(kWidth);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::norm_double_backward({kWidth, true, x.data(), gamma.data(), statistics.data(), dy.data(), x.data(),
                                    gamma.data(), gamma.data(), ddy.data(), dx.data(), dgamma.data()},
                                   0, kTokens);
@@ -98,7 +98,7 @@ struct Head {
 void attention_forward(benchmark::State& state) {
   const Head head(state.range(0));
   std::vector<float> out(static_cast<size_t>(head.length * kWidth));
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::attention_forward<float>(head(), out.data(), kWidth);
     benchmark::ClobberMemory();
   }
@@ -110,7 +110,7 @@ void attention_backward(benchmark::State& state) {
   const Head head(state.range(0));
   const auto dout = values(head.length * kWidth);
   std::vector<float> gradient(head.packed.size());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::attention_backward<float>(
         head(), {dout.data(), kWidth, gradient.data(), gradient.data() + kWidth, gradient.data() + 2 * kWidth});
     benchmark::ClobberMemory();
@@ -123,7 +123,7 @@ void attention_double_backward(benchmark::State& state) {
   const Head head(state.range(0));
   const auto dout = values(head.length * kWidth), cotangent = values(head.length * Head::kStride);
   std::vector<float> ddout(dout.size()), bar(head.packed.size());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::attention_double_backward<float>(
         head(), {dout.data(), kWidth, cotangent.data(), cotangent.data() + kWidth, cotangent.data() + 2 * kWidth,
                  ddout.data(), bar.data(), bar.data() + kWidth, bar.data() + 2 * kWidth});
@@ -139,7 +139,7 @@ void cached_attention(benchmark::State& state) {
   std::vector<const float*> keys;
   for (int64_t i = 0; i < length; ++i) keys.push_back(rows.data() + i * 2 * kWidth);
   std::vector<float> out(Head::kSize);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::cached_attention<float>({length, Head::kSize, 0.088F, q.data(), keys.data(), 0, kWidth}, out.data());
     benchmark::ClobberMemory();
   }
@@ -153,7 +153,7 @@ void cross_entropy(benchmark::State& state) {
   const auto logits = values(kLogitRows * kVocabulary);
   std::vector<float> out(logits.size());
   const kernels::CrossEntropyRow<float> row{kVocabulary, 7, 0.1F};
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     for (int64_t i = 0; i < kLogitRows * kVocabulary; i += kVocabulary) {
       const auto loss = kernels::cross_entropy_loss(row, logits.data() + i);
       kernels::cross_entropy_gradient(row, logits.data() + i, loss.log_partition, 1.0F, out.data() + i);
@@ -168,7 +168,7 @@ void cross_entropy_curvature(benchmark::State& state) {
   const auto logits = values(kLogitRows * kVocabulary), c = values(kLogitRows * kVocabulary);
   std::vector<float> out(logits.size());
   const kernels::CrossEntropyRow<float> row{kVocabulary, 7, 0.1F};
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     for (int64_t i = 0; i < kLogitRows * kVocabulary; i += kVocabulary) {
       benchmark::DoNotOptimize(
           kernels::cross_entropy_curvature(row, logits.data() + i, 9.0F, 1.0F, c.data() + i, out.data() + i));
@@ -181,7 +181,7 @@ BENCHMARK(cross_entropy_curvature);
 void add_dropout(benchmark::State& state) {
   const auto x = values(kTokens * kWidth), residual = values(kTokens * kWidth);
   std::vector<float> out(x.size());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::dropout({1, 2, 58982, 0}, 1.1F, residual.data(), x.data(), out.data(), 0, kTokens * kWidth);
     benchmark::ClobberMemory();
   }
@@ -192,7 +192,7 @@ BENCHMARK(add_dropout);
 void add_bias_relu(benchmark::State& state) {
   auto x = values(kTokens * kWidth);
   const auto bias = values(kWidth);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::add_bias<float>(x.data(), bias.data(), true, kWidth, 0, kTokens);
     benchmark::ClobberMemory();
   }
@@ -203,7 +203,7 @@ BENCHMARK(add_bias_relu);
 void column_sums(benchmark::State& state) {
   const auto x = values(kTokens * kWidth);
   std::vector<float> sums(kWidth);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::column_sums<float>(x.data(), kWidth, 0, kTokens, sums.data());
     benchmark::ClobberMemory();
   }
@@ -216,7 +216,7 @@ void embedding_gradient(benchmark::State& state) {
   std::vector<float> table(static_cast<size_t>(kVocabulary * kWidth));
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < kTokens; ++i) ids.push_back(i * 7919 % kVocabulary);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::scatter_add_rows<float>(rows.data(), ids.data(), kTokens, 1.0F, kWidth, table.data(), 0, kWidth);
     benchmark::ClobberMemory();
   }
@@ -230,7 +230,7 @@ void adam(benchmark::State& state) {
   const auto gradient = values(kParameters);
   auto m = values(kParameters), w = values(kParameters);
   std::vector<float> v(w.size(), 0.1F);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernels::adam<float>({0.9, 0.98, 1e-9, 1e-4, 1.0, 0.0, 1.0}, gradient.data(), m.data(), v.data(), w.data(), 0,
                          kParameters);
     benchmark::ClobberMemory();
@@ -247,7 +247,7 @@ void gram_schmidt(benchmark::State& state) {
   for (int64_t k = 0; k < kVectors; ++k) vectors.push_back(basis.data() + k * kSize);
   const std::vector<double> factors(kVectors, 1e-6);
   std::vector<double> sums(kVectors + 1);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     for (int64_t i = 0; i < kSize; i += kernels::kGramSchmidtBlock) {
       kernels::gram_schmidt<float>(vectors.data(), kVectors, i, i + kernels::kGramSchmidtBlock, factors.data(), true,
                                    w.data(), sums.data());
@@ -262,7 +262,7 @@ void top_values(benchmark::State& state) {
   const auto logits = values(kVocabulary);
   std::vector<float> best(10);
   std::vector<int32_t> ids(10);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     benchmark::DoNotOptimize(kernels::top_values(logits.data(), kVocabulary, 10, best.data(), ids.data()));
     benchmark::DoNotOptimize(kernels::log_partition(logits.data(), kVocabulary, best[0]));
   }
@@ -274,7 +274,7 @@ BENCHMARK(top_values);
 void matrix_product(benchmark::State& state) {
   const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
   const Tensor a = at::ones({m, k}), b = at::ones({n, k});
-  for (auto _ : state) benchmark::DoNotOptimize(ops::gemm(a, b, false, true).data_ptr<float>());
+  while (state.KeepRunning()) benchmark::DoNotOptimize(ops::gemm(a, b, false, true).data_ptr<float>());
   count_flops(state, 2.0 * static_cast<double>(m * n * k));
 }
 BENCHMARK(matrix_product)

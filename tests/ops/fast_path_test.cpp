@@ -104,7 +104,8 @@ TEST(FastPath, Norms) {
 
 TEST(FastPath, SelfAttention) {
   for (const Ragged& layout : layouts(1)) {
-    for (const auto& [heads, size] : {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {2, 33}}) {
+    for (const auto& [count, size] : {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {2, 33}}) {
+      const int64_t heads = count;
       for (const bool causal : {false, true}) {
         const int64_t d = heads * size;
         SCOPED_TRACE(::testing::Message() << layout.sequences() << " sentences of up to " << layout.longest() << ", "
@@ -123,7 +124,8 @@ TEST(FastPath, SelfAttention) {
 TEST(FastPath, CrossAttention) {
   const std::vector<Ragged> queries = layouts(1), keys = layouts(2);
   for (size_t i = 0; i < queries.size(); ++i) {
-    for (const auto& [heads, size] : {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {2, 33}}) {
+    for (const auto& [count, size] : {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {2, 33}}) {
+      const int64_t heads = count;
       const int64_t d = heads * size;
       SCOPED_TRACE(::testing::Message() << "batch " << i << ", " << heads << " heads of " << size);
       expect_agreement([&](const Tensors& x) { return ops::cross_attention(x[0], x[1], queries[i], keys[i], heads); },
@@ -164,11 +166,11 @@ TEST(FastPath, CrossEntropyInBothForms) {
 }
 
 TEST(FastPath, DropoutAndAddition) {
+  constexpr uint32_t kKeepBelow = 45875;  // 0.7 · 65536, rounded
   const ops::DropoutKey key{12345678901234567, 98765432109876543};
   for (const auto& [tokens, width] : {std::pair<int64_t, int64_t>{1, 1}, {1, 513}, {211, 67}}) {
-    const std::vector<double> kept = reference::dropout_mask(
-        key.seed, key.stream, static_cast<uint32_t>(std::lround(0.7 * 65536)), 0, tokens * width);
-    const Tensor mask = at::tensor(kept, at::kDouble).view({tokens, width}) * (65536.0 / std::lround(0.7 * 65536));
+    const std::vector<double> kept = reference::dropout_mask(key.seed, key.stream, kKeepBelow, 0, tokens * width);
+    const Tensor mask = at::tensor(kept, at::kDouble).view({tokens, width}) * (65536.0 / kKeepBelow);
     const Tensors inputs = {random_tensor({tokens, width}, 1), random_tensor({tokens, width}, 2)};
     if (mask.sum().item<double>() == 0) continue;
     expect_agreement([&](const Tensors& x) { return ops::add_dropout(x[0], x[1] * x[1], 0.3, key); },

@@ -18,7 +18,7 @@ using testing::Tensors;
 
 class Threads : public ::testing::Test {
  protected:
-  ~Threads() override { ops::set_threads(0); }
+  void TearDown() override { ops::set_threads(0); }
 
   /// Value, gradients and Hessian-vector products with one, two and five threads.
   static void expect_same(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs, bool second = true) {

@@ -71,7 +71,7 @@ std::string told(const ops::FallbackCounter& counter) {
 
 class FastPath : public ::testing::TestWithParam<std::string> {
  protected:
-  ~FastPath() override { ops::set_threads(0); }
+  void TearDown() override { ops::set_threads(0); }
 };
 
 TEST_P(FastPath, IsTakenByATrainingStep) {

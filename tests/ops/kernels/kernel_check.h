@@ -20,7 +20,7 @@ class KernelTest : public ::testing::Test {
   static constexpr at::ScalarType kType = std::is_same_v<T, float> ? at::kFloat : at::kDouble;
   static constexpr double kTolerance = std::is_same_v<T, float> ? 3e-6 : 1e-13;
 
-  ~KernelTest() override { kernels::use_instruction_set(""); }
+  void TearDown() override { kernels::use_instruction_set(""); }
 
   static Tensor values(at::IntArrayRef shape, uint64_t seed, double scale = 1.0) {
     return random_tensor(shape, seed, scale).to(kType);
