@@ -24,8 +24,9 @@ void use_instruction_set(const std::string& name) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (name == hwy::TargetName(target)) return hwy::SetSupportedTargetsForTest(target);
   }
-  throw Error(fmt::format("no instructions {} here", name),
-              fmt::format("this machine has {}", fmt::join(instruction_sets(), ", ")));
+  std::string there;
+  for (const std::string& other : instruction_sets()) there += " " + other;
+  throw Error(fmt::format("no instructions {} here", name), "this machine has" + there);
 }
 
 }  // namespace plumb::kernels
