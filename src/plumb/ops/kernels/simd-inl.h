@@ -33,24 +33,30 @@ HWY_INLINE hn::Vec<D> load_first(D d, M mask, int64_t count, const T* p) {
 }
 
 /// Σ f(vectors at i) over [0, n): `f(d, load)` where `load(pointer)` gives the lanes at the current position, zero past
-/// the end. Two accumulators hide the latency of the addition.
+/// the end. Two accumulators hide the latency of the addition; blocks keep the rounding of long sums small where
+/// vectors are short.
 template <typename T, typename F>
 HWY_INLINE T reduce_sum(int64_t n, const F& f) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto sum0 = hn::Zero(d);
-  auto sum1 = hn::Zero(d);
+  const int64_t block = 128 * lanes;
+  auto total = hn::Zero(d);
   int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    sum0 = hn::Add(sum0, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }));
-    sum1 = hn::Add(sum1, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i + lanes); }));
+  while (i + 2 * lanes <= n) {
+    auto sum0 = hn::Zero(d);
+    auto sum1 = hn::Zero(d);
+    for (const int64_t end = std::min(n, i + block); i + 2 * lanes <= end; i += 2 * lanes) {
+      sum0 = hn::Add(sum0, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }));
+      sum1 = hn::Add(sum1, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i + lanes); }));
+    }
+    total = hn::Add(total, hn::Add(sum0, sum1));
   }
   for (; i < n; i += lanes) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
     const auto value = f([&](const T* p) HWY_ATTR { return load_first(d, mask, n - i, p + i); });
-    sum0 = hn::Add(sum0, hn::IfThenElseZero(mask, value));
+    total = hn::Add(total, hn::IfThenElseZero(mask, value));
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
+  return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
 /// Writes f(load) to out[0, n).
