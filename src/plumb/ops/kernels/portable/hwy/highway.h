@@ -27,6 +27,8 @@ template <typename D>
 using Vec = typename D::Element;
 template <typename D>
 using TFromD = typename D::Element;
+template <typename T, typename D>
+using Rebind = ScalableTag<T>;
 
 // clang-format off
 template <typename D> HWY_INLINE constexpr size_t Lanes(D) { return 1; }
@@ -47,6 +49,9 @@ template <typename T> HWY_INLINE T MulAdd(T a, T b, T c) { return a * b + c; }
 template <typename T> HWY_INLINE T NegMulAdd(T a, T b, T c) { return c - a * b; }
 template <typename T> HWY_INLINE T Max(T a, T b) { return a > b ? a : b; }
 template <typename T> HWY_INLINE bool Gt(T a, T b) { return a > b; }
+template <typename T> HWY_INLINE T And(T a, T b) { return a & b; }
+template <int kBits, typename T> HWY_INLINE T ShiftRight(T a) { return a >> kBits; }
+template <typename D, typename T> HWY_INLINE Vec<D> TruncateTo(D, T a) { return static_cast<Vec<D>>(a); }
 template <typename D, typename T> HWY_INLINE T Exp(D, T x) { return std::exp(x); }
 
 HWY_INLINE bool Or(bool a, bool b) { return a || b; }
