@@ -6,15 +6,16 @@ JOBS       ?= $(shell nproc)
 SETUP      ?= scripts/setup.sh
 CMAKE_ARGS ?=
 CTEST_ARGS ?=
+BENCH_ARGS ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help setup build test demo lint format sanitize install clean
+.PHONY: help setup build test demo bench lint format sanitize install clean
 .DEFAULT_GOAL := help
 
 help:  ## This list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=…; SETUP=true skips the set-up"
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=…; SETUP=true skips the set-up"
 
 setup:  ## Install the system packages that are missing (Debian 12)
 	@$(SETUP)
@@ -29,6 +30,10 @@ test: build  ## Run every test
 
 demo: build  ## Study of where layer normalisation stands, on the corpus that Plumb brings along
 	$(BUILD)/plumb study layernorm --out $(OUT)/layernorm
+
+bench: build  ## Measure speeds, beside PyTorch's if python3-torch is there, and write the table of docs/performance.md
+	scripts/bench.py --plumb $(BUILD)/plumb --json $(OUT)/bench.json --page docs/performance.md $(BENCH_ARGS)
+	test ! -x $(BUILD)/bench/kernels || $(BUILD)/bench/kernels --benchmark_out=$(OUT)/bench-kernels.json
 
 lint:  ## Check format and clang-tidy's findings (SINCE=REF: only files that differ from REF)
 	@$(SETUP) $(LISTS)

@@ -14,7 +14,7 @@ namespace plumb::testing {
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 inline Tensor random_tensor(at::IntArrayRef shape, uint64_t seed, double scale = 1.0) {
-  const Tensor tensor = at::empty(shape, at::kDouble);
+  Tensor tensor = at::empty(shape, at::kDouble);
   Random random(seed, "test");
   for (int64_t i = 0; i < tensor.numel(); ++i) tensor.data_ptr<double>()[i] = scale * random.normal();
   return tensor;

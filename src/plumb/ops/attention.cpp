@@ -7,6 +7,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/attention.h"
 
 namespace plumb::ops {
@@ -74,7 +75,9 @@ void save_geometry(AutogradContext* ctx, const c10::intrusive_ptr<Geometry>& geo
 }
 
 Tensor zeros_like_if_defined(const Tensor& tensor) { return tensor.defined() ? at::zeros_like(tensor) : Tensor(); }
-Tensor contiguous_if_defined(const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : Tensor(); }
+Tensor contiguous_if_defined(const Tensor& tensor) {
+  return tensor.defined() ? as_contiguous(tensor, "attention") : Tensor();
+}
 
 /// The gradients of `query` and `packed` as a function of (dout, query, packed); its backward is the double backward.
 class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
@@ -83,8 +86,8 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
                                const c10::optional<Tensor>& packed_in, const c10::intrusive_ptr<Geometry>& geometry) {
     const Geometry& g = *geometry;
     const Tensor packed = packed_in.value_or(Tensor());
-    const Tensor dout = dout_in.contiguous();
-    const Tensor query_rows = query.contiguous();
+    const Tensor dout = as_contiguous(dout_in, "attention");
+    const Tensor query_rows = as_contiguous(query, "attention");
     const Tensor packed_rows = contiguous_if_defined(packed);
     const Tensor dquery = at::zeros_like(query_rows);
     const Tensor dpacked = zeros_like_if_defined(packed_rows);
@@ -106,11 +109,11 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
     const auto geometry = saved_geometry(ctx);
     const Geometry& g = *geometry;
     const auto saved = ctx->get_saved_variables();
-    const Tensor dout = saved[0].contiguous();
-    const Tensor query = saved[1].contiguous();
+    const Tensor dout = as_contiguous(saved[0], "attention");
+    const Tensor query = as_contiguous(saved[1], "attention");
     const Tensor packed = contiguous_if_defined(saved[2]);
-    const Tensor query_cotangent = grad[0].contiguous();
-    const Tensor packed_cotangent = g.self ? Tensor() : grad[1].contiguous();
+    const Tensor query_cotangent = as_contiguous(grad[0], "attention");
+    const Tensor packed_cotangent = g.self ? Tensor() : as_contiguous(grad[1], "attention");
     const Tensor ddout = at::empty_like(dout);
     const Tensor dquery = at::zeros_like(query);
     const Tensor dpacked = zeros_like_if_defined(packed);
@@ -136,7 +139,7 @@ class Attention : public torch::autograd::Function<Attention> {
                         const c10::intrusive_ptr<Geometry>& geometry) {
     const Geometry& g = *geometry;
     const Tensor packed = packed_in.value_or(Tensor());
-    const Tensor query_rows = query.contiguous();
+    const Tensor query_rows = as_contiguous(query, "attention");
     const Tensor packed_rows = contiguous_if_defined(packed);
     Tensor out = at::empty({g.queries.tokens(), g.width}, query.options());
     dispatch(query_rows, [&]<typename T>() {
@@ -189,7 +192,7 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
 }
 
 Tensor cached_attention(const Tensor& query_in, const CachedKeys& cache, int64_t heads) {
-  const Tensor query = query_in.contiguous();
+  const Tensor query = as_contiguous(query_in, "attention");
   const int64_t rows = query.size(0);
   const int64_t width = query.size(1);
   const int64_t size = width / heads;

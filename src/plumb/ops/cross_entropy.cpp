@@ -5,6 +5,7 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/cross_entropy.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/precision.h"
@@ -58,7 +59,7 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
     const Tensor labels = ctx->saved_data["labels"].toTensor();
     const double smoothing = ctx->saved_data["smoothing"].toDouble();
     const double scale = ctx->saved_data["scale"].toDouble();
-    const Tensor cotangent = grad[0].contiguous();
+    const Tensor cotangent = as_contiguous(grad[0], "cross-entropy");
     Tensor dlogits = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
     std::vector<double> parts(static_cast<size_t>(logits.size(0)));
@@ -82,7 +83,7 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const Tensor& labels, double smoothing,
                         double scale, double* nll) {
-    const Tensor logits = logits_in.contiguous();
+    const Tensor logits = as_contiguous(logits_in, "cross-entropy");
     const int64_t tokens = logits.size(0);
     const int64_t vocabulary = logits.size(1);
     Tensor partition = at::empty({tokens}, logits.options());
@@ -108,8 +109,9 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
-    return {LogitGradient::apply(grad[0], saved[0].contiguous(), saved[1], ctx->saved_data["labels"].toTensor(),
-                                 ctx->saved_data["smoothing"].toDouble(), ctx->saved_data["scale"].toDouble()),
+    return {LogitGradient::apply(grad[0], as_contiguous(saved[0], "cross-entropy"), saved[1],
+                                 ctx->saved_data["labels"].toTensor(), ctx->saved_data["smoothing"].toDouble(),
+                                 ctx->saved_data["scale"].toDouble()),
             Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
@@ -123,8 +125,9 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
                         const std::vector<int64_t>& labels, double smoothing, double scale, bool with_gradient,
                         double* nll) {
     MatrixPrecision* rounding = rounding_of(hidden_in);
-    const Tensor hidden = rounding != nullptr ? to_bfloat16(hidden_in) : hidden_in.contiguous();
-    const Tensor weight = rounding != nullptr ? rounding->rounded(weight_in) : weight_in.contiguous();
+    const Tensor hidden = rounding != nullptr ? to_bfloat16(hidden_in) : as_contiguous(hidden_in, "cross-entropy");
+    const Tensor weight =
+        rounding != nullptr ? rounding->rounded(weight_in) : as_contiguous(weight_in, "cross-entropy");
     const int64_t tokens = hidden.size(0);
     const int64_t vocabulary = weight.size(0);
     const Tensor dhidden = with_gradient ? at::zeros_like(hidden_in) : Tensor();

@@ -4,14 +4,15 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/dropout.h"
 
 namespace plumb::ops {
 namespace {
 
 Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const DropoutKey& key) {
-  const Tensor x = x_in.contiguous();
-  const Tensor residual = residual_in.defined() ? residual_in.contiguous() : Tensor();
+  const Tensor x = as_contiguous(x_in, "dropout");
+  const Tensor residual = residual_in.defined() ? as_contiguous(residual_in, "dropout") : Tensor();
   Tensor out = at::empty_like(x);
   const auto keep_below = static_cast<uint32_t>(std::lround((1.0 - p) * 65536.0));
   const kernels::DropoutMask mask{key.seed, key.stream, keep_below, 0};

@@ -4,13 +4,14 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/elementwise.h"
 
 namespace plumb::ops {
 namespace {
 
 Tensor gather(const Tensor& table_in, const Tensor& ids, double scale) {
-  const Tensor table = table_in.contiguous();
+  const Tensor table = as_contiguous(table_in, "embedding");
   const int64_t width = table.size(1);
   Tensor out = at::empty({ids.size(0), width}, table.options());
   dispatch(table, [&]<typename T>() {
@@ -31,7 +32,7 @@ class ScatterRows : public torch::autograd::Function<ScatterRows> {
                         int64_t vocabulary) {
     ctx->saved_data["ids"] = ids;
     ctx->saved_data["scale"] = scale;
-    const Tensor rows = rows_in.contiguous();
+    const Tensor rows = as_contiguous(rows_in, "embedding");
     const int64_t width = rows.size(1);
     Tensor table = at::zeros({vocabulary, width}, rows.options());
     dispatch(rows, [&]<typename T>() {

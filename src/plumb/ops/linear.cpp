@@ -2,6 +2,7 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/gemm.h"
 #include "plumb/ops/precision.h"
@@ -12,11 +13,11 @@ namespace {
 /// The matrix itself if its rows are contiguous, else a copy.
 Tensor with_contiguous_rows(const Tensor& matrix) {
   const bool usable = matrix.stride(1) == 1 && matrix.stride(0) >= matrix.size(1);
-  return usable || matrix.size(0) == 0 ? matrix : matrix.contiguous();
+  return usable || matrix.size(0) == 0 ? matrix : as_contiguous(matrix, "matrix product");
 }
 
 Tensor column_sums_kernel(const Tensor& x_in) {
-  const Tensor x = x_in.contiguous();
+  const Tensor x = as_contiguous(x_in, "column sums");
   const int64_t rows = x.size(0);
   const int64_t width = x.size(1);
   Tensor sums = at::zeros({width}, x.options());
@@ -68,7 +69,7 @@ class ReluMask : public torch::autograd::Function<ReluMask> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& dy, const Tensor& y) {
     ctx->save_for_backward({y});
-    const Tensor gradient = dy.contiguous();
+    const Tensor gradient = as_contiguous(dy, "relu");
     Tensor dx = at::empty_like(y);
     dispatch(y, [&]<typename T>() {
       const T* in = gradient.data_ptr<T>();
@@ -153,6 +154,7 @@ Tensor gemm(const Tensor& a_in, const Tensor& b_in, const GemmOptions& options) 
   const bool accumulate = accumulate_into.defined();
   const bool rounded = a_in.scalar_type() == at::kBFloat16;
   if ((a_in.scalar_type() != at::kFloat && !rounded) || m == 0 || n == 0 || k == 0) {
+    if (a_in.scalar_type() != at::kDouble && m * n * k != 0) note_fallback("matrix product");
     Tensor product = at::mm(transpose_a ? a_in.t() : a_in, transpose_b ? b_in.t() : b_in);
     if (rounded) product = product.to(at::kFloat);
     if (accumulate) product = accumulate_into.add_(product);

@@ -2,6 +2,7 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/norm.h"
 
 namespace plumb::ops {
@@ -27,7 +28,7 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
  public:
   static variable_list forward(AutogradContext* ctx, const Tensor& dy_in, const Tensor& x, const Tensor& gamma,
                                const Tensor& statistics, bool centre) {
-    const Tensor dy = dy_in.contiguous();
+    const Tensor dy = as_contiguous(dy_in, "norm");
     const int64_t width = x.size(1);
     Tensor dx = at::empty_like(x);
     Tensor dgamma = at::zeros({kParts, width}, x.options());
@@ -52,9 +53,9 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
     const Tensor& statistics = saved[3];
     const bool centre = ctx->saved_data["centre"].toBool();
     const int64_t width = x.size(1);
-    const Tensor a = grad[0].contiguous();
-    const Tensor b = grad[1].contiguous();
-    const Tensor c = grad[2].contiguous();
+    const Tensor a = as_contiguous(grad[0], "norm");
+    const Tensor b = as_contiguous(grad[1], "norm");
+    const Tensor c = as_contiguous(grad[2], "norm");
     Tensor ddy = at::empty_like(x);
     Tensor dx = at::empty_like(x);
     Tensor dgamma = at::zeros({kParts, width}, x.options());
@@ -75,7 +76,7 @@ class Norm : public torch::autograd::Function<Norm> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& gamma,
                         const c10::optional<Tensor>& beta, double eps) {
-    const Tensor x = x_in.contiguous();
+    const Tensor x = as_contiguous(x_in, "norm");
     const bool centre = beta.has_value();
     const int64_t width = x.size(1);
     Tensor y = at::empty_like(x);
@@ -98,7 +99,7 @@ class Norm : public torch::autograd::Function<Norm> {
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
     const bool centre = ctx->saved_data["centre"].toBool();
-    const auto result = NormGradient::apply(grad[0], saved[0].contiguous(), saved[1], saved[2], centre);
+    const auto result = NormGradient::apply(grad[0], as_contiguous(saved[0], "norm"), saved[1], saved[2], centre);
     return {result[0], result[1], centre ? result[2] : Tensor(), Tensor()};
   }
 };

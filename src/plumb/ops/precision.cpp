@@ -4,6 +4,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
+#include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/elementwise.h"
 
 namespace plumb::ops {
@@ -20,7 +21,7 @@ Precision precision_of(const std::string& name) {
 }
 
 Tensor to_bfloat16(const Tensor& x_in) {
-  const Tensor x = x_in.contiguous();
+  const Tensor x = as_contiguous(x_in, "rounding");
   Tensor rounded = at::empty(x.sizes(), x.options().dtype(at::kBFloat16));
   const float* in = x.data_ptr<float>();
   auto* out = reinterpret_cast<kernels::Bfloat16*>(rounded.data_ptr());

@@ -4,12 +4,13 @@
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/top_values.h"
 
 namespace plumb::ops {
 
 TopScores top_scores(const Tensor& logits_in, int64_t k, int64_t first_id, bool normalise) {
-  const Tensor logits = logits_in.contiguous();
+  const Tensor logits = as_contiguous(logits_in, "top scores");
   const int64_t rows = logits.size(0);
   const int64_t vocabulary = logits.size(1);
   TopScores top;

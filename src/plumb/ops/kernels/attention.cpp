@@ -33,12 +33,13 @@ HWY_INLINE void tile(int64_t n, int64_t depth, T alpha, Left<T> a, const T* HWY_
     for (int j = 0; j < kVectors; ++j) sum[i][j] = hn::Zero(d);
   }
   const bool whole = n >= kVectors * lanes;
-  const auto mask = hn::FirstN(d, static_cast<size_t>(whole ? lanes : n - (kVectors - 1) * lanes));
+  const int64_t last = whole ? lanes : n - (kVectors - 1) * lanes;  // elements in the last vector
+  const auto mask = hn::FirstN(d, static_cast<size_t>(last));
   for (int64_t k = 0; k < depth; ++k) {
     V right[kVectors];
     for (int j = 0; j < kVectors; ++j) {
       const T* p = b + k * ldb + j * lanes;
-      right[j] = whole || j + 1 < kVectors ? hn::LoadU(d, p) : hn::MaskedLoad(mask, d, p);
+      right[j] = whole || j + 1 < kVectors ? hn::LoadU(d, p) : load_first(d, mask, last, p);
     }
     for (int i = 0; i < kRows; ++i) {
       const V left = hn::Set(d, a.data[i * a.row + k * a.column]);
@@ -52,7 +53,7 @@ HWY_INLINE void tile(int64_t n, int64_t depth, T alpha, Left<T> a, const T* HWY_
       if (whole || j + 1 < kVectors) {
         hn::StoreU(add ? hn::MulAdd(factor, sum[i][j], hn::LoadU(d, p)) : hn::Mul(factor, sum[i][j]), d, p);
       } else {
-        hn::BlendedStore(add ? hn::MulAdd(factor, sum[i][j], hn::MaskedLoad(mask, d, p)) : hn::Mul(factor, sum[i][j]),
+        hn::BlendedStore(add ? hn::MulAdd(factor, sum[i][j], load_first(d, mask, last, p)) : hn::Mul(factor, sum[i][j]),
                          mask, d, p);
       }
     }
@@ -163,7 +164,7 @@ HWY_INLINE void weighted_sum(int64_t length, int64_t n, const T* p, const Value&
     const auto weight = hn::Set(d, p[i]);
     const T* v = value(i);
     for (int j = 0; j < kVectors; ++j) {
-      sum[j] = hn::MulAdd(weight, kVectors > 1 ? hn::LoadU(d, v + j * lanes) : hn::MaskedLoad(mask, d, v), sum[j]);
+      sum[j] = hn::MulAdd(weight, kVectors > 1 ? hn::LoadU(d, v + j * lanes) : load_first(d, mask, n, v), sum[j]);
     }
   }
   for (int j = 0; j < kVectors; ++j)

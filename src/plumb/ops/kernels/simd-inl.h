@@ -12,31 +12,51 @@
 // hwy's mathematics must come after highway.h.
 #include <hwy/contrib/math/math-inl.h>
 
+#include <algorithm>
 #include <cstdint>
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// The first `count` lanes, those of `mask`, from p, and zero in the others. Nothing past them is read and p need not
+/// be aligned, which Highway's MaskedLoad grants only where the machine can load by mask.
+template <typename D, typename M, typename T>
+HWY_INLINE hn::Vec<D> load_first(D d, M mask, int64_t count, const T* p) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_HAVE_SCALABLE
+  return hn::MaskedLoad(mask, d, p);
+#else
+  T lanes[hn::MaxLanes(D())] = {};
+  for (int64_t i = 0; i < std::min<int64_t>(count, hn::MaxLanes(D())); ++i) lanes[i] = p[i];
+  return hn::LoadU(d, lanes);
+#endif
+}
+
 /// Σ f(vectors at i) over [0, n): `f(d, load)` where `load(pointer)` gives the lanes at the current position, zero past
-/// the end. Two accumulators hide the latency of the addition.
+/// the end. Two accumulators hide the latency of the addition; blocks keep the rounding of long sums small where
+/// vectors are short.
 template <typename T, typename F>
 HWY_INLINE T reduce_sum(int64_t n, const F& f) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto sum0 = hn::Zero(d);
-  auto sum1 = hn::Zero(d);
+  const int64_t block = 128 * lanes;
+  auto total = hn::Zero(d);
   int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    sum0 = hn::Add(sum0, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }));
-    sum1 = hn::Add(sum1, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i + lanes); }));
+  while (i + 2 * lanes <= n) {
+    auto sum0 = hn::Zero(d);
+    auto sum1 = hn::Zero(d);
+    for (const int64_t end = std::min(n, i + block); i + 2 * lanes <= end; i += 2 * lanes) {
+      sum0 = hn::Add(sum0, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }));
+      sum1 = hn::Add(sum1, f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i + lanes); }));
+    }
+    total = hn::Add(total, hn::Add(sum0, sum1));
   }
   for (; i < n; i += lanes) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
-    const auto value = f([&](const T* p) HWY_ATTR { return hn::MaskedLoad(mask, d, p + i); });
-    sum0 = hn::Add(sum0, hn::IfThenElseZero(mask, value));
+    const auto value = f([&](const T* p) HWY_ATTR { return load_first(d, mask, n - i, p + i); });
+    total = hn::Add(total, hn::IfThenElseZero(mask, value));
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
+  return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
 /// Writes f(load) to out[0, n).
@@ -49,7 +69,7 @@ HWY_INLINE void map_to(int64_t n, T* HWY_RESTRICT out, const F& f) {
     hn::StoreU(f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }), d, out + i);
   if (i < n) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
-    hn::BlendedStore(f([&](const T* p) HWY_ATTR { return hn::MaskedLoad(mask, d, p + i); }), mask, d, out + i);
+    hn::BlendedStore(f([&](const T* p) HWY_ATTR { return load_first(d, mask, n - i, p + i); }), mask, d, out + i);
   }
 }
 

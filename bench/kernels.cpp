@@ -1,0 +1,305 @@
+// Google Benchmarks of the kernels on one thread, at the sizes of a 6+6 model of width 512 (64 sentences of 32 tokens).
+//   build/bench/kernels --benchmark_filter=norm
+//   PLUMB_INSTRUCTIONS=AVX2 build/bench/kernels      on other instructions than the machine's best
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <vector>
+
+#include "plumb/base/random.h"
+#include "plumb/ops/kernels/attention.h"
+#include "plumb/ops/kernels/cross_entropy.h"
+#include "plumb/ops/kernels/dropout.h"
+#include "plumb/ops/kernels/elementwise.h"
+#include "plumb/ops/kernels/gram_schmidt.h"
+#include "plumb/ops/kernels/instruction_set.h"
+#include "plumb/ops/kernels/norm.h"
+#include "plumb/ops/kernels/optimizer.h"
+#include "plumb/ops/kernels/top_values.h"
+#include "plumb/ops/linear.h"
+#include "plumb/ops/threads.h"
+
+namespace plumb {
+namespace {
+
+constexpr int64_t kTokens = 2048, kWidth = 512, kVocabulary = 10000;
+
+std::vector<float> values(int64_t count) {
+  std::vector<float> all(static_cast<size_t>(count));
+  Random random(1, "bench");
+  for (float& value : all) value = static_cast<float>(random.uniform() - 0.5);
+  return all;
+}
+
+/// Reports the rate at which `count` floats, read and written, go by.
+void count_floats(benchmark::State& state, int64_t count) {
+  state.SetBytesProcessed(state.iterations() * count * static_cast<int64_t>(sizeof(float)));
+}
+void count_flops(benchmark::State& state, double flops) {
+  state.counters["FLOP/s"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void norm_forward(benchmark::State& state) {
+  const auto x = values(kTokens * kWidth), gamma = values(kWidth), beta = values(kWidth);
+  std::vector<float> y(x.size()), statistics(2 * kTokens);
+  while (state.KeepRunning()) {
+    kernels::norm_forward({kWidth, true, 1e-5F, x.data(), gamma.data(), beta.data(), y.data(), statistics.data()}, 0,
+                          kTokens);
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, 2 * kTokens * kWidth);
+}
+BENCHMARK(norm_forward);
+
+void norm_backward(benchmark::State& state) {
+  const auto x = values(kTokens * kWidth), gamma = values(kWidth), dy = values(kTokens * kWidth);
+  const std::vector<float> statistics(2 * kTokens, 1.0F);
+  std::vector<float> dx(x.size()), dgamma(kWidth), dbeta(kWidth);
+  while (state.KeepRunning()) {
+    kernels::norm_backward(
+        {kWidth, true, x.data(), gamma.data(), statistics.data(), dy.data(), dx.data(), dgamma.data(), dbeta.data()}, 0,
+        kTokens);
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, 3 * kTokens * kWidth);
+}
+BENCHMARK(norm_backward);
+
+void norm_double_backward(benchmark::State& state) {
+  const auto x = values(kTokens * kWidth), gamma = values(kWidth), dy = values(kTokens * kWidth);
+  const std::vector<float> statistics(2 * kTokens, 1.0F);
+  std::vector<float> ddy(x.size()), dx(x.size()), dgamma(kWidth);
+  while (state.KeepRunning()) {
+    kernels::norm_double_backward({kWidth, true, x.data(), gamma.data(), statistics.data(), dy.data(), x.data(),
+                                   gamma.data(), gamma.data(), ddy.data(), dx.data(), dgamma.data()},
+                                  0, kTokens);
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, 5 * kTokens * kWidth);
+}
+BENCHMARK(norm_double_backward);
+
+/// One head of one sentence of state.range(0) tokens among three matrices side by side.
+struct Head {
+  explicit Head(int64_t length_in) : length(length_in), packed(values(length * kStride)) {}
+  [[nodiscard]] kernels::AttentionHead<float> operator()() const {
+    return {
+        length, length, kSize, true, 0.088F, packed.data(), kStride, packed.data() + kWidth, packed.data() + 2 * kWidth,
+        kStride};
+  }
+  static constexpr int64_t kSize = 128, kStride = 3 * kWidth;
+  int64_t length;
+  std::vector<float> packed;
+};
+
+void attention_forward(benchmark::State& state) {
+  const Head head(state.range(0));
+  std::vector<float> out(static_cast<size_t>(head.length * kWidth));
+  while (state.KeepRunning()) {
+    kernels::attention_forward<float>(head(), out.data(), kWidth);
+    benchmark::ClobberMemory();
+  }
+  count_flops(state, 2.0 * static_cast<double>(head.length * head.length * Head::kSize));
+}
+BENCHMARK(attention_forward)->Arg(8)->Arg(32)->Arg(256);
+
+void attention_backward(benchmark::State& state) {
+  const Head head(state.range(0));
+  const auto dout = values(head.length * kWidth);
+  std::vector<float> gradient(head.packed.size());
+  while (state.KeepRunning()) {
+    kernels::attention_backward<float>(
+        head(), {dout.data(), kWidth, gradient.data(), gradient.data() + kWidth, gradient.data() + 2 * kWidth});
+    benchmark::ClobberMemory();
+  }
+  count_flops(state, 5.0 * static_cast<double>(head.length * head.length * Head::kSize));
+}
+BENCHMARK(attention_backward)->Arg(8)->Arg(32)->Arg(256);
+
+void attention_double_backward(benchmark::State& state) {
+  const Head head(state.range(0));
+  const auto dout = values(head.length * kWidth), cotangent = values(head.length * Head::kStride);
+  std::vector<float> ddout(dout.size()), bar(head.packed.size());
+  while (state.KeepRunning()) {
+    kernels::attention_double_backward<float>(
+        head(), {dout.data(), kWidth, cotangent.data(), cotangent.data() + kWidth, cotangent.data() + 2 * kWidth,
+                 ddout.data(), bar.data(), bar.data() + kWidth, bar.data() + 2 * kWidth});
+    benchmark::ClobberMemory();
+  }
+  count_flops(state, 12.0 * static_cast<double>(head.length * head.length * Head::kSize));
+}
+BENCHMARK(attention_double_backward)->Arg(8)->Arg(32)->Arg(256);
+
+void cached_attention(benchmark::State& state) {
+  const int64_t length = state.range(0);
+  const auto q = values(Head::kSize), rows = values(length * 2 * kWidth);
+  std::vector<const float*> keys;
+  for (int64_t i = 0; i < length; ++i) keys.push_back(rows.data() + i * 2 * kWidth);
+  std::vector<float> out(Head::kSize);
+  while (state.KeepRunning()) {
+    kernels::cached_attention<float>({length, Head::kSize, 0.088F, q.data(), keys.data(), 0, kWidth}, out.data());
+    benchmark::ClobberMemory();
+  }
+  count_flops(state, 4.0 * static_cast<double>(length * Head::kSize));
+}
+BENCHMARK(cached_attention)->Arg(8)->Arg(32);
+
+constexpr int64_t kLogitRows = 64;  // about what is held at a time
+
+void cross_entropy(benchmark::State& state) {
+  const auto logits = values(kLogitRows * kVocabulary);
+  std::vector<float> out(logits.size());
+  const kernels::CrossEntropyRow<float> row{kVocabulary, 7, 0.1F};
+  while (state.KeepRunning()) {
+    for (int64_t i = 0; i < kLogitRows * kVocabulary; i += kVocabulary) {
+      const auto loss = kernels::cross_entropy_loss(row, logits.data() + i);
+      kernels::cross_entropy_gradient(row, logits.data() + i, loss.log_partition, 1.0F, out.data() + i);
+    }
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, 3 * kLogitRows * kVocabulary);
+}
+BENCHMARK(cross_entropy);
+
+void cross_entropy_curvature(benchmark::State& state) {
+  const auto logits = values(kLogitRows * kVocabulary), c = values(kLogitRows * kVocabulary);
+  std::vector<float> out(logits.size());
+  const kernels::CrossEntropyRow<float> row{kVocabulary, 7, 0.1F};
+  while (state.KeepRunning()) {
+    for (int64_t i = 0; i < kLogitRows * kVocabulary; i += kVocabulary) {
+      benchmark::DoNotOptimize(
+          kernels::cross_entropy_curvature(row, logits.data() + i, 9.0F, 1.0F, c.data() + i, out.data() + i));
+    }
+  }
+  count_floats(state, 3 * kLogitRows * kVocabulary);
+}
+BENCHMARK(cross_entropy_curvature);
+
+void add_dropout(benchmark::State& state) {
+  const auto x = values(kTokens * kWidth), residual = values(kTokens * kWidth);
+  std::vector<float> out(x.size());
+  while (state.KeepRunning()) {
+    kernels::dropout({1, 2, 58982, 0}, 1.1F, residual.data(), x.data(), out.data(), 0, kTokens * kWidth);
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, 3 * kTokens * kWidth);
+}
+BENCHMARK(add_dropout);
+
+void add_bias_relu(benchmark::State& state) {
+  auto x = values(kTokens * kWidth);
+  const auto bias = values(kWidth);
+  while (state.KeepRunning()) {
+    kernels::add_bias<float>(x.data(), bias.data(), true, kWidth, 0, kTokens);
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, 2 * kTokens * kWidth);
+}
+BENCHMARK(add_bias_relu);
+
+void column_sums(benchmark::State& state) {
+  const auto x = values(kTokens * kWidth);
+  std::vector<float> sums(kWidth);
+  while (state.KeepRunning()) {
+    kernels::column_sums<float>(x.data(), kWidth, 0, kTokens, sums.data());
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, kTokens * kWidth);
+}
+BENCHMARK(column_sums);
+
+void embedding_gradient(benchmark::State& state) {
+  const auto rows = values(kTokens * kWidth);
+  std::vector<float> table(static_cast<size_t>(kVocabulary * kWidth));
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < kTokens; ++i) ids.push_back(i * 7919 % kVocabulary);
+  while (state.KeepRunning()) {
+    kernels::scatter_add_rows<float>(rows.data(), ids.data(), kTokens, 1.0F, kWidth, table.data(), 0, kWidth);
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, 3 * kTokens * kWidth);
+}
+BENCHMARK(embedding_gradient);
+
+constexpr int64_t kParameters = int64_t{1} << 22;
+
+void adam(benchmark::State& state) {
+  const auto gradient = values(kParameters);
+  auto m = values(kParameters), w = values(kParameters);
+  std::vector<float> v(w.size(), 0.1F);
+  while (state.KeepRunning()) {
+    kernels::adam<float>({0.9, 0.98, 1e-9, 1e-4, 1.0, 0.0, 1.0}, gradient.data(), m.data(), v.data(), w.data(), 0,
+                         kParameters);
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, 7 * kParameters);
+}
+BENCHMARK(adam);
+
+void gram_schmidt(benchmark::State& state) {
+  constexpr int64_t kVectors = 32, kSize = int64_t{1} << 18;
+  const auto basis = values(kVectors * kSize);
+  auto w = values(kSize);
+  std::vector<const float*> vectors;
+  for (int64_t k = 0; k < kVectors; ++k) vectors.push_back(basis.data() + k * kSize);
+  const std::vector<double> factors(kVectors, 1e-6);
+  std::vector<double> sums(kVectors + 1);
+  while (state.KeepRunning()) {
+    for (int64_t i = 0; i < kSize; i += kernels::kGramSchmidtBlock) {
+      kernels::gram_schmidt<float>(vectors.data(), kVectors, i, i + kernels::kGramSchmidtBlock, factors.data(), true,
+                                   w.data(), sums.data());
+    }
+    benchmark::ClobberMemory();
+  }
+  count_floats(state, (kVectors + 2) * kSize);
+}
+BENCHMARK(gram_schmidt);
+
+void top_values(benchmark::State& state) {
+  const auto logits = values(kVocabulary);
+  std::vector<float> best(10);
+  std::vector<int32_t> ids(10);
+  while (state.KeepRunning()) {
+    benchmark::DoNotOptimize(kernels::top_values(logits.data(), kVocabulary, 10, best.data(), ids.data()));
+    benchmark::DoNotOptimize(kernels::log_partition(logits.data(), kVocabulary, best[0]));
+  }
+  count_floats(state, 2 * kVocabulary);
+}
+BENCHMARK(top_values);
+
+/// (m, k) by (k, n): the products of a layer, of few tokens and of many.
+void matrix_product(benchmark::State& state) {
+  const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
+  const Tensor a = at::ones({m, k}), b = at::ones({n, k});
+  while (state.KeepRunning()) benchmark::DoNotOptimize(ops::gemm(a, b, {.transpose_b = true}).data_ptr<float>());
+  count_flops(state, 2.0 * static_cast<double>(m * n * k));
+}
+BENCHMARK(matrix_product)
+    ->Args({2048, 2048, 2048})
+    ->Args({2048, 512, 1536})
+    ->Args({2048, 512, 512})
+    ->Args({4096, 128, 256})
+    ->Args({32, 512, 512})
+    ->Args({5, 512, 512});
+
+}  // namespace
+}  // namespace plumb
+
+int main(int argc, char** argv) {
+  try {
+    plumb::ops::set_threads(1);
+    const char* instructions = std::getenv("PLUMB_INSTRUCTIONS");
+    plumb::kernels::use_instruction_set(instructions == nullptr ? "" : instructions);
+    benchmark::AddCustomContext("instructions",
+                                instructions == nullptr ? plumb::kernels::instruction_sets().front() : instructions);
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+    benchmark::RunSpecifiedBenchmarks();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "kernels: %s\n", error.what());
+    return 1;
+  }
+}

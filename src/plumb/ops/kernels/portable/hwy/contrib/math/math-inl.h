@@ -1,0 +1,2 @@
+// The exponential function stands in hwy/highway.h.
+#pragma once

@@ -1,0 +1,249 @@
+// The passes over memory and the matrix product against plain loops in float64.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/kernels/kernel_check.h"
+#include "plumb/ops/kernels/dropout.h"
+#include "plumb/ops/kernels/elementwise.h"
+#include "plumb/ops/kernels/gram_schmidt.h"
+#include "plumb/ops/kernels/optimizer.h"
+#include "plumb/ops/kernels/top_values.h"
+#include "plumb/ops/linear.h"
+
+namespace plumb::testing {
+namespace {
+
+constexpr int64_t kWidths[] = {1, 3, 8, 16, 31, 64, 65, 200};
+
+template <typename T>
+class PassKernels : public KernelTest<T> {};
+TYPED_TEST_SUITE(PassKernels, KernelTypes);
+
+TYPED_TEST(PassKernels, BiasAndRelu) {
+  using T = TypeParam;
+  for (const int64_t width : kWidths) {
+    const Tensor x = this->values({4, width}, 1), bias = this->values({width}, 2), dy = this->values({4, width}, 3);
+    this->on_every_instruction_set([&] {
+      for (const auto& [shift, relu] : {std::pair{true, false}, {true, true}, {false, true}}) {
+        Guarded<T> y(x);
+        kernels::add_bias<T>(y.data(), shift ? bias.data_ptr<T>() : nullptr, relu, width, 1, 3);
+        const Tensor sum = this->wide(x) + (shift ? this->wide(bias) : at::zeros({width}, at::kDouble));
+        this->expect_close((*y).narrow(0, 1, 2), (relu ? sum.clamp_min(0) : sum).narrow(0, 1, 2));
+        EXPECT_TRUE((*y)[0].equal(x[0]) && (*y)[3].equal(x[3]));
+      }
+      Guarded<T> dx(x.sizes(), this->kType);
+      kernels::relu_backward<T>(dy.data_ptr<T>(), x.data_ptr<T>(), dx.data(), width, 3 * width);
+      EXPECT_TRUE((*dx).narrow(0, 1, 2).equal((dy * (x > 0)).narrow(0, 1, 2)));
+      EXPECT_TRUE(dx.untouched(0) && dx.untouched(3));
+    });
+  }
+}
+
+TYPED_TEST(PassKernels, ColumnSumsAreAddedTo) {
+  using T = TypeParam;
+  for (const int64_t width : kWidths) {
+    const Tensor x = this->values({13, width}, 1), before = this->values({width}, 2);
+    this->on_every_instruction_set([&] {
+      for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 13}, {2, 5}, {4, 4}, {3, 11}}) {
+        Guarded<T> sums(before);
+        kernels::column_sums<T>(x.data_ptr<T>(), width, begin, end, sums.data());
+        this->expect_close(*sums, this->wide(before) + this->wide(x).narrow(0, begin, end - begin).sum(0), 1);
+      }
+    });
+  }
+}
+
+TYPED_TEST(PassKernels, RowsOfATableThereAndBack) {
+  using T = TypeParam;
+  const std::vector<int64_t> ids = {4, 0, 4, 2, 4};
+  const Tensor index = at::tensor(ids, at::kLong);
+  for (const int64_t width : kWidths) {
+    const Tensor table = this->values({5, width}, 1), rows = this->values({5, width}, 2);
+    const int64_t begin = width / 3, end = width - width / 4;
+    this->on_every_instruction_set([&] {
+      Guarded<T> out(rows.sizes(), this->kType), sums(table);
+      kernels::gather_rows<T>(table.data_ptr<T>(), ids.data(), T(1.5), width, out.data(), 1, 4);
+      this->expect_close((*out).narrow(0, 1, 3), 1.5 * this->wide(table).index_select(0, index).narrow(0, 1, 3));
+      EXPECT_TRUE(out.untouched(0) && out.untouched(4));
+      kernels::scatter_add_rows<T>(rows.data_ptr<T>(), ids.data(), 5, T(1.5), width, sums.data(), begin, end);
+      Tensor expected = this->wide(table);
+      expected.narrow(1, begin, end - begin).index_add_(0, index, 1.5 * this->wide(rows).narrow(1, begin, end - begin));
+      this->expect_close(*sums, expected);
+    });
+  }
+}
+
+TYPED_TEST(PassKernels, DropoutKeepsWhatPhiloxSays) {
+  using T = TypeParam;
+  constexpr uint64_t kSeed = 0x123456789ABCDEF0, kStream = 0xFEDCBA9876543210;
+  const Tensor x = this->values({1100}, 1), residual = this->values({1100}, 2);
+  for (const uint32_t keep_below : {0U, 20000U, 58982U, 65536U}) {
+    // Positions beyond 2³², so that both words of the counter count.
+    for (const int64_t first : {int64_t{0}, int64_t{8} * 77, (int64_t{1} << 36) - 512}) {
+      const std::vector<double> kept = reference::dropout_mask(kSeed, kStream, keep_below, first, x.numel());
+      const Tensor mask = at::tensor(kept, at::kDouble);
+      this->on_every_instruction_set([&] {
+        const kernels::DropoutMask key{kSeed, kStream, keep_below, first};
+        for (const bool with_residual : {false, true}) {
+          Guarded<T> out(x.sizes(), this->kType);
+          const T* base = with_residual ? residual.data_ptr<T>() : nullptr;
+          // In pieces, as threads share the work: an element's fate does not depend on where a piece begins.
+          for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 8}, {8, 304}, {304, 1001}}) {
+            kernels::dropout(key, T(1.25), base, x.data_ptr<T>(), out.data(), begin, end);
+          }
+          Tensor expected = 1.25 * this->wide(x) * mask;
+          if (with_residual) expected += this->wide(residual);
+          this->expect_close((*out).narrow(0, 0, 1001), expected.narrow(0, 0, 1001), 1);
+          EXPECT_TRUE(out.untouched(1001));
+        }
+      });
+    }
+  }
+}
+
+TYPED_TEST(PassKernels, DropoutOfAPartIsThatPartOfDropout) {
+  using T = TypeParam;
+  const Tensor x = this->values({4096}, 1);
+  this->on_every_instruction_set([&] {
+    Guarded<T> whole(x.sizes(), this->kType), part(x.sizes(), this->kType);
+    kernels::dropout({3, 5, 40000, 0}, T(1), nullptr, x.data_ptr<T>(), whole.data(), 0, 4096);
+    kernels::dropout({3, 5, 40000, 1000}, T(1), nullptr, x.data_ptr<T>() + 1000, part.data() + 1000, 0, 3096);
+    EXPECT_TRUE((*part).narrow(0, 1000, 3096).equal((*whole).narrow(0, 1000, 3096)));
+  });
+}
+
+TYPED_TEST(PassKernels, AdamAndSgd) {
+  using T = TypeParam;
+  for (const int64_t n : kWidths) {
+    const Tensor g = this->values({n}, 1), m = this->values({n}, 2), v = this->values({n}, 3).abs() + 0.1,
+                 w = this->values({n}, 4);
+    const kernels::AdamStep adam{0.9, 0.98, 1e-3, 0.02, 1.1, 0.01, 0.5};
+    const kernels::SgdStep sgd{0.1, 0.9, 0.01, 0.5};
+    const Tensor gradient = 0.5 * this->wide(g);
+    const Tensor mean = 0.9 * this->wide(m) + (1 - 0.9) * gradient;
+    const Tensor square = 0.98 * this->wide(v) + (1 - 0.98) * gradient.square();
+    const Tensor velocity = 0.9 * this->wide(m) + gradient + 0.01 * this->wide(w);
+    this->on_every_instruction_set([&] {
+      Guarded<T> mean_found(m), square_found(v), weight(w), velocity_found(m), weight_of_sgd(w);
+      kernels::adam<T>(adam, g.data_ptr<T>(), mean_found.data(), square_found.data(), weight.data(), 0, n / 2);
+      kernels::adam<T>(adam, g.data_ptr<T>(), mean_found.data(), square_found.data(), weight.data(), n / 2, n);
+      this->expect_close(*mean_found, mean);
+      this->expect_close(*square_found, square);
+      this->expect_close(*weight, this->wide(w) * 0.99 - 0.02 * mean / (square.sqrt() * 1.1 + 1e-3));
+      kernels::sgd<T>(sgd, g.data_ptr<T>(), velocity_found.data(), weight_of_sgd.data(), n);
+      this->expect_close(*velocity_found, velocity);
+      this->expect_close(*weight_of_sgd, this->wide(w) - 0.1 * velocity);
+      EXPECT_NEAR(kernels::sum_of_squares<T>(g.data_ptr<T>(), n) / this->wide(g).square().sum().template item<double>(),
+                  1, 1e-13);
+    });
+  }
+}
+
+TYPED_TEST(PassKernels, GramSchmidtSubtractsAndMultiplies) {
+  using T = TypeParam;
+  for (const int64_t n : {int64_t{1}, int64_t{37}, kernels::kGramSchmidtBlock}) {
+    const Tensor basis = this->values({3, n + 2}, 1), w = this->values({n + 2}, 2);
+    const std::vector<double> factors = {0.5, -1.25, 2.0};
+    std::vector<const T*> vectors;
+    for (int64_t k = 0; k < 3; ++k) vectors.push_back(basis[k].data_ptr<T>());
+    this->on_every_instruction_set([&] {
+      for (const bool subtract : {false, true}) {
+        Guarded<T> found(w);
+        std::vector<double> sums = {1, 2, 3, 4};
+        kernels::gram_schmidt<T>(vectors.data(), 3, 1, n + 1, subtract ? factors.data() : nullptr, true, found.data(),
+                                 sums.data());
+        Tensor expected = this->wide(w);
+        if (subtract) {
+          expected.narrow(0, 1, n).sub_(
+              at::mv(this->wide(basis).t(), at::tensor(factors, at::kDouble)).narrow(0, 1, n));
+        }
+        this->expect_close(*found, expected);
+        // The sums are of w as it is stored, in float64 for either type.
+        const Tensor stored = this->wide(*found).narrow(0, 1, n);
+        const Tensor products = at::mv(this->wide(basis).narrow(1, 1, n), stored);
+        for (int64_t k = 0; k < 3; ++k)
+          EXPECT_NEAR(sums[static_cast<size_t>(k)], static_cast<double>(k + 1) + products[k].template item<double>(),
+                      1e-11);
+        EXPECT_NEAR(sums[3], 4 + stored.square().sum().template item<double>(), 1e-11);
+      }
+    });
+  }
+}
+
+TYPED_TEST(PassKernels, TopValuesAreThoseOfASort) {
+  using T = TypeParam;
+  for (const int64_t n : {1, 5, 64, 1000}) {
+    const Tensor x = this->values({n}, 1);
+    T* data = x.data_ptr<T>();
+    for (int64_t i = 0; i < n; i += 3) data[i] = std::round(data[i]);  // ties
+    if (n > 5) {
+      data[1] = std::numeric_limits<T>::quiet_NaN();
+      data[n - 2] = -std::numeric_limits<T>::infinity();
+    }
+    std::vector<int32_t> order;
+    for (int32_t i = 0; i < n; ++i) {
+      if (data[i] > -std::numeric_limits<T>::infinity()) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return data[a] > data[b]; });
+    this->on_every_instruction_set([&] {
+      for (const int64_t k : {1, 4, 70}) {
+        std::vector<T> values(static_cast<size_t>(k));
+        std::vector<int32_t> ids(static_cast<size_t>(k));
+        const int64_t found = kernels::top_values(data, n, k, values.data(), ids.data());
+        ASSERT_EQ(found, std::min<int64_t>(k, static_cast<int64_t>(order.size())));
+        for (size_t i = 0; i < static_cast<size_t>(found); ++i) {
+          EXPECT_EQ(ids[i], order[i]) << "place " << i << " of " << k << " among " << n;
+          EXPECT_EQ(values[i], data[order[i]]);
+        }
+      }
+    });
+  }
+}
+
+TYPED_TEST(PassKernels, LogPartition) {
+  for (const int64_t n : kWidths) {
+    const Tensor x = this->values({n}, 1, 2.0) + 50;
+    this->on_every_instruction_set([&] {
+      this->expect_close(kernels::log_partition(x.template data_ptr<TypeParam>(), n, TypeParam(52)),
+                         at::logsumexp(this->wide(x), {0}).template item<double>());
+    });
+  }
+}
+
+TEST(MatrixProductKernel, EveryOrientationOfMatricesWithinOthers) {
+  for (const auto& [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {1, 7, 65}, {33, 1, 2}, {19, 35, 67}}) {
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) {
+        SCOPED_TRACE(::testing::Message() << m << 'x' << k << 'x' << n << (ta ? " aT" : "") << (tb ? " bT" : ""));
+        // Each is the left part of a wider matrix.
+        const auto part = [](int64_t rows, int64_t columns, int64_t more, uint64_t seed) {
+          return random_tensor({rows, columns + more}, seed).to(at::kFloat).narrow(1, 0, columns);
+        };
+        const Tensor a = part(ta ? k : m, ta ? m : k, 3, 1), b = part(tb ? n : k, tb ? k : n, 1, 2);
+        const Tensor product = at::mm((ta ? a.t() : a).to(at::kDouble), (tb ? b.t() : b).to(at::kDouble));
+        const Tensor around = random_tensor({m, n + 2}, 3).to(at::kFloat), before = around.clone();
+        const Tensor sum = around.narrow(1, 0, n);
+        ops::gemm(a, b, {.transpose_a = ta, .transpose_b = tb, .accumulate_into = sum});
+        const auto error = [](const Tensor& found, const Tensor& expected) {
+          return (found.to(at::kDouble) - expected).abs().max().item<double>() /
+                 (1 + expected.abs().max().item<double>());
+        };
+        EXPECT_LE(error(ops::gemm(a, b, {.transpose_a = ta, .transpose_b = tb}), product), 3e-6);
+        EXPECT_LE(error(sum, before.narrow(1, 0, n).to(at::kDouble) + product), 3e-6);
+        EXPECT_TRUE(around.narrow(1, n, 2).equal(before.narrow(1, n, 2)));
+      }
+    }
+  }
+}
+
+TEST(InstructionSets, EndWithTheBaselineAndRefuseWhatTheMachineLacks) {
+  const auto names = kernels::instruction_sets();
+  ASSERT_FALSE(names.empty());
+  kernels::use_instruction_set(names.back());
+  EXPECT_EQ(kernels::instruction_sets(), names);  // all are named, whichever is in use
+  EXPECT_ANY_THROW(kernels::use_instruction_set("abacus"));
+  kernels::use_instruction_set("");
+}
+
+}  // namespace
+}  // namespace plumb::testing

@@ -1,0 +1,69 @@
+// The operations as plain at:: formulas in whatever type they are given, sequence by sequence and head by head: what
+// the kernels are held against, in float64 and with LibTorch's own derivatives.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "plumb/base/ragged.h"
+#include "plumb/base/random.h"
+#include "plumb/ops/torch.h"
+
+namespace plumb::reference {
+
+/// (x − μ)/√(var + eps)·γ + β; without β, x/√(mean(x²) + eps)·γ.
+inline Tensor norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
+  const Tensor centred = beta.defined() ? x - x.mean(1, true) : x;
+  const Tensor y = centred / ((centred * centred).mean(1, true) + eps).sqrt() * gamma;
+  return beta.defined() ? y + beta : y;
+}
+
+/// softmax(q·kᵀ/√size)·v of one head of one sequence.
+inline Tensor attention_head(const Tensor& q, const Tensor& k, const Tensor& v, bool causal) {
+  Tensor scores = at::mm(q, k.t()) / std::sqrt(static_cast<double>(q.size(1)));
+  if (causal) {
+    scores = scores.masked_fill(at::ones_like(scores.detach()).triu(1).to(at::kBool),
+                                -std::numeric_limits<double>::infinity());
+  }
+  return at::mm(at::softmax(scores, 1), v);
+}
+
+/// query: (query tokens, d); key, value: (key tokens, d).
+inline Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& queries,
+                        const Ragged& keys, int64_t heads, bool causal) {
+  const int64_t size = query.size(1) / heads;
+  std::vector<Tensor> sequences;
+  for (int64_t s = 0; s < queries.sequences(); ++s) {
+    std::vector<Tensor> columns;
+    for (int64_t h = 0; h < heads; ++h) {
+      const auto part = [&](const Tensor& matrix, const Ragged& layout) {
+        return matrix.narrow(0, layout.begin(s), layout.length(s)).narrow(1, h * size, size);
+      };
+      columns.push_back(attention_head(part(query, queries), part(key, keys), part(value, keys), causal));
+    }
+    sequences.push_back(at::cat(columns, 1));
+  }
+  return at::cat(sequences, 0);
+}
+
+/// scale · Σ [(1 − ε)·nll + ε·mean over the vocabulary of −log p].
+inline Tensor cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, double smoothing, double scale) {
+  const Tensor log_p = at::log_softmax(logits, 1);
+  const Tensor nll = -log_p.gather(1, at::tensor(labels, at::kLong).unsqueeze(1)).sum();
+  return scale * ((1 - smoothing) * nll - smoothing * log_p.mean(1).sum());
+}
+
+/// 1 where an element at `first` + i survives, else 0: 16 bits of philox(seed, stream, position / 8) a position.
+inline std::vector<double> dropout_mask(uint64_t seed, uint64_t stream, uint32_t keep_below, int64_t first, int64_t n) {
+  std::vector<double> mask;
+  for (int64_t i = first; i < first + n; ++i) {
+    const auto words = philox(seed, stream, static_cast<uint64_t>(i / 8));
+    const uint32_t word = words[static_cast<size_t>(i % 8 / 2)];
+    mask.push_back((i % 2 == 0 ? word & 0xFFFF : word >> 16) < keep_below ? 1.0 : 0.0);
+  }
+  return mask;
+}
+
+}  // namespace plumb::reference
