@@ -8,12 +8,12 @@
 #include <cmath>
 #include <memory>
 
+#include "plumb/analysis/attention_cost.h"
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/decode/translate.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/ops/attention.h"
 #include "plumb/ops/kernels/gemm.h"
 #include "plumb/optim/optimizer.h"
 #include "verb.h"
@@ -25,6 +25,7 @@ struct Sizes {
   int64_t d_model, feed_forward, heads, layers, vocabulary, sentences, length, runs = 5;
   std::string residual = "pre-ln";
   double dropout = 0.1;
+  std::string kind = "softmax";  // of attention
 };
 
 /// Seconds of one call: the median of several after one that warms up.
@@ -191,20 +192,15 @@ Json bench_decode(const Sizes& sizes, const std::vector<int64_t>& beams, uint64_
 
 Json bench_attention(const Sizes& sizes, uint64_t seed) {
   Json json = result_document("attention", sizes);
-  json["kind"] = "softmax";
+  json["kind"] = sizes.kind;
   json["lengths"] = Json::array();
   for (int64_t length = 64; length <= sizes.length; length *= 2) {
-    const Ragged layout({length});
-    Tensor packed = at::empty({length, 3 * sizes.d_model});
-    Random random(seed, "bench");
-    for (int64_t i = 0; i < packed.numel(); ++i) packed.data_ptr<float>()[i] = static_cast<float>(random.normal());
-    packed.requires_grad_(true);
-    const Tensor ones = at::ones({length, sizes.d_model});
-    const double forward =
-        median_seconds(sizes.runs, [&] { ops::self_attention(packed.detach(), layout, sizes.heads, true); });
-    const double both = median_seconds(
-        sizes.runs, [&] { gradients({ops::self_attention(packed, layout, sizes.heads, true)}, {packed}, {ones}); });
-    json["lengths"].push_back({{"length", length}, {"forward_seconds", forward}, {"gradient_seconds", both}});
+    const AttentionCost cost =
+        measure_attention_cost(sizes.kind, {}, sizes.d_model, sizes.heads, length, sizes.runs, seed);
+    json["lengths"].push_back({{"length", length},
+                               {"forward_seconds", cost.forward_seconds},
+                               {"gradient_seconds", cost.gradient_seconds},
+                               {"held_bytes", cost.held_bytes}});
   }
   json["peak_memory_bytes"] = peak_memory_bytes();
   return json;
@@ -268,6 +264,11 @@ void add_bench(CLI::App& app, Globals& globals) {
     add_json_option(*verb, globals);
     add_seed_option(*verb, globals);
     add_sizes(*verb, *sizes);
+    if (name == "attention") {
+      verb->add_option("--kind", sizes->kind, "Kind of attention")
+          ->capture_default_str()
+          ->check(CLI::IsMember(attentions().names()));
+    }
   };
   add("train", "A training step: forward, backward, Adam", {512, 1024, 4, 6, 10000, 64, 32},
       [&globals](const Sizes& sizes) { return bench_train(sizes, globals.seed); });

@@ -1,14 +1,12 @@
 #include "plumb/analysis/curvature/hessian.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/base/memory.h"
 
 namespace plumb {
 namespace {
@@ -18,20 +16,6 @@ int64_t count_tokens(const std::vector<Batch>& batches) {
   for (const Batch& batch : batches) tokens += batch.target_layout.tokens();
   if (tokens == 0) throw Error("a loss needs at least one target token");
   return tokens;
-}
-
-/// Memory that this process uses, in bytes; 0 where nobody counts it.
-int64_t bytes_in_use() {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
-  // Not the resident memory, which does not grow where freed memory is used again.
-  const struct mallinfo2 heap = ::mallinfo2();
-  return static_cast<int64_t>(heap.uordblks + heap.hblkhd);
-#else
-  std::ifstream statm("/proc/self/statm");
-  int64_t total = 0;
-  int64_t resident = 0;
-  return statm >> total >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
-#endif
 }
 
 /// sum += pieces; an undefined sum starts as a copy of them.
@@ -54,7 +38,7 @@ LossOptions share_of_mean(int64_t tokens, double label_smoothing, bool twice_dif
 
 }  // namespace
 
-MeanLoss mean_loss(EncoderDecoder& model, const std::vector<Batch>& micro_batches, double label_smoothing) {
+MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing) {
   const LossOptions options = share_of_mean(count_tokens(micro_batches), label_smoothing, false);
   const std::vector<Tensor> values = model.parameters().values();
   MeanLoss mean;
@@ -67,7 +51,7 @@ MeanLoss mean_loss(EncoderDecoder& model, const std::vector<Batch>& micro_batche
   return mean;
 }
 
-HessianOperator::HessianOperator(EncoderDecoder& model, std::vector<Batch> micro_batches, const HessianOptions& options)
+HessianOperator::HessianOperator(Model& model, std::vector<Batch> micro_batches, const HessianOptions& options)
     : model_(model),
       parameters_(model.parameters()),
       micro_batches_(std::move(micro_batches)),
