@@ -5,6 +5,14 @@
 namespace plumb::ops {
 namespace {
 
+/// x: (blocks·each, …), cut into the rows of block number 0, 1, …, each block having `each` of them. One operation,
+/// whose gradient is a single concatenation: cuts of their own would each fill a gradient of all of x.
+std::vector<Tensor> by_number(const Tensor& x, const Blocks& blocks, int64_t each) {
+  std::vector<int64_t> rows;
+  for (const int64_t sequences : blocks.sequences_at()) rows.push_back(sequences * each);
+  return x.split_with_sizes(rows, 0);
+}
+
 /// Σ over the blocks before each one of its sequence. by_block: (blocks, …) → the same shape.
 Tensor sums_before(const Tensor& by_block, const Blocks& blocks) {
   const auto& active = blocks.sequences_at();
@@ -18,12 +26,10 @@ Tensor sums_before(const Tensor& by_block, const Blocks& blocks) {
   }
   std::vector<Tensor> sums;
   Tensor sum = at::zeros_like(by_block.narrow(0, 0, active.front()));
-  int64_t begin = 0;
-  for (const int64_t sequences : active) {
-    sum = sum.narrow(0, 0, sequences);
+  for (const Tensor& added : by_number(by_block, blocks, 1)) {
+    sum = sum.narrow(0, 0, added.size(0));
     sums.push_back(sum);
-    sum = sum + by_block.narrow(0, begin, sequences);
-    begin += sequences;
+    sum = sum + added;
   }
   return at::cat(sums, 0);
 }
@@ -64,25 +70,24 @@ DeltaBlocks delta_blocks(const Tensor& key, const Tensor& value, const Tensor& b
   return {k, solved.narrow(2, features, v.size(2)), solved.narrow(2, 0, features)};
 }
 
-/// Runs through the blocks. Returns the matrices at the end, (sequences, heads, features, size), and hands each
-/// number's blocks to read(first row, rows, S before, what the positions add).
+/// Runs through the blocks. Returns the matrices at the end, (sequences, heads, features, size), and hands each block
+/// number to read(number, S before, what the positions add).
 template <typename Read>
 Tensor run_delta(const DeltaBlocks& factors, const Blocks& blocks, int64_t heads, const Read& read) {
-  const Tensor& k = factors.key;
-  Tensor s = at::zeros({blocks.sequences() * heads, k.size(2), factors.own.size(2)}, k.options());
+  const std::vector<Tensor> key = by_number(factors.key, blocks, heads);
+  const std::vector<Tensor> own = by_number(factors.own, blocks, heads);
+  const std::vector<Tensor> decay = by_number(factors.decay, blocks, heads);
+  Tensor s = at::zeros({blocks.sequences() * heads, factors.key.size(2), factors.own.size(2)}, factors.key.options());
   std::vector<Tensor> ended;  // of the sequences that have no further block, last ones first
-  int64_t begin = 0;
-  for (const int64_t sequences : blocks.sequences_at()) {
-    const int64_t rows = sequences * heads;
+  for (size_t number = 0; number < key.size(); ++number) {
+    const int64_t rows = key[number].size(0);
     if (rows < s.size(0)) {
       ended.push_back(s.narrow(0, rows, s.size(0) - rows));
       s = s.narrow(0, 0, rows);
     }
-    const Tensor added =
-        at::baddbmm(factors.own.narrow(0, begin, rows), factors.decay.narrow(0, begin, rows), s, 1, -1);
-    read(begin, rows, s, added);
-    s = at::baddbmm(s, k.narrow(0, begin, rows).transpose(1, 2), added);
-    begin += rows;
+    const Tensor added = at::baddbmm(own[number], decay[number], s, 1, -1);
+    read(number, s, added);
+    s = at::baddbmm(s, key[number].transpose(1, 2), added);
   }
   ended.push_back(s);
   return blocks.unsorted(split_heads(at::cat(std::vector<Tensor>(ended.rbegin(), ended.rend()), 0), heads));
@@ -114,10 +119,11 @@ Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, c
   const Blocks blocks(layout, block_size(layout, key.size(2)));
   const Tensor q = blocks.cut(query);
   const DeltaBlocks factors = delta_blocks(key, value, beta, blocks);
-  const Tensor scores = at::bmm(q, factors.key.transpose(1, 2)).tril();
+  const std::vector<Tensor> scores = by_number(at::bmm(q, factors.key.transpose(1, 2)).tril(), blocks, heads);
+  const std::vector<Tensor> queries = by_number(q, blocks, heads);
   std::vector<Tensor> out;
-  run_delta(factors, blocks, heads, [&](int64_t begin, int64_t rows, const Tensor& s, const Tensor& added) {
-    out.push_back(at::baddbmm(at::bmm(scores.narrow(0, begin, rows), added), q.narrow(0, begin, rows), s));
+  run_delta(factors, blocks, heads, [&](size_t number, const Tensor& before, const Tensor& added) {
+    out.push_back(at::baddbmm(at::bmm(scores[number], added), queries[number], before));
   });
   return blocks.join(at::cat(out, 0), heads);
 }
@@ -125,7 +131,7 @@ Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, c
 Tensor delta_rule_weights(const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout) {
   const Blocks blocks(layout, block_size(layout, key.size(2)));
   return run_delta(delta_blocks(key, value, beta, blocks), blocks, key.size(1),
-                   [](int64_t, int64_t, const Tensor&, const Tensor&) {});
+                   [](size_t, const Tensor&, const Tensor&) {});
 }
 
 Tensor read_weights(const Tensor& query, const Tensor& weights, const Ragged& layout) {
