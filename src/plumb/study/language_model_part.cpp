@@ -89,7 +89,8 @@ PartResult study_language_model(StudyContext& context, const LanguageModelStudy&
     result.verdicts.push_back(
         {"language_model_delta", "In language models the delta rule does better than linear attention",
          "Schlag et al. 2021, section 6.4", confirmed_if(delta->loss() < linear->loss()),
-         fmt::format("Validation loss {:.3f} with delta, {:.3f} with linear{}.", delta->loss(), linear->loss(),
+         fmt::format("Validation loss {:.3f} with delta, {:.3f} with linear{}; a single run each.", delta->loss(),
+                     linear->loss(),
                      softmax == runs.end() ? "" : fmt::format(", {:.3f} with softmax", softmax->loss())),
          "language_model"});
   }
