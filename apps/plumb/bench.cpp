@@ -9,6 +9,7 @@
 #include <cmath>
 #include <memory>
 
+#include "plumb/analysis/attention_cost.h"
 #include "plumb/analysis/curvature/basis.h"
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/lanczos.h"
@@ -18,7 +19,6 @@
 #include "plumb/data/directory.h"
 #include "plumb/decode/translate.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/ops/attention.h"
 #include "plumb/ops/kernels/gemm.h"
 #include "plumb/ops/precision.h"
 #include "plumb/optim/optimizer.h"
@@ -34,6 +34,7 @@ struct Sizes {
   std::string precision = "float32";
   std::string data = {};  // a data directory: batches of its lengths
   int64_t batch_tokens = 4096;
+  std::string kind = "softmax";  // of attention
 };
 
 /// Seconds of one call: the median of several after one that warms up.
@@ -268,20 +269,15 @@ Json bench_decode(const Sizes& sizes, const std::vector<int64_t>& beams, uint64_
 
 Json bench_attention(const Sizes& sizes, uint64_t seed) {
   Json json = result_document("attention", sizes);
-  json["kind"] = "softmax";
+  json["kind"] = sizes.kind;
   json["lengths"] = Json::array();
   for (int64_t length = 64; length <= sizes.length; length *= 2) {
-    const Ragged layout({length});
-    Tensor packed = at::empty({length, 3 * sizes.d_model});
-    Random random(seed, "bench");
-    for (int64_t i = 0; i < packed.numel(); ++i) packed.data_ptr<float>()[i] = static_cast<float>(random.normal());
-    packed.requires_grad_(true);
-    const Tensor ones = at::ones({length, sizes.d_model});
-    const double forward =
-        median_seconds(sizes.runs, [&] { ops::self_attention(packed.detach(), layout, sizes.heads, true); });
-    const double both = median_seconds(
-        sizes.runs, [&] { gradients({ops::self_attention(packed, layout, sizes.heads, true)}, {packed}, {ones}); });
-    json["lengths"].push_back({{"length", length}, {"forward_seconds", forward}, {"gradient_seconds", both}});
+    const AttentionCost cost =
+        measure_attention_cost(sizes.kind, {}, sizes.d_model, sizes.heads, length, sizes.runs, seed);
+    json["lengths"].push_back({{"length", length},
+                               {"forward_seconds", cost.forward_seconds},
+                               {"gradient_seconds", cost.gradient_seconds},
+                               {"held_bytes", cost.held_bytes}});
   }
   json["peak_memory_bytes"] = peak_memory_bytes();
   return json;
@@ -357,6 +353,11 @@ void add_bench(CLI::App& app, Globals& globals) {
           ->capture_default_str();
     }
     add_sizes(*verb, *sizes);
+    if (name == "attention") {
+      verb->add_option("--kind", sizes->kind, "Kind of attention")
+          ->capture_default_str()
+          ->check(CLI::IsMember(attentions().names()));
+    }
   };
   add("train", "A training step: forward, backward, Adam", {512, 1024, 4, 6, 10000, 64, 32},
       [&globals](const Sizes& sizes) { return bench_train(sizes, globals.seed); });

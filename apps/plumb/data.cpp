@@ -1,4 +1,5 @@
-// plumb data: makes data directories out of raw parallel text, the synthetic corpus, and public data sets.
+// plumb data: makes data directories out of raw parallel text, text in one language, the synthetic corpus, and public
+// data sets.
 #include <fmt/format.h>
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include "plumb/base/text.h"
 #include "plumb/data/download.h"
 #include "plumb/data/prepare.h"
+#include "plumb/data/prepare_text.h"
 #include "plumb/data/synthetic/corpus.h"
 #include "verb.h"
 
@@ -48,7 +50,18 @@ std::string summary(const Json& info, const std::string& out) {
   return text;
 }
 
-void add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer, bool& joint) {
+std::string text_summary(const Json& info, const std::string& out) {
+  const Json& tokenizer = info["tokenizer"];
+  std::string text = fmt::format("{}: {} vocabulary of {} pieces\n", out, tokenizer["kind"].get<std::string>(),
+                                 with_thousands(tokenizer["target_vocabulary"]));
+  for (const auto& [name, split] : info["splits"].items()) {
+    text += fmt::format("  {:<12} {:>9} sequences {:>11} tokens {:>11} words\n", name, with_thousands(split["pairs"]),
+                        with_thousands(split["target"]["tokens"]), with_thousands(split["words"]));
+  }
+  return text;
+}
+
+void add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer) {
   verb->add_option("--vocabulary", tokenizer.vocabulary, "Pieces of the vocabulary, specials included")
       ->capture_default_str();
   verb->add_option("--tokenizer", tokenizer.kind, "How pieces are learnt")
@@ -57,6 +70,9 @@ void add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer, bool& jo
   verb->add_option("--character-coverage", tokenizer.character_coverage,
                    "Share of the characters of the text that get a piece")
       ->capture_default_str();
+}
+
+void add_joint_option(CLI::App* verb, bool& joint) {
   verb->add_flag("--joint,!--separate", joint, "One vocabulary for both languages (default), or one each");
 }
 
@@ -95,13 +111,55 @@ void add_prepare(CLI::App& data, Globals& globals) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR")->required();
   PrepareOptions& prepare = arguments->prepare;
-  add_tokenizer_options(verb, prepare.tokenizer, prepare.joint);
+  add_tokenizer_options(verb, prepare.tokenizer);
+  add_joint_option(verb, prepare.joint);
   verb->add_option("--length-limit", prepare.length_limit, "Drop training pairs of more tokens a side")
       ->capture_default_str();
   verb->add_option("--valid-size", prepare.valid_size,
                    "Pairs to hold out without --valid (default: 5 %, at most 1000)");
   verb->add_option("--source-language", prepare.source_language, "Noted in data.json")->type_name("NAME");
   verb->add_option("--target-language", prepare.target_language, "Noted in data.json")->type_name("NAME");
+}
+
+void add_text(CLI::App& data, Globals& globals) {
+  struct Arguments {
+    TextOptions text;
+    std::string valid, out;
+    std::vector<std::string> tests;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb =
+      add_verb(data, globals, "text", "Make a data directory for language models out of text in one language",
+               "plumb data text --train train.txt --valid valid.txt --block 256 --vocabulary 8000 --out data/wikitext",
+               [arguments, &globals] {
+                 TextOptions& options = arguments->text;
+                 if (!arguments->valid.empty()) options.valid = arguments->valid;
+                 for (const std::string& test : arguments->tests) {
+                   const size_t equals = test.find('=');
+                   options.tests.emplace_back(equals == std::string::npos ? "test" : test.substr(0, equals),
+                                              equals == std::string::npos ? test : test.substr(equals + 1));
+                 }
+                 const Json info = prepare_text(options, arguments->out);
+                 emit(globals, info, text_summary(info, arguments->out));
+               });
+  add_json_option(*verb, globals);
+  TextOptions& options = arguments->text;
+  verb->add_option("--train", options.train, "Text file for training")->type_name("FILE")->required();
+  verb->add_option("--valid", arguments->valid, "Text file for validation (default: the last lines of --train)")
+      ->type_name("FILE");
+  verb->add_option("--test", arguments->tests, "A test set, NAME=FILE; may be repeated")
+      ->type_name("TEST")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR")->required();
+  verb->add_option("--block", options.block, "Cut the text into sequences of so many tokens; 0: a line is a sequence")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  add_tokenizer_options(verb, options.tokenizer);
+  verb->add_option("--length-limit", options.length_limit, "With --block 0: drop training lines of more tokens")
+      ->capture_default_str();
+  verb->add_option("--valid-size", options.valid_size,
+                   "Lines to hold out without --valid (default: 5 %, at most 1000)");
 }
 
 void write_raw(const SyntheticOptions& options, const std::string& prefix) {
@@ -143,7 +201,8 @@ void add_synthesize(CLI::App& data, Globals& globals) {
   verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, validation and test included")->capture_default_str();
   verb->add_option("--valid-size", synthetic.valid, "Pairs for validation")->capture_default_str();
   verb->add_option("--test-size", synthetic.test, "Pairs for the test")->capture_default_str();
-  add_tokenizer_options(verb, synthetic.tokenizer, synthetic.joint);
+  add_tokenizer_options(verb, synthetic.tokenizer);
+  add_joint_option(verb, synthetic.joint);
 }
 
 void add_get(CLI::App& data, Globals& globals) {
@@ -166,9 +225,10 @@ void add_get(CLI::App& data, Globals& globals) {
 }  // namespace
 
 void add_data(CLI::App& app, Globals& globals) {
-  CLI::App* data = app.add_subcommand("data", "Make data directories out of parallel text");
+  CLI::App* data = app.add_subcommand("data", "Make data directories out of text");
   data->require_subcommand(1);
   add_prepare(*data, globals);
+  add_text(*data, globals);
   add_synthesize(*data, globals);
   add_get(*data, globals);
 }

@@ -85,7 +85,8 @@ std::string human(const Json& document) {
                                  document["intervals"]["loss"]["count"] == 1 ? "" : "s, 95 % confidence");
   text += fmt::format("loss {}   gradient norm {}\n\n", with_interval(document["intervals"]["loss"]),
                       with_interval(document["intervals"]["gradient_norm_total"]));
-  text += stack_table(document, "encoder", d) + '\n' + stack_table(document, "decoder", d);
+  if (model["kind"] != "decoder") text += stack_table(document, "encoder", d) + '\n';
+  text += stack_table(document, "decoder", d);
   text += "\nslope of log |gradient| over layers (theory: " +
           (theory["layer_slopes"].empty() || theory["layer_slopes"][0]["predicted"].is_null()
                ? "none"

@@ -102,8 +102,8 @@ Subject open_subject(const SubjectOptions& options) {
   return subject;
 }
 
-std::unique_ptr<EncoderDecoder> Subject::make_model(uint64_t seed) const {
-  auto model = std::make_unique<EncoderDecoder>(config, type);
+std::unique_ptr<Model> Subject::make_model(uint64_t seed) const {
+  auto model = plumb::make_model(config, type);
   if (weights) {
     load_parameters(model->parameters(), *weights, weights_origin);
   } else {
@@ -124,7 +124,8 @@ Json Subject::document(const Json& measured) const {
   model["norm"] = config.norm;
   model["initialisation"] = weights ? "" : config.initialisation;
   model["weights"] = weights_origin;
-  model["layers"] = {config.encoder_layers, config.decoder_layers};
+  model["kind"] = config.kind;
+  model["layers"] = {config.kind == "decoder" ? 0 : config.encoder_layers, config.decoder_layers};
   model["d_model"] = config.d_model;
   model["feed_forward"] = config.feed_forward;
   model["heads"] = config.heads;

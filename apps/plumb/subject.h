@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/model.h"
 #include "plumb/model/safetensors.h"
 
 namespace plumb::app {
@@ -34,7 +34,7 @@ struct Subject {
   at::ScalarType type = at::kFloat;
 
   /// The model with its weights, or initialised from `seed` where it has none.
-  [[nodiscard]] std::unique_ptr<EncoderDecoder> make_model(uint64_t seed) const;
+  [[nodiscard]] std::unique_ptr<Model> make_model(uint64_t seed) const;
 
   /// The document of a measurement, in which "model" (model, data, weights, element type) stands before what was found.
   [[nodiscard]] Json document(const Json& measured) const;

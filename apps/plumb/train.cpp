@@ -91,10 +91,12 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   std::optional<DataDirectory> data;
   DecodeOptions decoding;
   decoding.beam = config.train.bleu_beam;
-  hooks.bleu = [&](EncoderDecoder& model) {
-    if (!data) data = DataDirectory::open(config.data);
-    return bleu_of_split(model, *data, "valid", decoding);
-  };
+  if (config.model.kind == "encoder-decoder") {
+    hooks.bleu = [&](Model& model) {
+      if (!data) data = DataDirectory::open(config.data);
+      return bleu_of_split(dynamic_cast<EncoderDecoder&>(model), *data, "valid", decoding);
+    };
+  }
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);
   emit(globals, result.to_json(), summary(result, arguments.out));

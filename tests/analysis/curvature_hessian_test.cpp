@@ -5,6 +5,7 @@
 #include "plumb/analysis/curvature/lanczos.h"
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/base/error.h"
+#include "plumb/model/encoder_decoder.h"
 #include "plumb/model/safetensors.h"
 #include "support/paths.h"
 

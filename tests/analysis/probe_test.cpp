@@ -7,6 +7,7 @@
 
 #include "plumb/analysis/theory.h"
 #include "plumb/base/error.h"
+#include "plumb/model/encoder_decoder.h"
 #include "support/paths.h"
 #include "support/process.h"
 

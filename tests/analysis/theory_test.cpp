@@ -9,6 +9,7 @@
 #include "plumb/analysis/signal.h"
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/random.h"
+#include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/norm.h"
 
 namespace plumb {

@@ -7,6 +7,7 @@
 #include "plumb/base/text.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
+#include "plumb/nn/attention/attention.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/nn/position/position.h"
@@ -84,12 +85,16 @@ TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [signal]", SignalStudy());
   expect_keys("### [spectrum]", SpectrumStudy());
   expect_keys("### [training]", TrainingStudy());
+  expect_keys("### [fast_weights]", FastWeightsStudy());
+  expect_keys("### [attention_cost]", AttentionCostStudy());
+  expect_keys("### [language_model]", LanguageModelStudy());
 }
 
 TEST(Documentation, HasEveryRegisteredName) {
   expect_names("## Residual schemes: `model.residual`", residual_schemes());
   expect_names("## Norms: `model.norm`", norms());
   expect_names("## Positions: `model.positions`", positions());
+  expect_names("## Attention: `model.attention`", attentions());
   expect_names("## Initialisations: `model.initialisation`", initialisations());
   expect_names("## Optimisers: `train.optimizer`", optimizers());
   expect_names("## Schedule factors: `train.schedule`", schedule_factors());

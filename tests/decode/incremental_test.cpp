@@ -5,14 +5,16 @@
 #include <tuple>
 
 #include "plumb/base/random.h"
+#include "plumb/model/decoder.h"
 #include "plumb/model/encoder_decoder.h"
+#include "plumb/nn/attention/attention.h"
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
 namespace {
 
 /// Random everywhere, gains and biases too: a parameter left at 0 or 1 would hide a mistake.
-void fill(const EncoderDecoder& model) {
+void fill(const Model& model) {
   Random random(5, "incremental test");
   const Tensor flat = model.parameters().flat();
   for (int64_t i = 0; i < flat.numel(); ++i) flat.data_ptr<double>()[i] = 0.3 * random.normal();
@@ -137,6 +139,66 @@ TEST(Incremental, EveryPositionAndSharing) {
       config.positions = positions;
       config.share_embeddings = share;
       expect_equal(config);
+    }
+  }
+}
+
+TEST(Incremental, EveryAttentionWithQueryKeyNormAndRotation) {
+  for (const std::string& attention : attentions().names()) {
+    for (const char* qk_norm : {"none", "rmsnorm"}) {
+      for (const char* positions : {"sinusoidal", "rotary", "none"}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", attention, qk_norm, positions));
+        ModelConfig config = small();
+        config.attention = attention;
+        config.qk_norm = qk_norm;
+        config.positions = positions;
+        config.dpfp_nu = 11;  // every query shares features with some key: no quotient of rounding errors
+        expect_equal(config);
+      }
+    }
+  }
+}
+
+/// A decoder's rows branch and end; each is compared with its whole sequence.
+TEST(Incremental, DecoderOfEveryAttentionAndPosition) {
+  for (const std::string& attention : attentions().names()) {
+    for (const std::string& encoding : positions().names()) {
+      const bool biased = encoding == "alibi" || encoding == "t5" || encoding == "transformer-xl";
+      if (biased && attention != "softmax") continue;
+      SCOPED_TRACE(attention + " " + encoding);
+      ModelConfig config = small();
+      config.kind = "decoder";
+      config.attention = attention;
+      config.positions = encoding;
+      config.dpfp_nu = 11;
+      Decoder model(config, at::kDouble);
+      fill(model);
+      Random random(1, "tokens");
+      const at::NoGradGuard no_graph;
+      DecoderState state = model.start(2);
+      std::vector<std::vector<int64_t>> rows(2);
+      for (int step = 0; step < 9; ++step) {
+        std::vector<int64_t> tokens;
+        for (auto& row : rows) {
+          row.push_back(row.empty() ? kBos : static_cast<int64_t>(random.below(11)));
+          tokens.push_back(row.back());
+        }
+        const Tensor hidden = model.step(state, tokens);
+        for (size_t r = 0; r < rows.size(); ++r) {
+          ForwardContext context;
+          const Ragged layout({static_cast<int64_t>(rows[r].size())});
+          const Tensor whole = model.hidden(rows[r], layout, context)[-1];
+          ASSERT_LT((hidden[static_cast<int64_t>(r)] - whole).abs().max().item<double>(), 1e-11) << step << ' ' << r;
+        }
+        if (step == 3) {
+          state.reorder({1, 1, 0}, {1, 1, 1});
+          rows = {rows[1], rows[1], rows[0]};
+        }
+        if (step == 6) {
+          state.reorder({2, 0}, {1, 1});
+          rows = {rows[2], rows[0]};
+        }
+      }
     }
   }
 }

@@ -195,5 +195,20 @@ TEST_F(Run, DivergenceIsAResult) {
   EXPECT_EQ(Json::parse(last)["outcome"], "diverged");
 }
 
+TEST_F(Run, ADecoderIsTrainedAndTakenUpAsAnyModel) {
+  config_.model.kind = "decoder";
+  config_.model.attention = "favor";
+  config_.model.favor_redraw = 6;  // a run taken up draws what the one without interruption does
+  const TrainResult whole = run_training(config_, folder_ / "whole");
+  EXPECT_EQ(whole.outcome, "finished");
+  EXPECT_LT(whole.history.back().nll, whole.history.front().nll);
+  run_training(config_, folder_ / "parts", stop_after(9));
+  const TrainResult parts = run_training(config_, folder_ / "parts");
+  expect_equal_history(whole.history, parts.history);
+  expect_equal_tensors(latest_checkpoint(folder_ / "whole") / "model.safetensors",
+                       latest_checkpoint(folder_ / "parts") / "model.safetensors");
+  EXPECT_THROW(load_model(folder_ / "whole"), Error);  // it does not translate
+}
+
 }  // namespace
 }  // namespace plumb

@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/data/batches.h"
+#include "plumb/model/encoder_decoder.h"
 
 namespace plumb {
 namespace {
@@ -118,7 +119,7 @@ TEST_F(Training, BleuIsAskedForWhenDue) {
   run_.train.bleu_every = 6;
   std::vector<int64_t> asked;
   TrainHooks hooks;
-  hooks.bleu = [&](EncoderDecoder&) { return 12.5; };
+  hooks.bleu = [&](Model&) { return 12.5; };
   hooks.point = [&](const TrainPoint& point) {
     if (point.bleu) asked.push_back(point.step);
   };

@@ -36,7 +36,7 @@ double GradientProfile::batch_mean_norm(const std::string& parameter) const {
   return find(batch_mean_norm_by_parameter, parameter);
 }
 
-GradientProfile measure_gradients(EncoderDecoder& model, const std::vector<Batch>& batches, double label_smoothing,
+GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing,
                                   const Observer& observer) {
   const Parameters& parameters = model.parameters();
   double tokens = 0;
@@ -57,9 +57,7 @@ GradientProfile measure_gradients(EncoderDecoder& model, const std::vector<Batch
   for (const Batch& batch : batches) {
     const auto batch_tokens = static_cast<double>(batch.target_layout.tokens());
     // The logits serve both losses, so that one pass through the model is enough.
-    const Tensor memory = model.encode(batch.source, batch.source_layout, context);
-    const Tensor hidden = model.decode(batch.target_input, batch.target_layout, memory, batch.source_layout, context);
-    const Tensor logits = model.logits(hidden);
+    const Tensor logits = model.logits(model.target_states(batch, context));
     {
       const at::NoGradGuard no_graph;
       profile.loss_label_smoothing +=

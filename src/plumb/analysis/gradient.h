@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/model.h"
 
 namespace plumb {
 
@@ -30,7 +30,7 @@ struct GradientProfile {
 
 /// The gradient is that of the loss with this label smoothing; the two losses do not depend on it. `observer`, where
 /// given, sees the activations of the same forward passes. Throws Error on no batches.
-GradientProfile measure_gradients(EncoderDecoder& model, const std::vector<Batch>& batches, double label_smoothing = 0,
+GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
                                   const Observer& observer = {});
 
 }  // namespace plumb

@@ -39,6 +39,7 @@ class Measured {
     int64_t attentions;  // a layer
   };
   [[nodiscard]] std::vector<Stack> stacks() const {
+    if (config_.kind == "decoder") return {{"decoder", config_.decoder_layers, 1}};
     return {{"encoder", config_.encoder_layers, 1}, {"decoder", config_.decoder_layers, 2}};
   }
 
@@ -68,10 +69,10 @@ Json Measured::lemma2(const LayerPoint& point) const {
     lemma["adapted"] = pair_of(here, here);
   } else if (placement_ == Placement::pre_ln && point.name.ends_with(".feed_forward.stream")) {
     const std::string stack = point.name.substr(0, point.name.find('.'));
+    const int64_t attentions = stack == "decoder" ? stacks().back().attentions : 1;
     const double input = over([&](const Measurement& m) { return m.signal.at(stack + ".input").mean_square; }).mean;
     const auto [low, high] = theory::lemma2_pre_ln(point.layer, d);
-    const auto [low_here, high_here] =
-        theory::lemma2_pre_ln(point.layer, d, config_.feed_forward, stack == "decoder" ? 2 : 1, input);
+    const auto [low_here, high_here] = theory::lemma2_pre_ln(point.layer, d, config_.feed_forward, attentions, input);
     lemma["lemma_2"] = pair_of(low, high);
     lemma["adapted"] = pair_of(low_here, high_here);
   } else {
@@ -216,7 +217,7 @@ Json to_json(const Interval& interval) {
   return json;
 }
 
-Measurement measure(EncoderDecoder& model, const std::vector<Batch>& batches, double label_smoothing) {
+Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing) {
   SignalMeter meter;
   Measurement measurement;
   measurement.gradient =
@@ -252,7 +253,8 @@ Json probe_document(const ModelConfig& config, const std::vector<Measurement>& m
 
 Json probe(const ModelConfig& config, const std::optional<NamedTensors>& weights, const std::vector<Batch>& batches,
            const ProbeOptions& options) {
-  EncoderDecoder model(config, options.type);
+  const std::unique_ptr<Model> built = make_model(config, options.type);
+  Model& model = *built;
   std::vector<Measurement> measurements;
   if (weights) {
     load_parameters(model.parameters(), *weights, options.weights_origin);

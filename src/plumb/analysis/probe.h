@@ -25,7 +25,7 @@ struct Measurement {
   SignalProfile signal;
   GradientProfile gradient;
 };
-Measurement measure(EncoderDecoder& model, const std::vector<Batch>& batches, double label_smoothing = 0);
+Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0);
 
 /// The document "plumb.probe/1" (docs/formats/probe.md) of measurements of one configuration; one Measurement a seed.
 /// Throws Error if there are none.

@@ -70,15 +70,12 @@ SignalProfile SignalMeter::profile() const {
   return profile;
 }
 
-SignalProfile measure_signal(EncoderDecoder& model, const std::vector<Batch>& batches) {
+SignalProfile measure_signal(Model& model, const std::vector<Batch>& batches) {
   const at::NoGradGuard no_graph;
   SignalMeter meter;
   ForwardContext context;
   context.watch([&meter](const std::string& name, const Tensor& activation) { meter.see(name, activation); });
-  for (const Batch& batch : batches) {
-    const Tensor memory = model.encode(batch.source, batch.source_layout, context);
-    model.decode(batch.target_input, batch.target_layout, memory, batch.source_layout, context);
-  }
+  for (const Batch& batch : batches) model.target_states(batch, context);
   return meter.profile();
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/model.h"
 
 namespace plumb {
 
@@ -45,6 +45,6 @@ class SignalMeter {
 };
 
 /// Forward passes without dropout and without a graph.
-SignalProfile measure_signal(EncoderDecoder& model, const std::vector<Batch>& batches);
+SignalProfile measure_signal(Model& model, const std::vector<Batch>& batches);
 
 }  // namespace plumb

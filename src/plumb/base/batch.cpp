@@ -44,6 +44,16 @@ void append(Batch& batch, std::span<const int32_t> source, std::span<const int32
   batch.examples.push_back(example);
 }
 
+void append_running_text(Batch& batch, std::span<const int32_t> ids, int64_t example) {
+  batch.source.push_back(kEos);
+  batch.target_input.push_back(kBos);
+  batch.target_input.insert(batch.target_input.end(), ids.begin(), ids.end() - 1);
+  batch.target_output.insert(batch.target_output.end(), ids.begin(), ids.end());
+  batch.source_layout.append(1);
+  batch.target_layout.append(static_cast<int64_t>(ids.size()));
+  batch.examples.push_back(example);
+}
+
 Batch batch_from_json(const Json& json) {
   const auto sources = sequences(json, "source");
   const auto targets = sequences(json, "target");

@@ -27,6 +27,10 @@ struct Batch {
 /// Appends one pair, given without specials.
 void append(Batch& batch, std::span<const int32_t> source, std::span<const int32_t> target, int64_t example);
 
+/// Appends a block of running text, not empty, as a target whose end is none: BOS and all ids but the last are read,
+/// the ids are predicted. The source is empty.
+void append_running_text(Batch& batch, std::span<const int32_t> ids, int64_t example);
+
 /// A batch from `{"source": [[ids]], "target": [[ids]]}`, ids without specials. Throws Error if it is not of that
 /// shape.
 Batch batch_from_json(const Json& json);

@@ -29,6 +29,16 @@ class Ragged {
   [[nodiscard]] int64_t length(int64_t sequence) const { return begin(sequence + 1) - begin(sequence); }
   [[nodiscard]] const std::vector<int64_t>& offsets() const { return offsets_; }  // (sequences + 1)
 
+  /// The position of every token within its sequence, (tokens).
+  [[nodiscard]] std::vector<int64_t> positions() const {
+    std::vector<int64_t> ids;
+    ids.reserve(static_cast<size_t>(tokens()));
+    for (int64_t s = 0; s < sequences(); ++s) {
+      for (int64_t p = 0; p < length(s); ++p) ids.push_back(p);
+    }
+    return ids;
+  }
+
   bool operator==(const Ragged&) const = default;
 
  private:

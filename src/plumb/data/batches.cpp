@@ -18,7 +18,8 @@ struct Cost {
 };
 
 Cost cost(const ParallelSplit& split, int64_t i) {
-  return {static_cast<int64_t>(split.source(i).size()) + 1, static_cast<int64_t>(split.target(i).size()) + 1};
+  const int64_t end = split.running_text() ? 0 : 1;
+  return {static_cast<int64_t>(split.source(i).size()) + 1, static_cast<int64_t>(split.target(i).size()) + end};
 }
 
 // Sorts by length; pairs of equal length keep their order.
@@ -86,7 +87,8 @@ Batch make_batch(const ParallelSplit& split, std::span<const int64_t> examples) 
   Batch batch;
   for (const int64_t i : examples) {
     if (i < 0 || i >= split.size()) throw Error(fmt::format("there is no pair {} in a split of {}", i, split.size()));
-    append(batch, split.source(i), split.target(i), i);
+    split.running_text() ? append_running_text(batch, split.target(i), i)
+                         : append(batch, split.source(i), split.target(i), i);
   }
   return batch;
 }

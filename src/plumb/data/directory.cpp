@@ -51,7 +51,8 @@ DataDirectory DataDirectory::open(const std::filesystem::path& path) {
       if (split.size() != pairs) {
         throw Error(fmt::format("{}: {} pairs where data.json says {}", file.string(), split.size(), pairs), kRemake);
       }
-      directory.splits_.emplace(name, split);
+      const bool blocks = directory.info_.contains("text") && directory.info_["text"].at("block") > 0;
+      directory.splits_.emplace(name, blocks ? split.as_running_text() : split);
     }
     return directory;
   } catch (const Json::exception& error) {

@@ -3,56 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ostream>
 #include <string_view>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/base/parallel.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/data/checksum.h"
+#include "plumb/data/prepare_parts.h"
 #include "plumb/data/split.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-using Sequences = std::vector<std::vector<int32_t>>;
-
 struct Tokenizers {
   Tokenizer source, target;
 };
 
 Tokenizers train_tokenizers(const ParallelText& text, const TokenizerOptions& options, bool joint) {
-  const auto train = [&](const std::vector<std::string>& lines, std::string_view which) {
-    Tokenizer tokenizer = Tokenizer::train(lines, options);
-    if (tokenizer.vocabulary() < options.vocabulary) {
-      say(fmt::format("{} tokenizer: the text gives {} pieces, not {}", which, with_thousands(tokenizer.vocabulary()),
-                      with_thousands(options.vocabulary)));
-    }
-    return tokenizer;
-  };
-  if (!joint) return {train(text.sources, "source"), train(text.targets, "target")};
+  if (!joint) {
+    return {train_tokenizer(text.sources, options, "source tokenizer"),
+            train_tokenizer(text.targets, options, "target tokenizer")};
+  }
   std::vector<std::string> both = text.sources;
   both.insert(both.end(), text.targets.begin(), text.targets.end());
-  const Tokenizer tokenizer = train(both, "joint");
+  const Tokenizer tokenizer = train_tokenizer(both, options, "joint tokenizer");
   return {tokenizer, tokenizer};
-}
-
-Sequences encode(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label) {
-  Sequences sequences(lines.size());
-  Progress progress(label, std::ssize(lines));
-  constexpr int64_t kChunk = 20000;
-  for (int64_t begin = 0; begin < std::ssize(lines); begin += kChunk) {
-    const int64_t end = std::min<int64_t>(begin + kChunk, std::ssize(lines));
-    parallel_items(end - begin, [&](int64_t i) {
-      const auto line = static_cast<size_t>(begin + i);
-      sequences[line] = tokenizer.encode(lines[line]);
-    });
-    progress.update(end);
-  }
-  return sequences;
 }
 
 struct EncodedSplit {
@@ -80,26 +56,9 @@ void drop(EncodedSplit& split, Json& dropped, const Reason& reason) {
 Json facts(const EncodedSplit& split) {
   Json result;
   result["pairs"] = split.text.size();
-  const auto side = [&](const std::string& name, const Sequences& sequences) {
-    int64_t tokens = 0;
-    int64_t longest = 0;
-    int64_t unknown = 0;
-    for (const auto& sequence : sequences) {
-      tokens += std::ssize(sequence);
-      longest = std::max<int64_t>(longest, std::ssize(sequence));
-      unknown += std::count(sequence.begin(), sequence.end(), kUnknown);
-    }
-    result[name] = {{"tokens", tokens}, {"longest", longest}, {"unknown", unknown}};
-  };
-  side("source", split.sources);
-  side("target", split.targets);
+  result["source"] = facts_of(split.sources);
+  result["target"] = facts_of(split.targets);
   return result;
-}
-
-void write_lines(const fs::path& path, const std::vector<std::string>& lines) {
-  write_file_atomic(path, [&](std::ostream& out) {
-    for (const std::string& line : lines) out << line << '\n';
-  });
 }
 
 void write_encoded(const fs::path& splits, const std::string& name, const EncodedSplit& split) {
@@ -115,29 +74,10 @@ void check_options(const PrepareOptions& options) {
   if (options.valid_size < 0) throw Error(fmt::format("{} validation pairs are impossible", options.valid_size));
 }
 
-void check_test_names(const std::vector<std::string>& names) {
-  std::vector<std::string> taken = {"train", "valid"};
-  for (const std::string& name : names) {
-    const bool plain = !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-             c == '.';
-    });
-    if (!plain) {
-      throw Error(fmt::format("'{}' is no name for a test set", name), "letters, digits, '_', '-' and '.' make one");
-    }
-    if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
-      throw Error(fmt::format("there are two splits named '{}'", name), "name each: --test NAME=SOURCE,TARGET");
-    }
-    taken.push_back(name);
-  }
-}
-
 Json describe_input(const CorpusFiles& files) {
   Json list = Json::array();
   for (const fs::path& file : {files.source, files.target}) {
-    if (file.empty()) continue;
-    const std::string content = read_file(file);
-    list.push_back({{"file", file.string()}, {"bytes", content.size()}, {"sha256", sha256(content)}});
+    if (!file.empty()) list.push_back(describe_file(file));
   }
   return list;
 }
@@ -200,8 +140,8 @@ Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::p
   std::vector<std::pair<std::string, EncodedSplit>> splits;
   const auto encode_split = [&](const std::string& name, ParallelText text) {
     EncodedSplit split;
-    split.sources = encode(tokenizers.source, text.sources, name + " source");
-    split.targets = encode(tokenizers.target, text.targets, name + " target");
+    split.sources = encode_lines(tokenizers.source, text.sources, name + " source");
+    split.targets = encode_lines(tokenizers.target, text.targets, name + " target");
     split.text = std::move(text);
     splits.emplace_back(name, std::move(split));
   };

@@ -17,6 +17,14 @@ class ParallelSplit {
   /// Throws Error if the file is missing, truncated or damaged (the checksum covers every byte), or of another kind.
   static ParallelSplit open(const std::filesystem::path& path);
 
+  /// The same sequences, taken as blocks cut out of running text: a batch adds no end to them.
+  [[nodiscard]] ParallelSplit as_running_text() const {
+    ParallelSplit copy = *this;
+    copy.running_text_ = true;
+    return copy;
+  }
+  [[nodiscard]] bool running_text() const { return running_text_; }
+
   /// The number of pairs.
   [[nodiscard]] int64_t size() const { return size_; }
 
@@ -36,6 +44,7 @@ class ParallelSplit {
 
   std::shared_ptr<const MappedFile> file_;
   int64_t size_ = 0;
+  bool running_text_ = false;
   const uint64_t* source_offsets_ = nullptr;  // (size + 1), into file_
   const uint64_t* target_offsets_ = nullptr;
   const int32_t* source_ids_ = nullptr;

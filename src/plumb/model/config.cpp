@@ -15,6 +15,10 @@ void describe(Fields& field, ModelConfig& config) {
   field("norm", config.norm);
   field("norm_eps", config.norm_eps);
   field("attention", config.attention);
+  field("qk_norm", config.qk_norm);
+  field("favor_features", config.favor_features);
+  field("favor_redraw", config.favor_redraw);
+  field("dpfp_nu", config.dpfp_nu);
   field("positions", config.positions);
   field("max_positions", config.max_positions);
   field("activation", config.activation);
@@ -41,23 +45,27 @@ void validate(const ModelConfig& config) {
   const auto positive = [](const std::string& key, int64_t value) {
     if (value <= 0) throw Error(fmt::format("model.{} = {} must be positive", key, value));
   };
-  one_of("kind", config.kind, {"encoder-decoder"});
-  one_of("attention", config.attention, {"softmax"});
+  one_of("kind", config.kind, {"encoder-decoder", "decoder"});
   one_of("share_embeddings", config.share_embeddings, {"none", "target", "all"});
   positive("d_model", config.d_model);
   positive("feed_forward", config.feed_forward);
   positive("heads", config.heads);
   positive("encoder_layers", config.encoder_layers);
   positive("decoder_layers", config.decoder_layers);
+  positive("dpfp_nu", config.dpfp_nu);
+  if (config.favor_features < 0)
+    throw Error(fmt::format("model.favor_features = {} is negative", config.favor_features));
+  if (config.favor_redraw < 0) throw Error(fmt::format("model.favor_redraw = {} is negative", config.favor_redraw));
   positive("max_positions", config.max_positions);
   if (config.d_model % config.heads != 0) {
     throw Error(fmt::format("model.heads = {} does not divide model.d_model = {}", config.heads, config.d_model));
   }
-  if (config.source_vocabulary <= 0 || config.target_vocabulary <= 0) {
+  const bool decoder_only = config.kind == "decoder";
+  if ((config.source_vocabulary <= 0 && !decoder_only) || config.target_vocabulary <= 0) {
     throw Error("the model's vocabulary sizes are not known",
                 "set model.source_vocabulary and model.target_vocabulary, or give --data");
   }
-  if (config.share_embeddings == "all" && config.source_vocabulary != config.target_vocabulary) {
+  if (!decoder_only && config.share_embeddings == "all" && config.source_vocabulary != config.target_vocabulary) {
     throw Error(fmt::format("embeddings are shared by vocabularies of {} and {}", config.source_vocabulary,
                             config.target_vocabulary),
                 "prepare the data with one joint vocabulary, or set model.share_embeddings = \"target\"");

@@ -8,11 +8,15 @@
 namespace plumb {
 
 struct ModelConfig {
-  std::string kind = "encoder-decoder";
-  std::string residual = "pre-ln";  // a residual scheme, or tensor2tensor's "preprocess/postprocess"
+  std::string kind = "encoder-decoder";  // or "decoder"
+  std::string residual = "pre-ln";       // a residual scheme, or tensor2tensor's "preprocess/postprocess"
   std::string norm = "layernorm";
   double norm_eps = 1e-5;
   std::string attention = "softmax";
+  std::string qk_norm = "none";  // a norm over each head's queries and keys
+  int64_t favor_features = 0;    // of `favor`: random features a head; 0: size·ln(size)
+  int64_t favor_redraw = 1000;   // of `favor`: steps after which they are drawn anew; 0: never
+  int64_t dpfp_nu = 3;           // of `dpfp` and `delta`: ν
   std::string positions = "sinusoidal";
   int64_t max_positions = 512;  // learned positions only
   std::string activation = "relu";

@@ -22,6 +22,9 @@ class ForwardContext {
   /// Training step `step` with dropout probability `p`.
   ForwardContext(double p, uint64_t seed, int64_t step) : p_(p), seed_(seed), step_(step) {}
 
+  /// The training step; 0 outside of training.
+  [[nodiscard]] int64_t step() const { return step_; }
+
   void watch(Observer observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool watched() const { return static_cast<bool>(observer_); }
   void show(const std::string& name, const Tensor& activation) const {

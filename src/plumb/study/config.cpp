@@ -19,6 +19,7 @@ void describe(Fields& field, StudyData& data) {
   field("valid", data.valid);
   field("test", data.test);
   field("pairs", data.pairs);
+  field("block", data.block);
   field("vocabulary", data.vocabulary);
   field("measured_split", data.measured_split);
 }
@@ -60,6 +61,27 @@ void describe(Fields& field, TrainingStudy& part) {
   field("beam", part.beam);
 }
 
+void describe(Fields& field, FastWeightsStudy& part) {
+  field("kinds", part.kinds);
+  field("size", part.size);
+  field("keys", part.keys);
+  field("seeds", part.seeds);
+  field("steps", part.steps);
+}
+
+void describe(Fields& field, AttentionCostStudy& part) {
+  field("kinds", part.kinds);
+  field("lengths", part.lengths);
+  field("d_model", part.d_model);
+  field("heads", part.heads);
+  field("runs", part.runs);
+}
+
+void describe(Fields& field, LanguageModelStudy& part) {
+  field("kinds", part.kinds);
+  field("layers", part.layers);
+}
+
 namespace {
 
 template <typename Part>
@@ -71,7 +93,8 @@ void read_part(const Config& config, const std::string& name, std::optional<Part
 }  // namespace
 
 StudyConfig read_study(const Config& config) {
-  config.allow_only({"study", "data", "model", "train", "gradients", "depth", "signal", "spectrum", "training"});
+  config.allow_only({"study", "data", "model", "train", "gradients", "depth", "signal", "spectrum", "training",
+                     "fast_weights", "attention_cost", "language_model"});
   StudyConfig study;
   config.read("study", study.study);
   config.read("data", study.data);
@@ -82,9 +105,15 @@ StudyConfig read_study(const Config& config) {
   read_part(config, "signal", study.signal);
   read_part(config, "spectrum", study.spectrum);
   read_part(config, "training", study.training);
-  if (!study.gradients && !study.depth && !study.signal && !study.spectrum && !study.training) {
-    throw Error(fmt::format("{}: the study measures nothing", config.name()),
-                "add a section: [gradients], [depth], [signal], [spectrum] or [training]");
+  read_part(config, "fast_weights", study.fast_weights);
+  read_part(config, "attention_cost", study.attention_cost);
+  read_part(config, "language_model", study.language_model);
+  if (!study.gradients && !study.depth && !study.signal && !study.spectrum && !study.training && !study.fast_weights &&
+      !study.attention_cost && !study.language_model) {
+    throw Error(
+        fmt::format("{}: the study measures nothing", config.name()),
+        "add a section: [gradients], [depth], [signal], [spectrum], [training], [fast_weights], [attention_cost] or "
+        "[language_model]");
   }
   if (study.study.schemes.empty()) throw Error(fmt::format("{}: study.schemes is empty", config.name()));
   return study;
@@ -93,12 +122,15 @@ StudyConfig read_study(const Config& config) {
 std::string write_study(const StudyConfig& study) {
   ConfigWriter writer;
   writer.section("study", study.study).section("data", study.data).section("model", study.model);
-  if (study.training) writer.section("train", study.train);
+  if (study.training || study.language_model) writer.section("train", study.train);
   if (study.gradients) writer.section("gradients", *study.gradients);
   if (study.depth) writer.section("depth", *study.depth);
   if (study.signal) writer.section("signal", *study.signal);
   if (study.spectrum) writer.section("spectrum", *study.spectrum);
   if (study.training) writer.section("training", *study.training);
+  if (study.fast_weights) writer.section("fast_weights", *study.fast_weights);
+  if (study.attention_cost) writer.section("attention_cost", *study.attention_cost);
+  if (study.language_model) writer.section("language_model", *study.language_model);
   return writer.text();
 }
 

@@ -27,6 +27,7 @@ struct StudyData {
   std::vector<std::string> valid;
   std::vector<std::string> test;
   int64_t pairs = 20000;  // of the embedded corpus
+  int64_t block = 0;      // for language models: tokens of the blocks that running text is cut into; 0: pairs
   int64_t vocabulary = 2000;
   std::string measured_split = "valid";
 };
@@ -73,6 +74,30 @@ struct TrainingStudy {
   int64_t beam = 1;
 };
 
+/// [fast_weights]: attention as fast weights, and how many associations each kind holds.
+struct FastWeightsStudy {
+  std::vector<std::string> kinds = {"softmax", "linear", "favor", "dpfp", "delta"};
+  int64_t size = 16;  // of keys
+  std::vector<int64_t> keys = {4, 8, 16, 32, 64};
+  int64_t seeds = 2;
+  int64_t steps = 300;
+};
+
+/// [attention_cost]: time and memory over length.
+struct AttentionCostStudy {
+  std::vector<std::string> kinds = {"softmax", "linear", "favor", "delta"};
+  std::vector<int64_t> lengths = {256, 1024, 4096, 16384, 65536};
+  int64_t d_model = 64;
+  int64_t heads = 2;
+  int64_t runs = 1;
+};
+
+/// [language_model]: a decoder of each kind of attention, trained as [train] says.
+struct LanguageModelStudy {
+  std::vector<std::string> kinds = {"softmax", "linear", "favor", "dpfp", "delta"};
+  int64_t layers = 3;
+};
+
 struct StudyConfig {
   StudyHead study;
   StudyData data;
@@ -83,6 +108,9 @@ struct StudyConfig {
   std::optional<SignalStudy> signal;
   std::optional<SpectrumStudy> spectrum;
   std::optional<TrainingStudy> training;
+  std::optional<FastWeightsStudy> fast_weights;
+  std::optional<AttentionCostStudy> attention_cost;
+  std::optional<LanguageModelStudy> language_model;
 };
 
 void describe(Fields& field, StudyHead& head);
@@ -92,6 +120,9 @@ void describe(Fields& field, DepthStudy& part);
 void describe(Fields& field, SignalStudy& part);
 void describe(Fields& field, SpectrumStudy& part);
 void describe(Fields& field, TrainingStudy& part);
+void describe(Fields& field, FastWeightsStudy& part);
+void describe(Fields& field, AttentionCostStudy& part);
+void describe(Fields& field, LanguageModelStudy& part);
 
 /// Reads a study; a section that is absent is not measured. Throws Error on unknown keys or an empty study.
 StudyConfig read_study(const Config& config);

@@ -43,5 +43,8 @@ PartResult study_depth(StudyContext& context, const DepthStudy& part);
 PartResult study_signal(StudyContext& context, const SignalStudy& part);
 PartResult study_spectrum(StudyContext& context, const SpectrumStudy& part);
 PartResult study_training(StudyContext& context, const TrainingStudy& part);
+PartResult study_fast_weights(StudyContext& context, const FastWeightsStudy& part);
+PartResult study_attention_cost(StudyContext& context, const AttentionCostStudy& part);
+PartResult study_language_model(StudyContext& context, const LanguageModelStudy& part);
 
 }  // namespace plumb

@@ -10,6 +10,8 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/data/prepare.h"
+#include "plumb/data/prepare_text.h"
+#include "plumb/data/synthetic/corpus.h"
 
 namespace plumb {
 namespace {
@@ -21,6 +23,34 @@ CorpusFiles corpus_files(const std::vector<std::string>& names, const char* key)
               "name two files, source and target, or one TSV");
 }
 
+/// Text for language models: that of the study's files, or the English side of the embedded corpus, the last tenth of
+/// which is for validation.
+void prepare_running_text(const StudyData& data, int64_t seed, const std::filesystem::path& prepared) {
+  TextOptions options;
+  options.block = data.block;
+  options.tokenizer.vocabulary = data.vocabulary;
+  if (!data.train.empty()) {
+    const auto single = [](const std::vector<std::string>& names, const char* key) {
+      if (names.size() != 1) {
+        throw Error(fmt::format("data.{} names {} files", key, names.size()),
+                    "with data.block, name one text file in one language");
+      }
+      return names.front();
+    };
+    options.train = single(data.train, "train");
+    if (!data.valid.empty()) options.valid = single(data.valid, "valid");
+    if (!data.test.empty()) options.tests.emplace_back("test", single(data.test, "test"));
+    prepare_text(options, prepared);
+    return;
+  }
+  TextCorpora corpora;
+  for (SentencePair& pair : synthesize_corpus(data.pairs, static_cast<uint64_t>(seed)))
+    corpora.train.push_back(std::move(pair.target));
+  options.valid_size = std::max<int64_t>(data.pairs / 10, 1);
+  corpora.inputs = {{"synthetic", {{"pairs", data.pairs}, {"seed", seed}}}};
+  prepare_text_lines(std::move(corpora), options, prepared);
+}
+
 /// Opens the data that the study names, or prepares them in out/data; what they were made from stands in data.json.
 DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesystem::path& out) {
   if (!data.directory.empty()) return DataDirectory::open(data.directory);
@@ -30,12 +60,15 @@ DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesyst
                        {"test", data.test},
                        {"pairs", data.train.empty() ? data.pairs : 0},
                        {"vocabulary", data.vocabulary},
+                       {"block", data.block},
                        {"seed", seed}};
   const std::filesystem::path note = out / "measurements" / "data.json";
   if (std::filesystem::exists(prepared) && std::filesystem::exists(note) && read_json(note)["settings"] == wanted)
     return DataDirectory::open(prepared);
   say("preparing data");
-  if (data.train.empty()) {
+  if (data.block > 0) {
+    prepare_running_text(data, seed, prepared);
+  } else if (data.train.empty()) {
     SyntheticOptions options;
     options.pairs = data.pairs;
     options.tokenizer.vocabulary = data.vocabulary;
@@ -116,6 +149,9 @@ Json run_study(const StudyConfig& config, const std::filesystem::path& out, cons
   if (config.signal) append(results, study_signal(context, *config.signal), "signal");
   if (config.spectrum) append(results, study_spectrum(context, *config.spectrum), "spectrum");
   if (config.training) append(results, study_training(context, *config.training), "training");
+  if (config.fast_weights) append(results, study_fast_weights(context, *config.fast_weights), "fast_weights");
+  if (config.attention_cost) append(results, study_attention_cost(context, *config.attention_cost), "attention_cost");
+  if (config.language_model) append(results, study_language_model(context, *config.language_model), "language_model");
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} found from before", measurements.measured(), measurements.found()));
   return results;

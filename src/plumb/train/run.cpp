@@ -86,7 +86,8 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   const DataDirectory data = DataDirectory::open(given.data);
   const RunConfig config = resolved(given, data);
   validate(config.train);
-  EncoderDecoder model(config.model);
+  const std::unique_ptr<Model> built = make_model(config.model);
+  Model& model = *built;
   Trainer trainer(model, config.train, data);
 
   claim_output_directory(out, "run");

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "plumb/model/encoder_decoder.h"
 #include "plumb/train/trainer.h"
 
 namespace plumb {
@@ -19,7 +20,8 @@ RunConfig load_run_config(const std::filesystem::path& run);
 /// The directory of the last complete checkpoint of a run. Throws Error if there is none.
 std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
 
-/// The model of a run at its latest checkpoint, or at the given one.
+/// The translation model of a run at its latest checkpoint, or at the given one. Throws Error if the run trains another
+/// kind of model.
 EncoderDecoder load_model(const std::filesystem::path& run);
 EncoderDecoder load_model(const std::filesystem::path& run, const std::filesystem::path& checkpoint);
 

@@ -76,7 +76,7 @@ State state_from_json(const Json& json, const std::string& origin) {
 
 }  // namespace
 
-Evaluation evaluate(EncoderDecoder& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing) {
+Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing) {
   const at::NoGradGuard no_graph;
   Evaluation sum;
   for (const auto& examples : plan_evaluation_batches(split, batch_tokens)) {
@@ -91,7 +91,7 @@ Evaluation evaluate(EncoderDecoder& model, const ParallelSplit& split, int64_t b
 }
 
 struct Trainer::Implementation {
-  Implementation(EncoderDecoder& trained, const TrainConfig& given, const DataDirectory& data)
+  Implementation(Model& trained, const TrainConfig& given, const DataDirectory& data)
       : model(trained),
         config(given),
         train_split(data.split("train")),
@@ -214,7 +214,7 @@ struct Trainer::Implementation {
     return result;
   }
 
-  EncoderDecoder& model;
+  Model& model;
   TrainConfig config;
   ParallelSplit train_split;
   std::optional<ParallelSplit> valid_split;
@@ -230,7 +230,7 @@ struct Trainer::Implementation {
   int64_t timed_tokens = 0;
 };
 
-Trainer::Trainer(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data)
+Trainer::Trainer(Model& model, const TrainConfig& config, const DataDirectory& data)
     : implementation_(std::make_unique<Implementation>(model, config, data)) {}
 Trainer::~Trainer() = default;
 
@@ -299,10 +299,9 @@ void Trainer::set_history(std::vector<TrainPoint> history) {
 
 const std::vector<TrainPoint>& Trainer::history() const { return implementation_->history; }
 int64_t Trainer::step() const { return implementation_->state.step; }
-const EncoderDecoder& Trainer::model() const { return implementation_->model; }
+const Model& Trainer::model() const { return implementation_->model; }
 
-TrainResult train(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data,
-                  const TrainHooks& hooks) {
+TrainResult train(Model& model, const TrainConfig& config, const DataDirectory& data, const TrainHooks& hooks) {
   return Trainer(model, config, data).run(hooks);
 }
 

@@ -11,7 +11,7 @@
 
 #include "plumb/base/json.h"
 #include "plumb/data/directory.h"
-#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/model.h"
 #include "plumb/train/config.h"
 
 namespace plumb {
@@ -55,7 +55,7 @@ struct TrainHooks {
   /// Sees each point of the history as it is made.
   std::function<void(const TrainPoint&)> point;
   /// The BLEU of a model on the validation split.
-  std::function<double(EncoderDecoder&)> bleu;
+  std::function<double(Model&)> bleu;
   /// Asked after each step; true ends the run as "stopped".
   std::function<bool()> stop;
   /// Called where a checkpoint is due, and at the end.
@@ -72,14 +72,14 @@ struct Evaluation {
   double nll = 0;
   int64_t tokens = 0;  // target tokens
 };
-Evaluation evaluate(EncoderDecoder& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing);
+Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing);
 
 /// One run of training, which can be saved and taken up again at any step with the same result to the last bit.
 class Trainer {
  public:
   /// Trains the model from its present parameters on the splits "train" and, if there is one, "valid". The model must
   /// outlive the trainer. Throws Error on a configuration or data that make no training.
-  Trainer(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data);
+  Trainer(Model& model, const TrainConfig& config, const DataDirectory& data);
   ~Trainer();
 
   /// Trains to the end. Divergence is an outcome, not an error.
@@ -94,7 +94,7 @@ class Trainer {
 
   [[nodiscard]] const std::vector<TrainPoint>& history() const;
   [[nodiscard]] int64_t step() const;
-  [[nodiscard]] const EncoderDecoder& model() const;
+  [[nodiscard]] const Model& model() const;
 
  private:
   struct Implementation;
@@ -102,7 +102,6 @@ class Trainer {
 };
 
 /// Trains in memory, without files.
-TrainResult train(EncoderDecoder& model, const TrainConfig& config, const DataDirectory& data,
-                  const TrainHooks& hooks = {});
+TrainResult train(Model& model, const TrainConfig& config, const DataDirectory& data, const TrainHooks& hooks = {});
 
 }  // namespace plumb

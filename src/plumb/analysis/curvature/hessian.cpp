@@ -38,7 +38,7 @@ LossOptions share_of_mean(int64_t tokens, double label_smoothing, bool twice_dif
 
 }  // namespace
 
-MeanLoss mean_loss(EncoderDecoder& model, const std::vector<Batch>& micro_batches, double label_smoothing) {
+MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing) {
   const LossOptions options = share_of_mean(count_tokens(micro_batches), label_smoothing, false);
   const std::vector<Tensor> values = model.parameters().values();
   MeanLoss mean;
@@ -51,7 +51,7 @@ MeanLoss mean_loss(EncoderDecoder& model, const std::vector<Batch>& micro_batche
   return mean;
 }
 
-HessianOperator::HessianOperator(EncoderDecoder& model, std::vector<Batch> micro_batches, const HessianOptions& options)
+HessianOperator::HessianOperator(Model& model, std::vector<Batch> micro_batches, const HessianOptions& options)
     : model_(model),
       parameters_(model.parameters()),
       micro_batches_(std::move(micro_batches)),

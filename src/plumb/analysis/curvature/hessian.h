@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/model.h"
 
 namespace plumb {
 
@@ -14,7 +14,7 @@ struct MeanLoss {
   double loss = 0;
   Tensor gradient;
 };
-MeanLoss mean_loss(EncoderDecoder& model, const std::vector<Batch>& micro_batches, double label_smoothing = 0);
+MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing = 0);
 
 struct HessianOptions {
   double label_smoothing = 0;
@@ -28,7 +28,7 @@ struct HessianOptions {
 class HessianOperator {
  public:
   /// Throws Error if the micro-batches hold no target token.
-  HessianOperator(EncoderDecoder& model, std::vector<Batch> micro_batches, const HessianOptions& options = {});
+  HessianOperator(Model& model, std::vector<Batch> micro_batches, const HessianOptions& options = {});
 
   /// v → H·v = ∂/∂θ (∂L/∂θ · v). Throws Error if v is not a vector of size() elements of the model's type.
   Tensor operator()(const Tensor& v) { return multiply({v}).front(); }
@@ -46,7 +46,7 @@ class HessianOperator {
   std::vector<Tensor> differentiable_gradient(const Batch& batch);
   void keep_graphs(int64_t budget);
 
-  EncoderDecoder& model_;
+  Model& model_;
   const Parameters& parameters_;
   std::vector<Batch> micro_batches_;
   double label_smoothing_;

@@ -173,7 +173,7 @@ void put_lanczos(Json& json, TimedOperator& multiply, const HessianOperator& hes
 
 }  // namespace
 
-Json measure_spectrum(EncoderDecoder& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
+Json measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                       const SpectrumProgress& progress) {
   if (!options.dense && (options.steps < 1 || options.probes < 1 || options.at_once < 1)) {
     throw Error(fmt::format("{} steps from {} probes, {} at once, measure nothing", options.steps, options.probes,

@@ -30,7 +30,7 @@ using SpectrumProgress = std::function<void(int64_t, int64_t, const std::string&
 
 /// Loss, extremes, trace, Frobenius norm, density and quantiles of ∇²L over all parameters; L is the mean over all
 /// target tokens of the micro-batches. Throws Error on options that make no measurement.
-Json measure_spectrum(EncoderDecoder& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
+Json measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                       const SpectrumProgress& progress = {});
 
 }  // namespace plumb

@@ -1,57 +1,92 @@
 #include "plumb/nn/attention/multi_head.h"
 
-#include <numeric>
-
 #include "plumb/ops/linear.h"
 
 namespace plumb {
 
-void KeyValueCache::append(const Tensor& position) {
-  std::vector<int32_t> rows(static_cast<size_t>(position.size(0)));
-  std::iota(rows.begin(), rows.end(), 0);
-  keys.steps.push_back(position);
-  keys.ancestors.push_back(std::move(rows));
-}
-
-void KeyValueCache::reorder(const std::vector<int64_t>& order) {
-  for (std::vector<int32_t>& ancestors : keys.ancestors) {
-    std::vector<int32_t> moved(order.size());
-    for (size_t i = 0; i < order.size(); ++i) moved[i] = ancestors[static_cast<size_t>(order[i])];
-    ancestors = std::move(moved);
-  }
-}
-
 MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model,
-                                       int64_t heads)
+                                       int64_t heads, const MultiHeadOptions& options,
+                                       const std::shared_ptr<const RelativePositions>& positions)
     : d_model_(d_model),
       heads_(heads),
       in_weight_(parameters.add(prefix + ".in_proj_weight", {3 * d_model, d_model}, Role::stacked_qkv)),
       in_bias_(parameters.add(prefix + ".in_proj_bias", {3 * d_model}, Role::bias)),
       out_weight_(parameters.add(prefix + ".out_proj.weight", {d_model, d_model}, Role::attention_output)),
-      out_bias_(parameters.add(prefix + ".out_proj.bias", {d_model}, Role::bias)) {}
-
-Tensor MultiHeadAttention::self(const Tensor& x, const Ragged& layout, bool causal) const {
-  const Tensor packed = ops::linear(x, in_weight_, in_bias_);                // (tokens, 3·d)
-  const Tensor mixed = ops::self_attention(packed, layout, heads_, causal);  // (tokens, d)
-  return ops::linear(mixed, out_weight_, out_bias_);
+      out_bias_(parameters.add(prefix + ".out_proj.bias", {d_model}, Role::bias)),
+      positions_(positions),
+      attention_(
+          attentions().at(options.kind).make(parameters, {prefix, d_model, heads, options.attention, positions})) {
+  if (options.qk_norm == "none") return;
+  const auto& make = norms().at(options.qk_norm).make;
+  query_norm_ = make(parameters, prefix + ".q_norm", d_model / heads, options.norm_eps);
+  key_norm_ = make(parameters, prefix + ".k_norm", d_model / heads, options.norm_eps);
 }
 
-Tensor MultiHeadAttention::self_step(const Tensor& x, KeyValueCache& cache) const {
-  const Tensor query = ops::linear(x, in_weight_.narrow(0, 0, d_model_), in_bias_.narrow(0, 0, d_model_));
-  cache.append(project_memory(x));  // the same projection: keys and values of x
-  const Tensor mixed = ops::cached_attention(query, cache.keys, heads_);
-  return ops::linear(mixed, out_weight_, out_bias_);
+Tensor MultiHeadAttention::project(const Tensor& x, int64_t begin, int64_t count) const {
+  return ops::linear(x, in_weight_.narrow(0, begin * d_model_, count * d_model_),
+                     in_bias_.narrow(0, begin * d_model_, count * d_model_));
 }
 
-Tensor MultiHeadAttention::project_memory(const Tensor& memory) const {
-  return ops::linear(memory, in_weight_.narrow(0, d_model_, 2 * d_model_), in_bias_.narrow(0, d_model_, 2 * d_model_));
+Tensor MultiHeadAttention::normalised(const Tensor& x, const Norm& norm) const {
+  return norm(x.reshape({x.size(0) * heads_, d_model_ / heads_})).view({x.size(0), d_model_});
 }
 
-Tensor MultiHeadAttention::cross(const Tensor& x, const Ragged& layout, const Tensor& projected_memory,
-                                 const Ragged& memory_layout) const {
-  const Tensor query = ops::linear(x, in_weight_.narrow(0, 0, d_model_), in_bias_.narrow(0, 0, d_model_));
-  const Tensor mixed = ops::cross_attention(query, projected_memory, layout, memory_layout, heads_);
-  return ops::linear(mixed, out_weight_, out_bias_);
+Tensor MultiHeadAttention::out(const Tensor& mixed) const { return ops::linear(mixed, out_weight_, out_bias_); }
+
+Tensor MultiHeadAttention::self(const Tensor& x, const Ragged& layout, bool causal,
+                                const ForwardContext& context) const {
+  Tensor packed = ops::linear(x, in_weight_, in_bias_);  // (tokens, 3·d)
+  if (query_norm_ || positions_) {
+    Tensor query = packed.narrow(1, 0, d_model_);
+    Tensor key = packed.narrow(1, d_model_, d_model_);
+    if (query_norm_) {
+      query = normalised(query, *query_norm_);
+      key = normalised(key, *key_norm_);
+    }
+    if (positions_) {
+      const std::vector<int64_t> at = layout.positions();
+      query = positions_->turn(query, at);
+      key = positions_->turn(key, at);
+    }
+    packed = at::cat({query, key, packed.narrow(1, 2 * d_model_, d_model_)}, 1);
+  }
+  return out(attention_->self(packed, x, layout, causal, context));
+}
+
+Tensor MultiHeadAttention::self_step(const Tensor& x, int64_t position, AttentionState& state) const {
+  Tensor query = project(x, 0, 1);
+  Tensor key_value = project(x, 1, 2);
+  if (query_norm_ || positions_) {
+    Tensor key = key_value.narrow(1, 0, d_model_);
+    if (query_norm_) {
+      query = normalised(query, *query_norm_);
+      key = normalised(key, *key_norm_);
+    }
+    if (positions_) {
+      const std::vector<int64_t> at(static_cast<size_t>(x.size(0)), position);
+      query = positions_->turn(query, at);
+      key = positions_->turn(key, at);
+    }
+    key_value = at::cat({key, key_value.narrow(1, d_model_, d_model_)}, 1);
+  }
+  return out(attention_->step(query, key_value, x, state));
+}
+
+AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged& layout,
+                                             const ForwardContext& context) const {
+  Tensor key_value = project(memory, 1, 2);
+  if (key_norm_) {
+    key_value =
+        at::cat({normalised(key_value.narrow(1, 0, d_model_), *key_norm_), key_value.narrow(1, d_model_, d_model_)}, 1);
+  }
+  return attention_->remember(key_value, memory, layout, context);
+}
+
+Tensor MultiHeadAttention::cross(const Tensor& x, const Ragged& layout, const AttentionMemory& memory,
+                                 const ForwardContext& context) const {
+  Tensor query = project(x, 0, 1);
+  if (query_norm_) query = normalised(query, *query_norm_);
+  return out(attention_->cross(query, layout, memory, context));
 }
 
 }  // namespace plumb

@@ -27,8 +27,8 @@ class Learned final : public Positions {
 
 const bool registered =
     positions().add("learned", "one trained vector a position", "Gehring et al. 2017, arXiv 1705.03122",
-                    [](Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t max_positions) {
-                      return std::make_unique<Learned>(parameters, prefix, d_model, max_positions);
+                    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
+                      return std::make_unique<Learned>(parameters, prefix, shape.d_model, shape.max_positions);
                     });
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Position encodings that are added to the embeddings: the interface and the registry of their kinds.
+// Position encodings: the interface and the registry of their kinds. One is added to the embeddings, or acts within
+// self-attention.
 #pragma once
 
 #include <functional>
@@ -7,20 +8,41 @@
 
 #include "plumb/base/registry.h"
 #include "plumb/nn/parameters.h"
+#include "plumb/nn/position/relative.h"
 
 namespace plumb {
+
+/// What positions are built for: one side of a model.
+struct PositionShape {
+  int64_t d_model = 0;
+  int64_t heads = 1;
+  int64_t max_positions = 0;  // of encodings that have an end
+  bool causal = false;        // self-attention looks back only
+};
 
 class Positions {
  public:
   virtual ~Positions() = default;
-  /// Vectors of the positions 0 … length − 1 at least, (≥ length, d_model). Throws Error if the encoding has an end
-  /// before.
-  [[nodiscard]] virtual Tensor table(int64_t length) = 0;
+
+  /// Vectors of the positions 0 … length − 1 at least, (≥ length, d_model), added to the embeddings; undefined if
+  /// nothing is. Throws Error if the encoding has an end before.
+  [[nodiscard]] virtual Tensor table(int64_t length) {
+    (void)length;
+    return {};
+  }
+
+  /// What acts within one self-attention, whose own parameters begin with `prefix`; null if nothing does.
+  [[nodiscard]] virtual std::shared_ptr<const RelativePositions> within(Parameters& parameters,
+                                                                        const std::string& prefix) {
+    (void)parameters;
+    (void)prefix;
+    return nullptr;
+  }
 };
 
-/// For one side of a model; `prefix` names its parameters ("src_position").
-using PositionsFactory = std::function<std::unique_ptr<Positions>(Parameters&, const std::string& prefix,
-                                                                  int64_t d_model, int64_t max_positions)>;
+/// `prefix` names the parameters that a side has once ("src_position").
+using PositionsFactory =
+    std::function<std::unique_ptr<Positions>(Parameters&, const std::string& prefix, const PositionShape&)>;
 Registry<PositionsFactory>& positions();
 
 }  // namespace plumb

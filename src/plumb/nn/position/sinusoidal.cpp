@@ -42,8 +42,8 @@ class Sinusoidal final : public Positions {
 
 const bool registered =
     positions().add("sinusoidal", "sines and cosines of geometric frequencies", "Vaswani et al. 2017, arXiv 1706.03762",
-                    [](Parameters& parameters, const std::string&, int64_t d_model, int64_t) {
-                      return std::make_unique<Sinusoidal>(parameters.type(), d_model);
+                    [](Parameters& parameters, const std::string&, const PositionShape& shape) {
+                      return std::make_unique<Sinusoidal>(parameters.type(), shape.d_model);
                     });
 
 }  // namespace

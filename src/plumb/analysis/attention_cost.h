@@ -1,0 +1,22 @@
+// What causal self-attention costs over length, by kind.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plumb/nn/attention/attention.h"
+
+namespace plumb {
+
+struct AttentionCost {
+  double forward_seconds = 0;   // without a graph
+  double gradient_seconds = 0;  // forward and backward
+  int64_t held_bytes = 0;       // kept from the forward for the backward pass, the input not counted
+};
+
+/// Times one sequence of `length` random positions in float32, projections left out; medians of `runs` after one that
+/// warms up; a single run of more than a second needs none before it.
+AttentionCost measure_attention_cost(const std::string& kind, const AttentionOptions& options, int64_t d_model,
+                                     int64_t heads, int64_t length, int64_t runs, uint64_t seed);
+
+}  // namespace plumb

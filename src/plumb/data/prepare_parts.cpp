@@ -1,0 +1,83 @@
+#include "plumb/data/prepare_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/parallel.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/data/checksum.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+
+Tokenizer train_tokenizer(const std::vector<std::string>& lines, const TokenizerOptions& options,
+                          const std::string& which) {
+  Tokenizer tokenizer = Tokenizer::train(lines, options);
+  if (tokenizer.vocabulary() < options.vocabulary) {
+    say(fmt::format("{}: the text gives {} pieces, not {}", which, with_thousands(tokenizer.vocabulary()),
+                    with_thousands(options.vocabulary)));
+  }
+  return tokenizer;
+}
+
+Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label) {
+  Sequences sequences(lines.size());
+  Progress progress(label, std::ssize(lines));
+  constexpr int64_t kChunk = 20000;
+  for (int64_t begin = 0; begin < std::ssize(lines); begin += kChunk) {
+    const int64_t end = std::min<int64_t>(begin + kChunk, std::ssize(lines));
+    parallel_items(end - begin, [&](int64_t i) {
+      const auto line = static_cast<size_t>(begin + i);
+      sequences[line] = tokenizer.encode(lines[line]);
+    });
+    progress.update(end);
+  }
+  return sequences;
+}
+
+Json facts_of(const Sequences& sequences) {
+  int64_t tokens = 0;
+  int64_t longest = 0;
+  int64_t unknown = 0;
+  for (const auto& sequence : sequences) {
+    tokens += std::ssize(sequence);
+    longest = std::max<int64_t>(longest, std::ssize(sequence));
+    unknown += std::count(sequence.begin(), sequence.end(), kUnknown);
+  }
+  return {{"tokens", tokens}, {"longest", longest}, {"unknown", unknown}};
+}
+
+Json describe_file(const fs::path& file) {
+  const std::string content = read_file(file);
+  return {{"file", file.string()}, {"bytes", content.size()}, {"sha256", sha256(content)}};
+}
+
+void check_test_names(const std::vector<std::string>& names) {
+  std::vector<std::string> taken = {"train", "valid"};
+  for (const std::string& name : names) {
+    const bool plain = !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+             c == '.';
+    });
+    if (!plain) {
+      throw Error(fmt::format("'{}' is no name for a test set", name), "letters, digits, '_', '-' and '.' make one");
+    }
+    if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
+      throw Error(fmt::format("there are two splits named '{}'", name), "name each: --test NAME=SOURCE,TARGET");
+    }
+    taken.push_back(name);
+  }
+}
+
+void write_lines(const fs::path& path, const std::vector<std::string>& lines) {
+  write_file_atomic(path, [&](std::ostream& out) {
+    for (const std::string& line : lines) out << line << '\n';
+  });
+}
+
+}  // namespace plumb

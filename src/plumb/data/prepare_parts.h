@@ -1,0 +1,35 @@
+// What preparing parallel text and preparing running text share.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "plumb/base/json.h"
+#include "plumb/text/tokenizer.h"
+
+namespace plumb {
+
+using Sequences = std::vector<std::vector<int32_t>>;
+
+/// A tokenizer learnt from lines; says so if they give fewer pieces than wanted. `which` names it in that message.
+Tokenizer train_tokenizer(const std::vector<std::string>& lines, const TokenizerOptions& options,
+                          const std::string& which);
+
+/// The ids of every line, with a progress bar.
+Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label);
+
+/// {"tokens", "longest", "unknown"} of sequences.
+Json facts_of(const Sequences& sequences);
+
+/// {"file", "bytes", "sha256"} of an input file.
+Json describe_file(const std::filesystem::path& file);
+
+/// Throws Error if test sets have names that make no file names, or one name twice.
+void check_test_names(const std::vector<std::string>& names);
+
+/// Writes lines atomically.
+void write_lines(const std::filesystem::path& path, const std::vector<std::string>& lines);
+
+}  // namespace plumb

@@ -1,0 +1,62 @@
+// What training and measurement need of a model, whatever its kind.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "plumb/base/batch.h"
+#include "plumb/model/config.h"
+#include "plumb/nn/context.h"
+#include "plumb/nn/parameters.h"
+
+namespace plumb {
+
+/// The loss of a batch.
+struct Loss {
+  Tensor value;        // scalar, differentiable: scale · Σ over target tokens of the label-smoothed cross-entropy
+  double nll = 0;      // Σ −log p(token)
+  int64_t tokens = 0;  // target tokens
+};
+
+struct LossOptions {
+  double label_smoothing = 0;
+  /// Factor on the sum over tokens; none: 1/tokens, the mean of this batch.
+  std::optional<double> scale;
+  /// Keep the logits, so that the loss can be differentiated twice.
+  bool twice_differentiable = false;
+};
+
+class Model {
+ public:
+  Model(const ModelConfig& config, at::ScalarType type) : config_(config), parameters_(type) {}
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  Model(Model&&) = default;
+  Model& operator=(Model&&) = default;
+  virtual ~Model() = default;
+
+  [[nodiscard]] const ModelConfig& config() const { return config_; }
+  [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+
+  /// Fills the parameters by config().initialisation.
+  void initialise(uint64_t seed);
+
+  /// Hidden states at the end of the model for the target tokens of a batch, (target tokens, d_model).
+  virtual Tensor target_states(const Batch& batch, ForwardContext& context) = 0;
+
+  /// (tokens, d_model) → (tokens, target vocabulary).
+  [[nodiscard]] Tensor logits(const Tensor& hidden) const;
+
+  Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
+
+ protected:
+  Tensor output_;  // (target vocabulary, d_model)
+  ModelConfig config_;
+  Parameters parameters_;
+};
+
+/// A model of config.kind with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration
+/// is none.
+std::unique_ptr<Model> make_model(const ModelConfig& config, at::ScalarType type = at::kFloat);
+
+}  // namespace plumb

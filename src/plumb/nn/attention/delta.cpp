@@ -1,0 +1,42 @@
+// The delta rule, Schlag et al. 2021, "Linear Transformers are secretly fast weight programmers", arXiv 2102.11174:
+//   φ(x) = DPFP-ν(x) / Σ DPFP-ν(x);  β = σ(w_β·x);  v̄ = Sᵀ·φ(k);  S ← S + β·φ(k)·(v − v̄)ᵀ;  y = Sᵀ·φ(q).
+// w_β: beta.weight (heads, d).
+#include "plumb/nn/attention/dpfp.h"
+#include "plumb/nn/attention/fast_weights.h"
+#include "plumb/ops/linear.h"
+
+namespace plumb {
+namespace {
+
+class Delta final : public FastWeights {
+ public:
+  Delta(Parameters& parameters, const AttentionShape& shape)
+      : FastWeights(shape, Rule::delta),
+        nu_(shape.options.dpfp_nu),
+        beta_(parameters.add(shape.name + ".beta.weight", {shape.heads, shape.d_model}, Role::weight)) {}
+
+ protected:
+  Tensor query_features(const Tensor& query, const ForwardContext&) const override { return features(query); }
+  Tensor key_features(const Tensor& key, const ForwardContext&) const override { return features(key); }
+  Tensor write_strength(const Tensor& x) const override {
+    return at::sigmoid(ops::matrix_product(x, beta_, false, true));
+  }
+
+ private:
+  /// Where no product is set, x has no features: 0.
+  [[nodiscard]] Tensor features(const Tensor& x) const {
+    const Tensor phi = dpfp(x, nu_);
+    return phi / (phi.sum(-1, /*keepdim=*/true) + 1e-30);
+  }
+
+  int64_t nu_;
+  Tensor beta_;  // (heads, d)
+};
+
+const bool registered = attentions().add(
+    "delta", "S^T phi(q), S += beta phi(k) (v - S^T phi(k))^T, phi = DPFP of sum 1, beta = sigmoid(w x)",
+    "Schlag et al. 2021, arXiv 2102.11174",
+    [](Parameters& parameters, const AttentionShape& shape) { return std::make_unique<Delta>(parameters, shape); });
+
+}  // namespace
+}  // namespace plumb

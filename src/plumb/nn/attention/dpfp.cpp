@@ -1,0 +1,28 @@
+// Linear attention with the features of DPFP-ν, Schlag et al. 2021, arXiv 2102.11174, and the sum rule:
+//   S ← S + φ(k)·vᵀ, z ← z + φ(k);  y = Sᵀ·φ(q) / zᵀ·φ(q).
+#include "plumb/nn/attention/dpfp.h"
+
+#include "plumb/nn/attention/fast_weights.h"
+
+namespace plumb {
+namespace {
+
+class Dpfp final : public FastWeights {
+ public:
+  explicit Dpfp(const AttentionShape& shape) : FastWeights(shape, Rule::normalised_sum), nu_(shape.options.dpfp_nu) {}
+
+ protected:
+  Tensor query_features(const Tensor& query, const ForwardContext&) const override { return dpfp(query, nu_); }
+  Tensor key_features(const Tensor& key, const ForwardContext&) const override { return dpfp(key, nu_); }
+
+ private:
+  int64_t nu_;
+};
+
+const bool registered =
+    attentions().add("dpfp", "as linear, phi(x) = products of relu([x; -x]) with its rotations by 1 to nu",
+                     "Schlag et al. 2021, arXiv 2102.11174",
+                     [](Parameters&, const AttentionShape& shape) { return std::make_unique<Dpfp>(shape); });
+
+}  // namespace
+}  // namespace plumb

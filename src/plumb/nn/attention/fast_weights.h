@@ -1,0 +1,46 @@
+// What the kinds of attention as fast weights share. Every head of every sequence has a matrix S (features, size); a
+// position writes its value v under the features φ(k) of its key, and reads with the features φ(q) of its query:
+//   sum rule    S ← S + φ(k)·vᵀ
+//   delta rule  S ← S + β·φ(k)·(v − Sᵀ·φ(k))ᵀ
+//   y = Sᵀ·φ(q), divided by zᵀ·φ(q) with z = Σ φ(k) where a kind is normalised.
+// Causal attention reads after its own position has written; any other reads when the whole sequence has.
+#pragma once
+
+#include "plumb/nn/attention/attention.h"
+
+namespace plumb {
+
+class FastWeights : public Attention {
+ public:
+  enum class Rule { sum, normalised_sum, delta };
+
+  /// Throws Error if the shape's positions add to scores, which do not exist here.
+  FastWeights(const AttentionShape& shape, Rule rule);
+
+  Tensor self(const Tensor& packed, const Tensor& x, const Ragged& layout, bool causal,
+              const ForwardContext& context) const override;
+  AttentionMemory remember(const Tensor& key_value, const Tensor& x, const Ragged& layout,
+                           const ForwardContext& context) const override;
+  Tensor cross(const Tensor& query, const Ragged& layout, const AttentionMemory& memory,
+               const ForwardContext& context) const override;
+  std::unique_ptr<AttentionState> start(int64_t rows) const override;
+  Tensor step(const Tensor& query, const Tensor& key_value, const Tensor& x, AttentionState& state) const override;
+
+ protected:
+  /// φ of queries and of keys: (tokens, heads, size) → (tokens, heads, features).
+  [[nodiscard]] virtual Tensor query_features(const Tensor& query, const ForwardContext& context) const = 0;
+  [[nodiscard]] virtual Tensor key_features(const Tensor& key, const ForwardContext& context) const = 0;
+  /// β of the delta rule from what keys and values are projected from: (tokens, d) → (tokens, heads).
+  [[nodiscard]] virtual Tensor write_strength(const Tensor& x) const;
+
+ private:
+  [[nodiscard]] Tensor by_head(const Tensor& x) const { return x.reshape({x.size(0), heads_, size_}); }
+  [[nodiscard]] Tensor values(const Tensor& value) const;
+  [[nodiscard]] Tensor result(const Tensor& read) const;
+
+  int64_t heads_;
+  int64_t size_;
+  Rule rule_;
+};
+
+}  // namespace plumb

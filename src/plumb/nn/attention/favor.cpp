@@ -1,0 +1,121 @@
+// FAVOR+, Choromanski et al. 2020, arXiv 2009.14794: softmax attention by positive orthogonal random features,
+//   φ(x) = exp(w·x' − ‖x'‖²/2)/√m, x' = x/size^¼;  y = Sᵀ·φ(q) / zᵀ·φ(q), S = Σ φ(k)·vᵀ, z = Σ φ(k),
+// for E[φ(q)·φ(k)] = exp(q·k/√size). What is common to all features of a query, or to all keys, cancels in the
+// quotient: so a query's largest exponent is taken from all of its own, and a constant from those of keys, which are at
+// most ‖w‖²/2 ≈ size/2. A constant, because a maximum over keys would let a position see what comes after it.
+#include "plumb/nn/attention/favor.h"
+
+#include <cmath>
+#include <mutex>
+
+#include "plumb/base/random.h"
+#include "plumb/nn/attention/fast_weights.h"
+
+namespace plumb {
+
+Tensor orthogonal_directions(int64_t count, int64_t size, const std::string& name, int64_t draw) {
+  Random random(stream_of(name), stream_of("favor") + static_cast<uint64_t>(draw));
+  const Tensor directions = at::empty({count, size}, at::kDouble);
+  auto* out = directions.data_ptr<double>();
+  for (int64_t i = 0; i < count; ++i) {
+    double* row = out + i * size;
+    for (int64_t j = 0; j < size; ++j) row[j] = random.normal();
+    const int64_t first = i / size * size;
+    for (int pass = 0; pass < 2; ++pass) {  // Gram-Schmidt, twice for orthogonality to rounding
+      for (int64_t k = first; k < i; ++k) {
+        const double* other = out + k * size;
+        double dot = 0;
+        double square = 0;
+        for (int64_t j = 0; j < size; ++j) {
+          dot += row[j] * other[j];
+          square += other[j] * other[j];
+        }
+        for (int64_t j = 0; j < size; ++j) row[j] -= dot / square * other[j];
+      }
+    }
+    double square = 0;
+    double length = 0;  // squared, of an independent Gaussian vector
+    for (int64_t j = 0; j < size; ++j) {
+      square += row[j] * row[j];
+      length += std::pow(random.normal(), 2);
+    }
+    for (int64_t j = 0; j < size; ++j) row[j] *= std::sqrt(length / square);
+  }
+  return directions;
+}
+
+namespace {
+
+/// w·x − ‖x‖²/2
+Tensor exponents(const Tensor& x, const Tensor& directions) {
+  return at::matmul(x, directions.t()) - 0.5 * (x * x).sum(-1, /*keepdim=*/true);
+}
+
+Tensor features_of(const Tensor& exponents, const Tensor& offset) {
+  return at::exp(exponents - offset) / std::sqrt(static_cast<double>(exponents.size(-1)));
+}
+
+class Favor final : public FastWeights {
+ public:
+  explicit Favor(const AttentionShape& shape)
+      : FastWeights(shape, Rule::normalised_sum),
+        name_(shape.name),
+        size_(shape.size()),
+        count_(shape.options.favor_features > 0 ? shape.options.favor_features : usual(shape.size())),
+        redraw_(shape.options.favor_redraw) {}
+
+ protected:
+  Tensor query_features(const Tensor& query, const ForwardContext& context) const override {
+    const Tensor all = exponents(scaled(query), directions(context, query));
+    return features_of(all, all.detach().amax(-1, /*keepdim=*/true));
+  }
+  Tensor key_features(const Tensor& key, const ForwardContext& context) const override {
+    const Tensor offset = at::full({1}, 0.5 * static_cast<double>(size_), key.options());
+    return positive_features(scaled(key), directions(context, key), offset);
+  }
+
+ private:
+  /// size·ln(size), as the paper's theorem 4 wants it up to a constant.
+  static int64_t usual(int64_t size) {
+    const auto s = static_cast<double>(size);
+    return std::max(size, static_cast<int64_t>(std::ceil(s * std::log(s))));
+  }
+
+  [[nodiscard]] Tensor scaled(const Tensor& x) const { return x / std::pow(static_cast<double>(size_), 0.25); }
+
+  /// Those of the training step; outside of training the first ones.
+  [[nodiscard]] Tensor directions(const ForwardContext& context, const Tensor& like) const {
+    const int64_t draw = redraw_ > 0 ? context.step() / redraw_ : 0;
+    const std::scoped_lock lock(mutex_);  // sentences are decoded by several threads
+    if (draw != 0 && draw != drawn_) {
+      drawn_ = draw;
+      drawn_directions_ = orthogonal_directions(count_, size_, name_, draw).to(like.options());
+    }
+    if (draw != 0) return drawn_directions_;
+    if (!first_directions_.defined())
+      first_directions_ = orthogonal_directions(count_, size_, name_, 0).to(like.options());
+    return first_directions_;
+  }
+
+  std::string name_;
+  int64_t size_;
+  int64_t count_;
+  int64_t redraw_;
+  mutable std::mutex mutex_;
+  mutable int64_t drawn_ = 0;
+  mutable Tensor first_directions_;  // (count, size)
+  mutable Tensor drawn_directions_;
+};
+
+const bool registered = attentions().add(
+    "favor", "as linear, phi(x) = exp(w x - |x|^2/2)/sqrt(m) of m orthogonal random w: softmax in expectation",
+    "Choromanski et al. 2020, arXiv 2009.14794",
+    [](Parameters&, const AttentionShape& shape) { return std::make_unique<Favor>(shape); });
+
+}  // namespace
+
+Tensor positive_features(const Tensor& x, const Tensor& directions, const Tensor& offset) {
+  return features_of(exponents(x, directions), offset);
+}
+
+}  // namespace plumb

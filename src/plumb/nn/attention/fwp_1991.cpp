@@ -1,0 +1,24 @@
+// The fast weight programmer, Schmidhuber 1991, "Learning to control fast-weight memories: an alternative to dynamic
+// recurrent networks" (Neural Computation 4(1), 1992): a slow net emits a "from" pattern k and a "to" pattern v for
+// every input and adds their outer product to the weights of the fast net, which maps the input's q to its output:
+//   S ← S + k·vᵀ;  y = Sᵀ·q.  Neither feature map nor normalisation.
+#include "plumb/nn/attention/fast_weights.h"
+
+namespace plumb {
+namespace {
+
+class FastWeightProgrammer final : public FastWeights {
+ public:
+  explicit FastWeightProgrammer(const AttentionShape& shape) : FastWeights(shape, Rule::sum) {}
+
+ protected:
+  Tensor query_features(const Tensor& query, const ForwardContext&) const override { return query; }
+  Tensor key_features(const Tensor& key, const ForwardContext&) const override { return key; }
+};
+
+const bool registered = attentions().add(
+    "fwp-1991", "S^T q, S = sum k v^T: outer products of from and to patterns", "Schmidhuber 1991, Neural Computation",
+    [](Parameters&, const AttentionShape& shape) { return std::make_unique<FastWeightProgrammer>(shape); });
+
+}  // namespace
+}  // namespace plumb

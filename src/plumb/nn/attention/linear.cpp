@@ -1,0 +1,23 @@
+// Linear attention, Katharopoulos et al. 2020, "Transformers are RNNs", arXiv 2006.16236:
+//   φ(x) = elu(x) + 1;  S ← S + φ(k)·vᵀ, z ← z + φ(k);  y = Sᵀ·φ(q) / zᵀ·φ(q).
+#include "plumb/nn/attention/fast_weights.h"
+
+namespace plumb {
+namespace {
+
+class Linear final : public FastWeights {
+ public:
+  explicit Linear(const AttentionShape& shape) : FastWeights(shape, Rule::normalised_sum) {}
+
+ protected:
+  Tensor query_features(const Tensor& query, const ForwardContext&) const override { return at::elu(query) + 1; }
+  Tensor key_features(const Tensor& key, const ForwardContext&) const override { return at::elu(key) + 1; }
+};
+
+const bool registered =
+    attentions().add("linear", "phi(q)^T S / phi(q)^T z, S = sum phi(k) v^T, z = sum phi(k), phi(x) = elu(x) + 1",
+                     "Katharopoulos et al. 2020, arXiv 2006.16236",
+                     [](Parameters&, const AttentionShape& shape) { return std::make_unique<Linear>(shape); });
+
+}  // namespace
+}  // namespace plumb

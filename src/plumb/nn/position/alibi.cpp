@@ -1,0 +1,57 @@
+// ALiBi, Press et al. 2021, "Train short, test long", arXiv 2108.12409: a score falls with the distance of key and
+// query, by a slope of its own in every head:
+//   score(i, j) = q_i·k_j/√size − m_h·|i − j|,  m_h = 2^(−8h/heads), h = 1 … heads.
+// For a number of heads that is no power of two, the slopes are those of the next smaller power n, and then every
+// second one of those of 2n. An encoder looks both ways, with the same slopes.
+#include <cmath>
+
+#include "plumb/nn/position/position.h"
+
+namespace plumb {
+namespace {
+
+std::vector<double> slopes(int64_t heads) {
+  const auto of_power = [](int64_t n) {
+    std::vector<double> all;
+    for (int64_t h = 1; h <= n; ++h) all.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(n)));
+    return all;
+  };
+  int64_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  std::vector<double> all = of_power(power);
+  const std::vector<double> finer = of_power(2 * power);
+  for (size_t i = 0; static_cast<int64_t>(all.size()) < heads; i += 2) all.push_back(finer[i]);
+  return all;
+}
+
+class DistancePenalty final : public RelativePositions {
+ public:
+  explicit DistancePenalty(int64_t heads)
+      : slopes_(at::tensor(at::ArrayRef<double>(slopes(heads)), at::kDouble).view({heads, 1, 1})) {}
+
+  bool biased() const override { return true; }
+  Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const override {
+    const Tensor from = at::arange(begin, begin + query.size(1), at::kDouble).unsqueeze(1);
+    const Tensor to = at::arange(key.size(1), at::kDouble);
+    return (-slopes_ * (from - to).abs()).to(query.options());
+  }
+
+ private:
+  Tensor slopes_;  // (heads, 1, 1)
+};
+
+class Alibi final : public Positions {
+ public:
+  explicit Alibi(int64_t heads) : penalty_(std::make_shared<DistancePenalty>(heads)) {}
+  std::shared_ptr<const RelativePositions> within(Parameters&, const std::string&) override { return penalty_; }
+
+ private:
+  std::shared_ptr<const RelativePositions> penalty_;
+};
+
+const bool registered = positions().add(
+    "alibi", "scores - 2^(-8h/heads) * distance", "Press et al. 2021, arXiv 2108.12409",
+    [](Parameters&, const std::string&, const PositionShape& shape) { return std::make_unique<Alibi>(shape.heads); });
+
+}  // namespace
+}  // namespace plumb

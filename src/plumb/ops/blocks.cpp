@@ -1,0 +1,72 @@
+#include "plumb/ops/blocks.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace plumb::ops {
+namespace {
+
+Tensor index_of(const std::vector<int64_t>& values, const Tensor& like) {
+  return at::tensor(at::ArrayRef<int64_t>(values), at::TensorOptions(at::kLong)).to(like.device());
+}
+
+}  // namespace
+
+Blocks::Blocks(const Ragged& layout, int64_t size) : size_(size), tokens_(layout.tokens()) {
+  const auto blocks_of = [&](int64_t s) { return (layout.length(s) + size - 1) / size; };
+  order_.resize(static_cast<size_t>(layout.sequences()));
+  std::iota(order_.begin(), order_.end(), int64_t{0});
+  std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return blocks_of(a) > blocks_of(b); });
+  const int64_t most = order_.empty() ? 0 : blocks_of(order_.front());
+  std::vector<int64_t> begin;  // [block number]: the first block of that number
+  for (int64_t number = 0; number < most; ++number) {
+    const auto end = std::find_if(order_.begin(), order_.end(), [&](int64_t s) { return blocks_of(s) <= number; });
+    begin.push_back(count_);
+    sequences_at_.push_back(end - order_.begin());
+    count_ += sequences_at_.back();
+  }
+  place_.resize(static_cast<size_t>(tokens_));
+  for (size_t rank = 0; rank < order_.size(); ++rank) {
+    const int64_t s = order_[rank];
+    for (int64_t p = 0; p < layout.length(s); ++p) {
+      const int64_t block = begin[static_cast<size_t>(p / size)] + static_cast<int64_t>(rank);
+      place_[static_cast<size_t>(layout.begin(s) + p)] = block * size + p % size;
+    }
+  }
+  whole_ = count_ * size == tokens_;
+  for (size_t i = 0; i < place_.size() && whole_; ++i) whole_ = place_[i] == static_cast<int64_t>(i);
+}
+
+Tensor Blocks::cut(const Tensor& x) const {
+  const int64_t heads = x.size(1);
+  const int64_t width = x.size(2);
+  const Tensor rows =
+      whole_ ? x : at::zeros({count_ * size_, heads, width}, x.options()).index_copy(0, index_of(place_, x), x);
+  return rows.reshape({count_, size_, heads, width}).transpose(1, 2).reshape({count_ * heads, size_, width});
+}
+
+Tensor Blocks::join(const Tensor& blocks, int64_t heads) const {
+  const int64_t width = blocks.size(2);
+  const Tensor rows =
+      blocks.view({count_, heads, size_, width}).transpose(1, 2).reshape({count_ * size_, heads, width});
+  return whole_ ? rows : rows.index_select(0, index_of(place_, blocks));
+}
+
+Tensor Blocks::sorted(const Tensor& by_sequence) const {
+  return sequences() == 1 ? by_sequence : by_sequence.index_select(0, index_of(order_, by_sequence));
+}
+
+Tensor Blocks::unsorted(const Tensor& by_rank) const {
+  if (sequences() == 1) return by_rank;
+  std::vector<int64_t> rank(order_.size());
+  for (size_t i = 0; i < order_.size(); ++i) rank[static_cast<size_t>(order_[i])] = static_cast<int64_t>(i);
+  return by_rank.index_select(0, index_of(rank, by_rank));
+}
+
+int64_t block_size(const Ragged& layout, int64_t features) {
+  const int64_t wanted = features > 128 ? 128 : 64;
+  const int64_t rounded = (layout.longest() + 7) / 8 * 8;
+  return std::clamp<int64_t>(rounded, 8, wanted);
+}
+
+}  // namespace plumb::ops

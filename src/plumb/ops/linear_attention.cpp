@@ -1,0 +1,148 @@
+#include "plumb/ops/linear_attention.h"
+
+#include "plumb/ops/blocks.h"
+
+namespace plumb::ops {
+namespace {
+
+/// x: (blocks·each, …), cut into the rows of block number 0, 1, …, each block having `each` of them. One operation,
+/// whose gradient is a single concatenation: cuts of their own would each fill a gradient of all of x.
+std::vector<Tensor> by_number(const Tensor& x, const Blocks& blocks, int64_t each) {
+  std::vector<int64_t> rows;
+  for (const int64_t sequences : blocks.sequences_at()) rows.push_back(sequences * each);
+  return x.split_with_sizes(rows, 0);
+}
+
+/// Σ over the blocks before each one of its sequence. by_block: (blocks, …) → the same shape.
+Tensor sums_before(const Tensor& by_block, const Blocks& blocks) {
+  const auto& active = blocks.sequences_at();
+  if (active.size() == 1) return at::zeros_like(by_block);
+  if (active.front() == active.back()) {  // all sequences have as many blocks
+    std::vector<int64_t> shape(by_block.sizes().begin() + 1, by_block.sizes().end());
+    shape.insert(shape.begin(), {static_cast<int64_t>(active.size()), active.front()});
+    const Tensor grid = by_block.view(shape);
+    const int64_t last = grid.size(0) - 1;
+    return at::cat({at::zeros_like(grid.narrow(0, 0, 1)), grid.narrow(0, 0, last).cumsum(0)}, 0).view(by_block.sizes());
+  }
+  std::vector<Tensor> sums;
+  Tensor sum = at::zeros_like(by_block.narrow(0, 0, active.front()));
+  for (const Tensor& added : by_number(by_block, blocks, 1)) {
+    sum = sum.narrow(0, 0, added.size(0));
+    sums.push_back(sum);
+    sum = sum + added;
+  }
+  return at::cat(sums, 0);
+}
+
+/// Σ over the blocks of each sequence, in the order of the layout. by_block: (blocks, …) → (sequences, …).
+Tensor sums_of_sequences(const Tensor& by_block, const Blocks& blocks) {
+  const auto& active = blocks.sequences_at();
+  std::vector<int64_t> ranks;  // of each block's sequence
+  for (const int64_t sequences : active) {
+    for (int64_t rank = 0; rank < sequences; ++rank) ranks.push_back(rank);
+  }
+  std::vector<int64_t> shape(by_block.sizes().begin(), by_block.sizes().end());
+  shape[0] = blocks.sequences();
+  const Tensor index = at::tensor(at::ArrayRef<int64_t>(ranks), at::TensorOptions(at::kLong)).to(by_block.device());
+  return blocks.unsorted(at::zeros(shape, by_block.options()).index_add(0, index, by_block));
+}
+
+/// (rows·heads, …) ↔ (rows, heads, …)
+Tensor split_heads(const Tensor& x, int64_t heads) { return x.view({x.size(0) / heads, heads, x.size(1), x.size(2)}); }
+Tensor merge_heads(const Tensor& x) { return x.reshape({x.size(0) * x.size(1), x.size(2), x.size(3)}); }
+
+/// The first factors of the delta rule's blocks.
+struct DeltaBlocks {
+  Tensor key;    // (blocks·heads, C, features)
+  Tensor own;    // (I + N)⁻¹·diag(β)·V, (blocks·heads, C, size)
+  Tensor decay;  // (I + N)⁻¹·diag(β)·K, (blocks·heads, C, features)
+};
+
+DeltaBlocks delta_blocks(const Tensor& key, const Tensor& value, const Tensor& beta, const Blocks& blocks) {
+  const Tensor k = blocks.cut(key);
+  const Tensor v = blocks.cut(value);
+  const Tensor b = blocks.cut(beta.unsqueeze(2));  // (blocks·heads, C, 1); 0 where a block is filled up
+  const Tensor system = at::bmm(b * k, k.transpose(1, 2)).tril(-1);
+  const Tensor solved =
+      at::linalg_solve_triangular(system + at::eye(k.size(1), k.options()), at::cat({b * k, b * v}, 2),
+                                  /*upper=*/false, /*left=*/true, /*unitriangular=*/true);
+  const int64_t features = k.size(2);
+  return {k, solved.narrow(2, features, v.size(2)), solved.narrow(2, 0, features)};
+}
+
+/// Runs through the blocks. Returns the matrices at the end, (sequences, heads, features, size), and hands each block
+/// number to read(number, S before, what the positions add).
+template <typename Read>
+Tensor run_delta(const DeltaBlocks& factors, const Blocks& blocks, int64_t heads, const Read& read) {
+  const std::vector<Tensor> key = by_number(factors.key, blocks, heads);
+  const std::vector<Tensor> own = by_number(factors.own, blocks, heads);
+  const std::vector<Tensor> decay = by_number(factors.decay, blocks, heads);
+  Tensor s = at::zeros({blocks.sequences() * heads, factors.key.size(2), factors.own.size(2)}, factors.key.options());
+  std::vector<Tensor> ended;  // of the sequences that have no further block, last ones first
+  for (size_t number = 0; number < key.size(); ++number) {
+    const int64_t rows = key[number].size(0);
+    if (rows < s.size(0)) {
+      ended.push_back(s.narrow(0, rows, s.size(0) - rows));
+      s = s.narrow(0, 0, rows);
+    }
+    const Tensor added = at::baddbmm(own[number], decay[number], s, 1, -1);
+    read(number, s, added);
+    s = at::baddbmm(s, key[number].transpose(1, 2), added);
+  }
+  ended.push_back(s);
+  return blocks.unsorted(split_heads(at::cat(std::vector<Tensor>(ended.rbegin(), ended.rend()), 0), heads));
+}
+
+}  // namespace
+
+Tensor sum_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& layout) {
+  const int64_t heads = key.size(1);
+  const Blocks blocks(layout, block_size(layout, key.size(2)));
+  const Tensor q = blocks.cut(query);
+  const Tensor k = blocks.cut(key);
+  const Tensor v = blocks.cut(value);
+  const Tensor within = at::bmm(at::bmm(q, k.transpose(1, 2)).tril(), v);
+  if (blocks.sequences_at().size() == 1) return blocks.join(within, heads);
+  const Tensor before = merge_heads(sums_before(split_heads(at::bmm(k.transpose(1, 2), v), heads), blocks));
+  return blocks.join(at::baddbmm(within, q, before), heads);
+}
+
+Tensor sum_rule_weights(const Tensor& key, const Tensor& value, const Ragged& layout) {
+  const Blocks blocks(layout, block_size(layout, key.size(2)));
+  const Tensor product = at::bmm(blocks.cut(key).transpose(1, 2), blocks.cut(value));
+  return sums_of_sequences(split_heads(product, key.size(1)), blocks);
+}
+
+Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
+                  const Ragged& layout) {
+  const int64_t heads = key.size(1);
+  const Blocks blocks(layout, block_size(layout, key.size(2)));
+  const Tensor q = blocks.cut(query);
+  const DeltaBlocks factors = delta_blocks(key, value, beta, blocks);
+  const std::vector<Tensor> scores = by_number(at::bmm(q, factors.key.transpose(1, 2)).tril(), blocks, heads);
+  const std::vector<Tensor> queries = by_number(q, blocks, heads);
+  std::vector<Tensor> out;
+  run_delta(factors, blocks, heads, [&](size_t number, const Tensor& before, const Tensor& added) {
+    out.push_back(at::baddbmm(at::bmm(scores[number], added), queries[number], before));
+  });
+  return blocks.join(at::cat(out, 0), heads);
+}
+
+Tensor delta_rule_weights(const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout) {
+  const Blocks blocks(layout, block_size(layout, key.size(2)));
+  return run_delta(delta_blocks(key, value, beta, blocks), blocks, key.size(1),
+                   [](size_t, const Tensor&, const Tensor&) {});
+}
+
+Tensor read_weights(const Tensor& query, const Tensor& weights, const Ragged& layout) {
+  const int64_t heads = query.size(1);
+  const Blocks blocks(layout, block_size(layout, query.size(2)));
+  if (blocks.count() == 0) return at::zeros({0, heads, weights.size(3)}, query.options());
+  const Tensor by_rank = blocks.sorted(weights);
+  std::vector<Tensor> by_block;
+  for (const int64_t sequences : blocks.sequences_at()) by_block.push_back(by_rank.narrow(0, 0, sequences));
+  const Tensor s = by_block.size() == 1 ? by_block.front() : at::cat(by_block, 0);
+  return blocks.join(at::bmm(blocks.cut(query), merge_heads(s)), heads);
+}
+
+}  // namespace plumb::ops

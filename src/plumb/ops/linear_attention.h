@@ -1,0 +1,34 @@
+// Fast weights over ragged batches: every sequence and head has a matrix S, which each position writes to and reads
+// from. In blocks of positions, so that the work is matrix products, and O(length) in time and memory; composed of
+// differentiable operations, so any number of derivatives exist.
+#pragma once
+
+#include "plumb/base/ragged.h"
+#include "plumb/ops/torch.h"
+
+namespace plumb::ops {
+
+// In all of these: query, key: (tokens, heads, features); value: (tokens, heads, size); beta: (tokens, heads); S:
+// (sequences, heads, features, size).
+
+/// The sum rule, causal: S_t = S_{t−1} + k_t·v_tᵀ, y_t = S_tᵀ·q_t → (tokens, heads, size).
+/// Katharopoulos et al. 2020, arXiv 2006.16236; Schmidhuber 1991.
+Tensor sum_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& layout);
+
+/// S after the last position of each sequence.
+Tensor sum_rule_weights(const Tensor& key, const Tensor& value, const Ragged& layout);
+
+/// The delta rule, causal: S_t = S_{t−1} + β_t·k_t·(v_t − S_{t−1}ᵀ·k_t)ᵀ, y_t = S_tᵀ·q_t → (tokens, heads, size).
+/// Schlag et al. 2021, arXiv 2102.11174. A block of C positions is one triangular system: with N the part of
+/// diag(β)·K·Kᵀ below the diagonal, the rows of U = (I + N)⁻¹·diag(β)·(V − K·S) are what each position adds, and
+/// S ← S + Kᵀ·U (Bischof & Van Loan's WY form; Yang et al. 2024, arXiv 2406.06484).
+Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
+                  const Ragged& layout);
+
+/// S after the last position of each sequence.
+Tensor delta_rule_weights(const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout);
+
+/// What the positions of sequence i read from its matrix: y = S_iᵀ·q → (tokens, heads, size).
+Tensor read_weights(const Tensor& query, const Tensor& weights, const Ragged& layout);
+
+}  // namespace plumb::ops

@@ -1,0 +1,130 @@
+// Time and memory of attention over length, by kind.
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <cmath>
+#include <map>
+
+#include "plumb/analysis/attention_cost.h"
+#include "plumb/analysis/statistics.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/study/part.h"
+
+namespace plumb {
+namespace {
+
+/// The exponent of a quantity over length, from its last three lengths.
+double exponent(const std::vector<int64_t>& lengths, const Json& rows, const char* key) {
+  std::vector<double> x;
+  std::vector<double> y;
+  const size_t first = lengths.size() > 3 ? lengths.size() - 3 : 0;
+  for (size_t i = first; i < lengths.size(); ++i) {
+    x.push_back(std::log(static_cast<double>(lengths[i])));
+    y.push_back(std::log(std::max(rows[i][key].get<double>(), 1e-9)));
+  }
+  return fit_line(x, y).slope;
+}
+
+}  // namespace
+
+PartResult study_attention_cost(StudyContext& context, const AttentionCostStudy& part) {
+  const ModelConfig& model = context.config.model;
+  const AttentionOptions options{model.favor_features, model.favor_redraw, model.dpfp_nu};
+  std::map<std::string, Json> measured;
+  for (const std::string& kind : part.kinds) {
+    const Json settings = {{"lengths", part.lengths},
+                           {"d_model", part.d_model},
+                           {"heads", part.heads},
+                           {"runs", part.runs},
+                           {"favor_features", options.favor_features},
+                           {"dpfp_nu", options.dpfp_nu},
+                           {"threads", omp_get_max_threads()},
+                           {"seed", context.config.study.seed}};
+    measured[kind] = context.measurements.get("attention-cost-" + kind, settings, [&] {
+      Progress progress("cost of attention, " + kind, std::ssize(part.lengths));
+      Json rows = Json::array();
+      for (const int64_t length : part.lengths) {
+        const AttentionCost cost = measure_attention_cost(kind, options, part.d_model, part.heads, length, part.runs,
+                                                          static_cast<uint64_t>(context.config.study.seed));
+        rows.push_back({{"length", length},
+                        {"forward_seconds", cost.forward_seconds},
+                        {"gradient_seconds", cost.gradient_seconds},
+                        {"held_bytes", cost.held_bytes}});
+        progress.update(std::ssize(rows));
+      }
+      return rows;
+    });
+  }
+
+  PartResult result;
+  const std::string setting = fmt::format(
+      "Causal self-attention of one sequence, d_model {}, {} heads, float32, {} "
+      "thread{}, without projections.",
+      part.d_model, part.heads, omp_get_max_threads(), omp_get_max_threads() == 1 ? "" : "s");
+  Figure time{"attention_time", "Time of a gradient over length"};
+  time.caption = setting + " Forward and backward.";
+  time.kind = "line";
+  time.x = {"positions", true};
+  time.y = {"seconds", true};
+  Figure memory{"attention_memory", "Memory held for the backward pass over length"};
+  memory.caption = setting;
+  memory.kind = "line";
+  memory.x = {"positions", true};
+  memory.y = {"MiB", true};
+  Table table{"attention_cost",
+              "Cost of attention",
+              setting,
+              {"kind", "positions", "forward (s)", "gradient (s)", "held (MiB)"}};
+  std::vector<std::string> evidence;
+  double slowest = 0;
+  for (const std::string& kind : part.kinds) {
+    Series seconds{kind, kind};
+    Series bytes{kind, kind};
+    for (const Json& row : measured[kind]) {
+      const double mebibytes = row["held_bytes"].get<double>() / 1048576.0;
+      seconds.point(row["length"], row["gradient_seconds"].get<double>());
+      bytes.point(row["length"], mebibytes);
+      table.rows.push_back({kind, row["length"], row["forward_seconds"], row["gradient_seconds"], mebibytes});
+    }
+    time.series.push_back(seconds);
+    memory.series.push_back(bytes);
+    if (part.lengths.size() < 2) continue;
+    const double by_time = exponent(part.lengths, measured[kind], "gradient_seconds");
+    const double by_bytes = exponent(part.lengths, measured[kind], "held_bytes");
+    evidence.push_back(fmt::format("{}: time n^{:.2f}, memory n^{:.2f}", kind, by_time, by_bytes));
+    if (kind != "softmax") slowest = std::max({slowest, by_time, by_bytes});
+  }
+  if (measured.count("softmax") != 0) {
+    memory.notes.push_back(
+        "Softmax attention forms its weights again in the backward pass, so that its memory is linear here too.");
+  }
+  result.figures.push_back(time);
+  result.figures.push_back(memory);
+  result.tables.push_back(table);
+  if (!evidence.empty()) {
+    result.verdicts.push_back({"attention_linear_cost",
+                               "Attention as fast weights takes time and memory linear in length",
+                               "Katharopoulos et al. 2020; Choromanski et al. 2020", confirmed_if(slowest < 1.3),
+                               "Exponents over the longest lengths: " + join(evidence, "; ") + ".", "attention_time"});
+  }
+  // Where does each overtake softmax?
+  if (measured.count("softmax") != 0) {
+    for (const std::string& kind : part.kinds) {
+      if (kind == "softmax") continue;
+      const auto faster = [&](size_t i) {
+        return measured[kind][i]["gradient_seconds"].get<double>() <
+               measured["softmax"][i]["gradient_seconds"].get<double>();
+      };
+      size_t first = 0;
+      while (first < part.lengths.size() && !faster(first)) ++first;
+      result.summary.push_back(first < part.lengths.size()
+                                   ? fmt::format("{} attention is faster than softmax from {} positions on.", kind,
+                                                 with_thousands(part.lengths[first]))
+                                   : fmt::format("{} attention is faster than softmax at none of the lengths.", kind));
+    }
+  }
+  return result;
+}
+
+}  // namespace plumb

@@ -1,0 +1,242 @@
+// Attention as fast weights: that the two are one, and how many associations each kind holds. After Schlag et al. 2021,
+// arXiv 2102.11174.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "plumb/analysis/retrieval.h"
+#include "plumb/analysis/statistics.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/random.h"
+#include "plumb/base/text.h"
+#include "plumb/nn/init/init.h"
+#include "plumb/study/part.h"
+
+namespace plumb {
+namespace {
+
+AttentionOptions options_of(const ModelConfig& model) {
+  return {model.favor_features, model.favor_redraw, model.dpfp_nu};
+}
+
+/// The largest difference between linear attention as a matrix of weights, φ(q)·φ(k)ᵀ over positions, and as a fast
+/// weight programmer that writes and reads one position after the other; beside it, that of blocks of positions. For
+/// `linear` (φ = elu + 1, normalised) and `fwp-1991` (φ = x).
+Json measure_equality(at::ScalarType type, uint64_t seed) {
+  constexpr int64_t kLength = 200;
+  constexpr int64_t kHeads = 2;
+  constexpr int64_t kSize = 16;
+  constexpr int64_t kWidth = kHeads * kSize;
+  const at::NoGradGuard no_graph;
+  Json found;
+  for (const char* kind : {"linear", "fwp-1991"}) {
+    const bool normalised = std::string(kind) == "linear";
+    Parameters parameters(type);
+    const auto attention = attentions().at(kind).make(parameters, {"attention", kWidth, kHeads, {}, nullptr});
+    parameters.finish();
+    const Tensor packed = at::empty({kLength, 3 * kWidth}, type);
+    Random random(seed, "equality");
+    fill_normal(packed, 1, random);
+    const Ragged layout({kLength});
+
+    const auto heads = [&](int64_t part) {
+      return packed.narrow(1, part * kWidth, kWidth).reshape({kLength, kHeads, kSize}).transpose(0, 1);
+    };
+    const auto phi = [&](const Tensor& x) { return normalised ? at::elu(x) + 1 : x; };
+    const Tensor weights = at::matmul(phi(heads(0)), phi(heads(1)).transpose(1, 2)).tril();
+    Tensor as_attention = at::matmul(weights, heads(2));
+    if (normalised) as_attention = as_attention / weights.sum(-1, true);
+    as_attention = as_attention.transpose(0, 1).reshape({kLength, kWidth});
+
+    const auto state = attention->start(1);
+    std::vector<Tensor> steps;
+    for (int64_t t = 0; t < kLength; ++t) {
+      const Tensor row = packed.narrow(0, t, 1);
+      steps.push_back(attention->step(row.narrow(1, 0, kWidth), row.narrow(1, kWidth, 2 * kWidth), row, *state));
+    }
+    const double scale = as_attention.abs().max().item<double>();
+    const auto difference = [&](const Tensor& other) {
+      return (other - as_attention).abs().max().item<double>() / scale;
+    };
+    found[kind] = {{"programmer", difference(at::cat(steps, 0))},
+                   {"blocks", difference(attention->self(packed, packed, layout, true, {}))}};
+  }
+  return found;
+}
+
+/// What came of one kind over numbers of keys.
+struct Curve {
+  std::map<int64_t, std::vector<double>> error, accuracy;  // by keys: one a seed
+};
+
+Curve measure_curve(StudyContext& context, const FastWeightsStudy& part, const std::string& kind, bool update) {
+  const AttentionOptions options = options_of(context.config.model);
+  const Json settings = {{"size", part.size},
+                         {"keys", part.keys},
+                         {"seeds", part.seeds},
+                         {"steps", part.steps},
+                         {"favor_features", options.favor_features},
+                         {"dpfp_nu", options.dpfp_nu},
+                         {"seed", context.config.study.seed}};
+  const std::string task_name = update ? "update" : "retrieval";
+  const Json json = context.measurements.get(fmt::format("{}-{}", task_name, kind), settings, [&] {
+    Progress progress(fmt::format("{}, {}", task_name, kind), std::ssize(part.keys) * part.seeds);
+    Json found = Json::array();
+    int64_t done = 0;
+    for (const int64_t keys : part.keys) {
+      Json row = {{"keys", keys}, {"error", Json::array()}, {"accuracy", Json::array()}};
+      for (int64_t i = 0; i < part.seeds; ++i) {
+        RetrievalTask task;
+        task.keys = keys;
+        task.size = part.size;
+        task.update = update;
+        task.steps = part.steps;
+        const Retrieval one =
+            measure_retrieval(kind, options, task, static_cast<uint64_t>(context.config.study.seed + i));
+        row["error"].push_back(one.error);
+        row["accuracy"].push_back(one.accuracy);
+        progress.update(++done);
+      }
+      found.push_back(row);
+    }
+    return found;
+  });
+  Curve curve;
+  for (const Json& row : json) {
+    curve.error[row["keys"]] = row["error"].get<std::vector<double>>();
+    curve.accuracy[row["keys"]] = row["accuracy"].get<std::vector<double>>();
+  }
+  return curve;
+}
+
+Figure figure_of(const std::map<std::string, Curve>& curves, const FastWeightsStudy& part, bool update) {
+  Figure figure{update ? "update" : "capacity",
+                update ? "Updating keys: error of the newest value" : "Capacity: error of retrieved values"};
+  figure.caption = fmt::format(
+      "Mean ‖y − v‖²/‖v‖² of the values read for all keys of a sequence, size {} of keys and values, one head; the key "
+      "vectors are trained for the task ({} steps). {}1 is as good as an answer of 0.",
+      part.size, part.steps,
+      update ? "Every key is written twice, with different values, and the second is asked for. "
+             : "Every key is written once. ");
+  figure.kind = "line";
+  figure.x = {"keys", true};
+  figure.y = {"error"};
+  for (const auto& [kind, curve] : curves) {
+    Series series{kind, kind};
+    for (const auto& [keys, values] : curve.error) {
+      const Interval interval = confidence_interval(values);
+      series.point(keys, interval.mean);
+    }
+    figure.series.push_back(series);
+  }
+  if (update && curves.count("softmax") != 0) {
+    figure.notes.push_back(
+        "Attention without positions has no order in time: softmax and the sum rule give a mixture of both values.");
+  }
+  return figure;
+}
+
+double mean_error(const Curve& curve, int64_t keys) { return confidence_interval(curve.error.at(keys)).mean; }
+
+void judge_capacity(const std::map<std::string, Curve>& curves, const FastWeightsStudy& part, PartResult& result) {
+  if (curves.count("linear") == 0) return;
+  const Curve& linear = curves.at("linear");
+  double below = 0;
+  double above = 1;
+  for (const int64_t keys : part.keys) {
+    if (keys <= part.size / 2) below = std::max(below, mean_error(linear, keys));
+    if (keys >= 2 * part.size) above = std::min(above, mean_error(linear, keys));
+  }
+  result.verdicts.push_back(
+      {"capacity_sum_rule", "The sum rule fails once there are more keys than features",
+       "Schlag et al. 2021, section 4.1",
+       below < 0.1 && above > 0.2 ? "confirmed"
+       : above > 0.2              ? "unclear"
+                                  : "contradicted",
+       fmt::format("linear, {} features: error at most {:.2g} with up to {} keys, at least {:.2g} with {} or more.",
+                   part.size, below, part.size / 2, above, 2 * part.size),
+       "capacity"});
+  if (curves.count("dpfp") == 0) return;
+  const int64_t most = *std::max_element(part.keys.begin(), part.keys.end());
+  const double with_dpfp = mean_error(curves.at("dpfp"), most);
+  const double without = mean_error(linear, most);
+  result.verdicts.push_back(
+      {"capacity_dpfp", "More features hold more associations: DPFP beside elu + 1", "Schlag et al. 2021, section 6.1",
+       confirmed_if(with_dpfp < 0.8 * without),
+       fmt::format("With {} keys the error is {:.2g} with dpfp and {:.2g} with linear.", most, with_dpfp, without),
+       "capacity"});
+}
+
+void judge_update(const std::map<std::string, Curve>& curves, const FastWeightsStudy& part, PartResult& result) {
+  if (curves.count("delta") == 0 || curves.count("dpfp") == 0) return;
+  // As many keys as the sum rule holds with ease.
+  int64_t few = part.keys.front();
+  for (const int64_t keys : part.keys) {
+    if (keys <= part.size) few = std::max(few, keys);
+  }
+  const double delta = mean_error(curves.at("delta"), few);
+  const double sum = mean_error(curves.at("dpfp"), few);
+  result.verdicts.push_back(
+      {"update_delta_rule", "The delta rule replaces the value of a key that is written again; the sum rule cannot",
+       "Schlag et al. 2021, section 6.2", confirmed_if(delta < 0.1 && sum > 0.3),
+       fmt::format("With {} keys the error of the newest value is {:.2g} with delta and {:.2g} with dpfp (sum rule).",
+                   few, delta, sum),
+       "update"});
+}
+
+}  // namespace
+
+PartResult study_fast_weights(StudyContext& context, const FastWeightsStudy& part) {
+  PartResult result;
+  Table equality{
+      "equality",
+      "Linear attention and a fast weight programmer",
+      "Largest difference over 200 positions and 2 heads, relative to the largest output, from causal linear "
+      "attention computed as a matrix of weights over positions: of a programmer that writes outer products "
+      "one after the other, and of the blocks that training uses.",
+      {"kind", "precision", "programmer", "blocks"}};
+  double worst = 0;
+  for (const auto& [name, type] : {std::pair{"float64", at::kDouble}, std::pair{"float32", at::kFloat}}) {
+    const Json found = context.measurements.get(
+        fmt::format("equality-{}", name), {{"seed", context.config.study.seed}},
+        [type = type, &context] { return measure_equality(type, static_cast<uint64_t>(context.config.study.seed)); });
+    for (const auto& [kind, row] : found.items()) {
+      equality.rows.push_back({kind, name, row["programmer"], row["blocks"]});
+      if (type == at::kDouble) worst = std::max({worst, row["programmer"].get<double>(), row["blocks"].get<double>()});
+    }
+  }
+  result.tables.push_back(equality);
+  result.verdicts.push_back({"equality", "Linear attention is a fast weight programmer",
+                             "Schlag et al. 2021, section 3; Schmidhuber 1991", confirmed_if(worst < 1e-12),
+                             fmt::format("The largest relative difference in float64 is {:.1e}.", worst), ""});
+
+  std::map<std::string, Curve> capacity;
+  std::map<std::string, Curve> update;
+  for (const std::string& kind : part.kinds) {
+    capacity[kind] = measure_curve(context, part, kind, false);
+    update[kind] = measure_curve(context, part, kind, true);
+  }
+  result.figures.push_back(figure_of(capacity, part, false));
+  result.figures.push_back(figure_of(update, part, true));
+  Table table{"retrieval",
+              "Retrieval",
+              "Error and accuracy (how often the right value is the nearest of all) by number of keys.",
+              {"kind", "keys", "error", "accuracy", "error after update", "accuracy after update"}};
+  for (const std::string& kind : part.kinds) {
+    for (const int64_t keys : part.keys) {
+      const auto mean = [&](const std::map<int64_t, std::vector<double>>& values) {
+        return confidence_interval(values.at(keys)).mean;
+      };
+      table.rows.push_back({kind, keys, mean(capacity[kind].error), mean(capacity[kind].accuracy),
+                            mean(update[kind].error), mean(update[kind].accuracy)});
+    }
+  }
+  result.tables.push_back(table);
+  judge_capacity(capacity, part, result);
+  judge_update(update, part, result);
+  return result;
+}
+
+}  // namespace plumb

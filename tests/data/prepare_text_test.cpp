@@ -1,0 +1,118 @@
+#include "plumb/data/prepare_text.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/data/batches.h"
+#include "plumb/data/directory.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+using test::TemporaryDirectory;
+
+class PrepareText : public testing::Test {
+ protected:
+  PrepareText() {
+    set_verbosity(Verbosity::quiet);
+    options_.tokenizer.vocabulary = 40;
+    for (int i = 0; i < 60; ++i) corpora_.train.push_back("the dog sees cat number " + std::to_string(i % 7));
+    corpora_.train.insert(corpora_.train.begin() + 3, " \t");  // no text
+    corpora_.valid = {"the cat sees the dog", "", "a dog"};
+  }
+  ~PrepareText() override { set_verbosity(Verbosity::normal); }
+
+  DataDirectory prepare() {
+    prepare_text_lines(corpora_, options_, directory_ / "data");
+    return DataDirectory::open(directory_ / "data");
+  }
+
+  TemporaryDirectory directory_;
+  TextOptions options_;
+  TextCorpora corpora_;
+};
+
+TEST_F(PrepareText, BlocksAreTheTextWithAnEndAfterEachLine) {
+  options_.block = 7;
+  const DataDirectory data = prepare();
+  const ParallelSplit& split = data.split("valid");
+  EXPECT_TRUE(split.running_text());
+  std::vector<int32_t> joined;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    EXPECT_TRUE(split.source(i).empty());
+    if (i + 1 < split.size()) {
+      EXPECT_EQ(split.target(i).size(), 7U);
+    }
+    joined.insert(joined.end(), split.target(i).begin(), split.target(i).end());
+  }
+  std::vector<int32_t> expected;
+  for (const char* line : {"the cat sees the dog", "a dog"}) {
+    const auto ids = data.target_tokenizer().encode(line);
+    expected.insert(expected.end(), ids.begin(), ids.end());
+    expected.push_back(kEos);
+  }
+  EXPECT_EQ(joined, expected);
+  EXPECT_EQ(data.info()["splits"]["valid"]["words"], 9);
+}
+
+TEST_F(PrepareText, ABatchOfBlocksPredictsTheirTokensAndNoEnd) {
+  options_.block = 5;
+  const DataDirectory data = prepare();
+  const ParallelSplit& split = data.split("train");
+  const Batch batch = make_batch(split, std::vector<int64_t>{2, 4});
+  const auto first = split.target(2);
+  EXPECT_EQ(batch.target_layout, Ragged({5, 5}));
+  EXPECT_EQ(std::vector<int64_t>(batch.target_output.begin(), batch.target_output.begin() + 5),
+            std::vector<int64_t>(first.begin(), first.end()));
+  EXPECT_EQ(batch.target_input[0], kBos);
+  EXPECT_EQ(std::vector<int64_t>(batch.target_input.begin() + 1, batch.target_input.begin() + 5),
+            std::vector<int64_t>(first.begin(), first.end() - 1));
+  EXPECT_EQ(batch.target_input[5], kBos);
+  for (const auto& examples : plan_batches(split, 10, 1, 0)) EXPECT_LE(examples.size(), 2U);
+}
+
+TEST_F(PrepareText, LinesAreSequencesWithoutBlocks) {
+  options_.block = 0;
+  options_.length_limit = 40;
+  corpora_.train.emplace_back(std::string(60, 'd') + " is left out");
+  const DataDirectory data = prepare();
+  EXPECT_FALSE(data.split("valid").running_text());
+  EXPECT_EQ(data.split("train").size(), 60);
+  EXPECT_EQ(data.info()["dropped"]["over_length_limit"], 1);
+  EXPECT_EQ(data.raw_target("valid"), (std::vector<std::string>{"the cat sees the dog", "a dog"}));
+  const Batch batch = make_batch(data.split("valid"), std::vector<int64_t>{1});
+  EXPECT_EQ(batch.target_output.back(), kEos);
+}
+
+TEST_F(PrepareText, HoldsTheLastLinesOutWithoutValidation) {
+  corpora_.valid.reset();
+  options_.block = 0;
+  options_.valid_size = 2;
+  const DataDirectory data = prepare();
+  EXPECT_EQ(data.raw_target("valid"), std::vector<std::string>(corpora_.train.end() - 2, corpora_.train.end()));
+  EXPECT_EQ(data.split("train").size(), 58);
+  EXPECT_TRUE(data.info()["held_out"]);
+}
+
+TEST_F(PrepareText, ReadsFilesAndRefusesWhatMakesNone) {
+  write_file_atomic(directory_ / "train.txt", "one two\nthree four\nfive six\n");
+  write_file_atomic(directory_ / "blank.txt", " \n\n");
+  options_.train = directory_ / "train.txt";
+  const Json info = prepare_text(options_, directory_ / "from files");
+  EXPECT_EQ(info["inputs"]["train"][0]["bytes"], 28);
+  options_.train = directory_ / "blank.txt";
+  EXPECT_THROW(prepare_text(options_, directory_ / "nothing"), Error);
+  options_.train = directory_ / "train.txt";
+  options_.block = 1;
+  EXPECT_THROW(prepare_text(options_, directory_ / "nothing"), Error);
+  options_.block = 4;
+  options_.valid_size = 3;
+  EXPECT_THROW(prepare_text(options_, directory_ / "nothing"), Error);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "nothing"));
+}
+
+}  // namespace
+}  // namespace plumb

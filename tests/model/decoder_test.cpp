@@ -1,0 +1,175 @@
+// The decoder-only model: its parameters, that it looks back only, and that every kind of attention and positions can
+// be trained, differentiated twice, saved and loaded in it and in the encoder-decoder.
+#include "plumb/model/decoder.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/base/random.h"
+#include "plumb/model/safetensors.h"
+#include "plumb/nn/attention/attention.h"
+#include "plumb/nn/norm/norm.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+ModelConfig small(const std::string& kind) {
+  ModelConfig config;
+  config.kind = kind;
+  config.d_model = 8;
+  config.feed_forward = 12;
+  config.heads = 2;
+  config.encoder_layers = 1;
+  config.decoder_layers = 2;
+  config.source_vocabulary = config.target_vocabulary = 11;
+  config.max_positions = 16;
+  return config;
+}
+
+Batch small_batch() {
+  Batch batch;
+  append(batch, std::vector<int32_t>{5, 6, 7}, std::vector<int32_t>{8, 9, 4, 10}, 0);
+  append(batch, std::vector<int32_t>{5}, std::vector<int32_t>{8, 5, 6}, 1);
+  return batch;
+}
+
+TEST(Decoder, HasTheParametersOfADecoderWithoutCrossAttention) {
+  const Decoder model(small("decoder"));
+  std::vector<std::string> names;
+  for (const Parameter& parameter : model.parameters().all()) names.push_back(parameter.name);
+  EXPECT_EQ(names.front(), "tgt_embed.weight");
+  EXPECT_NE(model.parameters().find("decoder.layers.1.self_attn.in_proj_weight"), nullptr);
+  EXPECT_NE(model.parameters().find("decoder.layers.1.norm2.weight"), nullptr);
+  EXPECT_NE(model.parameters().find("decoder.norm.weight"), nullptr);
+  EXPECT_EQ(model.parameters().find("decoder.layers.1.norm3.weight"), nullptr);
+  EXPECT_EQ(model.parameters().find("decoder.layers.0.multihead_attn.in_proj_weight"), nullptr);
+  EXPECT_EQ(model.parameters().find("src_embed.weight"), nullptr);
+}
+
+TEST(Decoder, IsAModelOfItsKindAlone) {
+  EXPECT_THROW(Decoder{small("encoder-decoder")}, Error);
+  ModelConfig config = small("decoder");
+  config.source_vocabulary = 0;  // of no use to it
+  EXPECT_NO_THROW(make_model(config));
+}
+
+TEST(Decoder, LooksBackOnly) {
+  for (const std::string& attention : attentions().names()) {
+    ModelConfig config = small("decoder");
+    config.attention = attention;
+    Decoder model(config, at::kDouble);
+    model.initialise(1);
+    ForwardContext context;
+    std::vector<int64_t> tokens = {1, 5, 6, 7, 8, 9};
+    const Tensor before = model.hidden(tokens, Ragged({6}), context);
+    tokens[4] = 10;
+    const Tensor after = model.hidden(tokens, Ragged({6}), context);
+    const Tensor difference = (after - before).abs().amax(1);
+    EXPECT_LT(difference.narrow(0, 0, 4).max().item<double>(), 1e-13) << attention;
+    EXPECT_GT(difference.narrow(0, 4, 2).min().item<double>(), 1e-6) << attention;
+  }
+}
+
+TEST(Decoder, SequencesDoNotSeeOneAnother) {
+  for (const std::string& attention : attentions().names()) {
+    ModelConfig config = small("decoder");
+    config.attention = attention;
+    Decoder model(config, at::kDouble);
+    model.initialise(1);
+    ForwardContext context;
+    const Tensor together = model.hidden({1, 5, 6, 1, 7, 8, 9}, Ragged({3, 4}), context);
+    const Tensor alone = model.hidden({1, 7, 8, 9}, Ragged({4}), context);
+    EXPECT_LT((together.narrow(0, 3, 4) - alone).abs().max().item<double>(), 1e-12) << attention;
+  }
+}
+
+class CrossProduct : public ::testing::TestWithParam<std::string> {};
+
+/// A gradient step, a Hessian-vector product against differences of gradients, and a file there and back.
+TEST_P(CrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
+  const std::string& attention = GetParam();
+  const Batch batch = small_batch();
+  for (const char* kind : {"encoder-decoder", "decoder"}) {
+    for (const std::string& encoding : positions().names()) {
+      const bool biased = encoding == "alibi" || encoding == "t5" || encoding == "transformer-xl";
+      for (const char* qk_norm : {"none", "layernorm"}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", kind, encoding, qk_norm));
+        ModelConfig config = small(kind);
+        config.attention = attention;
+        config.positions = encoding;
+        config.qk_norm = qk_norm;
+        config.activation = "gelu";  // no kinks for differences to stumble over
+        if (biased && attention != "softmax") {
+          EXPECT_THROW(make_model(config), Error);
+          continue;
+        }
+        const auto model = make_model(config, at::kDouble);
+        model->initialise(2);
+        const Parameters& parameters = model->parameters();
+        const std::vector<Tensor> values = parameters.values();
+        const LossOptions twice{0.1, std::nullopt, true};
+        const auto gradient = [&] {
+          ForwardContext context;
+          return parameters.join(gradients({model->loss(batch, twice, context).value}, values, {}));
+        };
+        const Tensor flat = parameters.flat();
+        const Tensor start = flat.clone();
+        const Tensor v = at::empty_like(flat);
+        Random random(1, "direction");
+        for (int64_t i = 0; i < v.numel(); ++i) v.data_ptr<double>()[i] = random.normal();
+
+        ForwardContext context;
+        const std::vector<Tensor> with_graph =
+            gradients({model->loss(batch, twice, context).value}, values, {}, /*create_graph=*/true);
+        const std::vector<Tensor> pieces = parameters.split(v);
+        std::vector<Tensor> outputs;
+        std::vector<Tensor> weights;
+        for (size_t i = 0; i < with_graph.size(); ++i) {
+          if (!with_graph[i].requires_grad()) continue;
+          outputs.push_back(with_graph[i]);
+          weights.push_back(pieces[i]);
+        }
+        const Tensor product = parameters.join(gradients(outputs, values, weights));
+        constexpr double kStep = 1e-6;
+        flat.copy_(start + kStep * v);
+        const Tensor up = gradient();
+        flat.copy_(start - kStep * v);
+        const Tensor down = gradient();
+        flat.copy_(start);
+        const Tensor numeric = (up - down) / (2 * kStep);
+        // The rectified features of DPFP have kinks, where differences are of no use.
+        if (attention != "dpfp" && attention != "delta") {
+          EXPECT_LT((product - numeric).norm().item<double>(), 1e-6 * (1 + numeric.norm().item<double>()));
+        } else {
+          EXPECT_TRUE(at::isfinite(product).all().item<bool>());
+        }
+
+        const double before = model->loss(batch, {}, context).value.item<double>();
+        const Tensor downhill = gradient();
+        flat.sub_(downhill * (1e-3 / (1 + downhill.norm().item<double>())));
+        EXPECT_LT(model->loss(batch, {}, context).value.item<double>(), before);
+
+        const test::TemporaryDirectory directory;
+        save_safetensors(directory / "model.safetensors", named_values(parameters));
+        const auto loaded = make_model(config, at::kDouble);
+        load_parameters(loaded->parameters(), load_safetensors(directory / "model.safetensors"), "file");
+        EXPECT_TRUE(at::equal(loaded->parameters().flat(), flat));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CrossProduct, ::testing::ValuesIn(attentions().names()), [](const auto& info) {
+  std::string name = info.param;
+  for (char& c : name) {
+    if (c == '-') c = '_';
+  }
+  return name;
+});
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,332 @@
+// Kinds of attention against their formulas, written as plain sums over pairs of positions.
+#include "plumb/nn/attention/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/nn/attention/dpfp.h"
+#include "plumb/nn/attention/favor.h"
+#include "plumb/nn/attention/multi_head.h"
+#include "support/gradcheck.h"
+
+namespace plumb {
+namespace {
+
+using testing::random_tensor;
+
+constexpr int64_t kHeads = 2;
+constexpr int64_t kSize = 4;
+constexpr int64_t kWidth = kHeads * kSize;
+
+struct Fixture {
+  Parameters parameters{at::kDouble};
+  std::unique_ptr<Attention> attention;
+  Tensor beta;  // (heads, d), of `delta`
+
+  explicit Fixture(const std::string& kind, AttentionOptions options = {}) {
+    attention = attentions().at(kind).make(parameters, {"attention", kWidth, kHeads, options, nullptr});
+    parameters.finish();
+    for (const Parameter& parameter : parameters.all()) {
+      const at::NoGradGuard no_graph;
+      parameter.value.detach().copy_(random_tensor(parameter.value.sizes(), 8));
+      beta = parameter.value.detach();
+    }
+  }
+};
+
+/// φ of one vector.
+using FeatureMap = std::function<std::vector<double>(const std::vector<double>&)>;
+
+std::vector<double> row(const Tensor& x, int64_t token, int64_t column) {
+  const auto a = x.accessor<double, 2>();
+  std::vector<double> out;
+  for (int64_t j = 0; j < kSize; ++j) out.push_back(a[token][column + j]);
+  return out;
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// y_i = Σ_j φ(q_i)·φ(k_j)·v_j, over j ≤ i or over all of the sequence, divided by the sum of its weights if
+/// `normalised`.
+Tensor weighted_sums(const Tensor& packed, const Ragged& layout, bool causal, bool normalised, const FeatureMap& phi) {
+  const Tensor out = at::zeros({packed.size(0), kWidth}, at::kDouble);
+  auto y = out.accessor<double, 2>();
+  for (int64_t s = 0; s < layout.sequences(); ++s) {
+    for (int64_t h = 0; h < kHeads; ++h) {
+      for (int64_t i = layout.begin(s); i < layout.begin(s + 1); ++i) {
+        const auto q = phi(row(packed, i, h * kSize));
+        double total = 0;
+        for (int64_t j = layout.begin(s); j < (causal ? i + 1 : layout.begin(s + 1)); ++j) {
+          const double weight = dot(q, phi(row(packed, j, kWidth + h * kSize)));
+          const auto v = row(packed, j, 2 * kWidth + h * kSize);
+          for (int64_t c = 0; c < kSize; ++c) y[i][h * kSize + c] += weight * v[static_cast<size_t>(c)];
+          total += weight;
+        }
+        for (int64_t c = 0; c < kSize && normalised; ++c) y[i][h * kSize + c] /= total;
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<double> elu_plus_one(const std::vector<double>& x) {
+  std::vector<double> out;
+  for (const double value : x) out.push_back(value > 0 ? value + 1 : std::exp(value));
+  return out;
+}
+
+/// Element i of block n: r_i·r_{i−n}, indices modulo the length.
+std::vector<double> dpfp_by_elements(const std::vector<double>& x, int64_t nu) {
+  std::vector<double> r;
+  for (const double value : x) r.push_back(std::max(value, 0.0));
+  for (const double value : x) r.push_back(std::max(-value, 0.0));
+  const auto n = static_cast<int64_t>(r.size());
+  std::vector<double> out;
+  for (int64_t shift = 1; shift <= nu; ++shift) {
+    for (int64_t i = 0; i < n; ++i)
+      out.push_back(r[static_cast<size_t>(i)] * r[static_cast<size_t>((i - shift + n) % n)]);
+  }
+  return out;
+}
+
+double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+void expect_weighted_sums(const std::string& kind, bool normalised, const FeatureMap& phi,
+                          AttentionOptions options = {}) {
+  const Fixture fixture(kind, options);
+  const Ragged layout({5, 1, 70, 9});
+  const Tensor packed = random_tensor({layout.tokens(), 3 * kWidth}, 1);
+  const Tensor x = random_tensor({layout.tokens(), kWidth}, 2);
+  for (const bool causal : {true, false}) {
+    EXPECT_LT(distance(fixture.attention->self(packed, x, layout, causal, {}),
+                       weighted_sums(packed, layout, causal, normalised, phi)),
+              1e-11)
+        << kind << (causal ? ", causal" : ", both ways");
+  }
+}
+
+TEST(Attention, Linear) { expect_weighted_sums("linear", true, elu_plus_one); }
+
+TEST(Attention, FastWeightProgrammerOf1991) {
+  expect_weighted_sums("fwp-1991", false, [](const std::vector<double>& x) { return x; });
+}
+
+TEST(Attention, DpfpWithTheSumRule) {
+  // A single product of signs decides whether a query has features in common with a key: only where there is a sum to
+  // divide by is there a formula. The first position of a causal sequence may have none.
+  AttentionOptions options;
+  options.dpfp_nu = 7;  // all rotations: no query is without features in common with its own key's
+  const Fixture fixture("dpfp", options);
+  const Ragged layout({40});
+  const Tensor packed = random_tensor({40, 3 * kWidth}, 1).abs();
+  const auto phi = [](const std::vector<double>& x) { return dpfp_by_elements(x, 7); };
+  for (const bool causal : {true, false}) {
+    EXPECT_LT(distance(fixture.attention->self(packed, packed, layout, causal, {}),
+                       weighted_sums(packed, layout, causal, true, phi)),
+              1e-11);
+  }
+}
+
+TEST(Attention, DpfpFeatures) {
+  const Tensor x = random_tensor({1, kSize}, 3);
+  for (const int64_t nu : {1, 3}) {
+    const Tensor features = dpfp(x, nu);
+    const std::vector<double> expected = dpfp_by_elements(row(x, 0, 0), nu);
+    ASSERT_EQ(features.numel(), static_cast<int64_t>(expected.size()));
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(features[0][static_cast<int64_t>(i)].item<double>(), expected[i]);
+  }
+}
+
+TEST(Attention, DeltaRule) {
+  AttentionOptions options;
+  options.dpfp_nu = 2;
+  const Fixture fixture("delta", options);
+  const Ragged layout({5, 80});
+  const Tensor packed = random_tensor({85, 3 * kWidth}, 1);
+  const Tensor x = random_tensor({85, kWidth}, 2);
+  const auto phi = [&](const std::vector<double>& raw) {
+    std::vector<double> features = dpfp_by_elements(raw, 2);
+    double sum = 0;
+    for (const double value : features) sum += value;
+    for (double& value : features) value = sum == 0 ? 0 : value / sum;
+    return features;
+  };
+  const Tensor causal = at::zeros({85, kWidth}, at::kDouble);
+  const Tensor both = at::zeros({85, kWidth}, at::kDouble);
+  for (int64_t s = 0; s < layout.sequences(); ++s) {
+    for (int64_t h = 0; h < kHeads; ++h) {
+      const size_t features = 2 * 2 * kSize;
+      std::vector<std::vector<double>> matrix(kSize, std::vector<double>(features, 0.0));  // [value column]
+      for (int64_t t = layout.begin(s); t < layout.begin(s + 1); ++t) {
+        const auto key = phi(row(packed, t, kWidth + h * kSize));
+        const auto value = row(packed, t, 2 * kWidth + h * kSize);
+        double product = 0;
+        for (int64_t j = 0; j < kWidth; ++j) product += fixture.beta[h][j].item<double>() * x[t][j].item<double>();
+        const double strength = 1 / (1 + std::exp(-product));
+        for (size_t c = 0; c < kSize; ++c) {
+          const double error = value[c] - dot(matrix[c], key);
+          for (size_t f = 0; f < features; ++f) matrix[c][f] += strength * error * key[f];
+        }
+        const auto query = phi(row(packed, t, h * kSize));
+        for (size_t c = 0; c < kSize; ++c) causal[t][h * kSize + static_cast<int64_t>(c)] = dot(matrix[c], query);
+      }
+      for (int64_t t = layout.begin(s); t < layout.begin(s + 1); ++t) {
+        const auto query = phi(row(packed, t, h * kSize));
+        for (size_t c = 0; c < kSize; ++c) both[t][h * kSize + static_cast<int64_t>(c)] = dot(matrix[c], query);
+      }
+    }
+  }
+  EXPECT_LT(distance(fixture.attention->self(packed, x, layout, true, {}), causal), 1e-10);
+  EXPECT_LT(distance(fixture.attention->self(packed, x, layout, false, {}), both), 1e-10);
+}
+
+/// w·x − ‖x‖²/2 of scaled x, as FAVOR+ has it.
+TEST(Attention, FavorWithItsOwnDirections) {
+  AttentionOptions options;
+  options.favor_features = 11;
+  const Tensor directions = orthogonal_directions(11, kSize, "attention", 0);
+  expect_weighted_sums(
+      "favor", true,
+      [&](const std::vector<double>& raw) {
+        std::vector<double> x;
+        for (const double value : raw) x.push_back(value / std::pow(static_cast<double>(kSize), 0.25));
+        std::vector<double> features;
+        for (int64_t i = 0; i < 11; ++i)
+          features.push_back(std::exp(dot(row(directions, i, 0), x) - dot(x, x) / 2) / std::sqrt(11.0));
+        return features;
+      },
+      options);
+}
+
+TEST(Attention, FavorDirectionsAreOrthogonalWithinABlock) {
+  const Tensor w = orthogonal_directions(10, 4, "name", 3);
+  const Tensor product = at::matmul(w, w.t());
+  for (int64_t i = 0; i < 10; ++i) {
+    for (int64_t j = 0; j < 10; ++j) {
+      if (i != j && i / 4 == j / 4) {
+        EXPECT_LT(std::abs(product[i][j].item<double>()), 1e-12) << i << ' ' << j;
+      }
+    }
+  }
+  EXPECT_TRUE(at::equal(w, orthogonal_directions(10, 4, "name", 3)));
+  EXPECT_FALSE(at::equal(w, orthogonal_directions(10, 4, "name", 4)));
+  EXPECT_FALSE(at::equal(w, orthogonal_directions(10, 4, "other", 3)));
+}
+
+/// The mean over draws of φ(x)·φ(y) is exp(x·y), within its standard error; and orthogonality lowers the variance.
+TEST(Attention, FavorEstimatesTheSoftmaxKernelWithoutBias) {
+  constexpr int64_t kDraws = 4000;
+  for (const double scale : {0.3, 0.6}) {
+    const Tensor x = random_tensor({1, 6}, 1, scale);
+    const Tensor y = random_tensor({1, 6}, 2, scale);
+    const double exact = std::exp((x * y).sum().item<double>());
+    const Tensor none = at::zeros({1}, at::kDouble);
+    double sum = 0;
+    double squares = 0;
+    for (int64_t draw = 0; draw < kDraws; ++draw) {
+      const Tensor w = orthogonal_directions(12, 6, "test", draw);
+      const double estimate = (positive_features(x, w, none) * positive_features(y, w, none)).sum().item<double>();
+      sum += estimate;
+      squares += estimate * estimate;
+    }
+    const double mean = sum / kDraws;
+    const double error = std::sqrt((squares / kDraws - mean * mean) / kDraws);
+    EXPECT_LT(std::abs(mean - exact), 3 * error) << "scale " << scale << ": " << mean << " for " << exact;
+    EXPECT_LT(error, 0.05 * exact);
+  }
+}
+
+TEST(Attention, FavorRedrawsOnItsScheduleInTrainingAlone) {
+  AttentionOptions options;
+  options.favor_redraw = 10;
+  const Fixture fixture("favor", options);
+  const Ragged layout({5});
+  const Tensor packed = random_tensor({5, 3 * kWidth}, 1);
+  const auto at_step = [&](int64_t step) {
+    return fixture.attention->self(packed, packed, layout, true, ForwardContext(0.0, 1, step));
+  };
+  const Tensor evaluation = fixture.attention->self(packed, packed, layout, true, {});
+  EXPECT_TRUE(at::equal(at_step(9), evaluation));
+  EXPECT_FALSE(at::equal(at_step(10), evaluation));
+  EXPECT_TRUE(at::equal(at_step(10), at_step(19)));
+  EXPECT_FALSE(at::equal(at_step(19), at_step(20)));
+  EXPECT_TRUE(at::equal(fixture.attention->self(packed, packed, layout, true, {}), evaluation));
+}
+
+TEST(Attention, FavorStaysFiniteForLargeInputs) {
+  const Fixture fixture("favor");
+  const Ragged layout({6});
+  const Tensor packed = random_tensor({6, 3 * kWidth}, 1, 5.0).to(at::kFloat);
+  EXPECT_TRUE(at::isfinite(fixture.attention->self(packed, packed, layout, true, {})).all().item<bool>());
+}
+
+TEST(Attention, EveryKindHasGradientsAndSecondOnes) {
+  for (const std::string& kind : attentions().names()) {
+    SCOPED_TRACE(kind);
+    const Fixture fixture(kind, {5, 0, 1});
+    const Ragged layout({3, 2});
+    // DPFP without a product in common would divide 0 by 0: inputs well above 0.
+    std::vector<Tensor> inputs = {random_tensor({5, 3 * kWidth}, 1, 0.5) + (kind == "dpfp" ? 2.0 : 0.0)};
+    if (kind == "delta") inputs.push_back(random_tensor({5, kWidth}, 2));  // the others do not look at it
+    for (const bool causal : {true, false}) {
+      testing::expect_both(
+          [&](const std::vector<Tensor>& in) {
+            return std::vector<Tensor>{fixture.attention->self(in[0], in.back(), layout, causal, {})};
+          },
+          inputs);
+    }
+  }
+}
+
+/// Cross-attention of a kind that sums over all keys equals self-attention both ways where queries are the keys' own.
+TEST(Attention, CrossEqualsSelfBothWays) {
+  for (const std::string& kind : attentions().names()) {
+    const Fixture fixture(kind);
+    const Ragged layout({3, 5});
+    const Tensor packed = random_tensor({8, 3 * kWidth}, 1).abs();
+    const Tensor x = random_tensor({8, kWidth}, 2);
+    const AttentionMemory memory =
+        fixture.attention->remember(packed.narrow(1, kWidth, 2 * kWidth).contiguous(), x, layout, {});
+    EXPECT_LT(distance(fixture.attention->cross(packed.narrow(1, 0, kWidth), layout, memory, {}),
+                       fixture.attention->self(packed, x, layout, false, {})),
+              1e-12)
+        << kind;
+  }
+}
+
+/// Query-key norm: the scores are those of normalised heads.
+TEST(MultiHeadAttention, NormalisesQueriesAndKeysByHead) {
+  Parameters parameters(at::kDouble);
+  MultiHeadOptions options;
+  options.qk_norm = "rmsnorm";
+  const MultiHeadAttention attention(parameters, "a", kWidth, kHeads, options);
+  parameters.finish();
+  for (const Parameter& parameter : parameters.all()) {
+    const at::NoGradGuard no_graph;
+    parameter.value.detach().copy_(random_tensor(parameter.value.sizes(), 8));
+  }
+  const Tensor x = random_tensor({5, kWidth}, 1);
+  const auto value = [&](const std::string& name) { return parameters.at(name).value.detach(); };
+  const std::vector<Tensor> parts = at::addmm(value("a.in_proj_bias"), x, value("a.in_proj_weight").t()).chunk(3, 1);
+  const auto normalised = [&](const Tensor& part, const std::string& gain) {
+    const Tensor heads = part.reshape({5, kHeads, kSize});
+    return heads / (heads.pow(2).mean(-1, true) + 1e-5).sqrt() * value(gain);
+  };
+  const Tensor q = normalised(parts[0], "a.q_norm.weight");
+  const Tensor k = normalised(parts[1], "a.k_norm.weight");
+  const Tensor scores = at::einsum("ihd,jhd->hij", {q, k}) / std::sqrt(static_cast<double>(kSize));
+  const Tensor mixed = at::einsum("hij,jhd->ihd", {at::softmax(scores, -1), parts[2].reshape({5, kHeads, kSize})});
+  const Tensor expected =
+      at::addmm(value("a.out_proj.bias"), mixed.reshape({5, kWidth}), value("a.out_proj.weight").t());
+  EXPECT_LT(distance(attention.self(x, Ragged({5}), false, {}), expected), 1e-12);
+}
+
+}  // namespace
+}  // namespace plumb

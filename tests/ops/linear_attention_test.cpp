@@ -1,0 +1,143 @@
+// Fast weights in blocks against the recurrences, position by position, and their derivatives.
+#include "plumb/ops/linear_attention.h"
+
+#include <gtest/gtest.h>
+
+#include "support/gradcheck.h"
+
+namespace plumb {
+namespace {
+
+using testing::expect_both;
+using testing::random_tensor;
+using Tensors = std::vector<Tensor>;
+
+/// The recurrence of either rule in plain loops. Without beta: the sum rule. Returns what every position reads from the
+/// matrix after its own writing, or, if `last`, from that after the whole sequence.
+Tensor by_steps(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,
+                bool last) {
+  const int64_t heads = key.size(1);
+  const int64_t features = key.size(2);
+  const int64_t size = value.size(2);
+  const Tensor out = at::zeros({query.size(0), heads, size}, at::kDouble);
+  const auto q = query.accessor<double, 3>();
+  const auto k = key.accessor<double, 3>();
+  const auto v = value.accessor<double, 3>();
+  auto y = out.accessor<double, 3>();
+  for (int64_t s = 0; s < layout.sequences(); ++s) {
+    for (int64_t h = 0; h < heads; ++h) {
+      std::vector<double> matrix(static_cast<size_t>(features * size), 0.0);
+      const auto at = [&](int64_t f, int64_t j) -> double& { return matrix[static_cast<size_t>(f * size + j)]; };
+      const auto read = [&](const at::TensorAccessor<double, 3>& by, int64_t t, int64_t j) {
+        double sum = 0;
+        for (int64_t f = 0; f < features; ++f) sum += at(f, j) * by[t][h][f];
+        return sum;
+      };
+      for (int64_t t = layout.begin(s); t < layout.begin(s + 1); ++t) {
+        std::vector<double> added;
+        for (int64_t j = 0; j < size; ++j) {
+          added.push_back(beta.defined() ? beta[t][h].item<double>() * (v[t][h][j] - read(k, t, j)) : v[t][h][j]);
+        }
+        for (int64_t f = 0; f < features; ++f) {
+          for (int64_t j = 0; j < size; ++j) at(f, j) += k[t][h][f] * added[static_cast<size_t>(j)];
+        }
+        for (int64_t j = 0; j < size && !last; ++j) y[t][h][j] = read(q, t, j);
+      }
+      for (int64_t t = layout.begin(s); t < layout.begin(s + 1) && last; ++t) {
+        for (int64_t j = 0; j < size; ++j) y[t][h][j] = read(q, t, j);
+      }
+    }
+  }
+  return out;
+}
+
+struct Inputs {
+  Tensor query, key, value, beta;
+  Inputs(const Ragged& layout, int64_t heads, int64_t features, int64_t size)
+      : query(random_tensor({layout.tokens(), heads, features}, 1)),
+        key(random_tensor({layout.tokens(), heads, features}, 2).abs()),
+        value(random_tensor({layout.tokens(), heads, size}, 3)),
+        beta(at::sigmoid(random_tensor({layout.tokens(), heads}, 4))) {
+    key = key / key.sum(-1, true);
+  }
+};
+
+double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+/// Shorter than a block, as long as one, of several blocks, of equal and of different numbers of blocks; more features
+/// than fit the smaller block.
+const std::vector<std::vector<int64_t>> kLayouts = {{5, 1, 3}, {64}, {70, 3, 200, 64, 129}, {128, 128}, {90, 100, 127}};
+
+TEST(LinearAttention, SumRuleEqualsTheRecurrence) {
+  for (const auto& lengths : kLayouts) {
+    for (const int64_t features : {3, 130}) {
+      const Ragged layout(lengths);
+      const Inputs in(layout, 2, features, 4);
+      EXPECT_LT(distance(ops::sum_rule(in.query, in.key, in.value, layout),
+                         by_steps(in.query, in.key, in.value, {}, layout, false)),
+                1e-10);
+      const Tensor weights = ops::sum_rule_weights(in.key, in.value, layout);
+      EXPECT_EQ(weights.sizes(), at::IntArrayRef({layout.sequences(), 2, features, 4}));
+      EXPECT_LT(distance(ops::read_weights(in.query, weights, layout),
+                         by_steps(in.query, in.key, in.value, {}, layout, true)),
+                1e-10);
+    }
+  }
+}
+
+TEST(LinearAttention, DeltaRuleEqualsTheRecurrence) {
+  for (const auto& lengths : kLayouts) {
+    for (const int64_t features : {3, 130}) {
+      const Ragged layout(lengths);
+      const Inputs in(layout, 2, features, 4);
+      EXPECT_LT(distance(ops::delta_rule(in.query, in.key, in.value, in.beta, layout),
+                         by_steps(in.query, in.key, in.value, in.beta, layout, false)),
+                1e-10);
+      const Tensor weights = ops::delta_rule_weights(in.key, in.value, in.beta, layout);
+      EXPECT_LT(distance(ops::read_weights(in.query, weights, layout),
+                         by_steps(in.query, in.key, in.value, in.beta, layout, true)),
+                1e-10);
+    }
+  }
+}
+
+TEST(LinearAttention, ReadersMayBeOfOtherNumbersThanWriters) {
+  const Ragged writers({3, 70, 2});
+  const Ragged readers({0, 80, 4});  // a row that has ended has none
+  const Inputs in(writers, 2, 3, 4);
+  const Tensor weights = ops::sum_rule_weights(in.key, in.value, writers);
+  const Tensor query = random_tensor({84, 2, 3}, 9);
+  const Tensor read = ops::read_weights(query, weights, readers);
+  for (const int64_t t : {0, 79, 80, 83}) {
+    const Tensor expected = at::matmul(query[t].unsqueeze(1), weights[t < 80 ? 1 : 2]).squeeze(1);
+    EXPECT_LT(distance(read[t], expected), 1e-12) << t;
+  }
+}
+
+TEST(LinearAttention, HasGradientsAndSecondOnes) {
+  const Ragged layout({3, 9, 10});  // blocks of 16
+  const Inputs in(layout, 2, 2, 2);
+  expect_both([&](const Tensors& x) { return Tensors{ops::sum_rule(x[0], x[1], x[2], layout)}; },
+              {in.query, in.key, in.value});
+  expect_both(
+      [&](const Tensors& x) {
+        return Tensors{ops::read_weights(x[0], ops::sum_rule_weights(x[1], x[2], layout), layout)};
+      },
+      {in.query, in.key, in.value});
+  expect_both([&](const Tensors& x) { return Tensors{ops::delta_rule(x[0], x[1], x[2], x[3], layout)}; },
+              {in.query, in.key, in.value, in.beta});
+}
+
+TEST(LinearAttention, HasGradientsAndSecondOnesOverSeveralBlocks) {
+  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{70, 3}, std::vector<int64_t>{66}}) {
+    const Ragged layout(lengths);
+    const Inputs in(layout, 1, 1, 1);
+    expect_both([&](const Tensors& x) { return Tensors{ops::sum_rule(x[0], x[1], x[2], layout)}; },
+                {in.query, in.key, in.value});
+    expect_both([&](const Tensors& x) { return Tensors{ops::delta_rule(x[0], x[1], x[2], x[3], layout)}; },
+                {in.query, in.key * 0.5, in.value, in.beta});
+  }
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,69 @@
+// The study of fast weights from its TOML to results.json, small.
+#include <gtest/gtest.h>
+
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/study/study.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kStudy = R"(
+[data]
+pairs = 200
+vocabulary = 120
+block = 16
+[model]
+d_model = 16
+feed_forward = 16
+heads = 2
+dpfp_nu = 1
+[train]
+steps = 4
+batch_tokens = 64
+validate_every = 4
+log_every = 2
+warm_up = 2
+[fast_weights]
+kinds = ["linear", "dpfp", "delta"]
+size = 6
+keys = [3, 12]
+seeds = 1
+steps = 80
+[attention_cost]
+kinds = ["softmax", "linear"]
+lengths = [64, 256]
+d_model = 16
+[language_model]
+kinds = ["softmax", "delta"]
+layers = 1
+)";
+
+TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
+  set_verbosity(Verbosity::quiet);
+  const test::TemporaryDirectory directory;
+  const StudyConfig config = read_study(Config::from_string(kStudy, "study.toml"));
+  const Json results = run_study(config, directory / "out");
+  std::map<std::string, std::string> verdicts;
+  for (const Json& verdict : results["verdicts"]) verdicts[verdict["id"]] = verdict["verdict"];
+  EXPECT_EQ(verdicts["equality"], "confirmed");
+  EXPECT_EQ(verdicts["capacity_sum_rule"], "confirmed");
+  EXPECT_EQ(verdicts["update_delta_rule"], "confirmed");
+  EXPECT_EQ(verdicts.count("attention_linear_cost"), 1U);
+  EXPECT_EQ(verdicts.count("language_model_delta"), 0U);  // nothing to compare with
+  std::vector<std::string> figures;
+  for (const Json& figure : results["figures"]) figures.push_back(figure["id"]);
+  EXPECT_EQ(figures,
+            (std::vector<std::string>{"capacity", "update", "attention_time", "attention_memory", "language_model"}));
+  Json again = run_study(config, directory / "out");
+  Json before = results;
+  for (Json* each : {&again, &before}) each->erase("created");
+  EXPECT_EQ(again, before);  // times among them: nothing was measured anew
+  EXPECT_EQ(read_study(Config::from_file(directory / "out" / "study.toml")).fast_weights->keys,
+            (std::vector<int64_t>{3, 12}));
+  set_verbosity(Verbosity::normal);
+}
+
+}  // namespace
+}  // namespace plumb
