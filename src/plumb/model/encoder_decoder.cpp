@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plumb/nn/init/init.h"
@@ -22,6 +23,24 @@ std::vector<int64_t> positions_of(const Ragged& layout) {
   return ids;
 }
 
+/// Pairs of random tokens: enough for the variances of a profiling pass.
+Batch random_batch(const ModelConfig& config, uint64_t seed) {
+  constexpr int64_t kPairs = 16;
+  const int64_t length = std::min<int64_t>(24, config.max_positions - 1);
+  Random random(seed, "profile");
+  const auto sentence = [&](int64_t vocabulary) {
+    std::vector<int32_t> ids(static_cast<size_t>(length));
+    for (int32_t& id : ids) id = static_cast<int32_t>(random.below(static_cast<uint64_t>(vocabulary)));
+    return ids;
+  };
+  Batch batch;
+  for (int64_t i = 0; i < kPairs; ++i) {
+    const std::vector<int32_t> source = sentence(config.source_vocabulary);
+    append(batch, source, sentence(config.target_vocabulary), i);
+  }
+  return batch;
+}
+
 }  // namespace
 
 void DecoderState::reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows) {
@@ -32,6 +51,7 @@ void DecoderState::reorder(const std::vector<int64_t>& order, std::vector<int64_
 EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) : config_(config), parameters_(type) {
   validate(config);
   const int64_t d = config.d_model;
+  const ModelDepth depth{config.encoder_layers, config.decoder_layers};
   source_embedding_ = parameters_.add("src_embed.weight", {config.source_vocabulary, d}, Role::embedding);
   target_embedding_ = config.share_embeddings == "all"
                           ? source_embedding_
@@ -45,7 +65,7 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) :
                         FeedForward(parameters_, prefix, d, config.feed_forward, config.activation)});
   }
   encoder_scheme_ = make_residual_scheme(config.residual, parameters_,
-                                         {"encoder", config.encoder_layers, 2, d, config.norm, config.norm_eps});
+                                         {"encoder", config.encoder_layers, 2, d, config.norm, config.norm_eps, depth});
   for (int64_t i = 0; i < config.decoder_layers; ++i) {
     const std::string prefix = fmt::format("decoder.layers.{}", i);
     decoder_.push_back({MultiHeadAttention(parameters_, prefix + ".self_attn", d, config.heads),
@@ -53,14 +73,24 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) :
                         FeedForward(parameters_, prefix, d, config.feed_forward, config.activation)});
   }
   decoder_scheme_ = make_residual_scheme(config.residual, parameters_,
-                                         {"decoder", config.decoder_layers, 3, d, config.norm, config.norm_eps});
+                                         {"decoder", config.decoder_layers, 3, d, config.norm, config.norm_eps, depth});
   output_ = config.share_embeddings == "none"
                 ? parameters_.add("output.weight", {config.target_vocabulary, d}, Role::embedding)
                 : target_embedding_;
   parameters_.finish();
 }
 
-void EncoderDecoder::initialise(uint64_t seed) { plumb::initialise(parameters_, config_.initialisation, seed); }
+void EncoderDecoder::initialise(uint64_t seed) {
+  plumb::initialise(parameters_, config_.initialisation, {config_.encoder_layers, config_.decoder_layers}, seed);
+  if (encoder_scheme_->profiled()) profile(random_batch(config_, seed));
+}
+
+void EncoderDecoder::profile(const Batch& batch) {
+  const at::NoGradGuard no_graph;
+  ForwardContext context(Pass::profiling);
+  const Tensor memory = encode(batch.source, batch.source_layout, context);
+  decode(batch.target_input, batch.target_layout, memory, batch.source_layout, context);
+}
 
 Tensor EncoderDecoder::embed(const Tensor& table, Positions& positions, const std::vector<int64_t>& ids,
                              const Ragged& layout, ForwardContext& context) {

@@ -50,8 +50,11 @@ class EncoderDecoder {
   /// none.
   explicit EncoderDecoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
-  /// Fills the parameters by config().initialisation.
+  /// Fills the parameters by config().initialisation. A scheme that is profiled is so with a batch of random tokens.
   void initialise(uint64_t seed);
+
+  /// The profiling pass of a scheme that has one (Admin), with a batch of one's own; to follow `initialise`.
+  void profile(const Batch& batch);
 
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }

@@ -59,7 +59,7 @@ MeanLoss mean_loss(EncoderDecoder& model, const std::vector<Batch>& micro_batche
   const std::vector<Tensor> values = model.parameters().values();
   MeanLoss mean;
   for (const Batch& batch : micro_batches) {
-    ForwardContext context;
+    ForwardContext context(Pass::measurement);
     const Loss loss = model.loss(batch, options, context);
     mean.loss += loss.value.item<double>();
     accumulate(model.parameters(), gradients({loss.value}, values, {}), mean.gradient);
@@ -77,7 +77,7 @@ HessianOperator::HessianOperator(EncoderDecoder& model, std::vector<Batch> micro
 }
 
 std::vector<Tensor> HessianOperator::differentiable_gradient(const Batch& batch) {
-  ForwardContext context;
+  ForwardContext context(Pass::measurement);
   const Loss loss = model_.loss(batch, share_of_mean(tokens_, label_smoothing_, true), context);
   return gradients({loss.value}, parameters_.values(), {}, /*create_graph=*/true);
 }

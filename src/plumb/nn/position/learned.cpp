@@ -25,11 +25,12 @@ class Learned final : public Positions {
   Tensor table_;  // (max_positions, d_model)
 };
 
-const bool registered =
-    positions().add("learned", "one trained vector a position", "Gehring et al. 2017, arXiv 1705.03122",
-                    [](Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t max_positions) {
-                      return std::make_unique<Learned>(parameters, prefix, d_model, max_positions);
-                    });
+const bool registered = positions().add(
+    "learned", "one trained vector a position, `model.max_positions` of them; a longer sequence is an error",
+    "Gehring et al. 2017, arXiv 1705.03122",
+    [](Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t max_positions) {
+      return std::make_unique<Learned>(parameters, prefix, d_model, max_positions);
+    });
 
 }  // namespace
 }  // namespace plumb
