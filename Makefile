@@ -9,7 +9,7 @@ CTEST_ARGS ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help setup build test demo variants lint format sanitize install clean
+.PHONY: help setup build test demo studies variants lint format sanitize install clean
 .DEFAULT_GOAL := help
 
 help:  ## This list
@@ -29,6 +29,9 @@ test: build  ## Run every test
 
 demo: build  ## Study of where layer normalisation stands, on the corpus that Plumb brings along
 	$(BUILD)/plumb study layernorm --out $(OUT)/layernorm
+
+studies: build  ## Every study on that corpus
+	for study in layernorm residual_schemes collapse tricks; do $(BUILD)/plumb study $$study --out $(OUT)/$$study || exit 1; done
 
 variants: build  ## Write docs/variants.md from the registries
 	$(BUILD)/plumb list --markdown > docs/variants.md.new

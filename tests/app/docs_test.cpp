@@ -85,6 +85,8 @@ TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [signal]", SignalStudy());
   expect_keys("### [spectrum]", SpectrumStudy());
   expect_keys("### [training]", TrainingStudy());
+  expect_keys("### [collapse]", CollapseStudy());
+  expect_keys("### [tricks]", TricksStudy());
 }
 
 TEST(Documentation, VariantsAreWhatTheRegistriesSay) {

@@ -60,6 +60,18 @@ void describe(Fields& field, TrainingStudy& part) {
   field("beam", part.beam);
 }
 
+void describe(Fields& field, CollapseStudy& part) {
+  field("layers", part.layers);
+  field("seeds", part.seeds);
+  field("pairs", part.pairs);
+  field("steps", part.steps);
+}
+
+void describe(Fields& field, TricksStudy& part) {
+  field("layers", part.layers);
+  field("sgd_learning_rate", part.sgd_learning_rate);
+}
+
 namespace {
 
 template <typename Part>
@@ -71,7 +83,8 @@ void read_part(const Config& config, const std::string& name, std::optional<Part
 }  // namespace
 
 StudyConfig read_study(const Config& config) {
-  config.allow_only({"study", "data", "model", "train", "gradients", "depth", "signal", "spectrum", "training"});
+  config.allow_only({"study", "data", "model", "train", "gradients", "depth", "signal", "spectrum", "training",
+                     "collapse", "tricks"});
   StudyConfig study;
   config.read("study", study.study);
   config.read("data", study.data);
@@ -82,9 +95,12 @@ StudyConfig read_study(const Config& config) {
   read_part(config, "signal", study.signal);
   read_part(config, "spectrum", study.spectrum);
   read_part(config, "training", study.training);
-  if (!study.gradients && !study.depth && !study.signal && !study.spectrum && !study.training) {
+  read_part(config, "collapse", study.collapse);
+  read_part(config, "tricks", study.tricks);
+  if (!study.gradients && !study.depth && !study.signal && !study.spectrum && !study.training && !study.collapse &&
+      !study.tricks) {
     throw Error(fmt::format("{}: the study measures nothing", config.name()),
-                "add a section: [gradients], [depth], [signal], [spectrum] or [training]");
+                "add a section: [gradients], [depth], [signal], [spectrum], [training], [collapse] or [tricks]");
   }
   if (study.study.schemes.empty()) throw Error(fmt::format("{}: study.schemes is empty", config.name()));
   return study;
@@ -93,12 +109,14 @@ StudyConfig read_study(const Config& config) {
 std::string write_study(const StudyConfig& study) {
   ConfigWriter writer;
   writer.section("study", study.study).section("data", study.data).section("model", study.model);
-  if (study.training) writer.section("train", study.train);
+  if (study.trains()) writer.section("train", study.train);
   if (study.gradients) writer.section("gradients", *study.gradients);
   if (study.depth) writer.section("depth", *study.depth);
   if (study.signal) writer.section("signal", *study.signal);
   if (study.spectrum) writer.section("spectrum", *study.spectrum);
   if (study.training) writer.section("training", *study.training);
+  if (study.collapse) writer.section("collapse", *study.collapse);
+  if (study.tricks) writer.section("tricks", *study.tricks);
   return writer.text();
 }
 

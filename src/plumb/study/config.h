@@ -73,6 +73,20 @@ struct TrainingStudy {
   int64_t beam = 1;
 };
 
+/// [collapse]: how much the representation changes from sub-layer to sub-layer.
+struct CollapseStudy {
+  int64_t layers = 12;
+  int64_t seeds = 3;
+  int64_t pairs = 50;
+  int64_t steps = 0;  // of training before a second measurement, as [train] says; 0: at initialization alone
+};
+
+/// [tricks]: Adam, residual connections, norms and warm-up, each left out, and each pair of them.
+struct TricksStudy {
+  int64_t layers = 3;
+  double sgd_learning_rate = 0.1;
+};
+
 struct StudyConfig {
   StudyHead study;
   StudyData data;
@@ -83,6 +97,11 @@ struct StudyConfig {
   std::optional<SignalStudy> signal;
   std::optional<SpectrumStudy> spectrum;
   std::optional<TrainingStudy> training;
+  std::optional<CollapseStudy> collapse;
+  std::optional<TricksStudy> tricks;
+
+  /// Whether any part trains.
+  [[nodiscard]] bool trains() const { return training || tricks || (collapse && collapse->steps > 0); }
 };
 
 void describe(Fields& field, StudyHead& head);
@@ -92,6 +111,8 @@ void describe(Fields& field, DepthStudy& part);
 void describe(Fields& field, SignalStudy& part);
 void describe(Fields& field, SpectrumStudy& part);
 void describe(Fields& field, TrainingStudy& part);
+void describe(Fields& field, CollapseStudy& part);
+void describe(Fields& field, TricksStudy& part);
 
 /// Reads a study; a section that is absent is not measured. Throws Error on unknown keys or an empty study.
 StudyConfig read_study(const Config& config);

@@ -116,6 +116,8 @@ Json run_study(const StudyConfig& config, const std::filesystem::path& out, cons
   if (config.signal) append(results, study_signal(context, *config.signal), "signal");
   if (config.spectrum) append(results, study_spectrum(context, *config.spectrum), "spectrum");
   if (config.training) append(results, study_training(context, *config.training), "training");
+  if (config.collapse) append(results, study_collapse(context, *config.collapse), "collapse");
+  if (config.tricks) append(results, study_tricks(context, *config.tricks), "tricks");
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} found from before", measurements.measured(), measurements.found()));
   return results;
