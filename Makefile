@@ -10,7 +10,7 @@ BENCH_ARGS ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help setup build test demo bench lint format sanitize install clean
+.PHONY: help setup build test demo studies bench variants lint format sanitize install clean
 .DEFAULT_GOAL := help
 
 help:  ## This list
@@ -34,6 +34,13 @@ demo: build  ## Study of where layer normalisation stands, on the corpus that Pl
 bench: build  ## Measure speeds, beside PyTorch's if python3-torch is there, and write the table of docs/performance.md
 	scripts/bench.py --plumb $(BUILD)/plumb --json $(OUT)/bench.json --page docs/performance.md $(BENCH_ARGS)
 	test ! -x $(BUILD)/bench/kernels || $(BUILD)/bench/kernels --benchmark_out=$(OUT)/bench-kernels.json
+
+studies: build  ## Every study on that corpus
+	for study in layernorm residual_schemes collapse tricks fast_weights; do $(BUILD)/plumb study $$study --out $(OUT)/$$study || exit 1; done
+
+variants: build  ## Write docs/variants.md from the registries
+	$(BUILD)/plumb list --markdown > docs/variants.md.new
+	mv docs/variants.md.new docs/variants.md
 
 lint:  ## Check format and clang-tidy's findings (SINCE=REF: only files that differ from REF)
 	@$(SETUP) $(LISTS)

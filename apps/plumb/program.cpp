@@ -82,6 +82,7 @@ extern "C" int plumb_main(int argc, char** argv) {
   app::Globals globals;
   app::add_bench(app, globals);
   app::add_data(app, globals);
+  app::add_list(app, globals);
   app::add_probe(app, globals);
   app::add_report(app, globals);
   app::add_score(app, globals);

@@ -65,7 +65,9 @@ void add_study(CLI::App& app, Globals& globals) {
       });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option("STUDY", options->study, "The name of a study that comes with Plumb (layernorm), or a TOML file")
+  verb->add_option(
+          "STUDY", options->study,
+          "The name of a study that comes with Plumb (layernorm, residual_schemes, collapse, tricks), or a TOML file")
       ->required();
   verb->add_option("--out", options->out, "The study's directory")->type_name("DIR")->required();
   verb->add_option("--set", options->set, "Override a key: training.learning_rates=[1e-3]")

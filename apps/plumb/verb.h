@@ -34,6 +34,7 @@ void emit(const Globals& globals, const Json& result, const std::string& text);
 
 void add_bench(CLI::App& app, Globals& globals);
 void add_data(CLI::App& app, Globals& globals);
+void add_list(CLI::App& app, Globals& globals);
 void add_probe(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);
 void add_score(CLI::App& app, Globals& globals);

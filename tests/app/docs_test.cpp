@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "plumb/base/files.h"
+#include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
@@ -88,9 +89,13 @@ TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [fast_weights]", FastWeightsStudy());
   expect_keys("### [attention_cost]", AttentionCostStudy());
   expect_keys("### [language_model]", LanguageModelStudy());
+  expect_keys("### [collapse]", CollapseStudy());
+  expect_keys("### [tricks]", TricksStudy());
 }
 
-TEST(Documentation, HasEveryRegisteredName) {
+TEST(Documentation, VariantsAreWhatTheRegistriesSay) {
+  const std::string printed = test::run_plumb({"list", "--markdown"}).output;
+  EXPECT_EQ(document("docs/variants.md"), printed) << "write it anew with `make variants`";
   expect_names("## Residual schemes: `model.residual`", residual_schemes());
   expect_names("## Norms: `model.norm`", norms());
   expect_names("## Positions: `model.positions`", positions());
@@ -98,8 +103,19 @@ TEST(Documentation, HasEveryRegisteredName) {
   expect_names("## Initialisations: `model.initialisation`", initialisations());
   expect_names("## Optimisers: `train.optimizer`", optimizers());
   expect_names("## Schedule factors: `train.schedule`", schedule_factors());
-  expect_names("## BLEU: `plumb score --tokenize`, `--smoothing`", bleu_tokenizers());
-  expect_names("## BLEU: `plumb score --tokenize`, `--smoothing`", bleu_smoothings());
+  expect_names("## BLEU tokenizers: `plumb score --tokenize`", bleu_tokenizers());
+  expect_names("## BLEU smoothings: `plumb score --smoothing`", bleu_smoothings());
+}
+
+TEST(Documentation, ListsAsJson) {
+  const Json json = Json::parse(test::run_plumb({"list", "norm", "--json", "-"}).output);
+  ASSERT_EQ(json["kinds"].size(), 1U);
+  const Json& kind = json["kinds"][0];
+  EXPECT_EQ(kind["key"].get<std::string>(), "model.norm");
+  EXPECT_EQ(kind["variants"].size(), norms().names().size());
+  for (const Json& variant : kind["variants"]) {
+    EXPECT_EQ(variant["equation"].get<std::string>(), norms().at(variant["name"].get<std::string>()).summary);
+  }
 }
 
 TEST(Documentation, HasEveryVerb) {
@@ -117,18 +133,37 @@ TEST(Documentation, HasEveryVerb) {
   }
 }
 
-TEST(Documentation, ShowsTheExampleThatIsTested) {
-  const std::string readme = document("README.md");
-  const std::string example =
-      document("tests/install/example/example.cpp") + document("tests/install/example/CMakeLists.txt");
-  for (const char* language : {"cpp", "cmake"}) {
-    const std::string fence = std::string("```") + language + '\n';
-    const size_t begin = readme.find(fence);
-    ASSERT_NE(begin, std::string::npos) << language;
-    const size_t end = readme.find("```", begin + fence.size());
-    const std::string code = readme.substr(begin + fence.size(), end - begin - fence.size());
-    EXPECT_NE(example.find(code), std::string::npos) << code;
+/// Every fenced block of these languages in a page stands, word by word, in `source`.
+void expect_quoted(const std::string& page, const std::string& source, const std::vector<std::string>& languages) {
+  const std::string text = document(page);
+  for (const std::string& language : languages) {
+    const std::string fence = "```" + language + '\n';
+    size_t blocks = 0;
+    for (size_t begin = text.find(fence); begin != std::string::npos; begin = text.find(fence, begin + 1), ++blocks) {
+      const size_t end = text.find("```", begin + fence.size());
+      const std::string code = text.substr(begin + fence.size(), end - begin - fence.size());
+      EXPECT_NE(source.find(code), std::string::npos) << page << ":\n" << code;
+    }
+    EXPECT_GT(blocks, 0U) << page << ", " << language;
   }
+}
+
+TEST(Documentation, ShowsTheExamplesThatAreTested) {
+  expect_quoted("README.md",
+                document("tests/install/example/example.cpp") + document("tests/install/example/CMakeLists.txt"),
+                {"cpp", "cmake"});
+  expect_quoted("docs/extending.md", document("tests/nn/extending_test.cpp"), {"cpp"});
+}
+
+/// A page without its fenced blocks, in which lambdas look like links.
+std::string prose(const std::string& text) {
+  std::string kept;
+  bool code = false;
+  for (const std::string& line : split(text, '\n')) {
+    if (line.starts_with("```")) code = !code;
+    if (!code) kept += line + '\n';
+  }
+  return kept;
 }
 
 TEST(Documentation, LinksToWhatExists) {
@@ -140,7 +175,7 @@ TEST(Documentation, LinksToWhatExists) {
   const std::regex link(R"((?:^|[^!])\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\))");  // not pictures
   size_t links = 0;
   for (const fs::path& page : pages) {
-    const std::string text = read_file(page);
+    const std::string text = prose(read_file(page));
     for (std::sregex_iterator match(text.begin(), text.end(), link), end; match != end; ++match, ++links) {
       EXPECT_TRUE(fs::exists(page.parent_path() / (*match)[1].str())) << page << " links to " << (*match)[1];
     }

@@ -43,7 +43,7 @@ GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batche
   for (const Batch& batch : batches) tokens += static_cast<double>(batch.target_layout.tokens());
   if (tokens == 0) throw Error("there are no tokens to measure gradients on");
 
-  ForwardContext context;
+  ForwardContext context(Pass::measurement);
   if (observer) context.watch(observer);
   const at::AutoGradMode with_graph(true);
   const std::vector<Tensor> values = parameters.values();

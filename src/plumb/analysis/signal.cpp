@@ -73,7 +73,7 @@ SignalProfile SignalMeter::profile() const {
 SignalProfile measure_signal(Model& model, const std::vector<Batch>& batches) {
   const at::NoGradGuard no_graph;
   SignalMeter meter;
-  ForwardContext context;
+  ForwardContext context(Pass::measurement);
   context.watch([&meter](const std::string& name, const Tensor& activation) { meter.see(name, activation); });
   for (const Batch& batch : batches) model.target_states(batch, context);
   return meter.profile();

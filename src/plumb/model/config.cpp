@@ -34,6 +34,10 @@ void describe(Fields& field, ModelConfig& config) {
   field("dropout", config.dropout);
 }
 
+ModelDepth depth_of(const ModelConfig& config) {
+  return {config.kind == "decoder" ? 0 : config.encoder_layers, config.decoder_layers};
+}
+
 void validate(const ModelConfig& config) {
   const auto one_of = [](const std::string& key, const std::string& value, const std::vector<std::string>& known) {
     if (std::find(known.begin(), known.end(), value) != known.end()) return;

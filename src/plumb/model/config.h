@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plumb/base/config.h"
+#include "plumb/nn/depth.h"
 
 namespace plumb {
 
@@ -35,6 +36,9 @@ struct ModelConfig {
 };
 
 void describe(Fields& field, ModelConfig& config);
+
+/// The layers of its stacks; a decoder-only model has no encoder.
+ModelDepth depth_of(const ModelConfig& config);
 
 /// Throws Error on sizes or names that make no model.
 void validate(const ModelConfig& config);

@@ -29,6 +29,8 @@ class Decoder final : public Model {
   Tensor step(DecoderState& state, const std::vector<int64_t>& tokens);
 
  private:
+  [[nodiscard]] bool profiled() const override { return stack_->profiled(); }
+
   std::unique_ptr<TokenEmbedding> embedding_;
   std::unique_ptr<Stack> stack_;
 };

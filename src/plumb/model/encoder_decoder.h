@@ -32,6 +32,8 @@ class EncoderDecoder final : public Model {
   Tensor step(DecoderState& state, const std::vector<int64_t>& tokens);
 
  private:
+  [[nodiscard]] bool profiled() const override { return encoder_->profiled(); }
+
   std::unique_ptr<TokenEmbedding> source_;
   std::unique_ptr<TokenEmbedding> target_;
   std::unique_ptr<Stack> encoder_;

@@ -1,5 +1,8 @@
 #include "plumb/model/model.h"
 
+#include <algorithm>
+
+#include "plumb/base/random.h"
 #include "plumb/model/decoder.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/nn/init/init.h"
@@ -8,7 +11,42 @@
 
 namespace plumb {
 
-void Model::initialise(uint64_t seed) { plumb::initialise(parameters_, config_.initialisation, seed); }
+namespace {
+
+/// Sentences of random tokens: enough for the variances of a profiling pass.
+Batch random_batch(const ModelConfig& config, uint64_t seed) {
+  constexpr int64_t kPairs = 16;
+  const int64_t length = std::min<int64_t>(24, config.max_positions - 1);
+  Random random(seed, "profile");
+  const auto sentence = [&](int64_t vocabulary) {
+    std::vector<int32_t> ids(static_cast<size_t>(length));
+    for (int32_t& id : ids) id = static_cast<int32_t>(random.below(static_cast<uint64_t>(vocabulary)));
+    return ids;
+  };
+  Batch batch;
+  for (int64_t i = 0; i < kPairs; ++i) {
+    const std::vector<int32_t> target = sentence(config.target_vocabulary);
+    if (config.kind == "decoder") {
+      append_running_text(batch, target, i);
+    } else {
+      append(batch, sentence(config.source_vocabulary), target, i);
+    }
+  }
+  return batch;
+}
+
+}  // namespace
+
+void Model::initialise(uint64_t seed) {
+  plumb::initialise(parameters_, config_.initialisation, depth_of(config_), seed);
+  if (profiled()) profile(random_batch(config_, seed));
+}
+
+void Model::profile(const Batch& batch) {
+  const at::NoGradGuard no_graph;
+  ForwardContext context(Pass::profiling);
+  target_states(batch, context);
+}
 
 Tensor Model::logits(const Tensor& hidden) const { return ops::matrix_product(hidden, output_, false, true); }
 

@@ -38,8 +38,11 @@ class Model {
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
 
-  /// Fills the parameters by config().initialisation.
+  /// Fills the parameters by config().initialisation. A scheme that is profiled is so with a batch of random tokens.
   void initialise(uint64_t seed);
+
+  /// The profiling pass of a scheme that has one (Admin), with a batch of one's own; to follow `initialise`.
+  void profile(const Batch& batch);
 
   /// Hidden states at the end of the model for the target tokens of a batch, (target tokens, d_model).
   virtual Tensor target_states(const Batch& batch, ForwardContext& context) = 0;
@@ -50,6 +53,9 @@ class Model {
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
 
  protected:
+  /// Whether the residual scheme wants a profiling pass.
+  [[nodiscard]] virtual bool profiled() const = 0;
+
   Tensor output_;  // (target vocabulary, d_model)
   ModelConfig config_;
   Parameters parameters_;

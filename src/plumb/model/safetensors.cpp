@@ -109,6 +109,7 @@ NamedTensors load_safetensors(const std::filesystem::path& path) {
 NamedTensors named_values(const Parameters& parameters) {
   NamedTensors tensors;
   for (const Parameter& parameter : parameters.all()) tensors.emplace_back(parameter.name, parameter.value.detach());
+  for (const Parameter& buffer : parameters.buffers()) tensors.emplace_back(buffer.name, buffer.value);
   return tensors;
 }
 
@@ -117,28 +118,30 @@ void load_parameters(const Parameters& parameters, const NamedTensors& tensors, 
   std::map<std::string, Tensor> given(tensors.begin(), tensors.end());
   std::vector<std::string> names;
   for (const auto& [name, tensor] : given) names.push_back(name);
-  for (const Parameter& parameter : parameters.all()) {
-    const auto found = given.find(parameter.name);
+  std::map<std::string, Tensor> wanted;  // parameters and buffers
+  for (const Parameter& parameter : parameters.all()) wanted.emplace(parameter.name, parameter.value.detach());
+  for (const Parameter& buffer : parameters.buffers()) wanted.emplace(buffer.name, buffer.value);
+  for (const auto& [name, value] : wanted) {
+    const auto found = given.find(name);
     if (found == given.end()) {
-      const std::string guess = nearest(parameter.name, names);
-      throw Error(fmt::format("{}: parameter '{}' of shape {} is missing", origin, parameter.name,
-                              shape_text(parameter.value.sizes())),
+      const std::string guess = nearest(name, names);
+      throw Error(fmt::format("{}: parameter '{}' of shape {} is missing", origin, name, shape_text(value.sizes())),
                   guess.empty() ? "" : fmt::format("the nearest name in the file is '{}'", guess));
     }
-    if (found->second.sizes() != parameter.value.sizes()) {
-      throw Error(fmt::format("{}: parameter '{}' has shape {}, the model wants {}", origin, parameter.name,
-                              shape_text(found->second.sizes()), shape_text(parameter.value.sizes())),
+    if (found->second.sizes() != value.sizes()) {
+      throw Error(fmt::format("{}: parameter '{}' has shape {}, the model wants {}", origin, name,
+                              shape_text(found->second.sizes()), shape_text(value.sizes())),
                   "the weights belong to another configuration");
     }
   }
   for (const std::string& name : names) {
-    if (parameters.find(name) == nullptr) {
+    if (wanted.count(name) == 0) {
       throw Error(fmt::format("{}: parameter '{}' of shape {} has no place in the model", origin, name,
                               shape_text(given[name].sizes())),
                   "the weights belong to another configuration");
     }
   }
-  for (const Parameter& parameter : parameters.all()) parameter.value.detach().copy_(given[parameter.name]);
+  for (const auto& [name, value] : wanted) value.copy_(given[name]);
 }
 
 }  // namespace plumb

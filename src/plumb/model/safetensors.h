@@ -22,7 +22,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
 /// concerned.
 NamedTensors load_safetensors(const std::filesystem::path& path);
 
-/// The model's parameters as named tensors, and the reverse: copies into the parameters, converting the element type.
+/// The model's parameters and buffers as named tensors, and the reverse: copies into them, converting the element type.
 /// Throws Error on a missing or surplus parameter, or on a different shape (naming parameter and both shapes).
 NamedTensors named_values(const Parameters& parameters);
 void load_parameters(const Parameters& parameters, const NamedTensors& tensors, const std::string& origin);

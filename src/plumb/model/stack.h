@@ -46,6 +46,9 @@ class Stack {
     return (*this)(x, layout, {}, {}, context);
   }
 
+  /// Whether the scheme's initialisation ends with a profiling pass.
+  [[nodiscard]] bool profiled() const { return scheme_->profiled(); }
+
   /// The state of one row a source, or of `rows` rows without cross-attention; no graph.
   [[nodiscard]] DecoderState start(const Tensor& memory, const Ragged& memory_layout) const;
   [[nodiscard]] DecoderState start(int64_t rows) const;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "plumb/base/random.h"
 #include "plumb/ops/dropout.h"
@@ -13,14 +14,33 @@ namespace plumb {
 /// "encoder.layers.3.feed_forward.sum".
 using Observer = std::function<void(const std::string&, const Tensor&)>;
 
+/// What a forward pass is for. Only norms over a batch and profiled schemes ask.
+enum class Pass {
+  evaluation,   // validation, decoding: norms over a batch use their running averages
+  training,     // they use the batch, and update the averages
+  measurement,  // the loss that training sees, without dropout: they use the batch and update nothing
+  profiling     // the same, and schemes that are initialised by what flows through them (Admin) set their parameters
+};
+
+/// The sum of a tensor over processes, differentiable: for norms over a batch that is spread over them.
+using ProcessSum = std::function<Tensor(const Tensor&)>;
+
 /// One forward pass. Dropout sites are numbered in the order in which the pass meets them, so a mask depends on seed,
 /// step, site and position alone.
 class ForwardContext {
  public:
-  /// No dropout: evaluation, measurement, decoding.
+  /// No dropout: evaluation, decoding.
   ForwardContext() = default;
+  /// No dropout.
+  explicit ForwardContext(Pass pass) : pass_(pass) {}
   /// Training step `step` with dropout probability `p`.
-  ForwardContext(double p, uint64_t seed, int64_t step) : p_(p), seed_(seed), step_(step) {}
+  ForwardContext(double p, uint64_t seed, int64_t step) : pass_(Pass::training), p_(p), seed_(seed), step_(step) {}
+
+  [[nodiscard]] Pass pass() const { return pass_; }
+
+  /// `sum` is called where a statistic is over the tokens of all processes; without it there is one process.
+  void exchange(ProcessSum sum) { sum_ = std::move(sum); }
+  [[nodiscard]] Tensor sum_over_processes(const Tensor& x) const { return sum_ ? sum_(x) : x; }
 
   /// The training step; 0 outside of training.
   [[nodiscard]] int64_t step() const { return step_; }
@@ -37,11 +57,13 @@ class ForwardContext {
  private:
   ops::DropoutKey next_key() { return {seed_, stream_of("dropout") + (static_cast<uint64_t>(step_) << 16) + site_++}; }
 
+  Pass pass_ = Pass::evaluation;
   double p_ = 0;
   uint64_t seed_ = 0;
   int64_t step_ = 0;
   uint64_t site_ = 0;
   Observer observer_;
+  ProcessSum sum_;
 };
 
 }  // namespace plumb

@@ -10,9 +10,9 @@ namespace plumb {
 FeedForward::FeedForward(Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t width,
                          const std::string& activation)
     : relu_(activation == "relu"),
-      weight1_(parameters.add(prefix + ".linear1.weight", {width, d_model}, Role::weight)),
+      weight1_(parameters.add(prefix + ".linear1.weight", {width, d_model}, Role::feed_forward_input)),
       bias1_(parameters.add(prefix + ".linear1.bias", {width}, Role::bias)),
-      weight2_(parameters.add(prefix + ".linear2.weight", {d_model, width}, Role::weight)),
+      weight2_(parameters.add(prefix + ".linear2.weight", {d_model, width}, Role::feed_forward_output)),
       bias2_(parameters.add(prefix + ".linear2.bias", {d_model}, Role::bias)) {
   if (activation != "relu" && activation != "gelu")
     throw Error(fmt::format("unknown activation '{}'", activation), "known: relu, gelu");

@@ -9,12 +9,25 @@
 namespace plumb {
 
 /// What a parameter is, for initialisation.
-enum class Role { weight, stacked_qkv, attention_output, bias, embedding, position, gain, shift };
+enum class Role {
+  weight,
+  stacked_qkv,          // query, key and value, one above the other
+  attention_output,     // the last matrix of attention
+  feed_forward_input,   // the first matrix of the feed-forward sub-layer
+  feed_forward_output,  // its last one
+  bias,
+  embedding,
+  position,
+  gain,
+  shift,
+  constant  // starts as Parameter::initial
+};
 
 struct Parameter {
   std::string name;  // as in a PyTorch state dict
   Role role;
-  Tensor value;  // a leaf that requires gradients; a view of the buffer
+  Tensor value;        // a leaf that requires gradients; a view of the flat buffer
+  double initial = 0;  // of a constant
 };
 
 /// Parameters in the order in which the model declares them. Their values lie one after the other in one flat buffer,
@@ -26,10 +39,18 @@ class Parameters {
   /// Declares a parameter of zeros. Throws Error on a name declared twice.
   Tensor add(const std::string& name, at::IntArrayRef shape, Role role);
 
+  /// Declares a parameter that every initialisation sets to `initial`.
+  Tensor add_constant(const std::string& name, at::IntArrayRef shape, double initial);
+
+  /// Declares a tensor that is saved and loaded with the parameters but not trained, such as a running average; it has
+  /// the value `initial` now and after every initialisation. It is no part of all(), count() and flat().
+  Tensor add_buffer(const std::string& name, at::IntArrayRef shape, double initial);
+
   /// Moves all values into the flat buffer; called once, when the model is complete.
   void finish();
 
   [[nodiscard]] const std::vector<Parameter>& all() const { return all_; }
+  [[nodiscard]] const std::vector<Parameter>& buffers() const { return buffers_; }
   [[nodiscard]] const Parameter* find(const std::string& name) const;
   /// Throws Error naming the nearest parameter.
   [[nodiscard]] const Parameter& at(const std::string& name) const;
@@ -47,6 +68,7 @@ class Parameters {
  private:
   at::ScalarType type_;
   std::vector<Parameter> all_;
+  std::vector<Parameter> buffers_;
   Tensor flat_;
 };
 

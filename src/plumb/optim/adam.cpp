@@ -55,7 +55,9 @@ class Adam final : public Optimizer {
 };
 
 [[maybe_unused]] const bool kRegistered = optimizers().add(
-    "adam", "m/(√v + eps) of running means of g and g², decoupled weight decay", "Kingma & Ba 2015, arXiv 1412.6980",
+    "adam",
+    "m ← β₁m + (1 − β₁)g; v ← β₂v + (1 − β₂)g²; w ← w − lr·[(m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]",
+    "Kingma & Ba 2015, arXiv 1412.6980; weight decay: Loshchilov & Hutter 2019, arXiv 1711.05101",
     [](const Parameters& parameters, const OptimizerOptions& options) {
       return std::make_unique<Adam>(parameters, options);
     });

@@ -33,36 +33,36 @@ const char* const kTensor2Tensor = "tensor2tensor, utils/learning_rate.py";
 
 Registry<ScheduleFactorFactory> known_factors() {
   Registry<ScheduleFactorFactory> registry("schedule factor");
-  registry.add("constant", "learning_rate", kTensor2Tensor, [](const ScheduleOptions& options) -> ScheduleFactor {
-    return [rate = options.learning_rate](int64_t) { return rate; };
-  });
+  registry.add("constant", "`train.learning_rate`", kTensor2Tensor,
+               [](const ScheduleOptions& options) -> ScheduleFactor {
+                 return [rate = options.learning_rate](int64_t) { return rate; };
+               });
   registry.add("linear_warmup", "min(1, step/warm_up); 1 if warm_up is 0", "Vaswani et al. 2017, arXiv 1706.03762",
                [](const ScheduleOptions& options) -> ScheduleFactor {
                  const double length = static_cast<double>(std::max<int64_t>(options.warm_up, 1));
                  return [length](int64_t step) { return std::min(1.0, static_cast<double>(step) / length); };
                });
-  registry.add("rsqrt_decay", "√(decay_start/max(step, decay_start)): 1 at the peak",
-               "Vaswani et al. 2017, arXiv 1706.03762", [](const ScheduleOptions& options) -> ScheduleFactor {
+  registry.add("rsqrt_decay", "√(s/max(step, s)): 1 at the peak", "Vaswani et al. 2017, arXiv 1706.03762",
+               [](const ScheduleOptions& options) -> ScheduleFactor {
                  return [begin = decay_start(options)](int64_t step) {
                    return std::sqrt(static_cast<double>(begin) / static_cast<double>(std::max(step, begin)));
                  };
                });
-  registry.add("rsqrt_hidden_size", "1/√hidden_size", kTensor2Tensor,
-               [](const ScheduleOptions& options) -> ScheduleFactor {
-                 return [value = 1 / std::sqrt(static_cast<double>(options.hidden_size))](int64_t) { return value; };
-               });
-  registry.add("cosine_decay", "from 1 at decay_start to decay_floor at the last step, as half a cosine",
+  registry.add("rsqrt_hidden_size", "1/√d_model", kTensor2Tensor, [](const ScheduleOptions& options) -> ScheduleFactor {
+    return [value = 1 / std::sqrt(static_cast<double>(options.hidden_size))](int64_t) { return value; };
+  });
+  registry.add("cosine_decay", "from 1 at s to `train.decay_floor` at step `train.steps`, as half a cosine",
                "Loshchilov & Hutter 2017, arXiv 1608.03983", [](const ScheduleOptions& options) -> ScheduleFactor {
                  return [options](int64_t step) {
                    return options.decay_floor +
                           (1 - options.decay_floor) * (1 + std::cos(std::numbers::pi * progress(options, step))) / 2;
                  };
                });
-  registry.add("linear_decay", "from 1 at decay_start to decay_floor at the last step, as a line", kTensor2Tensor,
+  registry.add("linear_decay", "from 1 at s to `train.decay_floor` at step `train.steps`, as a line", kTensor2Tensor,
                [](const ScheduleOptions& options) -> ScheduleFactor {
                  return [options](int64_t step) { return 1 - (1 - options.decay_floor) * progress(options, step); };
                });
-  registry.add("step_decay", "step_decay_factor to the number of step_decay_at that lie behind",
+  registry.add("step_decay", "`train.step_decay_factor` to the number of `train.step_decay_at` that lie behind",
                "Xiong et al. 2020, arXiv 2002.04745", [](const ScheduleOptions& options) -> ScheduleFactor {
                  return [at = options.step_decay_at, factor = options.step_decay_factor](int64_t step) {
                    const auto passed =

@@ -39,11 +39,11 @@ class Sgd final : public Optimizer {
   Tensor momentum_;
 };
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
-    "sgd", "gradient descent with momentum; weight decay as an L2 penalty", "Polyak 1964; Sutskever et al. 2013",
-    [](const Parameters& parameters, const OptimizerOptions& options) {
-      return std::make_unique<Sgd>(parameters, options);
-    });
+[[maybe_unused]] const bool kRegistered =
+    optimizers().add("sgd", "b ← momentum·b + g + weight_decay·w; w ← w − lr·b", "Polyak 1964; Sutskever et al. 2013",
+                     [](const Parameters& parameters, const OptimizerOptions& options) {
+                       return std::make_unique<Sgd>(parameters, options);
+                     });
 
 }  // namespace
 }  // namespace plumb

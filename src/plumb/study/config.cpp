@@ -82,6 +82,18 @@ void describe(Fields& field, LanguageModelStudy& part) {
   field("layers", part.layers);
 }
 
+void describe(Fields& field, CollapseStudy& part) {
+  field("layers", part.layers);
+  field("seeds", part.seeds);
+  field("pairs", part.pairs);
+  field("steps", part.steps);
+}
+
+void describe(Fields& field, TricksStudy& part) {
+  field("layers", part.layers);
+  field("sgd_learning_rate", part.sgd_learning_rate);
+}
+
 namespace {
 
 template <typename Part>
@@ -94,7 +106,8 @@ void read_part(const Config& config, const std::string& name, std::optional<Part
 
 StudyConfig read_study(const Config& config) {
   config.allow_only({"study", "data", "model", "train", "gradients", "depth", "signal", "spectrum", "training",
-                     "fast_weights", "attention_cost", "language_model"});
+                     "fast_weights", "attention_cost", "language_model", "collapse",
+                      "tricks"});
   StudyConfig study;
   config.read("study", study.study);
   config.read("data", study.data);
@@ -108,12 +121,13 @@ StudyConfig read_study(const Config& config) {
   read_part(config, "fast_weights", study.fast_weights);
   read_part(config, "attention_cost", study.attention_cost);
   read_part(config, "language_model", study.language_model);
-  if (!study.gradients && !study.depth && !study.signal && !study.spectrum && !study.training && !study.fast_weights &&
-      !study.attention_cost && !study.language_model) {
-    throw Error(
-        fmt::format("{}: the study measures nothing", config.name()),
-        "add a section: [gradients], [depth], [signal], [spectrum], [training], [fast_weights], [attention_cost] or "
-        "[language_model]");
+  read_part(config, "collapse", study.collapse);
+  read_part(config, "tricks", study.tricks);
+  if (!study.gradients && !study.depth && !study.signal && !study.spectrum && !study.training && !study.collapse &&
+      !study.tricks && !study.fast_weights && !study.attention_cost && !study.language_model) {
+    throw Error(fmt::format("{}: the study measures nothing", config.name()),
+                "add a section: [gradients], [depth], [signal], [spectrum], [training], [collapse], [tricks], "
+                "[fast_weights], [attention_cost] or [language_model]");
   }
   if (study.study.schemes.empty()) throw Error(fmt::format("{}: study.schemes is empty", config.name()));
   return study;
@@ -122,7 +136,7 @@ StudyConfig read_study(const Config& config) {
 std::string write_study(const StudyConfig& study) {
   ConfigWriter writer;
   writer.section("study", study.study).section("data", study.data).section("model", study.model);
-  if (study.training || study.language_model) writer.section("train", study.train);
+  if (study.trains()) writer.section("train", study.train);
   if (study.gradients) writer.section("gradients", *study.gradients);
   if (study.depth) writer.section("depth", *study.depth);
   if (study.signal) writer.section("signal", *study.signal);
@@ -131,6 +145,8 @@ std::string write_study(const StudyConfig& study) {
   if (study.fast_weights) writer.section("fast_weights", *study.fast_weights);
   if (study.attention_cost) writer.section("attention_cost", *study.attention_cost);
   if (study.language_model) writer.section("language_model", *study.language_model);
+  if (study.collapse) writer.section("collapse", *study.collapse);
+  if (study.tricks) writer.section("tricks", *study.tricks);
   return writer.text();
 }
 

@@ -98,6 +98,20 @@ struct LanguageModelStudy {
   int64_t layers = 3;
 };
 
+/// [collapse]: how much the representation changes from sub-layer to sub-layer.
+struct CollapseStudy {
+  int64_t layers = 12;
+  int64_t seeds = 3;
+  int64_t pairs = 50;
+  int64_t steps = 0;  // of training before a second measurement, as [train] says; 0: at initialization alone
+};
+
+/// [tricks]: Adam, residual connections, norms and warm-up, each left out, and each pair of them.
+struct TricksStudy {
+  int64_t layers = 3;
+  double sgd_learning_rate = 0.1;
+};
+
 struct StudyConfig {
   StudyHead study;
   StudyData data;
@@ -111,6 +125,11 @@ struct StudyConfig {
   std::optional<FastWeightsStudy> fast_weights;
   std::optional<AttentionCostStudy> attention_cost;
   std::optional<LanguageModelStudy> language_model;
+  std::optional<CollapseStudy> collapse;
+  std::optional<TricksStudy> tricks;
+
+  /// Whether any part trains.
+  [[nodiscard]] bool trains() const { return training || tricks || language_model || (collapse && collapse->steps > 0); }
 };
 
 void describe(Fields& field, StudyHead& head);
@@ -123,6 +142,8 @@ void describe(Fields& field, TrainingStudy& part);
 void describe(Fields& field, FastWeightsStudy& part);
 void describe(Fields& field, AttentionCostStudy& part);
 void describe(Fields& field, LanguageModelStudy& part);
+void describe(Fields& field, CollapseStudy& part);
+void describe(Fields& field, TricksStudy& part);
 
 /// Reads a study; a section that is absent is not measured. Throws Error on unknown keys or an empty study.
 StudyConfig read_study(const Config& config);

@@ -19,7 +19,7 @@ std::vector<double> measure(StudyContext& context, const std::string& scheme, in
                          {"seeds", part.seeds},
                          {"pairs", part.pairs},
                          {"first_seed", context.config.study.seed}};
-  const std::string label = fmt::format("depth-{}-{}", scheme, layers);
+  const std::string label = fmt::format("depth-{}-{}", file_name(scheme), layers);
   return context.measurements
       .get(label, settings,
            [&] {

@@ -23,7 +23,7 @@ Norms measure(StudyContext& context, const std::string& scheme, const GradientSt
                          {"seeds", part.seeds},
                          {"pairs", part.pairs},
                          {"first_seed", context.config.study.seed}};
-  const Json result = context.measurements.get("gradients-" + scheme, settings, [&] {
+  const Json result = context.measurements.get("gradients-" + file_name(scheme), settings, [&] {
     const std::vector<Batch> batches = measured_batches(context, part.pairs);
     Progress progress("gradients, " + display_name(scheme), part.seeds);
     Json norms = Json::object();
@@ -87,9 +87,12 @@ Figure figure_of(const std::string& stack, const std::map<std::string, Norms>& b
   return figure;
 }
 
+double mean_norm(const Norms& norms, const std::string& stack, int64_t layer) {
+  return confidence_interval(norms.at(matrix_name(stack, layer, 2))).mean;
+}
+
 double ratio_last_to_first(const Norms& norms, const std::string& stack, int64_t layers) {
-  return confidence_interval(norms.at(matrix_name(stack, layers - 1, 2))).mean /
-         confidence_interval(norms.at(matrix_name(stack, 0, 2))).mean;
+  return mean_norm(norms, stack, layers - 1) / mean_norm(norms, stack, 0);
 }
 
 }  // namespace
@@ -142,6 +145,16 @@ PartResult study_gradients(StudyContext& context, const GradientStudy& part) {
         {"pre_ln_flat", "Pre-LN: the gradient is about the same in every layer", "Xiong et al. 2020, Figure 3a",
          confirmed_if(flat),
          fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
+  }
+  if (by_scheme.count("residual-dual") != 0) {
+    const double first = mean_norm(by_scheme["residual-dual"], "decoder", 0);
+    const double last = mean_norm(by_scheme["residual-dual"], "decoder", part.layers - 1);
+    result.verdicts.push_back({"residual_dual_bounded",
+                               "ResiDual: the gradient of no layer vanishes, as little as Pre-LN's",
+                               "Xie et al. 2023, arXiv 2304.14802, section 3", confirmed_if(first > last / 1.5),
+                               fmt::format("W₂'s gradient norm is {:.3g} in decoder layer 1 and {:.3g} in layer {}.",
+                                           first, last, part.layers),
+                               id});
   }
   for (const auto& [scheme, norms] : by_scheme) result.measurements[scheme] = norms;
   return result;

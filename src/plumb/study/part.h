@@ -29,11 +29,18 @@ struct StudyContext {
   RunObserver on_point;
 };
 
-/// The study's model with a scheme and a number of layers, its vocabularies those of the data.
+/// The study's model with a scheme and a number of layers, its vocabularies those of the data. A scheme that has an
+/// initialisation of its own name (DeepNorm) gets it.
 ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers);
 
 /// The first `pairs` pairs of the measured split, in batches of at most `batch_tokens` tokens.
 std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens = 1024);
+
+/// Trains a run in a directory of its own, or goes on with it, or takes what an earlier call measured under `name` with
+/// the same settings. The result is that of TrainResult::to_json(); `finish` may add to it what else the trained model
+/// is to be asked, and is not called for a run that diverged. `label` names the run to people.
+Json trained_run(StudyContext& context, const std::string& name, const std::string& label, const RunConfig& config,
+                 const Json& more_settings, const std::function<void(EncoderDecoder&, Json&)>& finish = {});
 
 /// The model section as JSON, for the settings of a measurement.
 Json settings_of(const ModelConfig& model);
@@ -46,5 +53,7 @@ PartResult study_training(StudyContext& context, const TrainingStudy& part);
 PartResult study_fast_weights(StudyContext& context, const FastWeightsStudy& part);
 PartResult study_attention_cost(StudyContext& context, const AttentionCostStudy& part);
 PartResult study_language_model(StudyContext& context, const LanguageModelStudy& part);
+PartResult study_collapse(StudyContext& context, const CollapseStudy& part);
+PartResult study_tricks(StudyContext& context, const TricksStudy& part);
 
 }  // namespace plumb

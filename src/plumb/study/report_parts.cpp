@@ -1,6 +1,8 @@
 #include "plumb/study/report_parts.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace plumb {
 namespace {
@@ -54,8 +56,17 @@ Json Table::to_json() const {
 }
 
 std::string display_name(const std::string& scheme) {
-  if (scheme == "post-ln") return "Post-LN";
-  if (scheme == "pre-ln") return "Pre-LN";
+  static const std::map<std::string, std::string> names = {
+      {"post-ln", "Post-LN"},        {"pre-ln", "Pre-LN"},   {"residual-dual", "ResiDual"}, {"deepnorm", "DeepNorm"},
+      {"sandwich", "Sandwich"},      {"keel", "Keel"},       {"mix-ln", "Mix-LN"},          {"admin", "Admin"},
+      {"rezero", "ReZero"},          {"highway", "Highway"}, {"layerscale", "LayerScale"},  {"none", "no norm"},
+      {"no-residual", "no residual"}};
+  const auto found = names.find(scheme);
+  return found == names.end() ? scheme : found->second;
+}
+
+std::string file_name(std::string scheme) {
+  std::replace(scheme.begin(), scheme.end(), '/', '+');
   return scheme;
 }
 

@@ -76,6 +76,9 @@ struct PartResult {
 /// "confirmed" or "contradicted".
 inline std::string confirmed_if(bool condition) { return condition ? "confirmed" : "contradicted"; }
 
+/// A scheme's name as part of a file's: "n+da" for "n/da".
+std::string file_name(std::string scheme);
+
 /// "Post-LN" for "post-ln": how a scheme is called in figures.
 std::string display_name(const std::string& scheme);
 

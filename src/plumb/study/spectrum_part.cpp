@@ -20,7 +20,7 @@ Json measure(StudyContext& context, const std::string& scheme, const SpectrumStu
                          {"probes", part.probes},
                          {"batch_tokens", part.batch_tokens},
                          {"seed", context.config.study.seed}};
-  return context.measurements.get("spectrum-" + scheme, settings, [&] {
+  return context.measurements.get("spectrum-" + file_name(scheme), settings, [&] {
     EncoderDecoder model(config);
     model.initialise(static_cast<uint64_t>(context.config.study.seed));
     SpectrumOptions options;

@@ -152,6 +152,8 @@ Json run_study(const StudyConfig& config, const std::filesystem::path& out, cons
   if (config.fast_weights) append(results, study_fast_weights(context, *config.fast_weights), "fast_weights");
   if (config.attention_cost) append(results, study_attention_cost(context, *config.attention_cost), "attention_cost");
   if (config.language_model) append(results, study_language_model(context, *config.language_model), "language_model");
+  if (config.collapse) append(results, study_collapse(context, *config.collapse), "collapse");
+  if (config.tricks) append(results, study_tricks(context, *config.tricks), "tricks");
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} found from before", measurements.measured(), measurements.found()));
   return results;

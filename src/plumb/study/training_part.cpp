@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 
-#include "plumb/base/random.h"
 #include "plumb/base/text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
@@ -57,32 +56,15 @@ Run train_run(StudyContext& context, const std::string& scheme, int64_t warm_up,
   config.train.seed = context.config.study.seed;
   config.train.bleu_beam = 0;  // scored below, on the split that the study names
   config.data = context.data.path().string();
-  const std::string name = fmt::format("train-{}-warmup{}-lr{:g}", scheme, warm_up, learning_rate);
-  const Json settings = {
-      {"data", context.data_settings},
-      {"config", ConfigWriter().section("model", config.model).section("train", config.train).text()},
-      {"bleu", {part.bleu_pairs, part.bleu_split, part.beam}}};
-  // A run of other settings is another run: both stand.
-  const std::filesystem::path out =
-      context.out / "runs" / fmt::format("{}-{:08x}", name, stream_of(settings.dump()) & 0xFFFFFFFFU);
   Run run{scheme, warm_up, learning_rate, {}, {}};
-  const Json json = context.measurements.get(name, settings, [&] {
-    TrainHooks hooks;
-    hooks.progress = run.name();
-    if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };
-    const TrainResult result = run_training(config, out, hooks);
-    Json found = result.to_json();
-    if (result.outcome == "diverged") {
-      found["test_bleu"] = nullptr;
-    } else {
-      EncoderDecoder model = load_model(out);
-      const std::optional<double> bleu = score(model, context, part);
-      found["test_bleu"] = bleu ? Json(*bleu) : Json(nullptr);
-    }
-    return found;
-  });
+  const Json json = trained_run(
+      context, fmt::format("train-{}-warmup{}-lr{:g}", file_name(scheme), warm_up, learning_rate), run.name(), config,
+      {{"bleu", {part.bleu_pairs, part.bleu_split, part.beam}}}, [&](EncoderDecoder& model, Json& found) {
+        const std::optional<double> bleu = score(model, context, part);
+        found["test_bleu"] = bleu ? Json(*bleu) : Json(nullptr);
+      });
   run.result = TrainResult::from_json(json);
-  if (json["test_bleu"].is_number()) run.bleu = json["test_bleu"].get<double>();
+  if (json.contains("test_bleu") && json["test_bleu"].is_number()) run.bleu = json["test_bleu"].get<double>();
   return run;
 }
 
@@ -125,12 +107,28 @@ std::string outcome_text(const Run& run) {
 /// What "clearly worse" means: a tenth of a nat a token, or divergence.
 constexpr double kClear = 0.1;
 
-/// Warm-up against none for one scheme, over the learning rates.
+/// What a paper says of training its scheme without warm-up.
+struct WarmUpClaim {
+  const char* scheme;
+  bool needed;
+  const char* claim;
+  const char* source;
+};
+constexpr WarmUpClaim kClaims[] = {
+    {"post-ln", true, "Post-LN: training without warm-up is clearly worse, or fails", "Xiong et al. 2020, Figure 2"},
+    {"pre-ln", false, "Pre-LN: trains without warm-up", "Xiong et al. 2020, section 4"},
+    {"residual-dual", false, "ResiDual: trains without warm-up", "Xie et al. 2023, arXiv 2304.14802"},
+    {"rezero", false, "ReZero: trains without warm-up", "Bachlechner et al. 2020, arXiv 2003.04887"},
+};
+
+/// Warm-up against none for one scheme, over the learning rates; a row a comparison, and a verdict where a paper has
+/// said something.
 void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, const std::vector<double>& learning_rates,
-                   PartResult& result) {
+                   Table& table, PartResult& result) {
   std::vector<std::string> evidence;
   int64_t needed = 0;
   int64_t compared = 0;
+  const auto cell = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
   for (const double learning_rate : learning_rates) {
     const Run* with = find(runs, scheme, true, learning_rate);
     const Run* without = find(runs, scheme, false, learning_rate);
@@ -139,19 +137,22 @@ void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, cons
     if (without->loss() > with->loss() + kClear) ++needed;
     evidence.push_back(fmt::format("At lr {:g}: with warm-up {}, without {}.", learning_rate, outcome_text(*with),
                                    outcome_text(*without)));
+    table.rows.push_back(
+        {scheme, learning_rate, cell(with->loss()), cell(without->loss()), cell(without->loss() - with->loss())});
   }
   if (compared == 0) return;
   const std::string id = fmt::format("loss_lr{:g}", learning_rates.back());
-  if (scheme == "post-ln") {
-    result.verdicts.push_back({"post_ln_needs_warm_up", "Post-LN: training without warm-up is clearly worse, or fails",
-                               "Xiong et al. 2020, Figure 2",
-                               needed == compared ? "confirmed"
-                               : needed > 0       ? "unclear"
-                                                  : "contradicted",
+  for (const WarmUpClaim& claim : kClaims) {
+    if (scheme != claim.scheme) continue;
+    const bool holds = claim.needed ? needed == compared : needed == 0;
+    const bool fails = claim.needed ? needed == 0 : needed > 0;
+    std::string name = fmt::format("{}_warm_up", scheme);
+    std::replace(name.begin(), name.end(), '-', '_');
+    result.verdicts.push_back({name, claim.claim, claim.source,
+                               holds   ? "confirmed"
+                               : fails ? "contradicted"
+                                       : "unclear",
                                join(evidence, " "), id});
-  } else if (scheme == "pre-ln") {
-    result.verdicts.push_back({"pre_ln_without_warm_up", "Pre-LN: trains without warm-up",
-                               "Xiong et al. 2020, section 4", confirmed_if(needed == 0), join(evidence, " "), id});
   }
 }
 
@@ -200,8 +201,13 @@ PartResult study_training(StudyContext& context, const TrainingStudy& part) {
     result.figures.push_back(bleu);
   }
   result.tables.push_back(table);
+  Table gains{"warm_up",
+              "What warm-up is worth",
+              "Validation loss, nats a token; empty where a run diverged.",
+              {"scheme", "learning rate", "with warm-up", "without", "difference"}};
   for (const std::string& scheme : context.config.study.schemes)
-    judge_warm_up(runs, scheme, part.learning_rates, result);
+    judge_warm_up(runs, scheme, part.learning_rates, gains, result);
+  if (!gains.rows.empty()) result.tables.push_back(gains);
 
   const auto best =
       std::min_element(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.loss() < b.loss(); });

@@ -43,7 +43,7 @@ MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double
   const std::vector<Tensor> values = model.parameters().values();
   MeanLoss mean;
   for (const Batch& batch : micro_batches) {
-    ForwardContext context;
+    ForwardContext context(Pass::measurement);
     const Loss loss = model.loss(batch, options, context);
     mean.loss += loss.value.item<double>();
     accumulate(model.parameters(), gradients({loss.value}, values, {}), mean.gradient);
@@ -61,7 +61,7 @@ HessianOperator::HessianOperator(Model& model, std::vector<Batch> micro_batches,
 }
 
 std::vector<Tensor> HessianOperator::differentiable_gradient(const Batch& batch) {
-  ForwardContext context;
+  ForwardContext context(Pass::measurement);
   const Loss loss = model_.loss(batch, share_of_mean(tokens_, label_smoothing_, true), context);
   return gradients({loss.value}, parameters_.values(), {}, /*create_graph=*/true);
 }

@@ -34,7 +34,7 @@ class Delta final : public FastWeights {
 };
 
 const bool registered = attentions().add(
-    "delta", "S^T phi(q), S += beta phi(k) (v - S^T phi(k))^T, phi = DPFP of sum 1, beta = sigmoid(w x)",
+    "delta", "S ← S + β·φ(k)·(v − Sᵀφ(k))ᵀ, y = Sᵀφ(q), φ that of `dpfp` divided by its sum, β = σ(w_β·x)",
     "Schlag et al. 2021, arXiv 2102.11174",
     [](Parameters& parameters, const AttentionShape& shape) { return std::make_unique<Delta>(parameters, shape); });
 

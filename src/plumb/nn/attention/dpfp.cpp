@@ -19,10 +19,10 @@ class Dpfp final : public FastWeights {
   int64_t nu_;
 };
 
-const bool registered =
-    attentions().add("dpfp", "as linear, phi(x) = products of relu([x; -x]) with its rotations by 1 to nu",
-                     "Schlag et al. 2021, arXiv 2102.11174",
-                     [](Parameters&, const AttentionShape& shape) { return std::make_unique<Dpfp>(shape); });
+const bool registered = attentions().add(
+    "dpfp", "the same, φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp_nu`",
+    "Schlag et al. 2021, arXiv 2102.11174",
+    [](Parameters&, const AttentionShape& shape) { return std::make_unique<Dpfp>(shape); });
 
 }  // namespace
 }  // namespace plumb

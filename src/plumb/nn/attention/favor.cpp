@@ -108,7 +108,9 @@ class Favor final : public FastWeights {
 };
 
 const bool registered = attentions().add(
-    "favor", "as linear, phi(x) = exp(w x - |x|^2/2)/sqrt(m) of m orthogonal random w: softmax in expectation",
+    "favor",
+    "the same, φ(x) = exp(w·x′ − ‖x′‖²/2)/√m, x′ = x/size^¼, for m = `model.favor_features` orthogonal random w: in "
+    "expectation the weights of softmax; redrawn every `model.favor_redraw` steps of training",
     "Choromanski et al. 2020, arXiv 2009.14794",
     [](Parameters&, const AttentionShape& shape) { return std::make_unique<Favor>(shape); });
 

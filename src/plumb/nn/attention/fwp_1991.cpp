@@ -17,7 +17,7 @@ class FastWeightProgrammer final : public FastWeights {
 };
 
 const bool registered = attentions().add(
-    "fwp-1991", "S^T q, S = sum k v^T: outer products of from and to patterns", "Schmidhuber 1991, Neural Computation",
+    "fwp-1991", "S ← S + k·vᵀ, y = Sᵀq", "Schmidhuber 1991, Neural Computation",
     [](Parameters&, const AttentionShape& shape) { return std::make_unique<FastWeightProgrammer>(shape); });
 
 }  // namespace

@@ -15,7 +15,7 @@ class Linear final : public FastWeights {
 };
 
 const bool registered =
-    attentions().add("linear", "phi(q)^T S / phi(q)^T z, S = sum phi(k) v^T, z = sum phi(k), phi(x) = elu(x) + 1",
+    attentions().add("linear", "S ← S + φ(k)vᵀ, z ← z + φ(k), y = Sᵀφ(q)/zᵀφ(q), φ(x) = elu(x) + 1",
                      "Katharopoulos et al. 2020, arXiv 2006.16236",
                      [](Parameters&, const AttentionShape& shape) { return std::make_unique<Linear>(shape); });
 

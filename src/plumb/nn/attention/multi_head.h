@@ -47,7 +47,7 @@ class MultiHeadAttention {
  private:
   /// Rows [begin, begin + count)·d of the stacked projection.
   [[nodiscard]] Tensor project(const Tensor& x, int64_t begin, int64_t count) const;
-  [[nodiscard]] Tensor normalised(const Tensor& x, const Norm& norm) const;
+  [[nodiscard]] Tensor normalised(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
   [[nodiscard]] Tensor out(const Tensor& mixed) const;
 
   int64_t d_model_;

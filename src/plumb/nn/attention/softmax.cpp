@@ -111,7 +111,7 @@ class Softmax final : public Attention {
 };
 
 const bool registered =
-    attentions().add("softmax", "softmax(Q K^T / sqrt(d/heads)) V", "Vaswani et al. 2017, arXiv 1706.03762",
+    attentions().add("softmax", "softmax(QKᵀ/√size)·V", "Vaswani et al. 2017, arXiv 1706.03762",
                      [](Parameters&, const AttentionShape& shape) { return std::make_unique<Softmax>(shape); });
 
 }  // namespace

@@ -17,8 +17,8 @@ void fill(const Tensor& tensor, const std::function<double()>& draw) {
 
 }  // namespace
 
-Registry<InitFactory>& initialisations() {
-  static Registry<InitFactory> registry("initialisation");
+Registry<Initialisation>& initialisations() {
+  static Registry<Initialisation> registry("initialisation");
   return registry;
 }
 
@@ -37,8 +37,25 @@ void for_each_matrix(const Parameter& parameter,
   for (const Tensor& matrix : whole.chunk(parts, 0)) fill_matrix(matrix, matrix.size(1), matrix.size(0));
 }
 
-void initialise(const Parameters& parameters, const std::string& kind, uint64_t seed) {
-  const InitFactory& fill_weight = initialisations().at(kind).make;
+double xavier_deviation(int64_t fan_in, int64_t fan_out) {
+  return std::sqrt(2.0 / static_cast<double>(fan_in + fan_out));
+}
+
+void fill_scaled_xavier(const Parameter& parameter, double scale, Random& random) {
+  int part = 0;
+  for_each_matrix(parameter, [&](const Tensor& matrix, int64_t fan_in, int64_t fan_out) {
+    const bool weighs = parameter.role == Role::weight || (parameter.role == Role::stacked_qkv && part++ < 2);
+    fill_normal(matrix, (weighs ? 1.0 : scale) * xavier_deviation(fan_in, fan_out), random);
+  });
+}
+
+bool in_decoder(const Parameter& parameter) {
+  return parameter.name.starts_with("decoder.") || parameter.name.starts_with("tgt_");
+}
+
+void initialise(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed) {
+  const Initialisation& chosen = initialisations().at(kind).make;
+  for (const Parameter& buffer : parameters.buffers()) buffer.value.detach().fill_(buffer.initial);
   const auto& all = parameters.all();
   parallel_items(static_cast<int64_t>(all.size()), [&](int64_t i) {
     const at::NoGradGuard no_graph;  // grad mode is a property of the thread
@@ -49,11 +66,15 @@ void initialise(const Parameters& parameters, const std::string& kind, uint64_t 
       case Role::weight:
       case Role::stacked_qkv:
       case Role::attention_output:
-        fill_weight(parameter, random);
+      case Role::feed_forward_input:
+      case Role::feed_forward_output:
+        chosen.fill_weight(parameter, depth, random);
         break;
-      case Role::embedding:
-        fill_normal(value, 1.0 / std::sqrt(static_cast<double>(value.size(1))), random);
+      case Role::embedding: {
+        const double factor = chosen.embedding_factor ? chosen.embedding_factor(parameter, depth) : 1.0;
+        fill_normal(value, factor / std::sqrt(static_cast<double>(value.size(1))), random);
         break;
+      }
       case Role::position:
         fill_normal(value, 0.02, random);
         break;
@@ -63,6 +84,9 @@ void initialise(const Parameters& parameters, const std::string& kind, uint64_t 
       case Role::bias:
       case Role::shift:
         value.zero_();
+        break;
+      case Role::constant:
+        value.fill_(parameter.initial);
         break;
     }
   });

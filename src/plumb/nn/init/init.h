@@ -6,22 +6,38 @@
 
 #include "plumb/base/random.h"
 #include "plumb/base/registry.h"
+#include "plumb/nn/depth.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {
 
-/// Fills the value of one parameter whose role is `weight`, `stacked_qkv` or `attention_output`.
-using InitFactory = std::function<void(const Parameter&, Random&)>;
-Registry<InitFactory>& initialisations();
+struct Initialisation {
+  /// Fills the value of one weight matrix: a parameter whose role is `weight` or one of the four behind it.
+  std::function<void(const Parameter&, const ModelDepth&, Random&)> fill_weight;
+  /// Factor on the deviation 1/√d of an embedding; empty: 1.
+  std::function<double(const Parameter&, const ModelDepth&)> embedding_factor = {};
+};
+Registry<Initialisation>& initialisations();
 
-/// Initialises every parameter from a random stream of its own, named after it: weight matrices by the scheme `kind`;
-/// embeddings (the output matrix among them) from N(0, 1/d); positions from N(0, 0.02²); gains 1; biases and shifts 0.
-void initialise(const Parameters& parameters, const std::string& kind, uint64_t seed);
+/// Initialises every parameter from a random stream of its own, named after it: weight matrices as the kind says;
+/// embeddings (the output matrix among them) from N(0, 1/d) if it says nothing else; positions from N(0, 0.02²); gains
+/// 1; biases and shifts 0; constants and buffers their initial value.
+void initialise(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed);
 
 /// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: itself, or the three of a stacked query, key
 /// and value, each (d, d), which Xavier et al. treat as matrices of their own.
 void for_each_matrix(const Parameter& parameter,
                      const std::function<void(const Tensor&, int64_t fan_in, int64_t fan_out)>& fill);
+
+/// √(2/(fan_in + fan_out)): the standard deviation of Glorot & Bengio 2010.
+double xavier_deviation(int64_t fan_in, int64_t fan_out);
+
+/// Xavier normal, but the matrices through which a signal passes (value, attention's output, both of the feed-forward
+/// sub-layer) times `scale`; queries and keys, which only weigh, as they are.
+void fill_scaled_xavier(const Parameter& parameter, double scale, Random& random);
+
+/// Whether a parameter belongs to the decoder.
+bool in_decoder(const Parameter& parameter);
 
 /// Fills a contiguous tensor with N(0, deviation²) or U(−bound, bound).
 void fill_normal(const Tensor& tensor, double deviation, Random& random);

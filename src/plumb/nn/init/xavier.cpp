@@ -6,23 +6,21 @@
 namespace plumb {
 namespace {
 
-double deviation(int64_t fan_in, int64_t fan_out) { return std::sqrt(2.0 / static_cast<double>(fan_in + fan_out)); }
-
 const bool normal_registered =
-    initialisations().add("xavier-normal", "N(0, 2 / (fan_in + fan_out))", "Glorot & Bengio 2010",
-                          [](const Parameter& parameter, Random& random) {
+    initialisations().add("xavier-normal", "N(0, 2/(fan_in + fan_out))", "Glorot & Bengio 2010",
+                          {[](const Parameter& parameter, const ModelDepth&, Random& random) {
                             for_each_matrix(parameter, [&](const Tensor& matrix, int64_t fan_in, int64_t fan_out) {
-                              fill_normal(matrix, deviation(fan_in, fan_out), random);
+                              fill_normal(matrix, xavier_deviation(fan_in, fan_out), random);
                             });
-                          });
+                          }});
 
 const bool uniform_registered =
-    initialisations().add("xavier-uniform", "U(-b, b), b = sqrt(6 / (fan_in + fan_out))", "Glorot & Bengio 2010",
-                          [](const Parameter& parameter, Random& random) {
+    initialisations().add("xavier-uniform", "U(−b, b), b = √(6/(fan_in + fan_out))", "Glorot & Bengio 2010",
+                          {[](const Parameter& parameter, const ModelDepth&, Random& random) {
                             for_each_matrix(parameter, [&](const Tensor& matrix, int64_t fan_in, int64_t fan_out) {
-                              fill_uniform(matrix, std::sqrt(3.0) * deviation(fan_in, fan_out), random);
+                              fill_uniform(matrix, std::sqrt(3.0) * xavier_deviation(fan_in, fan_out), random);
                             });
-                          });
+                          }});
 
 }  // namespace
 }  // namespace plumb

@@ -11,7 +11,9 @@ class LayerNorm final : public Norm {
       : gamma_(parameters.add(prefix + ".weight", {width}, Role::gain)),
         beta_(parameters.add(prefix + ".bias", {width}, Role::shift)),
         eps_(eps) {}
-  [[nodiscard]] Tensor operator()(const Tensor& x) const override { return ops::layer_norm(x, gamma_, beta_, eps_); }
+  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext&) const override {
+    return ops::layer_norm(x, gamma_, beta_, eps_);
+  }
 
  private:
   Tensor gamma_;  // (width)
@@ -19,11 +21,10 @@ class LayerNorm final : public Norm {
   double eps_;
 };
 
-const bool registered =
-    norms().add("layernorm", "(x - mean) / sqrt(variance + eps) * gain + shift", "Ba et al. 2016, arXiv 1607.06450",
-                [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-                  return std::make_unique<LayerNorm>(parameters, prefix, width, eps);
-                });
+const bool registered = norms().add("layernorm", "y = (x − μ)/√(σ² + eps)·γ + β", "Ba et al. 2016, arXiv 1607.06450",
+                                    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
+                                      return std::make_unique<LayerNorm>(parameters, prefix, width, eps);
+                                    });
 
 }  // namespace
 }  // namespace plumb

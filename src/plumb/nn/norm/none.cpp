@@ -6,12 +6,11 @@ namespace {
 
 class NoNorm final : public Norm {
  public:
-  [[nodiscard]] Tensor operator()(const Tensor& x) const override { return x; }
+  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext&) const override { return x; }
 };
 
-const bool registered = norms().add("none", "x itself", "", [](Parameters&, const std::string&, int64_t, double) {
-  return std::make_unique<NoNorm>();
-});
+const bool registered = norms().add(
+    "none", "y = x", "", [](Parameters&, const std::string&, int64_t, double) { return std::make_unique<NoNorm>(); });
 
 }  // namespace
 }  // namespace plumb

@@ -6,15 +6,17 @@
 #include <string>
 
 #include "plumb/base/registry.h"
+#include "plumb/nn/context.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {
 
-/// Normalises each row of an activation. x: (tokens, width) → (tokens, width).
+/// Normalises an activation. x: (tokens, width) → (tokens, width). Outside of evaluation some kinds look at all tokens
+/// of the batch; in evaluation each token is normalised by itself, so that decoding step by step gives the same.
 class Norm {
  public:
   virtual ~Norm() = default;
-  [[nodiscard]] virtual Tensor operator()(const Tensor& x) const = 0;
+  [[nodiscard]] virtual Tensor operator()(const Tensor& x, const ForwardContext& context) const = 0;
 };
 
 /// Makes a norm whose parameters are named `prefix`.weight and so on.

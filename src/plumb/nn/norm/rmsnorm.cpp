@@ -9,18 +9,19 @@ class RmsNorm final : public Norm {
  public:
   RmsNorm(Parameters& parameters, const std::string& prefix, int64_t width, double eps)
       : gamma_(parameters.add(prefix + ".weight", {width}, Role::gain)), eps_(eps) {}
-  [[nodiscard]] Tensor operator()(const Tensor& x) const override { return ops::rms_norm(x, gamma_, eps_); }
+  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext&) const override {
+    return ops::rms_norm(x, gamma_, eps_);
+  }
 
  private:
   Tensor gamma_;  // (width)
   double eps_;
 };
 
-const bool registered =
-    norms().add("rmsnorm", "x / sqrt(mean(x^2) + eps) * gain", "Zhang & Sennrich 2019, arXiv 1910.07467",
-                [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-                  return std::make_unique<RmsNorm>(parameters, prefix, width, eps);
-                });
+const bool registered = norms().add("rmsnorm", "y = x/√(mean(x²) + eps)·γ", "Zhang & Sennrich 2019, arXiv 1910.07467",
+                                    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
+                                      return std::make_unique<RmsNorm>(parameters, prefix, width, eps);
+                                    });
 
 }  // namespace
 }  // namespace plumb

@@ -50,7 +50,8 @@ class Alibi final : public Positions {
 };
 
 const bool registered = positions().add(
-    "alibi", "scores - 2^(-8h/heads) * distance", "Press et al. 2021, arXiv 2108.12409",
+    "alibi", "score − 2^(−8h/heads)·abs(i − j); for heads that are no power of two as in the paper's code",
+    "Press et al. 2021, arXiv 2108.12409",
     [](Parameters&, const std::string&, const PositionShape& shape) { return std::make_unique<Alibi>(shape.heads); });
 
 }  // namespace

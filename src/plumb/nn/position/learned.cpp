@@ -25,11 +25,12 @@ class Learned final : public Positions {
   Tensor table_;  // (max_positions, d_model)
 };
 
-const bool registered =
-    positions().add("learned", "one trained vector a position", "Gehring et al. 2017, arXiv 1705.03122",
-                    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
-                      return std::make_unique<Learned>(parameters, prefix, shape.d_model, shape.max_positions);
-                    });
+const bool registered = positions().add(
+    "learned", "one trained vector a position, `model.max_positions` of them; a longer sequence is an error",
+    "Gehring et al. 2017, arXiv 1705.03122",
+    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
+      return std::make_unique<Learned>(parameters, prefix, shape.d_model, shape.max_positions);
+    });
 
 }  // namespace
 }  // namespace plumb

@@ -51,7 +51,8 @@ class Rotary final : public Positions {
 };
 
 const bool registered = positions().add(
-    "rotary", "queries and keys turned by p * 10000^(-2i/size)", "Su et al. 2021, arXiv 2104.09864",
+    "rotary", "features (2m, 2m + 1) of each head's query and key are turned by the angle p·10000^(−2m/size)",
+    "Su et al. 2021, arXiv 2104.09864",
     [](Parameters&, const std::string&, const PositionShape& shape) { return std::make_unique<Rotary>(shape.heads); });
 
 }  // namespace

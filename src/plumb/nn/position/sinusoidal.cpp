@@ -40,11 +40,12 @@ class Sinusoidal final : public Positions {
   Tensor table_;
 };
 
-const bool registered =
-    positions().add("sinusoidal", "sines and cosines of geometric frequencies", "Vaswani et al. 2017, arXiv 1706.03762",
-                    [](Parameters& parameters, const std::string&, const PositionShape& shape) {
-                      return std::make_unique<Sinusoidal>(parameters.type(), shape.d_model);
-                    });
+const bool registered = positions().add(
+    "sinusoidal", "feature 2i of position p is sin(p/10000^(2i/d)), feature 2i + 1 the cosine of the same angle",
+    "Vaswani et al. 2017, arXiv 1706.03762",
+    [](Parameters& parameters, const std::string&, const PositionShape& shape) {
+      return std::make_unique<Sinusoidal>(parameters.type(), shape.d_model);
+    });
 
 }  // namespace
 }  // namespace plumb

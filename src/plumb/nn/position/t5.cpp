@@ -61,7 +61,9 @@ class T5 final : public Positions {
 };
 
 const bool registered = positions().add(
-    "t5", "scores + a trained number for each head and bucket of distances", "Raffel et al. 2019, arXiv 1910.10683",
+    "t5",
+    "score + a trained number for each head and bucket of i − j, 32 buckets, widening up to 128; one table a side",
+    "Raffel et al. 2019, arXiv 1910.10683",
     [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
       return std::make_unique<T5>(parameters, prefix, shape);
     });

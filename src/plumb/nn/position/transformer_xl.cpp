@@ -68,7 +68,9 @@ class TransformerXl final : public Positions {
 };
 
 const bool registered = positions().add(
-    "transformer-xl", "[(q + u) k + (q + v) W_R R(i-j)] / sqrt(size)", "Dai et al. 2019, arXiv 1901.02860",
+    "transformer-xl",
+    "score [(q + u)·k + (q + v)·W_R·R(i − j)]/√size, R sinusoidal; u, v and W_R trained, in each layer",
+    "Dai et al. 2019, arXiv 1901.02860",
     [](Parameters&, const std::string&, const PositionShape& shape) { return std::make_unique<TransformerXl>(shape); });
 
 }  // namespace

@@ -4,6 +4,13 @@
 
 namespace plumb {
 
+Tensor watched_forward(const SubLayer& f, const Tensor& input, ForwardContext& context) {
+  if (context.watched()) context.show(f.name + ".input", input);
+  Tensor output = f.forward(input);
+  if (context.watched()) context.show(f.name + ".output", output);
+  return output;
+}
+
 Registry<ResidualFactory>& residual_schemes() {
   static Registry<ResidualFactory> registry("residual scheme");
   return registry;

@@ -8,6 +8,7 @@
 
 #include "plumb/base/registry.h"
 #include "plumb/nn/context.h"
+#include "plumb/nn/depth.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {
@@ -15,6 +16,7 @@ namespace plumb {
 /// What runs through a stack of layers: one tensor (tokens, d_model) for most schemes, more where a scheme keeps them.
 struct Stream {
   Tensor x;
+  Tensor second{};  // of schemes that keep two
 };
 
 /// One sub-layer: self-attention, cross-attention or feed-forward; (tokens, d_model) → (tokens, d_model).
@@ -25,6 +27,9 @@ struct SubLayer {
   std::function<Tensor(const Tensor&)> forward;
 };
 
+/// f(input), shown to observers as "NAME.input" and "NAME.output".
+Tensor watched_forward(const SubLayer& f, const Tensor& input, ForwardContext& context);
+
 /// Decides what a sub-layer reads and how its output joins the stream. All it does acts on each token by itself, so
 /// that decoding step by step runs through the same code.
 class ResidualScheme {
@@ -33,6 +38,8 @@ class ResidualScheme {
   virtual Stream enter(const Tensor& x, ForwardContext&) const { return {x}; }
   virtual void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const = 0;
   virtual Tensor leave(const Stream& stream, ForwardContext&) const { return stream.x; }
+  /// Whether an initialisation ends with a forward pass of Pass::profiling, in which the scheme sets parameters.
+  [[nodiscard]] virtual bool profiled() const { return false; }
 };
 
 /// What a scheme is built for: one stack ("encoder" or "decoder") of `layers` layers of `sub_layers` sub-layers each.
@@ -43,6 +50,7 @@ struct StackShape {
   int64_t d_model;
   std::string norm;
   double norm_eps;
+  ModelDepth model{};  // the whole that the stack is part of
 };
 
 using ResidualFactory = std::function<std::unique_ptr<ResidualScheme>(Parameters&, const StackShape&)>;

@@ -2,77 +2,125 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 
 #include "plumb/base/error.h"
-#include "plumb/nn/norm/norm.h"
+#include "plumb/nn/residual/highway.h"
+#include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {
 namespace {
 
+constexpr const char* kPreprocess = "dnr";
+constexpr const char* kPostprocess = "dnrazh";
+
+/// One letter of one sub-layer, with what it has of its own.
+struct Operation {
+  char letter;
+  std::unique_ptr<Norm> norm;            // n, r
+  Tensor gamma;                          // z: (1)
+  std::unique_ptr<HighwayGate> highway;  // h
+};
+using Operations = std::vector<Operation>;
+
+bool normalises(const std::string& letters) { return letters.find_first_of("nr") != std::string::npos; }
+
+/// The operations of a string. Their parameters are called PREFIX + norm_name + SUFFIX and so on.
+Operations make_operations(const std::string& letters, const std::string& prefix, const std::string& norm_name,
+                           const std::string& suffix, Parameters& parameters, const StackShape& shape) {
+  Operations operations;
+  std::map<char, int> seen;
+  for (const char letter : letters) {
+    const char kind = letter == 'r' ? 'n' : letter;  // both are norms by name
+    const int repetition = ++seen[kind];
+    const auto name = [&](const std::string& what) {
+      return prefix + what + suffix + (repetition > 1 ? fmt::format("_{}", repetition) : "");
+    };
+    Operation operation{letter, nullptr, {}, nullptr};
+    if (kind == 'n') {
+      const NormFactory& make = norms().at(letter == 'r' ? "rmsnorm" : shape.norm).make;
+      operation.norm = make(parameters, name(norm_name), shape.d_model, shape.norm_eps);
+    } else if (letter == 'z') {
+      operation.gamma = parameters.add_constant(name("zero_add") + ".gamma", {1}, 0);
+    } else if (letter == 'h') {
+      operation.highway = std::make_unique<HighwayGate>(parameters, name("highway"), shape.d_model, 0);
+    }
+    operations.push_back(std::move(operation));
+  }
+  return operations;
+}
+
 class Tensor2TensorScheme final : public ResidualScheme {
  public:
-  Tensor2TensorScheme(std::string preprocess, std::string postprocess, Parameters& parameters, const StackShape& shape)
-      : preprocess_(std::move(preprocess)),
-        postprocess_(std::move(postprocess)),
-        sub_layers_(shape.sub_layers),
-        stack_(shape.name) {
-    const auto& make_norm = norms().at(shape.norm).make;
+  Tensor2TensorScheme(const std::string& preprocess, const std::string& postprocess, Parameters& parameters,
+                      const StackShape& shape)
+      : shape_(shape) {
+    const std::string post_norm = normalises(preprocess) ? "post_norm" : "norm";
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      for (int64_t position = 0; position < shape.sub_layers; ++position) {
-        const std::string prefix = fmt::format("{}.layers.{}.norm{}", shape.name, layer, position + 1);
-        if (normalises()) norms_.push_back(make_norm(parameters, prefix, shape.d_model, shape.norm_eps));
+      const std::string prefix = layer_prefix(shape, layer);
+      for (int64_t position = 1; position <= shape.sub_layers; ++position) {
+        const std::string number = std::to_string(position);
+        preprocess_.push_back(make_operations(preprocess, prefix, "norm", number, parameters, shape));
+        postprocess_.push_back(make_operations(postprocess, prefix, post_norm, number, parameters, shape));
       }
     }
-    if (preprocess_.find('n') != std::string::npos) {
-      final_norm_ = make_norm(parameters, shape.name + ".norm", shape.d_model, shape.norm_eps);
-    }
+    final_ = make_operations(preprocess, shape.name + ".", "norm", "", parameters, shape);
   }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
-    const Norm* norm = norms_.empty() ? nullptr : norms_[static_cast<size_t>(f.layer * sub_layers_ + f.position)].get();
-    const Tensor input = preprocessed(stream.x, norm, context);
-    if (context.watched()) context.show(f.name + ".input", input);
-    Tensor y = f.forward(input);
-    if (context.watched()) context.show(f.name + ".output", y);
-    for (size_t i = 0; i < postprocess_.size(); ++i) {
-      const char letter = postprocess_[i];
-      if (letter == 'd' && i + 1 < postprocess_.size() && postprocess_[i + 1] == 'a') {
-        y = context.add_dropout(stream.x, y);  // the two in one pass
-        ++i;
-      } else if (letter == 'd') {
-        y = context.dropout(y);
-      } else if (letter == 'a') {
-        y = stream.x + y;
-      } else {
-        y = (*norm)(y);
-      }
-      if (postprocess_[i] == 'a' && context.watched()) context.show(f.name + ".sum", y);
-    }
-    stream.x = y;
+    const auto index = static_cast<size_t>(index_of(f, shape_));
+    const Tensor y = watched_forward(f, preprocessed(preprocess_[index], stream.x, context), context);
+    stream.x = postprocessed(postprocess_[index], stream.x, y, f, context);
     if (context.watched()) context.show(f.name + ".stream", stream.x);
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = preprocessed(stream.x, final_norm_.get(), context);
-    context.show(stack_ + ".result", out);
+    Tensor out = preprocessed(final_, stream.x, context);
+    context.show(shape_.name + ".result", out);
     return out;
   }
 
  private:
-  [[nodiscard]] bool normalises() const { return (preprocess_ + postprocess_).find('n') != std::string::npos; }
-
-  Tensor preprocessed(Tensor x, const Norm* norm, ForwardContext& context) const {
-    for (const char letter : preprocess_) x = letter == 'd' ? context.dropout(x) : (*norm)(x);
+  static Tensor preprocessed(const Operations& operations, Tensor x, ForwardContext& context) {
+    for (const Operation& operation : operations) {
+      x = operation.letter == 'd' ? context.dropout(x) : (*operation.norm)(x, context);
+    }
     return x;
   }
 
-  std::string preprocess_;
-  std::string postprocess_;
-  int64_t sub_layers_;
-  std::string stack_;
-  std::vector<std::unique_ptr<Norm>> norms_;  // [layer · sub_layers + position]
-  std::unique_ptr<Norm> final_norm_;
+  static Tensor postprocessed(const Operations& operations, const Tensor& x, Tensor y, const SubLayer& f,
+                              ForwardContext& context) {
+    for (size_t i = 0; i < operations.size(); ++i) {
+      const Operation& operation = operations[i];
+      bool joined = true;
+      switch (operation.letter) {
+        case 'a':
+          y = x + y;
+          break;
+        case 'z':
+          y = x + operation.gamma * y;
+          break;
+        case 'h':
+          y = (*operation.highway)(x, y);
+          break;
+        case 'd':
+          joined = i + 1 < operations.size() && operations[i + 1].letter == 'a';
+          y = joined ? context.add_dropout(x, y) : context.dropout(y);  // "da" in one pass
+          if (joined) ++i;
+          break;
+        default:
+          joined = false;
+          y = (*operation.norm)(y, context);
+      }
+      if (joined && context.watched()) context.show(f.name + ".sum", y);
+    }
+    return y;
+  }
+
+  StackShape shape_;
+  std::vector<Operations> preprocess_;   // [sub-layer]
+  std::vector<Operations> postprocess_;  // [sub-layer]
+  Operations final_;
 };
 
 void check(const std::string& letters, const std::string& allowed, const char* which) {
@@ -86,13 +134,8 @@ void check(const std::string& letters, const std::string& allowed, const char* w
 
 std::unique_ptr<ResidualScheme> make_tensor2tensor_scheme(const std::string& preprocess, const std::string& postprocess,
                                                           Parameters& parameters, const StackShape& shape) {
-  check(preprocess, "dn", "preprocess");
-  check(postprocess, "dan", "postprocess");
-  const auto norms_in = [](const std::string& letters) { return std::count(letters.begin(), letters.end(), 'n'); };
-  if (norms_in(preprocess) + norms_in(postprocess) > 1) {
-    throw Error(fmt::format("residual scheme '{}/{}' normalises more than once a sub-layer", preprocess, postprocess),
-                "one 'n' in all");
-  }
+  check(preprocess, kPreprocess, "preprocess");
+  check(postprocess, kPostprocess, "postprocess");
   return std::make_unique<Tensor2TensorScheme>(preprocess, postprocess, parameters, shape);
 }
 

@@ -1,4 +1,4 @@
-// tensor2tensor's grammar of residual schemes.
+// tensor2tensor's grammar of residual schemes, with the letters that Marian adds.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,17 @@
 
 namespace plumb {
 
-/// `preprocess` acts on what a sub-layer reads, `postprocess` on what it gives; both are read left to right:
-///   d dropout   n normalise   a add the sub-layer's input (postprocess only)
-/// A scheme that preprocesses ends its stack with one more preprocess. Throws Error on any other letter, and where both
-/// strings normalise (their norms would share a name).
+/// `preprocess` acts on what a sub-layer reads, `postprocess` on what it gives, y; both are read left to right. x is
+/// the sub-layer's input in the stream.
+///   d  dropout
+///   n  the norm of the model
+///   r  RMSNorm, whatever the model's norm is (Marian)
+///   a  x + y                                                       (postprocess only)
+///   z  x + γ·y, γ a trained scalar from 0                          (postprocess only)
+///   h  σ(t)∘y + (1 − σ(t))∘x, t = W·x + b, a highway (Marian)      (postprocess only)
+/// A scheme that preprocesses ends its stack with one more preprocess.
+/// Parameters of sub-layer k (from 1) of a layer: normk, where both strings normalise post_normk for the second; a
+/// letter's repetition adds _2, _3, …; zero_addk.gamma; highwayk.weight, highwayk.bias. Throws Error on other letters.
 std::unique_ptr<ResidualScheme> make_tensor2tensor_scheme(const std::string& preprocess, const std::string& postprocess,
                                                           Parameters& parameters, const StackShape& shape);
 

@@ -1,0 +1,95 @@
+#include "plumb/analysis/collapse.h"
+
+#include <cmath>
+#include <map>
+#include <numbers>
+
+namespace plumb {
+namespace {
+
+Tensor standardised(const Tensor& x) {
+  const Tensor wide = x.detach().to(at::kDouble);
+  const Tensor centred = wide - wide.mean(1, true);
+  return centred / (centred.square().mean(1, true) + 1e-12).sqrt();
+}
+
+/// What one stack shows, over all batches.
+struct StackSums {
+  struct Sums {
+    std::string name;
+    double square = 0;
+    double change = 0;
+    double similarity = 0;
+    std::vector<Tensor> rows;
+  };
+  std::vector<Sums> points;
+  double tokens = 0;
+  // Of the batch under way.
+  Tensor previous;
+  size_t next = 0;
+
+  void begin(const Tensor& input) {
+    previous = standardised(input);
+    next = 0;
+    tokens += static_cast<double>(input.size(0));
+  }
+
+  void see(const std::string& name, const Tensor& stream) {
+    const Tensor x = standardised(stream);
+    if (next == points.size()) points.push_back({name});
+    Sums& sums = points[next++];
+    const auto width = static_cast<double>(x.size(1));
+    sums.square += stream.detach().to(at::kDouble).square().sum().item<double>() / width;
+    sums.change += (x - previous).abs().sum().item<double>() / width;
+    sums.similarity += (x * previous).sum().item<double>() / width;  // both of length √width
+    sums.rows.push_back(x);
+    previous = x;
+  }
+
+  [[nodiscard]] std::vector<CollapsePoint> profile() const {
+    std::vector<CollapsePoint> profile;
+    for (const Sums& sums : points) {
+      profile.push_back({static_cast<int64_t>(profile.size()) + 1, sums.name, sums.square / tokens,
+                         sums.change / tokens, sums.similarity / tokens, effective_rank(at::cat(sums.rows))});
+    }
+    return profile;
+  }
+};
+
+}  // namespace
+
+double effective_rank(const Tensor& rows) {
+  const Tensor wide = rows.to(at::kDouble);
+  const Tensor singular = at::linalg_svdvals(wide - wide.mean(0, true));
+  const double sum = singular.sum().item<double>();
+  if (sum <= 0) return 0;
+  const Tensor p = singular / sum;
+  return std::exp(-at::xlogy(p, p).sum().item<double>());
+}
+
+CollapseProfile measure_collapse(EncoderDecoder& model, const std::vector<Batch>& batches) {
+  const at::NoGradGuard no_graph;
+  std::map<std::string, StackSums> stacks;
+  ForwardContext context(Pass::measurement);
+  context.watch([&stacks](const std::string& name, const Tensor& activation) {
+    StackSums& stack = stacks[name.substr(0, name.find('.'))];
+    constexpr std::string_view kStream = ".stream";
+    if (name.ends_with(".input") && name.find(".layers.") == std::string::npos) {
+      stack.begin(activation);
+    } else if (name.ends_with(kStream)) {
+      stack.see(name.substr(0, name.size() - kStream.size()), activation);
+    }
+  });
+  for (const Batch& batch : batches) {
+    const Tensor memory = model.encode(batch.source, batch.source_layout, context);
+    model.decode(batch.target_input, batch.target_layout, memory, batch.source_layout, context);
+  }
+  return {stacks["encoder"].profile(), stacks["decoder"].profile()};
+}
+
+double predicted_pre_ln_change(int64_t depth) {
+  const auto k = static_cast<double>(depth);
+  return std::sqrt(2 / std::numbers::pi) * std::sqrt(2 - 2 * std::sqrt(k / (k + 1)));
+}
+
+}  // namespace plumb

@@ -1,0 +1,39 @@
+// How much a representation still changes with depth: representation collapse (Liu et al. 2020, arXiv 2004.08249; Xie
+// et al. 2023, arXiv 2304.14802, section 3).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plumb/model/encoder_decoder.h"
+
+namespace plumb {
+
+/// The stream behind sub-layer k of a stack, each token's vector brought to mean 0 and variance 1 over its features:
+/// what a norm behind it would make of it. x_0 is the stack's input.
+struct CollapsePoint {
+  int64_t depth = 0;          // k, from 1
+  std::string name;           // "encoder.layers.3.feed_forward"
+  double mean_square = 0;     // of an element of the stream as it is, before it is normalised
+  double change = 0;          // mean |x_k − x_{k−1}| over tokens and features
+  double similarity = 0;      // mean over tokens of the cosine of x_k and x_{k−1}
+  double effective_rank = 0;  // of all tokens' x_k, see below
+};
+
+struct CollapseProfile {
+  std::vector<CollapsePoint> encoder;
+  std::vector<CollapsePoint> decoder;
+};
+
+/// exp(H(p)), p the singular values of the rows less their mean, divided by their sum, H the entropy (Roy & Vetterli
+/// 2007). rows: (tokens, width). 1 for rows on a line, at most min(tokens − 1, width); 0 if all rows are equal.
+double effective_rank(const Tensor& rows);
+
+/// Forward passes without dropout and without a graph. All tokens of all batches are kept for the effective rank.
+CollapseProfile measure_collapse(EncoderDecoder& model, const std::vector<Batch>& batches);
+
+/// Pre-LN at initialization (Xie et al. 2023): x_k is the sum of k + 1 independent terms of one size, normalised, so
+/// that  E|(x_k − x_{k−1})_i| = √(2/π)·√(2 − 2√(k/(k+1))),  O(1/√k).
+double predicted_pre_ln_change(int64_t depth);
+
+}  // namespace plumb

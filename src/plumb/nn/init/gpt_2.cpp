@@ -1,0 +1,25 @@
+// GPT-2's initialisation, Radford et al. 2019: N(0, 0.02²), and the matrices that write to the stream (the last one of
+// attention and of the feed-forward sub-layer) divided by √(number of sub-layers of their stack): 2 a layer, 3 in a
+// decoder with an encoder.
+#include <cmath>
+
+#include "plumb/nn/init/init.h"
+
+namespace plumb {
+namespace {
+
+double sub_layers(const Parameter& parameter, const ModelDepth& depth) {
+  const int64_t count =
+      in_decoder(parameter) ? (depth.encoder_layers > 0 ? 3 : 2) * depth.decoder_layers : 2 * depth.encoder_layers;
+  return static_cast<double>(count);
+}
+
+const bool registered = initialisations().add(
+    "gpt-2", "N(0, 0.02²); the last matrix of each sub-layer divided by √(sub-layers of the stack)",
+    "Radford et al. 2019", {[](const Parameter& parameter, const ModelDepth& depth, Random& random) {
+      const bool writes = parameter.role == Role::attention_output || parameter.role == Role::feed_forward_output;
+      fill_normal(parameter.value.detach(), writes ? 0.02 / std::sqrt(sub_layers(parameter, depth)) : 0.02, random);
+    }});
+
+}  // namespace
+}  // namespace plumb

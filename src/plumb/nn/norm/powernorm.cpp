@@ -1,0 +1,87 @@
+// PowerNorm, Shen et al. 2020, arXiv 2003.07845:  y = x/√(ψ² + eps)·γ + β for each feature, ψ² the running average over
+// training steps of the mean of x² over the tokens of the batch, ψ² ← 0.9·ψ² + 0.1·mean(x²).
+//
+// In training ψ is that of the steps before, so it is no function of x; what a batch statistic would take from the
+// gradient is approximated by a running average ν (algorithm 2 of the paper). With x̂ = x/ψ and h = γ∘∂L/∂y, means over
+// tokens,
+//   ∂L/∂x = (h − ν∘x̂)/ψ,   ν ← ν∘(1 − 0.1·mean(x̂²)) + 0.1·mean(h∘x̂).
+// The first step takes ψ from its own batch. A measurement takes ψ² from its batch as a function of x (the paper's
+// PN-V), whose gradient is exact.
+#include "plumb/nn/norm/norm.h"
+
+namespace plumb {
+namespace {
+
+constexpr double kMomentum = 0.1;
+
+/// x/ψ with the approximate gradient; `nu` is changed by the backward pass.
+class Quotient : public torch::autograd::Function<Quotient> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& psi, const Tensor& nu) {
+    const Tensor y = x / psi;
+    ctx->save_for_backward({y, psi});
+    ctx->saved_data["nu"] = nu;  // not among the saved variables: those must not change before the backward pass
+    return y;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grad) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& y = saved[0];
+    const Tensor& psi = saved[1];
+    const Tensor nu = ctx->saved_data["nu"].toTensor();
+    const Tensor& h = grad[0];
+    const Tensor dx = (h - nu.clone() * y) / psi;
+    const at::NoGradGuard no_graph;
+    const Tensor kept = 1 - kMomentum * y.square().mean(0);
+    nu.copy_(nu * kept + kMomentum * (h * y).mean(0));
+    return {dx, Tensor(), Tensor()};
+  }
+};
+
+class PowerNorm final : public Norm {
+ public:
+  PowerNorm(Parameters& parameters, const std::string& prefix, int64_t width, double eps)
+      : gamma_(parameters.add(prefix + ".weight", {width}, Role::gain)),
+        beta_(parameters.add(prefix + ".bias", {width}, Role::shift)),
+        running_square_(parameters.add_buffer(prefix + ".running_phi", {width}, 1)),
+        running_slope_(parameters.add_buffer(prefix + ".running_nu", {width}, 0)),
+        steps_(parameters.add_buffer(prefix + ".steps", {1}, 0)),
+        eps_(eps) {}
+
+  [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const override {
+    if (context.pass() == Pass::training) return Quotient::apply(x, advance(x), running_slope_) * gamma_ + beta_;
+    const bool running = context.pass() == Pass::evaluation;
+    const Tensor square = running ? running_square_ : x.square().mean(0);
+    return x * (square + eps_).rsqrt() * gamma_ + beta_;
+  }
+
+ private:
+  /// The ψ of this step; then takes the batch into the average.
+  [[nodiscard]] Tensor advance(const Tensor& x) const {
+    const at::NoGradGuard no_graph;
+    const Tensor square = x.detach().square().mean(0);
+    if (steps_.item<double>() == 0) running_square_.copy_(square);
+    Tensor psi = (running_square_ + eps_).sqrt();
+    running_square_.lerp_(square, kMomentum);
+    steps_.add_(1);
+    return psi;
+  }
+
+  Tensor gamma_;           // (width)
+  Tensor beta_;            // (width)
+  Tensor running_square_;  // (width): ψ²
+  Tensor running_slope_;   // (width): ν
+  Tensor steps_;           // (1)
+  double eps_;
+};
+
+const bool registered = norms().add(
+    "powernorm",
+    "y = x/√(ψ² + eps)·γ + β for each feature, ψ² a running average over steps of mean(x²) over the batch's tokens, "
+    "with the paper's approximate gradient; at initialization ψ² is the batch's",
+    "Shen et al. 2020, arXiv 2003.07845",
+    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
+      return std::make_unique<PowerNorm>(parameters, prefix, width, eps);
+    });
+
+}  // namespace
+}  // namespace plumb

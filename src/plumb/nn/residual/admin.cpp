@@ -1,0 +1,51 @@
+// Admin, Liu et al. 2020, arXiv 2004.08249:  x ← norm(ω∘x + dropout(f(x))), ω a trained vector for each sub-layer. A
+// profiling pass through the initialised model sets it: ω = 1 in the first sub-layer of a stack, and from each
+// sub-layer to the next  ω² ← Var[ω·x] + Var[f(x)],  the variance of all elements over the batch.
+#include "plumb/nn/residual/sub_layer_norms.h"
+
+namespace plumb {
+namespace {
+
+class AdminScheme final : public ResidualScheme {
+ public:
+  AdminScheme(Parameters& parameters, const StackShape& shape) : shape_(shape), norms_(parameters, shape, "norm") {
+    for (int64_t layer = 0; layer < shape.layers; ++layer) {
+      for (int64_t position = 1; position <= shape.sub_layers; ++position) {
+        const std::string name = layer_prefix(shape, layer) + "omega" + std::to_string(position) + ".weight";
+        omegas_.push_back(parameters.add_constant(name, {shape.d_model}, 1));
+      }
+    }
+  }
+
+  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
+    const auto index = static_cast<size_t>(index_of(f, shape_));
+    const Tensor y = watched_forward(f, stream.x, context);
+    const Tensor carried = omegas_[index] * stream.x;
+    if (context.pass() == Pass::profiling && index + 1 < omegas_.size()) {
+      const at::NoGradGuard no_graph;
+      const Tensor variance = carried.var(/*unbiased=*/false) + y.var(/*unbiased=*/false);
+      omegas_[index + 1].detach().fill_(variance.sqrt());
+    }
+    const Tensor sum = context.add_dropout(carried, y);
+    context.show(f.name + ".sum", sum);
+    stream.x = norms_.at(f)(sum, context);
+    context.show(f.name + ".stream", stream.x);
+  }
+
+  [[nodiscard]] bool profiled() const override { return true; }
+
+ private:
+  StackShape shape_;
+  SubLayerNorms norms_;
+  std::vector<Tensor> omegas_;  // [sub-layer]: (d_model)
+};
+
+const bool registered = residual_schemes().add(
+    "admin",
+    "x ← norm(ω∘x + dropout(f(x))), ω a trained vector for each sub-layer, 1 in the first one and set by a profiling "
+    "pass in the others: ω² ← Var[ω·x] + Var[f(x)] of the one before",
+    "Liu et al. 2020, arXiv 2004.08249",
+    [](Parameters& parameters, const StackShape& shape) { return std::make_unique<AdminScheme>(parameters, shape); });
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,51 @@
+// DeepNorm, Wang et al. 2022, arXiv 2203.00555:  x ← norm(α·x + dropout(f(x))), α growing with the number of layers.
+#include "plumb/nn/residual/deepnorm.h"
+
+#include <cmath>
+
+#include "plumb/nn/residual/sub_layer_norms.h"
+
+namespace plumb {
+
+DeepnormConstants deepnorm_constants(const ModelDepth& depth, bool decoder) {
+  const auto encoder_layers = static_cast<double>(depth.encoder_layers);
+  const auto decoder_layers = static_cast<double>(depth.decoder_layers);
+  if (depth.encoder_layers == 0 || depth.decoder_layers == 0) {
+    const double layers = encoder_layers + decoder_layers;
+    return {std::pow(2 * layers, 0.25), std::pow(8 * layers, 0.25)};
+  }
+  if (decoder) return {std::pow(3 * decoder_layers, 0.25), std::pow(12 * decoder_layers, 0.25)};
+  const double both = std::pow(std::pow(encoder_layers, 4) * decoder_layers, 1.0 / 16);
+  return {0.81 * both, both / 1.15};
+}
+
+namespace {
+
+class DeepnormScheme final : public ResidualScheme {
+ public:
+  DeepnormScheme(Parameters& parameters, const StackShape& shape)
+      : alpha_(deepnorm_constants(shape.model, shape.name == "decoder").alpha), norms_(parameters, shape, "norm") {}
+
+  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
+    const Tensor y = watched_forward(f, stream.x, context);
+    const Tensor sum = context.add_dropout(alpha_ * stream.x, y);
+    context.show(f.name + ".sum", sum);
+    stream.x = norms_.at(f)(sum, context);
+    context.show(f.name + ".stream", stream.x);
+  }
+
+ private:
+  double alpha_;
+  SubLayerNorms norms_;
+};
+
+const bool registered = residual_schemes().add(
+    "deepnorm",
+    "x ← norm(α·x + dropout(f(x))); α = (2N)^(1/4) in a single stack of N layers; with N encoder and M decoder layers "
+    "0.81·(N⁴M)^(1/16) in the encoder, (3M)^(1/4) in the decoder; with the initialisation `deepnorm`",
+    "Wang et al. 2022, arXiv 2203.00555", [](Parameters& parameters, const StackShape& shape) {
+      return std::make_unique<DeepnormScheme>(parameters, shape);
+    });
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,48 @@
+// Highway, Srivastava et al. 2015, arXiv 1505.00387:  x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), no norm. b
+// starts at −1, so that at first most of x is carried on.
+#include "plumb/nn/residual/highway.h"
+
+#include "plumb/nn/residual/sub_layer_norms.h"
+#include "plumb/ops/linear.h"
+
+namespace plumb {
+
+HighwayGate::HighwayGate(Parameters& parameters, const std::string& prefix, int64_t d_model, double bias)
+    : weight_(parameters.add(prefix + ".weight", {d_model, d_model}, Role::weight)),
+      bias_(parameters.add_constant(prefix + ".bias", {d_model}, bias)) {}
+
+Tensor HighwayGate::operator()(const Tensor& x, const Tensor& y) const {
+  return x + at::sigmoid(ops::linear(x, weight_, bias_)) * (y - x);
+}
+
+namespace {
+
+class HighwayScheme final : public ResidualScheme {
+ public:
+  HighwayScheme(Parameters& parameters, const StackShape& shape) : shape_(shape) {
+    for (int64_t layer = 0; layer < shape.layers; ++layer) {
+      for (int64_t position = 1; position <= shape.sub_layers; ++position) {
+        gates_.emplace_back(parameters, layer_prefix(shape, layer) + "highway" + std::to_string(position),
+                            shape.d_model, -1);
+      }
+    }
+  }
+
+  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
+    const Tensor y = context.dropout(watched_forward(f, stream.x, context));
+    stream.x = gates_[static_cast<size_t>(index_of(f, shape_))](stream.x, y);
+    context.show(f.name + ".stream", stream.x);
+  }
+
+ private:
+  StackShape shape_;
+  std::vector<HighwayGate> gates_;  // [sub-layer]
+};
+
+const bool registered = residual_schemes().add(
+    "highway", "x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), b from −1; no norm",
+    "Srivastava et al. 2015, arXiv 1505.00387",
+    [](Parameters& parameters, const StackShape& shape) { return std::make_unique<HighwayScheme>(parameters, shape); });
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,50 @@
+// LayerScale, Touvron et al. 2021 (CaiT), arXiv 2103.17239:  x ← x + λ∘dropout(f(norm(x))), λ a trained vector for each
+// sub-layer from ε, and one norm at the end of the stack. ε = 0.1 up to 18 layers, 1e-5 up to 24, 1e-6 beyond.
+#include "plumb/nn/residual/sub_layer_norms.h"
+
+namespace plumb {
+namespace {
+
+double start(int64_t layers) { return layers <= 18 ? 0.1 : layers <= 24 ? 1e-5 : 1e-6; }
+
+class LayerScaleScheme final : public ResidualScheme {
+ public:
+  LayerScaleScheme(Parameters& parameters, const StackShape& shape)
+      : shape_(shape), norms_(parameters, shape, "norm"), final_norm_(make_final_norm(parameters, shape)) {
+    for (int64_t layer = 0; layer < shape.layers; ++layer) {
+      for (int64_t position = 1; position <= shape.sub_layers; ++position) {
+        const std::string name = layer_prefix(shape, layer) + "layer_scale" + std::to_string(position) + ".weight";
+        scales_.push_back(parameters.add_constant(name, {shape.d_model}, start(shape.layers)));
+      }
+    }
+  }
+
+  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
+    const Tensor y = watched_forward(f, norms_.at(f)(stream.x, context), context);
+    stream.x = stream.x + scales_[static_cast<size_t>(index_of(f, shape_))] * context.dropout(y);
+    context.show(f.name + ".stream", stream.x);
+  }
+
+  Tensor leave(const Stream& stream, ForwardContext& context) const override {
+    const Tensor out = (*final_norm_)(stream.x, context);
+    context.show(shape_.name + ".result", out);
+    return out;
+  }
+
+ private:
+  StackShape shape_;
+  SubLayerNorms norms_;
+  std::unique_ptr<Norm> final_norm_;
+  std::vector<Tensor> scales_;  // [sub-layer]: (d_model)
+};
+
+const bool registered = residual_schemes().add(
+    "layerscale",
+    "x ← x + λ∘dropout(f(norm(x))), λ a trained vector for each sub-layer, from 0.1 (1e-5 above 18 layers, 1e-6 above "
+    "24), and one norm at the end of each stack",
+    "Touvron et al. 2021, arXiv 2103.17239", [](Parameters& parameters, const StackShape& shape) {
+      return std::make_unique<LayerScaleScheme>(parameters, shape);
+    });
+
+}  // namespace
+}  // namespace plumb

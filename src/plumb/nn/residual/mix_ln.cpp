@@ -1,0 +1,45 @@
+// Mix-LN, Li et al. 2024, arXiv 2412.13795: Post-LN in the first ⌊L/4⌋ of L layers, Pre-LN in the others, and one norm
+// at the end of the stack.
+#include "plumb/nn/residual/sub_layer_norms.h"
+
+namespace plumb {
+namespace {
+
+class MixLnScheme final : public ResidualScheme {
+ public:
+  MixLnScheme(Parameters& parameters, const StackShape& shape)
+      : name_(shape.name),
+        post_layers_(shape.layers / 4),
+        norms_(parameters, shape, "norm"),
+        final_norm_(make_final_norm(parameters, shape)) {}
+
+  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
+    const bool post = f.layer < post_layers_;
+    const Norm& norm = norms_.at(f);
+    const Tensor y = watched_forward(f, post ? stream.x : norm(stream.x, context), context);
+    const Tensor sum = context.add_dropout(stream.x, y);
+    context.show(f.name + ".sum", sum);
+    stream.x = post ? norm(sum, context) : sum;
+    context.show(f.name + ".stream", stream.x);
+  }
+
+  Tensor leave(const Stream& stream, ForwardContext& context) const override {
+    const Tensor out = (*final_norm_)(stream.x, context);
+    context.show(name_ + ".result", out);
+    return out;
+  }
+
+ private:
+  std::string name_;
+  int64_t post_layers_;
+  SubLayerNorms norms_;
+  std::unique_ptr<Norm> final_norm_;
+};
+
+const bool registered = residual_schemes().add(
+    "mix-ln", "`post-ln` in the first ⌊L/4⌋ of L layers, `pre-ln` in the others, and one norm at the end of each stack",
+    "Li et al. 2024, arXiv 2412.13795",
+    [](Parameters& parameters, const StackShape& shape) { return std::make_unique<MixLnScheme>(parameters, shape); });
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,52 @@
+// ResiDual, Xie et al. 2023, arXiv 2304.14802. Two streams: x as in Post-LN, and r, the plain sum of all that the
+// sub-layers gave, which is normalised once at the end:
+//   y = dropout(f(x));  r ← r + y;  x ← norm(x + y);  r₀ = x₀;  output = x + norm(r).
+// The paper's code scales r against overflow in half precision and multiplies x at the end; both factors are 1 here.
+#include "plumb/nn/residual/sub_layer_norms.h"
+
+namespace plumb {
+namespace {
+
+class ResidualDualScheme final : public ResidualScheme {
+ public:
+  ResidualDualScheme(Parameters& parameters, const StackShape& shape)
+      : name_(shape.name), norms_(parameters, shape, "norm"), final_norm_(make_final_norm(parameters, last(shape))) {}
+
+  Stream enter(const Tensor& x, ForwardContext&) const override { return {x, x}; }
+
+  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
+    const Tensor y = context.dropout(watched_forward(f, stream.x, context));
+    const Tensor sum = stream.x + y;
+    context.show(f.name + ".sum", sum);
+    stream.second = stream.second + y;
+    stream.x = norms_.at(f)(sum, context);
+    context.show(f.name + ".stream", stream.x);
+  }
+
+  Tensor leave(const Stream& stream, ForwardContext& context) const override {
+    const Tensor out = stream.x + (*final_norm_)(stream.second, context);
+    context.show(name_ + ".result", out);
+    return out;
+  }
+
+ private:
+  /// The last norm has an eps of its own in the paper's code.
+  static StackShape last(StackShape shape) {
+    shape.norm_eps = 1e-7;
+    return shape;
+  }
+
+  std::string name_;
+  SubLayerNorms norms_;
+  std::unique_ptr<Norm> final_norm_;
+};
+
+const bool registered = residual_schemes().add(
+    "residual-dual",
+    "y = dropout(f(x)); r ← r + y; x ← norm(x + y); r₀ = x₀; a stack gives x + norm(r), the last norm with eps 1e-7",
+    "ResiDual: Xie et al. 2023, arXiv 2304.14802", [](Parameters& parameters, const StackShape& shape) {
+      return std::make_unique<ResidualDualScheme>(parameters, shape);
+    });
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,35 @@
+// A norm for each sub-layer of a stack: what most residual schemes hold.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plumb/nn/norm/norm.h"
+#include "plumb/nn/residual/residual.h"
+
+namespace plumb {
+
+/// "encoder.layers.3.": what the names of a layer's parameters begin with.
+std::string layer_prefix(const StackShape& shape, int64_t layer);
+
+/// The number of a sub-layer within its stack, from 0.
+inline int64_t index_of(const SubLayer& f, const StackShape& shape) { return f.layer * shape.sub_layers + f.position; }
+
+/// Norms of the stack's kind named "STACK.layers.I.NAMEk", k the position of the sub-layer from 1.
+class SubLayerNorms {
+ public:
+  SubLayerNorms(Parameters& parameters, const StackShape& shape, const std::string& name);
+  [[nodiscard]] const Norm& at(const SubLayer& f) const {
+    return *norms_[static_cast<size_t>(f.layer * sub_layers_ + f.position)];
+  }
+
+ private:
+  int64_t sub_layers_;
+  std::vector<std::unique_ptr<Norm>> norms_;
+};
+
+/// The norm at the end of a stack: "encoder.norm".
+std::unique_ptr<Norm> make_final_norm(Parameters& parameters, const StackShape& shape);
+
+}  // namespace plumb

@@ -1,0 +1,230 @@
+// Representation collapse: how much each sub-layer still changes, Xie et al. 2023, arXiv 2304.14802.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "plumb/analysis/collapse.h"
+#include "plumb/analysis/statistics.h"
+#include "plumb/base/progress.h"
+#include "plumb/study/part.h"
+
+namespace plumb {
+namespace {
+
+/// The numbers of one stack of one scheme: [quantity][depth − 1][seed].
+using Curves = std::map<std::string, std::vector<std::vector<double>>>;
+/// By stack.
+using Profile = std::map<std::string, Curves>;
+
+void add(Profile& profile, const CollapseProfile& measured) {
+  const auto add_stack = [&](const std::string& stack, const std::vector<CollapsePoint>& points) {
+    for (const char* quantity : {"mean_square", "change", "similarity", "effective_rank"})
+      profile[stack][quantity].resize(points.size());
+    for (size_t k = 0; k < points.size(); ++k) {
+      profile[stack]["mean_square"][k].push_back(points[k].mean_square);
+      profile[stack]["change"][k].push_back(points[k].change);
+      profile[stack]["similarity"][k].push_back(points[k].similarity);
+      profile[stack]["effective_rank"][k].push_back(points[k].effective_rank);
+    }
+  };
+  add_stack("encoder", measured.encoder);
+  add_stack("decoder", measured.decoder);
+}
+
+Profile at_initialization(StudyContext& context, const std::string& scheme, const CollapseStudy& part) {
+  const ModelConfig config = model_for(context, scheme, part.layers);
+  const Json settings = {{"data", context.data_settings},
+                         {"model", settings_of(config)},
+                         {"seeds", part.seeds},
+                         {"pairs", part.pairs},
+                         {"first_seed", context.config.study.seed}};
+  return context.measurements
+      .get("collapse-" + file_name(scheme), settings,
+           [&] {
+             const std::vector<Batch> batches = measured_batches(context, part.pairs);
+             Progress progress("collapse, " + display_name(scheme), part.seeds);
+             Profile profile;
+             for (int64_t i = 0; i < part.seeds; ++i) {
+               EncoderDecoder model(config);
+               model.initialise(static_cast<uint64_t>(context.config.study.seed + i));
+               add(profile, measure_collapse(model, batches));
+               progress.update(i + 1);
+             }
+             return Json(profile);
+           })
+      .get<Profile>();
+}
+
+/// After training, or nothing where the run diverged.
+Profile after_training(StudyContext& context, const std::string& scheme, const CollapseStudy& part) {
+  RunConfig config;
+  config.model = model_for(context, scheme, part.layers);
+  config.train = context.config.train;
+  config.train.steps = part.steps;
+  config.train.seed = context.config.study.seed;
+  config.train.bleu_beam = 0;
+  config.data = context.data.path().string();
+  const Json found = trained_run(context, "collapse-trained-" + file_name(scheme), display_name(scheme), config,
+                                 {{"pairs", part.pairs}}, [&](EncoderDecoder& model, Json& json) {
+                                   Profile profile;
+                                   add(profile, measure_collapse(model, measured_batches(context, part.pairs)));
+                                   json["collapse"] = profile;
+                                 });
+  return found.contains("collapse") ? found["collapse"].get<Profile>() : Profile();
+}
+
+struct Quantity {
+  const char* key;
+  const char* title;
+  const char* axis;
+  const char* caption;
+  bool log;
+};
+constexpr Quantity kQuantities[] = {
+    {"change", "Change of the representation by depth", "mean |x_k − x_(k−1)|",
+     "Mean absolute change of an element of the normalised stream from one sub-layer to the next, over depth k.", true},
+    {"similarity", "Similarity of neighbouring representations", "cosine",
+     "Mean over tokens of the cosine between the normalised stream behind a sub-layer and that before it.", false},
+    {"effective_rank", "Effective rank of the representation", "effective rank",
+     "Exponential of the entropy of the normalised singular values of all tokens' representations.", false},
+};
+
+Series series_of(const std::string& name, const std::string& scheme, const std::vector<std::vector<double>>& curve) {
+  Series series{name, scheme};
+  for (size_t k = 0; k < curve.size(); ++k) {
+    const Interval interval = confidence_interval(curve[k]);
+    interval.count > 1 ? series.point(k + 1, interval.mean, interval.low, interval.high)
+                       : series.point(k + 1, interval.mean);
+  }
+  return series;
+}
+
+/// log(change) over log(k + offset): the exponent with which the change falls.
+LineFit fit_exponent(const std::vector<std::vector<double>>& change, double offset = 0) {
+  std::vector<double> x;
+  std::vector<double> y;
+  for (size_t k = 0; k < change.size(); ++k) {
+    x.push_back(std::log(static_cast<double>(k + 1) + offset));
+    y.push_back(std::log(confidence_interval(change[k]).mean));
+  }
+  return fit_line(x, y);
+}
+
+/// The size of a stack's input in units of what a sub-layer adds to the mean square, from a line through it over k. The
+/// theory lets the input weigh as much as a sub-layer; what it weighs really delays the fall.
+double weight_of_input(const std::vector<std::vector<double>>& mean_square) {
+  std::vector<double> x;
+  std::vector<double> y;
+  for (size_t k = 0; k < mean_square.size(); ++k) {
+    x.push_back(static_cast<double>(k + 1));
+    y.push_back(confidence_interval(mean_square[k]).mean);
+  }
+  const LineFit fit = fit_line(x, y);
+  return fit.slope > 0 ? std::max(0.0, fit.intercept / fit.slope) : 0;
+}
+
+struct Claim {
+  const char* scheme;
+  double exponent;
+  const char* claim;
+};
+constexpr Claim kClaims[] = {
+    {"pre-ln", -0.5, "Pre-LN: the representation collapses, its change falls with depth as 1/√k"},
+    {"residual-dual", 0, "ResiDual: the representation does not collapse, its change does not depend on depth"},
+    {"post-ln", 0, "Post-LN: the representation does not collapse, its change does not depend on depth"},
+};
+
+}  // namespace
+
+PartResult study_collapse(StudyContext& context, const CollapseStudy& part) {
+  std::map<std::string, Profile> start;
+  std::map<std::string, Profile> trained;
+  for (const std::string& scheme : context.config.study.schemes) {
+    start[scheme] = at_initialization(context, scheme, part);
+    if (part.steps > 0) trained[scheme] = after_training(context, scheme, part);
+  }
+
+  PartResult result;
+  for (const char* stack : {"encoder", "decoder"}) {
+    for (const Quantity& quantity : kQuantities) {
+      Figure figure;
+      figure.id = fmt::format("collapse_{}_{}", quantity.key, stack);
+      figure.title = fmt::format("{}, {}", quantity.title, stack);
+      figure.caption = fmt::format(
+          "{} At initialization, mean over {} seeds with its 95 % interval{}.", quantity.caption, part.seeds,
+          part.steps > 0 ? fmt::format("; dashed: after {} steps of training", part.steps) : "");
+      figure.kind = "line";
+      figure.x = {"sub-layer k", quantity.log};
+      figure.y = {quantity.axis, quantity.log};
+      for (const std::string& scheme : context.config.study.schemes) {
+        figure.series.push_back(series_of(display_name(scheme), scheme, start[scheme][stack][quantity.key]));
+        if (trained[scheme].empty()) continue;
+        Series after = series_of(display_name(scheme) + ", trained", scheme, trained[scheme][stack][quantity.key]);
+        after.style = "dashed";
+        figure.series.push_back(after);
+      }
+      if (std::string(quantity.key) == "change" && start.count("pre-ln") != 0) {
+        Series theory{"predicted, Pre-LN", "theory"};
+        theory.style = "dashed";
+        for (size_t k = 1; k <= start["pre-ln"][stack]["change"].size(); ++k)
+          theory.point(k, predicted_pre_ln_change(static_cast<int64_t>(k)));
+        figure.series.push_back(theory);
+      }
+      result.figures.push_back(figure);
+    }
+  }
+
+  Table table{"collapse",
+              "How the change falls with depth",
+              "The exponent p of change ~ k^p, fitted over the sub-layers of a stack; the last sub-layer's change, "
+              "similarity to the one before and effective rank.",
+              {"scheme", "stack", "when", "exponent", "± (standard error)", "last change", "last similarity",
+               "last effective rank"}};
+  const auto add_row = [&](const std::string& scheme, const std::string& stack, const char* when,
+                           const Curves& curves) {
+    const LineFit fit = fit_exponent(curves.at("change"));
+    const auto last = [&](const char* quantity) { return confidence_interval(curves.at(quantity).back()).mean; };
+    table.rows.push_back(
+        {scheme, stack, when, fit.slope, fit.slope_error, last("change"), last("similarity"), last("effective_rank")});
+  };
+  for (const std::string& scheme : context.config.study.schemes) {
+    for (const char* stack : {"encoder", "decoder"}) {
+      add_row(scheme, stack, "initialization", start[scheme][stack]);
+      if (!trained[scheme].empty()) add_row(scheme, stack, "trained", trained[scheme][stack]);
+    }
+  }
+  result.tables.push_back(table);
+
+  for (const Claim& claim : kClaims) {
+    if (start.count(claim.scheme) == 0) continue;
+    const Curves& curves = start[claim.scheme]["encoder"];
+    const LineFit plain = fit_exponent(curves.at("change"));
+    const bool falls = claim.exponent < 0;
+    const double input = falls ? weight_of_input(curves.at("mean_square")) : 0;
+    const LineFit fit = falls ? fit_exponent(curves.at("change"), input) : plain;
+    const double distance = std::abs(fit.slope - claim.exponent);
+    std::string evidence = fmt::format(
+        "In the encoder at initialization the change goes as k to the power {:.2f} ± {:.2f} over {} sub-layers "
+        "(predicted {:g}).",
+        plain.slope, plain.slope_error, curves.at("change").size(), claim.exponent);
+    if (falls) {
+      evidence += fmt::format(
+          " The stack's input weighs as much as {:.1f} sub-layers, which the prediction leaves out; over k + {:.1f} "
+          "the "
+          "power is {:.2f} ± {:.2f}.",
+          input, input, fit.slope, fit.slope_error);
+    }
+    std::string id = fmt::format("{}_collapse", claim.scheme);
+    std::replace(id.begin(), id.end(), '-', '_');
+    result.verdicts.push_back({id, claim.claim, "Xie et al. 2023, arXiv 2304.14802, section 3",
+                               distance < 0.1                                  ? "confirmed"
+                               : distance < std::max(0.2, 2 * fit.slope_error) ? "unclear"
+                                                                               : "contradicted",
+                               evidence, "collapse_change_encoder"});
+  }
+  return result;
+}
+
+}  // namespace plumb

@@ -1,0 +1,138 @@
+// The four things that a Transformer is said to need, Adam, residual connections, norms and warm-up: each left out, and
+// each pair of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plumb/base/text.h"
+#include "plumb/study/part.h"
+
+namespace plumb {
+namespace {
+
+struct Trick {
+  const char* id;
+  const char* name;
+  const char* source;
+};
+constexpr Trick kTricks[] = {
+    {"adam", "Adam", "Zhang et al. 2020, arXiv 1912.03194"},
+    {"residual", "residual connections", "Dong et al. 2021, arXiv 2103.03404"},
+    {"norm", "norms", "Xiong et al. 2020, arXiv 2002.04745"},
+    {"warm_up", "warm-up", "Popel & Bojar 2018, arXiv 1804.00247"},
+};
+
+/// A run without some of the tricks, given as bits in the order of kTricks.
+struct Run {
+  unsigned without = 0;
+  TrainResult result;
+
+  [[nodiscard]] bool diverged() const { return result.outcome == "diverged"; }
+  /// The last validation loss, nats a token; infinite for a run that diverged.
+  [[nodiscard]] double loss() const {
+    return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll.value_or(std::nan(""));
+  }
+  [[nodiscard]] std::string name() const {
+    if (without == 0) return "all four";
+    std::vector<std::string> left_out;
+    for (unsigned i = 0; i < std::size(kTricks); ++i) {
+      if ((without >> i & 1U) != 0) left_out.emplace_back(kTricks[i].name);
+    }
+    return "no " + join(left_out, ", no ");
+  }
+  [[nodiscard]] std::string outcome() const {
+    return diverged() ? fmt::format("diverged at step {}", result.steps) : fmt::format("loss {:.2f}", loss());
+  }
+};
+
+Run train_run(StudyContext& context, unsigned without, const TricksStudy& part) {
+  const auto has = [&](unsigned trick) { return (without >> trick & 1U) == 0; };
+  RunConfig config;
+  config.model = model_for(context, has(1) ? "post-ln" : "no-residual", part.layers);
+  if (!has(2)) config.model.norm = "none";
+  config.train = context.config.train;
+  config.train.seed = context.config.study.seed;
+  config.train.bleu_beam = 0;
+  if (!has(0)) {
+    config.train.optimizer = "sgd";
+    config.train.learning_rate = part.sgd_learning_rate;
+  }
+  if (!has(3)) {
+    // The decay begins where it does with warm-up: the two differ in the first steps alone.
+    if (config.train.decay_start == 0) config.train.decay_start = std::max<int64_t>(config.train.warm_up, 1);
+    config.train.warm_up = 0;
+  }
+  config.data = context.data.path().string();
+  Run run{without, {}};
+  std::string name = "tricks";
+  for (unsigned i = 0; i < std::size(kTricks); ++i) name += has(i) ? "" : fmt::format("-no-{}", kTricks[i].id);
+  run.result = TrainResult::from_json(trained_run(context, name, run.name(), config, Json::object()));
+  return run;
+}
+
+}  // namespace
+
+PartResult study_tricks(StudyContext& context, const TricksStudy& part) {
+  constexpr unsigned kCount = std::size(kTricks);
+  std::vector<Run> runs = {train_run(context, 0, part)};
+  for (unsigned i = 0; i < kCount; ++i) runs.push_back(train_run(context, 1U << i, part));
+  for (unsigned i = 0; i < kCount; ++i) {
+    for (unsigned j = i + 1; j < kCount; ++j) runs.push_back(train_run(context, 1U << i | 1U << j, part));
+  }
+
+  PartResult result;
+  const double uniform = std::log(static_cast<double>(context.data.target_vocabulary()));
+  Figure curves{"tricks_loss", "Validation loss over training, one thing left out"};
+  curves.caption = fmt::format(
+      "Post-LN, {0}+{0} layers. Negative log-likelihood a target token; a cross marks a run that diverged. A uniform "
+      "guess has {1:.2f}.",
+      part.layers, uniform);
+  curves.kind = "line";
+  curves.x = {"step"};
+  curves.y = {"validation loss (nats a token)"};
+  Figure bars{"tricks_final", "Validation loss at the end, by what is left out"};
+  bars.caption = "Singly and in pairs; a run that diverged has no bar.";
+  bars.kind = "bar";
+  bars.y = {"validation loss (nats a token)"};
+  Series final_losses{"validation loss", "tricks"};
+  Table table{
+      "tricks", "Training without", "At the end of training.", {"left out", "outcome", "steps", "validation loss"}};
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const Run& run = runs[i];
+    final_losses.point(run.name(), run.loss());
+    table.rows.push_back({run.without == 0 ? "nothing" : run.name().substr(3), run.result.outcome, run.result.steps,
+                          std::isfinite(run.loss()) ? Json(run.loss()) : Json(nullptr)});
+    if (i > kCount) continue;
+    Series series{run.name(), run.name()};
+    for (const TrainPoint& point : run.result.history) {
+      if (point.valid_nll) series.point(point.step, *point.valid_nll);
+    }
+    if (run.diverged()) series.point(run.result.steps, std::nan(""));
+    curves.series.push_back(series);
+  }
+  bars.series.push_back(final_losses);
+  result.figures = {curves, bars};
+  result.tables = {table};
+
+  constexpr double kClear = 0.1;  // nats a token
+  int64_t needed = 0;
+  for (unsigned i = 0; i < kCount; ++i) {
+    const Run& without = runs[i + 1];
+    const bool worse = without.loss() > runs[0].loss() + kClear;
+    needed += worse ? 1 : 0;
+    result.verdicts.push_back(
+        {fmt::format("needs_{}", kTricks[i].id),
+         fmt::format("Without {} training is clearly worse, or fails", kTricks[i].name), kTricks[i].source,
+         confirmed_if(worse),
+         fmt::format("With all four {}, without {} {}.", runs[0].outcome(), kTricks[i].name, without.outcome()),
+         "tricks_loss"});
+  }
+  result.summary.push_back(
+      fmt::format("Of the four things said to be needed, {} {} so in a Post-LN model of {}+{} layers.", needed,
+                  needed == 1 ? "is" : "are", part.layers, part.layers));
+  return result;
+}
+
+}  // namespace plumb

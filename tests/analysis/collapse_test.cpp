@@ -1,0 +1,88 @@
+// Representation collapse: the measure against plain loops, the prediction against a simulation of its assumption.
+#include "plumb/analysis/collapse.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/gradcheck.h"
+
+namespace plumb {
+namespace {
+
+using testing::random_tensor;
+
+TEST(Collapse, EffectiveRank) {
+  EXPECT_NEAR(effective_rank(at::ones({5, 3}, at::kDouble)), 0, 1e-12);                              // one point
+  EXPECT_NEAR(effective_rank(at::arange(5, at::kDouble).unsqueeze(1) * at::ones({1, 3})), 1, 1e-9);  // a line
+  // Four corners of a square, in the first two of three features: two equal singular values.
+  const Tensor square = at::tensor({1., 1., 0., 1., -1., 0., -1., 1., 0., -1., -1., 0.}, at::kDouble).view({4, 3});
+  EXPECT_NEAR(effective_rank(square), 2, 1e-12);
+  // Singular values 2 and 1: p = 2/3, 1/3.
+  const double entropy = -(2.0 / 3) * std::log(2.0 / 3) - (1.0 / 3) * std::log(1.0 / 3);
+  const Tensor stretched = square * at::tensor({2., 1., 1.}, at::kDouble);
+  EXPECT_NEAR(effective_rank(stretched), std::exp(entropy), 1e-12);
+}
+
+TEST(Collapse, PredictionIsThatOfASumOfIndependentTerms) {
+  constexpr int64_t kCount = 400000;
+  for (const int64_t k : {1, 4}) {
+    Tensor before = at::zeros({kCount}, at::kDouble);
+    for (int64_t i = 0; i < k; ++i) before = before + random_tensor({kCount}, 10 + static_cast<uint64_t>(i));
+    const Tensor after = before + random_tensor({kCount}, 99);
+    const Tensor change = after / std::sqrt(static_cast<double>(k + 1)) - before / std::sqrt(static_cast<double>(k));
+    EXPECT_NEAR(predicted_pre_ln_change(k), change.abs().mean().item<double>(), 0.003) << k;
+  }
+  EXPECT_NEAR(predicted_pre_ln_change(400) / predicted_pre_ln_change(100), 0.5, 0.01);  // O(1/√k)
+}
+
+TEST(Collapse, MeasuresTheStreamOfEverySubLayer) {
+  ModelConfig config;
+  config.d_model = 8;
+  config.feed_forward = 12;
+  config.heads = 2;
+  config.encoder_layers = 2;
+  config.decoder_layers = 1;
+  config.source_vocabulary = config.target_vocabulary = 20;
+  EncoderDecoder model(config, at::kDouble);
+  model.initialise(1);
+  std::vector<Batch> batches(2);
+  append(batches[0], std::vector<int32_t>{4, 5, 6}, std::vector<int32_t>{7, 8}, 0);
+  append(batches[1], std::vector<int32_t>{9, 10}, std::vector<int32_t>{11, 12, 13}, 1);
+  const CollapseProfile profile = measure_collapse(model, batches);
+  ASSERT_EQ(profile.encoder.size(), 4U);
+  ASSERT_EQ(profile.decoder.size(), 3U);
+  EXPECT_EQ(profile.encoder[3].name, "encoder.layers.1.feed_forward");
+
+  // The third sub-layer of the encoder, by loops.
+  std::vector<Tensor> before;
+  std::vector<Tensor> after;
+  ForwardContext context(Pass::measurement);
+  context.watch([&](const std::string& name, const Tensor& x) {
+    if (name == "encoder.layers.0.feed_forward.stream") before.push_back(x.detach());
+    if (name == "encoder.layers.1.self_attention.stream") after.push_back(x.detach());
+  });
+  double change = 0;
+  double cosine = 0;
+  double square = 0;
+  int64_t tokens = 0;
+  for (const Batch& batch : batches) model.encode(batch.source, batch.source_layout, context);
+  for (size_t b = 0; b < batches.size(); ++b) {
+    for (int64_t t = 0; t < before[b].size(0); ++t, ++tokens) {
+      const auto normalised = [](const Tensor& x) { return (x - x.mean()) / x.std(/*unbiased=*/false); };
+      const Tensor p = normalised(before[b][t]);
+      const Tensor q = normalised(after[b][t]);
+      change += (q - p).abs().mean().item<double>();
+      cosine += (p.dot(q) / (p.norm() * q.norm())).item<double>();
+      square += after[b][t].square().mean().item<double>();
+    }
+  }
+  EXPECT_EQ(tokens, 7);
+  const auto count = static_cast<double>(tokens);
+  EXPECT_NEAR(profile.encoder[2].change, change / count, 1e-9);
+  EXPECT_NEAR(profile.encoder[2].similarity, cosine / count, 1e-9);
+  EXPECT_NEAR(profile.encoder[2].mean_square, square / count, 1e-9);
+}
+
+}  // namespace
+}  // namespace plumb

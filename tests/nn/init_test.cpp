@@ -1,0 +1,134 @@
+// Initialisations: variances, and the matrices that a kind scales.
+#include "plumb/nn/init/init.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/model/encoder_decoder.h"
+
+namespace plumb {
+namespace {
+
+ModelConfig config_of(const std::string& kind) {
+  ModelConfig config;
+  config.initialisation = kind;
+  config.d_model = 64;
+  config.feed_forward = 96;
+  config.heads = kind == "theory" ? 1 : 4;
+  config.encoder_layers = 3;
+  config.decoder_layers = 2;
+  config.source_vocabulary = config.target_vocabulary = 50;
+  config.share_embeddings = "none";
+  return config;
+}
+
+EncoderDecoder model_of(const std::string& kind) {
+  EncoderDecoder model(config_of(kind), at::kDouble);
+  model.initialise(7);
+  return model;
+}
+
+Tensor value(const EncoderDecoder& model, const std::string& name) {
+  return model.parameters().at(name).value.detach();
+}
+
+/// The variance lies within five standard errors, s.e. = variance·√(2/n).
+void expect_variance(const Tensor& matrix, double variance) {
+  const double found = matrix.square().mean().item<double>();
+  EXPECT_NEAR(found, variance, 5 * variance * std::sqrt(2.0 / static_cast<double>(matrix.numel())));
+}
+
+TEST(Initialisation, Variances) {
+  const char* first = "encoder.layers.1.linear1.weight";   // (96, 64)
+  const char* second = "decoder.layers.1.linear2.weight";  // (64, 96)
+  const char* stacked = "decoder.layers.0.multihead_attn.in_proj_weight";
+  for (const char* kind : {"xavier-normal", "xavier-uniform"}) {
+    const EncoderDecoder model = model_of(kind);
+    expect_variance(value(model, first), 2.0 / 160);
+    expect_variance(value(model, stacked), 2.0 / 128);
+  }
+  const EncoderDecoder he = model_of("he");
+  expect_variance(value(he, first), 2.0 / 64);
+  expect_variance(value(he, second), 2.0 / 96);
+  expect_variance(value(he, stacked), 2.0 / 64);
+  const EncoderDecoder small = model_of("small-init");
+  expect_variance(value(small, first), 2.0 / 320);
+  expect_variance(value(small, second), 2.0 / 320);
+  const EncoderDecoder gpt = model_of("gpt-2");
+  expect_variance(value(gpt, first), 4e-4);
+  expect_variance(value(gpt, stacked), 4e-4);
+  expect_variance(value(gpt, second), 4e-4 / 6);                                        // 2 layers of 3 sub-layers
+  expect_variance(value(gpt, "encoder.layers.0.self_attn.out_proj.weight"), 4e-4 / 6);  // 3 of 2
+  expect_variance(value(gpt, "src_embed.weight"), 1.0 / 64);
+}
+
+/// Which multiple of Xavier's numbers, drawn from the same seed, a kind's matrix is; it must be one number for all.
+double multiple(const EncoderDecoder& scaled, const EncoderDecoder& xavier, const std::string& name,
+                int64_t part = -1) {
+  Tensor ratio = value(scaled, name) / value(xavier, name);
+  if (part >= 0) ratio = ratio.chunk(3, 0)[static_cast<size_t>(part)];
+  EXPECT_LT((ratio - ratio.mean()).abs().max().item<double>(), 1e-12) << name;
+  return ratio.mean().item<double>();
+}
+
+void expect_multiples(const std::string& kind, double encoder, double decoder, double embedding_encoder,
+                      double embedding_decoder) {
+  const EncoderDecoder scaled = model_of(kind);
+  const EncoderDecoder xavier = model_of("xavier-normal");
+  for (const std::string stack : {"encoder", "decoder"}) {
+    const double expected = stack == "encoder" ? encoder : decoder;
+    const std::string layer = stack + ".layers.1.";
+    EXPECT_NEAR(multiple(scaled, xavier, layer + "linear1.weight"), expected, 1e-12);
+    EXPECT_NEAR(multiple(scaled, xavier, layer + "linear2.weight"), expected, 1e-12);
+    EXPECT_NEAR(multiple(scaled, xavier, layer + "self_attn.out_proj.weight"), expected, 1e-12);
+    for (int64_t part = 0; part < 3; ++part) {
+      EXPECT_NEAR(multiple(scaled, xavier, layer + "self_attn.in_proj_weight", part), part == 2 ? expected : 1, 1e-12);
+    }
+  }
+  EXPECT_NEAR(multiple(scaled, xavier, "src_embed.weight"), embedding_encoder, 1e-12);
+  EXPECT_NEAR(multiple(scaled, xavier, "tgt_embed.weight"), embedding_decoder, 1e-12);
+  EXPECT_NEAR(multiple(scaled, xavier, "output.weight"), 1, 1e-12);
+}
+
+TEST(Initialisation, DeepnormAndTFixupScaleWhatTheSignalPasses) {
+  expect_multiples("deepnorm", 1.15 / std::pow(81.0 * 2, 1.0 / 16), 1 / std::pow(24.0, 0.25), 1, 1);
+  const double encoder = 0.67 / std::pow(3.0, 0.25);
+  const double decoder = 1 / std::pow(18.0, 0.25);
+  expect_multiples("t-fixup", encoder, decoder, encoder, decoder);
+}
+
+TEST(Initialisation, ConstantsAndBuffers) {
+  ModelConfig config = config_of("xavier-normal");
+  config.residual = "layerscale";
+  config.norm = "batchnorm";
+  EncoderDecoder model(config, at::kDouble);
+  for (const Parameter& buffer : model.parameters().buffers()) buffer.value.detach().fill_(9);
+  model.initialise(1);
+  EXPECT_EQ(value(model, "encoder.layers.0.layer_scale1.weight").min().item<double>(), 0.1);
+  for (const Parameter& buffer : model.parameters().buffers()) {
+    EXPECT_EQ(buffer.value.max().item<double>(), buffer.name.ends_with("running_var") ? 1 : 0) << buffer.name;
+  }
+}
+
+TEST(Initialisation, ProfilesAdmin) {
+  ModelConfig config = config_of("xavier-normal");
+  config.residual = "admin";
+  EncoderDecoder model(config, at::kDouble);
+  model.initialise(1);
+  double before = 0;
+  for (int64_t layer = 0; layer < 2; ++layer) {
+    for (const char* omega : {"omega1", "omega2", "omega3"}) {
+      const Tensor found = value(model, "decoder.layers." + std::to_string(layer) + '.' + omega + ".weight");
+      EXPECT_EQ(found.min().item<double>(), found.max().item<double>());
+      EXPECT_GT(found.min().item<double>(), before);  // grows from sub-layer to sub-layer
+      before = found.min().item<double>();
+      if (layer == 0 && std::string(omega) == "omega1") {
+        EXPECT_EQ(before, 1);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plumb

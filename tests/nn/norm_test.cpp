@@ -1,0 +1,165 @@
+// Norms against their equations, written here once more in plain tensor operations and float64.
+#include "plumb/nn/norm/norm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/model/safetensors.h"
+#include "support/gradcheck.h"
+
+namespace plumb {
+namespace {
+
+using testing::random_tensor;
+
+constexpr int64_t kWidth = 5;
+constexpr double kEps = 1e-3;
+
+/// A norm with random parameters.
+struct Subject {
+  explicit Subject(const std::string& kind) : parameters(at::kDouble) {
+    norm = norms().at(kind).make(parameters, "norm", kWidth, kEps);
+    parameters.finish();
+    parameters.flat().copy_(random_tensor({parameters.count()}, 3) + 0.5);
+  }
+  [[nodiscard]] Tensor operator()(const Tensor& x, Pass pass = Pass::evaluation) const {
+    return (*norm)(x, pass == Pass::training ? ForwardContext(0, 1, 1) : ForwardContext(pass));
+  }
+  [[nodiscard]] Tensor value(const std::string& name) const { return parameters.at("norm." + name).value.detach(); }
+  [[nodiscard]] Tensor buffer(const std::string& name) const {
+    for (const Parameter& each : parameters.buffers()) {
+      if (each.name == "norm." + name) return each.value;
+    }
+    throw Error("no buffer " + name);
+  }
+
+  Parameters parameters;
+  std::unique_ptr<Norm> norm;
+};
+
+const Tensor kInput = random_tensor({7, kWidth}, 1) * 2 + 1;
+
+void expect_equal(const Tensor& found, const Tensor& expected) {
+  EXPECT_LT((found - expected).abs().max().item<double>(), 1e-12);
+}
+
+TEST(Norm, LayerNormAndRmsNorm) {
+  const Subject layer("layernorm");
+  const Tensor centred = kInput - kInput.mean(1, true);
+  expect_equal(layer(kInput),
+               centred / (centred.square().mean(1, true) + kEps).sqrt() * layer.value("weight") + layer.value("bias"));
+  const Subject rms("rmsnorm");
+  expect_equal(rms(kInput), kInput / (kInput.square().mean(1, true) + kEps).sqrt() * rms.value("weight"));
+}
+
+TEST(Norm, ScaleNormAndNoam) {
+  const Tensor length = (kInput.square().sum(1, true) + kEps).sqrt();
+  const Subject scale("scalenorm");
+  expect_equal(scale(kInput), scale.value("weight") * kInput / length);
+  const Subject noam("noam");
+  expect_equal(noam(kInput), std::sqrt(5.0) * kInput / length);
+  EXPECT_EQ(noam.parameters.count(), 0);
+}
+
+TEST(Norm, DynamicTanhAndNone) {
+  const Subject tanh("dynamic-tanh");
+  expect_equal(tanh(kInput), at::tanh(tanh.value("alpha") * kInput) * tanh.value("weight") + tanh.value("bias"));
+  expect_equal(Subject("none")(kInput), kInput);
+}
+
+TEST(Norm, BatchNormUsesTheBatchAndKeepsAverages) {
+  const Subject batch("batchnorm");
+  const Tensor mean = kInput.mean(0);
+  const Tensor variance = (kInput - mean).square().mean(0);
+  const auto formula = [&](const Tensor& m, const Tensor& v) {
+    return (kInput - m) / (v + kEps).sqrt() * batch.value("weight") + batch.value("bias");
+  };
+  expect_equal(batch(kInput, Pass::measurement), formula(mean, variance));
+  expect_equal(batch(kInput), formula(at::zeros_like(mean), at::ones_like(mean)));
+  expect_equal(batch(kInput, Pass::training), formula(mean, variance));
+  const Tensor running_mean = 0.1 * mean;
+  const Tensor running_variance = 0.9 + 0.1 * variance * 7 / 6;  // the unbiased one
+  expect_equal(batch.buffer("running_mean"), running_mean);
+  expect_equal(batch.buffer("running_var"), running_variance);
+  expect_equal(batch(kInput), formula(running_mean, running_variance));
+}
+
+TEST(Norm, BatchNormCountsTheTokensOfAllProcesses) {
+  const Subject whole("batchnorm");
+  const Subject part("batchnorm");
+  const Tensor expected = whole(kInput, Pass::training);
+  const Tensor mine = kInput.narrow(0, 0, 3);
+  const Tensor others = kInput.narrow(0, 3, 4);
+  ForwardContext context(0, 1, 1);
+  int call = 0;
+  context.exchange([&](const Tensor& local) {
+    const Tensor squares = (others - kInput.mean(0)).square().sum(0);
+    return local + (call++ == 0 ? at::cat({others.sum(0), at::full({1}, 4, at::kDouble)}) : squares);
+  });
+  expect_equal((*part.norm)(mine, context), expected.narrow(0, 0, 3));
+  EXPECT_EQ(call, 2);
+  expect_equal(part.buffer("running_var"), whole.buffer("running_var"));
+}
+
+TEST(Norm, BuffersAreSavedAndLoaded) {
+  const Subject trained("batchnorm");
+  static_cast<void>(trained(kInput, Pass::training));
+  const NamedTensors saved = named_values(trained.parameters);
+  EXPECT_EQ(saved.size(), 4U);
+  const Subject loaded("batchnorm");
+  load_parameters(loaded.parameters, saved, "here");
+  expect_equal(loaded(kInput), trained(kInput));
+  EXPECT_THROW(load_parameters(loaded.parameters, {saved[0], saved[1], saved[2]}, "here"), Error);
+}
+
+TEST(Norm, PowerNormOfABatchAndOfAnAverage) {
+  const Subject power("powernorm");
+  const Tensor square = kInput.square().mean(0);
+  const auto formula = [&](const Tensor& x, const Tensor& phi) {
+    return x / (phi + kEps).sqrt() * power.value("weight") + power.value("bias");
+  };
+  expect_equal(power(kInput, Pass::measurement), formula(kInput, square));
+  expect_equal(power(kInput), formula(kInput, at::ones_like(square)));
+  expect_equal(power(kInput, Pass::training), formula(kInput, square));  // the first step: its own batch
+  const Tensor next = random_tensor({4, kWidth}, 9);
+  expect_equal(power(next, Pass::training), formula(next, square));  // the second: what was there before it
+  const Tensor averaged = 0.9 * square + 0.1 * next.square().mean(0);
+  expect_equal(power(next), formula(next, averaged));
+}
+
+TEST(Norm, PowerNormsGradientIsThatOfThePaper) {
+  const Subject power("powernorm");
+  static_cast<void>(power(kInput, Pass::training));
+  const Tensor nu = random_tensor({kWidth}, 5);
+  power.buffer("running_nu").copy_(nu);
+  const Tensor psi = (power.buffer("running_phi") + kEps).sqrt();
+  const Tensor x = random_tensor({4, kWidth}, 9).requires_grad_(true);
+  const Tensor weights = random_tensor({4, kWidth}, 11);
+  const Tensor found = gradients({power(x, Pass::training)}, {x}, {weights})[0];
+  const Tensor y = x.detach() / psi;
+  const Tensor h = power.value("weight") * weights;
+  expect_equal(found, (h - nu * y) / psi);
+  expect_equal(power.buffer("running_nu"), nu * (1 - 0.1 * y.square().mean(0)) + 0.1 * (h * y).mean(0));
+}
+
+class EveryNorm : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryNorm, CanBeDifferentiatedTwice) {
+  const Subject subject(GetParam());
+  for (const Pass pass : {Pass::measurement, Pass::evaluation}) {
+    testing::expect_both(
+        [&](const std::vector<Tensor>& inputs) { return std::vector<Tensor>{subject(inputs[0], pass)}; },
+        {random_tensor({4, kWidth}, 7)});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Norm, EveryNorm, ::testing::ValuesIn(norms().names()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace plumb

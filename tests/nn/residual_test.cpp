@@ -1,0 +1,253 @@
+// Residual schemes against their equations, written here once more in plain tensor operations and float64.
+#include "plumb/nn/residual/residual.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "plumb/nn/residual/deepnorm.h"
+#include "support/gradcheck.h"
+
+namespace plumb {
+namespace {
+
+using testing::random_tensor;
+
+constexpr int64_t kWidth = 6;
+constexpr int64_t kSubLayers = 2;
+constexpr double kEps = 1e-5;
+
+/// A stack of a scheme with random parameters around sub-layers f(x) = tanh(x·A).
+class Stack {
+ public:
+  Stack(const std::string& scheme, int64_t layers, const std::string& name = "encoder", ModelDepth model = {})
+      : layers_(layers), parameters_(at::kDouble) {
+    scheme_ = make_residual_scheme(scheme, parameters_, {name, layers, kSubLayers, kWidth, "layernorm", kEps, model});
+    parameters_.finish();
+    parameters_.flat().copy_(random_tensor({parameters_.count()}, 3, 0.4));
+    for (int64_t i = 0; i < layers * kSubLayers; ++i) {
+      weights_.push_back(random_tensor({kWidth, kWidth}, 100 + static_cast<uint64_t>(i), 0.7));
+    }
+  }
+
+  [[nodiscard]] Tensor run(const Tensor& x, Pass pass = Pass::evaluation) const {
+    ForwardContext context(pass);
+    Stream stream = scheme_->enter(x, context);
+    for (int64_t i = 0; i < layers_ * kSubLayers; ++i) {
+      const std::function<Tensor(const Tensor&)> function = [this, i](const Tensor& h) { return f(i, h); };
+      scheme_->apply(stream, {i / kSubLayers, i % kSubLayers, fmt::format("sub_layer.{}", i), function}, context);
+    }
+    return scheme_->leave(stream, context);
+  }
+
+  [[nodiscard]] Tensor f(int64_t i, const Tensor& x) const {
+    return at::tanh(at::matmul(x, weights_[static_cast<size_t>(i)]));
+  }
+
+  [[nodiscard]] Tensor value(const std::string& name) const { return parameters_.at(name).value.detach(); }
+  /// Of sub-layer i: "encoder.layers.0.norm1.weight" for "norm" and "weight".
+  [[nodiscard]] Tensor value(int64_t i, const std::string& what, const std::string& part) const {
+    return value(fmt::format("encoder.layers.{}.{}{}.{}", i / kSubLayers, what, i % kSubLayers + 1, part));
+  }
+
+  static Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& shift, double eps = kEps) {
+    const Tensor centred = x - x.mean(1, true);
+    return centred / (centred.square().mean(1, true) + eps).sqrt() * gain + shift;
+  }
+  [[nodiscard]] Tensor norm(int64_t i, const Tensor& x, const std::string& what = "norm") const {
+    return layer_norm(x, value(i, what, "weight"), value(i, what, "bias"));
+  }
+  [[nodiscard]] Tensor final_norm(const Tensor& x, double eps = kEps) const {
+    return layer_norm(x, value("encoder.norm.weight"), value("encoder.norm.bias"), eps);
+  }
+  [[nodiscard]] int64_t count() const { return layers_ * kSubLayers; }
+  [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+
+ private:
+  int64_t layers_;
+  Parameters parameters_;
+  std::unique_ptr<ResidualScheme> scheme_;
+  std::vector<Tensor> weights_;
+};
+
+const Tensor kInput = random_tensor({5, kWidth}, 1);
+
+void expect_equal(const Tensor& found, const Tensor& expected) {
+  EXPECT_LT((found - expected).abs().max().item<double>(), 1e-12);
+}
+
+TEST(Residual, PostLnAndPreLn) {
+  const Stack post("post-ln", 2);
+  Tensor x = kInput;
+  for (int64_t i = 0; i < post.count(); ++i) x = post.norm(i, x + post.f(i, x));
+  expect_equal(post.run(kInput), x);
+
+  const Stack pre("pre-ln", 2);
+  x = kInput;
+  for (int64_t i = 0; i < pre.count(); ++i) x = x + pre.f(i, pre.norm(i, x));
+  expect_equal(pre.run(kInput), pre.final_norm(x));
+}
+
+TEST(Residual, ResidualDual) {
+  const Stack stack("residual-dual", 3);
+  Tensor x = kInput;
+  Tensor r = kInput;
+  for (int64_t i = 0; i < stack.count(); ++i) {
+    const Tensor y = stack.f(i, x);
+    r = r + y;
+    x = stack.norm(i, x + y);
+  }
+  expect_equal(stack.run(kInput), x + stack.final_norm(r, 1e-7));
+}
+
+TEST(Residual, Deepnorm) {
+  const Stack stack("deepnorm", 3, "encoder", {3, 2});
+  const double alpha = 0.81 * std::pow(3.0 * 3 * 3 * 3 * 2, 1.0 / 16);
+  Tensor x = kInput;
+  for (int64_t i = 0; i < stack.count(); ++i) x = stack.norm(i, alpha * x + stack.f(i, x));
+  expect_equal(stack.run(kInput), x);
+}
+
+TEST(Residual, DeepnormConstants) {
+  for (const bool decoder : {false, true}) {  // one stack of 8 layers: (2N)^(1/4) = 2, (8N)^(1/4) = 64^(1/4)
+    const DeepnormConstants single = deepnorm_constants(decoder ? ModelDepth{0, 8} : ModelDepth{8, 0}, decoder);
+    EXPECT_NEAR(single.alpha, 2, 1e-15);
+    EXPECT_NEAR(single.divisor, std::sqrt(8.0), 1e-14);
+  }
+  const DeepnormConstants encoder = deepnorm_constants({16, 1}, false);  // (16⁴)^(1/16) = 2
+  EXPECT_NEAR(encoder.alpha, 0.81 * 2, 1e-14);
+  EXPECT_NEAR(encoder.divisor, 2 / 1.15, 1e-14);
+  const DeepnormConstants decoder = deepnorm_constants({5, 27}, true);  // (3·27)^(1/4) = 3
+  EXPECT_NEAR(decoder.alpha, 3, 1e-14);
+  EXPECT_NEAR(decoder.divisor, std::pow(324.0, 0.25), 1e-14);
+}
+
+TEST(Residual, Sandwich) {
+  const Stack stack("sandwich", 2);
+  Tensor x = kInput;
+  for (int64_t i = 0; i < stack.count(); ++i) {
+    x = x + stack.norm(i, stack.f(i, stack.norm(i, x)), "post_norm");
+  }
+  expect_equal(stack.run(kInput), stack.final_norm(x));
+}
+
+TEST(Residual, Keel) {
+  const Stack stack("keel", 3);
+  Tensor x = kInput;
+  for (int64_t i = 0; i < stack.count(); ++i) x = stack.norm(i, 6 * x + stack.f(i, stack.norm(i, x, "inner_norm")));
+  expect_equal(stack.run(kInput), x);
+}
+
+TEST(Residual, MixLn) {
+  const Stack stack("mix-ln", 5);  // ⌊5/4⌋ = 1 layer of Post-LN
+  Tensor x = kInput;
+  for (int64_t i = 0; i < stack.count(); ++i) {
+    x = i < 2 ? stack.norm(i, x + stack.f(i, x)) : x + stack.f(i, stack.norm(i, x));
+  }
+  expect_equal(stack.run(kInput), stack.final_norm(x));
+}
+
+TEST(Residual, AdminAndItsProfilingPass) {
+  const Stack stack("admin", 2);
+  const auto reference = [&] {
+    Tensor x = kInput;
+    for (int64_t i = 0; i < stack.count(); ++i)
+      x = stack.norm(i, stack.value(i, "omega", "weight") * x + stack.f(i, x));
+    return x;
+  };
+  expect_equal(stack.run(kInput), reference());
+
+  stack.value(0, "omega", "weight").fill_(1);
+  static_cast<void>(stack.run(kInput, Pass::profiling));
+  Tensor x = kInput;
+  double omega = 1;
+  for (int64_t i = 0; i < stack.count(); ++i) {
+    const Tensor set = stack.value(i, "omega", "weight");
+    EXPECT_NEAR(set.min().item<double>(), omega, 1e-12) << i;
+    EXPECT_NEAR(set.max().item<double>(), omega, 1e-12) << i;
+    const auto variance = [](const Tensor& t) { return (t - t.mean()).square().mean().item<double>(); };
+    const Tensor y = stack.f(i, x);
+    const double next = std::sqrt(variance(omega * x) + variance(y));
+    x = stack.norm(i, omega * x + y);
+    omega = next;
+  }
+  expect_equal(stack.run(kInput), x);
+}
+
+TEST(Residual, WithoutNorms) {
+  const Stack rezero("rezero", 2);
+  const Stack none("none", 2);
+  const Stack highway("highway", 2);
+  EXPECT_EQ(none.parameters().count(), 0);
+  Tensor r = kInput;
+  Tensor n = kInput;
+  Tensor h = kInput;
+  for (int64_t i = 0; i < none.count(); ++i) {
+    r = r + rezero.value(i, "zero_add", "gamma") * rezero.f(i, r);
+    n = n + none.f(i, n);
+    const Tensor t = at::matmul(h, highway.value(i, "highway", "weight").t()) + highway.value(i, "highway", "bias");
+    const Tensor gate = 1 / (1 + at::exp(-t));
+    h = gate * highway.f(i, h) + (1 - gate) * h;
+  }
+  expect_equal(rezero.run(kInput), r);
+  expect_equal(none.run(kInput), n);
+  expect_equal(highway.run(kInput), h);
+}
+
+TEST(Residual, LayerScaleAndNoResidual) {
+  const Stack scale("layerscale", 2);
+  const Stack without("no-residual", 2);
+  Tensor x = kInput;
+  Tensor y = kInput;
+  for (int64_t i = 0; i < scale.count(); ++i) {
+    x = x + scale.value(i, "layer_scale", "weight") * scale.f(i, scale.norm(i, x));
+    y = without.norm(i, without.f(i, y));
+  }
+  expect_equal(scale.run(kInput), scale.final_norm(x));
+  expect_equal(without.run(kInput), y);
+}
+
+TEST(Residual, Tensor2TensorsGrammar) {
+  const auto rms = [](const Stack& stack, int64_t i, const std::string& what, const Tensor& x) {
+    return x / (x.square().mean(1, true) + kEps).sqrt() * stack.value(i, what, "weight");
+  };
+  const Stack stack("rn/dzrh", 2);
+  Tensor x = kInput;
+  for (int64_t i = 0; i < stack.count(); ++i) {
+    const std::string second = fmt::format("encoder.layers.{}.norm{}_2.", i / kSubLayers, i % kSubLayers + 1);
+    const Tensor read =
+        Stack::layer_norm(rms(stack, i, "norm", x), stack.value(second + "weight"), stack.value(second + "bias"));
+    const Tensor y = rms(stack, i, "post_norm", x + stack.value(i, "zero_add", "gamma") * stack.f(i, read));
+    const Tensor t = at::matmul(x, stack.value(i, "highway", "weight").t()) + stack.value(i, "highway", "bias");
+    x = at::sigmoid(t) * y + (1 - at::sigmoid(t)) * x;
+  }
+  const Tensor once = x / (x.square().mean(1, true) + kEps).sqrt() * stack.value("encoder.norm.weight");
+  expect_equal(stack.run(kInput),
+               Stack::layer_norm(once, stack.value("encoder.norm_2.weight"), stack.value("encoder.norm_2.bias")));
+}
+
+TEST(Residual, LettersOutOfPlaceAreErrors) {
+  EXPECT_THROW(Stack("a/dan", 1), Error);
+  EXPECT_THROW(Stack("z/da", 1), Error);
+  EXPECT_THROW(Stack("n/dax", 1), Error);
+  EXPECT_THROW(Stack("post-nl", 1), Error);
+}
+
+class EveryScheme : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryScheme, CanBeDifferentiatedTwice) {
+  const Stack stack(GetParam(), 2, "encoder", {2, 2});
+  testing::expect_both([&](const std::vector<Tensor>& inputs) { return std::vector<Tensor>{stack.run(inputs[0])}; },
+                       {random_tensor({3, kWidth}, 7)});
+}
+
+INSTANTIATE_TEST_SUITE_P(Residual, EveryScheme, ::testing::ValuesIn(residual_schemes().names()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace plumb
