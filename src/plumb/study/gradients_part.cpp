@@ -146,15 +146,17 @@ PartResult study_gradients(StudyContext& context, const GradientStudy& part) {
          confirmed_if(flat),
          fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
   }
-  if (by_scheme.count("residual-dual") != 0) {
-    const double first = mean_norm(by_scheme["residual-dual"], "decoder", 0);
-    const double last = mean_norm(by_scheme["residual-dual"], "decoder", part.layers - 1);
-    result.verdicts.push_back({"residual_dual_bounded",
-                               "ResiDual: the gradient of no layer vanishes, as little as Pre-LN's",
-                               "Xie et al. 2023, arXiv 2304.14802, section 3", confirmed_if(first > last / 1.5),
-                               fmt::format("W₂'s gradient norm is {:.3g} in decoder layer 1 and {:.3g} in layer {}.",
-                                           first, last, part.layers),
-                               id});
+  if (by_scheme.count("residual-dual") != 0 && by_scheme.count("pre-ln") != 0) {
+    const double dual = mean_norm(by_scheme["residual-dual"], "decoder", 0);
+    const double pre = mean_norm(by_scheme["pre-ln"], "decoder", 0);
+    std::string evidence =
+        fmt::format("W₂ of decoder layer 1 has a gradient norm of {:.3g}, with Pre-LN of {:.3g}", dual, pre);
+    evidence += by_scheme.count("post-ln") == 0
+                    ? "."
+                    : fmt::format(", with Post-LN of {:.3g}.", mean_norm(by_scheme["post-ln"], "decoder", 0));
+    result.verdicts.push_back(
+        {"residual_dual_bounded", "ResiDual: the gradient of early layers vanishes as little as with Pre-LN",
+         "Xie et al. 2023, arXiv 2304.14802, section 3", confirmed_if(dual > pre / 1.5), evidence, id});
   }
   for (const auto& [scheme, norms] : by_scheme) result.measurements[scheme] = norms;
   return result;

@@ -18,7 +18,7 @@ constexpr double kMomentum = 0.1;
 class Quotient : public torch::autograd::Function<Quotient> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& psi, const Tensor& nu) {
-    const Tensor y = x / psi;
+    Tensor y = x / psi;
     ctx->save_for_backward({y, psi});
     ctx->saved_data["nu"] = nu;  // not among the saved variables: those must not change before the backward pass
     return y;

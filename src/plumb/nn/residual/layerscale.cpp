@@ -26,7 +26,7 @@ class LayerScaleScheme final : public ResidualScheme {
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    const Tensor out = (*final_norm_)(stream.x, context);
+    Tensor out = (*final_norm_)(stream.x, context);
     context.show(shape_.name + ".result", out);
     return out;
   }

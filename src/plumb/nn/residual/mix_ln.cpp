@@ -24,7 +24,7 @@ class MixLnScheme final : public ResidualScheme {
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    const Tensor out = (*final_norm_)(stream.x, context);
+    Tensor out = (*final_norm_)(stream.x, context);
     context.show(name_ + ".result", out);
     return out;
   }

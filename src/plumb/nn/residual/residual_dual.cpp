@@ -24,7 +24,7 @@ class ResidualDualScheme final : public ResidualScheme {
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    const Tensor out = stream.x + (*final_norm_)(stream.second, context);
+    Tensor out = stream.x + (*final_norm_)(stream.second, context);
     context.show(name_ + ".result", out);
     return out;
   }

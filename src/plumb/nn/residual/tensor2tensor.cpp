@@ -34,7 +34,7 @@ Operations make_operations(const std::string& letters, const std::string& prefix
     const char kind = letter == 'r' ? 'n' : letter;  // both are norms by name
     const int repetition = ++seen[kind];
     const auto name = [&](const std::string& what) {
-      return prefix + what + suffix + (repetition > 1 ? fmt::format("_{}", repetition) : "");
+      return fmt::format("{}{}{}{}", prefix, what, suffix, repetition > 1 ? fmt::format("_{}", repetition) : "");
     };
     Operation operation{letter, nullptr, {}, nullptr};
     if (kind == 'n') {
