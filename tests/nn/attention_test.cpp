@@ -55,7 +55,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 /// y_i = Σ_j φ(q_i)·φ(k_j)·v_j, over j ≤ i or over all of the sequence, divided by the sum of its weights if
 /// `normalised`.
 Tensor weighted_sums(const Tensor& packed, const Ragged& layout, bool causal, bool normalised, const FeatureMap& phi) {
-  const Tensor out = at::zeros({packed.size(0), kWidth}, at::kDouble);
+  Tensor out = at::zeros({packed.size(0), kWidth}, at::kDouble);
   auto y = out.accessor<double, 2>();
   for (int64_t s = 0; s < layout.sequences(); ++s) {
     for (int64_t h = 0; h < kHeads; ++h) {
@@ -162,7 +162,7 @@ TEST(Attention, DeltaRule) {
   const Tensor both = at::zeros({85, kWidth}, at::kDouble);
   for (int64_t s = 0; s < layout.sequences(); ++s) {
     for (int64_t h = 0; h < kHeads; ++h) {
-      const size_t features = 2 * 2 * kSize;
+      const auto features = static_cast<size_t>(2 * 2 * kSize);
       std::vector<std::vector<double>> matrix(kSize, std::vector<double>(features, 0.0));  // [value column]
       for (int64_t t = layout.begin(s); t < layout.begin(s + 1); ++t) {
         const auto key = phi(row(packed, t, kWidth + h * kSize));
@@ -273,8 +273,9 @@ TEST(Attention, EveryKindHasGradientsAndSecondOnes) {
     const Fixture fixture(kind, {5, 0, 1});
     const Ragged layout({3, 2});
     // DPFP without a product in common would divide 0 by 0: inputs well above 0.
-    std::vector<Tensor> inputs = {random_tensor({5, 3 * kWidth}, 1, 0.5) + (kind == "dpfp" ? 2.0 : 0.0)};
-    if (kind == "delta") inputs.push_back(random_tensor({5, kWidth}, 2));  // the others do not look at it
+    const Tensor packed = random_tensor({5, 3 * kWidth}, 1, 0.5) + (kind == "dpfp" ? 2.0 : 0.0);
+    const Tensor x = random_tensor({5, kWidth}, 2);  // only `delta` looks at it
+    const std::vector<Tensor> inputs = kind == "delta" ? std::vector<Tensor>{packed, x} : std::vector<Tensor>{packed};
     for (const bool causal : {true, false}) {
       testing::expect_both(
           [&](const std::vector<Tensor>& in) {

@@ -19,7 +19,7 @@ Tensor by_steps(const Tensor& query, const Tensor& key, const Tensor& value, con
   const int64_t heads = key.size(1);
   const int64_t features = key.size(2);
   const int64_t size = value.size(2);
-  const Tensor out = at::zeros({query.size(0), heads, size}, at::kDouble);
+  Tensor out = at::zeros({query.size(0), heads, size}, at::kDouble);
   const auto q = query.accessor<double, 3>();
   const auto k = key.accessor<double, 3>();
   const auto v = value.accessor<double, 3>();

@@ -96,7 +96,7 @@ PartResult study_attention_cost(StudyContext& context, const AttentionCostStudy&
     if (kind != "softmax") slowest = std::max({slowest, by_time, by_bytes});
   }
   if (measured.count("softmax") != 0) {
-    memory.notes.push_back(
+    memory.notes.emplace_back(
         "Softmax attention forms its weights again in the backward pass, so that its memory is linear here too.");
   }
   result.figures.push_back(time);

@@ -132,7 +132,7 @@ Figure figure_of(const std::map<std::string, Curve>& curves, const FastWeightsSt
     figure.series.push_back(series);
   }
   if (update && curves.count("softmax") != 0) {
-    figure.notes.push_back(
+    figure.notes.emplace_back(
         "Attention without positions has no order in time: softmax and the sum rule give a mixture of both values.");
   }
   return figure;

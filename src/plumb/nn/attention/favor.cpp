@@ -15,7 +15,7 @@ namespace plumb {
 
 Tensor orthogonal_directions(int64_t count, int64_t size, const std::string& name, int64_t draw) {
   Random random(stream_of(name), stream_of("favor") + static_cast<uint64_t>(draw));
-  const Tensor directions = at::empty({count, size}, at::kDouble);
+  Tensor directions = at::empty({count, size}, at::kDouble);
   auto* out = directions.data_ptr<double>();
   for (int64_t i = 0; i < count; ++i) {
     double* row = out + i * size;
