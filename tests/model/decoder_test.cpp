@@ -87,10 +87,10 @@ TEST(Decoder, SequencesDoNotSeeOneAnother) {
   }
 }
 
-class CrossProduct : public ::testing::TestWithParam<std::string> {};
+class DecoderCrossProduct : public ::testing::TestWithParam<std::string> {};
 
 /// A gradient step, a Hessian-vector product against differences of gradients, and a file there and back.
-TEST_P(CrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
+TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
   const std::string& attention = GetParam();
   const Batch batch = small_batch();
   for (const char* kind : {"encoder-decoder", "decoder"}) {
@@ -163,7 +163,7 @@ TEST_P(CrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, CrossProduct, ::testing::ValuesIn(attentions().names()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Models, DecoderCrossProduct, ::testing::ValuesIn(attentions().names()), [](const auto& info) {
   std::string name = info.param;
   for (char& c : name) {
     if (c == '-') c = '_';

@@ -3,6 +3,7 @@
 
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
+#include "plumb/ops/threads.h"
 #include "plumb/study/study.h"
 #include "support/paths.h"
 
@@ -41,6 +42,7 @@ layers = 1
 )";
 
 TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
+  ops::set_threads(1);  // stands among the settings, which are compared below
   set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory directory;
   const StudyConfig config = read_study(Config::from_string(kStudy, "study.toml"));
