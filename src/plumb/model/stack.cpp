@@ -25,9 +25,9 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
     layers_.push_back({std::move(self), std::move(cross),
                        FeedForward(parameters, prefix, d, config.feed_forward, config.activation)});
   }
-  scheme_ = make_residual_scheme(config.residual, parameters,
-                                 {shape.name, shape.layers, shape.cross_attention ? 3 : 2, d, config.norm,
-                                  config.norm_eps, depth_of(config)});
+  scheme_ = make_residual_scheme(
+      config.residual, parameters,
+      {shape.name, shape.layers, shape.cross_attention ? 3 : 2, d, config.norm, config.norm_eps, depth_of(config)});
 }
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,

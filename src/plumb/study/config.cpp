@@ -106,8 +106,7 @@ void read_part(const Config& config, const std::string& name, std::optional<Part
 
 StudyConfig read_study(const Config& config) {
   config.allow_only({"study", "data", "model", "train", "gradients", "depth", "signal", "spectrum", "training",
-                     "fast_weights", "attention_cost", "language_model", "collapse",
-                      "tricks"});
+                     "fast_weights", "attention_cost", "language_model", "collapse", "tricks"});
   StudyConfig study;
   config.read("study", study.study);
   config.read("data", study.data);

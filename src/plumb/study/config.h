@@ -129,7 +129,9 @@ struct StudyConfig {
   std::optional<TricksStudy> tricks;
 
   /// Whether any part trains.
-  [[nodiscard]] bool trains() const { return training || tricks || language_model || (collapse && collapse->steps > 0); }
+  [[nodiscard]] bool trains() const {
+    return training || tricks || language_model || (collapse && collapse->steps > 0);
+  }
 };
 
 void describe(Fields& field, StudyHead& head);

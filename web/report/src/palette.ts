@@ -1,5 +1,5 @@
-// Colours. Told apart with every common form of colour blindness (after Okabe and Ito, darkened or lightened until they
-// stand out from the background); marker shapes and dashes say the same a second time.
+// Colours. The first eight are told apart with every common form of colour blindness (after Okabe and Ito, darkened or
+// lightened until they stand out from the background); marker shapes and dashes say the same a second time.
 
 export interface Palette {
   dark: boolean;
@@ -18,7 +18,8 @@ export const LIGHT: Palette = {
   muted: "#586273",
   grid: "#e9ecf1",
   axis: "#aab2bf",
-  colours: ["#cf4a0a", "#1566c0", "#0b8a65", "#a8468f", "#b07a00", "#2f9bc9", "#7c5a3c", "#5d6675"],
+  colours: ["#cf4a0a", "#1566c0", "#0b8a65", "#a8468f", "#b07a00", "#2f9bc9", "#7c5a3c", "#5d6675",
+    "#5b4bc4", "#8a9400", "#d6336c", "#00727a", "#8f2a1a"],
 };
 
 export const DARK: Palette = {
@@ -28,13 +29,17 @@ export const DARK: Palette = {
   muted: "#a3adbb",
   grid: "#282e38",
   axis: "#4b5563",
-  colours: ["#ff8548", "#62a8ff", "#37c79b", "#e08bc8", "#e8b53a", "#7fd0f2", "#c79d78", "#a6b0bf"],
+  colours: ["#ff8548", "#62a8ff", "#37c79b", "#e08bc8", "#e8b53a", "#7fd0f2", "#c79d78", "#a6b0bf",
+    "#a99bff", "#c6d04a", "#ff7aa8", "#4fc9cf", "#e0806f"],
 };
 
 export const SYMBOLS = ["circle", "rect", "diamond", "triangle", "pin", "arrow", "roundRect", "circle"] as const;
 
 const RESERVED = ["post-ln", "pre-ln"];
 const normalised = (group: string): string => group.trim().toLowerCase().replace(/[\s_]+/g, "-");
+
+/** The grey one: for what belongs to no group. */
+const NEUTRAL = 7;
 
 /** Which colour a group has: Post-LN and Pre-LN always the first two, the others in the order in which they appear. */
 export class Groups {
@@ -50,7 +55,7 @@ export class Groups {
   }
 
   of(group: string): number {
-    return this.index.get(normalised(group)) ?? LIGHT.colours.length - 1;
+    return this.index.get(normalised(group)) ?? NEUTRAL;
   }
 
   knows(group: string): boolean {
