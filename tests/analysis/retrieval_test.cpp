@@ -37,7 +37,9 @@ TEST(AttentionCost, MeasuresSomethingOfEveryKind) {
     const AttentionCost cost = measure_attention_cost(kind, {}, 16, 2, 256, 1, 1);
     EXPECT_GT(cost.forward_seconds, 0) << kind;
     EXPECT_GT(cost.gradient_seconds, 0) << kind;
+#if !defined(__SANITIZE_ADDRESS__)  // whose allocator does not count
     EXPECT_GE(cost.held_bytes, 256 * 16 * 4) << kind;
+#endif
   }
 }
 
