@@ -15,13 +15,13 @@ Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Role role
 }
 
 Tensor Parameters::add_constant(const std::string& name, at::IntArrayRef shape, double initial) {
-  const Tensor value = add(name, shape, Role::constant);
+  Tensor value = add(name, shape, Role::constant);
   all_.back().initial = initial;
   return value;
 }
 
 Tensor Parameters::add_buffer(const std::string& name, at::IntArrayRef shape, double initial) {
-  const Tensor value = at::full(shape, initial, at::TensorOptions(type_));
+  Tensor value = at::full(shape, initial, at::TensorOptions(type_));
   buffers_.push_back({name, Role::constant, value, initial});
   return value;
 }
