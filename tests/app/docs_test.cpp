@@ -1,4 +1,5 @@
 // The documentation against the code: every verb, every key with its default, every registered name, every link.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -128,7 +129,8 @@ TEST(Documentation, HasEveryVerb) {
   }
   for (const std::string parent : {"data", "bench"}) {
     for (const std::string& name : verbs({parent, "--help"})) {
-      EXPECT_NE(table.find("\n| `plumb " + parent + " " + name + "` |"), std::string::npos) << parent << ' ' << name;
+      EXPECT_NE(table.find(fmt::format("\n| `plumb {} {}` |", parent, name)), std::string::npos)
+          << parent << ' ' << name;
     }
   }
 }

@@ -41,7 +41,7 @@ class Download : public testing::Test {
     fs::create_directory(directory_ / "net");
     set_ = {"tiny", "file://" + (directory_ / "net").string(), "none", {{"a.de", 2, 12, sha256(kText)}}};
   }
-  ~Download() override { set_verbosity(Verbosity::normal); }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   std::string failure(const fs::path& from) {
     try {

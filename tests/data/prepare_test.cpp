@@ -25,7 +25,7 @@ class Prepare : public testing::Test {
     options_.train = {file("train.de", lines("Ein Hund mit", 200)), file("train.en", lines("A dog with", 200))};
     options_.tokenizer.vocabulary = 60;
   }
-  ~Prepare() override { set_verbosity(Verbosity::normal); }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static std::string lines(const std::string& words, int count) {
     std::string text;

@@ -23,7 +23,7 @@ class PrepareText : public testing::Test {
     corpora_.train.insert(corpora_.train.begin() + 3, " \t");  // no text
     corpora_.valid = {"the cat sees the dog", "", "a dog"};
   }
-  ~PrepareText() override { set_verbosity(Verbosity::normal); }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   DataDirectory prepare() {
     prepare_text_lines(corpora_, options_, directory_ / "data");

@@ -169,7 +169,7 @@ TEST(Incremental, DecoderOfEveryAttentionAndPosition) {
     for (const std::string& encoding : positions().names()) {
       const bool biased = encoding == "alibi" || encoding == "t5" || encoding == "transformer-xl";
       if (biased && attention != "softmax") continue;
-      SCOPED_TRACE(attention + " " + encoding);
+      SCOPED_TRACE(fmt::format("{} {}", attention, encoding));
       ModelConfig config = small();
       config.kind = "decoder";
       config.attention = attention;

@@ -35,7 +35,7 @@ class Translate : public ::testing::Test {
     options.valid_size = 9;
     prepare_data(options, directory_ / "data");
   }
-  ~Translate() override { set_verbosity(Verbosity::normal); }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static EncoderDecoder random_model(int64_t vocabulary) {
     ModelConfig config;

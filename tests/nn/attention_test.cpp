@@ -162,7 +162,7 @@ TEST(Attention, DeltaRule) {
   const Tensor both = at::zeros({85, kWidth}, at::kDouble);
   for (int64_t s = 0; s < layout.sequences(); ++s) {
     for (int64_t h = 0; h < kHeads; ++h) {
-      const auto features = static_cast<size_t>(2 * 2 * kSize);
+      const size_t features = size_t{4} * kSize;
       std::vector<std::vector<double>> matrix(kSize, std::vector<double>(features, 0.0));  // [value column]
       for (int64_t t = layout.begin(s); t < layout.begin(s + 1); ++t) {
         const auto key = phi(row(packed, t, kWidth + h * kSize));

@@ -80,7 +80,7 @@ void expect_formula(const std::string& name, const std::function<Score(const Fix
 
 TEST(Positions, RotaryTurnsQueriesAndKeys) {
   const auto turned = [](const Tensor& x, int64_t position) {
-    const Tensor out = at::empty_like(x);
+    Tensor out = at::empty_like(x);
     for (int64_t i = 0; i < kSize / 2; ++i) {
       const double angle = static_cast<double>(position) * std::pow(10000.0, -2.0 * static_cast<double>(i) / kSize);
       const double a = x[2 * i].item<double>();

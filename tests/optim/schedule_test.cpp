@@ -74,7 +74,7 @@ TEST(Schedule, StepDecayMultipliesAfterEachStepNamed) {
 
 TEST(Schedule, AWrongNameIsAnErrorThatNamesTheNearest) {
   try {
-    Schedule("constant * linear_warm_up", {});
+    const Schedule schedule("constant * linear_warm_up", {});
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "unknown schedule factor 'linear_warm_up'");

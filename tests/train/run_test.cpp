@@ -26,7 +26,7 @@ class Run : public ::testing::Test {
     test::make_copy_task(folder_ / "data");
     config_ = test::copy_run(folder_ / "data");
   }
-  ~Run() override { set_verbosity(Verbosity::normal); }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
 
   static TrainHooks stop_after(int64_t steps) {
     TrainHooks hooks;
