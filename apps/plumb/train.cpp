@@ -20,6 +20,7 @@ namespace {
 
 struct TrainArguments {
   std::string config, data, out, precision;
+  int64_t processes = 0;  // 0: as the configuration says
   std::vector<std::string> set;
   bool seed_given = false;
 };
@@ -55,7 +56,7 @@ class InterruptGuard {
 RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   const bool stored = std::filesystem::exists(std::filesystem::path(arguments.out) / "config.toml");
   const bool nothing_said = arguments.config.empty() && arguments.data.empty() && arguments.set.empty() &&
-                            arguments.precision.empty() && !arguments.seed_given;
+                            arguments.precision.empty() && arguments.processes == 0 && !arguments.seed_given;
   if (stored && nothing_said) return load_run_config(arguments.out);
   // Without --config a run that stands keeps its own; what then differs is said when it is taken up.
   Config config = !arguments.config.empty() ? Config::from_file(arguments.config)
@@ -63,6 +64,7 @@ RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
                                             : Config::from_string("", "--set");
   for (const std::string& assignment : arguments.set) config.set(assignment);
   if (!arguments.precision.empty()) config.set("train.precision=" + arguments.precision);
+  if (arguments.processes > 0) config.set(fmt::format("train.processes={}", arguments.processes));
   RunConfig run = read_run_config(config);
   if (!arguments.data.empty()) run.data = arguments.data;
   if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
@@ -99,7 +101,8 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   }
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);
-  emit(globals, result.to_json(), summary(result, arguments.out));
+  const auto meeting = rendezvous_of_environment();
+  if (!meeting || meeting->rank == 0) emit(globals, result.to_json(), summary(result, arguments.out));
 }
 
 }  // namespace
@@ -123,6 +126,10 @@ void add_train(CLI::App& app, Globals& globals) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb->add_option("--precision", arguments->precision, "Of matrix products: the key train.precision")
       ->check(CLI::IsMember({"float32", "bf16"}));
+  verb->add_option("--processes", arguments->processes,
+                   "That share every batch and the threads: the key train.processes")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });

@@ -44,6 +44,8 @@ void describe(Fields& field, TrainConfig& config) {
   field("keep_checkpoints", config.keep_checkpoints);
   field("divergence_factor", config.divergence_factor);
   field("precision", config.precision);
+  field("processes", config.processes);
+  field("synchronise_norms", config.synchronise_norms);
   field("seed", config.seed);
 }
 
@@ -78,6 +80,7 @@ void validate(const TrainConfig& config) {
   at_least("bleu_every", config.bleu_every, int64_t{0});
   at_least("bleu_beam", config.bleu_beam, int64_t{0});
   at_least("checkpoint_every", config.checkpoint_every, int64_t{1});
+  at_least("processes", config.processes, int64_t{1});
   at_least("keep_checkpoints", config.keep_checkpoints, int64_t{1});
   at_least("divergence_factor", config.divergence_factor, 0.0);
 }

@@ -34,6 +34,8 @@ Json to_json(const TrainPoint& point) {
   put(json, "valid_loss", point.valid_loss);
   put(json, "valid_nll", point.valid_nll);
   put(json, "bleu", point.bleu);
+  put(json, "exchange_seconds", point.exchange_seconds);
+  put(json, "exchange_bytes", point.exchange_bytes);
   return json;
 }
 
@@ -49,6 +51,8 @@ TrainPoint point_from_json(const Json& json) {
   point.valid_loss = maybe(json, "valid_loss");
   point.valid_nll = maybe(json, "valid_nll");
   point.bleu = maybe(json, "bleu");
+  point.exchange_seconds = maybe(json, "exchange_seconds");
+  point.exchange_bytes = maybe(json, "exchange_bytes");
   return point;
 }
 

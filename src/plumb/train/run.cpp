@@ -1,5 +1,6 @@
 #include "plumb/train/run.h"
 
+#include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -12,6 +13,8 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/safetensors.h"
+#include "plumb/ops/threads.h"
+#include "plumb/train/companions.h"
 #include "plumb/train/metrics_file.h"
 
 namespace plumb {
@@ -79,13 +82,45 @@ RunConfig resolved(RunConfig config, const DataDirectory& data) {
   return config;
 }
 
+/// The threads of this process while others of the same run compute beside it.
+class ThreadShare {
+ public:
+  explicit ThreadShare(int64_t processes) : all_(at::get_num_threads()), own_(std::max<int64_t>(all_ / processes, 1)) {
+    ops::set_threads(own_);
+  }
+  ~ThreadShare() { ops::set_threads(all_); }
+  ThreadShare(const ThreadShare&) = delete;
+  ThreadShare& operator=(const ThreadShare&) = delete;
+
+  [[nodiscard]] int64_t own() const { return own_; }
+
+ private:
+  int64_t all_;
+  int64_t own_;
+};
+
+/// Trains along with process 0, which alone reports and writes.
+TrainResult train_along(const RunConfig& config, const DataDirectory& data, const Rendezvous& meeting,
+                        const TrainHooks& hooks) {
+  ProcessGroup processes(meeting);
+  const std::unique_ptr<Model> model = make_model(config.model);
+  Trainer trainer(*model, config.train, data);
+  trainer.join(processes);
+  TrainHooks own;
+  own.stop = hooks.stop;
+  return trainer.run(own);
+}
+
 }  // namespace
 
 TrainResult run_training(const RunConfig& given, const fs::path& out, const TrainHooks& given_hooks) {
   // Everything that can be wrong with the request is found before the directory is made.
   const DataDirectory data = DataDirectory::open(given.data);
-  const RunConfig config = resolved(given, data);
+  RunConfig config = resolved(given, data);
+  const std::optional<Rendezvous> meeting = rendezvous_of_environment();
+  if (meeting) config.train.processes = meeting->size;
   validate(config.train);
+  if (meeting && meeting->rank > 0) return train_along(config, data, *meeting, given_hooks);
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
   Trainer trainer(model, config.train, data);
@@ -112,6 +147,18 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   } else {
     model.initialise(static_cast<uint64_t>(config.train.seed));
   }
+  std::optional<ProcessGroup> processes;
+  std::optional<ThreadShare> share;
+  Companions companions;  // ends before the connection does
+  if (config.train.processes > 1) {
+    Reception reception{{}, [&] { companions.check(); }};
+    if (!meeting) {
+      share.emplace(config.train.processes);
+      reception.listening = [&](int64_t port) { companions.start(out, config.train.processes, port, share->own()); };
+    }
+    processes.emplace(meeting.value_or(Rendezvous{0, config.train.processes}), reception);
+    trainer.join(*processes);
+  }
 
   MetricsFile metrics(out / "metrics.jsonl", trainer.history());
   TrainHooks hooks = given_hooks;
@@ -130,6 +177,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   TrainResult result = trainer.run(hooks);
   metrics.end(result);
   write_json(out / "result.json", result.to_json());
+  companions.wait();
   return result;
 }
 

@@ -76,15 +76,23 @@ State state_from_json(const Json& json, const std::string& origin) {
 
 }  // namespace
 
-Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing) {
+Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing,
+                    ProcessGroup* processes) {
   const at::NoGradGuard no_graph;
   Evaluation sum;
+  int64_t number = 0;
   for (const auto& examples : plan_evaluation_batches(split, batch_tokens)) {
+    if (processes != nullptr && number++ % processes->size() != processes->rank()) continue;
     ForwardContext context;
     const Loss loss = model.loss(make_batch(split, examples), {label_smoothing, 1.0, false}, context);
     sum.loss += loss.value.item<double>();
     sum.nll += loss.nll;
     sum.tokens += loss.tokens;
+  }
+  if (processes != nullptr) {
+    const Tensor sums = at::tensor({sum.loss, sum.nll, static_cast<double>(sum.tokens)}, at::kDouble);
+    processes->sum(sums);
+    sum = {sums[0].item<double>(), sums[1].item<double>(), static_cast<int64_t>(sums[2].item<double>())};
   }
   const auto tokens = static_cast<double>(std::max<int64_t>(sum.tokens, 1));
   return {sum.loss / tokens, sum.nll / tokens, sum.tokens};
@@ -113,31 +121,82 @@ struct Trainer::Implementation {
   }
 
   [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const {
-    return plan_batches(train_split, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
+    auto batches = plan_batches(train_split, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
+    for (const auto& batch : batches) {
+      if (processes == nullptr || static_cast<int64_t>(batch.size()) >= processes->size()) continue;
+      throw Error(fmt::format("a batch of {} pairs cannot be shared by {} processes", batch.size(), processes->size()),
+                  "raise train.batch_tokens, or train with fewer processes");
+    }
+    return batches;
+  }
+
+  /// This process's pairs of a batch. Neighbours are of similar length, so the shares are of similar size.
+  [[nodiscard]] std::vector<int64_t> share(const std::vector<int64_t>& examples) const {
+    if (processes == nullptr) return examples;
+    std::vector<int64_t> own;
+    for (auto i = static_cast<size_t>(processes->rank()); i < examples.size();
+         i += static_cast<size_t>(processes->size()))
+      own.push_back(examples[i]);
+    return own;
+  }
+
+  /// The batch's loss and its gradient, the same in all processes.
+  struct Result {
+    double loss = 0;
+    double nll = 0;      // summed over tokens
+    int64_t tokens = 0;  // target tokens
+    Tensor value;        // this process's part of the loss
+  };
+  [[nodiscard]] Result forward(int64_t number) const {
+    const std::vector<int64_t>& examples = plan[static_cast<size_t>(state.batch)];
+    auto seed = static_cast<uint64_t>(config.seed);
+    LossOptions options{config.label_smoothing, std::nullopt, false};
+    if (processes != nullptr) {
+      seed += static_cast<uint64_t>(processes->rank()) << 32U;
+      options.scale = 1.0 / static_cast<double>(make_batch(train_split, examples).target_output.size());
+    }
+    ForwardContext context(model.config().dropout, seed, number);
+    if (processes != nullptr && config.synchronise_norms)
+      context.exchange([this](const Tensor& x) { return processes->summed(x); });
+    const Loss loss = model.loss(make_batch(train_split, share(examples)), options, context);
+    Result result{loss.value.item<double>(), loss.nll, loss.tokens, loss.value};
+    if (processes != nullptr) {
+      const Tensor sums = at::tensor({result.loss, result.nll, static_cast<double>(result.tokens)}, at::kDouble);
+      processes->sum(sums);
+      result.loss = sums[0].item<double>();
+      result.nll = sums[1].item<double>();
+      result.tokens = static_cast<int64_t>(sums[2].item<double>());
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const {
+    std::vector<Tensor> gradient = gradients({value}, values, {});
+    if (processes == nullptr) return gradient;
+    const Tensor whole = model.parameters().join(gradient);
+    processes->sum(whole);
+    return model.parameters().split(whole);
   }
 
   /// One batch forward and back, one step of the optimiser. Returns false, with the parameters as they were, if the run
   /// has diverged.
   bool step() {
-    const Batch batch = make_batch(train_split, plan[static_cast<size_t>(state.batch)]);
     const int64_t number = state.step + 1;
-    ForwardContext context(model.config().dropout, static_cast<uint64_t>(config.seed), number);
     ops::MatrixPrecision precision(ops::precision_of(config.precision));
     const ops::PrecisionGuard guard(precision);
-    const Loss loss = model.loss(batch, {config.label_smoothing, std::nullopt, false}, context);
-    const double value = loss.value.item<double>();
-    const auto tokens = static_cast<double>(loss.tokens);
+    const Result found = forward(number);
+    const double value = found.loss;
     point.step = number;
     point.epoch = state.epoch;
     point.learning_rate = schedule(number);
     last_loss = value;
-    state.loss += value * tokens;
-    state.nll += loss.nll;
-    state.tokens += loss.tokens;
+    state.loss += value * static_cast<double>(found.tokens);
+    state.nll += found.nll;
+    state.tokens += found.tokens;
     const double limit = config.divergence_factor * std::log(static_cast<double>(model.config().target_vocabulary));
     if (!std::isfinite(value) || (config.divergence_factor > 0 && number > kSettledStep && value > limit)) return false;
 
-    const std::vector<Tensor> gradient = gradients({loss.value}, values, {});
+    const std::vector<Tensor> gradient = gradient_of(found.value);
     point.gradient_norm = global_norm(gradient);
     if (!std::isfinite(point.gradient_norm)) return false;
     optimizer->step(gradient, point.learning_rate, clip_scale(point.gradient_norm, config.clip_norm));
@@ -160,10 +219,14 @@ struct Trainer::Implementation {
     const auto tokens = static_cast<double>(std::max<int64_t>(state.tokens, 1));
     point.loss = state.loss / tokens;
     point.nll = state.nll / tokens;
-    point.tokens_per_second = training_seconds > 0 ? static_cast<double>(timed_tokens) / training_seconds : 0;
+    point.tokens_per_second = timed.seconds > 0 ? static_cast<double>(timed.tokens) / timed.seconds : 0;
+    if (processes != nullptr && timed.steps > 0) {
+      point.exchange_seconds = timed.exchange_seconds / static_cast<double>(timed.steps);
+      point.exchange_bytes = static_cast<double>(timed.exchange_bytes) / static_cast<double>(timed.steps);
+    }
     state.loss = state.nll = 0;
-    state.tokens = timed_tokens = 0;
-    training_seconds = 0;
+    state.tokens = 0;
+    timed = {};
     history.push_back(point);
     if (hooks.point) hooks.point(point);
     point = {};
@@ -171,7 +234,11 @@ struct Trainer::Implementation {
 
   /// Returns whether this validation is the best so far. Ends the run if it has been too long since the best.
   bool validate_now() {
-    const Evaluation found = evaluate(model, *valid_split, config.batch_tokens, config.label_smoothing);
+    // Running averages over each process's own share differ; what counts is what is saved.
+    if (processes != nullptr) {
+      for (const Parameter& buffer : model.parameters().buffers()) processes->take_from_first(buffer.value);
+    }
+    const Evaluation found = evaluate(model, *valid_split, config.batch_tokens, config.label_smoothing, processes);
     point.valid_loss = found.loss;
     point.valid_nll = found.nll;
     const bool best = std::isfinite(found.nll) && (!state.best_valid_nll || found.nll < *state.best_valid_nll);
@@ -183,6 +250,16 @@ struct Trainer::Implementation {
       state.complete = true;
     }
     return best;
+  }
+
+  [[nodiscard]] ExchangeCost exchange_cost() const { return processes != nullptr ? processes->cost() : ExchangeCost(); }
+
+  /// Whether a condition holds in any of the processes.
+  [[nodiscard]] bool any(bool condition) const {
+    if (processes == nullptr) return condition;
+    const Tensor count = at::full({1}, condition ? 1 : 0, at::kLong);
+    processes->sum(count);
+    return count.item<int64_t>() > 0;
   }
 
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && state.step % every == 0; }
@@ -215,6 +292,7 @@ struct Trainer::Implementation {
   }
 
   Model& model;
+  ProcessGroup* processes = nullptr;  // this one alone
   TrainConfig config;
   ParallelSplit train_split;
   std::optional<ParallelSplit> valid_split;
@@ -226,8 +304,15 @@ struct Trainer::Implementation {
   std::vector<TrainPoint> history;
   TrainPoint point;  // the one in the making
   double last_loss = 0;
-  double training_seconds = 0;  // since the last point, as timed_tokens are
-  int64_t timed_tokens = 0;
+
+  /// What training took since the last point.
+  struct Timed {
+    int64_t steps = 0;
+    int64_t tokens = 0;
+    double seconds = 0;
+    double exchange_seconds = 0;
+    int64_t exchange_bytes = 0;
+  } timed;
 };
 
 Trainer::Trainer(Model& model, const TrainConfig& config, const DataDirectory& data)
@@ -244,21 +329,25 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   while (!state.complete) {
     const auto begin = Clock::now();
     const int64_t tokens_before = state.tokens;
+    const ExchangeCost cost_before = self.exchange_cost();
     const bool alive = self.step();
     const double elapsed = seconds_since(begin);
-    self.training_seconds += elapsed;
-    self.timed_tokens += state.tokens - tokens_before;
+    ++self.timed.steps;
+    self.timed.seconds += elapsed;
+    self.timed.tokens += state.tokens - tokens_before;
+    self.timed.exchange_seconds += self.exchange_cost().seconds - cost_before.seconds;
+    self.timed.exchange_bytes += self.exchange_cost().bytes - cost_before.bytes;
     if (!alive) {
       state.seconds += elapsed;
       self.add_point(hooks);
       return self.result("diverged");
     }
-    rate = static_cast<double>(self.timed_tokens) / self.training_seconds;
+    rate = static_cast<double>(self.timed.tokens) / self.timed.seconds;
     if (progress) {
       progress->update(state.step - first, fmt::format("step {}  loss {:.3f}  lr {:.2e}  {:.0f} tok/s", state.step,
                                                        self.last_loss, self.point.learning_rate, rate));
     }
-    const bool stopping = hooks.stop && hooks.stop();
+    const bool stopping = self.any(hooks.stop && hooks.stop());
     // Counted before the files are written, so that a resumed run knows it.
     state.seconds += elapsed;
     const auto evaluation = Clock::now();
@@ -290,6 +379,22 @@ void Trainer::load(const std::filesystem::path& directory) {
     throw Error(fmt::format("{}: batch {} of an epoch of {}", state.string(), self.state.batch, self.plan.size()),
                 "the data have changed since the run began");
   }
+}
+
+void Trainer::join(ProcessGroup& processes) {
+  Implementation& self = *implementation_;
+  self.processes = &processes;
+  const auto take = [&](const Tensor& x) { processes.take_from_first(x); };
+  take(self.model.parameters().flat());
+  for (const Parameter& buffer : self.model.parameters().buffers()) take(buffer.value);
+  NamedTensors optimizer;
+  for (const auto& [name, tensor] : self.optimizer->state()) {
+    optimizer.emplace_back(name, tensor.contiguous().clone());
+    take(optimizer.back().second);
+  }
+  self.optimizer->load_state(optimizer, "the first process");
+  self.state = state_from_json(Json::parse(processes.take_from_first(to_json(self.state).dump())), "the first process");
+  self.plan = self.make_plan();
 }
 
 void Trainer::set_history(std::vector<TrainPoint> history) {

@@ -13,6 +13,7 @@
 #include "plumb/data/directory.h"
 #include "plumb/model/model.h"
 #include "plumb/train/config.h"
+#include "plumb/train/processes.h"
 
 namespace plumb {
 
@@ -28,6 +29,9 @@ struct TrainPoint {
   std::optional<double> valid_loss;  // of the validation split, label-smoothed
   std::optional<double> valid_nll;
   std::optional<double> bleu;  // in percent
+  // Of a run of several processes: means a step since the last point, of what process 0 exchanged with the others.
+  std::optional<double> exchange_seconds;
+  std::optional<double> exchange_bytes;
 };
 
 /// A line of metrics.jsonl; what is not finite becomes null, and is read back as NaN.
@@ -66,15 +70,20 @@ struct TrainHooks {
   std::string progress;
 };
 
-/// The mean losses of a split, without dropout and without a graph.
+/// The mean losses of a split, without dropout and without a graph; processes, if there are several, share the work.
 struct Evaluation {
   double loss = 0;  // label-smoothed, nats a token
   double nll = 0;
   int64_t tokens = 0;  // target tokens
 };
-Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing);
+Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing,
+                    ProcessGroup* processes = nullptr);
 
 /// One run of training, which can be saved and taken up again at any step with the same result to the last bit.
+///
+/// Several processes train one model by sharing every batch: each takes every n-th of its pairs, gradients are summed,
+/// and all make the same step. Without dropout the result is that of one process, to rounding; dropout draws other
+/// masks in every process.
 class Trainer {
  public:
   /// Trains the model from its present parameters on the splits "train" and, if there is one, "valid". The model must
@@ -88,6 +97,10 @@ class Trainer {
   /// Writes model.safetensors, optimizer.safetensors and state.json into a directory, or reads them.
   void save(const std::filesystem::path& directory) const;
   void load(const std::filesystem::path& directory);
+
+  /// Trains together with other processes, which all call this before they run: takes parameters, optimiser and place
+  /// of process 0. They must outlive the trainer. Throws Error if a batch has fewer pairs than there are processes.
+  void join(ProcessGroup& processes);
 
   /// What a resumed run has measured before; points after the present step are dropped.
   void set_history(std::vector<TrainPoint> history);

@@ -1,0 +1,96 @@
+#include "plumb/train/companions.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path own_program() {
+  if (const char* named = std::getenv("PLUMB_PROGRAM"); named != nullptr) return named;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (program.filename() == "plumb") return program;
+  throw Error("the program that is to train along is not known", "set PLUMB_PROGRAM to the path of `plumb`");
+}
+
+/// The environment with some variables set anew, "NAME=value".
+std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
+  std::vector<std::string> all = changes;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::string name = text.substr(0, text.find('=') + 1);
+    bool changed = false;
+    for (const std::string& change : changes) changed = changed || change.starts_with(name);
+    if (!changed) all.push_back(text);
+  }
+  return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  result.reserve(texts.size() + 1);
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+}  // namespace
+
+Companions::~Companions() {
+  for (const pid_t process : running_) ::kill(process, SIGKILL);
+  for (const pid_t process : running_) ::waitpid(process, nullptr, 0);
+}
+
+void Companions::start(const fs::path& out, int64_t size, int64_t port, int64_t threads) {
+  const std::string program = own_program().string();
+  posix_spawn_file_actions_t files{};
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  int failed = 0;
+  for (int64_t rank = 1; rank < size && failed == 0; ++rank) {
+    std::vector<std::string> command = {program,  "train", "--out", out.string(), "--threads", std::to_string(threads),
+                                        "--quiet"};
+    std::vector<std::string> environment =
+        environment_with({fmt::format("RANK={}", rank), fmt::format("WORLD_SIZE={}", size), "MASTER_ADDR=127.0.0.1",
+                          fmt::format("MASTER_PORT={}", port)});
+    pid_t process = 0;
+    failed = ::posix_spawn(&process, program.c_str(), &files, nullptr, pointers(command).data(),
+                           pointers(environment).data());
+    if (failed == 0) running_.push_back(process);
+  }
+  ::posix_spawn_file_actions_destroy(&files);
+  if (failed != 0) throw Error(fmt::format("cannot start {}: {}", program, std::strerror(failed)));
+}
+
+void Companions::check() {
+  for (auto process = running_.begin(); process != running_.end(); ++process) {
+    int status = 0;
+    if (::waitpid(*process, &status, WNOHANG) != *process) continue;
+    running_.erase(process);
+    throw Error("a process that was to train along has ended", "what ended it stands in its own messages");
+  }
+}
+
+void Companions::wait() {
+  for (const pid_t process : running_) {
+    while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  running_.clear();
+}
+
+}  // namespace plumb
