@@ -36,7 +36,7 @@ bench: build  ## Measure speeds, beside PyTorch's if python3-torch is there, and
 	test ! -x $(BUILD)/bench/kernels || $(BUILD)/bench/kernels --benchmark_out=$(OUT)/bench-kernels.json
 
 studies: build  ## Every study on that corpus
-	for study in layernorm residual_schemes collapse tricks fast_weights; do $(BUILD)/plumb study $$study --out $(OUT)/$$study || exit 1; done
+	for study in layernorm residual_schemes collapse tricks norms fast_weights; do $(BUILD)/plumb study $$study --out $(OUT)/$$study || exit 1; done
 
 variants: build  ## Write docs/variants.md from the registries
 	$(BUILD)/plumb list --markdown > docs/variants.md.new

@@ -82,16 +82,10 @@ TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [train]", TrainConfig());
   expect_keys("### [study]", StudyHead());
   expect_keys("### [data] of a study", StudyData());
-  expect_keys("### [gradients]", GradientStudy());
-  expect_keys("### [depth]", DepthStudy());
-  expect_keys("### [signal]", SignalStudy());
-  expect_keys("### [spectrum]", SpectrumStudy());
-  expect_keys("### [training]", TrainingStudy());
-  expect_keys("### [fast_weights]", FastWeightsStudy());
-  expect_keys("### [attention_cost]", AttentionCostStudy());
-  expect_keys("### [language_model]", LanguageModelStudy());
-  expect_keys("### [collapse]", CollapseStudy());
-  expect_keys("### [tricks]", TricksStudy());
+  StudyConfig study;
+  for_each_part(study, [](const std::string& name, const auto& part) {
+    expect_keys("### [" + name + "]", typename std::decay_t<decltype(part)>::value_type());
+  });
 }
 
 TEST(Documentation, VariantsAreWhatTheRegistriesSay) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "plumb/base/files.h"
@@ -25,6 +27,7 @@ StudyConfig small() {
   config.train.validate_every = 2;
   config.train.batch_tokens = 128;
   config.train.warm_up = 2;
+  config.model.dropout = 0;
   return config;
 }
 
@@ -68,6 +71,28 @@ TEST(Study, LeavesOutEveryTrickAndEveryPair) {
   EXPECT_EQ(again["figures"], results["figures"]);
   const std::string run = read_file(directory / "out" / "study.toml");
   EXPECT_NE(run.find("[tricks]"), std::string::npos);
+}
+
+TEST(Study, TrainsWithNormsOverBatchesAndProcesses) {
+  ::setenv("PLUMB_PROGRAM", PLUMB_BINARY, 1);
+  StudyConfig config = small();
+  config.study.schemes = {"pre-ln"};
+  config.train.log_every = 1;
+  config.norms = NormsStudy{{"layernorm", "batchnorm"}, 1, 1024, {128, 512}, 1, 256, {1, 2}};
+  const test::TemporaryDirectory directory;
+  const Json results = run_study(config, directory / "out");
+  ::unsetenv("PLUMB_PROGRAM");
+  ASSERT_EQ(results["tables"].size(), 2U);
+  EXPECT_EQ(results["tables"][0]["rows"].size(), 4U);
+  const Json& rows = results["tables"][1]["rows"];
+  ASSERT_EQ(rows.size(), 6U);
+  // Norm, processes, outcome, loss and gradient norm at step 1, …: without dropout, step 1 is that of one process for
+  // LayerNorm, for BatchNorm if its statistics are exchanged, and is not if they are not.
+  const auto gradient = [&](size_t row) { return rows[row][4].get<double>(); };
+  EXPECT_EQ(rows[5][0].get<std::string>(), "batchnorm, own statistics");
+  EXPECT_NEAR(gradient(1) / gradient(0), 1, 1e-4);
+  EXPECT_NEAR(gradient(3) / gradient(2), 1, 1e-4);
+  EXPECT_GT(std::abs(gradient(5) / gradient(2) - 1), 1e-3);
 }
 
 }  // namespace

@@ -163,6 +163,16 @@ TEST_P(SharedTraining, IsThatOfOneProcess) {
   });
 }
 
+TEST_P(SharedTraining, TakesBatchesOfFewerPairsThanProcesses) {
+  if (run_.model.norm == "batchnorm") return;  // a pair that is repeated without weight enters its statistics
+  run_.train.batch_tokens = 8;
+  run_.train.steps = 6;
+  const Trained one = trained(nullptr);
+  as_processes(std::get<1>(GetParam()), [&](ProcessGroup& group) {
+    EXPECT_LT((trained(&group).parameters - one.parameters).abs().max().item<double>(), 1e-10);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, SharedTraining,
                          ::testing::Combine(::testing::Values("layernorm", "batchnorm"), ::testing::Values(2, 3)),
                          [](const auto& info) {
@@ -210,17 +220,6 @@ TEST_F(SeveralProcesses, AProcessThatCannotStartIsAnError) {
     FAIL() << "trained without the other process";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "a process that was to train along has ended");
-  }
-}
-
-TEST_F(SeveralProcesses, TooSmallABatchIsAnError) {
-  run_.train.processes = 2;
-  run_.train.batch_tokens = 8;
-  try {
-    run_training(run_, folder_ / "run");
-    FAIL() << "shared a pair";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "a batch of 1 pairs cannot be shared by 2 processes");
   }
 }
 

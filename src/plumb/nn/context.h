@@ -40,6 +40,7 @@ class ForwardContext {
 
   /// `sum` is called where a statistic is over the tokens of all processes; without it there is one process.
   void exchange(ProcessSum sum) { sum_ = std::move(sum); }
+  [[nodiscard]] bool exchanges() const { return static_cast<bool>(sum_); }
   [[nodiscard]] Tensor sum_over_processes(const Tensor& x) const { return sum_ ? sum_(x) : x; }
 
   /// The training step; 0 outside of training.

@@ -28,7 +28,7 @@ double exponent(const std::vector<int64_t>& lengths, const Json& rows, const cha
 
 }  // namespace
 
-PartResult study_attention_cost(StudyContext& context, const AttentionCostStudy& part) {
+PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
   const ModelConfig& model = context.config.model;
   const AttentionOptions options{model.favor_features, model.favor_redraw, model.dpfp_nu};
   std::map<std::string, Json> measured;

@@ -138,7 +138,7 @@ constexpr Claim kClaims[] = {
 
 }  // namespace
 
-PartResult study_collapse(StudyContext& context, const CollapseStudy& part) {
+PartResult measure(StudyContext& context, const CollapseStudy& part) {
   std::map<std::string, Profile> start;
   std::map<std::string, Profile> trained;
   for (const std::string& scheme : context.config.study.schemes) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
+#include "plumb/base/text.h"
 
 namespace plumb {
 
@@ -94,39 +95,36 @@ void describe(Fields& field, TricksStudy& part) {
   field("sgd_learning_rate", part.sgd_learning_rate);
 }
 
-namespace {
-
-template <typename Part>
-void read_part(const Config& config, const std::string& name, std::optional<Part>& part) {
-  Part read;
-  if (config.read(name, read)) part = read;
+void describe(Fields& field, NormsStudy& part) {
+  field("norms", part.norms);
+  field("layers", part.layers);
+  field("tokens", part.tokens);
+  field("batch_tokens", part.batch_tokens);
+  field("seeds", part.seeds);
+  field("shared_batch_tokens", part.shared_batch_tokens);
+  field("processes", part.processes);
 }
 
-}  // namespace
-
 StudyConfig read_study(const Config& config) {
-  config.allow_only({"study", "data", "model", "train", "gradients", "depth", "signal", "spectrum", "training",
-                     "fast_weights", "attention_cost", "language_model", "collapse", "tricks"});
   StudyConfig study;
+  std::vector<std::string> sections = {"study", "data", "model", "train"};
+  std::vector<std::string> parts;
+  for_each_part(study, [&](const char* name, const auto&) { parts.emplace_back(name); });
+  sections.insert(sections.end(), parts.begin(), parts.end());
+  config.allow_only(sections);
   config.read("study", study.study);
   config.read("data", study.data);
   config.read("model", study.model);
   config.read("train", study.train);
-  read_part(config, "gradients", study.gradients);
-  read_part(config, "depth", study.depth);
-  read_part(config, "signal", study.signal);
-  read_part(config, "spectrum", study.spectrum);
-  read_part(config, "training", study.training);
-  read_part(config, "fast_weights", study.fast_weights);
-  read_part(config, "attention_cost", study.attention_cost);
-  read_part(config, "language_model", study.language_model);
-  read_part(config, "collapse", study.collapse);
-  read_part(config, "tricks", study.tricks);
-  if (!study.gradients && !study.depth && !study.signal && !study.spectrum && !study.training && !study.collapse &&
-      !study.tricks && !study.fast_weights && !study.attention_cost && !study.language_model) {
-    throw Error(fmt::format("{}: the study measures nothing", config.name()),
-                "add a section: [gradients], [depth], [signal], [spectrum], [training], [collapse], [tricks], "
-                "[fast_weights], [attention_cost] or [language_model]");
+  bool empty = true;
+  for_each_part(study, [&](const char* name, auto& part) {
+    typename std::decay_t<decltype(part)>::value_type read;
+    if (!config.read(name, read)) return;
+    part = read;
+    empty = false;
+  });
+  if (empty) {
+    throw Error(fmt::format("{}: the study measures nothing", config.name()), "add one of the sections " + join(parts));
   }
   if (study.study.schemes.empty()) throw Error(fmt::format("{}: study.schemes is empty", config.name()));
   return study;
@@ -136,16 +134,9 @@ std::string write_study(const StudyConfig& study) {
   ConfigWriter writer;
   writer.section("study", study.study).section("data", study.data).section("model", study.model);
   if (study.trains()) writer.section("train", study.train);
-  if (study.gradients) writer.section("gradients", *study.gradients);
-  if (study.depth) writer.section("depth", *study.depth);
-  if (study.signal) writer.section("signal", *study.signal);
-  if (study.spectrum) writer.section("spectrum", *study.spectrum);
-  if (study.training) writer.section("training", *study.training);
-  if (study.fast_weights) writer.section("fast_weights", *study.fast_weights);
-  if (study.attention_cost) writer.section("attention_cost", *study.attention_cost);
-  if (study.language_model) writer.section("language_model", *study.language_model);
-  if (study.collapse) writer.section("collapse", *study.collapse);
-  if (study.tricks) writer.section("tricks", *study.tricks);
+  for_each_part(study, [&](const char* name, const auto& part) {
+    if (part) writer.section(name, *part);
+  });
   return writer.text();
 }
 

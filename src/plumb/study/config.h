@@ -112,6 +112,17 @@ struct TricksStudy {
   double sgd_learning_rate = 0.1;
 };
 
+/// [norms]: training with each norm over sizes of batches, and over numbers of processes that share them.
+struct NormsStudy {
+  std::vector<std::string> norms = {"layernorm", "rmsnorm", "batchnorm"};
+  int64_t layers = 3;
+  int64_t tokens = 300000;                              // that every run is trained on
+  std::vector<int64_t> batch_tokens = {64, 256, 1024};  // with the learning rate in proportion to the square root
+  int64_t seeds = 2;
+  int64_t shared_batch_tokens = 256;  // of the runs of several processes
+  std::vector<int64_t> processes = {1, 2, 4};
+};
+
 struct StudyConfig {
   StudyHead study;
   StudyData data;
@@ -127,12 +138,29 @@ struct StudyConfig {
   std::optional<LanguageModelStudy> language_model;
   std::optional<CollapseStudy> collapse;
   std::optional<TricksStudy> tricks;
+  std::optional<NormsStudy> norms;
 
   /// Whether any part trains.
   [[nodiscard]] bool trains() const {
-    return training || tricks || language_model || (collapse && collapse->steps > 0);
+    return training || tricks || norms || language_model || (collapse && collapse->steps > 0);
   }
 };
+
+/// visit(section, part) for every part of a study, in the order in which they are measured.
+template <typename Study, typename Visit>
+void for_each_part(Study& study, const Visit& visit) {
+  visit("gradients", study.gradients);
+  visit("depth", study.depth);
+  visit("signal", study.signal);
+  visit("spectrum", study.spectrum);
+  visit("training", study.training);
+  visit("fast_weights", study.fast_weights);
+  visit("attention_cost", study.attention_cost);
+  visit("language_model", study.language_model);
+  visit("collapse", study.collapse);
+  visit("tricks", study.tricks);
+  visit("norms", study.norms);
+}
 
 void describe(Fields& field, StudyHead& head);
 void describe(Fields& field, StudyData& data);
@@ -146,6 +174,7 @@ void describe(Fields& field, AttentionCostStudy& part);
 void describe(Fields& field, LanguageModelStudy& part);
 void describe(Fields& field, CollapseStudy& part);
 void describe(Fields& field, TricksStudy& part);
+void describe(Fields& field, NormsStudy& part);
 
 /// Reads a study; a section that is absent is not measured. Throws Error on unknown keys or an empty study.
 StudyConfig read_study(const Config& config);

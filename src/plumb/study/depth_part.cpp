@@ -42,7 +42,7 @@ std::vector<double> measure(StudyContext& context, const std::string& scheme, in
 
 }  // namespace
 
-PartResult study_depth(StudyContext& context, const DepthStudy& part) {
+PartResult measure(StudyContext& context, const DepthStudy& part) {
   PartResult result;
   Figure figure;
   figure.id = "gradient_by_depth";

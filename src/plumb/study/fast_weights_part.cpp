@@ -188,7 +188,7 @@ void judge_update(const std::map<std::string, Curve>& curves, const FastWeightsS
 
 }  // namespace
 
-PartResult study_fast_weights(StudyContext& context, const FastWeightsStudy& part) {
+PartResult measure(StudyContext& context, const FastWeightsStudy& part) {
   PartResult result;
   Table equality{
       "equality",

@@ -97,7 +97,7 @@ double ratio_last_to_first(const Norms& norms, const std::string& stack, int64_t
 
 }  // namespace
 
-PartResult study_gradients(StudyContext& context, const GradientStudy& part) {
+PartResult measure(StudyContext& context, const GradientStudy& part) {
   std::map<std::string, Norms> by_scheme;
   for (const std::string& scheme : context.config.study.schemes) by_scheme[scheme] = measure(context, scheme, part);
 

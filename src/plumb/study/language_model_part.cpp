@@ -49,7 +49,7 @@ Run train_run(StudyContext& context, const LanguageModelStudy& part, const std::
 
 }  // namespace
 
-PartResult study_language_model(StudyContext& context, const LanguageModelStudy& part) {
+PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
   std::vector<Run> runs;
   for (const std::string& kind : part.kinds) runs.push_back(train_run(context, part, kind));
 

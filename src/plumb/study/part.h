@@ -45,15 +45,17 @@ Json trained_run(StudyContext& context, const std::string& name, const std::stri
 /// The model section as JSON, for the settings of a measurement.
 Json settings_of(const ModelConfig& model);
 
-PartResult study_gradients(StudyContext& context, const GradientStudy& part);
-PartResult study_depth(StudyContext& context, const DepthStudy& part);
-PartResult study_signal(StudyContext& context, const SignalStudy& part);
-PartResult study_spectrum(StudyContext& context, const SpectrumStudy& part);
-PartResult study_training(StudyContext& context, const TrainingStudy& part);
-PartResult study_fast_weights(StudyContext& context, const FastWeightsStudy& part);
-PartResult study_attention_cost(StudyContext& context, const AttentionCostStudy& part);
-PartResult study_language_model(StudyContext& context, const LanguageModelStudy& part);
-PartResult study_collapse(StudyContext& context, const CollapseStudy& part);
-PartResult study_tricks(StudyContext& context, const TricksStudy& part);
+/// The parts, each in a file of its own.
+PartResult measure(StudyContext& context, const GradientStudy& part);
+PartResult measure(StudyContext& context, const DepthStudy& part);
+PartResult measure(StudyContext& context, const SignalStudy& part);
+PartResult measure(StudyContext& context, const SpectrumStudy& part);
+PartResult measure(StudyContext& context, const TrainingStudy& part);
+PartResult measure(StudyContext& context, const FastWeightsStudy& part);
+PartResult measure(StudyContext& context, const AttentionCostStudy& part);
+PartResult measure(StudyContext& context, const LanguageModelStudy& part);
+PartResult measure(StudyContext& context, const CollapseStudy& part);
+PartResult measure(StudyContext& context, const TricksStudy& part);
+PartResult measure(StudyContext& context, const NormsStudy& part);
 
 }  // namespace plumb

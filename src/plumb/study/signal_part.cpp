@@ -130,7 +130,7 @@ Figure activation_figure(const std::map<std::string, std::map<std::string, Measu
 
 }  // namespace
 
-PartResult study_signal(StudyContext& context, const SignalStudy& part) {
+PartResult measure(StudyContext& context, const SignalStudy& part) {
   PartResult result;
   const int64_t widest = *std::max_element(part.widths.begin(), part.widths.end());
   std::map<std::string, std::map<std::string, Measured>> measured;  // scheme → initialisation, at the largest width

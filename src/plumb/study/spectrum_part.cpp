@@ -42,7 +42,7 @@ double number(const Json& json, const char* key) {
 
 }  // namespace
 
-PartResult study_spectrum(StudyContext& context, const SpectrumStudy& part) {
+PartResult measure(StudyContext& context, const SpectrumStudy& part) {
   std::map<std::string, Json> spectra;
   for (const std::string& scheme : context.config.study.schemes) spectra[scheme] = measure(context, scheme, part);
 

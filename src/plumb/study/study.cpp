@@ -144,16 +144,9 @@ Json run_study(const StudyConfig& config, const std::filesystem::path& out, cons
   results["settings"] = settings_groups(toml);
   results["settings"].push_back({{"group", "machine"}, {"items", {{"threads", omp_get_max_threads()}}}});
 
-  if (config.gradients) append(results, study_gradients(context, *config.gradients), "gradients");
-  if (config.depth) append(results, study_depth(context, *config.depth), "depth");
-  if (config.signal) append(results, study_signal(context, *config.signal), "signal");
-  if (config.spectrum) append(results, study_spectrum(context, *config.spectrum), "spectrum");
-  if (config.training) append(results, study_training(context, *config.training), "training");
-  if (config.fast_weights) append(results, study_fast_weights(context, *config.fast_weights), "fast_weights");
-  if (config.attention_cost) append(results, study_attention_cost(context, *config.attention_cost), "attention_cost");
-  if (config.language_model) append(results, study_language_model(context, *config.language_model), "language_model");
-  if (config.collapse) append(results, study_collapse(context, *config.collapse), "collapse");
-  if (config.tricks) append(results, study_tricks(context, *config.tricks), "tricks");
+  for_each_part(config, [&](const char* name, const auto& part) {
+    if (part) append(results, measure(context, *part), name);
+  });
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} found from before", measurements.measured(), measurements.found()));
   return results;

@@ -158,7 +158,7 @@ void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, cons
 
 }  // namespace
 
-PartResult study_training(StudyContext& context, const TrainingStudy& part) {
+PartResult measure(StudyContext& context, const TrainingStudy& part) {
   std::vector<Run> runs;
   for (const std::string& scheme : context.config.study.schemes) {
     for (const double learning_rate : part.learning_rates) {

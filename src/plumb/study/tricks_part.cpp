@@ -74,7 +74,7 @@ Run train_run(StudyContext& context, unsigned without, const TricksStudy& part) 
 
 }  // namespace
 
-PartResult study_tricks(StudyContext& context, const TricksStudy& part) {
+PartResult measure(StudyContext& context, const TricksStudy& part) {
   constexpr unsigned kCount = std::size(kTricks);
   std::vector<Run> runs = {train_run(context, 0, part)};
   for (unsigned i = 0; i < kCount; ++i) runs.push_back(train_run(context, 1U << i, part));

@@ -121,13 +121,7 @@ struct Trainer::Implementation {
   }
 
   [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const {
-    auto batches = plan_batches(train_split, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
-    for (const auto& batch : batches) {
-      if (processes == nullptr || static_cast<int64_t>(batch.size()) >= processes->size()) continue;
-      throw Error(fmt::format("a batch of {} pairs cannot be shared by {} processes", batch.size(), processes->size()),
-                  "raise train.batch_tokens, or train with fewer processes");
-    }
-    return batches;
+    return plan_batches(train_split, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
   }
 
   /// This process's pairs of a batch. Neighbours are of similar length, so the shares are of similar size.
@@ -140,7 +134,7 @@ struct Trainer::Implementation {
     return own;
   }
 
-  /// The batch's loss and its gradient, the same in all processes.
+  /// The loss of the batch at hand, the same in all processes.
   struct Result {
     double loss = 0;
     double nll = 0;      // summed over tokens
@@ -158,8 +152,14 @@ struct Trainer::Implementation {
     ForwardContext context(model.config().dropout, seed, number);
     if (processes != nullptr && config.synchronise_norms)
       context.exchange([this](const Tensor& x) { return processes->summed(x); });
-    const Loss loss = model.loss(make_batch(train_split, share(examples)), options, context);
-    Result result{loss.value.item<double>(), loss.nll, loss.tokens, loss.value};
+    std::vector<int64_t> own = share(examples);
+    const bool idle = own.empty();  // fewer pairs than processes: one is repeated without weight
+    if (idle) {
+      own.push_back(examples.front());
+      options.scale = 0;
+    }
+    const Loss loss = model.loss(make_batch(train_split, own), options, context);
+    Result result{loss.value.item<double>(), idle ? 0.0 : loss.nll, idle ? 0 : loss.tokens, loss.value};
     if (processes != nullptr) {
       const Tensor sums = at::tensor({result.loss, result.nll, static_cast<double>(result.tokens)}, at::kDouble);
       processes->sum(sums);

@@ -99,7 +99,7 @@ class Trainer {
   void load(const std::filesystem::path& directory);
 
   /// Trains together with other processes, which all call this before they run: takes parameters, optimiser and place
-  /// of process 0. They must outlive the trainer. Throws Error if a batch has fewer pairs than there are processes.
+  /// of process 0. They must outlive the trainer.
   void join(ProcessGroup& processes);
 
   /// What a resumed run has measured before; points after the present step are dropped.

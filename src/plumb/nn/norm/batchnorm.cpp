@@ -20,15 +20,18 @@ class BatchNorm final : public Norm {
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const override {
     if (context.pass() == Pass::evaluation) return normalised(x - running_mean_, running_variance_);
-    // Two exchanges, since the variance about the true mean keeps its digits where Σx² − nμ² loses them.
+    // Σ(x − c)² − n(μ − c)² keeps its digits for a constant c near the mean. Of several processes, which exchange once,
+    // all know the running average.
+    const Tensor c = context.exchanges() ? running_mean_.clone() : x.detach().mean(0);
+    const Tensor shifted = x - c;
+    const int64_t width = x.size(1);
     const Tensor count = at::full({1}, static_cast<double>(x.size(0)), x.options());
-    const Tensor sums = context.sum_over_processes(at::cat({x.sum(0), count}));
-    const Tensor tokens = sums.narrow(0, x.size(1), 1).detach();
-    const Tensor mean = sums.narrow(0, 0, x.size(1)) / tokens;
-    const Tensor centred = x - mean;
-    const Tensor squares = context.sum_over_processes(centred.square().sum(0));
-    if (context.pass() == Pass::training) update(mean, squares / (tokens - 1).clamp_min(1));
-    return normalised(centred, squares / tokens);
+    const Tensor sums = context.sum_over_processes(at::cat({shifted.sum(0), shifted.square().sum(0), count}));
+    const Tensor tokens = sums.narrow(0, 2 * width, 1).detach();
+    const Tensor offset = sums.narrow(0, 0, width) / tokens;
+    const Tensor variance = (sums.narrow(0, width, width) / tokens - offset.square()).clamp_min(0);
+    if (context.pass() == Pass::training) update(c + offset, variance * (tokens / (tokens - 1).clamp_min(1)));
+    return normalised(shifted - offset, variance);
   }
 
  private:

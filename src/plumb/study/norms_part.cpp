@@ -1,0 +1,294 @@
+// Norms that look at one token against norms that look at a batch: training over sizes of batches, and over numbers of
+// processes that share them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "plumb/base/text.h"
+#include "plumb/study/part.h"
+
+namespace plumb {
+namespace {
+
+/// Ways to train that are compared: a norm, and for BatchNorm over processes whether its statistics are exchanged.
+struct Way {
+  std::string norm;
+  bool synchronised = true;
+
+  [[nodiscard]] std::string name() const { return norm + (synchronised ? "" : ", own statistics"); }
+};
+
+struct Run {
+  int64_t batch_tokens = 0;
+  int64_t processes = 1;
+  TrainResult result;
+
+  [[nodiscard]] bool diverged() const { return result.outcome == "diverged"; }
+  /// The last validation loss, nats a token; infinite for a run that diverged.
+  [[nodiscard]] double loss() const {
+    return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll.value_or(std::nan(""));
+  }
+  /// The median over the points of the history of what `value` takes from each.
+  template <typename Value>
+  [[nodiscard]] double median(const Value& value) const {
+    std::vector<double> all;
+    for (const TrainPoint& point : result.history) all.push_back(value(point));
+    if (all.empty()) return std::nan("");
+    std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+    return all[all.size() / 2];
+  }
+  [[nodiscard]] double tokens_per_second() const {
+    return median([](const TrainPoint& point) { return point.tokens_per_second; });
+  }
+  [[nodiscard]] double exchange_seconds() const {
+    return median([](const TrainPoint& point) { return point.exchange_seconds.value_or(0); });
+  }
+  [[nodiscard]] double exchange_bytes() const {
+    return median([](const TrainPoint& point) { return point.exchange_bytes.value_or(0); });
+  }
+};
+
+Run train_run(StudyContext& context, const NormsStudy& part, const Way& way, int64_t batch_tokens, int64_t processes,
+              int64_t seed) {
+  const TrainConfig& given = context.config.train;
+  RunConfig config;
+  config.model = model_for(context, context.config.study.schemes.front(), part.layers);
+  config.model.norm = way.norm;
+  config.train = given;
+  config.train.seed = context.config.study.seed + seed;
+  config.train.bleu_beam = 0;
+  config.train.batch_tokens = batch_tokens;
+  config.train.processes = processes;
+  config.train.synchronise_norms = way.synchronised;
+  // [train] is for batches of its own size; warm-up and the points of the history are the same shares of a run.
+  const double ratio = static_cast<double>(batch_tokens) / static_cast<double>(given.batch_tokens);
+  const auto steps = [&](int64_t of_given) {
+    return std::max<int64_t>(std::llround(static_cast<double>(of_given) / ratio), 1);
+  };
+  config.train.learning_rate = given.learning_rate * std::sqrt(ratio);
+  config.train.steps = std::max<int64_t>(part.tokens / batch_tokens, 1);
+  config.train.warm_up = given.warm_up == 0 ? 0 : steps(given.warm_up);
+  config.train.decay_start = given.decay_start == 0 ? 0 : steps(given.decay_start);
+  config.train.validate_every = steps(given.validate_every);
+  config.train.log_every = steps(given.log_every);
+  config.data = context.data.path().string();
+  Run run{batch_tokens, processes, {}};
+  run.result = TrainResult::from_json(
+      trained_run(context,
+                  fmt::format("norms-{}{}-batch{}-processes{}-seed{}", way.norm, way.synchronised ? "" : "-own",
+                              batch_tokens, processes, config.train.seed),
+                  fmt::format("{}, {} tokens a batch{}", way.name(), batch_tokens,
+                              processes == 1 ? "" : fmt::format(", {} processes", processes)),
+                  config, Json::object()));
+  return run;
+}
+
+double mean_loss(const std::vector<Run>& runs, int64_t batch_tokens) {
+  double sum = 0;
+  int64_t count = 0;
+  for (const Run& run : runs) {
+    if (run.batch_tokens != batch_tokens) continue;
+    sum += run.loss();
+    ++count;
+  }
+  return sum / static_cast<double>(count);
+}
+
+/// What counts as a difference between norms, nats a token.
+constexpr double kClear = 0.05;
+
+std::string losses(const std::vector<Run>& a, const std::vector<Run>& b, const std::vector<int64_t>& batches) {
+  std::vector<std::string> parts;
+  for (const int64_t batch : batches)
+    parts.push_back(fmt::format("{:.3f} against {:.3f} at {}", mean_loss(a, batch), mean_loss(b, batch), batch));
+  return join(parts, ", ");
+}
+
+/// Training over sizes of batches, in one process.
+void over_batches(StudyContext& context, const NormsStudy& part, PartResult& result) {
+  std::map<std::string, std::vector<Run>> runs;
+  for (const std::string& norm : part.norms) {
+    for (const int64_t batch : part.batch_tokens) {
+      for (int64_t seed = 0; seed < part.seeds; ++seed)
+        runs[norm].push_back(train_run(context, part, {norm}, batch, 1, seed));
+    }
+  }
+  Figure figure{"norms_batch", "Validation loss at the end, over the size of a batch"};
+  figure.caption = fmt::format(
+      "Every run is trained on {} tokens, so larger batches make fewer steps; the learning rate is in proportion to "
+      "the "
+      "square root of the batch. Means and ranges over {} seeds; a run that diverged is left out.",
+      with_thousands(part.tokens), part.seeds);
+  figure.kind = "line";
+  figure.x = {"tokens a batch", true};
+  figure.y = {"validation loss (nats a token)"};
+  Table table{
+      "norms_batch",
+      "Norms over sizes of batches",
+      "Of the last training point and of the last validation; BatchNorm normalises the one by the batch and the "
+      "other by running averages.",
+      {"norm", "tokens a batch", "seed", "outcome", "steps", "training loss", "validation loss"}};
+  for (const std::string& norm : part.norms) {
+    Series series{norm, norm};
+    for (const int64_t batch : part.batch_tokens) {
+      std::vector<double> finals;
+      int64_t seed = context.config.study.seed;
+      for (const Run& run : runs[norm]) {
+        if (run.batch_tokens != batch) continue;
+        if (std::isfinite(run.loss())) finals.push_back(run.loss());
+        table.rows.push_back({norm, batch, seed++, run.result.outcome, run.result.steps, run.result.history.back().nll,
+                              std::isfinite(run.loss()) ? Json(run.loss()) : Json(nullptr)});
+      }
+      if (finals.empty()) continue;
+      const auto [low, high] = std::minmax_element(finals.begin(), finals.end());
+      series.point(batch, mean_loss(runs[norm], batch), *low, *high);
+    }
+    figure.series.push_back(series);
+  }
+  result.figures.push_back(figure);
+  result.tables.push_back(table);
+
+  const auto difference = [&](const std::string& norm, int64_t batch) {
+    return mean_loss(runs[norm], batch) - mean_loss(runs["layernorm"], batch);
+  };
+  if (runs.count("layernorm") == 0) return;
+  if (runs.count("rmsnorm") != 0) {
+    double largest = 0;
+    for (const int64_t batch : part.batch_tokens) largest = std::max(largest, std::abs(difference("rmsnorm", batch)));
+    result.verdicts.push_back(
+        {"rmsnorm_as_good", "RMSNorm trains as LayerNorm does, without the mean",
+         "Zhang & Sennrich 2019, arXiv 1910.07467", confirmed_if(largest < kClear),
+         fmt::format(
+             "RMSNorm's validation loss against LayerNorm's: {} tokens a batch; the largest difference is {:.3f} "
+             "nats, and {:g} counts as one.",
+             losses(runs["rmsnorm"], runs["layernorm"], part.batch_tokens), largest, kClear),
+         "norms_batch"});
+  }
+  if (runs.count("batchnorm") != 0) {
+    int64_t worse = 0;
+    int64_t better = 0;
+    for (const int64_t batch : part.batch_tokens) {
+      worse += difference("batchnorm", batch) > kClear ? 1 : 0;
+      better += difference("batchnorm", batch) < -kClear ? 1 : 0;
+    }
+    const auto all = static_cast<int64_t>(part.batch_tokens.size());
+    const std::string evidence = fmt::format("BatchNorm's validation loss against LayerNorm's: {} tokens a batch.",
+                                             losses(runs["batchnorm"], runs["layernorm"], part.batch_tokens));
+    result.verdicts.push_back({"batchnorm_worse", "BatchNorm trains worse than LayerNorm in a Transformer",
+                               "Shen et al. 2020, arXiv 2003.07845",
+                               worse == all ? "confirmed"
+                               : worse == 0 ? "contradicted"
+                                            : "unclear",
+                               evidence, "norms_batch"});
+    const auto [smallest, largest] = std::minmax_element(part.batch_tokens.begin(), part.batch_tokens.end());
+    const double change = difference("batchnorm", *smallest) - difference("batchnorm", *largest);
+    if (*smallest != *largest) {
+      result.verdicts.push_back(
+          {"batchnorm_small_batches", "BatchNorm loses more against LayerNorm the smaller the batch",
+           "Wu & He 2018, arXiv 1803.08494", std::abs(change) < kClear ? "unclear" : confirmed_if(change > 0),
+           fmt::format("{} From {} to {} tokens the difference changes by {:+.3f} nats.", evidence, *largest, *smallest,
+                       change),
+           "norms_batch"});
+    }
+  }
+}
+
+/// Training of one batch size by several processes.
+void over_processes(StudyContext& context, const NormsStudy& part, PartResult& result) {
+  std::vector<Way> ways;
+  for (const std::string& norm : part.norms) {
+    ways.push_back({norm});
+    if (norm == "batchnorm") ways.push_back({norm, false});
+  }
+  const int64_t batch = part.shared_batch_tokens;
+  Figure figure{"norms_processes", "Validation loss at the end, over the number of processes"};
+  figure.caption = fmt::format(
+      "{} tokens a batch, shared by the processes. Gradients are summed over all; BatchNorm's statistics are too, "
+      "unless "
+      "every process takes its own.",
+      batch);
+  figure.kind = "line";
+  figure.x = {"processes", true};
+  figure.y = {"validation loss (nats a token)"};
+  Figure cost{"norms_exchange", "What the processes exchange in a step"};
+  cost.caption = "The gradient, and what the norm needs of the other processes, forward and backward.";
+  cost.kind = "bar";
+  cost.y = {"kilobytes a step"};
+  Table table{"norms_processes",
+              "Norms over numbers of processes",
+              "Speed and time of exchange on this machine, where the processes share its cores: medians over the run.",
+              {"norm", "processes", "outcome", "loss at step 1", "gradient norm at step 1", "validation loss",
+               "target tokens/s", "exchange, ms a step", "exchange, kB a step"}};
+  std::map<std::string, std::vector<Run>> runs;
+  for (const Way& way : ways) {
+    Series series{way.name(), way.norm};
+    series.style = way.synchronised ? "solid" : "dashed";
+    Series bytes{way.name(), way.name()};
+    for (const int64_t processes : part.processes) {
+      const Run run =
+          train_run(context, part, way.synchronised || processes > 1 ? way : Way{way.norm}, batch, processes, 0);
+      series.point(processes, run.loss());
+      if (processes > 1) bytes.point(fmt::format("{} processes", processes), run.exchange_bytes() / 1e3);
+      const TrainPoint& first = run.result.history.front();
+      table.rows.push_back({way.name(), processes, run.result.outcome, first.nll, first.gradient_norm,
+                            std::isfinite(run.loss()) ? Json(run.loss()) : Json(nullptr), run.tokens_per_second(),
+                            run.exchange_seconds() * 1e3, run.exchange_bytes() / 1e3});
+      runs[way.name()].push_back(run);
+    }
+    figure.series.push_back(series);
+    cost.series.push_back(bytes);
+  }
+  result.figures.push_back(figure);
+  result.figures.push_back(cost);
+  result.tables.push_back(table);
+  if (runs.count("batchnorm") == 0 || part.processes.size() < 2) return;
+
+  const Run& one = runs["batchnorm"].front();
+  const Run& exchanged = runs["batchnorm"].back();
+  const Run& own = runs["batchnorm, own statistics"].back();
+  const auto step_one = [](const Run& run) { return run.result.history.front().gradient_norm; };
+  const double exact = std::abs(step_one(exchanged) / step_one(one) - 1);
+  const double off = std::abs(step_one(own) / step_one(one) - 1);
+  result.verdicts.push_back(
+      {"batchnorm_exchanged",
+       "With its statistics exchanged, BatchNorm is the same function over any number of processes",
+       "Ioffe & Szegedy 2015, arXiv 1502.03167", confirmed_if(exact < 1e-4),
+       fmt::format(
+           "The gradient norm of the first step differs by {:.1e} between {} and {} processes with the exchange, "
+           "by {:.1e} without. At the end the validation loss is {:.3f}, {:.3f} and {:.3f}.",
+           exact, one.processes, exchanged.processes, off, one.loss(), exchanged.loss(), own.loss()),
+       "norms_processes"});
+  result.verdicts.push_back(
+      {"batchnorm_own_statistics", "Without the exchange BatchNorm trains worse, as with batches so many times smaller",
+       "Wu & He 2018, arXiv 1803.08494",
+       std::abs(own.loss() - exchanged.loss()) < kClear ? "unclear" : confirmed_if(own.loss() > exchanged.loss()),
+       fmt::format("With {} processes, each with {} of {} tokens: {:.3f} with the exchange, {:.3f} without.",
+                   exchanged.processes, batch / exchanged.processes, batch, exchanged.loss(), own.loss()),
+       "norms_processes"});
+  if (runs.count("layernorm") == 0) return;
+  const Run& layer = runs["layernorm"].back();
+  result.verdicts.push_back(
+      {"batchnorm_exchange_costs", "Exchanging statistics makes BatchNorm's step dearer than LayerNorm's",
+       "Shen et al. 2020, arXiv 2003.07845", confirmed_if(exchanged.exchange_seconds() > layer.exchange_seconds()),
+       fmt::format("{} processes exchange {:.0f} kB in {:.1f} ms a step with LayerNorm, {:.0f} kB in {:.1f} ms with "
+                   "BatchNorm; they train {} against {} target tokens a second.",
+                   layer.processes, layer.exchange_bytes() / 1e3, layer.exchange_seconds() * 1e3,
+                   exchanged.exchange_bytes() / 1e3, exchanged.exchange_seconds() * 1e3,
+                   with_thousands(std::llround(layer.tokens_per_second())),
+                   with_thousands(std::llround(exchanged.tokens_per_second()))),
+       "norms_exchange"});
+}
+
+}  // namespace
+
+PartResult measure(StudyContext& context, const NormsStudy& part) {
+  PartResult result;
+  over_batches(context, part, result);
+  over_processes(context, part, result);
+  return result;
+}
+
+}  // namespace plumb
