@@ -64,11 +64,11 @@ struct SpectrumStudy {
   double graph_memory_gib = 6.0;
 };
 
-/// [training]: runs over schemes × warm-ups × learning rates; everything else stands in [train].
+/// [training]: runs over schemes × depths × warm-ups × learning rates; everything else stands in [train].
 struct TrainingStudy {
   std::vector<int64_t> warm_ups = {0, 400};
   std::vector<double> learning_rates = {1e-3, 3e-3};
-  int64_t layers = 6;
+  std::vector<int64_t> layers = {6};
   int64_t bleu_pairs = 0;  // 0: no BLEU
   std::string bleu_split = "test";
   int64_t beam = 1;

@@ -16,6 +16,7 @@ namespace {
 
 struct Run {
   std::string scheme;
+  int64_t layers;
   int64_t warm_up;
   double learning_rate;
   TrainResult result;
@@ -27,7 +28,7 @@ struct Run {
     return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll.value_or(std::nan(""));
   }
   [[nodiscard]] std::string name() const {
-    return fmt::format("{}, {}, lr {:g}", display_name(scheme),
+    return fmt::format("{}, {}+{} layers, {}, lr {:g}", display_name(scheme), layers, layers,
                        warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", warm_up), learning_rate);
   }
 };
@@ -46,20 +47,21 @@ std::optional<double> score(EncoderDecoder& model, const StudyContext& context, 
   return corpus_bleu(hypotheses, {reference}).score;
 }
 
-Run train_run(StudyContext& context, const std::string& scheme, int64_t warm_up, double learning_rate,
+Run train_run(StudyContext& context, const std::string& scheme, int64_t layers, int64_t warm_up, double learning_rate,
               const TrainingStudy& part) {
   RunConfig config;
-  config.model = model_for(context, scheme, part.layers);
+  config.model = model_for(context, scheme, layers);
   config.train = context.config.train;
   config.train.warm_up = warm_up;
   config.train.learning_rate = learning_rate;
   config.train.seed = context.config.study.seed;
   config.train.bleu_beam = 0;  // scored below, on the split that the study names
   config.data = context.data.path().string();
-  Run run{scheme, warm_up, learning_rate, {}, {}};
+  Run run{scheme, layers, warm_up, learning_rate, {}, {}};
   const Json json = trained_run(
-      context, fmt::format("train-{}-warmup{}-lr{:g}", file_name(scheme), warm_up, learning_rate), run.name(), config,
-      {{"bleu", {part.bleu_pairs, part.bleu_split, part.beam}}}, [&](EncoderDecoder& model, Json& found) {
+      context, fmt::format("train-{}-layers{}-warmup{}-lr{:g}", file_name(scheme), layers, warm_up, learning_rate),
+      run.name(), config, {{"bleu", {part.bleu_pairs, part.bleu_split, part.beam}}},
+      [&](EncoderDecoder& model, Json& found) {
         const std::optional<double> bleu = score(model, context, part);
         found["test_bleu"] = bleu ? Json(*bleu) : Json(nullptr);
       });
@@ -68,8 +70,14 @@ Run train_run(StudyContext& context, const std::string& scheme, int64_t warm_up,
   return run;
 }
 
-Figure curves(const std::vector<Run>& runs, double learning_rate, const std::string& id) {
-  Figure figure{id, fmt::format("Validation loss over training, learning rate {:g}", learning_rate)};
+std::string curves_id(double learning_rate, int64_t layers) {
+  return fmt::format("loss_lr{:g}_layers{}", learning_rate, layers);
+}
+
+Figure curves(const std::vector<Run>& runs, double learning_rate, int64_t layers) {
+  Figure figure{
+      curves_id(learning_rate, layers),
+      fmt::format("Validation loss over training, {0}+{0} layers, learning rate {1:g}", layers, learning_rate)};
   figure.caption =
       "Negative log-likelihood a target token of the validation split; solid with warm-up, dashed without. A cross "
       "marks a run that diverged.";
@@ -77,7 +85,7 @@ Figure curves(const std::vector<Run>& runs, double learning_rate, const std::str
   figure.x = {"step"};
   figure.y = {"validation loss (nats a token)", true};
   for (const Run& run : runs) {
-    if (run.learning_rate != learning_rate) continue;
+    if (run.learning_rate != learning_rate || run.layers != layers) continue;
     Series series{fmt::format("{}, {}", display_name(run.scheme),
                               run.warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", run.warm_up)),
                   run.scheme};
@@ -91,9 +99,11 @@ Figure curves(const std::vector<Run>& runs, double learning_rate, const std::str
   return figure;
 }
 
-const Run* find(const std::vector<Run>& runs, const std::string& scheme, bool warmed, double learning_rate) {
+const Run* find(const std::vector<Run>& runs, const std::string& scheme, int64_t layers, bool warmed,
+                double learning_rate) {
   for (const Run& run : runs) {
-    if (run.scheme == scheme && (run.warm_up > 0) == warmed && run.learning_rate == learning_rate) return &run;
+    const bool same = run.scheme == scheme && run.layers == layers && run.learning_rate == learning_rate;
+    if (same && (run.warm_up > 0) == warmed) return &run;
   }
   return nullptr;
 }
@@ -121,27 +131,29 @@ constexpr WarmUpClaim kClaims[] = {
     {"rezero", false, "ReZero: trains without warm-up", "Bachlechner et al. 2020, arXiv 2003.04887"},
 };
 
-/// Warm-up against none for one scheme, over the learning rates; a row a comparison, and a verdict where a paper has
-/// said something.
-void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, const std::vector<double>& learning_rates,
-                   Table& table, PartResult& result) {
+/// Warm-up against none for one scheme, over depths and learning rates; a row a comparison, and a verdict where a paper
+/// has said something.
+void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, const TrainingStudy& part, Table& table,
+                   PartResult& result) {
   std::vector<std::string> evidence;
   int64_t needed = 0;
   int64_t compared = 0;
   const auto cell = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
-  for (const double learning_rate : learning_rates) {
-    const Run* with = find(runs, scheme, true, learning_rate);
-    const Run* without = find(runs, scheme, false, learning_rate);
-    if (with == nullptr || without == nullptr) continue;
-    ++compared;
-    if (without->loss() > with->loss() + kClear) ++needed;
-    evidence.push_back(fmt::format("At lr {:g}: with warm-up {}, without {}.", learning_rate, outcome_text(*with),
-                                   outcome_text(*without)));
-    table.rows.push_back(
-        {scheme, learning_rate, cell(with->loss()), cell(without->loss()), cell(without->loss() - with->loss())});
+  for (const int64_t layers : part.layers) {
+    for (const double learning_rate : part.learning_rates) {
+      const Run* with = find(runs, scheme, layers, true, learning_rate);
+      const Run* without = find(runs, scheme, layers, false, learning_rate);
+      if (with == nullptr || without == nullptr) continue;
+      ++compared;
+      if (without->loss() > with->loss() + kClear) ++needed;
+      evidence.push_back(fmt::format("{0}+{0} layers, lr {1:g}: with warm-up {2}, without {3}.", layers, learning_rate,
+                                     outcome_text(*with), outcome_text(*without)));
+      table.rows.push_back({scheme, layers, learning_rate, cell(with->loss()), cell(without->loss()),
+                            cell(without->loss() - with->loss())});
+    }
   }
   if (compared == 0) return;
-  const std::string id = fmt::format("loss_lr{:g}", learning_rates.back());
+  const std::string id = curves_id(part.learning_rates.back(), part.layers.back());
   for (const WarmUpClaim& claim : kClaims) {
     if (scheme != claim.scheme) continue;
     const bool holds = claim.needed ? needed == compared : needed == 0;
@@ -161,26 +173,29 @@ void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, cons
 PartResult measure(StudyContext& context, const TrainingStudy& part) {
   std::vector<Run> runs;
   for (const std::string& scheme : context.config.study.schemes) {
-    for (const double learning_rate : part.learning_rates) {
-      for (const int64_t warm_up : part.warm_ups)
-        runs.push_back(train_run(context, scheme, warm_up, learning_rate, part));
+    for (const int64_t layers : part.layers) {
+      for (const double learning_rate : part.learning_rates) {
+        for (const int64_t warm_up : part.warm_ups)
+          runs.push_back(train_run(context, scheme, layers, warm_up, learning_rate, part));
+      }
     }
   }
 
   PartResult result;
-  Table table{
-      "runs",
-      "Training runs",
-      "Loss and perplexity of the validation split at the end.",
-      {"scheme", "warm-up", "learning rate", "outcome", "steps", "validation loss", "perplexity", "BLEU", "seconds"}};
+  Table table{"runs",
+              "Training runs",
+              "Loss and perplexity of the validation split at the end.",
+              {"scheme", "layers", "warm-up", "learning rate", "outcome", "steps", "validation loss", "perplexity",
+               "BLEU", "seconds"}};
   const auto cell = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
   for (const Run& run : runs) {
-    table.rows.push_back({run.scheme, run.warm_up, run.learning_rate, run.result.outcome, run.result.steps,
+    table.rows.push_back({run.scheme, run.layers, run.warm_up, run.learning_rate, run.result.outcome, run.result.steps,
                           cell(run.loss()), cell(std::exp(run.loss())), run.bleu ? Json(*run.bleu) : Json(nullptr),
                           cell(run.result.seconds)});
   }
-  for (const double learning_rate : part.learning_rates) {
-    result.figures.push_back(curves(runs, learning_rate, fmt::format("loss_lr{:g}", learning_rate)));
+  for (const int64_t layers : part.layers) {
+    for (const double learning_rate : part.learning_rates)
+      result.figures.push_back(curves(runs, learning_rate, layers));
   }
   if (part.bleu_pairs > 0) {
     Figure bleu{"bleu", "BLEU at the end of training"};
@@ -192,7 +207,7 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
       Series series{display_name(scheme), scheme};
       for (const Run& run : runs) {
         if (run.scheme != scheme) continue;
-        series.point(fmt::format("lr {:g}, {}", run.learning_rate,
+        series.point(fmt::format("{0}+{0}, lr {1:g}, {2}", run.layers, run.learning_rate,
                                  run.warm_up == 0 ? "none" : fmt::format("warm-up {}", run.warm_up)),
                      run.bleu.value_or(std::nan("")));
       }
@@ -204,9 +219,8 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   Table gains{"warm_up",
               "What warm-up is worth",
               "Validation loss, nats a token; empty where a run diverged.",
-              {"scheme", "learning rate", "with warm-up", "without", "difference"}};
-  for (const std::string& scheme : context.config.study.schemes)
-    judge_warm_up(runs, scheme, part.learning_rates, gains, result);
+              {"scheme", "layers", "learning rate", "with warm-up", "without", "difference"}};
+  for (const std::string& scheme : context.config.study.schemes) judge_warm_up(runs, scheme, part, gains, result);
   if (!gains.rows.empty()) result.tables.push_back(gains);
 
   const auto best =

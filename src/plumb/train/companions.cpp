@@ -21,7 +21,7 @@ namespace {
 fs::path own_program() {
   if (const char* named = std::getenv("PLUMB_PROGRAM"); named != nullptr) return named;
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (program.filename() == "plumb") return program;
   throw Error("the program that is to train along is not known", "set PLUMB_PROGRAM to the path of `plumb`");
 }
