@@ -39,6 +39,14 @@ TEST(ConfidenceInterval, OneValueHasNoWidth) {
   EXPECT_THROW(confidence_interval({}), Error);
 }
 
+TEST(ConfidenceInterval, OfAPositiveQuantityReachesDownToTheSmallestValue) {
+  const std::vector<double> spread = {1, 2, 30};
+  EXPECT_LT(confidence_interval(spread).low, 0);
+  EXPECT_EQ(positive_interval(spread).low, 1);
+  EXPECT_EQ(positive_interval(spread).high, confidence_interval(spread).high);
+  EXPECT_EQ(positive_interval({4, 5, 6}).low, std::max(confidence_interval({4, 5, 6}).low, 4.0));
+}
+
 TEST(FitLine, ExactLine) {
   const LineFit fit = fit_line({1, 2, 3, 4}, {1, -1, -3, -5});
   EXPECT_NEAR(fit.slope, -2, 1e-14);

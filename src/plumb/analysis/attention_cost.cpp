@@ -12,13 +12,16 @@ namespace {
 
 template <typename Work>
 double median_seconds(int64_t runs, const Work& work) {
-  constexpr double kLong = 1;  // a first run of so many seconds has paid little for being the first, and counts
+  constexpr double kLong = 1;      // a first run of so many seconds has paid little for being the first, and counts
+  constexpr double kShort = 0.05;  // short runs are repeated until they have taken so many together
   std::vector<double> seconds;
-  for (int64_t i = 0; i <= runs; ++i) {
+  double sum = 0;
+  for (int64_t i = 0; i <= runs || sum < kShort; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     work();
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     if (i == 0 && runs == 1 && seconds.front() > kLong) break;
+    sum += seconds.back();
     if (i == 0) seconds.clear();
   }
   std::sort(seconds.begin(), seconds.end());

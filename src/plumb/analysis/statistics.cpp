@@ -31,6 +31,13 @@ Interval confidence_interval(const std::vector<double>& values) {
   return {mean, mean - half, mean + half, count};
 }
 
+Interval positive_interval(const std::vector<double>& values) {
+  Interval interval = confidence_interval(values);
+  const double smallest = *std::min_element(values.begin(), values.end());
+  if (interval.count > 1) interval.low = std::max(interval.low, std::min(smallest, interval.mean));
+  return interval;
+}
+
 double student_t_coverage(double t, int64_t degrees) {
   const double angle = std::atan(t / std::sqrt(static_cast<double>(degrees)));
   const double sine = std::sin(angle);

@@ -17,6 +17,9 @@ struct Interval {
 /// mean ± t · s/√n with t = student_t_quantile(0.975, n − 1). Throws Error on no values.
 Interval confidence_interval(const std::vector<double>& values);
 
+/// The same for a quantity that cannot be negative: the lower end is no lower than the smallest value.
+Interval positive_interval(const std::vector<double>& values);
+
 /// P(|T| ≤ t) for Student's distribution: the finite sums of Abramowitz & Stegun 26.7.3 and 26.7.4. degrees ≥ 1, t ≥ 0.
 double student_t_coverage(double t, int64_t degrees);
 

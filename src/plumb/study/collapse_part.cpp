@@ -8,6 +8,7 @@
 #include "plumb/analysis/collapse.h"
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/progress.h"
+#include "plumb/base/text.h"
 #include "plumb/study/part.h"
 
 namespace plumb {
@@ -196,6 +197,16 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
     }
   }
   result.tables.push_back(table);
+
+  std::vector<std::string> powers;
+  for (const std::string& scheme : context.config.study.schemes) {
+    powers.push_back(
+        fmt::format("{:.2f} with {}", fit_exponent(start[scheme]["encoder"].at("change")).slope, display_name(scheme)));
+  }
+  result.summary.push_back(
+      fmt::format("At initialization the change from sub-layer to sub-layer goes as depth to a power: {} (encoder, {} "
+                  "layers).",
+                  join(powers, ", "), part.layers));
 
   for (const Claim& claim : kClaims) {
     if (start.count(claim.scheme) == 0) continue;

@@ -1,7 +1,9 @@
 // The last layer's gradient over depth: Xiong et al. 2020, Figure 3 (c, d) and Theorem 1.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "plumb/analysis/gradient.h"
@@ -61,7 +63,7 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
     std::vector<double> x;
     std::vector<double> y;
     for (const int64_t layers : part.layers) {
-      const Interval interval = confidence_interval(measure(context, scheme, layers, part));
+      const Interval interval = positive_interval(measure(context, scheme, layers, part));
       series.point(layers, interval.mean, interval.low, interval.high);
       x.push_back(std::log(static_cast<double>(layers)));
       y.push_back(std::log(interval.mean));
@@ -81,6 +83,13 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
     if (part.layers.size() > 2) fits[scheme] = fit_line(x, y);
     result.measurements[scheme] = {{"layers", part.layers}, {"log_norm", y}};
   }
+  double largest = 0;
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const auto& [scheme, end] : ends) {
+    largest = std::max({largest, end.first.mean, end.second.mean});
+    smallest = std::min({smallest, end.first.mean, end.second.mean});
+  }
+  figure.y.log = largest > 1000 * smallest;  // one scheme that explodes would hide the others
   result.figures.push_back(figure);
 
   const auto evidence = [&](const std::string& scheme) {

@@ -71,7 +71,7 @@ Figure figure_of(const std::string& stack, const std::map<std::string, Norms>& b
       Series series{fmt::format("{} W{}", display_name(scheme), matrix == 1 ? "₁" : "₂"), scheme};
       series.style = matrix == 2 ? "solid" : "dashed";
       for (int64_t layer = 0; layer < layers; ++layer) {
-        const Interval interval = confidence_interval(norms.at(matrix_name(stack, layer, matrix)));
+        const Interval interval = positive_interval(norms.at(matrix_name(stack, layer, matrix)));
         series.point(layer + 1, interval.mean, interval.low, interval.high);
       }
       figure.series.push_back(series);

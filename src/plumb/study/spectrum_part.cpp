@@ -1,8 +1,10 @@
 // Hessian spectra at initialization, scheme against scheme.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <vector>
 
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/base/progress.h"
@@ -40,6 +42,20 @@ double number(const Json& json, const char* key) {
   return json.contains(key) && json[key].is_number() ? json[key].get<double>() : std::nan("");
 }
 
+/// How far from 0 the eigenvalues reach.
+double reach(const Json& spectrum) {
+  return std::max(std::abs(number(spectrum, "max")), std::abs(number(spectrum, "min")));
+}
+
+/// Whether a spectrum reaches so much further than most that beside it nothing would be seen of the others.
+bool off_scale(const Json& spectrum, const std::map<std::string, Json>& all) {
+  constexpr double kFar = 1000;
+  std::vector<double> reaches;
+  for (const auto& [scheme, each] : all) reaches.push_back(reach(each));
+  std::nth_element(reaches.begin(), reaches.begin() + static_cast<std::ptrdiff_t>(reaches.size() / 2), reaches.end());
+  return !(reach(spectrum) <= kFar * reaches[reaches.size() / 2]);
+}
+
 }  // namespace
 
 PartResult measure(StudyContext& context, const SpectrumStudy& part) {
@@ -70,14 +86,22 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
   for (const auto& [scheme, measured] : spectra) {
     const Json& spectrum = measured;  // a structured binding cannot be captured
     Series line{display_name(scheme), scheme};
-    line.x = spectrum["density"]["x"];
-    line.y = spectrum["density"]["y"];
-    density.series.push_back(line);
     Series bars{display_name(scheme), scheme};
     const double top = number(spectrum, "max");
     const double bottom = number(spectrum, "min");
-    bars.point("λ_max", top, top - number(spectrum, "max_error"), top + number(spectrum, "max_error"));
-    bars.point("λ_min", bottom, bottom - number(spectrum, "min_error"), bottom + number(spectrum, "min_error"));
+    if (off_scale(spectrum, spectra)) {
+      const std::string note =
+          fmt::format("{} reaches from {:.2g} to {:.2g} and is not drawn.", display_name(scheme), bottom, top);
+      for (Figure* figure : {&density, &extremes}) figure->notes.push_back(note);
+      line.point(0, std::nan(""));
+      bars.point("λ_max", std::nan(""));
+    } else {
+      line.x = spectrum["density"]["x"];
+      line.y = spectrum["density"]["y"];
+      bars.point("λ_max", top, top - number(spectrum, "max_error"), top + number(spectrum, "max_error"));
+      bars.point("λ_min", bottom, bottom - number(spectrum, "min_error"), bottom + number(spectrum, "min_error"));
+    }
+    density.series.push_back(line);
     extremes.series.push_back(bars);
     const auto cell = [&](const char* key) {
       return std::isfinite(number(spectrum, key)) ? Json(number(spectrum, key)) : Json(nullptr);

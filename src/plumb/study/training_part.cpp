@@ -157,7 +157,7 @@ void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, cons
   for (const WarmUpClaim& claim : kClaims) {
     if (scheme != claim.scheme) continue;
     const bool holds = claim.needed ? needed == compared : needed == 0;
-    const bool fails = claim.needed ? needed == 0 : needed > 0;
+    const bool fails = claim.needed ? needed == 0 : needed == compared;
     std::string name = fmt::format("{}_warm_up", scheme);
     std::replace(name.begin(), name.end(), '-', '_');
     result.verdicts.push_back({name, claim.claim, claim.source,
