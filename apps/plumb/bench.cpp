@@ -241,26 +241,60 @@ Json bench_hvp(const Sizes& sizes, uint64_t seed) {
   return json;
 }
 
-Json bench_decode(const Sizes& sizes, const std::vector<int64_t>& beams, uint64_t seed) {
-  EncoderDecoder model = random_model(sizes, seed);
-  Random random(seed, "bench");
+/// Multiplications and additions in the matrix products of a search that put out `tokens` tokens, EOS counted, for
+/// sentences of `source` tokens in all: at a sentence's first token one hypothesis, `beam` at the others.
+double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens) {
+  const auto d = static_cast<double>(s.d_model);
+  const auto f = static_cast<double>(s.feed_forward);
+  const auto layers = static_cast<double>(s.layers);
+  const double encoded = layers * static_cast<double>(source) * (12 * d * d + 4 * d * f);
+  const double a_token = layers * (12 * d * d + 4 * d * f) + 2 * d * static_cast<double>(s.vocabulary);
+  return encoded + static_cast<double>(s.sentences + beam * (tokens - s.sentences)) * a_token;
+}
+
+/// Sentences of a data directory's training split, the vocabularies becoming those of the data, or random ones.
+std::vector<std::vector<int32_t>> bench_sources(Sizes& sizes, uint64_t seed) {
   std::vector<std::vector<int32_t>> sources;
-  for (int64_t i = 0; i < sizes.sentences; ++i) sources.push_back(random_ids(random, sizes.length, sizes.vocabulary));
+  if (sizes.data.empty()) {
+    Random random(seed, "bench");
+    for (int64_t i = 0; i < sizes.sentences; ++i) sources.push_back(random_ids(random, sizes.length, sizes.vocabulary));
+    return sources;
+  }
+  const DataDirectory data = DataDirectory::open(sizes.data);
+  sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
+  const ParallelSplit& split = data.split("train");
+  sizes.sentences = std::min(sizes.sentences, split.size());
+  for (int64_t i = 0; i < sizes.sentences; ++i) sources.emplace_back(split.source(i).begin(), split.source(i).end());
+  return sources;
+}
+
+Json bench_decode(const Sizes& given, const std::vector<int64_t>& beams, uint64_t seed) {
+  Sizes sizes = given;
+  const std::vector<std::vector<int32_t>> sources = bench_sources(sizes, seed);
+  EncoderDecoder model = random_model(sizes, seed);
+  int64_t source_tokens = 0;
+  for (const auto& source : sources) source_tokens += static_cast<int64_t>(source.size()) + 1;
   Json json = result_document("decode", sizes);
   json["beams"] = Json::array();
+  const double ceiling = ceiling_gflops();
+  json["ceiling_gflops"] = ceiling;
   for (const int64_t beam : beams) {
     DecodeOptions options;
     options.beam = beam;
     options.precision = sizes.precision;
+    options.batch_tokens = sizes.batch_tokens;
     options.length_factor = 1.0;
     options.length_extra = 3;
     int64_t tokens = 0;
     const double seconds = median_seconds(
-        1, [&] { translate(model, sources, options, [&](int64_t, int64_t so_far) { tokens = so_far; }); });
+        sizes.runs, [&] { translate(model, sources, options, [&](int64_t, int64_t so_far) { tokens = so_far; }); });
+    const double gflops = 1e-9 * decode_flops(sizes, beam, source_tokens, tokens) / seconds;
     json["beams"].push_back({{"beam", beam},
                              {"seconds", seconds},
                              {"sentences_per_second", static_cast<double>(sizes.sentences) / seconds},
-                             {"decode_tokens_per_second", static_cast<double>(tokens) / seconds}});
+                             {"decode_tokens_per_second", static_cast<double>(tokens) / seconds},
+                             {"gflops", gflops},
+                             {"ceiling_fraction", gflops / ceiling}});
   }
   json["decode_tokens_per_second"] = json["beams"].back()["decode_tokens_per_second"];
   json["peak_memory_bytes"] = peak_memory_bytes();
@@ -340,16 +374,17 @@ void add_bench(CLI::App& app, Globals& globals) {
                               });
     add_json_option(*verb, globals);
     add_seed_option(*verb, globals);
-    if (name == "train") {
-      verb->add_option("--data", sizes->data, "Batches of a data directory's training split, of --batch-tokens each")
+    if (name == "train" || name == "decode") {
+      verb->add_option("--data", sizes->data,
+                       name == "train" ? "Batches of a data directory's training split, of --batch-tokens each"
+                                       : "The first sentences of a data directory's training split")
           ->type_name("DIR");
-      verb->add_option("--batch-tokens", sizes->batch_tokens, "Tokens of such a batch")
+      verb->add_option("--batch-tokens", sizes->batch_tokens,
+                       name == "train" ? "Tokens of such a batch" : "Source tokens times beam of a batch")
           ->capture_default_str()
           ->check(CLI::PositiveNumber);
-    }
-    if (name == "train" || name == "decode") {
       verb->add_option("--precision", sizes->precision, "Of matrix products")
-          ->check(CLI::IsMember({"float32", "bf16"}))
+          ->check(name == "train" ? CLI::IsMember({"float32", "bf16"}) : CLI::IsMember({"float32", "bf16", "int8"}))
           ->capture_default_str();
     }
     add_sizes(*verb, *sizes);
@@ -363,7 +398,7 @@ void add_bench(CLI::App& app, Globals& globals) {
       [&globals](const Sizes& sizes) { return bench_train(sizes, globals.seed); });
   add("hvp", "A gradient, and a Hessian-vector product with the gradient's graph kept",
       {256, 1024, 4, 6, 10000, 16, 24}, [&globals](const Sizes& sizes) { return bench_hvp(sizes, globals.seed); });
-  add("decode", "Translation of random sentences with beams 5 and 1", {512, 1024, 4, 6, 10000, 200, 12, 1},
+  add("decode", "Translation with beams 1 and 5 by a random model", {512, 1024, 4, 6, 10000, 1000, 12, 1},
       [&globals](const Sizes& sizes) {
         return bench_decode(sizes, {1, 5}, globals.seed);
       });

@@ -96,7 +96,7 @@ void add_translate(CLI::App& app, Globals& globals) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb->add_option("--precision", options->decode.precision, "Of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16"}))
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
   verb->add_option("--batch-tokens", options->decode.batch_tokens, "Source tokens times beam of a batch")
       ->check(CLI::PositiveNumber)

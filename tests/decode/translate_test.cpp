@@ -83,6 +83,48 @@ TEST_F(Translate, KeepsTheOrderOfTheLinesAndEmptyOnesEmpty) {
   EXPECT_EQ(found[3], "");
 }
 
+TEST_F(Translate, SharesTheWorkEvenly) {
+  const DataDirectory data = DataDirectory::open(directory_ / "data");
+  EncoderDecoder model = random_model(data.source_vocabulary());
+  DecodeOptions options;
+  options.length_extra = 2;
+  options.batch_tokens = 500;  // of 1,250 in all: filled up, batches would be of 20, 20 and 10 sentences
+  const std::vector<std::vector<int32_t>> sources(50, {4, 5, 6, 7});
+  std::vector<int64_t> sizes;
+  int64_t before = 0;
+  translate(model, sources, options, [&](int64_t done, int64_t) {
+    sizes.push_back(done - before);
+    before = done;
+  });
+  ASSERT_FALSE(sizes.empty());
+  EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()) - *std::min_element(sizes.begin(), sizes.end()), 1);
+}
+
+TEST_F(Translate, InReducedPrecisionIsNearlyTheSame) {
+  const DataDirectory data = DataDirectory::open(directory_ / "data");
+  EncoderDecoder wide = random_model(data.source_vocabulary());
+  EncoderDecoder model(wide.config());
+  model.parameters().flat().copy_(wide.parameters().flat());
+  std::vector<std::vector<int32_t>> sources;
+  for (const std::string& line : data.raw_source("valid")) sources.push_back(data.source_tokenizer().encode(line));
+  DecodeOptions options;
+  options.beam = 1;
+  options.length_extra = 4;
+  const auto expected = translate(wide, sources, options);
+  EXPECT_EQ(translate(model, sources, options), expected);
+  for (const char* precision : {"bf16", "int8"}) {
+    options.precision = precision;
+    try {
+      const auto found = translate(model, sources, options);
+      size_t equal = 0;
+      for (size_t i = 0; i < found.size(); ++i) equal += found[i] == expected[i] ? 1 : 0;
+      EXPECT_GE(2 * equal, found.size()) << precision;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("oneDNN refused"), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST_F(Translate, BleuOfASplitIsThatOfItsTextTranslated) {
   const DataDirectory data = DataDirectory::open(directory_ / "data");
   EncoderDecoder model = random_model(data.source_vocabulary());

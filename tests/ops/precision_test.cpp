@@ -40,6 +40,7 @@ bool has_bfloat16_products() {
 TEST(Precision, HasNames) {
   EXPECT_EQ(ops::precision_of("float32"), ops::Precision::float32);
   EXPECT_EQ(ops::precision_of("bf16"), ops::Precision::bfloat16);
+  EXPECT_EQ(ops::precision_of("int8"), ops::Precision::int8);
   EXPECT_THROW(ops::precision_of("bf61"), Error);
 }
 
@@ -110,18 +111,10 @@ TEST(Precision, EndsWithItsGuardAndLeavesFloat64Alone) {
   ops::MatrixPrecision precision(ops::Precision::bfloat16);
   {
     const ops::PrecisionGuard guard(precision);
-    EXPECT_EQ(ops::rounding_of(x), &precision);
-    EXPECT_EQ(ops::rounding_of(x.to(at::kDouble)), nullptr);
+    EXPECT_TRUE(ops::rounds_to_bfloat16(x));
+    EXPECT_FALSE(ops::rounds_to_bfloat16(x.to(at::kDouble)));
   }
-  EXPECT_EQ(ops::rounding_of(x), nullptr);
-}
-
-TEST(Precision, WeightsThatStayAreRoundedOnce) {
-  const Tensor weight = floats({5, 3}, 2);
-  ops::MatrixPrecision stays(ops::Precision::bfloat16, /*weights_stay=*/true);
-  EXPECT_EQ(stays.rounded(weight).data_ptr(), stays.rounded(weight).data_ptr());
-  EXPECT_EQ(stays.rounded(weight.narrow(0, 0, 2)).size(0), 2);
-  EXPECT_TRUE(at::equal(stays.rounded(weight), weight.to(at::kBFloat16)));
+  EXPECT_FALSE(ops::rounds_to_bfloat16(x));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct DecodeOptions {
   int64_t length_extra = 20;
   int64_t longest_source = 1024;      // tokens; of a longer sentence the beginning is translated
   int64_t batch_tokens = 4096;        // a batch's source tokens (EOS counted) times beam
-  std::string precision = "float32";  // of matrix products: float32 or bf16
+  std::string precision = "float32";  // of matrix products: float32, bf16 or int8
 
   bool operator==(const DecodeOptions&) const = default;
 };

@@ -23,8 +23,8 @@ int64_t cost(const std::vector<int32_t>& source, const DecodeOptions& options) {
   return (static_cast<int64_t>(source.size()) + 1) * options.beam;
 }
 
-/// Batches of sentence numbers, longest sentences first, so that the largest work is not left for the end; enough
-/// batches to give each thread one, unless they would be very small.
+/// Batches of sentence numbers, longest sentences first, so that the largest work is not left for the end; all of about
+/// the same cost, and as many as give each thread the same number of them, unless they would be very small.
 std::vector<std::vector<size_t>> plan(const std::vector<std::vector<int32_t>>& sources, const DecodeOptions& options) {
   constexpr int64_t kSmall = 256;
   std::vector<size_t> order(sources.size());
@@ -33,16 +33,20 @@ std::vector<std::vector<size_t>> plan(const std::vector<std::vector<int32_t>>& s
                    [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
   int64_t total = 0;
   for (const std::vector<int32_t>& source : sources) total += cost(source, options);
-  const int64_t share = std::max(kSmall, total / omp_get_max_threads() + 1);
-  const int64_t largest = std::min(options.batch_tokens, share);
+  const int64_t threads = omp_get_max_threads();
+  const int64_t rounds = (total + options.batch_tokens * threads - 1) / (options.batch_tokens * threads);
+  const int64_t fair = total / std::max<int64_t>(1, rounds * threads) + 1;
+  const int64_t wanted = std::min(options.batch_tokens, std::max(kSmall, fair));
   std::vector<std::vector<size_t>> batches;
-  int64_t tokens = 0;
+  int64_t tokens = 0;  // of the last batch
   for (const size_t i : order) {
-    if (batches.empty() || tokens + cost(sources[i], options) > largest) {
+    const int64_t more = cost(sources[i], options);
+    // A batch may go half a sentence over, lest the last one be left with all that the others lack.
+    if (batches.empty() || tokens + more / 2 > wanted || tokens + more > options.batch_tokens) {
       batches.emplace_back();
       tokens = 0;
     }
-    tokens += cost(sources[i], options);
+    tokens += more;
     batches.back().push_back(i);
   }
   return batches;

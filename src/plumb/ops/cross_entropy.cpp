@@ -124,10 +124,9 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
   static Tensor forward(AutogradContext* ctx, const Tensor& hidden_in, const Tensor& weight_in,
                         const std::vector<int64_t>& labels, double smoothing, double scale, bool with_gradient,
                         double* nll) {
-    MatrixPrecision* rounding = rounding_of(hidden_in);
-    const Tensor hidden = rounding != nullptr ? to_bfloat16(hidden_in) : as_contiguous(hidden_in, "cross-entropy");
-    const Tensor weight =
-        rounding != nullptr ? rounding->rounded(weight_in) : as_contiguous(weight_in, "cross-entropy");
+    const bool rounded = rounds_to_bfloat16(hidden_in);
+    const Tensor hidden = rounded ? to_bfloat16(hidden_in) : as_contiguous(hidden_in, "cross-entropy");
+    const Tensor weight = rounded ? to_bfloat16(weight_in) : as_contiguous(weight_in, "cross-entropy");
     const int64_t tokens = hidden.size(0);
     const int64_t vocabulary = weight.size(0);
     const Tensor dhidden = with_gradient ? at::zeros_like(hidden_in) : Tensor();
@@ -156,7 +155,7 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
         });
       });
       if (with_gradient) {
-        if (rounding != nullptr) logits = to_bfloat16(logits);
+        if (rounded) logits = to_bfloat16(logits);
         gemm(logits, weight, {.accumulate_into = dhidden.narrow(0, first, count)});
         gemm(logits, rows, {.transpose_a = true, .accumulate_into = dweight});
       }

@@ -5,6 +5,7 @@
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/gemm.h"
+#include "plumb/ops/packed_linear.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb::ops {
@@ -100,13 +101,13 @@ class Linear : public torch::autograd::Function<Linear> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight_in,
                         const c10::optional<Tensor>& bias, bool relu) {
-    MatrixPrecision* rounding = rounding_of(x_in);
-    const Tensor x = rounding != nullptr ? to_bfloat16(x_in) : x_in;
-    const Tensor weight = rounding != nullptr ? rounding->rounded(weight_in) : weight_in;
+    const bool rounded = rounds_to_bfloat16(x_in);
+    const Tensor x = rounded ? to_bfloat16(x_in) : x_in;
+    const Tensor weight = rounded ? to_bfloat16(weight_in) : weight_in;
     Tensor y = gemm(x, weight, {.transpose_b = true, .bias = bias.value_or(Tensor()), .relu = relu});
     // y is saved for its sign only, detached: its derivative plays no part.
     ctx->save_for_backward({x, weight, relu ? y.detach() : Tensor()});
-    ctx->saved_data["rounded"] = rounding != nullptr;
+    ctx->saved_data["rounded"] = rounded;
     ctx->saved_data["wanted"] = std::vector<bool>{x_in.requires_grad(), weight_in.requires_grad(), bias.has_value()};
     return y;
   }
@@ -192,7 +193,9 @@ Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool t
 Tensor column_sums(const Tensor& x) { return ColumnSums::apply(x); }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
-  return Linear::apply(x, weight, if_defined(bias), activation == Activation::relu);
+  const bool relu = activation == Activation::relu;
+  if (MatrixPrecision* packing = packing_for(x)) return packing->packed(weight)(x, bias, relu);
+  return Linear::apply(x, weight, if_defined(bias), relu);
 }
 
 }  // namespace plumb::ops

@@ -6,6 +6,7 @@
 #include "plumb/base/parallel.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/elementwise.h"
+#include "plumb/ops/packed_linear.h"
 
 namespace plumb::ops {
 namespace {
@@ -17,7 +18,8 @@ thread_local MatrixPrecision* current = nullptr;
 Precision precision_of(const std::string& name) {
   if (name == "float32") return Precision::float32;
   if (name == "bf16") return Precision::bfloat16;
-  throw Error(fmt::format("unknown precision '{}'", name), "known: float32, bf16");
+  if (name == "int8") return Precision::int8;
+  throw Error(fmt::format("unknown precision '{}'", name), "known: float32, bf16, int8");
 }
 
 Tensor to_bfloat16(const Tensor& x_in) {
@@ -31,21 +33,32 @@ Tensor to_bfloat16(const Tensor& x_in) {
   return rounded;
 }
 
-Tensor MatrixPrecision::rounded(const Tensor& weight) {
-  if (!weights_stay_) return to_bfloat16(weight);
+MatrixPrecision::MatrixPrecision(Precision precision, bool weights_stay)
+    : precision_(precision), weights_stay_(weights_stay) {
+  if (precision == Precision::int8 && !weights_stay) {
+    throw Error("there is no training in int8", "it is for translation; train in float32 or bf16");
+  }
+}
+
+MatrixPrecision::~MatrixPrecision() = default;
+
+const PackedLinear& MatrixPrecision::packed(const Tensor& weight) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Tensor& found = rounded_[weight.data_ptr()];
-  if (!found.defined() || found.sizes() != weight.sizes()) found = to_bfloat16(weight);
-  return found;
+  std::unique_ptr<PackedLinear>& found = packed_[{weight.data_ptr(), weight.size(0)}];
+  if (!found) found = std::make_unique<PackedLinear>(weight, precision_);
+  return *found;
 }
 
 PrecisionGuard::PrecisionGuard(MatrixPrecision& precision) : before_(current) { current = &precision; }
 PrecisionGuard::~PrecisionGuard() { current = before_; }
 
-MatrixPrecision* rounding_of(const Tensor& x) {
-  const bool rounds =
-      current != nullptr && current->precision() == Precision::bfloat16 && x.scalar_type() == at::kFloat;
-  return rounds ? current : nullptr;
+bool rounds_to_bfloat16(const Tensor& x) {
+  return current != nullptr && current->precision() == Precision::bfloat16 && x.scalar_type() == at::kFloat;
+}
+
+MatrixPrecision* packing_for(const Tensor& x) {
+  const bool packs = current != nullptr && current->weights_stay() && x.scalar_type() == at::kFloat;
+  return packs && !at::GradMode::is_enabled() ? current : nullptr;
 }
 
 }  // namespace plumb::ops

@@ -1,41 +1,49 @@
 // In which precision matrix products are computed: a choice of the caller around a piece of work, as with autocasting.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
+#include <utility>
 
 #include "plumb/ops/torch.h"
 
 namespace plumb::ops {
 
-enum class Precision { float32, bfloat16 };
+class PackedLinear;
 
-/// "float32" or "bf16". Throws Error for any other name.
+enum class Precision { float32, bfloat16, int8 };
+
+/// "float32", "bf16" or "int8". Throws Error for any other name.
 Precision precision_of(const std::string& name);
 
 /// x in bfloat16, rounded to nearest, ties to even; for float32.
 Tensor to_bfloat16(const Tensor& x);
 
 /// How linear layers and the cross-entropy multiply while a guard for this stands. In bfloat16 the operands of products
-/// are rounded, sums are formed in float32, and so is all else: weights, norms, attention, reductions. Second
-/// derivatives want float32.
+/// are rounded, in int8 quantised row by row; sums are formed in float32 or exactly, and all else is float32: norms,
+/// attention, reductions. Second derivatives want float32.
 class MatrixPrecision {
  public:
-  /// With `weights_stay` the weights do not change as long as this lives: each is rounded once.
-  explicit MatrixPrecision(Precision precision, bool weights_stay = false)
-      : precision_(precision), weights_stay_(weights_stay) {}
+  /// With `weights_stay` the weights do not change as long as this lives, and no gradients are asked for: each is
+  /// rounded and laid out once. Throws Error for int8 without it.
+  explicit MatrixPrecision(Precision precision, bool weights_stay = false);
+  ~MatrixPrecision();
+  MatrixPrecision(const MatrixPrecision&) = delete;
+  MatrixPrecision& operator=(const MatrixPrecision&) = delete;
 
   [[nodiscard]] Precision precision() const { return precision_; }
+  [[nodiscard]] bool weights_stay() const { return weights_stay_; }
 
-  /// A weight in bfloat16. Safe to call from several threads.
-  Tensor rounded(const Tensor& weight);
+  /// A weight that stays, packed at its first use. Safe to call from several threads.
+  const PackedLinear& packed(const Tensor& weight);
 
  private:
   Precision precision_;
   bool weights_stay_;
   std::mutex mutex_;
-  std::unordered_map<const void*, Tensor> rounded_;  // by place of the weight's first element
+  std::map<std::pair<const void*, int64_t>, std::unique_ptr<PackedLinear>> packed_;  // by first element and rows
 };
 
 /// Makes `precision` that of this thread's products as long as the guard stands.
@@ -50,7 +58,10 @@ class PrecisionGuard {
   MatrixPrecision* before_;
 };
 
-/// What products of float32 matrices are to round their operands with; null: nothing, they are computed in float32.
-MatrixPrecision* rounding_of(const Tensor& x);
+/// Whether products with the float32 matrix x are to round their operands to bfloat16 now.
+bool rounds_to_bfloat16(const Tensor& x);
+
+/// What lays out the weights that x is multiplied with now; null where they may change, or x is not float32.
+MatrixPrecision* packing_for(const Tensor& x);
 
 }  // namespace plumb::ops

@@ -171,16 +171,38 @@ HWY_INLINE void weighted_sum(int64_t length, int64_t n, const T* p, const Value&
     kVectors > 1 ? hn::StoreU(sum[j], d, out + j * lanes) : hn::BlendedStore(sum[j], mask, d, out);
 }
 
+/// p[i] = scale · q·key(i) for four keys: q is read once for all of them, and their sums hide each other's latency.
+template <typename T, typename Key>
+HWY_INLINE void four_scores(int64_t size, T scale, const T* q, const Key& key, int64_t i, T* p) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const T* k[4] = {key(i), key(i + 1), key(i + 2), key(i + 3)};
+  hn::Vec<decltype(d)> sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  int64_t c = 0;
+  for (; c + lanes <= size; c += lanes) {
+    const auto query = hn::LoadU(d, q + c);
+    for (int j = 0; j < 4; ++j) sum[j] = hn::MulAdd(query, hn::LoadU(d, k[j] + c), sum[j]);
+  }
+  if (c < size) {
+    const auto mask = hn::FirstN(d, static_cast<size_t>(size - c));
+    const auto query = load_first(d, mask, size - c, q + c);
+    for (int j = 0; j < 4; ++j) sum[j] = hn::MulAdd(query, load_first(d, mask, size - c, k[j] + c), sum[j]);
+  }
+  for (int j = 0; j < 4; ++j) p[i + j] = scale * hn::GetLane(hn::SumOfLanes(d, sum[j]));
+}
+
 /// One query by dot products: for few queries, whose work would not repay a transposition of the keys.
 template <typename T, typename Key>
 HWY_INLINE void attend(int64_t length, int64_t size, T scale, const T* q, const Key& key, int64_t value_offset,
                        T* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   T* p = scratch<T>(static_cast<size_t>(length));
-  for (int64_t i = 0; i < length; ++i) p[i] = scale * row_dot(size, q, key(i));
+  int64_t i = 0;
+  for (; i + 4 <= length; i += 4) four_scores(size, scale, q, key, i, p);
+  for (; i < length; ++i) p[i] = scale * row_dot(size, q, key(i));
   softmax_row(p, length, length);
   int64_t j = 0;
-  const auto value = [&](int64_t i) { return key(i) + value_offset + j; };
+  const auto value = [&](int64_t at) { return key(at) + value_offset + j; };
   for (; j + 4 * lanes <= size; j += 4 * lanes) weighted_sum<4>(length, 4 * lanes, p, value, out + j);
   for (; j < size; j += lanes) weighted_sum<1>(length, size - j, p, value, out + j);
 }

@@ -17,7 +17,7 @@ namespace {
 using DataType = dnnl::memory::data_type;
 
 /// All that a compiled product depends on.
-using Key = std::array<int64_t, 11>;
+using Key = std::array<int64_t, 12>;
 
 /// A compiled product and the operands that it is run on.
 struct Compiled {
@@ -42,10 +42,13 @@ dnnl::memory::desc matrix(int64_t rows, int64_t columns, int64_t stride, bool tr
   return {{rows, columns}, type, transposed ? dnnl::memory::dims{1, stride} : dnnl::memory::dims{stride, 1}};
 }
 
-std::unique_ptr<Compiled> compile(const Product& p, DataType type, Engine& on) {
+DataType type_of_sums(DataType type) { return type == DataType::s8 ? DataType::s32 : DataType::f32; }
+
+/// `packed`: the layout of B where it is not a plain one.
+std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::memory::desc* packed, Engine& on) {
   const auto a = matrix(p.m, p.k, p.lda, p.transpose_a, type);
-  const auto b = matrix(p.k, p.n, p.ldb, p.transpose_b, type);
-  const auto c = matrix(p.m, p.n, p.ldc, false, DataType::f32);
+  const auto b = packed != nullptr ? *packed : matrix(p.k, p.n, p.ldb, p.transpose_b, type);
+  const auto c = matrix(p.m, p.n, p.ldc, false, type_of_sums(type));
   const dnnl::memory::desc bias({1, p.n}, DataType::f32, dnnl::memory::dims{p.n, 1});
   dnnl::post_ops after;
   if (p.accumulate) after.append_sum(1.0F);
@@ -66,7 +69,7 @@ std::unique_ptr<Compiled> compile(const Product& p, DataType type, Engine& on) {
   return compiled;
 }
 
-Compiled& compiled_for(const Product& p, DataType type, Engine& on) {
+Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc* packed, Engine& on) {
   // Within a parallel region a product runs on the thread that asks for it.
   const int64_t threads = omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
   const Key key = {p.transpose_a,
@@ -79,41 +82,109 @@ Compiled& compiled_for(const Product& p, DataType type, Engine& on) {
                    p.ldc,
                    (p.accumulate ? 1 : 0) + (p.relu ? 2 : 0) + (p.bias != nullptr ? 4 : 0),
                    static_cast<int64_t>(type),
+                   packed != nullptr,  // of one type and shape all are packed alike
                    threads};
   const auto found = on.compiled.find(key);
   if (found != on.compiled.end()) return *found->second;
   constexpr size_t kCapacity = 4096;  // shapes; batches of ragged text have many
   if (on.compiled.size() >= kCapacity) on.compiled.clear();
-  return *on.compiled.emplace(key, compile(p, type, on)).first->second;
+  return *on.compiled.emplace(key, compile(p, type, packed, on)).first->second;
+}
+
+/// Runs the product on these operands; `packed`: as for compile().
+void run(const Product& p, DataType type, const dnnl::memory::desc* packed, const void* a, const void* b, void* c) {
+  try {
+    Engine& on = engine();
+    Compiled& compiled = compiled_for(p, type, packed, on);
+    // oneDNN takes all operands as writable.
+    compiled.a.set_data_handle(const_cast<void*>(a));
+    compiled.b.set_data_handle(const_cast<void*>(b));
+    compiled.c.set_data_handle(c);
+    if (p.bias != nullptr) compiled.bias.set_data_handle(const_cast<float*>(p.bias));
+    compiled.primitive.execute(on.stream, compiled.arguments);
+    on.stream.wait();
+  } catch (const dnnl::error& error) {
+    throw Error(
+        fmt::format("oneDNN refused a matrix product of ({}, {}) by ({}, {}): {}", p.m, p.k, p.k, p.n, error.what()),
+        type == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
+  }
 }
 
 template <typename T>
 constexpr DataType kDataType = DataType::f32;
 template <>
 constexpr DataType kDataType<Bfloat16> = DataType::bf16;
+template <>
+constexpr DataType kDataType<int8_t> = DataType::s8;
+
+template <typename T>
+Product packed_product(int64_t m, const PackedWeight<T>& weight) {
+  return {.m = m, .n = weight.n(), .k = weight.k(), .lda = weight.k(), .ldc = weight.n()};
+}
 
 }  // namespace
 
 template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c) {
-  try {
-    Engine& on = engine();
-    Compiled& compiled = compiled_for(product, kDataType<T>, on);
-    // oneDNN takes all operands as writable.
-    compiled.a.set_data_handle(const_cast<T*>(a));
-    compiled.b.set_data_handle(const_cast<T*>(b));
-    compiled.c.set_data_handle(c);
-    if (product.bias != nullptr) compiled.bias.set_data_handle(const_cast<float*>(product.bias));
-    compiled.primitive.execute(on.stream, compiled.arguments);
-    on.stream.wait();
-  } catch (const dnnl::error& error) {
-    throw Error(fmt::format("oneDNN refused a matrix product of ({}, {}) by ({}, {}): {}", product.m, product.k,
-                            product.k, product.n, error.what()),
-                kDataType<T> == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
-  }
+  run(product, kDataType<T>, nullptr, a, b, c);
 }
 
 template void gemm<float>(const Product&, const float*, const float*, float*);
 template void gemm<Bfloat16>(const Product&, const Bfloat16*, const Bfloat16*, float*);
+
+template <typename T>
+struct PackedWeight<T>::Content {
+  dnnl::memory memory;
+};
+
+template <typename T>
+PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_(k) {
+  // oneDNN says which layout it likes best; it is the same for every number of rows.
+  constexpr int64_t kRows = 64;
+  constexpr DataType kType = kDataType<T>;
+  try {
+    const dnnl::memory::desc any({k, n}, kType, dnnl::memory::format_tag::any);
+    const dnnl::matmul::primitive_desc best(
+        dnnl::matmul::desc(matrix(kRows, k, k, false, kType), any, matrix(kRows, n, n, false, type_of_sums(kType))),
+        engine().engine);
+    dnnl::memory plain(matrix(k, n, k, true, kType), engine().engine, const_cast<T*>(weight));
+    content_ = std::make_unique<Content>(Content{dnnl::memory(best.weights_desc(), engine().engine)});
+    dnnl::reorder(plain, content_->memory).execute(engine().stream, plain, content_->memory);
+    engine().stream.wait();
+  } catch (const dnnl::error& error) {
+    throw Error(fmt::format("oneDNN refused to pack a weight of ({}, {}): {}", n, k, error.what()),
+                kType == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
+  }
+}
+
+template <typename T>
+PackedWeight<T>::~PackedWeight() = default;
+template <typename T>
+PackedWeight<T>::PackedWeight(PackedWeight&&) noexcept = default;
+template <typename T>
+PackedWeight<T>& PackedWeight<T>::operator=(PackedWeight&&) noexcept = default;
+
+template class PackedWeight<float>;
+template class PackedWeight<Bfloat16>;
+template class PackedWeight<int8_t>;
+
+template <typename T>
+void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bias, bool relu, float* c) {
+  Product product = packed_product(m, weight);
+  product.relu = relu;
+  product.bias = bias;
+  const dnnl::memory& packed = weight.content().memory;
+  const dnnl::memory::desc layout = packed.get_desc();
+  run(product, kDataType<T>, &layout, a, packed.get_data_handle(), c);
+}
+
+template void gemm(int64_t, const float*, const PackedWeight<float>&, const float*, bool, float*);
+template void gemm(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, const float*, bool, float*);
+
+void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c) {
+  const dnnl::memory& packed = weight.content().memory;
+  const dnnl::memory::desc layout = packed.get_desc();
+  run(packed_product(m, weight), DataType::s8, &layout, a, packed.get_data_handle(), c);
+}
 
 }  // namespace plumb::kernels

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "plumb/ops/kernels/bfloat16.h"
 
@@ -28,5 +29,35 @@ struct Product {
 /// product of that shape. Throws Error where the processor has no such product.
 template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c);
+
+/// A weight W (n, k), copied once into the layout that this processor multiplies by fastest. T: float, Bfloat16 or
+/// int8_t. May be used by several threads at a time.
+template <typename T>
+class PackedWeight {
+ public:
+  /// From W as stored, rows one after another.
+  PackedWeight(const T* weight, int64_t n, int64_t k);
+  ~PackedWeight();
+  PackedWeight(PackedWeight&&) noexcept;
+  PackedWeight& operator=(PackedWeight&&) noexcept;
+
+  [[nodiscard]] int64_t n() const { return n_; }
+  [[nodiscard]] int64_t k() const { return k_; }
+
+  struct Content;  // what the library behind makes of it
+  [[nodiscard]] const Content& content() const { return *content_; }
+
+ private:
+  int64_t n_;
+  int64_t k_;
+  std::unique_ptr<Content> content_;
+};
+
+/// C (m, n) = A (m, k) · Wᵀ [+ bias] [then max(·, 0)], rows one after another. Otherwise as gemm().
+template <typename T>
+void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bias, bool relu, float* c);
+
+/// C (m, n) = A (m, k) · Wᵀ in integers of eight bits, |a| and |w| ≤ 127, summed exactly in those of 32.
+void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c);
 
 }  // namespace plumb::kernels

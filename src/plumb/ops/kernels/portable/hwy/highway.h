@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #define HWY_NAMESPACE N_PORTABLE
 #define HWY_ONCE 1
@@ -52,6 +53,8 @@ template <typename T> HWY_INLINE bool Gt(T a, T b) { return a > b; }
 template <typename T> HWY_INLINE T And(T a, T b) { return a & b; }
 template <int kBits, typename T> HWY_INLINE T ShiftRight(T a) { return a >> kBits; }
 template <typename D, typename T> HWY_INLINE Vec<D> TruncateTo(D, T a) { return static_cast<Vec<D>>(a); }
+template <typename D, typename T> HWY_INLINE Vec<D> ConvertTo(D, T a) { return static_cast<Vec<D>>(a); }
+template <typename D, typename T> HWY_INLINE Vec<D> BitCast(D, T a) { Vec<D> b; std::memcpy(&b, &a, sizeof b); return b; }
 template <typename D, typename T> HWY_INLINE T Exp(D, T x) { return std::exp(x); }
 
 HWY_INLINE bool Or(bool a, bool b) { return a || b; }

@@ -1,0 +1,31 @@
+// Linear layers of a model in use: weights that stay as they are, laid out once.
+#pragma once
+
+#include <memory>
+
+#include "plumb/ops/precision.h"
+#include "plumb/ops/torch.h"
+
+namespace plumb::ops {
+
+/// A weight W (out, in) in the layout and precision in which it multiplies. In int8, W is quantised by its rows and x
+/// by its own: with s = max |row| / 127 each, x·Wᵀ ≈ s_x · s_W · (round(x/s_x) · round(W/s_W)ᵀ), the sums in integers
+/// exact.
+class PackedLinear {
+ public:
+  /// From float32.
+  PackedLinear(const Tensor& weight, Precision precision);
+  ~PackedLinear();
+  PackedLinear(const PackedLinear&) = delete;
+  PackedLinear& operator=(const PackedLinear&) = delete;
+
+  /// x·Wᵀ + b, then max(·, 0) if `relu`, without a graph. x: (rows, in) in float32; bias: (out) or undefined → (rows,
+  /// out). By several threads at a time if they like.
+  [[nodiscard]] Tensor operator()(const Tensor& x, const Tensor& bias, bool relu) const;
+
+ private:
+  struct Weight;
+  std::unique_ptr<Weight> weight_;
+};
+
+}  // namespace plumb::ops
