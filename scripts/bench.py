@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = '<!-- bench.py: begin -->', '<!-- bench.py: end -->'
@@ -38,21 +39,25 @@ class Work:
 
 
 def works(tiny, data):
+    real = ['--data', data] if data else []
+    real_lengths = [
+        Work('128 × 32 tokens', 'train', ['--sentences', '128'], ours_only=['--runs', '3']),
+        Work('batches of 4096 tokens of real lengths', 'train', real, ours_only=['--runs', '3']),
+    ]
+    translation = 'translation, 6+6, d 512, 1,000 sentences' + ('' if data else ' of 12 tokens')
     listed = [
         Work('training step, 6+6, d 512, FFN 1024, vocabulary 10,000, 64 × 32 tokens', 'train', torch='torch_train.py'),
+        Work('the same in bfloat16', 'train', [], 'torch_train.py', ['--precision', 'bf16']),
+        *(real_lengths if data else []),
         Work('training step, 4+4, d 128, FFN 256, 128 × 32 tokens', 'train', SMALL_MODEL, 'torch_train.py'),
         Work('6+6, d 256, 16 × 24 tokens', 'hvp', torch='torch_hvp.py'),
-        Work('translation, 6+6, d 512, 200 sentences of 12 tokens', 'decode'),
+        Work(translation, 'decode', real),
+        Work('the same in bfloat16', 'decode', real, ours_only=['--precision', 'bf16']),
+        Work('the same in int8', 'decode', real, ours_only=['--precision', 'int8']),
         Work('causal self-attention, d 256, one sentence', 'attention'),
     ]
-    listed.insert(1, Work('the same in bfloat16', 'train', [], 'torch_train.py', ['--precision', 'bf16']))
-    listed.insert(5, Work('the same in bfloat16', 'decode', ours_only=['--precision', 'bf16']))
     for work in listed if tiny else []:
         work.sizes = TINY[work.verb]
-    if data:
-        listed.insert(2, Work('128 × 32 tokens', 'train', ['--sentences', '128'], ours_only=['--runs', '3']))
-        listed.insert(3, Work('batches of 4096 tokens of real lengths', 'train', ['--data', data],
-                              ours_only=['--runs', '3']))
     return listed
 
 
@@ -158,6 +163,8 @@ def rows(work):
                   + gigabytes(middle(ours, 'peak_memory_bytes')),
                   percent(middle(ours, 'ceiling_fraction')),
                   seconds(other) + ('' if ratio is None else f' = {ratio:.2f} gradients'), quotient(other, mine))
+        yield row(f'the diagonal blocks of its {ours[0]["layers"]} layers, each with a vector, together', command,
+                  f'{seconds(middle(ours, "layers_seconds"))} = {middle(ours, "layers_ratio"):.2f} products')
         yield row('Lanczos step of it: product, and orthogonalisation against 50 vectors', command,
                   f'{seconds(middle(ours, "lanczos_step_seconds"))}, of which '
                   f'{seconds(middle(ours, "orthogonalise_seconds"))} at '
@@ -169,12 +176,20 @@ def rows(work):
     elif work.verb == 'decode':
         for i, beam in enumerate(ours[0]['beams']):
             yield row(f'{work.title}, beam {beam["beam"]}', command,
-                      f'{middle(ours, "beams", i, "decode_tokens_per_second"):,.0f} tokens/s')
+                      f'{middle(ours, "beams", i, "decode_tokens_per_second"):,.0f} tokens/s',
+                      percent(middle(ours, 'beams', i, 'ceiling_fraction')))
     elif work.verb == 'attention':
         for i, entry in list(enumerate(ours[0]['lengths']))[::3]:
             yield row(f'{work.title} of {entry["length"]:,}: forward, with gradient', command,
                       f'{seconds(middle(ours, "lengths", i, "forward_seconds"))}, '
                       f'{seconds(middle(ours, "lengths", i, "gradient_seconds"))}')
+
+
+def start_seconds(plumb):
+    """From the call to the end of a verb that loads all there is and computes nothing."""
+    begin = time.perf_counter()
+    run([plumb, 'list'])
+    return time.perf_counter() - begin
 
 
 def processor():
@@ -185,7 +200,7 @@ def processor():
         return platform.machine()
 
 
-def page_text(measured, threads, rounds):
+def page_text(measured, starts, threads, rounds):
     ceilings = [result['ceiling_gflops'] for work in measured for result in work.ours if 'ceiling_gflops' in result]
     versions = {result['torch'] for work in measured for result in work.theirs}
     beside = f', PyTorch {", ".join(sorted(versions))} turn by turn with it' if versions else '; PyTorch was not installed'
@@ -194,6 +209,7 @@ def page_text(measured, threads, rounds):
     lines = [head, '', '| work | command | Plumb | of the ceiling | PyTorch | factor |', '| --- | --- | --- | --- | --- | --- |']
     for work in measured:
         lines.extend(rows(work))
+    lines.append(row('start of the program', 'plumb list', seconds(statistics.median(starts))))
     return '\n'.join(lines)
 
 
@@ -219,17 +235,20 @@ def main():
     options = parser.parse_args()
     python = None if options.no_torch else find_torch(options.python)
     measured = works(options.tiny, options.data)
+    starts = []
     for turn in range(options.rounds):
         print(f'round {turn + 1} of {options.rounds}', file=sys.stderr)
+        starts.append(start_seconds(options.plumb))
         for work in measured:
             work.ours.append(run_plumb(options.plumb, work, options.threads))
             if work.torch and python:
                 work.theirs.append(run_torch(python, work, options.threads))
-    text = page_text(measured, options.threads, options.rounds)
+    text = page_text(measured, starts, options.threads, options.rounds)
     print(text)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         document = {'schema': 'plumb.bench-table/1', 'processor': processor(), 'threads': options.threads,
+                    'start_seconds': starts,
                     'works': [{'title': work.title, 'command': work.command(), 'plumb': work.ours, 'torch': work.theirs}
                               for work in measured]}
         options.json.write_text(json.dumps(document, indent=1) + '\n', encoding='utf-8')

@@ -236,6 +236,13 @@ Json bench_hvp(const Sizes& sizes, uint64_t seed) {
   json["ceiling_gflops"] = ceiling;
   json["ceiling_fraction"] = 6e-9 * forward_flops(sizes, batches.front()) / product / ceiling;
   json["peak_memory_bytes"] = peak_memory_bytes();
+  const std::vector<ParameterBlock> layers = layer_blocks(model.parameters());
+  std::vector<Tensor> directions;
+  for (const ParameterBlock& layer : layers) directions.push_back(v.narrow(0, 0, layer.size));
+  const double by_layer = median_seconds(sizes.runs, [&] { hessian.multiply_blocks(layers, directions); });
+  json["layers_seconds"] = by_layer;
+  json["layers"] = layers.size();
+  json["layers_ratio"] = by_layer / product;
   json.update(lanczos_seconds(hessian, v, product, sizes.runs));
   json.update(block_seconds(model, batches, v, sizes.runs));
   return json;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,31 @@ std::string with_error(const Json& spectrum, const std::string& name) {
          (error.is_null() || error == 0.0 ? "" : fmt::format(" ± {:.2g}", error.get<double>()));
 }
 
+/// A row for every layer.
+std::string layers_table(const Json& spectrum) {
+  size_t width = 5;
+  for (const Json& block : spectrum["blocks"]) width = std::max(width, block["name"].get<std::string>().size());
+  std::string text =
+      fmt::format("{:<{}}  {:>12}  {:<22}  {:<22}  {}\n", "layer", width, "parameters", "largest", "smallest", "trace");
+  for (const Json& block : spectrum["blocks"]) {
+    text += fmt::format("{:<{}}  {:>12}  {:<22}  {:<22}  {}\n", block["name"].get<std::string>(), width,
+                        with_thousands(block["parameters"]), with_error(block, "max"), with_error(block, "min"),
+                        with_error(block, "trace"));
+  }
+  return text;
+}
+
+std::string whole_text(const Json& spectrum) {
+  std::string text = "largest         " + with_error(spectrum, "max") + '\n';
+  text += "smallest        " + with_error(spectrum, "min") + '\n';
+  text += "trace           " + with_error(spectrum, "trace") + '\n';
+  text += "Frobenius norm  " + with_error(spectrum, "frobenius") + '\n';
+  const Json& mass = spectrum["mass"];
+  return text + fmt::format("shares          {:.3g} % below, {:.3g} % above ±{:.2g}\n",
+                            100 * mass["negative"].get<double>(), 100 * mass["positive"].get<double>(),
+                            mass["zero_band"].get<double>());
+}
+
 std::string human(const Json& spectrum) {
   const bool dense = spectrum["method"] == "dense";
   std::string text = fmt::format("Hessian of {} parameters, {} target tokens, loss {:.6g}, gradient norm {:.6g}\n",
@@ -38,13 +64,7 @@ std::string human(const Json& spectrum) {
                       "error below\n\n",
                       spectrum["steps"].get<int64_t>(), spectrum["probes"].get<int64_t>(),
                       spectrum["probes"] == 1 ? "" : "s");
-  text += "largest         " + with_error(spectrum, "max") + '\n';
-  text += "smallest        " + with_error(spectrum, "min") + '\n';
-  text += "trace           " + with_error(spectrum, "trace") + '\n';
-  text += "Frobenius norm  " + with_error(spectrum, "frobenius") + '\n';
-  const Json& mass = spectrum["mass"];
-  text += fmt::format("shares          {:.3g} % below, {:.3g} % above ±{:.2g}\n", 100 * mass["negative"].get<double>(),
-                      100 * mass["positive"].get<double>(), mass["zero_band"].get<double>());
+  text += spectrum.contains("blocks") ? layers_table(spectrum) : whole_text(spectrum);
   text += fmt::format("\n{} Hessian-vector products at {:.3g} s; a gradient takes {:.3g} s\n",
                       spectrum["products"].get<int64_t>(), spectrum["hvp_seconds"].get<double>(),
                       spectrum["gradient_seconds"].get<double>());
@@ -95,7 +115,11 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   verb->add_option("--tolerance", options.tolerance,
                    "End a probe when both extremes are this exact, relative to the largest")
       ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--dense", options.dense, "Every eigenvalue, for models of some thousand parameters");
+  CLI::Option* dense =
+      verb->add_flag("--dense", options.dense, "Every eigenvalue, for models of some thousand parameters");
+  verb->add_flag("--by-layer", options.by_layer, "The diagonal block of every layer instead of the whole Hessian")
+      ->excludes(dense)
+      ->excludes("--at-once");
   verb->add_option("--sigma", options.sigma, "Width of the density's kernel (default: a hundredth of the range)")
       ->check(CLI::PositiveNumber);
   verb->add_option("--label-smoothing", options.hessian.label_smoothing, "Of the loss")

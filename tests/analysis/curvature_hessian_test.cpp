@@ -106,6 +106,85 @@ TEST_P(Curvature, KeptAndRebuiltGraphsAgree) {
   EXPECT_TRUE(first.equal(kept(probe(0))));  // and again from the same graph
 }
 
+/// A block's part of a flat vector of all parameters.
+Tensor part_of(const Tensor& flat, const ParameterBlock& block, const Parameters& parameters) {
+  const std::vector<Tensor> pieces = parameters.split(flat);
+  std::vector<Tensor> part;
+  for (const size_t place : block.places) part.push_back(pieces[place]);
+  return joined(part);
+}
+
+/// The vector of all parameters that is v in the block and 0 elsewhere.
+Tensor embedded(const Tensor& v, const ParameterBlock& block, const Parameters& parameters) {
+  Tensor flat = at::zeros({parameters.count()}, at::kDouble);
+  const std::vector<Tensor> pieces = parameters.split(flat);
+  int64_t begin = 0;
+  for (const size_t place : block.places) {
+    pieces[place].copy_(v.narrow(0, begin, pieces[place].numel()).view(pieces[place].sizes()));
+    begin += pieces[place].numel();
+  }
+  return flat;
+}
+
+TEST_P(Curvature, BlocksAreThoseOfTheWholeMatrix) {
+  ModelConfig deep = config();
+  deep.encoder_layers = 3;
+  deep.decoder_layers = 2;
+  EncoderDecoder model(deep, at::kDouble);
+  model.initialise(1);
+  const Parameters& parameters = model.parameters();
+  const std::vector<ParameterBlock> blocks = layer_blocks(parameters);
+  std::vector<std::string> names;
+  for (const ParameterBlock& block : blocks) names.push_back(block.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"encoder.layers.0", "encoder.layers.1", "encoder.layers.2",
+                                             "decoder.layers.0", "decoder.layers.1"}));
+  for (const int64_t graph_memory : {int64_t{1} << 30, int64_t{0}}) {
+    HessianOptions options;
+    options.graph_memory = graph_memory;
+    HessianOperator hessian(model, split_batches(), options);
+    std::vector<Tensor> vectors;
+    for (const ParameterBlock& block : blocks) vectors.push_back(random_probe(block.size, at::kDouble, 4, 0));
+    const std::vector<Tensor> found = hessian.multiply_blocks(blocks, vectors);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      SCOPED_TRACE(blocks[i].name);
+      const Tensor whole = hessian(embedded(vectors[i], blocks[i], parameters));
+      const Tensor expected = part_of(whole, blocks[i], parameters);
+      EXPECT_LT(distance(found[i], expected), 1e-12);
+      EXPECT_GT(expected.norm().item<double>(), 1e-6);
+    }
+    EXPECT_THROW(hessian.multiply_blocks({blocks[0]}, {probe(0)}), Error);
+  }
+}
+
+TEST_P(Curvature, SpectraByLayerAreThoseOfTheBlocks) {
+  SpectrumOptions options;
+  options.by_layer = true;
+  options.steps = 100;
+  options.probes = 2;
+  const Json found = measure_spectrum(model_, batches(), options);
+  const std::vector<ParameterBlock> blocks = layer_blocks(model_.parameters());
+  ASSERT_EQ(found["blocks"].size(), blocks.size());
+  EXPECT_FALSE(found.contains("max"));
+  const ParameterBlock& last = blocks.back();
+  HessianOperator hessian(model_, batches());
+  Tensor matrix = at::zeros({last.size, last.size}, at::kDouble);
+  for (int64_t i = 0; i < last.size; ++i) {
+    Tensor unit = at::zeros({last.size}, at::kDouble);
+    unit[i] = 1;
+    matrix[i].copy_(part_of(hessian(embedded(unit, last, model_.parameters())), last, model_.parameters()));
+  }
+  const Tensor eigenvalues = at::linalg_eigvalsh(matrix);
+  const Json& block = found["blocks"].back();
+  const double largest = eigenvalues[-1].item<double>();
+  EXPECT_EQ(block["name"], last.name);
+  EXPECT_EQ(block["parameters"], last.size);
+  EXPECT_NEAR(block["max"].get<double>(), largest, 1e-7 * largest);
+  EXPECT_NEAR(block["min"].get<double>(), eigenvalues[0].item<double>(), 1e-7 * largest);
+  EXPECT_EQ(block["ritz"].size(), 2U);
+  options.dense = true;
+  EXPECT_THROW(measure_spectrum(model_, batches(), options), Error);
+}
+
 TEST_P(Curvature, DenseSpectrumIsTheIndependentOne) {
   SpectrumOptions options;
   options.dense = true;

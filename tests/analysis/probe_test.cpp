@@ -126,7 +126,7 @@ TEST(Gradients, LabelSmoothingChangesTheGradientAlone) {
   LossOptions options;
   options.label_smoothing = 0.1;
   const auto loss = [&] { return c.model->loss(c.batch, options, context).value; };
-  const Tensor g = c.model->parameters().join(gradients({loss()}, c.model->parameters().values(), {}));
+  const Tensor g = joined(gradients({loss()}, c.model->parameters().values(), {}));
   const double step = 1e-6;
   const at::NoGradGuard no_graph;
   flat.add_(g, step);

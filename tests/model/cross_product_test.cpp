@@ -77,7 +77,7 @@ TEST_P(CrossProduct, TrainsCurvesSavesAndDecodes) {
   EXPECT_NEAR(left, right, 1e-9 * (1 + std::abs(left)));
 
   // A step against the gradient that is small beside the curvature along it lowers the loss.
-  const Tensor g = model.parameters().join(gradient);
+  const Tensor g = joined(gradient);
   const double curvature = std::abs(g.dot(hessian(g)).item<double>()) / (length * length);
   const auto optimizer = optimizers().at("sgd").make(model.parameters(), {});
   optimizer->step(gradient, std::min(1e-3 / length, 0.01 / curvature), 1);

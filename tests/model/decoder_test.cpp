@@ -114,7 +114,7 @@ TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
         const LossOptions twice{0.1, std::nullopt, true};
         const auto gradient = [&] {
           ForwardContext context;
-          return parameters.join(gradients({model->loss(batch, twice, context).value}, values, {}));
+          return joined(gradients({model->loss(batch, twice, context).value}, values, {}));
         };
         const Tensor flat = parameters.flat();
         const Tensor start = flat.clone();
@@ -133,7 +133,7 @@ TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
           outputs.push_back(with_graph[i]);
           weights.push_back(pieces[i]);
         }
-        const Tensor product = parameters.join(gradients(outputs, values, weights));
+        const Tensor product = joined(gradients(outputs, values, weights));
         constexpr double kStep = 1e-6;
         flat.copy_(start + kStep * v);
         const Tensor up = gradient();

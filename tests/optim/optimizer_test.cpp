@@ -56,7 +56,7 @@ TEST_P(Optimisers, AdamFollowsItsFormula) {
   for (int t = 1; t <= 4; ++t) {
     const double rate = 0.1 / t, scale = t == 2 ? 0.25 : 1.0;
     const auto gradients = make_gradients(parameters, 100 * static_cast<uint64_t>(t));
-    const std::vector<double> g = doubles(parameters.join(gradients));
+    const std::vector<double> g = doubles(joined(gradients));
     adam->step(gradients, rate, scale);
     for (size_t i = 0; i < w.size(); ++i) {
       m[i] = 0.8 * m[i] + 0.2 * scale * g[i];
@@ -75,7 +75,7 @@ TEST_P(Optimisers, SgdFollowsItsFormula) {
   for (int t = 1; t <= 4; ++t) {
     const double rate = 0.1 / t, scale = t == 2 ? 0.25 : 1.0;
     const auto gradients = make_gradients(parameters, 100 * static_cast<uint64_t>(t));
-    const std::vector<double> g = doubles(parameters.join(gradients));
+    const std::vector<double> g = doubles(joined(gradients));
     sgd->step(gradients, rate, scale);
     for (size_t i = 0; i < w.size(); ++i) {
       b[i] = 0.7 * b[i] + scale * g[i] + 0.02 * w[i];

@@ -35,7 +35,7 @@ TEST(Study, TakesEveryScheme) {
   StudyConfig config = small();
   config.gradients = GradientStudy{2, 2, 5};
   config.depth = DepthStudy{{1, 2, 3}, 1, 5};
-  config.spectrum = SpectrumStudy{1, 4, 3, 1, 256, 1.0};
+  config.spectrum = SpectrumStudy{1, 4, 3, 1, 256, 1.0, 2};
   config.training = TrainingStudy{{0, 2}, {1e-3}, {1, 2}, 0, "test", 1};
   config.collapse = CollapseStudy{2, 2, 5, 3};
   const test::TemporaryDirectory directory;
@@ -50,8 +50,9 @@ TEST(Study, TakesEveryScheme) {
     for (const std::string& scheme : config.study.schemes)
       EXPECT_EQ(groups.count(scheme), 1U) << figure["id"] << scheme;
   }
-  for (const char* id : {"gradient_by_layer_encoder", "gradient_by_depth", "hessian_density", "loss_lr0.001_layers1",
-                         "loss_lr0.001_layers2", "collapse_change_encoder", "collapse_effective_rank_decoder"}) {
+  for (const char* id :
+       {"gradient_by_layer_encoder", "gradient_by_depth", "hessian_density", "hessian_by_layer", "loss_lr0.001_layers1",
+        "loss_lr0.001_layers2", "collapse_change_encoder", "collapse_effective_rank_decoder"}) {
     EXPECT_EQ(figures.count(id), 1U) << id;
   }
   for (const Json& verdict : results["verdicts"]) {

@@ -55,7 +55,7 @@ Tensor training_gradient(EncoderDecoder& model) {
   LossOptions options;
   options.label_smoothing = 0.1;
   const Loss loss = model.loss(make_batch(), options, context);
-  return model.parameters().join(gradients({loss.value}, model.parameters().values(), {}));
+  return joined(gradients({loss.value}, model.parameters().values(), {}));
 }
 
 Tensor hessian_product(EncoderDecoder& model) {

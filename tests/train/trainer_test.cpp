@@ -77,7 +77,7 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
       nll_sum += loss.nll;
       tokens += loss.tokens;
     }
-    const Tensor gradient = expected.parameters().join(gradients({loss.value}, expected.parameters().values(), {}));
+    const Tensor gradient = joined(gradients({loss.value}, expected.parameters().values(), {}));
     norm = gradient.norm().item<double>();
     expected.parameters().flat().sub_(gradient * (0.05 * std::min(1.0, 0.5 / norm)));
   }

@@ -60,23 +60,22 @@ int64_t Parameters::count() const {
   return total;
 }
 
-std::vector<Tensor> Parameters::split(const Tensor& flat) const {
+std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like) {
   std::vector<Tensor> pieces;
-  pieces.reserve(all_.size());
+  pieces.reserve(like.size());
   int64_t begin = 0;
-  for (const Parameter& parameter : all_) {
-    const int64_t size = parameter.value.numel();
-    pieces.push_back(flat.narrow(0, begin, size).view(parameter.value.sizes()));
-    begin += size;
+  for (const Tensor& tensor : like) {
+    pieces.push_back(flat.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
+    begin += tensor.numel();
   }
   return pieces;
 }
 
-Tensor Parameters::join(const std::vector<Tensor>& pieces) const {
-  Tensor flat = at::empty({count()}, at::TensorOptions(type_));
-  const std::vector<Tensor> views = split(flat);
-  for (size_t i = 0; i < views.size(); ++i) views[i].copy_(pieces[i].detach());
-  return flat;
+Tensor joined(const std::vector<Tensor>& pieces) {
+  std::vector<Tensor> rows;
+  rows.reserve(pieces.size());
+  for (const Tensor& piece : pieces) rows.push_back(piece.detach().reshape({-1}));
+  return at::cat(rows);
 }
 
 }  // namespace plumb

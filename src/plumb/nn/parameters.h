@@ -30,6 +30,11 @@ struct Parameter {
   double initial = 0;  // of a constant
 };
 
+/// A flat vector cut into pieces of the shapes of `like`, one after another (views), and the reverse (a copy without a
+/// graph).
+std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like);
+Tensor joined(const std::vector<Tensor>& pieces);
+
 /// Parameters in the order in which the model declares them. Their values lie one after the other in one flat buffer,
 /// so that optimisers and Lanczos vectors work on a single vector of `count()` elements.
 class Parameters {
@@ -61,9 +66,8 @@ class Parameters {
   /// The buffer, (count()): writing to it writes the parameters.
   [[nodiscard]] const Tensor& flat() const { return flat_; }
 
-  /// A vector of (count()) elements cut into pieces of the parameters' shapes (views), and the reverse (a copy).
-  [[nodiscard]] std::vector<Tensor> split(const Tensor& flat) const;
-  [[nodiscard]] Tensor join(const std::vector<Tensor>& pieces) const;
+  /// A vector of (count()) elements cut into pieces of the parameters' shapes (views).
+  [[nodiscard]] std::vector<Tensor> split(const Tensor& flat) const { return split_like(flat, values()); }
 
  private:
   at::ScalarType type_;

@@ -59,8 +59,9 @@ class MatMul : public torch::autograd::Function<MatMul> {
     const Tensor& dc = grad[0];
     Tensor da;
     Tensor db;
-    if (a.requires_grad()) da = ta ? matrix_product(b, dc, tb, true) : matrix_product(dc, b, false, !tb);
-    if (b.requires_grad()) db = tb ? matrix_product(dc, a, true, ta) : matrix_product(a, dc, !ta, false);
+    // Only what leads to something that is asked for: of a diagonal block of the Hessian, half is not.
+    if (ctx->needs_input_grad(0)) da = ta ? matrix_product(b, dc, tb, true) : matrix_product(dc, b, false, !tb);
+    if (ctx->needs_input_grad(1)) db = tb ? matrix_product(dc, a, true, ta) : matrix_product(a, dc, !ta, false);
     return {da, db, Tensor(), Tensor()};
   }
 };
@@ -108,14 +109,13 @@ class Linear : public torch::autograd::Function<Linear> {
     // y is saved for its sign only, detached: its derivative plays no part.
     ctx->save_for_backward({x, weight, relu ? y.detach() : Tensor()});
     ctx->saved_data["rounded"] = rounded;
-    ctx->saved_data["wanted"] = std::vector<bool>{x_in.requires_grad(), weight_in.requires_grad(), bias.has_value()};
+    ctx->saved_data["biased"] = bias.has_value();
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
     const Tensor& x = saved[0];
     const Tensor& weight = saved[1];
-    const auto wanted = ctx->saved_data["wanted"].toBoolList();
     const Tensor dz = saved[2].defined() ? ReluMask::apply(grad[0], saved[2]) : grad[0];
     Tensor dx;
     Tensor dw;
@@ -124,13 +124,14 @@ class Linear : public torch::autograd::Function<Linear> {
         throw Error("a layer computed in bfloat16 was asked for a second derivative", "curvature wants float32");
       }
       const Tensor rounded = to_bfloat16(dz);
-      if (wanted[0]) dx = gemm(rounded, weight);
-      if (wanted[1]) dw = gemm(rounded, x, {.transpose_a = true});
+      if (ctx->needs_input_grad(0)) dx = gemm(rounded, weight);
+      if (ctx->needs_input_grad(1)) dw = gemm(rounded, x, {.transpose_a = true});
     } else {
-      if (wanted[0]) dx = matrix_product(dz, weight);
-      if (wanted[1]) dw = matrix_product(dz, x, true, false);
+      if (ctx->needs_input_grad(0)) dx = matrix_product(dz, weight);
+      if (ctx->needs_input_grad(1)) dw = matrix_product(dz, x, true, false);
     }
-    return {dx, dw, wanted[2] ? column_sums(dz) : Tensor(), Tensor()};
+    const bool shifted = ctx->saved_data["biased"].toBool() && ctx->needs_input_grad(2);
+    return {dx, dw, shifted ? column_sums(dz) : Tensor(), Tensor()};
   }
 };
 

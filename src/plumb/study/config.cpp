@@ -51,6 +51,7 @@ void describe(Fields& field, SpectrumStudy& part) {
   field("probes", part.probes);
   field("batch_tokens", part.batch_tokens);
   field("graph_memory_gib", part.graph_memory_gib);
+  field("layer_steps", part.layer_steps);
 }
 
 void describe(Fields& field, TrainingStudy& part) {

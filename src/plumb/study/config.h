@@ -62,6 +62,7 @@ struct SpectrumStudy {
   int64_t probes = 1;
   int64_t batch_tokens = 1024;
   double graph_memory_gib = 6.0;
+  int64_t layer_steps = 0;  // for the spectra of every layer's block; 0: these are not measured
 };
 
 /// [training]: runs over schemes × depths × warm-ups × learning rates; everything else stands in [train].

@@ -13,26 +13,31 @@
 namespace plumb {
 namespace {
 
-Json measure(StudyContext& context, const std::string& scheme, const SpectrumStudy& part) {
+/// The spectrum of the whole Hessian, or of every layer's block of it.
+Json measure(StudyContext& context, const std::string& scheme, const SpectrumStudy& part, bool by_layer) {
   const ModelConfig config = model_for(context, scheme, part.layers);
+  const int64_t steps = by_layer ? part.layer_steps : part.steps;
   const Json settings = {{"data", context.data_settings},
                          {"model", settings_of(config)},
                          {"pairs", part.pairs},
-                         {"steps", part.steps},
+                         {"steps", steps},
                          {"probes", part.probes},
                          {"batch_tokens", part.batch_tokens},
                          {"seed", context.config.study.seed}};
-  return context.measurements.get("spectrum-" + file_name(scheme), settings, [&] {
+  const std::string name = by_layer ? "layer-spectra-" : "spectrum-";
+  return context.measurements.get(name + file_name(scheme), settings, [&] {
     EncoderDecoder model(config);
     model.initialise(static_cast<uint64_t>(context.config.study.seed));
     SpectrumOptions options;
-    options.steps = part.steps;
+    options.by_layer = by_layer;
+    options.steps = steps;
     options.probes = part.probes;
     options.seed = static_cast<uint64_t>(context.config.study.seed);
     options.hessian.graph_memory = static_cast<int64_t>(part.graph_memory_gib * 1073741824.0);
-    say(fmt::format("Hessian spectrum, {}: {} parameters, {} pairs", display_name(scheme), model.parameters().count(),
+    const std::string what = by_layer ? "spectra by layer, " : "spectrum, ";
+    say(fmt::format("Hessian {}{}: {} parameters, {} pairs", what, display_name(scheme), model.parameters().count(),
                     part.pairs));
-    Progress progress("spectrum, " + display_name(scheme), part.steps * part.probes);
+    Progress progress(what + display_name(scheme), steps * part.probes);
     return measure_spectrum(model, measured_batches(context, part.pairs, part.batch_tokens), options,
                             [&](int64_t done, int64_t, const std::string& note) { progress.update(done, note); });
   });
@@ -56,11 +61,39 @@ bool off_scale(const Json& spectrum, const std::map<std::string, Json>& all) {
   return !(reach(spectrum) <= kFar * reaches[reaches.size() / 2]);
 }
 
+/// The sharpest direction within each layer, others held fixed.
+Figure layers_figure(const std::map<std::string, Json>& by_scheme, const SpectrumStudy& part) {
+  Figure figure{"hessian_by_layer", "Curvature by layer at initialization"};
+  figure.caption = fmt::format(
+      "The largest eigenvalue of each layer's diagonal block of the Hessian, the other layers held fixed; {} Lanczos "
+      "steps, whiskers are the Ritz residuals. Solid: decoder, dashed: encoder.",
+      part.layer_steps);
+  figure.kind = "line";
+  figure.x = {"layer"};
+  figure.y = {"λ_max of the block", true};
+  for (const auto& [scheme, spectra] : by_scheme) {
+    for (const std::string stack : {"decoder", "encoder"}) {
+      Series line{fmt::format("{}, {}", display_name(scheme), stack), scheme};
+      line.style = stack == "decoder" ? "solid" : "dashed";
+      int64_t layer = 0;
+      for (const Json& block : spectra["blocks"]) {
+        if (block["name"].get<std::string>().rfind(stack, 0) != 0) continue;
+        const double top = number(block, "max");
+        const double error = number(block, "max_error");
+        line.point(++layer, top, std::max(top - error, 1e-3 * top), top + error);  // the axis is logarithmic
+      }
+      figure.series.push_back(line);
+    }
+  }
+  return figure;
+}
+
 }  // namespace
 
 PartResult measure(StudyContext& context, const SpectrumStudy& part) {
   std::map<std::string, Json> spectra;
-  for (const std::string& scheme : context.config.study.schemes) spectra[scheme] = measure(context, scheme, part);
+  for (const std::string& scheme : context.config.study.schemes)
+    spectra[scheme] = measure(context, scheme, part, false);
 
   PartResult result;
   Figure density{"hessian_density", "Hessian spectrum at initialization"};
@@ -110,6 +143,12 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
                           cell("trace_error"), cell("loss"), spectrum["parameters"]});
   }
   result.figures = {density, extremes};
+  if (part.layer_steps > 0) {
+    std::map<std::string, Json> by_layer;
+    for (const std::string& scheme : context.config.study.schemes)
+      by_layer[scheme] = measure(context, scheme, part, true);
+    result.figures.push_back(layers_figure(by_layer, part));
+  }
   result.tables = {table};
   if (spectra.count("post-ln") != 0 && spectra.count("pre-ln") != 0) {
     const double post = number(spectra["post-ln"], "max");

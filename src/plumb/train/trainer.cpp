@@ -173,7 +173,7 @@ struct Trainer::Implementation {
   [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const {
     std::vector<Tensor> gradient = gradients({value}, values, {});
     if (processes == nullptr) return gradient;
-    const Tensor whole = model.parameters().join(gradient);
+    const Tensor whole = joined(gradient);
     processes->sum(whole);
     return model.parameters().split(whole);
   }

@@ -18,14 +18,42 @@ int64_t count_tokens(const std::vector<Batch>& batches) {
   return tokens;
 }
 
-/// sum += pieces; an undefined sum starts as a copy of them.
-void accumulate(const Parameters& parameters, const std::vector<Tensor>& pieces, Tensor& sum) {
+/// sum += pieces, one after another; an undefined sum starts as a copy of them.
+void accumulate(const std::vector<Tensor>& pieces, Tensor& sum) {
   if (!sum.defined()) {
-    sum = parameters.join(pieces);
+    sum = joined(pieces);
     return;
   }
-  const std::vector<Tensor> views = parameters.split(sum);
+  const std::vector<Tensor> views = split_like(sum, pieces);
   for (size_t i = 0; i < views.size(); ++i) views[i].add_(pieces[i].detach());
+}
+
+/// sum += ∂/∂values of Σ gradient·v: `gradient` and `values` of the same parameters, v and sum flat over them. A part
+/// of the gradient that is constant has no graph and adds nothing.
+void add_product(const std::vector<Tensor>& gradient, const std::vector<Tensor>& values, const Tensor& v, bool keep,
+                 Tensor& sum) {
+  const std::vector<Tensor> pieces = split_like(v, values);
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> weights;
+  for (size_t k = 0; k < gradient.size(); ++k) {
+    if (!gradient[k].requires_grad()) continue;
+    outputs.push_back(gradient[k]);
+    weights.push_back(pieces[k]);
+  }
+  if (!outputs.empty()) accumulate(gradients(outputs, values, weights, /*create_graph=*/false, keep), sum);
+}
+
+std::vector<Tensor> chosen(const std::vector<Tensor>& all, const std::vector<size_t>& places) {
+  std::vector<Tensor> some;
+  for (const size_t place : places) some.push_back(all[place]);
+  return some;
+}
+
+/// "encoder.layers.0" of "encoder.layers.0.linear1.weight"; empty for what belongs to no layer.
+std::string layer_of(const std::string& parameter) {
+  const std::string mark = ".layers.";
+  const size_t at = parameter.find(mark);
+  return at == std::string::npos ? "" : parameter.substr(0, parameter.find('.', at + mark.size()));
 }
 
 LossOptions share_of_mean(int64_t tokens, double label_smoothing, bool twice_differentiable) {
@@ -46,9 +74,23 @@ MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double
     ForwardContext context(Pass::measurement);
     const Loss loss = model.loss(batch, options, context);
     mean.loss += loss.value.item<double>();
-    accumulate(model.parameters(), gradients({loss.value}, values, {}), mean.gradient);
+    accumulate(gradients({loss.value}, values, {}), mean.gradient);
   }
   return mean;
+}
+
+std::vector<ParameterBlock> layer_blocks(const Parameters& parameters) {
+  std::vector<ParameterBlock> blocks;
+  for (size_t i = 0; i < parameters.all().size(); ++i) {
+    const Parameter& parameter = parameters.all()[i];
+    const std::string layer = layer_of(parameter.name);
+    if (layer.empty()) continue;
+    auto block = std::find_if(blocks.begin(), blocks.end(), [&](const auto& known) { return known.name == layer; });
+    if (block == blocks.end()) block = blocks.insert(block, {layer, {}, 0});
+    block->places.push_back(i);
+    block->size += parameter.value.numel();
+  }
+  return blocks;
 }
 
 HessianOperator::HessianOperator(Model& model, std::vector<Batch> micro_batches, const HessianOptions& options)
@@ -82,36 +124,51 @@ void HessianOperator::keep_graphs(int64_t budget) {
   }
 }
 
-std::vector<Tensor> HessianOperator::multiply(const std::vector<Tensor>& vectors) {
-  for (const Tensor& v : vectors) {
-    if (v.dim() == 1 && v.numel() == size() && v.scalar_type() == parameters_.type()) continue;
-    throw Error(fmt::format("the Hessian of {} parameters cannot multiply {} elements of type {}", size(), v.numel(),
-                            at::toString(v.scalar_type())));
-  }
-  const std::vector<Tensor> values = parameters_.values();
-  std::vector<Tensor> products(vectors.size());
+void HessianOperator::require_vector(const Tensor& v, int64_t size) const {
+  if (v.dim() == 1 && v.numel() == size && v.scalar_type() == parameters_.type()) return;
+  throw Error(fmt::format("the Hessian of {} parameters cannot multiply {} elements of type {}", size, v.numel(),
+                          at::toString(v.scalar_type())));
+}
+
+/// work(gradient, keep) for every micro-batch: its share of the gradient with its graph, and whether the graph is used
+/// again when this is over.
+template <typename Work>
+void HessianOperator::for_each_gradient(const Work& work) {
   for (size_t i = 0; i < micro_batches_.size(); ++i) {
     const bool keep = i < kept_.size();
-    const std::vector<Tensor> gradient = keep ? kept_[i] : differentiable_gradient(micro_batches_[i]);
-    // A part of the gradient that is constant has no graph and adds nothing.
-    std::vector<Tensor> outputs;
-    std::vector<size_t> places;
-    for (size_t k = 0; k < gradient.size(); ++k) {
-      if (!gradient[k].requires_grad()) continue;
-      outputs.push_back(gradient[k]);
-      places.push_back(k);
-    }
-    if (outputs.empty()) continue;
-    for (size_t j = 0; j < vectors.size(); ++j) {
-      const std::vector<Tensor> pieces = parameters_.split(vectors[j]);
-      std::vector<Tensor> weights;
-      for (const size_t k : places) weights.push_back(pieces[k]);
-      const bool used_again = keep || j + 1 < vectors.size();
-      accumulate(parameters_, gradients(outputs, values, weights, /*create_graph=*/false, used_again), products[j]);
-    }
+    work(keep ? kept_[i] : differentiable_gradient(micro_batches_[i]), keep);
   }
+}
+
+std::vector<Tensor> HessianOperator::multiply(const std::vector<Tensor>& vectors) {
+  for (const Tensor& v : vectors) require_vector(v, size());
+  const std::vector<Tensor> values = parameters_.values();
+  std::vector<Tensor> products(vectors.size());
+  for_each_gradient([&](const std::vector<Tensor>& gradient, bool keep) {
+    for (size_t j = 0; j < vectors.size(); ++j) {
+      add_product(gradient, values, vectors[j], keep || j + 1 < vectors.size(), products[j]);
+    }
+  });
   for (Tensor& product : products) {
     if (!product.defined()) product = at::zeros({size()}, at::TensorOptions(parameters_.type()));
+  }
+  return products;
+}
+
+std::vector<Tensor> HessianOperator::multiply_blocks(const std::vector<ParameterBlock>& blocks,
+                                                     const std::vector<Tensor>& vectors) {
+  for (size_t j = 0; j < blocks.size(); ++j) require_vector(vectors.at(j), blocks[j].size);
+  const std::vector<Tensor> values = parameters_.values();
+  std::vector<Tensor> products(blocks.size());
+  for_each_gradient([&](const std::vector<Tensor>& gradient, bool keep) {
+    for (size_t j = 0; j < blocks.size(); ++j) {
+      const std::vector<size_t>& places = blocks[j].places;
+      add_product(chosen(gradient, places), chosen(values, places), vectors[j], keep || j + 1 < blocks.size(),
+                  products[j]);
+    }
+  });
+  for (size_t j = 0; j < blocks.size(); ++j) {
+    if (!products[j].defined()) products[j] = at::zeros({blocks[j].size}, at::TensorOptions(parameters_.type()));
   }
   return products;
 }

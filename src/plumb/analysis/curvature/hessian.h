@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "plumb/model/model.h"
@@ -23,6 +24,17 @@ struct HessianOptions {
   int64_t graph_memory = int64_t{6} << 30;
 };
 
+/// Some of a model's parameters: rows and columns of a diagonal block of the Hessian.
+struct ParameterBlock {
+  std::string name;
+  std::vector<size_t> places;  // in Parameters::all(), ascending
+  int64_t size = 0;            // elements
+};
+
+/// A block for every layer, from the first of the encoder to the last of the decoder; embeddings, positions and the
+/// norms after the last layers belong to none.
+std::vector<ParameterBlock> layer_blocks(const Parameters& parameters);
+
 /// The Hessian of the mean loss as a linear operator on flat vectors (parameters), in the model's element type, without
 /// dropout. The model must outlive the operator, and its parameters must not change meanwhile.
 class HessianOperator {
@@ -36,6 +48,11 @@ class HessianOperator {
   /// The products with several vectors. A micro-batch whose graph is not kept is differentiated once for all of them.
   std::vector<Tensor> multiply(const std::vector<Tensor>& vectors);
 
+  /// The products of diagonal blocks with a vector each, (blocks[i].size) elements long: v_i → H_ii·v_i. Exact, and
+  /// cheaper than a product with H for each: of the graph of a gradient, a block needs only what lies between it and
+  /// the loss, and there only what carries its own tangent.
+  std::vector<Tensor> multiply_blocks(const std::vector<ParameterBlock>& blocks, const std::vector<Tensor>& vectors);
+
   [[nodiscard]] int64_t size() const { return parameters_.count(); }
   [[nodiscard]] int64_t tokens() const { return tokens_; }
 
@@ -44,6 +61,9 @@ class HessianOperator {
 
  private:
   std::vector<Tensor> differentiable_gradient(const Batch& batch);
+  template <typename Work>
+  void for_each_gradient(const Work& work);
+  void require_vector(const Tensor& v, int64_t size) const;
   void keep_graphs(int64_t budget);
 
   Model& model_;

@@ -33,10 +33,10 @@ class TimedOperator {
   explicit TimedOperator(HessianOperator& hessian) : hessian_(hessian) {}
   Tensor operator()(const Tensor& v) { return multiply({v}).front(); }
   std::vector<Tensor> multiply(const std::vector<Tensor>& vectors) {
-    const Stopwatch watch;
-    std::vector<Tensor> products = hessian_.multiply(vectors);
-    seconds_.insert(seconds_.end(), vectors.size(), watch.seconds() / static_cast<double>(vectors.size()));
-    return products;
+    return timed([&] { return hessian_.multiply(vectors); });
+  }
+  std::vector<Tensor> multiply_blocks(const std::vector<ParameterBlock>& blocks, const std::vector<Tensor>& vectors) {
+    return timed([&] { return hessian_.multiply_blocks(blocks, vectors); });
   }
   [[nodiscard]] double median_seconds() const {
     std::vector<double> sorted = seconds_;
@@ -46,6 +46,14 @@ class TimedOperator {
   [[nodiscard]] size_t products() const { return seconds_.size(); }
 
  private:
+  template <typename Work>
+  std::vector<Tensor> timed(const Work& work) {
+    const Stopwatch watch;
+    std::vector<Tensor> products = work();
+    seconds_.insert(seconds_.end(), products.size(), watch.seconds() / static_cast<double>(products.size()));
+    return products;
+  }
+
   HessianOperator& hessian_;
   std::vector<double> seconds_;
 };
@@ -111,64 +119,110 @@ void put_dense(Json& json, TimedOperator& multiply, const HessianOperator& hessi
   json["eigenvalues"] = spectrum.eigenvalues;
 }
 
-/// The Lanczos processes of `count` probes from `first` on, a step of each after the other.
-std::vector<Tridiagonal> run_together(TimedOperator& multiply, int64_t n, at::ScalarType type,
-                                      const SpectrumOptions& options, int64_t first, int64_t count,
-                                      const SpectrumProgress& progress) {
+Lanczos make_lanczos(int64_t size, at::ScalarType type, const SpectrumOptions& options, int64_t probe) {
   LanczosOptions lanczos_options;
   lanczos_options.steps = options.steps;
   lanczos_options.tolerance = options.tolerance;
   lanczos_options.basis_directory = options.basis_directory;
-  std::vector<Lanczos> processes;
-  for (int64_t i = 0; i < count; ++i)
-    processes.emplace_back(random_probe(n, type, options.seed, first + i), lanczos_options);
-  const int64_t steps = std::min(options.steps, n);
+  return {random_probe(size, type, options.seed, probe), lanczos_options};
+}
+
+/// Which processes are to advance, and their directions → the products.
+using Products = std::function<std::vector<Tensor>(const std::vector<size_t>&, const std::vector<Tensor>&)>;
+
+/// Runs Lanczos processes to their end, a step of each after the other; on_step(steps done, the first that still ran).
+std::vector<Tridiagonal> run_together(std::vector<Lanczos> processes, const Products& multiply,
+                                      const std::function<void(int64_t, const Tridiagonal&)>& on_step) {
   for (int64_t done = 1;; ++done) {
-    std::vector<Lanczos*> running;
+    std::vector<size_t> running;
     std::vector<Tensor> directions;
-    for (Lanczos& process : processes) {
-      if (process.done()) continue;
-      running.push_back(&process);
-      directions.push_back(process.direction());
+    for (size_t i = 0; i < processes.size(); ++i) {
+      if (processes[i].done()) continue;
+      running.push_back(i);
+      directions.push_back(processes[i].direction());
     }
     if (running.empty()) break;
-    const std::vector<Tensor> products = multiply.multiply(directions);
-    for (size_t i = 0; i < running.size(); ++i) running[i]->advance(products[i]);
-    if (!progress) continue;
-    const Ritz found = ritz(running.front()->result());
-    progress(first * steps + done * count, options.probes * steps,
-             fmt::format("max {:.4g} min {:.4g}", found.values.back(), found.values.front()));
+    const std::vector<Tensor> products = multiply(running, directions);
+    for (size_t i = 0; i < running.size(); ++i) processes[running[i]].advance(products[i]);
+    on_step(done, processes[running.front()].result());
   }
   std::vector<Tridiagonal> results;
   for (const Lanczos& process : processes) results.push_back(process.result());
   return results;
 }
 
-void put_lanczos(Json& json, TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
-                 const SpectrumOptions& options, const SpectrumProgress& progress) {
+std::string extremes_so_far(const Tridiagonal& tridiagonal) {
+  const Ritz found = ritz(tridiagonal);
+  return fmt::format("max {:.4g} min {:.4g}", found.values.back(), found.values.front());
+}
+
+/// What Lanczos from some probes says of a matrix of n rows.
+void put_probes(Json& json, const std::vector<Tridiagonal>& tridiagonals, int64_t n, double sigma) {
   std::vector<Ritz> probes;
   std::vector<double> rounding;
   Json listed = Json::array();
-  for (int64_t first = 0; first < options.probes; first += options.at_once) {
-    const int64_t count = std::min(options.at_once, options.probes - first);
-    for (const Tridiagonal& tridiagonal :
-         run_together(multiply, hessian.size(), type, options, first, count, progress)) {
-      const Ritz found = ritz(tridiagonal);
-      listed.push_back({{"probe", listed.size()},
-                        {"steps", tridiagonal.alpha.size()},
-                        {"exhausted", tridiagonal.exhausted},
-                        {"rounding", tridiagonal.rounding},
-                        {"values", found.values},
-                        {"weights", found.weights},
-                        {"residuals", found.residuals}});
-      probes.push_back(found);
-      rounding.push_back(tridiagonal.rounding);
-    }
+  for (const Tridiagonal& tridiagonal : tridiagonals) {
+    const Ritz found = ritz(tridiagonal);
+    listed.push_back({{"probe", listed.size()},
+                      {"steps", tridiagonal.alpha.size()},
+                      {"exhausted", tridiagonal.exhausted},
+                      {"rounding", tridiagonal.rounding},
+                      {"values", found.values},
+                      {"weights", found.weights},
+                      {"residuals", found.residuals}});
+    probes.push_back(found);
+    rounding.push_back(tridiagonal.rounding);
   }
   put_extreme(json, "max", probes, rounding, 1);
   put_extreme(json, "min", probes, rounding, -1);
-  put_distribution(json, probes, static_cast<double>(hessian.size()), false, options.sigma);
+  put_distribution(json, probes, static_cast<double>(n), false, sigma);
   json["ritz"] = listed;
+}
+
+void put_lanczos(Json& json, TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
+                 const SpectrumOptions& options, const SpectrumProgress& progress) {
+  const int64_t steps = std::min(options.steps, hessian.size());
+  std::vector<Tridiagonal> results;
+  for (int64_t first = 0; first < options.probes; first += options.at_once) {
+    const int64_t count = std::min(options.at_once, options.probes - first);
+    std::vector<Lanczos> processes;
+    for (int64_t i = 0; i < count; ++i) processes.push_back(make_lanczos(hessian.size(), type, options, first + i));
+    const auto products = [&](const std::vector<size_t>&, const std::vector<Tensor>& directions) {
+      return multiply.multiply(directions);
+    };
+    const auto report = [&](int64_t done, const Tridiagonal& so_far) {
+      if (progress) progress(first * steps + done * count, options.probes * steps, extremes_so_far(so_far));
+    };
+    for (Tridiagonal& result : run_together(std::move(processes), products, report))
+      results.push_back(std::move(result));
+  }
+  put_probes(json, results, hessian.size(), options.sigma);
+}
+
+/// The diagonal blocks of the layers, all of them a step further at a time.
+void put_layers(Json& json, TimedOperator& multiply, const std::vector<ParameterBlock>& blocks, at::ScalarType type,
+                const SpectrumOptions& options, const SpectrumProgress& progress) {
+  std::vector<std::vector<Tridiagonal>> results(blocks.size());
+  for (int64_t probe = 0; probe < options.probes; ++probe) {
+    std::vector<Lanczos> processes;
+    for (const ParameterBlock& block : blocks) processes.push_back(make_lanczos(block.size, type, options, probe));
+    const auto products = [&](const std::vector<size_t>& running, const std::vector<Tensor>& directions) {
+      std::vector<ParameterBlock> some;
+      for (const size_t i : running) some.push_back(blocks[i]);
+      return multiply.multiply_blocks(some, directions);
+    };
+    const auto report = [&](int64_t done, const Tridiagonal& so_far) {
+      if (progress) progress(probe * options.steps + done, options.probes * options.steps, extremes_so_far(so_far));
+    };
+    std::vector<Tridiagonal> ended = run_together(std::move(processes), products, report);
+    for (size_t i = 0; i < blocks.size(); ++i) results[i].push_back(std::move(ended[i]));
+  }
+  json["blocks"] = Json::array();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    Json block = {{"name", blocks[i].name}, {"parameters", blocks[i].size}};
+    put_probes(block, results[i], blocks[i].size, options.sigma);
+    json["blocks"].push_back(std::move(block));
+  }
 }
 
 }  // namespace
@@ -179,6 +233,10 @@ Json measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, con
     throw Error(fmt::format("{} steps from {} probes, {} at once, measure nothing", options.steps, options.probes,
                             options.at_once),
                 "all are at least 1");
+  }
+  if (options.by_layer && (options.dense || options.at_once > 1)) {
+    throw Error("the layers' blocks are measured by Lanczos, one probe of each at a time",
+                "leave out --dense and --at-once");
   }
   const Stopwatch whole;
   const at::ScalarType type = model.parameters().type();
@@ -198,12 +256,16 @@ Json measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, con
   json["label_smoothing"] = options.hessian.label_smoothing;
   json["loss"] = mean.loss;
   json["gradient_norm"] = mean.gradient.to(at::kDouble).norm().item<double>();
-  if (options.dense) {
-    put_dense(json, multiply, hessian, type, options, progress);
-  } else {
+  if (!options.dense) {
     json["steps"] = std::min(options.steps, hessian.size());
     json["probes"] = options.probes;
     json["seed"] = options.seed;
+  }
+  if (options.dense) {
+    put_dense(json, multiply, hessian, type, options, progress);
+  } else if (options.by_layer) {
+    put_layers(json, multiply, layer_blocks(model.parameters()), type, options, progress);
+  } else {
     put_lanczos(json, multiply, hessian, type, options, progress);
   }
   json["micro_batches"] = micro_batches.size();

@@ -148,21 +148,15 @@ PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_
         dnnl::matmul::desc(matrix(kRows, k, k, false, kType), any, matrix(kRows, n, n, false, type_of_sums(kType))),
         engine().engine);
     dnnl::memory plain(matrix(k, n, k, true, kType), engine().engine, const_cast<T*>(weight));
-    content_ = std::make_unique<Content>(Content{dnnl::memory(best.weights_desc(), engine().engine)});
-    dnnl::reorder(plain, content_->memory).execute(engine().stream, plain, content_->memory);
+    dnnl::memory packed(best.weights_desc(), engine().engine);
+    dnnl::reorder(plain, packed).execute(engine().stream, plain, packed);
     engine().stream.wait();
+    content_ = std::make_shared<Content>(Content{packed});
   } catch (const dnnl::error& error) {
     throw Error(fmt::format("oneDNN refused to pack a weight of ({}, {}): {}", n, k, error.what()),
                 kType == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
   }
 }
-
-template <typename T>
-PackedWeight<T>::~PackedWeight() = default;
-template <typename T>
-PackedWeight<T>::PackedWeight(PackedWeight&&) noexcept = default;
-template <typename T>
-PackedWeight<T>& PackedWeight<T>::operator=(PackedWeight&&) noexcept = default;
 
 template class PackedWeight<float>;
 template class PackedWeight<Bfloat16>;

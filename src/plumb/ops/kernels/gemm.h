@@ -31,15 +31,12 @@ template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c);
 
 /// A weight W (n, k), copied once into the layout that this processor multiplies by fastest. T: float, Bfloat16 or
-/// int8_t. May be used by several threads at a time.
+/// int8_t. May be used by several threads at a time; copies share what they hold.
 template <typename T>
 class PackedWeight {
  public:
   /// From W as stored, rows one after another.
   PackedWeight(const T* weight, int64_t n, int64_t k);
-  ~PackedWeight();
-  PackedWeight(PackedWeight&&) noexcept;
-  PackedWeight& operator=(PackedWeight&&) noexcept;
 
   [[nodiscard]] int64_t n() const { return n_; }
   [[nodiscard]] int64_t k() const { return k_; }
@@ -50,7 +47,7 @@ class PackedWeight {
  private:
   int64_t n_;
   int64_t k_;
-  std::unique_ptr<Content> content_;
+  std::shared_ptr<const Content> content_;
 };
 
 /// C (m, n) = A (m, k) · Wᵀ [+ bias] [then max(·, 0)], rows one after another. Otherwise as gemm().

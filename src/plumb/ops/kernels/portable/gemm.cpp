@@ -40,13 +40,6 @@ struct PackedWeight<T>::Content {
 template <typename T>
 PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k)
     : n_(n), k_(k), content_(new Content{std::vector<T>(weight, weight + n * k)}) {}
-template <typename T>
-PackedWeight<T>::~PackedWeight() = default;
-template <typename T>
-PackedWeight<T>::PackedWeight(PackedWeight&&) noexcept = default;
-template <typename T>
-PackedWeight<T>& PackedWeight<T>::operator=(PackedWeight&&) noexcept = default;
-
 template class PackedWeight<float>;
 template class PackedWeight<Bfloat16>;
 template class PackedWeight<int8_t>;
