@@ -168,7 +168,8 @@ def rows(work):
         yield row('Lanczos step of it: product, and orthogonalisation against 50 vectors', command,
                   f'{seconds(middle(ours, "lanczos_step_seconds"))}, of which '
                   f'{seconds(middle(ours, "orthogonalise_seconds"))} at '
-                  f'{middle(ours, "orthogonalise_gigabytes_per_second"):.0f} GB/s')
+                  f'{middle(ours, "orthogonalise_gigabytes_per_second"):.0f} GB/s '
+                  f'(sums alone read {middle(ours, "reading_gigabytes_per_second"):.0f} GB/s)')
         yield row('Hessian-vector product, graph not kept; four at once, each', command,
                   f'{seconds(middle(ours, "hvp_seconds_graph_not_kept"))}; '
                   f'{seconds(middle(ours, "hvp_seconds_four_at_once"))}, '

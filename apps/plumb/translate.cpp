@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/base/timing.h"
 #include "plumb/train/run.h"
 #include "verb.h"
 
@@ -53,8 +53,7 @@ void translate_input(const TranslateOptions& options) {
   EncoderDecoder model = load_model(place.run, place.checkpoint);
   const std::vector<std::string> lines = read_standard_input();
 
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
+  const Stopwatch watch;
   int64_t tokens = 0;
   std::vector<std::string> translations;
   {
@@ -65,7 +64,7 @@ void translate_input(const TranslateOptions& options) {
                                progress.update(sentences);
                              });
   }
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double seconds = watch.seconds();
   for (const std::string& line : translations) std::cout << line << '\n';
   std::cout.flush();
   if (!std::cout) throw Error("standard output could not be written");

@@ -66,15 +66,14 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
               "Language models by attention",
               "Of the validation split at the end of training.",
               {"attention", "parameters", "outcome", "steps", "loss", "perplexity", "seconds"}};
-  const auto cell = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
   for (const Run& run : runs) {
     Series series{run.kind, run.kind};
     for (const TrainPoint& point : run.result.history) {
       if (point.valid_nll) series.point(point.step, *point.valid_nll);
     }
     curves.series.push_back(series);
-    table.rows.push_back({run.kind, run.parameters, run.result.outcome, run.result.steps, cell(run.loss()),
-                          cell(std::exp(run.loss())), cell(run.result.seconds)});
+    table.rows.push_back({run.kind, run.parameters, run.result.outcome, run.result.steps, finite_or_null(run.loss()),
+                          finite_or_null(std::exp(run.loss())), finite_or_null(run.result.seconds)});
   }
   result.figures.push_back(curves);
   result.tables.push_back(table);

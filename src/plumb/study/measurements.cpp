@@ -1,6 +1,6 @@
 #include "plumb/study/measurements.h"
 
-#include <chrono>
+#include "plumb/base/timing.h"
 
 namespace plumb {
 
@@ -13,12 +13,12 @@ Json Measurements::get(const std::string& name, const Json& settings, const std:
       return document["result"];
     }
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Json document = make_document("measurement", 1);
   document["name"] = name;
   document["settings"] = settings;
   document["result"] = measure();
-  document["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  document["seconds"] = watch.seconds();
   write_json(path, document);
   ++measured_;
   return document["result"];

@@ -153,7 +153,7 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
         if (run.batch_tokens != batch) continue;
         if (std::isfinite(run.loss())) finals.push_back(run.loss());
         table.rows.push_back({norm, batch, seed++, run.result.outcome, run.result.steps, run.result.history.back().nll,
-                              std::isfinite(run.loss()) ? Json(run.loss()) : Json(nullptr)});
+                              finite_or_null(run.loss())});
       }
       if (finals.empty()) continue;
       const auto [low, high] = std::minmax_element(finals.begin(), finals.end());
@@ -256,8 +256,8 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
       if (processes > 1) times.point(fmt::format("{} processes", processes), run.exchange_seconds() * 1e3);
       const TrainPoint& first = run.result.history.front();
       table.rows.push_back({way.name(), processes, run.result.outcome, first.nll, first.gradient_norm,
-                            std::isfinite(run.loss()) ? Json(run.loss()) : Json(nullptr), run.tokens_per_second(),
-                            run.exchange_seconds() * 1e3, run.exchange_bytes() / 1e3});
+                            finite_or_null(run.loss()), run.tokens_per_second(), run.exchange_seconds() * 1e3,
+                            run.exchange_bytes() / 1e3});
       runs[way.name()].push_back(run);
     }
     figure.series.push_back(series);

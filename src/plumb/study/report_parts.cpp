@@ -7,8 +7,6 @@
 namespace plumb {
 namespace {
 
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json axis_json(const Axis& axis) {
   Json json = {{"label", axis.label}, {"log", axis.log}};
   if (axis.symlog) json["symlog"] = true;
@@ -17,6 +15,8 @@ Json axis_json(const Axis& axis) {
 }
 
 }  // namespace
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 void Series::point(const Json& at, double value) {
   x.push_back(at);

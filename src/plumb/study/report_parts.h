@@ -8,6 +8,9 @@
 
 namespace plumb {
 
+/// A number as a figure or table has it: null where there is none.
+Json finite_or_null(double value);
+
 struct Axis {
   std::string label;
   bool log = false;

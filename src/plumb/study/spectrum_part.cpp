@@ -136,9 +136,7 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
     }
     density.series.push_back(line);
     extremes.series.push_back(bars);
-    const auto cell = [&](const char* key) {
-      return std::isfinite(number(spectrum, key)) ? Json(number(spectrum, key)) : Json(nullptr);
-    };
+    const auto cell = [&](const char* key) { return finite_or_null(number(spectrum, key)); };
     table.rows.push_back({scheme, cell("max"), cell("max_error"), cell("min"), cell("min_error"), cell("trace"),
                           cell("trace_error"), cell("loss"), spectrum["parameters"]});
   }

@@ -138,7 +138,6 @@ void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, cons
   std::vector<std::string> evidence;
   int64_t needed = 0;
   int64_t compared = 0;
-  const auto cell = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
   for (const int64_t layers : part.layers) {
     for (const double learning_rate : part.learning_rates) {
       const Run* with = find(runs, scheme, layers, true, learning_rate);
@@ -148,8 +147,8 @@ void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, cons
       if (without->loss() > with->loss() + kClear) ++needed;
       evidence.push_back(fmt::format("{0}+{0} layers, lr {1:g}: with warm-up {2}, without {3}.", layers, learning_rate,
                                      outcome_text(*with), outcome_text(*without)));
-      table.rows.push_back({scheme, layers, learning_rate, cell(with->loss()), cell(without->loss()),
-                            cell(without->loss() - with->loss())});
+      table.rows.push_back({scheme, layers, learning_rate, finite_or_null(with->loss()),
+                            finite_or_null(without->loss()), finite_or_null(without->loss() - with->loss())});
     }
   }
   if (compared == 0) return;
@@ -187,11 +186,10 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
               "Loss and perplexity of the validation split at the end.",
               {"scheme", "layers", "warm-up", "learning rate", "outcome", "steps", "validation loss", "perplexity",
                "BLEU", "seconds"}};
-  const auto cell = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
   for (const Run& run : runs) {
     table.rows.push_back({run.scheme, run.layers, run.warm_up, run.learning_rate, run.result.outcome, run.result.steps,
-                          cell(run.loss()), cell(std::exp(run.loss())), run.bleu ? Json(*run.bleu) : Json(nullptr),
-                          cell(run.result.seconds)});
+                          finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
+                          run.bleu ? Json(*run.bleu) : Json(nullptr), finite_or_null(run.result.seconds)});
   }
   for (const int64_t layers : part.layers) {
     for (const double learning_rate : part.learning_rates)

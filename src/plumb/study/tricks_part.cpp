@@ -103,7 +103,7 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
     const Run& run = runs[i];
     final_losses.point(run.name(), run.loss());
     table.rows.push_back({run.without == 0 ? "nothing" : run.name().substr(3), run.result.outcome, run.result.steps,
-                          std::isfinite(run.loss()) ? Json(run.loss()) : Json(nullptr)});
+                          finite_or_null(run.loss())});
     if (i > kCount) continue;
     Series series{run.name(), run.name()};
     for (const TrainPoint& point : run.result.history) {

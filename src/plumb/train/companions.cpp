@@ -13,6 +13,7 @@
 #include <string>
 
 #include "plumb/base/error.h"
+#include "plumb/base/progress.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -87,8 +88,10 @@ void Companions::check() {
 
 void Companions::wait() {
   for (const pid_t process : running_) {
-    while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+    int status = 0;
+    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
+    if (status != 0) say("a process that trained along failed after the training; the run itself is complete");
   }
   running_.clear();
 }

@@ -25,7 +25,7 @@ class Companions {
   /// Throws Error if one has ended.
   void check();
 
-  /// Waits for their ends.
+  /// Waits for their ends, and says so if one of them failed.
   void wait();
 
  private:

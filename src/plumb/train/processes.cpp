@@ -11,11 +11,11 @@
 #include <thread>
 
 #include "plumb/base/error.h"
+#include "plumb/base/timing.h"
 
 namespace plumb {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kJoin = std::chrono::minutes(5);
 // One process may score or save while the others wait; one that has died is noticed by its closed connection at once.
 constexpr std::chrono::milliseconds kExchange = std::chrono::hours(24 * 7);
@@ -70,10 +70,11 @@ struct ProcessGroup::Connection {
     if (reception.listening && rendezvous.rank == 0) reception.listening(store->getPort());
     // Each says that it has come before any waits inside of Gloo, where nobody could ask after the others.
     store->add("come", 1);
-    const auto begin = Clock::now();
+    const Stopwatch watch;
     while (store->add("come", 0) < rendezvous.size) {
       if (reception.waiting) reception.waiting();
-      if (Clock::now() - begin > kJoin) throw Error("the other processes have not come");
+      if (watch.seconds() > std::chrono::duration<double>(kJoin).count())
+        throw Error("the other processes have not come");
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     const auto gloo = c10d::ProcessGroupGloo::Options::create();
@@ -122,14 +123,14 @@ ProcessGroup::ProcessGroup(const Rendezvous& rendezvous, const Reception& recept
 ProcessGroup::~ProcessGroup() = default;
 
 void ProcessGroup::sum(Tensor x) {
-  const auto begin = Clock::now();
+  const Stopwatch watch;
   std::vector<Tensor> tensors{x.detach()};
   try {
     connection_->group->allreduce(tensors)->wait();
   } catch (const std::exception& error) {
     throw lost(error);
   }
-  cost_.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+  cost_.seconds += watch.seconds();
   cost_.bytes += x.numel() * static_cast<int64_t>(x.element_size());
   ++cost_.calls;
 }

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
+#include "plumb/base/timing.h"
 #include "plumb/data/batches.h"
 #include "plumb/model/safetensors.h"
 #include "plumb/ops/precision.h"
@@ -15,9 +15,6 @@
 
 namespace plumb {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// From here on a loss far above that of a uniform guess is divergence, not initialisation.
 constexpr int64_t kSettledStep = 20;
@@ -327,11 +324,11 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   if (!hooks.progress.empty()) progress = std::make_unique<Progress>(hooks.progress, self.expected_steps() - first);
   double rate = 0;
   while (!state.complete) {
-    const auto begin = Clock::now();
+    const Stopwatch watch;
     const int64_t tokens_before = state.tokens;
     const ExchangeCost cost_before = self.exchange_cost();
     const bool alive = self.step();
-    const double elapsed = seconds_since(begin);
+    const double elapsed = watch.seconds();
     ++self.timed.steps;
     self.timed.seconds += elapsed;
     self.timed.tokens += state.tokens - tokens_before;
@@ -350,9 +347,9 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
     const bool stopping = self.any(hooks.stop && hooks.stop());
     // Counted before the files are written, so that a resumed run knows it.
     state.seconds += elapsed;
-    const auto evaluation = Clock::now();
+    const Stopwatch evaluation;
     self.after_step(*this, hooks, stopping);
-    state.seconds += seconds_since(evaluation);
+    state.seconds += evaluation.seconds();
     if (stopping && !state.complete) return self.result("stopped");
   }
   return self.result("finished");

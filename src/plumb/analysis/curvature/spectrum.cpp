@@ -4,28 +4,19 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "plumb/analysis/curvature/dense.h"
 #include "plumb/analysis/curvature/lanczos.h"
 #include "plumb/analysis/curvature/quadrature.h"
 #include "plumb/base/error.h"
+#include "plumb/base/timing.h"
 
 namespace plumb {
 namespace {
 
 /// Eigenvalues count as zero below this share of the largest magnitude.
 constexpr double kZeroBand = 1e-3;
-
-class Stopwatch {
- public:
-  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin_ = Clock::now();
-};
 
 /// An operator that keeps how long each product took.
 class TimedOperator {

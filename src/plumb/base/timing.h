@@ -1,0 +1,41 @@
+// How long something takes.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace plumb {
+
+class Stopwatch {
+ public:
+  /// Since the stopwatch was made.
+  [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+};
+
+/// Seconds of one call: the median of `runs` after one that warms up. A single run of many seconds needs no other
+/// before it; runs of few milliseconds are repeated until they can be told from noise.
+template <typename Work>
+double median_seconds(int64_t runs, const Work& work) {
+  constexpr double kLong = 5;
+  constexpr double kShort = 0.05;
+  std::vector<double> seconds;
+  double sum = 0;
+  for (int64_t i = 0; i <= runs || sum < kShort; ++i) {
+    const Stopwatch watch;
+    work();
+    seconds.push_back(watch.seconds());
+    if (i == 0 && runs == 1 && seconds.front() > kLong) break;
+    sum += seconds.back();
+    if (i == 0) seconds.clear();
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+}  // namespace plumb
