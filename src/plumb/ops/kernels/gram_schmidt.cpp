@@ -9,12 +9,56 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-template <typename T>
-double dot(const double* x, const T* y, int64_t n) {
+/// Vectors that are worked on at a time: w is read once for all of them, and their sums hide each other's latency.
+constexpr size_t kTogether = 4;
+
+double square(const double* x, int64_t n) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) sum += x[i] * static_cast<double>(y[i]);
+  for (int64_t i = 0; i < n; ++i) sum += x[i] * x[i];
   return sum;
+}
+
+/// sums[k] += v_k·x for kTogether vectors.
+template <typename T>
+void add_products(const T* const* v, int64_t begin, const double* x, int64_t n, double* sums) {
+  const T* v0 = v[0] + begin;
+  const T* v1 = v[1] + begin;
+  const T* v2 = v[2] + begin;
+  const T* v3 = v[3] + begin;
+  double s0 = 0;
+  double s1 = 0;
+  double s2 = 0;
+  double s3 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+  for (int64_t i = 0; i < n; ++i) {
+    s0 += x[i] * static_cast<double>(v0[i]);
+    s1 += x[i] * static_cast<double>(v1[i]);
+    s2 += x[i] * static_cast<double>(v2[i]);
+    s3 += x[i] * static_cast<double>(v3[i]);
+  }
+  sums[0] += s0;
+  sums[1] += s1;
+  sums[2] += s2;
+  sums[3] += s3;
+}
+
+/// x −= Σ factors[k]·v_k over kTogether vectors.
+template <typename T>
+void subtract_vectors(const T* const* v, int64_t begin, const double* factors, int64_t n, double* x) {
+  const T* v0 = v[0] + begin;
+  const T* v1 = v[1] + begin;
+  const T* v2 = v[2] + begin;
+  const T* v3 = v[3] + begin;
+  const double f0 = factors[0];
+  const double f1 = factors[1];
+  const double f2 = factors[2];
+  const double f3 = factors[3];
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    x[i] -= (f0 * static_cast<double>(v0[i]) + f1 * static_cast<double>(v1[i])) +
+            (f2 * static_cast<double>(v2[i]) + f3 * static_cast<double>(v3[i]));
+  }
 }
 
 template <typename T>
@@ -26,7 +70,9 @@ void gram_schmidt(const T* const* vectors, size_t count, int64_t begin, int64_t 
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) x[i] = static_cast<double>(w[i]);
   if (subtract != nullptr) {
-    for (size_t k = 0; k < count; ++k) {
+    size_t k = 0;
+    for (; k + kTogether <= count; k += kTogether) subtract_vectors(vectors + k, begin, subtract + k, n, x);
+    for (; k < count; ++k) {
       const double factor = subtract[k];
       const T* v = vectors[k] + begin;
 #pragma omp simd
@@ -40,9 +86,17 @@ void gram_schmidt(const T* const* vectors, size_t count, int64_t begin, int64_t 
     }
   }
   if (products) {
-    for (size_t k = 0; k < count; ++k) sums[k] += dot(x, vectors[k] + begin, n);
+    size_t k = 0;
+    for (; k + kTogether <= count; k += kTogether) add_products(vectors + k, begin, x, n, sums + k);
+    for (; k < count; ++k) {
+      const T* v = vectors[k] + begin;
+      double sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t i = 0; i < n; ++i) sum += x[i] * static_cast<double>(v[i]);
+      sums[k] += sum;
+    }
   }
-  sums[count] += dot(x, x, n);
+  sums[count] += square(x, n);
 }
 
 void gram_schmidt_f32(const float* const* v, size_t count, int64_t begin, int64_t end, const double* subtract,
