@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/analysis/curvature/spectrum.h"
@@ -61,6 +63,27 @@ bool off_scale(const Json& spectrum, const std::map<std::string, Json>& all) {
   return !(reach(spectrum) <= kFar * reaches[reaches.size() / 2]);
 }
 
+/// λ_max of the block of every layer of a stack, first to last, with its error.
+std::vector<std::pair<double, double>> sharpest_by_layer(const Json& spectra, const std::string& stack) {
+  std::vector<std::pair<double, double>> layers;
+  for (const Json& block : spectra["blocks"]) {
+    if (!block["name"].get<std::string>().starts_with(stack)) continue;
+    layers.emplace_back(number(block, "max"), number(block, "max_error"));
+  }
+  return layers;
+}
+
+std::string growth_sentence(const std::map<std::string, Json>& by_scheme) {
+  std::vector<std::string> factors;
+  for (const auto& [scheme, spectra] : by_scheme) {
+    const auto layers = sharpest_by_layer(spectra, "decoder");
+    factors.push_back(fmt::format("{:.2g} with {}", layers.back().first / layers.front().first, display_name(scheme)));
+  }
+  return fmt::format(
+      "From the first decoder layer to the last, the largest curvature within a layer changes by a factor of {}.",
+      fmt::join(factors, ", "));
+}
+
 /// The sharpest direction within each layer, others held fixed.
 Figure layers_figure(const std::map<std::string, Json>& by_scheme, const SpectrumStudy& part) {
   Figure figure{"hessian_by_layer", "Curvature by layer at initialization"};
@@ -76,10 +99,7 @@ Figure layers_figure(const std::map<std::string, Json>& by_scheme, const Spectru
       Series line{fmt::format("{}, {}", display_name(scheme), stack), scheme};
       line.style = stack == "decoder" ? "solid" : "dashed";
       int64_t layer = 0;
-      for (const Json& block : spectra["blocks"]) {
-        if (block["name"].get<std::string>().rfind(stack, 0) != 0) continue;
-        const double top = number(block, "max");
-        const double error = number(block, "max_error");
+      for (const auto& [top, error] : sharpest_by_layer(spectra, stack)) {
         line.point(++layer, top, std::max(top - error, 1e-3 * top), top + error);  // the axis is logarithmic
       }
       figure.series.push_back(line);
@@ -146,6 +166,7 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
     for (const std::string& scheme : context.config.study.schemes)
       by_layer[scheme] = measure(context, scheme, part, true);
     result.figures.push_back(layers_figure(by_layer, part));
+    result.summary.push_back(growth_sentence(by_layer));
   }
   result.tables = {table};
   if (spectra.count("post-ln") != 0 && spectra.count("pre-ln") != 0) {
