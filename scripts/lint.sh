@@ -23,7 +23,8 @@ fi
 passed=$build/passed
 mkdir -p "$passed"
 rules=(.clang-tidy scripts/lint.sh scripts/lint-prelude.h)
-newest_header=$(git ls-files --cached --others --exclude-standard -z -- '*.h' | xargs -0 ls -t "${rules[@]}" | head -n 1)
+newest_header=$(git ls-files --cached --others --exclude-standard -z -- '*.h' | xargs -0 stat -c '%Y %n' "${rules[@]}" |
+  sort -rn | sed -n '1s/^[0-9]* //p')
 sources=()
 for file in "${files[@]}"; do
   [[ $file == *.cpp ]] && grep -qF "\"file\": \"$PWD/$file\"" "$build/compile_commands.json" || continue
