@@ -161,12 +161,13 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
                           cell("trace_error"), cell("loss"), spectrum["parameters"]});
   }
   result.figures = {density, extremes};
+  std::string growth;
   if (part.layer_steps > 0) {
     std::map<std::string, Json> by_layer;
     for (const std::string& scheme : context.config.study.schemes)
       by_layer[scheme] = measure(context, scheme, part, true);
     result.figures.push_back(layers_figure(by_layer, part));
-    result.summary.push_back(growth_sentence(by_layer));
+    growth = growth_sentence(by_layer);
   }
   result.tables = {table};
   if (spectra.count("post-ln") != 0 && spectra.count("pre-ln") != 0) {
@@ -188,6 +189,7 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
                     "(λ_max {:.3g} against {:.3g}).",
                     post / pre, post, pre));
   }
+  if (!growth.empty()) result.summary.push_back(growth);
   return result;
 }
 

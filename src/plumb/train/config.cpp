@@ -58,7 +58,7 @@ void validate(const TrainConfig& config) {
   };
   (void)optimizers().at(config.optimizer);
   (void)Schedule(config.schedule, {});
-  ops::MatrixPrecision(ops::precision_of(config.precision));  // throws for one that does not train
+  const ops::MatrixPrecision trains(ops::precision_of(config.precision));  // throws for one that does not
   at_least("learning_rate", config.learning_rate, 0.0);
   at_least("warm_up", config.warm_up, int64_t{0});
   at_least("decay_start", config.decay_start, int64_t{0});
