@@ -26,7 +26,7 @@ Tensor floats(at::IntArrayRef shape, uint64_t seed) { return random_tensor(shape
 /// A matrix as the product sees it, in float64: rounded to bfloat16, or to 255 values a row.
 Tensor seen(const Tensor& x, Precision precision) {
   if (precision == Precision::bfloat16) return x.to(at::kBFloat16).to(at::kDouble);
-  const Tensor wide = x.to(at::kDouble);
+  Tensor wide = x.to(at::kDouble);
   if (precision == Precision::float32) return wide;
   const Tensor scale = wide.abs().amax(1, /*keepdim=*/true) / 127;
   return (wide / scale).round() * scale;
@@ -103,8 +103,8 @@ TEST(PackedWeights, ServeLinearLayersWithoutAGraphWhileTheirGuardStands) {
 }
 
 TEST(PackedWeights, InEightBitsDoNotTrain) {
-  EXPECT_THROW(ops::MatrixPrecision(Precision::int8), Error);
-  EXPECT_NO_THROW(ops::MatrixPrecision(Precision::int8, /*weights_stay=*/true));
+  EXPECT_THROW(const ops::MatrixPrecision trains(Precision::int8), Error);
+  EXPECT_NO_THROW(const ops::MatrixPrecision translates(Precision::int8, /*weights_stay=*/true));
 }
 
 }  // namespace

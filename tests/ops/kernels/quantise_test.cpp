@@ -22,9 +22,9 @@ TEST_F(Quantise, RoundsToTheNearestOf255Values) {
       const double scale = kernels::quantise(x.data_ptr<float>(), n, found.data());
       const double expected = wide(x).abs().max().item<double>() / 127;
       EXPECT_NEAR(scale, expected, 1e-6 * expected);
-      int largest = 0;
+      double largest = 0;
       for (int64_t i = 0; i < n; ++i) {
-        const int value = found[static_cast<size_t>(i)];
+        const double value = found[static_cast<size_t>(i)];
         EXPECT_NEAR(value, x.data_ptr<float>()[i] / expected, 0.5 + 1e-4);
         largest = std::max(largest, std::abs(value));
       }
