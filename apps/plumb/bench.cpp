@@ -238,8 +238,9 @@ Json bench_hvp(const Sizes& sizes, uint64_t seed) {
   return json;
 }
 
-/// Multiplications and additions in the matrix products of a search that put out `tokens` tokens, EOS counted, for
-/// sentences of `source` tokens in all: at a sentence's first token one hypothesis, `beam` at the others.
+/// About as many multiplications and additions as there are in the matrix products of a search that put out `tokens`
+/// tokens, EOS counted, for sentences of `source` tokens in all: at a sentence's first token one hypothesis, `beam` at
+/// the others.
 double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens) {
   const auto d = static_cast<double>(s.d_model);
   const auto f = static_cast<double>(s.feed_forward);

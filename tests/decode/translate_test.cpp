@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <algorithm>
 
@@ -12,6 +13,7 @@
 #include "plumb/base/random.h"
 #include "plumb/data/prepare.h"
 #include "plumb/metrics/bleu.h"
+#include "plumb/ops/threads.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -88,15 +90,18 @@ TEST_F(Translate, SharesTheWorkEvenly) {
   EncoderDecoder model = random_model(data.source_vocabulary());
   DecodeOptions options;
   options.length_extra = 2;
-  options.batch_tokens = 500;  // of 1,250 in all: filled up, batches would be of 20, 20 and 10 sentences
-  const std::vector<std::vector<int32_t>> sources(50, {4, 5, 6, 7});
+  options.batch_tokens = 2000;  // of 5,000 in all: filled up, batches would be of 80, 80 and 40 sentences
+  const std::vector<std::vector<int32_t>> sources(200, {4, 5, 6, 7});
+  const int threads = omp_get_max_threads();
+  ops::set_threads(2);
   std::vector<int64_t> sizes;
   int64_t before = 0;
   translate(model, sources, options, [&](int64_t done, int64_t) {
     sizes.push_back(done - before);
     before = done;
   });
-  ASSERT_FALSE(sizes.empty());
+  ops::set_threads(threads);
+  ASSERT_EQ(sizes.size(), 4U);
   EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()) - *std::min_element(sizes.begin(), sizes.end()), 1);
 }
 

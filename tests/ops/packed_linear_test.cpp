@@ -102,6 +102,22 @@ TEST(PackedWeights, ServeLinearLayersWithoutAGraphWhileTheirGuardStands) {
   EXPECT_EQ(fallbacks.counts(), (std::map<std::string, int64_t>{}));
 }
 
+TEST(PackedWeights, AreOfTheGuardsPrecision) {
+  const at::NoGradGuard no_graph;
+  const Tensor x = floats({5, 32}, 1), weight = floats({48, 32}, 2), bias = floats({48}, 3);
+  const Tensor plain = ops::linear(x, weight, bias);
+  for (const char* name : {"bf16", "int8"}) {
+    const Precision in = ops::precision_of(name);
+    if (!multiplies(in)) continue;
+    ops::MatrixPrecision precision(in, /*weights_stay=*/true);
+    const ops::PrecisionGuard guard(precision);
+    const Tensor found = ops::linear(x, weight, bias);
+    EXPECT_TRUE(found.equal(ops::PackedLinear(weight, in)(x, bias, false))) << name;
+    EXPECT_FALSE(found.equal(plain)) << name;
+  }
+  EXPECT_THROW(ops::PackedLinear(weight, Precision::float32)(x.narrow(1, 0, 31), bias, false), Error);
+}
+
 TEST(PackedWeights, InEightBitsDoNotTrain) {
   EXPECT_THROW(const ops::MatrixPrecision trains(Precision::int8), Error);
   EXPECT_NO_THROW(const ops::MatrixPrecision translates(Precision::int8, /*weights_stay=*/true));

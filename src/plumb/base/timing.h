@@ -8,9 +8,9 @@
 
 namespace plumb {
 
+/// Runs from when it is made.
 class Stopwatch {
  public:
-  /// Since the stopwatch was made.
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
  private:

@@ -34,19 +34,21 @@ std::vector<std::vector<size_t>> plan(const std::vector<std::vector<int32_t>>& s
   int64_t total = 0;
   for (const std::vector<int32_t>& source : sources) total += cost(source, options);
   const int64_t threads = omp_get_max_threads();
-  const int64_t rounds = (total + options.batch_tokens * threads - 1) / (options.batch_tokens * threads);
-  const int64_t fair = total / std::max<int64_t>(1, rounds * threads) + 1;
-  const int64_t wanted = std::min(options.batch_tokens, std::max(kSmall, fair));
+  const int64_t largest = sources.empty() ? 0 : cost(sources[order.front()], options);
+  // A batch may be half a sentence larger than its share.
+  const int64_t room = std::max<int64_t>(1, options.batch_tokens - largest / 2);
+  const int64_t rounds = std::max<int64_t>(1, (total + room * threads - 1) / (room * threads));
+  const int64_t share = std::min(options.batch_tokens, std::max(kSmall, total / (rounds * threads) + 1));
   std::vector<std::vector<size_t>> batches;
-  int64_t tokens = 0;  // of the last batch
+  int64_t so_far = 0;
+  int64_t last = -1;
   for (const size_t i : order) {
     const int64_t more = cost(sources[i], options);
-    // A batch may go half a sentence over, lest the last one be left with all that the others lack.
-    if (batches.empty() || tokens + more / 2 > wanted || tokens + more > options.batch_tokens) {
-      batches.emplace_back();
-      tokens = 0;
-    }
-    tokens += more;
+    // By the sum of all, lest what single batches lack or have too much add up to another one.
+    const int64_t place = (so_far + more / 2) / share;
+    if (place > last) batches.emplace_back();
+    last = place;
+    so_far += more;
     batches.back().push_back(i);
   }
   return batches;

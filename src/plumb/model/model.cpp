@@ -48,7 +48,7 @@ void Model::profile(const Batch& batch) {
   target_states(batch, context);
 }
 
-Tensor Model::logits(const Tensor& hidden) const { return ops::matrix_product(hidden, output_, false, true); }
+Tensor Model::logits(const Tensor& hidden) const { return ops::linear(hidden, output_, Tensor()); }
 
 Loss Model::loss(const Batch& batch, const LossOptions& options, ForwardContext& context) {
   const Tensor hidden = target_states(batch, context);

@@ -1,10 +1,13 @@
 #include "plumb/ops/packed_linear.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/elementwise.h"
@@ -102,15 +105,19 @@ Tensor multiply(const Tensor& x, const QuantisedWeight& weight, const float* bia
 
 struct PackedLinear::Weight {
   AnyWeight any;
+  int64_t columns;
 };
 
 PackedLinear::PackedLinear(const Tensor& weight, Precision precision)
-    : weight_(new Weight{packed(weight.contiguous(), precision)}) {}
+    : weight_(new Weight{packed(weight.contiguous(), precision), weight.size(1)}) {}
 
 PackedLinear::~PackedLinear() = default;
 
 Tensor PackedLinear::operator()(const Tensor& x_in, const Tensor& bias, bool relu) const {
   const Tensor x = as_contiguous(x_in, "matrix product");
+  if (x.size(1) != weight_->columns) {
+    throw Error(fmt::format("{} columns are to be multiplied with a weight of {}", x.size(1), weight_->columns));
+  }
   const float* shift = bias.defined() ? bias.data_ptr<float>() : nullptr;
   return std::visit(
       [&](const auto& weight) {

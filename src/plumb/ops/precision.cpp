@@ -44,7 +44,7 @@ MatrixPrecision::~MatrixPrecision() = default;
 
 const PackedLinear& MatrixPrecision::packed(const Tensor& weight) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::unique_ptr<PackedLinear>& found = packed_[{weight.data_ptr(), weight.size(0)}];
+  std::unique_ptr<PackedLinear>& found = packed_[{weight.data_ptr(), weight.size(0), weight.size(1)}];
   if (!found) found = std::make_unique<PackedLinear>(weight, precision_);
   return *found;
 }

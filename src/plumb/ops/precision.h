@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "plumb/ops/torch.h"
@@ -22,8 +23,8 @@ Precision precision_of(const std::string& name);
 Tensor to_bfloat16(const Tensor& x);
 
 /// How linear layers and the cross-entropy multiply while a guard for this stands. In bfloat16 the operands of products
-/// are rounded, in int8 quantised row by row; sums are formed in float32 or exactly, and all else is float32: norms,
-/// attention, reductions. Second derivatives want float32.
+/// are rounded; in int8, for linear layers alone, they are quantised row by row. Sums are formed in float32 or in
+/// integers, and all else is float32: norms, attention, reductions. Second derivatives want float32.
 class MatrixPrecision {
  public:
   /// With `weights_stay` the weights do not change as long as this lives, and no gradients are asked for: each is
@@ -43,7 +44,7 @@ class MatrixPrecision {
   Precision precision_;
   bool weights_stay_;
   std::mutex mutex_;
-  std::map<std::pair<const void*, int64_t>, std::unique_ptr<PackedLinear>> packed_;  // by first element and rows
+  std::map<std::tuple<const void*, int64_t, int64_t>, std::unique_ptr<PackedLinear>> packed_;  // by place and shape
 };
 
 /// Makes `precision` that of this thread's products as long as the guard stands.

@@ -142,15 +142,15 @@ TYPED_TEST(PassKernels, AdamAndSgd) {
 TYPED_TEST(PassKernels, GramSchmidtSubtractsAndMultiplies) {
   using T = TypeParam;
   for (const int64_t n : {int64_t{1}, int64_t{37}, kernels::kGramSchmidtBlock}) {
-    const Tensor basis = this->values({3, n + 2}, 1), w = this->values({n + 2}, 2);
-    const std::vector<double> factors = {0.5, -1.25, 2.0};
+    const Tensor basis = this->values({6, n + 2}, 1), w = this->values({n + 2}, 2);
+    const std::vector<double> factors = {0.5, -1.25, 2.0, 0.25, -0.75, 1.5};  // four at a time, and two
     std::vector<const T*> vectors;
-    for (int64_t k = 0; k < 3; ++k) vectors.push_back(basis[k].data_ptr<T>());
+    for (int64_t k = 0; k < 6; ++k) vectors.push_back(basis[k].data_ptr<T>());
     this->on_every_instruction_set([&] {
       for (const bool subtract : {false, true}) {
         Guarded<T> found(w);
-        std::vector<double> sums = {1, 2, 3, 4};
-        kernels::gram_schmidt<T>(vectors.data(), 3, 1, n + 1, subtract ? factors.data() : nullptr, true, found.data(),
+        std::vector<double> sums = {1, 2, 3, 4, 5, 6, 7};
+        kernels::gram_schmidt<T>(vectors.data(), 6, 1, n + 1, subtract ? factors.data() : nullptr, true, found.data(),
                                  sums.data());
         Tensor expected = this->wide(w);
         if (subtract) {
@@ -161,10 +161,10 @@ TYPED_TEST(PassKernels, GramSchmidtSubtractsAndMultiplies) {
         // The sums are of w as it is stored, in float64 for either type.
         const Tensor stored = this->wide(*found).narrow(0, 1, n);
         const Tensor products = at::mv(this->wide(basis).narrow(1, 1, n), stored);
-        for (int64_t k = 0; k < 3; ++k)
+        for (int64_t k = 0; k < 6; ++k)
           EXPECT_NEAR(sums[static_cast<size_t>(k)], static_cast<double>(k + 1) + products[k].template item<double>(),
                       1e-11);
-        EXPECT_NEAR(sums[3], 4 + stored.square().sum().template item<double>(), 1e-11);
+        EXPECT_NEAR(sums[6], 7 + stored.square().sum().template item<double>(), 1e-11);
       }
     });
   }

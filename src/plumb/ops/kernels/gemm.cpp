@@ -91,14 +91,19 @@ Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc
   return *on.compiled.emplace(key, compile(p, type, packed, on)).first->second;
 }
 
-/// Runs the product on these operands; `packed`: as for compile().
-void run(const Product& p, DataType type, const dnnl::memory::desc* packed, const void* a, const void* b, void* c) {
+/// Runs the product on these operands: B as it is stored, or packed.
+void run(const Product& p, DataType type, const void* a, const void* b, const dnnl::memory* packed, void* c) {
   try {
     Engine& on = engine();
-    Compiled& compiled = compiled_for(p, type, packed, on);
+    const dnnl::memory::desc layout = packed != nullptr ? packed->get_desc() : dnnl::memory::desc();
+    Compiled& compiled = compiled_for(p, type, packed != nullptr ? &layout : nullptr, on);
     // oneDNN takes all operands as writable.
     compiled.a.set_data_handle(const_cast<void*>(a));
-    compiled.b.set_data_handle(const_cast<void*>(b));
+    if (packed != nullptr) {
+      compiled.arguments.insert_or_assign(DNNL_ARG_WEIGHTS, *packed);  // a handle set anew would be written to
+    } else {
+      compiled.b.set_data_handle(const_cast<void*>(b));
+    }
     compiled.c.set_data_handle(c);
     if (p.bias != nullptr) compiled.bias.set_data_handle(const_cast<float*>(p.bias));
     compiled.primitive.execute(on.stream, compiled.arguments);
@@ -126,7 +131,7 @@ Product packed_product(int64_t m, const PackedWeight<T>& weight) {
 
 template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c) {
-  run(product, kDataType<T>, nullptr, a, b, c);
+  run(product, kDataType<T>, a, b, nullptr, c);
 }
 
 template void gemm<float>(const Product&, const float*, const float*, float*);
@@ -167,18 +172,14 @@ void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bia
   Product product = packed_product(m, weight);
   product.relu = relu;
   product.bias = bias;
-  const dnnl::memory& packed = weight.content().memory;
-  const dnnl::memory::desc layout = packed.get_desc();
-  run(product, kDataType<T>, &layout, a, packed.get_data_handle(), c);
+  run(product, kDataType<T>, a, nullptr, &weight.content().memory, c);
 }
 
 template void gemm(int64_t, const float*, const PackedWeight<float>&, const float*, bool, float*);
 template void gemm(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, const float*, bool, float*);
 
 void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c) {
-  const dnnl::memory& packed = weight.content().memory;
-  const dnnl::memory::desc layout = packed.get_desc();
-  run(packed_product(m, weight), DataType::s8, &layout, a, packed.get_data_handle(), c);
+  run(packed_product(m, weight), DataType::s8, a, nullptr, &weight.content().memory, c);
 }
 
 }  // namespace plumb::kernels

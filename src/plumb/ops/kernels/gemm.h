@@ -54,7 +54,8 @@ class PackedWeight {
 template <typename T>
 void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bias, bool relu, float* c);
 
-/// C (m, n) = A (m, k) · Wᵀ in integers of eight bits, |a| and |w| ≤ 127, summed exactly in those of 32.
+/// C (m, n) = A (m, k) · Wᵀ in integers of eight bits, |a| and |w| ≤ 127, summed in those of 32: exactly where the
+/// processor has instructions for it (VNNI, AMX).
 void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c);
 
 }  // namespace plumb::kernels
