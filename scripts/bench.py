@@ -57,7 +57,7 @@ def works(tiny, data):
         Work('causal self-attention, d 256, one sentence', 'attention'),
     ]
     for work in listed if tiny else []:
-        work.sizes = TINY[work.verb]
+        work.sizes = TINY[work.verb] + (real if '--data' in work.sizes else [])
     return listed
 
 

@@ -13,6 +13,7 @@
 #include "plumb/base/random.h"
 #include "plumb/data/prepare.h"
 #include "plumb/metrics/bleu.h"
+#include "plumb/ops/packed_linear.h"
 #include "plumb/ops/threads.h"
 #include "support/paths.h"
 
@@ -128,6 +129,20 @@ TEST_F(Translate, InReducedPrecisionIsNearlyTheSame) {
       EXPECT_NE(std::string(error.what()).find("oneDNN refused"), std::string::npos) << error.what();
     }
   }
+}
+
+TEST_F(Translate, ScoresAreComputedInThePrecisionToo) {
+  EncoderDecoder wide = random_model(60);
+  EncoderDecoder model(wide.config());
+  model.parameters().flat().copy_(wide.parameters().flat());
+  const at::NoGradGuard no_graph;
+  const Tensor hidden = at::rand({3, 8});
+  const Tensor plain = model.logits(hidden);
+  ops::MatrixPrecision precision(ops::Precision::int8, /*weights_stay=*/true);
+  const ops::PrecisionGuard guard(precision);
+  const Tensor& weight = model.parameters().at("output.weight").value;
+  EXPECT_TRUE(model.logits(hidden).equal(ops::PackedLinear(weight, ops::Precision::int8)(hidden, Tensor(), false)));
+  EXPECT_FALSE(model.logits(hidden).equal(plain));
 }
 
 TEST_F(Translate, BleuOfASplitIsThatOfItsTextTranslated) {
