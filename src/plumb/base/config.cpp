@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <map>
 #include <sstream>
 
 #include "plumb/base/error.h"
@@ -107,6 +108,31 @@ class TableReader final : public Fields {
   void operator()(std::string_view key, std::vector<double>& value) override { list(key, value); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { list(key, value); }
 
+  void section(std::string_view key, const std::function<void(Fields&)>& visit, bool) override {
+    const toml::node* node = find(key);
+    if (node != nullptr && !node->is_table())
+      throw Error(fmt::format("{}: '{}' must be a section, [{}.{}]", place(file_, node->source()), key, section_, key));
+    TableReader inner(node == nullptr ? nullptr : node->as_table(), fmt::format("{}.{}", section_, key), file_);
+    visit(inner);
+    inner.finish();
+  }
+
+  void sections(std::string_view key, size_t, const std::function<void(size_t)>& resize,
+                const std::function<void(size_t, Fields&)>& visit) override {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    const toml::array* array = node->as_array();
+    if (array == nullptr || !(array->empty() || array->is_homogeneous<toml::table>())) {
+      throw Error(fmt::format("{}: '{}' must be sections, [[{}.{}]]", place(file_, node->source()), key, section_, key));
+    }
+    resize(array->size());
+    for (size_t i = 0; i < array->size(); ++i) {
+      TableReader inner(array->get(i)->as_table(), fmt::format("{}.{}", section_, key), file_);
+      visit(i, inner);
+      inner.finish();
+    }
+  }
+
   void finish() const {
     if (table_ == nullptr) return;
     for (const auto& [key, node] : *table_) {
@@ -160,7 +186,7 @@ class TableReader final : public Fields {
 
 class TextWriter final : public Fields {
  public:
-  explicit TextWriter(std::string& text) : text_(text) {}
+  TextWriter(std::string& text, std::string section) : text_(text), section_(std::move(section)) {}
   void operator()(std::string_view key, int64_t& value) override { line(key, value); }
   void operator()(std::string_view key, double& value) override { line(key, value); }
   void operator()(std::string_view key, bool& value) override { line(key, value); }
@@ -169,13 +195,73 @@ class TextWriter final : public Fields {
   void operator()(std::string_view key, std::vector<double>& value) override { line(key, value); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { line(key, value); }
 
+  void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override {
+    if (written) inner(key, "[", "]", visit);
+  }
+  void sections(std::string_view key, size_t count, const std::function<void(size_t)>&,
+                const std::function<void(size_t, Fields&)>& visit) override {
+    for (size_t i = 0; i < count; ++i) inner(key, "[[", "]]", [&](Fields& fields) { visit(i, fields); });
+  }
+
+  /// In TOML, sections within this one stand behind all of its own keys.
+  void finish() {
+    text_ += nested_;
+    nested_.clear();
+  }
+
  private:
+  void inner(std::string_view key, const char* open, const char* close, const std::function<void(Fields&)>& visit) {
+    const std::string name = fmt::format("{}.{}", section_, key);
+    nested_ += fmt::format("\n{}{}{}\n", open, name, close);
+    TextWriter writer(nested_, name);
+    visit(writer);
+    writer.finish();
+  }
+
   template <typename T>
   void line(std::string_view key, const T& value) {
     text_ += fmt::format("{} = {}\n", key, shown(value));
   }
   std::string& text_;
+  std::string section_;
+  std::string nested_;
 };
+
+/// Keys that have moved: old dotted path → new one.
+std::map<std::string, std::string>& renamed_keys() {
+  static std::map<std::string, std::string> keys;
+  return keys;
+}
+
+/// The table at a dotted path, made where it is missing; null where something else stands there.
+toml::table* table_at(toml::table& root, const std::string& path, const toml::source_region& source) {
+  toml::table* table = &root;
+  for (const std::string& part : split(path, '.')) {
+    if (!table->contains(part)) table->insert(toml::key(part, toml::source_region(source)), toml::table{});
+    table = table->get(part)->as_table();
+    if (table == nullptr) return nullptr;
+  }
+  return table;
+}
+
+/// Moves what stands under an old path to its new one, unless something stands there too.
+void move_renamed(toml::table& root) {
+  for (const auto& [from, to] : renamed_keys()) {
+    const size_t old_dot = from.rfind('.');
+    const size_t new_dot = to.rfind('.');
+    const toml::node* parent = descend(root, from.substr(0, old_dot));
+    const toml::table* old_table = parent == nullptr ? nullptr : parent->as_table();
+    const toml::node* node = old_table == nullptr ? nullptr : old_table->get(from.substr(old_dot + 1));
+    if (node == nullptr) continue;
+    const toml::source_region source = node->source();
+    toml::table* table = table_at(root, to.substr(0, new_dot), source);
+    if (table == nullptr || table->contains(to.substr(new_dot + 1))) continue;
+    node->visit([&](const auto& value) {
+      table->insert(toml::key(to.substr(new_dot + 1), toml::source_region(source)), value);
+    });
+    const_cast<toml::table*>(old_table)->erase(from.substr(old_dot + 1));
+  }
+}
 
 }  // namespace
 
@@ -197,6 +283,7 @@ Config::~Config() = default;
 Config Config::from_string(std::string_view toml, const std::string& name) {
   Config config;
   config.document_->root = parse(toml, name);
+  move_renamed(config.document_->root);
   config.document_->name = name;
   return config;
 }
@@ -220,13 +307,17 @@ void Config::set(const std::string& assignment) {
     parsed = toml::parse("value = " + quoted(value), origin);
   }
   const toml::source_region source{.begin = {1, 1}, .end = {1, 1}, .path = std::make_shared<const std::string>(origin)};
-  toml::table* table = &document_->root;
-  for (const std::string& part : split(assignment.substr(0, dot), '.')) {
-    if (!table->contains(part)) table->insert(toml::key(part, toml::source_region(source)), toml::table{});
-    table = table->get(part)->as_table();
-    if (table == nullptr) throw Error(fmt::format("{}: '{}' is no section", origin, part));
+  // An old name sets what is called by the new one, whatever stands there.
+  std::string path = assignment.substr(0, dot);
+  std::string name = key;
+  if (const auto renamed = renamed_keys().find(path + "." + key); renamed != renamed_keys().end()) {
+    const size_t split_at = renamed->second.rfind('.');
+    path = renamed->second.substr(0, split_at);
+    name = renamed->second.substr(split_at + 1);
   }
-  table->insert_or_assign(toml::key(key, toml::source_region(source)), std::move(*parsed.get("value")));
+  toml::table* table = table_at(document_->root, path, source);
+  if (table == nullptr) throw Error(fmt::format("{}: '{}' is no section", origin, path));
+  table->insert_or_assign(toml::key(name, toml::source_region(source)), std::move(*parsed.get("value")));
 }
 
 Config::Reader Config::open(const std::string& name) const {
@@ -260,7 +351,11 @@ const std::string& Config::name() const { return document_->name; }
 
 std::unique_ptr<Fields> ConfigWriter::begin(const std::string& name) {
   text_ += fmt::format("{}[{}]\n", text_.empty() ? "" : "\n", name);
-  return std::make_unique<TextWriter>(text_);
+  return std::make_unique<TextWriter>(text_, name);
 }
+
+void ConfigWriter::end(Fields& writer) { static_cast<TextWriter&>(writer).finish(); }
+
+bool rename_key(const std::string& from, const std::string& to) { return renamed_keys().emplace(from, to).second; }
 
 }  // namespace plumb

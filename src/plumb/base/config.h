@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +23,36 @@ class Fields {
   virtual void operator()(std::string_view key, std::vector<int64_t>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<double>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<std::string>& value) = 0;
+
+  /// A section within this one, visited by `visit`. Reading visits it even if it is absent; writing leaves it out unless
+  /// `written`.
+  virtual void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) = 0;
+
+  /// An array of sections within this one, [[section.key]]: `resize` is told how many there are where any are read, then
+  /// visit(i, fields) is called for each.
+  virtual void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,
+                        const std::function<void(size_t, Fields&)>& visit) = 0;
+  template <typename T>
+  void sections(std::string_view key, std::vector<T>& items) {
+    sections(
+        key, items.size(), [&items](size_t count) { items.assign(count, T{}); },
+        [&items](size_t i, Fields& inner) { describe(inner, items[i]); });
+  }
+
+  /// The same as without `meaning`, which says in a few words what the key means: for the documentation.
+  template <typename T>
+  void operator()(std::string_view key, T& value, std::string_view meaning) {
+    meaning_ = meaning;
+    (*this)(key, value);
+    meaning_ = {};
+  }
+
+ protected:
+  std::string_view meaning_;  // of the key at hand
 };
+
+/// Declares that a key has moved, from one dotted path to another. A document may go on to use the old one.
+bool rename_key(const std::string& from, const std::string& to);
 
 /// A parsed TOML document with the overrides of `--set` applied.
 class Config {
@@ -79,12 +109,14 @@ class ConfigWriter {
   ConfigWriter& section(const std::string& name, T value) {
     auto writer = begin(name);
     describe(*writer, value);
+    end(*writer);
     return *this;
   }
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
   std::unique_ptr<Fields> begin(const std::string& name);
+  static void end(Fields& writer);
   std::string text_;
 };
 

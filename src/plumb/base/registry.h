@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/base/options.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -21,12 +22,15 @@ class Registry {
     std::string summary;    // one line: the equation or idea
     std::string reference;  // the paper
     Factory make;
+    Options options = {};  // its own options with their defaults; empty if it has none
   };
 
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  bool add(const std::string& name, std::string summary, std::string reference, Factory make) {
-    return entries_.emplace(name, Entry{std::move(summary), std::move(reference), std::move(make)}).second;
+  bool add(const std::string& name, std::string summary, std::string reference, Factory make, Options options = {}) {
+    return entries_
+        .emplace(name, Entry{std::move(summary), std::move(reference), std::move(make), std::move(options)})
+        .second;
   }
 
   /// Throws Error that names the nearest known variant.

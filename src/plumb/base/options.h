@@ -1,0 +1,87 @@
+// Options that belong to a variant: a struct that the variant's own file declares and describes, held by whoever
+// chooses the variant. So an optimizer with three options is one file, and no table of all options exists.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "plumb/base/config.h"
+#include "plumb/base/error.h"
+
+namespace plumb {
+
+/// A value of any struct that has a `describe(Fields&, Struct&)`; empty for a variant without options.
+class Options {
+ public:
+  Options() = default;
+  template <typename T>
+  explicit Options(T value) : held_(std::make_unique<Held<T>>(std::move(value))) {}
+  Options(const Options& other) : held_(other.held_ ? other.held_->copy() : nullptr) {}
+  Options& operator=(const Options& other) {
+    held_ = other.held_ ? other.held_->copy() : nullptr;
+    return *this;
+  }
+  Options(Options&&) noexcept = default;
+  Options& operator=(Options&&) noexcept = default;
+  ~Options() = default;
+
+  [[nodiscard]] explicit operator bool() const { return held_ != nullptr; }
+
+  void visit(Fields& field) {
+    if (held_) held_->visit(field);
+  }
+
+  /// The struct. Throws Error if it is of another type: the options of another variant.
+  template <typename T>
+  [[nodiscard]] const T& as() const {
+    const auto* held = dynamic_cast<const Held<T>*>(held_.get());
+    if (held == nullptr) throw Error("a variant was given the options of another");
+    return held->value;
+  }
+
+  bool operator==(const Options& other) const { return text() == other.text(); }
+
+ private:
+  struct Any {
+    virtual ~Any() = default;
+    [[nodiscard]] virtual std::unique_ptr<Any> copy() const = 0;
+    virtual void visit(Fields& field) = 0;
+    [[nodiscard]] virtual std::string text() const = 0;
+  };
+  template <typename T>
+  struct Held final : Any {
+    explicit Held(T v) : value(std::move(v)) {}
+    [[nodiscard]] std::unique_ptr<Any> copy() const override { return std::make_unique<Held>(value); }
+    void visit(Fields& field) override { describe(field, value); }
+    [[nodiscard]] std::string text() const override { return ConfigWriter().section("options", value).text(); }
+    T value;
+  };
+  [[nodiscard]] std::string text() const { return held_ ? held_->text() : std::string(); }
+
+  std::unique_ptr<Any> held_;
+};
+
+/// Options by the name of their variant: the sections [model.favor], [train.adam] and so on.
+using VariantOptions = std::map<std::string, Options>;
+
+/// Visits the section of every variant of a registry that has options. Those of the `chosen` variant are always
+/// written; those of another only where they differ from its defaults.
+template <typename Registry>
+void describe_options(Fields& field, const Registry& registry, const std::string& chosen, VariantOptions& options) {
+  for (const auto& [name, entry] : registry.entries()) {
+    if (!entry.options) continue;
+    Options& own = options.try_emplace(name, entry.options).first->second;
+    field.section(name, [&own](Fields& inner) { own.visit(inner); }, name == chosen || !(own == entry.options));
+  }
+}
+
+/// The options of one variant: those given, else its defaults.
+template <typename Entry>
+[[nodiscard]] const Options& options_of(const VariantOptions& given, const std::string& name, const Entry& entry) {
+  const auto found = given.find(name);
+  return found == given.end() ? entry.options : found->second;
+}
+
+}  // namespace plumb
