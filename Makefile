@@ -20,7 +20,7 @@ help:  ## This list
 setup:  ## Install the system packages that are missing (Debian 12)
 	@$(SETUP)
 
-build: setup  ## Compile everything, optimised
+build: setup  ## Compile everything, optimized
 	cmake --preset release -B $(BUILD) $(CMAKE_ARGS)
 	cmake --build $(BUILD) --parallel $(JOBS)
 
@@ -28,7 +28,7 @@ test: build  ## Run every test
 	$(CTEST) --test-dir $(BUILD)
 	@scripts/skipped-tests.sh $(BUILD)
 
-demo: build  ## Study of where layer normalisation stands, on the corpus that Plumb brings along
+demo: build  ## Study of where layer normalization stands, on the corpus that Plumb brings along
 	$(BUILD)/plumb study layernorm --out $(OUT)/layernorm
 
 bench: build  ## Measure speeds, beside PyTorch's if python3-torch is there, and write the table of docs/performance.md
@@ -52,7 +52,7 @@ format:  ## Format all sources
 	@$(SETUP) $(LISTS)
 	git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp' | xargs clang-format -i
 
-sanitize: setup  ## Run every test under the address and undefined-behaviour sanitizers
+sanitize: setup  ## Run every test under the address and undefined-behavior sanitizers
 	cmake --preset sanitize -B $(BUILD)-sanitize $(CMAKE_ARGS)
 	cmake --build $(BUILD)-sanitize --parallel $(JOBS)
 	$(CTEST) --test-dir $(BUILD)-sanitize

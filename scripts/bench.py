@@ -165,10 +165,10 @@ def rows(work):
                   seconds(other) + ('' if ratio is None else f' = {ratio:.2f} gradients'), quotient(other, mine))
         yield row(f'the diagonal blocks of its {ours[0]["layers"]} layers, each with a vector, together', command,
                   f'{seconds(middle(ours, "layers_seconds"))} = {middle(ours, "layers_ratio"):.2f} products')
-        yield row('Lanczos step of it: product, and orthogonalisation against 50 vectors', command,
+        yield row('Lanczos step of it: product, and orthogonalization against 50 vectors', command,
                   f'{seconds(middle(ours, "lanczos_step_seconds"))}, of which '
-                  f'{seconds(middle(ours, "orthogonalise_seconds"))} at '
-                  f'{middle(ours, "orthogonalise_gigabytes_per_second"):.0f} GB/s '
+                  f'{seconds(middle(ours, "orthogonalize_seconds"))} at '
+                  f'{middle(ours, "orthogonalize_gigabytes_per_second"):.0f} GB/s '
                   f'(sums alone read {middle(ours, "reading_gigabytes_per_second"):.0f} GB/s)')
         yield row('Hessian-vector product, graph not kept; four at once, each', command,
                   f'{seconds(middle(ours, "hvp_seconds_graph_not_kept"))}; '

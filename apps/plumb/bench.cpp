@@ -87,7 +87,7 @@ EncoderDecoder random_model(const Sizes& sizes, uint64_t seed) {
   config.encoder_layers = config.decoder_layers = sizes.layers;
   config.source_vocabulary = config.target_vocabulary = sizes.vocabulary;
   EncoderDecoder model(config);
-  model.initialise(seed);
+  model.initialize(seed);
   return model;
 }
 
@@ -178,7 +178,7 @@ Json bench_train(const Sizes& given, uint64_t seed) {
   return json;
 }
 
-/// One Lanczos step with its orthogonalisation against 50 vectors, the middle of 100 steps; the rate at which memory is
+/// One Lanczos step with its orthogonalization against 50 vectors, the middle of 100 steps; the rate at which memory is
 /// read by it, and by nothing but sums.
 Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, int64_t runs) {
   constexpr int64_t kVectors = 50;
@@ -187,15 +187,15 @@ Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, 
   const Tensor w = hessian(v);
   const double seconds = median_seconds(runs, [&] {
     Tensor copy = w.clone();
-    (void)basis.orthogonalise(copy);
+    (void)basis.orthogonalize(copy);
   });
   const double reading = median_seconds(runs, [&] {
     for (int64_t i = 0; i < kVectors; ++i) (void)basis[i].sum();
   });
   const auto bytes = static_cast<double>(kVectors * v.numel()) * 4;
   return {{"lanczos_step_seconds", product + seconds},
-          {"orthogonalise_seconds", seconds},
-          {"orthogonalise_gigabytes_per_second", 1e-9 * 3 * bytes / seconds},  // V is read three times
+          {"orthogonalize_seconds", seconds},
+          {"orthogonalize_gigabytes_per_second", 1e-9 * 3 * bytes / seconds},  // V is read three times
           {"reading_gigabytes_per_second", 1e-9 * bytes / reading}};
 }
 

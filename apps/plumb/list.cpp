@@ -75,17 +75,17 @@ std::vector<Kind> kinds() {
        "attention reads after its own position has written; other attention, cross-attention among it, when the "
        "whole sequence has, in order.",
        "Random directions of `favor` are a function of the layer's name and of the number of the redrawing; outside "
-       "of training they are the first ones. `model.qk_norm`, a norm's name, normalises queries and keys of each "
+       "of training they are the first ones. `model.qk_norm`, a norm's name, normalizes queries and keys of each "
        "head, with gains of its own, before they meet (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, "
        "arXiv 2302.05442).",
        variants(attentions())});
   all.push_back(
-      {"initialisation", "Initialisations", "model.initialisation",
+      {"initialization", "Initializations", "model.initialization",
        "Of weight matrices. Query, key and value are matrices of their own, though they lie in one. In every "
        "kind, embeddings and the output matrix are N(0, 1/d) if nothing else is said, learned positions "
        "N(0, 0.02²), gains 1, biases and shifts 0, and constants of a residual scheme or a norm what it says.",
-       "", variants(initialisations())});
-  all.push_back({"optimizer", "Optimisers", "train.optimizer",
+       "", variants(initializations())});
+  all.push_back({"optimizer", "Optimizers", "train.optimizer",
                  "g is the gradient after clipping to `train.clip_norm`, lr the learning rate of the step t.", "",
                  variants(optimizers())});
   all.push_back({"schedule", "Schedule factors", "train.schedule",

@@ -75,8 +75,8 @@ std::string human(const Json& document) {
   const Json& model = document["model"];
   const Json& theory = document["theory"];
   const double d = model["d_model"];
-  const std::string initialisation = model["initialisation"];
-  const std::string start = initialisation.empty() ? model["weights"].get<std::string>() : initialisation;
+  const std::string initialization = model["initialization"];
+  const std::string start = initialization.empty() ? model["weights"].get<std::string>() : initialization;
   std::string text = fmt::format("{}, {} + {} layers, d_model {}, {}; {} pairs, {} target tokens; {} measurement{}\n",
                                  model["residual"].get<std::string>(), model["layers"][0].get<int64_t>(),
                                  model["layers"][1].get<int64_t>(), model["d_model"].get<int64_t>(), start,
@@ -136,7 +136,7 @@ void add_probe(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   verb->add_option("--seeds", arguments->seeds,
-                   "Initialisations to measure, from --seed on; of weights there is one measurement")
+                   "Initializations to measure, from --seed on; of weights there is one measurement")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb->add_option("--label-smoothing", arguments->label_smoothing,

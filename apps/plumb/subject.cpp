@@ -107,7 +107,7 @@ std::unique_ptr<Model> Subject::make_model(uint64_t seed) const {
   if (weights) {
     load_parameters(model->parameters(), *weights, weights_origin);
   } else {
-    model->initialise(seed);
+    model->initialize(seed);
   }
   return model;
 }
@@ -122,7 +122,7 @@ Json Subject::document(const Json& measured) const {
   Json model;
   model["residual"] = config.residual;
   model["norm"] = config.norm;
-  model["initialisation"] = weights ? "" : config.initialisation;
+  model["initialization"] = weights ? "" : config.initialization;
   model["weights"] = weights_origin;
   model["kind"] = config.kind;
   model["layers"] = {config.kind == "decoder" ? 0 : config.encoder_layers, config.decoder_layers};

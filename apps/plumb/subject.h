@@ -33,7 +33,7 @@ struct Subject {
   std::vector<Batch> batches;
   at::ScalarType type = at::kFloat;
 
-  /// The model with its weights, or initialised from `seed` where it has none.
+  /// The model with its weights, or initialized from `seed` where it has none.
   [[nodiscard]] std::unique_ptr<Model> make_model(uint64_t seed) const;
 
   /// The document of a measurement, in which "model" (model, data, weights, element type) stands before what was found.

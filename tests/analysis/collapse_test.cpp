@@ -45,7 +45,7 @@ TEST(Collapse, MeasuresTheStreamOfEverySubLayer) {
   config.decoder_layers = 1;
   config.source_vocabulary = config.target_vocabulary = 20;
   EncoderDecoder model(config, at::kDouble);
-  model.initialise(1);
+  model.initialize(1);
   std::vector<Batch> batches(2);
   append(batches[0], std::vector<int32_t>{4, 5, 6}, std::vector<int32_t>{7, 8}, 0);
   append(batches[1], std::vector<int32_t>{9, 10}, std::vector<int32_t>{11, 12, 13}, 1);
@@ -69,9 +69,9 @@ TEST(Collapse, MeasuresTheStreamOfEverySubLayer) {
   for (const Batch& batch : batches) model.encode(batch.source, batch.source_layout, context);
   for (size_t b = 0; b < batches.size(); ++b) {
     for (int64_t t = 0; t < before[b].size(0); ++t, ++tokens) {
-      const auto normalised = [](const Tensor& x) { return (x - x.mean()) / x.std(/*unbiased=*/false); };
-      const Tensor p = normalised(before[b][t]);
-      const Tensor q = normalised(after[b][t]);
+      const auto normalized = [](const Tensor& x) { return (x - x.mean()) / x.std(/*unbiased=*/false); };
+      const Tensor p = normalized(before[b][t]);
+      const Tensor q = normalized(after[b][t]);
       change += (q - p).abs().mean().item<double>();
       cosine += (p.dot(q) / (p.norm() * q.norm())).item<double>();
       square += after[b][t].square().mean().item<double>();

@@ -131,7 +131,7 @@ TEST_P(Curvature, BlocksAreThoseOfTheWholeMatrix) {
   deep.encoder_layers = 3;
   deep.decoder_layers = 2;
   EncoderDecoder model(deep, at::kDouble);
-  model.initialise(1);
+  model.initialize(1);
   const Parameters& parameters = model.parameters();
   const std::vector<ParameterBlock> blocks = layer_blocks(parameters);
   std::vector<std::string> names;
@@ -270,7 +270,7 @@ TEST(CurvatureMemory, KeepsAsManyGraphsAsFit) {
   config.encoder_layers = config.decoder_layers = 1;
   config.d_model = 32;
   EncoderDecoder model(config);
-  model.initialise(1);
+  model.initialize(1);
   Batch batch;
   const std::vector<int32_t> words(30, 7);
   for (int64_t i = 0; i < 10; ++i) append(batch, words, words, i);

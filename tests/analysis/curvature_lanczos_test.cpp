@@ -50,7 +50,7 @@ TEST(Lanczos, FindsOutliersOfAKnownSpectrum) {
 }
 
 TEST(Lanczos, AllStepsGiveEveryEigenvalueOnce) {
-  // Without re-orthogonalisation, copies of the outliers would take the place of others.
+  // Without re-orthogonalization, copies of the outliers would take the place of others.
   Tensor expected = at::arange(60, at::kDouble) * at::arange(60, at::kDouble) / 100;
   const Ritz found = run(turned(expected), 60, 60);
   ASSERT_EQ(found.values.size(), 60U);
@@ -140,7 +140,7 @@ TEST(Lanczos, ProbesAreSignsAndDifferByIndex) {
   EXPECT_LT(std::abs(first.dot(random_probe(1000, at::kDouble, 3, 1)).item<double>()), 0.2);
 }
 
-TEST(Basis, OrthogonaliseLeavesNoComponentAndReportsThem) {
+TEST(Basis, OrthogonalizeLeavesNoComponentAndReportsThem) {
   // More than one block a part, and a last block that is not full.
   constexpr int64_t kSize = 200'003;
   const test::TemporaryDirectory scratch;
@@ -150,14 +150,14 @@ TEST(Basis, OrthogonaliseLeavesNoComponentAndReportsThem) {
     for (int64_t k = 0; k < 3; ++k) raw.push_back(random_probe(kSize, at::kDouble, 9, k));
     for (const Tensor& vector : raw) {
       Tensor w = vector.clone();
-      basis.append(w, 1 / basis.orthogonalise(w).norm);
+      basis.append(w, 1 / basis.orthogonalize(w).norm);
     }
     for (int64_t i = 0; i < 3; ++i) {
       for (int64_t j = 0; j <= i; ++j) EXPECT_NEAR(basis[i].dot(basis[j]).item<double>(), i == j ? 1 : 0, 1e-12);
     }
     Tensor w = 2 * basis[0] - 3 * basis[2] + 1e-3 * random_probe(kSize, at::kDouble, 9, 7);
     const Tensor before = w.clone();
-    const Basis::Projection projection = basis.orthogonalise(w);
+    const Basis::Projection projection = basis.orthogonalize(w);
     EXPECT_NEAR(projection.coefficients[0], basis[0].dot(before).item<double>(), 1e-12);
     EXPECT_NEAR(projection.coefficients[2], -3, 1e-4);
     EXPECT_NEAR(projection.norm, w.norm().item<double>(), 1e-12);

@@ -163,7 +163,7 @@ ModelConfig small(const std::string& residual) {
   config.d_model = config.feed_forward = 16;
   config.heads = 1;
   config.encoder_layers = config.decoder_layers = 3;
-  config.initialisation = "theory";
+  config.initialization = "theory";
   config.source_vocabulary = config.target_vocabulary = 11;
   return config;
 }

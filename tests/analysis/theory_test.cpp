@@ -22,7 +22,7 @@ ModelConfig setting(const std::string& residual, int64_t feed_forward = kWidth) 
   ModelConfig config;
   config.residual = residual;
   config.positions = "learned";  // N(0, 0.02²): inputs are Gaussian, E‖x‖² = d (1 + 0.0004)
-  config.initialisation = "theory";
+  config.initialization = "theory";
   config.d_model = kWidth;
   config.feed_forward = feed_forward;
   config.heads = 1;
@@ -46,12 +46,12 @@ Batch sentences(int64_t pairs, int64_t words) {
   return batch;
 }
 
-/// E‖x‖² of every point, over initialisations.
+/// E‖x‖² of every point, over initializations.
 std::map<std::string, Interval> mean_squares(const ModelConfig& config, const Batch& batch, int64_t seeds) {
   std::map<std::string, std::vector<double>> values;
   EncoderDecoder model(config, at::kDouble);
   for (int64_t seed = 1; seed <= seeds; ++seed) {
-    model.initialise(static_cast<uint64_t>(seed));
+    model.initialize(static_cast<uint64_t>(seed));
     for (const LayerPoint& point : measure_signal(model, {batch}).points)
       values[point.name].push_back(point.mean_square);
   }
@@ -175,7 +175,7 @@ TEST(Theory, Theorem1DepthDependence) {
     EncoderDecoder model(config, at::kDouble);
     std::vector<double> norms;
     for (uint64_t seed = 1; seed <= 8; ++seed) {
-      model.initialise(seed);
+      model.initialize(seed);
       norms.push_back(measure_gradients(model, {sentences(8, 6)})
                           .norm("decoder.layers." + std::to_string(layers - 1) + ".linear2.weight"));
     }

@@ -95,8 +95,8 @@ TEST(Documentation, VariantsAreWhatTheRegistriesSay) {
   expect_names("## Norms: `model.norm`", norms());
   expect_names("## Positions: `model.positions`", positions());
   expect_names("## Attention: `model.attention`", attentions());
-  expect_names("## Initialisations: `model.initialisation`", initialisations());
-  expect_names("## Optimisers: `train.optimizer`", optimizers());
+  expect_names("## Initializations: `model.initialization`", initializations());
+  expect_names("## Optimizers: `train.optimizer`", optimizers());
   expect_names("## Schedule factors: `train.schedule`", schedule_factors());
   expect_names("## BLEU tokenizers: `plumb score --tokenize`", bleu_tokenizers());
   expect_names("## BLEU smoothings: `plumb score --smoothing`", bleu_smoothings());

@@ -15,7 +15,7 @@ TEST(Batch, SpecialsStandWhereTheModelsExpectThem) {
   append(batch, std::vector<int32_t>{}, std::vector<int32_t>{4, 6, 7}, 2);
   EXPECT_EQ(batch.source, (Ids{7, 8, 2, 2}));
   EXPECT_EQ(batch.target_input, (Ids{1, 9, 1, 4, 6, 7}));
-  EXPECT_EQ(batch.target_output, (Ids{9, 2, 4, 6, 7, 2}));
+  EXPECT_EQ(batch.labels, (Ids{9, 2, 4, 6, 7, 2}));
   EXPECT_EQ(batch.source_layout, Ragged({3, 1}));
   EXPECT_EQ(batch.target_layout, Ragged({2, 4}));
   EXPECT_EQ(batch.examples, (Ids{5, 2}));

@@ -64,7 +64,7 @@ TEST_F(Batches, EveryPairOnceWithinTheBound) {
 }
 
 TEST_F(Batches, BatchesAreFull) {
-  // No two neighbours in order of length would have fitted into one batch.
+  // No two neighbors in order of length would have fitted into one batch.
   const Plan plan = plan_evaluation_batches(split_, 200);
   for (size_t b = 0; b + 1 < plan.size(); ++b) {
     std::vector<int64_t> more = plan[b];

@@ -65,7 +65,7 @@ TEST_F(PrepareText, ABatchOfBlocksPredictsTheirTokensAndNoEnd) {
   const Batch batch = make_batch(split, std::vector<int64_t>{2, 4});
   const auto first = split.target(2);
   EXPECT_EQ(batch.target_layout, Ragged({5, 5}));
-  EXPECT_EQ(std::vector<int64_t>(batch.target_output.begin(), batch.target_output.begin() + 5),
+  EXPECT_EQ(std::vector<int64_t>(batch.labels.begin(), batch.labels.begin() + 5),
             std::vector<int64_t>(first.begin(), first.end()));
   EXPECT_EQ(batch.target_input[0], kBos);
   EXPECT_EQ(std::vector<int64_t>(batch.target_input.begin() + 1, batch.target_input.begin() + 5),
@@ -84,7 +84,7 @@ TEST_F(PrepareText, LinesAreSequencesWithoutBlocks) {
   EXPECT_EQ(data.info()["dropped"]["over_length_limit"], 1);
   EXPECT_EQ(data.raw_target("valid"), (std::vector<std::string>{"the cat sees the dog", "a dog"}));
   const Batch batch = make_batch(data.split("valid"), std::vector<int64_t>{1});
-  EXPECT_EQ(batch.target_output.back(), kEos);
+  EXPECT_EQ(batch.labels.back(), kEos);
 }
 
 TEST_F(PrepareText, HoldsTheLastLinesOutWithoutValidation) {

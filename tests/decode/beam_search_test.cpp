@@ -69,14 +69,14 @@ struct Scored {
   double score = -std::numeric_limits<double>::infinity();
 };
 
-double penalised(double sum, const Ids& ids, double length_penalty) {
+double penalized(double sum, const Ids& ids, double length_penalty) {
   return sum / std::pow(static_cast<double>(ids.size()) + 1.0, length_penalty);
 }
 
 /// The best of all sequences of at most `limit` tokens that begin with `prefix`.
 void enumerate(Oracle& oracle, const Ids& prefix, double sum, int64_t limit, double length_penalty, Scored& best) {
   const std::vector<double> next = oracle.next(prefix);
-  const double score = penalised(sum + next[kEos], prefix, length_penalty);
+  const double score = penalized(sum + next[kEos], prefix, length_penalty);
   if (score > best.score) best = {prefix, sum + next[kEos], score};
   if (static_cast<int64_t>(prefix.size()) == limit) return;
   for (int32_t id = kEos + 1; id < static_cast<int32_t>(next.size()); ++id) {
@@ -103,7 +103,7 @@ Ids plain_beam_search(Oracle& oracle, int64_t limit, int64_t beam, double length
   Scored best;
   int64_t finished = 0;
   const auto finish = [&](const Ids& ids, double sum) {
-    const double score = penalised(sum, ids, length_penalty);
+    const double score = penalized(sum, ids, length_penalty);
     ++finished;
     if (score > best.score) best = {ids, sum, score};
   };

@@ -42,13 +42,13 @@ TEST(Bleu, SumsCountsOverTheCorpusBeforeDividing) {
   EXPECT_NEAR(score.score, geometric(5 / 6.0, 3 / 4.0, 1, 1), 1e-12);
 }
 
-TEST(Bleu, PenalisesBrevity) {
+TEST(Bleu, PenalizesBrevity) {
   const BleuScore score = bleu({"a b c d"}, {{"a b c d e f"}});
   EXPECT_NEAR(score.brevity_penalty, std::exp(1 - 6 / 4.0), 1e-15);
   EXPECT_NEAR(score.score, geometric(1, 1, 1, 1, std::exp(-0.5)), 1e-12);
 }
 
-TEST(Bleu, DoesNotPenaliseLengthExceptThroughPrecision) {
+TEST(Bleu, DoesNotPenalizeLengthExceptThroughPrecision) {
   const BleuScore score = bleu({"a b c d e f"}, {{"a b c d"}});
   EXPECT_EQ(score.brevity_penalty, 1);
   EXPECT_NEAR(score.score, geometric(4 / 6.0, 3 / 5.0, 2 / 4.0, 1 / 3.0), 1e-12);

@@ -53,7 +53,7 @@ TEST_P(CrossProduct, TrainsCurvesSavesAndDecodes) {
   const auto& [residual, norm, attention] = GetParam();
   const ModelConfig config = small(residual, norm, attention);
   EncoderDecoder model(config, at::kDouble);
-  model.initialise(3);
+  model.initialize(3);
   const Batch batch = small_batch();
 
   const auto loss = [&](int64_t step) {

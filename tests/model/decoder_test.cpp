@@ -62,7 +62,7 @@ TEST(Decoder, LooksBackOnly) {
     ModelConfig config = small("decoder");
     config.attention = attention;
     Decoder model(config, at::kDouble);
-    model.initialise(1);
+    model.initialize(1);
     ForwardContext context;
     std::vector<int64_t> tokens = {1, 5, 6, 7, 8, 9};
     const Tensor before = model.hidden(tokens, Ragged({6}), context);
@@ -79,7 +79,7 @@ TEST(Decoder, SequencesDoNotSeeOneAnother) {
     ModelConfig config = small("decoder");
     config.attention = attention;
     Decoder model(config, at::kDouble);
-    model.initialise(1);
+    model.initialize(1);
     ForwardContext context;
     const Tensor together = model.hidden({1, 5, 6, 1, 7, 8, 9}, Ragged({3, 4}), context);
     const Tensor alone = model.hidden({1, 7, 8, 9}, Ragged({4}), context);
@@ -108,7 +108,7 @@ TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
           continue;
         }
         const auto model = make_model(config, at::kDouble);
-        model->initialise(2);
+        model->initialize(2);
         const Parameters& parameters = model->parameters();
         const std::vector<Tensor> values = parameters.values();
         const LossOptions twice{0.1, std::nullopt, true};

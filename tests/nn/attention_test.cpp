@@ -53,8 +53,8 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 /// y_i = Σ_j φ(q_i)·φ(k_j)·v_j, over j ≤ i or over all of the sequence, divided by the sum of its weights if
-/// `normalised`.
-Tensor weighted_sums(const Tensor& packed, const Ragged& layout, bool causal, bool normalised, const FeatureMap& phi) {
+/// `normalized`.
+Tensor weighted_sums(const Tensor& packed, const Ragged& layout, bool causal, bool normalized, const FeatureMap& phi) {
   Tensor out = at::zeros({packed.size(0), kWidth}, at::kDouble);
   auto y = out.accessor<double, 2>();
   for (int64_t s = 0; s < layout.sequences(); ++s) {
@@ -68,7 +68,7 @@ Tensor weighted_sums(const Tensor& packed, const Ragged& layout, bool causal, bo
           for (int64_t c = 0; c < kSize; ++c) y[i][h * kSize + c] += weight * v[static_cast<size_t>(c)];
           total += weight;
         }
-        for (int64_t c = 0; c < kSize && normalised; ++c) y[i][h * kSize + c] /= total;
+        for (int64_t c = 0; c < kSize && normalized; ++c) y[i][h * kSize + c] /= total;
       }
     }
   }
@@ -97,7 +97,7 @@ std::vector<double> dpfp_by_elements(const std::vector<double>& x, int64_t nu) {
 
 double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-void expect_weighted_sums(const std::string& kind, bool normalised, const FeatureMap& phi,
+void expect_weighted_sums(const std::string& kind, bool normalized, const FeatureMap& phi,
                           AttentionOptions options = {}) {
   const Fixture fixture(kind, options);
   const Ragged layout({5, 1, 70, 9});
@@ -105,7 +105,7 @@ void expect_weighted_sums(const std::string& kind, bool normalised, const Featur
   const Tensor x = random_tensor({layout.tokens(), kWidth}, 2);
   for (const bool causal : {true, false}) {
     EXPECT_LT(distance(fixture.attention->self(packed, x, layout, causal, {}),
-                       weighted_sums(packed, layout, causal, normalised, phi)),
+                       weighted_sums(packed, layout, causal, normalized, phi)),
               1e-11)
         << kind << (causal ? ", causal" : ", both ways");
   }
@@ -302,8 +302,8 @@ TEST(Attention, CrossEqualsSelfBothWays) {
   }
 }
 
-/// Query-key norm: the scores are those of normalised heads.
-TEST(MultiHeadAttention, NormalisesQueriesAndKeysByHead) {
+/// Query-key norm: the scores are those of normalized heads.
+TEST(MultiHeadAttention, NormalizesQueriesAndKeysByHead) {
   Parameters parameters(at::kDouble);
   MultiHeadOptions options;
   options.qk_norm = "rmsnorm";
@@ -316,12 +316,12 @@ TEST(MultiHeadAttention, NormalisesQueriesAndKeysByHead) {
   const Tensor x = random_tensor({5, kWidth}, 1);
   const auto value = [&](const std::string& name) { return parameters.at(name).value.detach(); };
   const std::vector<Tensor> parts = at::addmm(value("a.in_proj_bias"), x, value("a.in_proj_weight").t()).chunk(3, 1);
-  const auto normalised = [&](const Tensor& part, const std::string& gain) {
+  const auto normalized = [&](const Tensor& part, const std::string& gain) {
     const Tensor heads = part.reshape({5, kHeads, kSize});
     return heads / (heads.pow(2).mean(-1, true) + 1e-5).sqrt() * value(gain);
   };
-  const Tensor q = normalised(parts[0], "a.q_norm.weight");
-  const Tensor k = normalised(parts[1], "a.k_norm.weight");
+  const Tensor q = normalized(parts[0], "a.q_norm.weight");
+  const Tensor k = normalized(parts[1], "a.k_norm.weight");
   const Tensor scores = at::einsum("ihd,jhd->hij", {q, k}) / std::sqrt(static_cast<double>(kSize));
   const Tensor mixed = at::einsum("hij,jhd->ihd", {at::softmax(scores, -1), parts[2].reshape({5, kHeads, kSize})});
   const Tensor expected =

@@ -43,9 +43,9 @@ TEST(Extending, HalfwayIsItsEquation) {
   const Tensor found = scheme->leave(stream, context);
 
   const Tensor sum = x / 2 + at::tanh(x);
-  const Tensor centred = sum - sum.mean(1, true);
+  const Tensor centered = sum - sum.mean(1, true);
   const Tensor expected =
-      centred / (centred.square().mean(1, true) + 1e-5).sqrt() * parameters.at("encoder.layers.0.norm1.weight").value +
+      centered / (centered.square().mean(1, true) + 1e-5).sqrt() * parameters.at("encoder.layers.0.norm1.weight").value +
       parameters.at("encoder.layers.0.norm1.bias").value;
   EXPECT_LT((found - expected).abs().max().item<double>(), 1e-12);
 }

@@ -1,4 +1,4 @@
-// Initialisations: variances, and the matrices that a kind scales.
+// Initializations: variances, and the matrices that a kind scales.
 #include "plumb/nn/init/init.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 ModelConfig config_of(const std::string& kind) {
   ModelConfig config;
-  config.initialisation = kind;
+  config.initialization = kind;
   config.d_model = 64;
   config.feed_forward = 96;
   config.heads = kind == "theory" ? 1 : 4;
@@ -25,7 +25,7 @@ ModelConfig config_of(const std::string& kind) {
 
 EncoderDecoder model_of(const std::string& kind) {
   EncoderDecoder model(config_of(kind), at::kDouble);
-  model.initialise(7);
+  model.initialize(7);
   return model;
 }
 
@@ -39,7 +39,7 @@ void expect_variance(const Tensor& matrix, double variance) {
   EXPECT_NEAR(found, variance, 5 * variance * std::sqrt(2.0 / static_cast<double>(matrix.numel())));
 }
 
-TEST(Initialisation, Variances) {
+TEST(Initialization, Variances) {
   const char* first = "encoder.layers.1.linear1.weight";   // (96, 64)
   const char* second = "decoder.layers.1.linear2.weight";  // (64, 96)
   const char* stacked = "decoder.layers.0.multihead_attn.in_proj_weight";
@@ -91,31 +91,31 @@ void expect_multiples(const std::string& kind, double encoder, double decoder, d
   EXPECT_NEAR(multiple(scaled, xavier, "output.weight"), 1, 1e-12);
 }
 
-TEST(Initialisation, DeepnormAndTFixupScaleWhatTheSignalPasses) {
+TEST(Initialization, DeepnormAndTFixupScaleWhatTheSignalPasses) {
   expect_multiples("deepnorm", 1.15 / std::pow(81.0 * 2, 1.0 / 16), 1 / std::pow(24.0, 0.25), 1, 1);
   const double encoder = 0.67 / std::pow(3.0, 0.25);
   const double decoder = 1 / std::pow(18.0, 0.25);
   expect_multiples("t-fixup", encoder, decoder, encoder, decoder);
 }
 
-TEST(Initialisation, ConstantsAndBuffers) {
+TEST(Initialization, ConstantsAndBuffers) {
   ModelConfig config = config_of("xavier-normal");
   config.residual = "layerscale";
   config.norm = "batchnorm";
   EncoderDecoder model(config, at::kDouble);
   for (const Parameter& buffer : model.parameters().buffers()) buffer.value.detach().fill_(9);
-  model.initialise(1);
+  model.initialize(1);
   EXPECT_EQ(value(model, "encoder.layers.0.layer_scale1.weight").min().item<double>(), 0.1);
   for (const Parameter& buffer : model.parameters().buffers()) {
     EXPECT_EQ(buffer.value.max().item<double>(), buffer.name.ends_with("running_var") ? 1 : 0) << buffer.name;
   }
 }
 
-TEST(Initialisation, ProfilesAdmin) {
+TEST(Initialization, ProfilesAdmin) {
   ModelConfig config = config_of("xavier-normal");
   config.residual = "admin";
   EncoderDecoder model(config, at::kDouble);
-  model.initialise(1);
+  model.initialize(1);
   double before = 0;
   for (int64_t layer = 0; layer < 2; ++layer) {
     for (const char* omega : {"omega1", "omega2", "omega3"}) {

@@ -47,9 +47,9 @@ void expect_equal(const Tensor& found, const Tensor& expected) {
 
 TEST(Norm, LayerNormAndRmsNorm) {
   const Subject layer("layernorm");
-  const Tensor centred = kInput - kInput.mean(1, true);
+  const Tensor centered = kInput - kInput.mean(1, true);
   expect_equal(layer(kInput),
-               centred / (centred.square().mean(1, true) + kEps).sqrt() * layer.value("weight") + layer.value("bias"));
+               centered / (centered.square().mean(1, true) + kEps).sqrt() * layer.value("weight") + layer.value("bias"));
   const Subject rms("rmsnorm");
   expect_equal(rms(kInput), kInput / (kInput.square().mean(1, true) + kEps).sqrt() * rms.value("weight"));
 }

@@ -97,7 +97,7 @@ TEST(Positions, RotaryTurnsQueriesAndKeys) {
   });
 }
 
-TEST(Positions, AlibiPenalisesDistance) {
+TEST(Positions, AlibiPenalizesDistance) {
   // Three heads: the slopes of two, 2^−4 and 2^−8, and the first of four, 2^−2.
   const std::vector<double> slopes = {0.0625, 0.00390625, 0.25};
   expect_formula("alibi", [&](const Fixture&, bool) -> Score {

@@ -53,8 +53,8 @@ class Stack {
   }
 
   static Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& shift, double eps = kEps) {
-    const Tensor centred = x - x.mean(1, true);
-    return centred / (centred.square().mean(1, true) + eps).sqrt() * gain + shift;
+    const Tensor centered = x - x.mean(1, true);
+    return centered / (centered.square().mean(1, true) + eps).sqrt() * gain + shift;
   }
   [[nodiscard]] Tensor norm(int64_t i, const Tensor& x, const std::string& what = "norm") const {
     return layer_norm(x, value(i, what, "weight"), value(i, what, "bias"));

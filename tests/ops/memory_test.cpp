@@ -1,4 +1,4 @@
-// Memory of tensors: freed blocks are used again, and freed neighbours become one.
+// Memory of tensors: freed blocks are used again, and freed neighbors become one.
 #include "plumb/ops/memory.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Optimisers against their formulas, element by element in double precision.
+// Optimizers against their formulas, element by element in double precision.
 #include "plumb/optim/optimizer.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ Parameters make_parameters(at::ScalarType type) {
 std::vector<Tensor> make_gradients(const Parameters& parameters, uint64_t seed) {
   std::vector<Tensor> gradients;
   for (const auto& shape : kShapes) {
-    // Transposed in memory: optimisers must go by elements, not by addresses.
+    // Transposed in memory: optimizers must go by elements, not by addresses.
     gradients.push_back(testing::random_tensor({shape[1], shape[0]}, seed++).t().to(parameters.type()));
   }
   return gradients;
@@ -43,12 +43,12 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
     ASSERT_NEAR(found[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << i;
 }
 
-class Optimisers : public ::testing::TestWithParam<at::ScalarType> {
+class Optimizers : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   [[nodiscard]] double tolerance() const { return GetParam() == at::kDouble ? 1e-13 : 2e-5; }
 };
 
-TEST_P(Optimisers, AdamFollowsItsFormula) {
+TEST_P(Optimizers, AdamFollowsItsFormula) {
   const Parameters parameters = make_parameters(GetParam());
   const OptimizerOptions options{.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.01};
   const auto adam = optimizers().at("adam").make(parameters, options);
@@ -68,7 +68,7 @@ TEST_P(Optimisers, AdamFollowsItsFormula) {
   }
 }
 
-TEST_P(Optimisers, SgdFollowsItsFormula) {
+TEST_P(Optimizers, SgdFollowsItsFormula) {
   const Parameters parameters = make_parameters(GetParam());
   const auto sgd = optimizers().at("sgd").make(parameters, {.momentum = 0.7, .weight_decay = 0.02});
   std::vector<double> w = doubles(parameters.flat()), b(w.size());
@@ -85,7 +85,7 @@ TEST_P(Optimisers, SgdFollowsItsFormula) {
   }
 }
 
-TEST_P(Optimisers, GoOnFromTheirStateBitForBit) {
+TEST_P(Optimizers, GoOnFromTheirStateBitForBit) {
   for (const std::string& name : optimizers().names()) {
     const Parameters whole = make_parameters(GetParam()), halves = make_parameters(GetParam());
     const auto uninterrupted = optimizers().at(name).make(whole, {.weight_decay = 0.01});
@@ -103,7 +103,7 @@ TEST_P(Optimisers, GoOnFromTheirStateBitForBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Optimisers, ::testing::Values(at::kFloat, at::kDouble),
+INSTANTIATE_TEST_SUITE_P(Types, Optimizers, ::testing::Values(at::kFloat, at::kDouble),
                          [](const auto& info) { return std::string(at::toString(info.param)); });
 
 TEST(OptimizerState, NamesWhatIsMissing) {

@@ -74,7 +74,7 @@ TEST(RenderReport, NeedsNoNetwork) {
   for (const char* part : {"src=\"http", "href=\"http", "@import", "url(http", "fetch("}) {
     EXPECT_EQ(html.find(part), std::string::npos) << part;
   }
-  EXPECT_NE(html.find("Apache License"), std::string::npos) << "the licence of ECharts goes with it";
+  EXPECT_NE(html.find("Apache License"), std::string::npos) << "the license of ECharts goes with it";
 }
 
 TEST(RenderReport, WrongSchemaIsAnError) {

@@ -15,8 +15,8 @@ namespace plumb::reference {
 
 /// (x − μ)/√(var + eps)·γ + β; without β, x/√(mean(x²) + eps)·γ.
 inline Tensor norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
-  const Tensor centred = beta.defined() ? x - x.mean(1, true) : x;
-  const Tensor y = centred / ((centred * centred).mean(1, true) + eps).sqrt() * gamma;
+  const Tensor centered = beta.defined() ? x - x.mean(1, true) : x;
+  const Tensor y = centered / ((centered * centered).mean(1, true) + eps).sqrt() * gamma;
   return beta.defined() ? y + beta : y;
 }
 

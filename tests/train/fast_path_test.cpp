@@ -45,7 +45,7 @@ EncoderDecoder make_model(const std::string& residual, const std::string& share 
   config.source_vocabulary = config.target_vocabulary = kVocabulary;
   config.share_embeddings = share;
   EncoderDecoder model(config);
-  model.initialise(3);
+  model.initialize(3);
   return model;
 }
 

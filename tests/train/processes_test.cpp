@@ -128,7 +128,7 @@ class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, i
     config.source_vocabulary = data.source_vocabulary();
     config.target_vocabulary = data.target_vocabulary();
     EncoderDecoder model(config, at::kDouble);
-    model.initialise(seed);
+    model.initialize(seed);
     Trainer trainer(model, run_.train, data);
     if (group != nullptr) trainer.join(*group);
     TrainResult result = trainer.run();

@@ -29,7 +29,7 @@ class Training : public ::testing::Test {
 
   EncoderDecoder model(at::ScalarType type = at::kFloat) const {
     EncoderDecoder model(run_.model, type);
-    model.initialise(1);
+    model.initialize(1);
     return model;
   }
 

@@ -17,14 +17,14 @@ async function bundle(entry) {
     format: "iife",
     target: "es2020",
     charset: "utf8",
-    legalComments: "none", // the licences stand in full at the end of the page
+    legalComments: "none", // the licenses stand in full at the end of the page
     define: { "process.env.NODE_ENV": '"production"' },
     logLevel: "warning",
   });
   return built.outputFiles[0].text.trim();
 }
 
-const licences = () =>
+const licenses = () =>
   ["echarts/NOTICE", "echarts/LICENSE", "zrender/LICENSE", "tslib/LICENSE.txt"]
     .map((file) => `${file}\n\n${read("node_modules", ...file.split("/")).trim()}`)
     .join("\n\n----------------------------------------\n\n");
@@ -37,6 +37,6 @@ const fill = (template, name, text) => template.split(`@PLUMB_${name}@`).join(te
 let page = read("src", "page.html");
 page = fill(page, "STYLE", sealed(await bundle("src/style.css")));
 page = fill(page, "SCRIPT", sealed(await bundle("src/main.ts")));
-page = fill(page, "LICENCES", sealed(licences()));
+page = fill(page, "LICENCES", sealed(licenses()));
 mkdirSync(join(here, "dist"), { recursive: true });
 writeFileSync(join(here, "dist", "report.html"), page);

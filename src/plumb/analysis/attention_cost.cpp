@@ -11,7 +11,7 @@ AttentionCost measure_attention_cost(const std::string& kind, const AttentionOpt
   Parameters parameters(at::kFloat);
   const auto attention = attentions().at(kind).make(parameters, {"attention", d_model, heads, options, nullptr});
   parameters.finish();
-  initialise(parameters, "xavier-normal", {}, seed);
+  initialize(parameters, "xavier-normal", {}, seed);
   Random random(seed, "attention cost");
   const Tensor packed = at::empty({length, 3 * d_model});
   const Tensor x = at::empty({length, d_model});

@@ -7,10 +7,10 @@
 namespace plumb {
 namespace {
 
-Tensor standardised(const Tensor& x) {
+Tensor standardized(const Tensor& x) {
   const Tensor wide = x.detach().to(at::kDouble);
-  const Tensor centred = wide - wide.mean(1, true);
-  return centred / (centred.square().mean(1, true) + 1e-12).sqrt();
+  const Tensor centered = wide - wide.mean(1, true);
+  return centered / (centered.square().mean(1, true) + 1e-12).sqrt();
 }
 
 /// What one stack shows, over all batches.
@@ -29,13 +29,13 @@ struct StackSums {
   size_t next = 0;
 
   void begin(const Tensor& input) {
-    previous = standardised(input);
+    previous = standardized(input);
     next = 0;
     tokens += static_cast<double>(input.size(0));
   }
 
   void see(const std::string& name, const Tensor& stream) {
-    const Tensor x = standardised(stream);
+    const Tensor x = standardized(stream);
     if (next == points.size()) points.push_back({name});
     Sums& sums = points[next++];
     const auto width = static_cast<double>(x.size(1));

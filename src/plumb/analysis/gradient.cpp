@@ -57,13 +57,13 @@ GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batche
   for (const Batch& batch : batches) {
     const auto batch_tokens = static_cast<double>(batch.target_layout.tokens());
     // The logits serve both losses, so that one pass through the model is enough.
-    const Tensor logits = model.logits(model.target_states(batch, context));
+    const Tensor logits = model.logits(model.states(batch, context));
     {
       const at::NoGradGuard no_graph;
       profile.loss_label_smoothing +=
-          ops::cross_entropy(logits, batch.target_output, 0.1, 1 / tokens).loss.item<double>();
+          ops::cross_entropy(logits, batch.labels, 0.1, 1 / tokens).loss.item<double>();
     }
-    const ops::CrossEntropy result = ops::cross_entropy(logits, batch.target_output, label_smoothing, 1 / batch_tokens);
+    const ops::CrossEntropy result = ops::cross_entropy(logits, batch.labels, label_smoothing, 1 / batch_tokens);
     profile.loss += result.nll / tokens;
     const std::vector<Tensor> gradient = gradients({result.loss}, values, {});
     const at::NoGradGuard no_graph;

@@ -126,8 +126,8 @@ Json Measured::setting() const {
   const auto expect = [&](bool holds, const std::string& difference) {
     if (!holds) differs.push_back(difference);
   };
-  expect(config_.initialisation == "theory",
-         fmt::format("initialisation is '{}', not 'theory'", config_.initialisation));
+  expect(config_.initialization == "theory",
+         fmt::format("initialization is '{}', not 'theory'", config_.initialization));
   expect(config_.heads == 1, fmt::format("{} heads, not one", config_.heads));
   expect(config_.feed_forward == config_.d_model,
          fmt::format("feed_forward is {}, d_model {}", config_.feed_forward, config_.d_model));
@@ -262,7 +262,7 @@ Json probe(const ModelConfig& config, const std::optional<NamedTensors>& weights
   } else {
     Progress progress("probe", static_cast<int64_t>(options.seeds.size()));
     for (const uint64_t seed : options.seeds) {
-      model.initialise(seed);
+      model.initialize(seed);
       measurements.push_back(measure(model, batches, options.label_smoothing));
       progress.update(static_cast<int64_t>(measurements.size()));
     }

@@ -14,7 +14,7 @@
 namespace plumb {
 
 struct ProbeOptions {
-  std::vector<uint64_t> seeds = {1};  // of the initialisation; with weights there is one measurement and no seed
+  std::vector<uint64_t> seeds = {1};  // of the initialization; with weights there is one measurement and no seed
   double label_smoothing = 0;         // of the loss whose gradient is measured
   at::ScalarType type = at::kFloat;
   std::string weights_origin = "weights";  // for error messages

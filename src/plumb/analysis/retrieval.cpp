@@ -53,7 +53,7 @@ Retrieval measure_retrieval(const std::string& kind, const AttentionOptions& opt
   // Another scale for queries: softmax sharpens, outer products need no norm of 1.
   const Tensor scale = parameters.add("scale", {1}, Role::gain);
   parameters.finish();
-  initialise(parameters, "xavier-normal", {}, seed);
+  initialize(parameters, "xavier-normal", {}, seed);
   Random random(seed, "retrieval");
   fill_normal(keys.detach(), 1, random);
   const Tensor values = at::empty({task.keys, task.size});

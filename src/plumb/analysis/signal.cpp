@@ -47,8 +47,8 @@ void SignalMeter::see(const std::string& name, const Tensor& activation) {
   Samples& samples = points_[entry->second];
   const Tensor x = activation.detach().to(at::kDouble);
   const Tensor square = x.square().sum(1);
-  const Tensor centred = (x - x.mean(1, true)).square().sum(1);
-  samples.ratio_sum += (square / centred).sqrt().sum().item<double>();
+  const Tensor centered = (x - x.mean(1, true)).square().sum(1);
+  samples.ratio_sum += (square / centered).sqrt().sum().item<double>();
   const std::vector<double> values = to_vector(square);
   samples.square.insert(samples.square.end(), values.begin(), values.end());
 }
@@ -75,7 +75,7 @@ SignalProfile measure_signal(Model& model, const std::vector<Batch>& batches) {
   SignalMeter meter;
   ForwardContext context(Pass::measurement);
   context.watch([&meter](const std::string& name, const Tensor& activation) { meter.see(name, activation); });
-  for (const Batch& batch : batches) model.target_states(batch, context);
+  for (const Batch& batch : batches) model.states(batch, context);
   return meter.profile();
 }
 

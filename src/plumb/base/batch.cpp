@@ -37,8 +37,8 @@ void append(Batch& batch, std::span<const int32_t> source, std::span<const int32
   batch.source.push_back(kEos);
   batch.target_input.push_back(kBos);
   batch.target_input.insert(batch.target_input.end(), target.begin(), target.end());
-  batch.target_output.insert(batch.target_output.end(), target.begin(), target.end());
-  batch.target_output.push_back(kEos);
+  batch.labels.insert(batch.labels.end(), target.begin(), target.end());
+  batch.labels.push_back(kEos);
   batch.source_layout.append(static_cast<int64_t>(source.size()) + 1);
   batch.target_layout.append(static_cast<int64_t>(target.size()) + 1);
   batch.examples.push_back(example);
@@ -48,7 +48,7 @@ void append_running_text(Batch& batch, std::span<const int32_t> ids, int64_t exa
   batch.source.push_back(kEos);
   batch.target_input.push_back(kBos);
   batch.target_input.insert(batch.target_input.end(), ids.begin(), ids.end() - 1);
-  batch.target_output.insert(batch.target_output.end(), ids.begin(), ids.end());
+  batch.labels.insert(batch.labels.end(), ids.begin(), ids.end());
   batch.source_layout.append(1);
   batch.target_layout.append(static_cast<int64_t>(ids.size()));
   batch.examples.push_back(example);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -13,13 +14,22 @@ namespace plumb {
 /// Ids of the special tokens in every vocabulary of Plumb's.
 constexpr int32_t kPad = 0, kBos = 1, kEos = 2, kUnknown = 3;
 
-/// A batch of pairs without padding.
+/// What a model reads and what it is to predict: sequences one after the other, without padding. An encoder-decoder reads
+/// source and target_input, a decoder target_input, an encoder source.
 struct Batch {
-  std::vector<int64_t> source;         // (source tokens): ids + EOS of each pair
-  std::vector<int64_t> target_input;   // (target tokens): BOS + ids
-  std::vector<int64_t> target_output;  // (target tokens): ids + EOS
+  std::vector<int64_t> source;        // (source tokens)
+  std::vector<int64_t> segments;      // (source tokens): 0, or 1 in the second sentence of a pair; empty: all 0
+  std::vector<int64_t> target_input;  // (target tokens)
+  std::vector<int64_t> labels;        // what is to be predicted, one for each row of Model::states
+  std::vector<double> weights;        // of the labels in the loss; empty: 1 each
   Ragged source_layout, target_layout;
-  std::vector<int64_t> examples;  // (pairs): the index of each pair in its split
+  std::vector<int64_t> examples;  // the index of each example in its split
+
+  /// The sum of the weights: what the mean loss divides by.
+  [[nodiscard]] double weight() const {
+    if (weights.empty()) return static_cast<double>(labels.size());
+    return std::accumulate(weights.begin(), weights.end(), 0.0);
+  }
 
   bool operator==(const Batch&) const = default;
 };

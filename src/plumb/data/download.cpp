@@ -113,7 +113,7 @@ Json get_data_set(const PublicDataSet& set, const fs::path& from, const fs::path
   Json info = make_document("corpus", 1);
   info["name"] = set.name;
   info["origin"] = from.empty() ? set.url : from.string();
-  info["licence"] = set.licence;
+  info["license"] = set.license;
   const fs::path directory = out.has_filename() ? out : out.parent_path();
   write_directory_atomic(directory, [&](const fs::path& temporary) {
     claim_output_directory(temporary, "corpus");

@@ -23,7 +23,7 @@ struct PublicFile {
 struct PublicDataSet {
   std::string name;
   std::string url;
-  std::string licence;
+  std::string license;
   std::vector<PublicFile> files;
 };
 

@@ -23,7 +23,7 @@ void drop_blank(Lines& lines) {
   std::erase_if(lines, [](const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; });
 }
 
-/// Words between white space, and one for the end of each line, as language modelling counts them.
+/// Words between white space, and one for the end of each line, as language modeling counts them.
 int64_t count_words(const Lines& lines) {
   int64_t words = 0;
   for (const std::string& line : lines) {

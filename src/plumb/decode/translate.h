@@ -27,7 +27,7 @@ std::vector<std::string> translate(EncoderDecoder& model, const Tokenizer& sourc
                                    const std::vector<std::string>& lines, const DecodeOptions& options,
                                    const TranslateProgress& progress = {});
 
-/// Corpus BLEU in percent of a split's translation against its text: detokenised, cased, sacreBLEU's 13a.
+/// Corpus BLEU in percent of a split's translation against its text: detokenized, cased, sacreBLEU's 13a.
 double bleu_of_split(EncoderDecoder& model, const DataDirectory& data, const std::string& split,
                      const DecodeOptions& options);
 

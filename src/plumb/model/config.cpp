@@ -9,6 +9,12 @@
 
 namespace plumb {
 
+namespace {
+
+const bool renamed = rename_key("model.initialisation", "model.initialization");
+
+}  // namespace
+
 void describe(Fields& field, ModelConfig& config) {
   field("kind", config.kind);
   field("residual", config.residual);
@@ -30,7 +36,7 @@ void describe(Fields& field, ModelConfig& config) {
   field("source_vocabulary", config.source_vocabulary);
   field("target_vocabulary", config.target_vocabulary);
   field("share_embeddings", config.share_embeddings);
-  field("initialisation", config.initialisation);
+  field("initialization", config.initialization);
   field("dropout", config.dropout);
 }
 
@@ -74,8 +80,8 @@ void validate(const ModelConfig& config) {
                             config.target_vocabulary),
                 "prepare the data with one joint vocabulary, or set model.share_embeddings = \"target\"");
   }
-  if (config.initialisation == "theory" && config.heads != 1) {
-    throw Error(fmt::format("the theory initialisation is for a single head, not {}", config.heads),
+  if (config.initialization == "theory" && config.heads != 1) {
+    throw Error(fmt::format("the theory initialization is for a single head, not {}", config.heads),
                 "set model.heads = 1");
   }
   if (config.dropout < 0 || config.dropout >= 1)

@@ -29,7 +29,7 @@ struct ModelConfig {
   int64_t source_vocabulary = 0;  // 0: that of the data
   int64_t target_vocabulary = 0;
   std::string share_embeddings = "target";  // "none", "target" (target and output), "all" (source too)
-  std::string initialisation = "xavier-uniform";
+  std::string initialization = "xavier-uniform";
   double dropout = 0.1;
 
   bool operator==(const ModelConfig&) const = default;

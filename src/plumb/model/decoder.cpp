@@ -27,7 +27,7 @@ Tensor Decoder::hidden(const std::vector<int64_t>& tokens, const Ragged& layout,
   return (*stack_)((*embedding_)(tokens, layout, context), layout, context);
 }
 
-Tensor Decoder::target_states(const Batch& batch, ForwardContext& context) {
+Tensor Decoder::states(const Batch& batch, ForwardContext& context) {
   return hidden(batch.target_input, batch.target_layout, context);
 }
 

@@ -21,7 +21,7 @@ class Decoder final : public Model {
   /// Tokens, each seeing itself and those before it, to hidden states (tokens, d_model).
   Tensor hidden(const std::vector<int64_t>& tokens, const Ragged& layout, ForwardContext& context);
 
-  Tensor target_states(const Batch& batch, ForwardContext& context) override;
+  Tensor states(const Batch& batch, ForwardContext& context) override;
 
   /// Step by step: a state of `rows` rows; then one token a row in, hidden states (rows, d_model) out. Without dropout
   /// and without a graph.

@@ -41,7 +41,7 @@ Tensor EncoderDecoder::decode(const std::vector<int64_t>& target, const Ragged& 
   return (*decoder_)((*target_)(target, layout, context), layout, memory, memory_layout, context);
 }
 
-Tensor EncoderDecoder::target_states(const Batch& batch, ForwardContext& context) {
+Tensor EncoderDecoder::states(const Batch& batch, ForwardContext& context) {
   const Tensor memory = encode(batch.source, batch.source_layout, context);
   return decode(batch.target_input, batch.target_layout, memory, batch.source_layout, context);
 }

@@ -24,7 +24,7 @@ class EncoderDecoder final : public Model {
   Tensor decode(const std::vector<int64_t>& target, const Ragged& layout, const Tensor& memory,
                 const Ragged& memory_layout, ForwardContext& context);
 
-  Tensor target_states(const Batch& batch, ForwardContext& context) override;
+  Tensor states(const Batch& batch, ForwardContext& context) override;
 
   /// Decoding step by step: a state for one row a source sentence; then one token a row in, hidden states (rows,
   /// d_model) out. Without dropout and without a graph.

@@ -37,27 +37,27 @@ Batch random_batch(const ModelConfig& config, uint64_t seed) {
 
 }  // namespace
 
-void Model::initialise(uint64_t seed) {
-  plumb::initialise(parameters_, config_.initialisation, depth_of(config_), seed);
+void Model::initialize(uint64_t seed) {
+  plumb::initialize(parameters_, config_.initialization, depth_of(config_), seed);
   if (profiled()) profile(random_batch(config_, seed));
 }
 
 void Model::profile(const Batch& batch) {
   const at::NoGradGuard no_graph;
   ForwardContext context(Pass::profiling);
-  target_states(batch, context);
+  states(batch, context);
 }
 
 Tensor Model::logits(const Tensor& hidden) const { return ops::linear(hidden, output_, Tensor()); }
 
 Loss Model::loss(const Batch& batch, const LossOptions& options, ForwardContext& context) {
-  const Tensor hidden = target_states(batch, context);
+  const Tensor hidden = states(batch, context);
   const int64_t tokens = batch.target_layout.tokens();
   const double scale = options.scale.value_or(1.0 / static_cast<double>(tokens));
   const ops::CrossEntropy result =
       options.twice_differentiable
-          ? ops::cross_entropy(logits(hidden), batch.target_output, options.label_smoothing, scale)
-          : ops::linear_cross_entropy(hidden, output_, batch.target_output, options.label_smoothing, scale);
+          ? ops::cross_entropy(logits(hidden), batch.labels, options.label_smoothing, scale)
+          : ops::linear_cross_entropy(hidden, output_, batch.labels, options.label_smoothing, scale);
   return {result.loss, result.nll, tokens};
 }
 

@@ -38,14 +38,14 @@ class Model {
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
 
-  /// Fills the parameters by config().initialisation. A scheme that is profiled is so with a batch of random tokens.
-  void initialise(uint64_t seed);
+  /// Fills the parameters by config().initialization. A scheme that is profiled is so with a batch of random tokens.
+  void initialize(uint64_t seed);
 
-  /// The profiling pass of a scheme that has one (Admin), with a batch of one's own; to follow `initialise`.
+  /// The profiling pass of a scheme that has one (Admin), with a batch of one's own; to follow `initialize`.
   void profile(const Batch& batch);
 
   /// Hidden states at the end of the model for the target tokens of a batch, (target tokens, d_model).
-  virtual Tensor target_states(const Batch& batch, ForwardContext& context) = 0;
+  virtual Tensor states(const Batch& batch, ForwardContext& context) = 0;
 
   /// (tokens, d_model) → (tokens, target vocabulary).
   [[nodiscard]] Tensor logits(const Tensor& hidden) const;

@@ -46,7 +46,7 @@ class Stack {
     return (*this)(x, layout, {}, {}, context);
   }
 
-  /// Whether the scheme's initialisation ends with a profiling pass.
+  /// Whether the scheme's initialization ends with a profiling pass.
   [[nodiscard]] bool profiled() const { return scheme_->profiled(); }
 
   /// The state of one row a source, or of `rows` rows without cross-attention; no graph.

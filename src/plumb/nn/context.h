@@ -19,7 +19,7 @@ enum class Pass {
   evaluation,   // validation, decoding: norms over a batch use their running averages
   training,     // they use the batch, and update the averages
   measurement,  // the loss that training sees, without dropout: they use the batch and update nothing
-  profiling     // the same, and schemes that are initialised by what flows through them (Admin) set their parameters
+  profiling     // the same, and schemes that are initialized by what flows through them (Admin) set their parameters
 };
 
 /// The sum of a tensor over processes, differentiable: for norms over a batch that is spread over them.

@@ -1,4 +1,4 @@
-// How deep a model is: what some residual schemes and initialisations depend on.
+// How deep a model is: what some residual schemes and initializations depend on.
 #pragma once
 
 #include <cstdint>

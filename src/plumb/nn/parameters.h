@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// What a parameter is, for initialisation.
+/// What a parameter is, for initialization.
 enum class Role {
   weight,
   stacked_qkv,          // query, key and value, one above the other
@@ -36,7 +36,7 @@ std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& li
 Tensor joined(const std::vector<Tensor>& pieces);
 
 /// Parameters in the order in which the model declares them. Their values lie one after the other in one flat buffer,
-/// so that optimisers and Lanczos vectors work on a single vector of `count()` elements.
+/// so that optimizers and Lanczos vectors work on a single vector of `count()` elements.
 class Parameters {
  public:
   explicit Parameters(at::ScalarType type) : type_(type) {}
@@ -44,11 +44,11 @@ class Parameters {
   /// Declares a parameter of zeros. Throws Error on a name declared twice.
   Tensor add(const std::string& name, at::IntArrayRef shape, Role role);
 
-  /// Declares a parameter that every initialisation sets to `initial`.
+  /// Declares a parameter that every initialization sets to `initial`.
   Tensor add_constant(const std::string& name, at::IntArrayRef shape, double initial);
 
   /// Declares a tensor that is saved and loaded with the parameters but not trained, such as a running average; it has
-  /// the value `initial` now and after every initialisation. It is no part of all(), count() and flat().
+  /// the value `initial` now and after every initialization. It is no part of all(), count() and flat().
   Tensor add_buffer(const std::string& name, at::IntArrayRef shape, double initial);
 
   /// Moves all values into the flat buffer; called once, when the model is complete.

@@ -5,7 +5,7 @@
 
 namespace plumb::ops {
 
-/// Lets LibTorch take the memory of large tensors from one region of addresses, in which freed neighbours become one
+/// Lets LibTorch take the memory of large tensors from one region of addresses, in which freed neighbors become one
 /// block again and the smallest block that suffices is taken. malloc gives such blocks back to the system and faults
 /// them in again page by page, or, told to keep them, loses room between them to small allocations that outlive them.
 /// Called once, before the first tensor is made; does nothing where the region cannot be had, nor under the address

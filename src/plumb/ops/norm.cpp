@@ -27,7 +27,7 @@ void for_row_parts(int64_t rows, const Work& work) {
 class NormGradient : public torch::autograd::Function<NormGradient> {
  public:
   static variable_list forward(AutogradContext* ctx, const Tensor& dy_in, const Tensor& x, const Tensor& gamma,
-                               const Tensor& statistics, bool centre) {
+                               const Tensor& statistics, bool center) {
     const Tensor dy = as_contiguous(dy_in, "norm");
     const int64_t width = x.size(1);
     Tensor dx = at::empty_like(x);
@@ -35,14 +35,14 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
     Tensor dbeta = at::zeros({kParts, width}, x.options());
     dispatch(x, [&]<typename T>() {
       for_row_parts(x.size(0), [&](int64_t part, int64_t begin, int64_t end) {
-        kernels::norm_backward({width, centre, x.data_ptr<T>(), gamma.data_ptr<T>(), statistics.data_ptr<T>(),
+        kernels::norm_backward({width, center, x.data_ptr<T>(), gamma.data_ptr<T>(), statistics.data_ptr<T>(),
                                 dy.data_ptr<T>(), dx.data_ptr<T>(), dgamma.data_ptr<T>() + part * width,
-                                centre ? dbeta.data_ptr<T>() + part * width : nullptr},
+                                center ? dbeta.data_ptr<T>() + part * width : nullptr},
                                begin, end);
       });
     });
     ctx->save_for_backward({dy, x, gamma, statistics});
-    ctx->saved_data["centre"] = centre;
+    ctx->saved_data["center"] = center;
     return {dx, dgamma.sum(0), dbeta.sum(0)};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
@@ -51,7 +51,7 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
     const Tensor& x = saved[1];
     const Tensor& gamma = saved[2];
     const Tensor& statistics = saved[3];
-    const bool centre = ctx->saved_data["centre"].toBool();
+    const bool center = ctx->saved_data["center"].toBool();
     const int64_t width = x.size(1);
     const Tensor a = as_contiguous(grad[0], "norm");
     const Tensor b = as_contiguous(grad[1], "norm");
@@ -62,8 +62,8 @@ class NormGradient : public torch::autograd::Function<NormGradient> {
     dispatch(x, [&]<typename T>() {
       for_row_parts(x.size(0), [&](int64_t part, int64_t begin, int64_t end) {
         kernels::norm_double_backward(
-            {width, centre, x.data_ptr<T>(), gamma.data_ptr<T>(), statistics.data_ptr<T>(), dy.data_ptr<T>(),
-             a.data_ptr<T>(), b.data_ptr<T>(), centre ? c.data_ptr<T>() : nullptr, ddy.data_ptr<T>(), dx.data_ptr<T>(),
+            {width, center, x.data_ptr<T>(), gamma.data_ptr<T>(), statistics.data_ptr<T>(), dy.data_ptr<T>(),
+             a.data_ptr<T>(), b.data_ptr<T>(), center ? c.data_ptr<T>() : nullptr, ddy.data_ptr<T>(), dx.data_ptr<T>(),
              dgamma.data_ptr<T>() + part * width},
             begin, end);
       });
@@ -77,30 +77,30 @@ class Norm : public torch::autograd::Function<Norm> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& gamma,
                         const c10::optional<Tensor>& beta, double eps) {
     const Tensor x = as_contiguous(x_in, "norm");
-    const bool centre = beta.has_value();
+    const bool center = beta.has_value();
     const int64_t width = x.size(1);
     Tensor y = at::empty_like(x);
     Tensor statistics = at::empty({x.size(0), 2}, x.options());
     dispatch(x, [&]<typename T>() {
       const kernels::NormForward<T> pass{width,
-                                         centre,
+                                         center,
                                          static_cast<T>(eps),
                                          x.data_ptr<T>(),
                                          gamma.data_ptr<T>(),
-                                         centre ? beta->data_ptr<T>() : nullptr,
+                                         center ? beta->data_ptr<T>() : nullptr,
                                          y.data_ptr<T>(),
                                          statistics.data_ptr<T>()};
       parallel_ranges(x.size(0), 16, [&](int64_t begin, int64_t end) { kernels::norm_forward(pass, begin, end); });
     });
     ctx->save_for_backward({x_in, gamma, statistics});
-    ctx->saved_data["centre"] = centre;
+    ctx->saved_data["center"] = center;
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
-    const bool centre = ctx->saved_data["centre"].toBool();
-    const auto result = NormGradient::apply(grad[0], as_contiguous(saved[0], "norm"), saved[1], saved[2], centre);
-    return {result[0], result[1], centre ? result[2] : Tensor(), Tensor()};
+    const bool center = ctx->saved_data["center"].toBool();
+    const auto result = NormGradient::apply(grad[0], as_contiguous(saved[0], "norm"), saved[1], saved[2], center);
+    return {result[0], result[1], center ? result[2] : Tensor(), Tensor()};
   }
 };
 

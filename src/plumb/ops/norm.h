@@ -1,4 +1,4 @@
-// Row normalisation as an operation: LayerNorm (Ba et al. 2016, arXiv 1607.06450), RMSNorm (arXiv 1910.07467).
+// Row normalization as an operation: LayerNorm (Ba et al. 2016, arXiv 1607.06450), RMSNorm (arXiv 1910.07467).
 #pragma once
 
 #include "plumb/ops/torch.h"

@@ -12,7 +12,7 @@
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/gemm.h"
-#include "plumb/ops/kernels/quantise.h"
+#include "plumb/ops/kernels/quantize.h"
 
 namespace plumb::ops {
 namespace {
@@ -20,12 +20,12 @@ namespace {
 using kernels::Bfloat16;
 using kernels::PackedWeight;
 
-struct QuantisedWeight {
+struct QuantizedWeight {
   PackedWeight<int8_t> values;
   std::vector<float> scales;  // (out)
 };
 
-using AnyWeight = std::variant<PackedWeight<float>, PackedWeight<Bfloat16>, QuantisedWeight>;
+using AnyWeight = std::variant<PackedWeight<float>, PackedWeight<Bfloat16>, QuantizedWeight>;
 
 AnyWeight packed(const Tensor& weight, Precision precision) {
   const int64_t n = weight.size(0);
@@ -39,9 +39,9 @@ AnyWeight packed(const Tensor& weight, Precision precision) {
   std::vector<float> scales(static_cast<size_t>(n));
   for (int64_t row = 0; row < n; ++row) {
     scales[static_cast<size_t>(row)] =
-        kernels::quantise(weight.data_ptr<float>() + row * k, k, values.data() + row * k);
+        kernels::quantize(weight.data_ptr<float>() + row * k, k, values.data() + row * k);
   }
-  return QuantisedWeight{PackedWeight<int8_t>(values.data(), n, k), std::move(scales)};
+  return QuantizedWeight{PackedWeight<int8_t>(values.data(), n, k), std::move(scales)};
 }
 
 /// Rows that are copied anyway are made up to a multiple of this: matrix units take as many at a time, and batches of
@@ -80,21 +80,21 @@ Tensor multiply(const Tensor& x, const PackedWeight<Bfloat16>& weight, const flo
   return y.narrow(0, 0, rows);
 }
 
-Tensor multiply(const Tensor& x, const QuantisedWeight& weight, const float* bias, bool relu) {
+Tensor multiply(const Tensor& x, const QuantizedWeight& weight, const float* bias, bool relu) {
   const int64_t rows = x.size(0);
   const int64_t n = weight.values.n();
   const int64_t k = weight.values.k();
   const float* in = x.data_ptr<float>();
   std::vector<float> scales(static_cast<size_t>(rows));
   const Tensor a = converted<int8_t>(rows, k, at::kChar, [&](int64_t row, int8_t* out) {
-    scales[static_cast<size_t>(row)] = kernels::quantise(in + row * k, k, out);
+    scales[static_cast<size_t>(row)] = kernels::quantize(in + row * k, k, out);
   });
   const Tensor sums = at::empty({a.size(0), n}, x.options().dtype(at::kInt));
   kernels::gemm(a.size(0), a.data_ptr<int8_t>(), weight.values, sums.data_ptr<int32_t>());
   Tensor y = at::empty({rows, n}, x.options());
   parallel_ranges(rows, std::max<int64_t>(1, (1 << 15) / n), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      kernels::dequantise(sums.data_ptr<int32_t>() + row * n, scales[static_cast<size_t>(row)], weight.scales.data(),
+      kernels::dequantize(sums.data_ptr<int32_t>() + row * n, scales[static_cast<size_t>(row)], weight.scales.data(),
                           bias, relu, n, y.data_ptr<float>() + row * n);
     }
   });

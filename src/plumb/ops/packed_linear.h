@@ -8,7 +8,7 @@
 
 namespace plumb::ops {
 
-/// A weight W (out, in) in the layout and precision in which it multiplies. In int8, W is quantised by its rows and x
+/// A weight W (out, in) in the layout and precision in which it multiplies. In int8, W is quantized by its rows and x
 /// by its own: with s = max |row| / 127 each, x·Wᵀ ≈ s_x · s_W · (round(x/s_x) · round(W/s_W)ᵀ), the sums in
 /// integers.
 class PackedLinear {

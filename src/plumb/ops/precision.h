@@ -23,7 +23,7 @@ Precision precision_of(const std::string& name);
 Tensor to_bfloat16(const Tensor& x);
 
 /// How linear layers and the cross-entropy multiply while a guard for this stands. In bfloat16 the operands of products
-/// are rounded; in int8, for linear layers alone, they are quantised row by row. Sums are formed in float32 or in
+/// are rounded; in int8, for linear layers alone, they are quantized row by row. Sums are formed in float32 or in
 /// integers, and all else is float32: norms, attention, reductions. Second derivatives want float32.
 class MatrixPrecision {
  public:

@@ -9,7 +9,7 @@
 
 namespace plumb::ops {
 
-TopScores top_scores(const Tensor& logits_in, int64_t k, int64_t first_id, bool normalise) {
+TopScores top_scores(const Tensor& logits_in, int64_t k, int64_t first_id, bool normalize) {
   const Tensor logits = as_contiguous(logits_in, "top scores");
   const int64_t rows = logits.size(0);
   const int64_t vocabulary = logits.size(1);
@@ -17,7 +17,7 @@ TopScores top_scores(const Tensor& logits_in, int64_t k, int64_t first_id, bool 
   top.k = std::min(k, vocabulary - first_id);
   top.ids.assign(static_cast<size_t>(rows * top.k), -1);
   top.scores.resize(static_cast<size_t>(rows * top.k));
-  if (normalise) top.log_partition.resize(static_cast<size_t>(rows));
+  if (normalize) top.log_partition.resize(static_cast<size_t>(rows));
   dispatch(logits, [&]<typename T>() {
     const T* in = logits.data_ptr<T>();
     parallel_ranges(rows, 4, [&](int64_t begin, int64_t end) {
@@ -30,7 +30,7 @@ TopScores top_scores(const Tensor& logits_in, int64_t k, int64_t first_id, bool 
           ids[i] += static_cast<int32_t>(first_id);
           top.scores[static_cast<size_t>(row * top.k + i)] = static_cast<double>(values[static_cast<size_t>(i)]);
         }
-        if (!normalise || found == 0) continue;
+        if (!normalize || found == 0) continue;
         const T largest = std::max(values[0], first_id > 0 ? *std::max_element(x, x + first_id) : values[0]);
         top.log_partition[static_cast<size_t>(row)] =
             static_cast<double>(kernels::log_partition(x, vocabulary, largest));

@@ -16,7 +16,7 @@ struct TopScores {
 };
 
 /// The k best of each row of logits (rows, vocabulary) among the ids from `first_id` on. The log-partition is over the
-/// whole vocabulary; it is left empty unless `normalise`.
-TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool normalise);
+/// whole vocabulary; it is left empty unless `normalize`.
+TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool normalize);
 
 }  // namespace plumb::ops

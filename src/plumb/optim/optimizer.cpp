@@ -12,7 +12,7 @@
 namespace plumb {
 
 Registry<OptimizerFactory>& optimizers() {
-  static Registry<OptimizerFactory> registry("optimiser");
+  static Registry<OptimizerFactory> registry("optimizer");
   return registry;
 }
 
@@ -71,7 +71,7 @@ const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, 
       std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
   if (found == tensors.end()) {
     throw Error(fmt::format("{}: tensor '{}' is missing", origin, name),
-                "the file belongs to another optimiser or model");
+                "the file belongs to another optimizer or model");
   }
   return found->second;
 }

@@ -1,4 +1,4 @@
-// Optimisers: the interface and the registry of its kinds.
+// Optimizers: the interface and the registry of its kinds.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace plumb {
 
-/// What the optimisers can be told; each reads what it knows.
+/// What the optimizers can be told; each reads what it knows.
 struct OptimizerOptions {
   double beta1 = 0.9;         // adam
   double beta2 = 0.98;        // adam
@@ -36,7 +36,7 @@ class Optimizer {
   virtual void load_state(const NamedTensors& tensors, const std::string& origin) = 0;
 };
 
-/// Makes an optimiser of these parameters, whose buffer it shares.
+/// Makes an optimizer of these parameters, whose buffer it shares.
 using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(const Parameters&, const OptimizerOptions&)>;
 Registry<OptimizerFactory>& optimizers();
 

@@ -1,4 +1,4 @@
-// What optimisers share: one parallel pass over the flat buffer, and their state as named tensors.
+// What optimizers share: one parallel pass over the flat buffer, and their state as named tensors.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace plumb {
 /// Throws Error if gradients and parameters do not match.
 template <typename T, typename Kernel>
 void for_each_piece(const Parameters& parameters, const std::vector<Tensor>& gradients, const Kernel& kernel) {
-  if (gradients.size() != parameters.all().size()) throw Error("an optimiser was given gradients of another model");
+  if (gradients.size() != parameters.all().size()) throw Error("an optimizer was given gradients of another model");
   std::vector<Tensor> dense;
   std::vector<int64_t> begins{0};
   for (size_t i = 0; i < gradients.size(); ++i) {

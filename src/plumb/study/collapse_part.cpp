@@ -49,7 +49,7 @@ Profile at_initialization(StudyContext& context, const std::string& scheme, cons
              Profile profile;
              for (int64_t i = 0; i < part.seeds; ++i) {
                EncoderDecoder model(config);
-               model.initialise(static_cast<uint64_t>(context.config.study.seed + i));
+               model.initialize(static_cast<uint64_t>(context.config.study.seed + i));
                add(profile, measure_collapse(model, batches));
                progress.update(i + 1);
              }
@@ -85,11 +85,11 @@ struct Quantity {
 };
 constexpr Quantity kQuantities[] = {
     {"change", "Change of the representation by depth", "mean |x_k − x_(k−1)|",
-     "Mean absolute change of an element of the normalised stream from one sub-layer to the next, over depth k.", true},
-    {"similarity", "Similarity of neighbouring representations", "cosine",
-     "Mean over tokens of the cosine between the normalised stream behind a sub-layer and that before it.", false},
+     "Mean absolute change of an element of the normalized stream from one sub-layer to the next, over depth k.", true},
+    {"similarity", "Similarity of neighboring representations", "cosine",
+     "Mean over tokens of the cosine between the normalized stream behind a sub-layer and that before it.", false},
     {"effective_rank", "Effective rank of the representation", "effective rank",
-     "Exponential of the entropy of the normalised singular values of all tokens' representations.", false},
+     "Exponential of the entropy of the normalized singular values of all tokens' representations.", false},
 };
 
 Series series_of(const std::string& name, const std::string& scheme, const std::vector<std::vector<double>>& curve) {

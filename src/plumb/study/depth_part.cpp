@@ -31,7 +31,7 @@ std::vector<double> measure(StudyContext& context, const std::string& scheme, in
              Json norms = Json::array();
              for (int64_t i = 0; i < part.seeds; ++i) {
                EncoderDecoder model(config);
-               model.initialise(static_cast<uint64_t>(context.config.study.seed + i));
+               model.initialize(static_cast<uint64_t>(context.config.study.seed + i));
                for (const auto& [name, norm] : measure_gradients(model, batches, 0.0).norm_by_parameter) {
                  if (name == last) norms.push_back(norm);
                }

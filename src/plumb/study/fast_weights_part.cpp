@@ -23,7 +23,7 @@ AttentionOptions options_of(const ModelConfig& model) {
 
 /// The largest difference between linear attention as a matrix of weights, φ(q)·φ(k)ᵀ over positions, and as a fast
 /// weight programmer that writes and reads one position after the other; beside it, that of blocks of positions. For
-/// `linear` (φ = elu + 1, normalised) and `fwp-1991` (φ = x).
+/// `linear` (φ = elu + 1, normalized) and `fwp-1991` (φ = x).
 Json measure_equality(at::ScalarType type, uint64_t seed) {
   constexpr int64_t kLength = 200;
   constexpr int64_t kHeads = 2;
@@ -32,7 +32,7 @@ Json measure_equality(at::ScalarType type, uint64_t seed) {
   const at::NoGradGuard no_graph;
   Json found;
   for (const char* kind : {"linear", "fwp-1991"}) {
-    const bool normalised = std::string(kind) == "linear";
+    const bool normalized = std::string(kind) == "linear";
     Parameters parameters(type);
     const auto attention = attentions().at(kind).make(parameters, {"attention", kWidth, kHeads, {}, nullptr});
     parameters.finish();
@@ -44,10 +44,10 @@ Json measure_equality(at::ScalarType type, uint64_t seed) {
     const auto heads = [&](int64_t part) {
       return packed.narrow(1, part * kWidth, kWidth).reshape({kLength, kHeads, kSize}).transpose(0, 1);
     };
-    const auto phi = [&](const Tensor& x) { return normalised ? at::elu(x) + 1 : x; };
+    const auto phi = [&](const Tensor& x) { return normalized ? at::elu(x) + 1 : x; };
     const Tensor weights = at::matmul(phi(heads(0)), phi(heads(1)).transpose(1, 2)).tril();
     Tensor as_attention = at::matmul(weights, heads(2));
-    if (normalised) as_attention = as_attention / weights.sum(-1, true);
+    if (normalized) as_attention = as_attention / weights.sum(-1, true);
     as_attention = as_attention.transpose(0, 1).reshape({kLength, kWidth});
 
     const auto state = attention->start(1);

@@ -29,7 +29,7 @@ Norms measure(StudyContext& context, const std::string& scheme, const GradientSt
     Json norms = Json::object();
     for (int64_t i = 0; i < part.seeds; ++i) {
       EncoderDecoder model(config);
-      model.initialise(static_cast<uint64_t>(context.config.study.seed + i));
+      model.initialize(static_cast<uint64_t>(context.config.study.seed + i));
       for (const auto& [name, norm] : measure_gradients(model, batches, 0.0).norm_by_parameter)
         norms[name].push_back(norm);
       progress.update(i + 1);

@@ -17,9 +17,9 @@ namespace {
 /// Ways to train that are compared: a norm, and for BatchNorm over processes whether its statistics are exchanged.
 struct Way {
   std::string norm;
-  bool synchronised = true;
+  bool synchronized = true;
 
-  [[nodiscard]] std::string name() const { return norm + (synchronised ? "" : ", own statistics"); }
+  [[nodiscard]] std::string name() const { return norm + (synchronized ? "" : ", own statistics"); }
 };
 
 struct Run {
@@ -63,7 +63,7 @@ Run train_run(StudyContext& context, const NormsStudy& part, const Way& way, int
   config.train.bleu_beam = 0;
   config.train.batch_tokens = batch_tokens;
   config.train.processes = processes;
-  config.train.synchronise_norms = way.synchronised;
+  config.train.synchronize_norms = way.synchronized;
   // [train] is for batches of its own size; warm-up and the points of the history are the same shares of a run.
   const double ratio = static_cast<double>(batch_tokens) / static_cast<double>(given.batch_tokens);
   const auto steps = [&](int64_t of_given) {
@@ -79,7 +79,7 @@ Run train_run(StudyContext& context, const NormsStudy& part, const Way& way, int
   Run run{batch_tokens, processes, {}};
   run.result = TrainResult::from_json(
       trained_run(context,
-                  fmt::format("norms-{}{}-batch{}-processes{}-seed{}", way.norm, way.synchronised ? "" : "-own",
+                  fmt::format("norms-{}{}-batch{}-processes{}-seed{}", way.norm, way.synchronized ? "" : "-own",
                               batch_tokens, processes, config.train.seed),
                   fmt::format("{}, {} tokens a batch{}", way.name(), batch_tokens,
                               processes == 1 ? "" : fmt::format(", {} processes", processes)),
@@ -141,7 +141,7 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
   Table table{
       "norms_batch",
       "Norms over sizes of batches",
-      "Of the last training point and of the last validation; BatchNorm normalises the one by the batch and the "
+      "Of the last training point and of the last validation; BatchNorm normalizes the one by the batch and the "
       "other by running averages.",
       {"norm", "tokens a batch", "seed", "outcome", "steps", "training loss", "validation loss"}};
   for (const std::string& norm : part.norms) {
@@ -247,11 +247,11 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
   std::map<std::string, std::vector<Run>> runs;
   for (const Way& way : ways) {
     Series series{way.name(), way.norm};
-    series.style = way.synchronised ? "solid" : "dashed";
+    series.style = way.synchronized ? "solid" : "dashed";
     Series times{way.name(), way.name()};
     for (const int64_t processes : part.processes) {
       const Run run =
-          train_run(context, part, way.synchronised || processes > 1 ? way : Way{way.norm}, batch, processes, 0);
+          train_run(context, part, way.synchronized || processes > 1 ? way : Way{way.norm}, batch, processes, 0);
       series.point(processes, run.loss());
       if (processes > 1) times.point(fmt::format("{} processes", processes), run.exchange_seconds() * 1e3);
       const TrainPoint& first = run.result.history.front();

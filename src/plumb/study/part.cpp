@@ -14,7 +14,7 @@ namespace plumb {
 ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers) {
   ModelConfig model = context.config.model;
   model.residual = scheme;
-  if (initialisations().entries().count(scheme) != 0) model.initialisation = scheme;
+  if (initializations().entries().count(scheme) != 0) model.initialization = scheme;
   model.encoder_layers = model.decoder_layers = layers;
   model.source_vocabulary = context.data.source_vocabulary();
   model.target_vocabulary = context.data.target_vocabulary();

@@ -30,7 +30,7 @@ struct StudyContext {
 };
 
 /// The study's model with a scheme and a number of layers, its vocabularies those of the data. A scheme that has an
-/// initialisation of its own name (DeepNorm) gets it.
+/// initialization of its own name (DeepNorm) gets it.
 ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers);
 
 /// The first `pairs` pairs of the measured split, in batches of at most `batch_tokens` tokens.

@@ -21,7 +21,7 @@ struct Axis {
 /// One line of a figure. x holds numbers or words; y may hold null.
 struct Series {
   std::string name;
-  std::string group;  // decides the colour
+  std::string group;  // decides the color
   Json x = Json::array();
   Json y = Json::array();
   Json low = Json::array();

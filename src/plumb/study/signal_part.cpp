@@ -15,7 +15,7 @@
 namespace plumb {
 namespace {
 
-/// For one scheme, width and initialisation: mean squared norms over width by layer, and the norm of W^{2,L}'s
+/// For one scheme, width and initialization: mean squared norms over width by layer, and the norm of W^{2,L}'s
 /// gradient.
 struct Measured {
   std::map<int64_t, std::vector<double>> square_by_layer;  // layer from 1 → one value a seed
@@ -25,11 +25,11 @@ struct Measured {
 
 /// The setting of the theory: one head, feed-forward of width d, W^Q = W^K = 0; or with Xavier W^Q and W^K.
 ModelConfig theory_model(const StudyContext& context, const std::string& scheme, int64_t width,
-                         const std::string& initialisation, int64_t layers) {
+                         const std::string& initialization, int64_t layers) {
   ModelConfig config = model_for(context, scheme, layers);
   config.d_model = config.feed_forward = width;
   config.heads = 1;
-  config.initialisation = initialisation;
+  config.initialization = initialization;
   return config;
 }
 
@@ -38,16 +38,16 @@ std::string lemma_point(const std::string& scheme, int64_t layer) {
   return fmt::format("encoder.layers.{}.feed_forward.{}", layer, scheme == "post-ln" ? "sum" : "stream");
 }
 
-Measured measure(StudyContext& context, const std::string& scheme, int64_t width, const std::string& initialisation,
+Measured measure(StudyContext& context, const std::string& scheme, int64_t width, const std::string& initialization,
                  const SignalStudy& part) {
-  const ModelConfig config = theory_model(context, scheme, width, initialisation, part.layers);
+  const ModelConfig config = theory_model(context, scheme, width, initialization, part.layers);
   const Json settings = {{"data", context.data_settings},
                          {"model", settings_of(config)},
                          {"seeds", part.seeds},
                          {"pairs", part.pairs},
                          {"first_seed", context.config.study.seed}};
   const Json json =
-      context.measurements.get(fmt::format("signal-{}-{}-{}", scheme, initialisation, width), settings, [&] {
+      context.measurements.get(fmt::format("signal-{}-{}-{}", scheme, initialization, width), settings, [&] {
         const std::vector<Batch> batches = measured_batches(context, part.pairs);
         Progress progress(fmt::format("signal, {}, width {}", display_name(scheme), width), part.seeds);
         Json squares = Json::array();
@@ -56,7 +56,7 @@ Measured measure(StudyContext& context, const std::string& scheme, int64_t width
         double delta = 0;
         for (int64_t i = 0; i < part.seeds; ++i) {
           EncoderDecoder model(config);
-          model.initialise(static_cast<uint64_t>(context.config.study.seed + i));
+          model.initialize(static_cast<uint64_t>(context.config.study.seed + i));
           const SignalProfile profile = measure_signal(model, batches);
           for (const LayerPoint& point : profile.points) {
             for (int64_t layer = 0; layer < part.layers; ++layer) {
@@ -95,10 +95,10 @@ Figure activation_figure(const std::map<std::string, std::map<std::string, Measu
   figure.kind = "line";
   figure.x = {"layer"};
   figure.y = {"E‖x‖² / d"};
-  for (const auto& [scheme, by_initialisation] : measured) {
-    for (const auto& [initialisation, one] : by_initialisation) {
-      Series series{display_name(scheme) + (initialisation == "theory" ? "" : ", " + initialisation), scheme};
-      series.style = initialisation == "theory" ? "solid" : "dashed";
+  for (const auto& [scheme, by_initialization] : measured) {
+    for (const auto& [initialization, one] : by_initialization) {
+      Series series{display_name(scheme) + (initialization == "theory" ? "" : ", " + initialization), scheme};
+      series.style = initialization == "theory" ? "solid" : "dashed";
       for (const auto& [layer, values] : one.square_by_layer) {
         const Interval interval = confidence_interval(values);
         series.point(layer, interval.mean, interval.low, interval.high);
@@ -133,7 +133,7 @@ Figure activation_figure(const std::map<std::string, std::map<std::string, Measu
 PartResult measure(StudyContext& context, const SignalStudy& part) {
   PartResult result;
   const int64_t widest = *std::max_element(part.widths.begin(), part.widths.end());
-  std::map<std::string, std::map<std::string, Measured>> measured;  // scheme → initialisation, at the largest width
+  std::map<std::string, std::map<std::string, Measured>> measured;  // scheme → initialization, at the largest width
   Table bounds{"theorem1",
                "Theorem 1: the measured constant",
                "Norm of the gradient of the last layer's W₂ in the theory's setting, over the bound without its "

@@ -29,7 +29,7 @@ Json measure(StudyContext& context, const std::string& scheme, const SpectrumStu
   const std::string name = by_layer ? "layer-spectra-" : "spectrum-";
   return context.measurements.get(name + file_name(scheme), settings, [&] {
     EncoderDecoder model(config);
-    model.initialise(static_cast<uint64_t>(context.config.study.seed));
+    model.initialize(static_cast<uint64_t>(context.config.study.seed));
     SpectrumOptions options;
     options.by_layer = by_layer;
     options.steps = steps;
@@ -120,7 +120,7 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
   density.caption = fmt::format(
       "Density of the eigenvalues of the loss's Hessian at initialization, by stochastic Lanczos quadrature: {} steps "
       "with full "
-      "re-orthogonalisation, {} probe vector{}, a Gaussian kernel. {}+{} layers, {} sentence pairs.",
+      "re-orthogonalization, {} probe vector{}, a Gaussian kernel. {}+{} layers, {} sentence pairs.",
       part.steps, part.probes, part.probes == 1 ? "" : "s", part.layers, part.layers, part.pairs);
   density.kind = "density";
   density.x = {"eigenvalue"};

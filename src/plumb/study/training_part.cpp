@@ -197,7 +197,7 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   }
   if (part.bleu_pairs > 0) {
     Figure bleu{"bleu", "BLEU at the end of training"};
-    bleu.caption = fmt::format("Detokenised, cased BLEU of {} pairs, beam {}; a run that diverged has none.",
+    bleu.caption = fmt::format("Detokenized, cased BLEU of {} pairs, beam {}; a run that diverged has none.",
                                part.bleu_pairs, part.beam);
     bleu.kind = "bar";
     bleu.y = {"BLEU"};

@@ -9,6 +9,8 @@
 namespace plumb {
 namespace {
 
+const bool renamed = rename_key("train.synchronise_norms", "train.synchronize_norms");
+
 struct DataSection {
   std::string directory;
 };
@@ -45,7 +47,7 @@ void describe(Fields& field, TrainConfig& config) {
   field("divergence_factor", config.divergence_factor);
   field("precision", config.precision);
   field("processes", config.processes);
-  field("synchronise_norms", config.synchronise_norms);
+  field("synchronize_norms", config.synchronize_norms);
   field("seed", config.seed);
 }
 

@@ -42,8 +42,8 @@ struct TrainConfig {
   double divergence_factor = 3;       // diverged: loss > factor · ln(vocabulary) after 20 steps; 0: only if not finite
   std::string precision = "float32";  // of matrix products: float32 or bf16
   int64_t processes = 1;              // that share every batch
-  bool synchronise_norms = true;      // BatchNorm takes its statistics over all processes
-  int64_t seed = 1;                   // of initialisation, batches and dropout
+  bool synchronize_norms = true;      // BatchNorm takes its statistics over all processes
+  int64_t seed = 1;                   // of initialization, batches and dropout
 
   bool operator==(const TrainConfig&) const = default;
 };

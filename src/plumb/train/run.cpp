@@ -145,7 +145,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
     trainer.set_history(read_metrics(out / "metrics.jsonl"));
     say(fmt::format("{}: going on from step {}", out.string(), trainer.step()));
   } else {
-    model.initialise(static_cast<uint64_t>(config.train.seed));
+    model.initialize(static_cast<uint64_t>(config.train.seed));
   }
   std::optional<ProcessGroup> processes;
   std::optional<ThreadShare> share;

@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-/// From here on a loss far above that of a uniform guess is divergence, not initialisation.
+/// From here on a loss far above that of a uniform guess is divergence, not initialization.
 constexpr int64_t kSettledStep = 20;
 
 /// Where a run stands: everything but the tensors that a resumed run needs. In state.json.
@@ -121,7 +121,7 @@ struct Trainer::Implementation {
     return plan_batches(train_split, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
   }
 
-  /// This process's pairs of a batch. Neighbours are of similar length, so the shares are of similar size.
+  /// This process's pairs of a batch. Neighbors are of similar length, so the shares are of similar size.
   [[nodiscard]] std::vector<int64_t> share(const std::vector<int64_t>& examples) const {
     if (processes == nullptr) return examples;
     std::vector<int64_t> own;
@@ -144,10 +144,10 @@ struct Trainer::Implementation {
     LossOptions options{config.label_smoothing, std::nullopt, false};
     if (processes != nullptr) {
       seed += static_cast<uint64_t>(processes->rank()) << 32U;
-      options.scale = 1.0 / static_cast<double>(make_batch(train_split, examples).target_output.size());
+      options.scale = 1.0 / static_cast<double>(make_batch(train_split, examples).labels.size());
     }
     ForwardContext context(model.config().dropout, seed, number);
-    if (processes != nullptr && config.synchronise_norms)
+    if (processes != nullptr && config.synchronize_norms)
       context.exchange([this](const Tensor& x) { return processes->summed(x); });
     std::vector<int64_t> own = share(examples);
     const bool idle = own.empty();  // fewer pairs than processes: one is repeated without weight
@@ -175,7 +175,7 @@ struct Trainer::Implementation {
     return model.parameters().split(whole);
   }
 
-  /// One batch forward and back, one step of the optimiser. Returns false, with the parameters as they were, if the run
+  /// One batch forward and back, one step of the optimizer. Returns false, with the parameters as they were, if the run
   /// has diverged.
   bool step() {
     const int64_t number = state.step + 1;

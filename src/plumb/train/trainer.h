@@ -1,4 +1,4 @@
-// Training: batches through the model, gradients through the optimiser, and what is measured on the way.
+// Training: batches through the model, gradients through the optimizer, and what is measured on the way.
 #pragma once
 
 #include <filesystem>
@@ -98,7 +98,7 @@ class Trainer {
   void save(const std::filesystem::path& directory) const;
   void load(const std::filesystem::path& directory);
 
-  /// Trains together with other processes, which all call this before they run: takes parameters, optimiser and place
+  /// Trains together with other processes, which all call this before they run: takes parameters, optimizer and place
   /// of process 0. They must outlive the trainer.
   void join(ProcessGroup& processes);
 

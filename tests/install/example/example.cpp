@@ -17,7 +17,7 @@ int main() try {
   config.source_vocabulary = config.target_vocabulary = 40;
 
   plumb::EncoderDecoder model(config);
-  model.initialise(1);
+  model.initialize(1);
   plumb::Batch batch;
   plumb::append(batch, std::vector<int32_t>{5, 6, 7}, std::vector<int32_t>{8, 9}, 0);
   plumb::ForwardContext context;

@@ -1,4 +1,4 @@
-// The kernels of row normalisation against the formula in float64 and its derivatives.
+// The kernels of row normalization against the formula in float64 and its derivatives.
 #include "plumb/ops/kernels/norm.h"
 
 #include "ops/kernels/kernel_check.h"
@@ -23,23 +23,23 @@ class NormKernels : public KernelTest<T> {
   template <typename Work>
   void for_each_case(const Work& work) {
     for (const int64_t width : {1, 2, 7, 16, 31, 67, 256, 513}) {
-      for (const bool centre : {true, false}) {
-        SCOPED_TRACE(::testing::Message() << "width " << width << (centre ? ", centred" : ""));
+      for (const bool center : {true, false}) {
+        SCOPED_TRACE(::testing::Message() << "width " << width << (center ? ", centered" : ""));
         x_ = values({kRows, width}, 1) + 0.5;
         gamma_ = values({width}, 2);
-        beta_ = centre ? values({width}, 3) : Tensor();
+        beta_ = center ? values({width}, 3) : Tensor();
         dy_ = values({kRows, width}, 4);
         this->on_every_instruction_set([&] {
           statistics_ = at::full({kRows, 2}, -1.0, kType);
-          work(width, centre);
+          work(width, center);
         });
       }
     }
   }
 
-  void forward(int64_t width, bool centre, T* y) {
-    kernels::norm_forward({width, centre, T(kEps), x_.data_ptr<T>(), gamma_.data_ptr<T>(),
-                           centre ? beta_.data_ptr<T>() : nullptr, y, statistics_.data_ptr<T>()},
+  void forward(int64_t width, bool center, T* y) {
+    kernels::norm_forward({width, center, T(kEps), x_.data_ptr<T>(), gamma_.data_ptr<T>(),
+                           center ? beta_.data_ptr<T>() : nullptr, y, statistics_.data_ptr<T>()},
                           kBegin, kEnd);
   }
 
@@ -56,14 +56,14 @@ class NormKernels : public KernelTest<T> {
 TYPED_TEST_SUITE(NormKernels, KernelTypes);
 
 TYPED_TEST(NormKernels, ForwardIsTheFormula) {
-  this->for_each_case([&](int64_t width, bool centre) {
+  this->for_each_case([&](int64_t width, bool center) {
     Guarded<TypeParam> y({this->kRows, width}, this->kType);
-    this->forward(width, centre, y.data());
+    this->forward(width, center, y.data());
     std::vector<Tensor> leaves;
     this->expect_close(this->range(*y), this->expected(leaves), 1);
     this->expect_rows_outside_untouched(y);
     const Tensor& x = leaves[1].detach();
-    const Tensor mean = centre ? x.mean(1) : at::zeros({x.size(0)}, at::kDouble);
+    const Tensor mean = center ? x.mean(1) : at::zeros({x.size(0)}, at::kDouble);
     const Tensor square = (x - mean.unsqueeze(1)).square().mean(1);
     const Tensor eps = at::full({}, static_cast<double>(TypeParam(this->kEps)), at::kDouble);
     this->expect_close(this->range(this->statistics_), at::stack({mean, (square + eps).rsqrt()}, 1));
@@ -71,15 +71,15 @@ TYPED_TEST(NormKernels, ForwardIsTheFormula) {
 }
 
 TYPED_TEST(NormKernels, BackwardIsTheDerivative) {
-  this->for_each_case([&](int64_t width, bool centre) {
+  this->for_each_case([&](int64_t width, bool center) {
     using T = TypeParam;
     Guarded<T> y({this->kRows, width}, this->kType), dx({this->kRows, width}, this->kType);
-    this->forward(width, centre, y.data());
+    this->forward(width, center, y.data());
     const Tensor before = this->values({width}, 5);
     Guarded<T> dgamma(before), dbeta(before);
-    kernels::norm_backward({width, centre, this->x_.template data_ptr<T>(), this->gamma_.template data_ptr<T>(),
+    kernels::norm_backward({width, center, this->x_.template data_ptr<T>(), this->gamma_.template data_ptr<T>(),
                             this->statistics_.template data_ptr<T>(), this->dy_.template data_ptr<T>(), dx.data(),
-                            dgamma.data(), centre ? dbeta.data() : nullptr},
+                            dgamma.data(), center ? dbeta.data() : nullptr},
                            this->kBegin, this->kEnd);
     std::vector<Tensor> leaves;
     const Tensor expected = this->expected(leaves);
@@ -88,30 +88,30 @@ TYPED_TEST(NormKernels, BackwardIsTheDerivative) {
     this->expect_close(this->range(*dx), gradient[0], 1);
     this->expect_rows_outside_untouched(dx);
     this->expect_close(*dgamma, gradient[1] + this->wide(before), 1);  // added to
-    this->expect_close(*dbeta, (centre ? gradient[2] : at::zeros_like(gradient[1])) + this->wide(before), 1);
+    this->expect_close(*dbeta, (center ? gradient[2] : at::zeros_like(gradient[1])) + this->wide(before), 1);
   });
 }
 
 TYPED_TEST(NormKernels, DoubleBackwardIsTheSecondDerivative) {
-  this->for_each_case([&](int64_t width, bool centre) {
+  this->for_each_case([&](int64_t width, bool center) {
     using T = TypeParam;
     Guarded<T> y({this->kRows, width}, this->kType);
     Guarded<T> ddy({this->kRows, width}, this->kType), dx({this->kRows, width}, this->kType);
-    this->forward(width, centre, y.data());
+    this->forward(width, center, y.data());
     const Tensor a = this->values({this->kRows, width}, 6), b = this->values({width}, 7), c = this->values({width}, 8);
     const Tensor before = this->values({width}, 5);
     Guarded<T> dgamma(before);
     kernels::norm_double_backward(
-        {width, centre, this->x_.template data_ptr<T>(), this->gamma_.template data_ptr<T>(),
+        {width, center, this->x_.template data_ptr<T>(), this->gamma_.template data_ptr<T>(),
          this->statistics_.template data_ptr<T>(), this->dy_.template data_ptr<T>(), a.data_ptr<T>(), b.data_ptr<T>(),
-         centre ? c.data_ptr<T>() : nullptr, ddy.data(), dx.data(), dgamma.data()},
+         center ? c.data_ptr<T>() : nullptr, ddy.data(), dx.data(), dgamma.data()},
         this->kBegin, this->kEnd);
     std::vector<Tensor> leaves;
     const Tensor expected = this->expected(leaves);
     const std::vector<Tensor> inputs(leaves.begin() + 1, leaves.end());
     const auto first = gradients({expected}, inputs, {leaves[0]}, /*create_graph=*/true);
     std::vector<Tensor> cotangents = {this->wide(this->range(a)), this->wide(b)};
-    if (centre) cotangents.push_back(this->wide(c));
+    if (center) cotangents.push_back(this->wide(c));
     const auto second = gradients(first, {leaves[0], leaves[1], leaves[2]}, cotangents);
     this->expect_close(this->range(*ddy), second[0], 1);
     this->expect_close(this->range(*dx), second[1], 10);  // sums of many terms up to this size cancel

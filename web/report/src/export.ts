@@ -29,7 +29,7 @@ export function savePicture(figure: Figure, groups: Groups, view: View, format: 
     title: { text: figure.title, left: 20, top: 14, textStyle: { fontSize: 18, color: LIGHT.text, fontFamily: FONT } },
     legend: {
       left: 18, top: 44, itemGap: 18, textStyle: { color: LIGHT.text, fontFamily: FONT, fontSize: 12.5 },
-      data: [...shapes].map(([name, look]) => ({ name, itemStyle: { color: look.colour, opacity: 1 } })),
+      data: [...shapes].map(([name, look]) => ({ name, itemStyle: { color: look.color, opacity: 1 } })),
     },
   });
   if (format === "svg") {

@@ -21,7 +21,7 @@ const ICONS = {
 
 export interface FigureView {
   element: HTMLElement;
-  /** Draws with other colours; for paper, at the width of a page. */
+  /** Draws with other colors; for paper, at the width of a page. */
   draw(palette: Palette, paper?: boolean): void;
 }
 
@@ -77,7 +77,7 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
       },
     }, { notMerge: !animate, replaceMerge: ["series"] });
     drawLegend(legend, figure, allLooks, plot.series, view, { changed: () => update(), hover: highlight });
-    legend.hidden = plot.categoryColours.length > 0; // then the axis names the colours
+    legend.hidden = plot.categoryColors.length > 0; // then the axis names the colors
     hint.hidden = plot.omitted === 0;
     hint.textContent = `${plot.omitted} ${plot.omitted === 1 ? "value lies" : "values lie"} at or below zero, or off the scale, and cannot be drawn on these axes.`;
   };
@@ -179,8 +179,8 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
       },
       wheel: (px, py, factor) => {
         const [x, y] = toData(px, py);
-        const about = ([low, high]: [number, number], centre: number): [number, number] =>
-          [centre - (centre - low) * factor, centre + (high - centre) * factor];
+        const about = ([low, high]: [number, number], center: number): [number, number] =>
+          [center - (center - low) * factor, center + (high - center) * factor];
         view.zoom = { x: about(plot.x, x), y: about(plot.y, y) };
         render(false);
         sync();

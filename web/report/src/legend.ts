@@ -17,13 +17,13 @@ const MARKERS: Record<string, string> = {
 export function swatch(figure: Figure, look: Look): SVGElement {
   const marker = MARKERS[look.symbol] ?? MARKERS.circle;
   const dash = look.dash === "solid" ? "" : ` stroke-dasharray="${look.dash.map((part) => part * 0.8).join(" ")}"`;
-  const line = `<path d="M1.5 6H24.5" fill="none" stroke-width="2.2" stroke="${look.colour}"${dash}/>`;
+  const line = `<path d="M1.5 6H24.5" fill="none" stroke-width="2.2" stroke="${look.color}"${dash}/>`;
   let drawing = line;
   if (figure.kind === "bar") drawing = `<rect x="7" y="0.5" width="11" height="11" rx="2.5" opacity="${look.style === "dashed" ? 0.55 : 1}"/>`;
   else if (look.style === "points" || (figure.kind === "scatter" && look.style === "solid")) drawing = marker;
   else if (figure.kind === "density" && look.style === "solid") drawing = `<path d="M1 11V6H25V11Z" opacity=".25"/>${line}`;
   else if (look.style === "solid" && figure.series.every((series) => series.y.length < 30)) drawing = line + marker;
-  return svg(`<svg class="swatch" viewBox="0 0 26 12" width="26" height="12" fill="${look.colour}" aria-hidden="true">${drawing}</svg>`);
+  return svg(`<svg class="swatch" viewBox="0 0 26 12" width="26" height="12" fill="${look.color}" aria-hidden="true">${drawing}</svg>`);
 }
 
 export interface LegendEvents {

@@ -116,7 +116,7 @@ function band(series: DrawnSeries) {
             ...points.reverse().map((point) => api.coord([point.at[0], point.band![0]])),
           ],
         },
-        style: { fill: series.look.colour, opacity: 0.16 },
+        style: { fill: series.look.color, opacity: 0.16 },
       });
       return { type: "group", children: runs.filter((run) => run.length > 1).map((run) => polygon([...run])) };
     },
@@ -130,15 +130,15 @@ function whiskers(series: DrawnSeries, palette: Palette, bar: { k: number; n: nu
     tooltip: { show: false }, animation: false,
     renderItem: (_: unknown, api: Renderer) => {
       const offset = bar ? api.barLayout({ ...BAR_GAPS, count: bar.n })[bar.k].offsetCenter : 0;
-      const stroke = bar ? palette.text : series.look.colour;
+      const stroke = bar ? palette.text : series.look.color;
       const children = banded(series).flatMap((point) => {
         const [x, high] = api.coord([point.at[0], point.band![1]]);
         const [, low] = api.coord([point.at[0], point.band![0]]);
         const line = (x1: number, y1: number, x2: number, y2: number) => ({
           type: "line", shape: { x1, y1, x2, y2 }, style: { stroke, lineWidth: 1.2, opacity: 0.75 },
         });
-        const centre = x + offset;
-        return [line(centre, low, centre, high), line(centre - 4, low, centre + 4, low), line(centre - 4, high, centre + 4, high)];
+        const center = x + offset;
+        return [line(center, low, center, high), line(center - 4, low, center + 4, low), line(center - 4, high, center + 4, high)];
       });
       return { type: "group", children };
     },
@@ -149,7 +149,7 @@ const coordinates = (series: DrawnSeries) =>
   series.points.map((point) => (point && point.at[1] !== null ? point.at : [point?.at[0] ?? NaN, NaN]));
 
 function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
-  const { colour, dash, symbol, style } = series.look;
+  const { color, dash, symbol, style } = series.look;
   const markers = style === "points" || (style === "solid" && figure.kind !== "density" && series.points.length < MARKER_LIMIT);
   const density = figure.kind === "density" && style === "solid";
   const scatter = figure.kind === "scatter" && style !== "dashed";
@@ -158,23 +158,23 @@ function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
     return {
       id: `series-${series.index}`, type: "scatter", name: series.name, data: coordinates(series), symbol,
       symbolSize: many ? 4 : markerSize(symbol), z: 3, clip: true,
-      itemStyle: { color: colour, opacity: many ? 0.55 : 0.9, borderColor: palette.background, borderWidth: many ? 0 : 1 },
+      itemStyle: { color: color, opacity: many ? 0.55 : 0.9, borderColor: palette.background, borderWidth: many ? 0 : 1 },
       emphasis: { focus: "series", scale: 1.3 }, blur: { itemStyle: { opacity: 0.15 } },
     };
   }
   return {
     id: `series-${series.index}`, type: "line", name: series.name, data: coordinates(series), z: 2, clip: true,
     symbol: markers ? symbol : "circle", showSymbol: markers, symbolSize: markers ? markerSize(symbol) : 6, connectNulls: false,
-    lineStyle: { color: colour, width: density ? 1.6 : 2.2, type: dash, cap: "round", join: "round" },
-    itemStyle: { color: colour, borderColor: palette.background, borderWidth: markers ? 1.5 : 0 },
-    areaStyle: density ? { color: colour, opacity: Math.min(palette.dark ? 0.24 : 0.16, 0.4 / figure.series.length), origin: "start" } : undefined,
+    lineStyle: { color: color, width: density ? 1.6 : 2.2, type: dash, cap: "round", join: "round" },
+    itemStyle: { color: color, borderColor: palette.background, borderWidth: markers ? 1.5 : 0 },
+    areaStyle: density ? { color: color, opacity: Math.min(palette.dark ? 0.24 : 0.16, 0.4 / figure.series.length), origin: "start" } : undefined,
     emphasis: { focus: "series", lineStyle: { width: density ? 2.2 : 2.8 } },
     blur: { lineStyle: { opacity: 0.18 }, itemStyle: { opacity: 0.18 }, areaStyle: { opacity: 0.05 } },
     // A cross where a run stopped giving finite values.
     markPoint: series.ended && series.ended.at[1] !== null ? {
       silent: true, animation: false,
       symbol: "path://M0 1 L1 0 L5 4 L9 0 L10 1 L6 5 L10 9 L9 10 L5 6 L1 10 L0 9 L4 5 Z", symbolSize: 12,
-      itemStyle: { color: colour, borderColor: palette.background, borderWidth: 1 }, label: { show: false },
+      itemStyle: { color: color, borderColor: palette.background, borderWidth: 1 }, label: { show: false },
       data: [{ coord: series.ended.at }],
     } : undefined,
   };
@@ -183,12 +183,12 @@ function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
 function bars(series: DrawnSeries, own: (string | null)[]) {
   const data = coordinates(series).map((value, i) => {
     const category = series.points[i]?.at[0];
-    const colour = category === undefined ? null : own[category];
-    return colour ? { value, itemStyle: { color: colour } } : value;
+    const color = category === undefined ? null : own[category];
+    return color ? { value, itemStyle: { color: color } } : value;
   });
   return {
     id: `series-${series.index}`, type: "bar", name: series.name, data, z: 2, clip: true, ...BAR_GAPS,
-    itemStyle: { color: series.look.colour, borderRadius: [3, 3, 0, 0], opacity: series.look.style === "dashed" ? 0.55 : 1 },
+    itemStyle: { color: series.look.color, borderRadius: [3, 3, 0, 0], opacity: series.look.style === "dashed" ? 0.55 : 1 },
     emphasis: { focus: "series" }, blur: { itemStyle: { opacity: 0.25 } },
   };
 }
@@ -213,7 +213,7 @@ export function makeOption(figure: Figure, plot: Plot, size: Size, palette: Pale
   };
   const series: object[] = [];
   plot.series.forEach((one, k) => {
-    series.push(isBar ? bars(one, plot.categoryColours) : curve(figure, one, palette));
+    series.push(isBar ? bars(one, plot.categoryColors) : curve(figure, one, palette));
     if (banded(one).length === 0) return;
     const asBars = isBar || figure.kind === "scatter" || one.look.style === "points";
     series.push(asBars ? whiskers(one, palette, isBar ? { k, n: plot.series.length } : null) : band(one));

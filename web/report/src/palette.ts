@@ -1,4 +1,4 @@
-// Colours. The first eight are told apart with every common form of colour blindness (after Okabe and Ito, darkened or
+// Colors. The first eight are told apart with every common form of color blindness (after Okabe and Ito, darkened or
 // lightened until they stand out from the background); marker shapes and dashes say the same a second time.
 
 export interface Palette {
@@ -8,7 +8,7 @@ export interface Palette {
   muted: string;
   grid: string;
   axis: string;
-  colours: string[];
+  colors: string[];
 }
 
 export const LIGHT: Palette = {
@@ -18,7 +18,7 @@ export const LIGHT: Palette = {
   muted: "#586273",
   grid: "#e9ecf1",
   axis: "#aab2bf",
-  colours: ["#cf4a0a", "#1566c0", "#0b8a65", "#a8468f", "#b07a00", "#2f9bc9", "#7c5a3c", "#5d6675",
+  colors: ["#cf4a0a", "#1566c0", "#0b8a65", "#a8468f", "#b07a00", "#2f9bc9", "#7c5a3c", "#5d6675",
     "#5b4bc4", "#8a9400", "#d6336c", "#00727a", "#8f2a1a"],
 };
 
@@ -29,19 +29,19 @@ export const DARK: Palette = {
   muted: "#a3adbb",
   grid: "#282e38",
   axis: "#4b5563",
-  colours: ["#ff8548", "#62a8ff", "#37c79b", "#e08bc8", "#e8b53a", "#7fd0f2", "#c79d78", "#a6b0bf",
+  colors: ["#ff8548", "#62a8ff", "#37c79b", "#e08bc8", "#e8b53a", "#7fd0f2", "#c79d78", "#a6b0bf",
     "#a99bff", "#c6d04a", "#ff7aa8", "#4fc9cf", "#e0806f"],
 };
 
 export const SYMBOLS = ["circle", "rect", "diamond", "triangle", "pin", "arrow", "roundRect", "circle"] as const;
 
 const RESERVED = ["post-ln", "pre-ln"];
-const normalised = (group: string): string => group.trim().toLowerCase().replace(/[\s_]+/g, "-");
+const normalized = (group: string): string => group.trim().toLowerCase().replace(/[\s_]+/g, "-");
 
 /** The grey one: for what belongs to no group. */
 const NEUTRAL = 7;
 
-/** Which colour a group has: Post-LN and Pre-LN always the first two, the others in the order in which they appear. */
+/** Which color a group has: Post-LN and Pre-LN always the first two, the others in the order in which they appear. */
 export class Groups {
   private readonly index = new Map<string, number>();
 
@@ -49,22 +49,22 @@ export class Groups {
     RESERVED.forEach((name, index) => this.index.set(name, index));
     let next = RESERVED.length;
     for (const name of names) {
-      const key = normalised(name);
+      const key = normalized(name);
       if (!this.index.has(key)) this.index.set(key, next++);
     }
   }
 
   of(group: string): number {
-    return this.index.get(normalised(group)) ?? NEUTRAL;
+    return this.index.get(normalized(group)) ?? NEUTRAL;
   }
 
   knows(group: string): boolean {
-    return this.index.has(normalised(group));
+    return this.index.has(normalized(group));
   }
 }
 
-function channels(colour: string): number[] {
-  return [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16));
+function channels(color: string): number[] {
+  return [1, 3, 5].map((start) => parseInt(color.slice(start, start + 2), 16));
 }
 
 /** (1 − amount)·a + amount·b. */
@@ -74,10 +74,10 @@ export function mix(a: string, b: string, amount: number): string {
   return "#" + mixed.map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/** The colour of the k-th of n series that share a group in one figure: from strong to faint. */
+/** The color of the k-th of n series that share a group in one figure: from strong to faint. */
 export function shade(palette: Palette, group: number, k: number, n: number): string {
-  const colour = palette.colours[group % palette.colours.length];
-  if (n < 2) return colour;
+  const color = palette.colors[group % palette.colors.length];
+  if (n < 2) return color;
   const position = (k / (n - 1)) * 2 - 1;
-  return position < 0 ? mix(colour, palette.text, -position * 0.5) : mix(colour, palette.background, position * 0.5);
+  return position < 0 ? mix(color, palette.text, -position * 0.5) : mix(color, palette.background, position * 0.5);
 }

@@ -12,7 +12,7 @@ export interface View {
 }
 
 export interface Look {
-  colour: string;
+  color: string;
   symbol: string;
   dash: "solid" | number[];
   style: Style;
@@ -40,8 +40,8 @@ export interface Plot {
   xScale: Scale;
   yScale: Scale;
   categories: string[] | null;
-  /** Where the categories of a single series of bars name groups: their colours. */
-  categoryColours: (string | null)[];
+  /** Where the categories of a single series of bars name groups: their colors. */
+  categoryColors: (string | null)[];
   x: [number, number];
   y: [number, number];
   /** Where bars stand. */
@@ -60,7 +60,7 @@ export const firstView = (figure: Figure): View => ({
 
 const DASHES: number[][] = [[6, 4], [2, 3], [9, 3, 2, 3]];
 
-/** Series of one group share a colour; shades, markers and dashes tell them apart. */
+/** Series of one group share a color; shades, markers and dashes tell them apart. */
 export function looks(figure: Figure, groups: Groups, palette: Palette): Look[] {
   const key = (series: Series) => `${groups.of(series.group)}/${series.style}`;
   const sizes = new Map<string, number>();
@@ -71,7 +71,7 @@ export function looks(figure: Figure, groups: Groups, palette: Palette): Look[] 
     const k = seen.get(key(series)) ?? 0;
     seen.set(key(series), k + 1);
     return {
-      colour: shade(palette, group, k, sizes.get(key(series)) ?? 1),
+      color: shade(palette, group, k, sizes.get(key(series)) ?? 1),
       symbol: SYMBOLS[(group + k) % SYMBOLS.length],
       dash: series.style === "dashed" ? DASHES[k % DASHES.length] : "solid",
       style: series.style,
@@ -123,10 +123,10 @@ function domain(axis: AxisSpec, scale: Scale, ats: number[], padding: number, wi
   return padded;
 }
 
-function coloursOfCategories(figure: Figure, categories: string[] | null, groups: Groups, palette: Palette): (string | null)[] {
+function colorsOfCategories(figure: Figure, categories: string[] | null, groups: Groups, palette: Palette): (string | null)[] {
   if (figure.kind !== "bar" || figure.series.length !== 1 || !categories) return [];
   if (!categories.some((category) => groups.knows(category))) return [];
-  const other = palette.colours[palette.colours.length - 1];
+  const other = palette.colors[palette.colors.length - 1];
   return categories.map((category) => (groups.knows(category) ? shade(palette, groups.of(category), 0, 1) : other));
 }
 
@@ -195,7 +195,7 @@ export function makePlot(figure: Figure, view: View, groups: Groups, palette: Pa
   const y = view.zoom?.y ?? full.y;
   return {
     xScale, yScale, categories, x, y, series, omitted,
-    categoryColours: coloursOfCategories(figure, categories, groups, palette),
+    categoryColors: colorsOfCategories(figure, categories, groups, palette),
     baseline: Math.max(yIsLog ? full.y[0] : 0, y[0]),
   };
 }

@@ -16,7 +16,7 @@ export type Kind = "line" | "scatter" | "bar" | "density";
 
 export interface Series {
   name: string;
-  /** Decides the colour: the same group has the same colour in every figure. */
+  /** Decides the color: the same group has the same color in every figure. */
   group: string;
   style: Style;
   x: (number | string)[];

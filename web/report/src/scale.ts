@@ -11,9 +11,9 @@ export interface Scale {
   /** Transformed coordinate; null where the scale has none (a value that is not positive on a log axis). */
   forward(value: number): number | null;
   inverse(at: number): number;
-  /** About `count` labelled ticks between two transformed coordinates. */
+  /** About `count` labeled ticks between two transformed coordinates. */
   ticks(low: number, high: number, count: number): Tick[];
-  /** Unlabelled ticks between the labelled ones. */
+  /** Unlabeled ticks between the labeled ones. */
   minorTicks(low: number, high: number): number[];
 }
 

@@ -74,10 +74,10 @@ export function dataTable(figure: Figure): HTMLElement {
 }
 
 export function makeTable(table: Table, number: number, groups: Groups): HTMLElement {
-  // A word that names a group carries its colour, as in the figures.
+  // A word that names a group carries its color, as in the figures.
   const dot: Decorate = (cell) =>
     typeof cell === "string" && groups.knows(cell)
-      ? h("span", { class: "dot", style: `background:var(--series-${groups.of(cell) % LIGHT.colours.length})` })
+      ? h("span", { class: "dot", style: `background:var(--series-${groups.of(cell) % LIGHT.colors.length})` })
       : null;
   return h("section", { class: "card table", id: `table-${table.id}` },
     h("div", { class: "figure-head" },

@@ -18,11 +18,11 @@ const isDark = (): boolean => {
   return choice ? choice === "dark" : system.matches;
 };
 
-/** Colours of the page, also as CSS variables for what is not a chart. */
+/** Colors of the page, also as CSS variables for what is not a chart. */
 export function applyTheme(palette: Palette = isDark() ? DARK : LIGHT): Palette {
   const root = document.documentElement;
   root.classList.toggle("dark", palette.dark);
-  palette.colours.forEach((colour, index) => root.style.setProperty(`--series-${index}`, colour));
+  palette.colors.forEach((color, index) => root.style.setProperty(`--series-${index}`, color));
   return palette;
 }
 

@@ -94,7 +94,7 @@ void Basis::append(const Tensor& w, double scale) {
   vectors_.push_back(vector);
 }
 
-Basis::Projection Basis::orthogonalise(Tensor& w) const {
+Basis::Projection Basis::orthogonalize(Tensor& w) const {
   Projection result{std::vector<double>(vectors_.size()), 0};
   ops::dispatch(w, [&]<typename T>() {
     std::vector<const T*> vectors;

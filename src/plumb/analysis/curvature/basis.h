@@ -31,7 +31,7 @@ class Basis {
 
   /// w ← (I − VVᵀ)²·w: classical Gram–Schmidt twice, which is enough (Giraud et al. 2005). Sums are in float64 and do
   /// not depend on the number of threads.
-  [[nodiscard]] Projection orthogonalise(Tensor& w) const;
+  [[nodiscard]] Projection orthogonalize(Tensor& w) const;
 
  private:
   class File;

@@ -50,7 +50,7 @@ void Lanczos::advance(const Tensor& product) {
                                                               : std::numeric_limits<float>::epsilon();
   Tensor w = product.contiguous();
   if (w.is_alias_of(direction())) w = w.clone();
-  const Basis::Projection projection = basis_.orthogonalise(w);
+  const Basis::Projection projection = basis_.orthogonalize(w);
   const double alpha = projection.coefficients.back();
   if (!std::isfinite(alpha) || !std::isfinite(projection.norm)) {
     throw Error(fmt::format("the product of Lanczos step {} is not finite", basis_.count()),

@@ -1,4 +1,4 @@
-// The Lanczos process with full re-orthogonalisation, for any symmetric operator.
+// The Lanczos process with full re-orthogonalization, for any symmetric operator.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct LanczosOptions {
 /// while (!process.done()) process.advance(A·process.direction()).
 class Lanczos {
  public:
-  /// From the start vector (n), float32 or float64, which need not be normalised. Throws Error if it is zero.
+  /// From the start vector (n), float32 or float64, which need not be normalized. Throws Error if it is zero.
   Lanczos(const Tensor& start, LanczosOptions options);
 
   [[nodiscard]] bool done() const { return done_; }

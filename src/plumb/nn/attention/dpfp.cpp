@@ -9,7 +9,7 @@ namespace {
 
 class Dpfp final : public FastWeights {
  public:
-  explicit Dpfp(const AttentionShape& shape) : FastWeights(shape, Rule::normalised_sum), nu_(shape.options.dpfp_nu) {}
+  explicit Dpfp(const AttentionShape& shape) : FastWeights(shape, Rule::normalized_sum), nu_(shape.options.dpfp_nu) {}
 
  protected:
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return dpfp(query, nu_); }

@@ -6,7 +6,7 @@
 namespace plumb {
 namespace {
 
-/// Added to the divisor of normalised kinds: keeps 0/0, where no feature of a query is set, at 0, and is lost in
+/// Added to the divisor of normalized kinds: keeps 0/0, where no feature of a query is set, at 0, and is lost in
 /// rounding otherwise.
 constexpr double kSmallest = 1e-30;
 
@@ -36,12 +36,12 @@ Tensor FastWeights::write_strength(const Tensor&) const { return {}; }
 /// (tokens, d) → (tokens, heads, size); with a column of ones where z is wanted.
 Tensor FastWeights::values(const Tensor& value) const {
   const Tensor v = by_head(value);
-  return rule_ == Rule::normalised_sum ? at::cat({v, at::ones({v.size(0), heads_, 1}, v.options())}, 2) : v;
+  return rule_ == Rule::normalized_sum ? at::cat({v, at::ones({v.size(0), heads_, 1}, v.options())}, 2) : v;
 }
 
 /// (tokens, heads, size), or with the divisor as last column → (tokens, d).
 Tensor FastWeights::result(const Tensor& read) const {
-  if (rule_ != Rule::normalised_sum) return read.reshape({read.size(0), heads_ * size_});
+  if (rule_ != Rule::normalized_sum) return read.reshape({read.size(0), heads_ * size_});
   const Tensor quotient = read.narrow(2, 0, size_) / (read.narrow(2, size_, 1) + kSmallest);
   return quotient.reshape({read.size(0), heads_ * size_});
 }

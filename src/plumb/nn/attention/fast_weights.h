@@ -2,7 +2,7 @@
 // position writes its value v under the features φ(k) of its key, and reads with the features φ(q) of its query:
 //   sum rule    S ← S + φ(k)·vᵀ
 //   delta rule  S ← S + β·φ(k)·(v − Sᵀ·φ(k))ᵀ
-//   y = Sᵀ·φ(q), divided by zᵀ·φ(q) with z = Σ φ(k) where a kind is normalised.
+//   y = Sᵀ·φ(q), divided by zᵀ·φ(q) with z = Σ φ(k) where a kind is normalized.
 // Causal attention reads after its own position has written; any other reads when the whole sequence has.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace plumb {
 
 class FastWeights : public Attention {
  public:
-  enum class Rule { sum, normalised_sum, delta };
+  enum class Rule { sum, normalized_sum, delta };
 
   /// Throws Error if the shape's positions add to scores, which do not exist here.
   FastWeights(const AttentionShape& shape, Rule rule);

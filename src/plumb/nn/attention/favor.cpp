@@ -58,7 +58,7 @@ Tensor features_of(const Tensor& exponents, const Tensor& offset) {
 class Favor final : public FastWeights {
  public:
   explicit Favor(const AttentionShape& shape)
-      : FastWeights(shape, Rule::normalised_sum),
+      : FastWeights(shape, Rule::normalized_sum),
         name_(shape.name),
         size_(shape.size()),
         count_(shape.options.favor_features > 0 ? shape.options.favor_features : usual(shape.size())),

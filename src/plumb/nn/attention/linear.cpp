@@ -7,7 +7,7 @@ namespace {
 
 class Linear final : public FastWeights {
  public:
-  explicit Linear(const AttentionShape& shape) : FastWeights(shape, Rule::normalised_sum) {}
+  explicit Linear(const AttentionShape& shape) : FastWeights(shape, Rule::normalized_sum) {}
 
  protected:
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return at::elu(query) + 1; }

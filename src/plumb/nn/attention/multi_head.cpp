@@ -27,7 +27,7 @@ Tensor MultiHeadAttention::project(const Tensor& x, int64_t begin, int64_t count
                      in_bias_.narrow(0, begin * d_model_, count * d_model_));
 }
 
-Tensor MultiHeadAttention::normalised(const Tensor& x, const Norm& norm, const ForwardContext& context) const {
+Tensor MultiHeadAttention::normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const {
   return norm(x.reshape({x.size(0) * heads_, d_model_ / heads_}), context).view({x.size(0), d_model_});
 }
 
@@ -40,8 +40,8 @@ Tensor MultiHeadAttention::self(const Tensor& x, const Ragged& layout, bool caus
     Tensor query = packed.narrow(1, 0, d_model_);
     Tensor key = packed.narrow(1, d_model_, d_model_);
     if (query_norm_) {
-      query = normalised(query, *query_norm_, context);
-      key = normalised(key, *key_norm_, context);
+      query = normalized(query, *query_norm_, context);
+      key = normalized(key, *key_norm_, context);
     }
     if (positions_) {
       const std::vector<int64_t> at = layout.positions();
@@ -60,8 +60,8 @@ Tensor MultiHeadAttention::self_step(const Tensor& x, int64_t position, Attentio
   if (query_norm_ || positions_) {
     Tensor key = key_value.narrow(1, 0, d_model_);
     if (query_norm_) {
-      query = normalised(query, *query_norm_, evaluation);
-      key = normalised(key, *key_norm_, evaluation);
+      query = normalized(query, *query_norm_, evaluation);
+      key = normalized(key, *key_norm_, evaluation);
     }
     if (positions_) {
       const std::vector<int64_t> at(static_cast<size_t>(x.size(0)), position);
@@ -78,7 +78,7 @@ AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged&
   Tensor key_value = project(memory, 1, 2);
   if (key_norm_) {
     key_value = at::cat(
-        {normalised(key_value.narrow(1, 0, d_model_), *key_norm_, context), key_value.narrow(1, d_model_, d_model_)},
+        {normalized(key_value.narrow(1, 0, d_model_), *key_norm_, context), key_value.narrow(1, d_model_, d_model_)},
         1);
   }
   return attention_->remember(key_value, memory, layout, context);
@@ -87,7 +87,7 @@ AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged&
 Tensor MultiHeadAttention::cross(const Tensor& x, const Ragged& layout, const AttentionMemory& memory,
                                  const ForwardContext& context) const {
   Tensor query = project(x, 0, 1);
-  if (query_norm_) query = normalised(query, *query_norm_, context);
+  if (query_norm_) query = normalized(query, *query_norm_, context);
   return out(attention_->cross(query, layout, memory, context));
 }
 

@@ -18,7 +18,7 @@ struct MultiHeadOptions {
 
 /// out = concat over heads of attention(Q, K, V), times W^O; Q, K, V from one stacked projection (Vaswani et al. 2017).
 /// Parameters as in torch.nn.MultiheadAttention: in_proj_weight (3·d, d), in_proj_bias, out_proj.weight, out_proj.bias.
-/// With qk_norm, q_norm.weight and k_norm.weight (size) too: Q and K are normalised a head at a time before they meet
+/// With qk_norm, q_norm.weight and k_norm.weight (size) too: Q and K are normalized a head at a time before they meet
 /// (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, arXiv 2302.05442).
 class MultiHeadAttention {
  public:
@@ -47,7 +47,7 @@ class MultiHeadAttention {
  private:
   /// Rows [begin, begin + count)·d of the stacked projection.
   [[nodiscard]] Tensor project(const Tensor& x, int64_t begin, int64_t count) const;
-  [[nodiscard]] Tensor normalised(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
+  [[nodiscard]] Tensor normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
   [[nodiscard]] Tensor out(const Tensor& mixed) const;
 
   int64_t d_model_;

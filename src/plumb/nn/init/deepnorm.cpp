@@ -1,4 +1,4 @@
-// DeepNorm's initialisation, Wang et al. 2022, arXiv 2203.00555: Xavier normal, then the feed-forward matrices, the
+// DeepNorm's initialization, Wang et al. 2022, arXiv 2203.00555: Xavier normal, then the feed-forward matrices, the
 // values and the output of attention divided by the divisor of nn/residual/deepnorm.h; to go with the scheme of that
 // name.
 #include "plumb/nn/residual/deepnorm.h"
@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-const bool registered = initialisations().add(
+const bool registered = initializations().add(
     "deepnorm",
     "`xavier-normal`; feed-forward, value and output matrices divided by (8N)^(1/4) in a single stack of N layers; "
     "with "

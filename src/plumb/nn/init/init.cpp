@@ -17,8 +17,8 @@ void fill(const Tensor& tensor, const std::function<double()>& draw) {
 
 }  // namespace
 
-Registry<Initialisation>& initialisations() {
-  static Registry<Initialisation> registry("initialisation");
+Registry<Initialization>& initializations() {
+  static Registry<Initialization> registry("initialization");
   return registry;
 }
 
@@ -53,8 +53,8 @@ bool in_decoder(const Parameter& parameter) {
   return parameter.name.starts_with("decoder.") || parameter.name.starts_with("tgt_");
 }
 
-void initialise(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed) {
-  const Initialisation& chosen = initialisations().at(kind).make;
+void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed) {
+  const Initialization& chosen = initializations().at(kind).make;
   for (const Parameter& buffer : parameters.buffers()) buffer.value.detach().fill_(buffer.initial);
   const auto& all = parameters.all();
   parallel_items(static_cast<int64_t>(all.size()), [&](int64_t i) {

@@ -1,4 +1,4 @@
-// Initialisation of a model's parameters: the registry of kinds and what they share.
+// Initialization of a model's parameters: the registry of kinds and what they share.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 
 namespace plumb {
 
-struct Initialisation {
+struct Initialization {
   /// Fills the value of one weight matrix: a parameter whose role is `weight` or one of the four behind it.
   std::function<void(const Parameter&, const ModelDepth&, Random&)> fill_weight;
   /// Factor on the deviation 1/√d of an embedding; empty: 1.
   std::function<double(const Parameter&, const ModelDepth&)> embedding_factor = {};
 };
-Registry<Initialisation>& initialisations();
+Registry<Initialization>& initializations();
 
-/// Initialises every parameter from a random stream of its own, named after it: weight matrices as the kind says;
+/// Initializes every parameter from a random stream of its own, named after it: weight matrices as the kind says;
 /// embeddings (the output matrix among them) from N(0, 1/d) if it says nothing else; positions from N(0, 0.02²); gains
 /// 1; biases and shifts 0; constants and buffers their initial value.
-void initialise(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed);
+void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed);
 
 /// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: itself, or the three of a stacked query, key
 /// and value, each (d, d), which Xavier et al. treat as matrices of their own.

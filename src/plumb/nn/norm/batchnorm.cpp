@@ -19,7 +19,7 @@ class BatchNorm final : public Norm {
         eps_(eps) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const override {
-    if (context.pass() == Pass::evaluation) return normalised(x - running_mean_, running_variance_);
+    if (context.pass() == Pass::evaluation) return normalized(x - running_mean_, running_variance_);
     // Σ(x − c)² − n(μ − c)² keeps its digits for a constant c near the mean. Of several processes, which exchange once,
     // all know the running average.
     const Tensor c = context.exchanges() ? running_mean_.clone() : x.detach().mean(0);
@@ -31,12 +31,12 @@ class BatchNorm final : public Norm {
     const Tensor offset = sums.narrow(0, 0, width) / tokens;
     const Tensor variance = (sums.narrow(0, width, width) / tokens - offset.square()).clamp_min(0);
     if (context.pass() == Pass::training) update(c + offset, variance * (tokens / (tokens - 1).clamp_min(1)));
-    return normalised(shifted - offset, variance);
+    return normalized(shifted - offset, variance);
   }
 
  private:
-  [[nodiscard]] Tensor normalised(const Tensor& centred, const Tensor& variance) const {
-    return centred * (variance + eps_).rsqrt() * gamma_ + beta_;
+  [[nodiscard]] Tensor normalized(const Tensor& centered, const Tensor& variance) const {
+    return centered * (variance + eps_).rsqrt() * gamma_ + beta_;
   }
 
   void update(const Tensor& mean, const Tensor& variance) const {

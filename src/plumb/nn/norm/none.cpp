@@ -1,4 +1,4 @@
-// No normalisation:  y = x.
+// No normalization:  y = x.
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {

@@ -1,5 +1,5 @@
 // Admin, Liu et al. 2020, arXiv 2004.08249:  x ← norm(ω∘x + dropout(f(x))), ω a trained vector for each sub-layer. A
-// profiling pass through the initialised model sets it: ω = 1 in the first sub-layer of a stack, and from each
+// profiling pass through the initialized model sets it: ω = 1 in the first sub-layer of a stack, and from each
 // sub-layer to the next  ω² ← Var[ω·x] + Var[f(x)],  the variance of all elements over the batch.
 #include "plumb/nn/residual/sub_layer_norms.h"
 

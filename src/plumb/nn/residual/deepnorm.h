@@ -1,11 +1,11 @@
-// DeepNorm's two constants, which its residual scheme and its initialisation share.
+// DeepNorm's two constants, which its residual scheme and its initialization share.
 #pragma once
 
 #include "plumb/nn/depth.h"
 
 namespace plumb {
 
-/// x ← LN(alpha·x + f(x)), with the matrices of f initialised divided by `divisor` (Wang et al. 2022, arXiv
+/// x ← LN(alpha·x + f(x)), with the matrices of f initialized divided by `divisor` (Wang et al. 2022, arXiv
 /// 2203.00555; divisor is the inverse of the paper's β). N encoder layers, M decoder layers.
 ///   N or M alone:       alpha = (2N)^(1/4),               divisor = (8N)^(1/4)
 ///   both, the encoder:  alpha = 0.81·(N⁴M)^(1/16),        divisor = (N⁴M)^(1/16)/1.15

@@ -38,7 +38,7 @@ class ResidualScheme {
   virtual Stream enter(const Tensor& x, ForwardContext&) const { return {x}; }
   virtual void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const = 0;
   virtual Tensor leave(const Stream& stream, ForwardContext&) const { return stream.x; }
-  /// Whether an initialisation ends with a forward pass of Pass::profiling, in which the scheme sets parameters.
+  /// Whether an initialization ends with a forward pass of Pass::profiling, in which the scheme sets parameters.
   [[nodiscard]] virtual bool profiled() const { return false; }
 };
 

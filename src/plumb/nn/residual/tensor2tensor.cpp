@@ -23,7 +23,7 @@ struct Operation {
 };
 using Operations = std::vector<Operation>;
 
-bool normalises(const std::string& letters) { return letters.find_first_of("nr") != std::string::npos; }
+bool normalizes(const std::string& letters) { return letters.find_first_of("nr") != std::string::npos; }
 
 /// The operations of a string. Their parameters are called PREFIX + norm_name + SUFFIX and so on.
 Operations make_operations(const std::string& letters, const std::string& prefix, const std::string& norm_name,
@@ -55,7 +55,7 @@ class Tensor2TensorScheme final : public ResidualScheme {
   Tensor2TensorScheme(const std::string& preprocess, const std::string& postprocess, Parameters& parameters,
                       const StackShape& shape)
       : shape_(shape) {
-    const std::string post_norm = normalises(preprocess) ? "post_norm" : "norm";
+    const std::string post_norm = normalizes(preprocess) ? "post_norm" : "norm";
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
       const std::string prefix = layer_prefix(shape, layer);
       for (int64_t position = 1; position <= shape.sub_layers; ++position) {

@@ -17,7 +17,7 @@ namespace plumb {
 ///   z  x + γ·y, γ a trained scalar from 0                          (postprocess only)
 ///   h  σ(t)∘y + (1 − σ(t))∘x, t = W·x + b, a highway (Marian)      (postprocess only)
 /// A scheme that preprocesses ends its stack with one more preprocess.
-/// Parameters of sub-layer k (from 1) of a layer: normk, where both strings normalise post_normk for the second; a
+/// Parameters of sub-layer k (from 1) of a layer: normk, where both strings normalize post_normk for the second; a
 /// letter's repetition adds _2, _3, …; zero_addk.gamma; highwayk.weight, highwayk.bias. Throws Error on other letters.
 std::unique_ptr<ResidualScheme> make_tensor2tensor_scheme(const std::string& preprocess, const std::string& postprocess,
                                                           Parameters& parameters, const StackShape& shape);

@@ -48,9 +48,9 @@ T curvature(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T s
   map_to(n, out, [&](auto load) HWY_ATTR { return hn::Exp(d, hn::Sub(load(logits), shift)); });
   const T mean = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Mul(load(c), load(out)); });
   const T sum = row.smoothing == T{0} ? T{0} : reduce_sum<T>(n, [&](auto load) HWY_ATTR { return load(c); });
-  const auto centre = hn::Set(d, mean);
+  const auto center = hn::Set(d, mean);
   const auto factor = hn::Set(d, scale);
-  map_to(n, out, [&](auto load) HWY_ATTR { return hn::Mul(hn::Mul(factor, load(out)), hn::Sub(load(c), centre)); });
+  map_to(n, out, [&](auto load) HWY_ATTR { return hn::Mul(hn::Mul(factor, load(out)), hn::Sub(load(c), center)); });
   return mean - (T{1} - row.smoothing) * c[row.label] - row.smoothing / static_cast<T>(n) * sum;
 }
 

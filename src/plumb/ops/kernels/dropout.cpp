@@ -27,7 +27,7 @@ HWY_INLINE void decide(const DropoutMask& mask, uint64_t first, uint8_t* HWY_RES
   auto k0 = static_cast<uint32_t>(mask.seed);
   auto k1 = static_cast<uint32_t>(mask.seed >> 32);
   for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < kBlocks; ++i) {  // vectorised by the compiler
+    for (int i = 0; i < kBlocks; ++i) {  // vectorized by the compiler
       const uint64_t p0 = uint64_t{0xD2511F53} * c0[i];
       const uint64_t p1 = uint64_t{0xCD9E8D57} * c2[i];
       const uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ c1[i] ^ k0;

@@ -1,4 +1,4 @@
-// The pass over memory behind Lanczos' re-orthogonalisation.
+// The pass over memory behind Lanczos' re-orthogonalization.
 #pragma once
 
 #include <cstddef>

@@ -18,11 +18,11 @@ void forward(const NormForward<T>& p, int64_t begin, int64_t end) {
   const int64_t n = p.width;
   for (int64_t row = begin; row < end; ++row) {
     const T* x = p.x + row * n;
-    const T mean = p.centre ? reduce_sum<T>(n, [&](auto load) HWY_ATTR { return load(x); }) / static_cast<T>(n) : T{0};
+    const T mean = p.center ? reduce_sum<T>(n, [&](auto load) HWY_ATTR { return load(x); }) / static_cast<T>(n) : T{0};
     const auto mu = hn::Set(d, mean);
     const T square = reduce_sum<T>(n, [&](auto load) HWY_ATTR {
-      const auto centred = hn::Sub(load(x), mu);
-      return hn::Mul(centred, centred);
+      const auto centered = hn::Sub(load(x), mu);
+      return hn::Mul(centered, centered);
     });
     const T rstd = T{1} / std::sqrt(square / static_cast<T>(n) + p.eps);
     p.statistics[2 * row] = mean;
@@ -51,7 +51,7 @@ void backward(const NormBackward<T>& p, int64_t begin, int64_t end) {
     const auto r = hn::Set(d, p.statistics[2 * row + 1]);
     const auto hat = [&](auto load) HWY_ATTR { return hn::Mul(hn::Sub(load(x), mu), r); };
     const auto h = [&](auto load) HWY_ATTR { return hn::Mul(load(dy), load(p.gamma)); };
-    const T mean_h = p.centre ? reduce_sum<T>(n, h) * inverse : T{0};
+    const T mean_h = p.center ? reduce_sum<T>(n, h) * inverse : T{0};
     const T mean_hx = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Mul(h(load), hat(load)); }) * inverse;
     const auto m1 = hn::Set(d, mean_h);
     const auto m2 = hn::Set(d, mean_hx);
@@ -80,8 +80,8 @@ void double_backward(const NormDoubleBackward<T>& p, int64_t begin, int64_t end)
     const auto hat = [&](auto load) HWY_ATTR { return hn::Mul(hn::Sub(load(x), mu), r); };
     const auto h = [&](auto load) HWY_ATTR { return hn::Mul(load(dy), load(p.gamma)); };
     const auto mean = [&](auto f) HWY_ATTR { return reduce_sum<T>(n, f) * inverse; };
-    const T mean_h = p.centre ? mean(h) : T{0};
-    const T mean_a = p.centre ? mean([&](auto load) HWY_ATTR { return load(a); }) : T{0};
+    const T mean_h = p.center ? mean(h) : T{0};
+    const T mean_a = p.center ? mean([&](auto load) HWY_ATTR { return load(a); }) : T{0};
     const T mean_hx = mean([&](auto load) HWY_ATTR { return hn::Mul(h(load), hat(load)); });
     const T mean_ax = mean([&](auto load) HWY_ATTR { return hn::Mul(load(a), hat(load)); });
     const T mean_ah = mean([&](auto load) HWY_ATTR { return hn::Mul(load(a), h(load)); });
@@ -100,7 +100,7 @@ void double_backward(const NormDoubleBackward<T>& p, int64_t begin, int64_t end)
       const auto pair = hn::MulAdd(load(a), mhx, hn::Mul(h(load), max_));
       return hn::NegMulAdd(r, pair, hn::Mul(load(p.b), load(dy)));
     });
-    const T mean_v = p.centre ? mean([&](auto load) HWY_ATTR { return load(v.data()); }) : T{0};
+    const T mean_v = p.center ? mean([&](auto load) HWY_ATTR { return load(v.data()); }) : T{0};
     const T mean_vx = mean([&](auto load) HWY_ATTR { return hn::Mul(load(v.data()), hat(load)); });
     const auto mv = hn::Set(d, mean_v);
     const auto along_hat = hn::Set(d, mean_vx + rstd * through_r);

@@ -1,4 +1,4 @@
-// Row normalisation: LayerNorm and, without centring, RMSNorm; forward, backward, and the backward of the backward.
+// Row normalization: LayerNorm and, without centering, RMSNorm; forward, backward, and the backward of the backward.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace plumb::kernels {
 
 /// x, y: (rows, width); gamma: (width); beta: (width) or null; statistics: (rows, 2) receives mean and 1/σ.
-///   y = (x − μ)·r·γ + β,  r = 1/√(mean((x − μ)²) + eps),  μ = mean(x) if `centre` else 0.
+///   y = (x − μ)·r·γ + β,  r = 1/√(mean((x − μ)²) + eps),  μ = mean(x) if `center` else 0.
 template <typename T>
 struct NormForward {
   int64_t width;
-  bool centre;
+  bool center;
   T eps;
   const T* x;
   const T* gamma;
@@ -19,12 +19,12 @@ struct NormForward {
   T* statistics;
 };
 
-/// With h = dy∘γ and x̂ = (x − μ)·r:  dx = r·(h − mean(h)[if centre] − x̂·mean(h∘x̂)),  dγ = Σ dy∘x̂,  dβ = Σ dy.
+/// With h = dy∘γ and x̂ = (x − μ)·r:  dx = r·(h − mean(h)[if center] − x̂·mean(h∘x̂)),  dγ = Σ dy∘x̂,  dβ = Σ dy.
 /// dgamma, dbeta: (width), added to (dbeta may be null).
 template <typename T>
 struct NormBackward {
   int64_t width;
-  bool centre;
+  bool center;
   const T* x;
   const T* gamma;
   const T* statistics;
@@ -37,11 +37,11 @@ struct NormBackward {
 /// Cotangents a of dx, b of dγ, c of dβ (c may be null) give those of dy, x and γ:
 ///   u = r·(a − mean(a) − x̂·mean(a∘x̂)),  ddy = γ∘u + b∘x̂ + c,  dgamma += Σ dy∘u,
 ///   v = −r·(a·mean(h∘x̂) + h·mean(a∘x̂)) + b∘dy,
-///   dx = r·(v − mean(v) − x̂·mean(v∘x̂)) − x̂·r·(a·dx₁)/width,  dx₁ the dx of the backward pass; means as `centre` says.
+///   dx = r·(v − mean(v) − x̂·mean(v∘x̂)) − x̂·r·(a·dx₁)/width,  dx₁ the dx of the backward pass; means as `center` says.
 template <typename T>
 struct NormDoubleBackward {
   int64_t width;
-  bool centre;
+  bool center;
   const T* x;
   const T* gamma;
   const T* statistics;

@@ -1,4 +1,4 @@
-// The passes over memory of the optimisers, and the sum behind the gradient's norm.
+// The passes over memory of the optimizers, and the sum behind the gradient's norm.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Quantising to eight bits and back against the formulas in float64.
-#include "plumb/ops/kernels/quantise.h"
+// Quantizing to eight bits and back against the formulas in float64.
+#include "plumb/ops/kernels/quantize.h"
 
 #include <cmath>
 #include <limits>
@@ -11,15 +11,15 @@ namespace {
 
 constexpr int64_t kWidths[] = {1, 3, 15, 16, 17, 64, 65, 200};
 
-class Quantise : public KernelTest<float> {};
+class Quantize : public KernelTest<float> {};
 
-TEST_F(Quantise, RoundsToTheNearestOf255Values) {
+TEST_F(Quantize, RoundsToTheNearestOf255Values) {
   for (const int64_t n : kWidths) {
     const Tensor x = values({n}, static_cast<uint64_t>(n), 3.0);
     on_every_instruction_set([&] {
       SCOPED_TRACE(n);
       std::vector<int8_t> found(static_cast<size_t>(n) + 64, 99);
-      const double scale = kernels::quantise(x.data_ptr<float>(), n, found.data());
+      const double scale = kernels::quantize(x.data_ptr<float>(), n, found.data());
       const double expected = wide(x).abs().max().item<double>() / 127;
       EXPECT_NEAR(scale, expected, 1e-6 * expected);
       double largest = 0;
@@ -34,36 +34,36 @@ TEST_F(Quantise, RoundsToTheNearestOf255Values) {
   }
 }
 
-TEST_F(Quantise, OfZerosIsZero) {
+TEST_F(Quantize, OfZerosIsZero) {
   const Tensor x = at::zeros({37});
   on_every_instruction_set([&] {
     std::vector<int8_t> found(37, 99);
-    EXPECT_EQ(kernels::quantise(x.data_ptr<float>(), 37, found.data()), 0);
+    EXPECT_EQ(kernels::quantize(x.data_ptr<float>(), 37, found.data()), 0);
     EXPECT_EQ(found, std::vector<int8_t>(37, 0));
   });
 }
 
-TEST_F(Quantise, WhatIsNotFiniteShowsInTheScale) {
+TEST_F(Quantize, WhatIsNotFiniteShowsInTheScale) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     for (const int64_t place : {0, 20, 36}) {
       Tensor x = values({37}, 1);
       x[place] = -bad;
       on_every_instruction_set([&] {
         std::vector<int8_t> found(37);
-        EXPECT_FALSE(std::isfinite(kernels::quantise(x.data_ptr<float>(), 37, found.data())));
+        EXPECT_FALSE(std::isfinite(kernels::quantize(x.data_ptr<float>(), 37, found.data())));
       });
     }
   }
 }
 
-TEST_F(Quantise, AndBack) {
+TEST_F(Quantize, AndBack) {
   for (const int64_t n : kWidths) {
     const Tensor sums = at::randint(-2000000, 2000000, {n}, at::kInt);
     const Tensor scales = values({n}, 2).abs(), bias = values({n}, 3);
     on_every_instruction_set([&] {
       for (const auto& [shift, relu] : {std::pair{true, false}, {true, true}, {false, true}, {false, false}}) {
         Guarded<float> y({n}, kType);
-        kernels::dequantise(sums.data_ptr<int32_t>(), 1e-6F, scales.data_ptr<float>(),
+        kernels::dequantize(sums.data_ptr<int32_t>(), 1e-6F, scales.data_ptr<float>(),
                             shift ? bias.data_ptr<float>() : nullptr, relu, n, y.data());
         Tensor expected = 1e-6 * wide(scales) * sums.to(at::kDouble);
         if (shift) expected += wide(bias);

@@ -1,6 +1,6 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "plumb/ops/kernels/quantise.cpp"
-#include "plumb/ops/kernels/quantise.h"
+#define HWY_TARGET_INCLUDE "plumb/ops/kernels/quantize.cpp"
+#include "plumb/ops/kernels/quantize.h"
 
 #include <hwy/foreach_target.h>
 // Highway's order of includes: foreach_target.h first.
@@ -26,7 +26,7 @@ float largest_magnitude(const float* x, int64_t n) {
   return hn::GetLane(hn::MaxOfLanes(d, largest)) + hn::GetLane(hn::SumOfLanes(d, poison));
 }
 
-float quantise(const float* x, int64_t n, int8_t* out) {
+float quantize(const float* x, int64_t n, int8_t* out) {
   const float scale = largest_magnitude(x, n) / 127.0F;
   const float factor = scale > 0 ? 1 / scale : 0;
   // Added to a number below 2²², 1.5 · 2²³ leaves its nearest integer in the low bits of the sum.
@@ -50,7 +50,7 @@ float quantise(const float* x, int64_t n, int8_t* out) {
   return scale;
 }
 
-void dequantise(const int32_t* sums, float row_scale, const float* column_scales, const float* bias, bool relu,
+void dequantize(const int32_t* sums, float row_scale, const float* column_scales, const float* bias, bool relu,
                 int64_t n, float* y) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<int32_t, decltype(d)> integers;
@@ -78,14 +78,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace plumb::kernels {
 
-HWY_EXPORT(quantise);
-HWY_EXPORT(dequantise);
+HWY_EXPORT(quantize);
+HWY_EXPORT(dequantize);
 
-float quantise(const float* x, int64_t n, int8_t* out) { return HWY_DYNAMIC_DISPATCH(quantise)(x, n, out); }
+float quantize(const float* x, int64_t n, int8_t* out) { return HWY_DYNAMIC_DISPATCH(quantize)(x, n, out); }
 
-void dequantise(const int32_t* sums, float row_scale, const float* column_scales, const float* bias, bool relu,
+void dequantize(const int32_t* sums, float row_scale, const float* column_scales, const float* bias, bool relu,
                 int64_t n, float* y) {
-  HWY_DYNAMIC_DISPATCH(dequantise)(sums, row_scale, column_scales, bias, relu, n, y);
+  HWY_DYNAMIC_DISPATCH(dequantize)(sums, row_scale, column_scales, bias, relu, n, y);
 }
 
 }  // namespace plumb::kernels
