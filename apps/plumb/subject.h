@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "plumb/io/safetensors.h"
 #include "plumb/model/model.h"
-#include "plumb/model/safetensors.h"
 
 namespace plumb::app {
 

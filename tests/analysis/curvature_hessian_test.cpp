@@ -5,8 +5,8 @@
 #include "plumb/analysis/curvature/lanczos.h"
 #include "plumb/analysis/curvature/spectrum.h"
 #include "plumb/base/error.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/model/safetensors.h"
 #include "support/paths.h"
 
 namespace plumb {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/analysis/attention_cost.h"
+#include "plumb/nn/attention/dpfp.h"
 
 namespace plumb {
 namespace {
@@ -27,7 +28,7 @@ TEST(Retrieval, FewKeysAreHeldAndManyAreNot) {
 }
 
 TEST(Retrieval, TheDeltaRuleUpdatesWhereTheSumRuleCannot) {
-  const AttentionOptions options{0, 0, 1};
+  const VariantOptions options = {{"dpfp", Options(DpfpOptions{1})}};
   EXPECT_LT(measure_retrieval("delta", options, task(4, true), 1).error, 0.1);
   EXPECT_GT(measure_retrieval("dpfp", options, task(4, true), 1).error, 0.3);
 }

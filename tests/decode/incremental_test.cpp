@@ -9,6 +9,7 @@
 #include "plumb/model/decoder.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/nn/attention/attention.h"
+#include "plumb/nn/attention/dpfp.h"
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -156,7 +157,9 @@ TEST(Incremental, EveryAttentionWithQueryKeyNormAndRotation) {
         config.attention = attention;
         config.qk_norm = qk_norm;
         config.positions = positions;
-        config.dpfp_nu = 11;  // every query shares features with some key: no quotient of rounding errors
+        config.options = {
+            {"dpfp",
+             Options(DpfpOptions{11})}};  // every query shares features with some key: no quotient of rounding errors
         expect_equal(config);
       }
     }
@@ -174,7 +177,7 @@ TEST(Incremental, DecoderOfEveryAttentionAndPosition) {
       config.kind = "decoder";
       config.attention = attention;
       config.positions = encoding;
-      config.dpfp_nu = 11;
+      config.options = {{"dpfp", Options(DpfpOptions{11})}};
       Decoder model(config, at::kDouble);
       fill(model);
       Random random(1, "tokens");

@@ -9,7 +9,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/norm/norm.h"
 #include "support/paths.h"

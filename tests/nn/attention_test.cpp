@@ -25,7 +25,7 @@ struct Fixture {
   std::unique_ptr<Attention> attention;
   Tensor beta;  // (heads, d), of `delta`
 
-  explicit Fixture(const std::string& kind, AttentionOptions options = {}) {
+  explicit Fixture(const std::string& kind, const VariantOptions& options = {}) {
     attention = attentions().at(kind).make(parameters, {"attention", kWidth, kHeads, options, nullptr});
     parameters.finish();
     for (const Parameter& parameter : parameters.all()) {
@@ -98,7 +98,7 @@ std::vector<double> dpfp_by_elements(const std::vector<double>& x, int64_t nu) {
 double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
 void expect_weighted_sums(const std::string& kind, bool normalized, const FeatureMap& phi,
-                          AttentionOptions options = {}) {
+                          const VariantOptions& options = {}) {
   const Fixture fixture(kind, options);
   const Ragged layout({5, 1, 70, 9});
   const Tensor packed = random_tensor({layout.tokens(), 3 * kWidth}, 1);
@@ -120,9 +120,8 @@ TEST(Attention, FastWeightProgrammerOf1991) {
 TEST(Attention, DpfpWithTheSumRule) {
   // A single product of signs decides whether a query has features in common with a key: only where there is a sum to
   // divide by is there a formula. The first position of a causal sequence may have none.
-  AttentionOptions options;
-  options.dpfp_nu = 7;  // all rotations: no query is without features in common with its own key's
-  const Fixture fixture("dpfp", options);
+  // ν = 7, all rotations: no query is without features in common with its own key's.
+  const Fixture fixture("dpfp", {{"dpfp", Options(DpfpOptions{7})}});
   const Ragged layout({40});
   const Tensor packed = random_tensor({40, 3 * kWidth}, 1).abs();
   const auto phi = [](const std::vector<double>& x) { return dpfp_by_elements(x, 7); };
@@ -145,9 +144,7 @@ TEST(Attention, DpfpFeatures) {
 }
 
 TEST(Attention, DeltaRule) {
-  AttentionOptions options;
-  options.dpfp_nu = 2;
-  const Fixture fixture("delta", options);
+  const Fixture fixture("delta", {{"dpfp", Options(DpfpOptions{2})}});
   const Ragged layout({5, 80});
   const Tensor packed = random_tensor({85, 3 * kWidth}, 1);
   const Tensor x = random_tensor({85, kWidth}, 2);
@@ -189,8 +186,7 @@ TEST(Attention, DeltaRule) {
 
 /// w·x − ‖x‖²/2 of scaled x, as FAVOR+ has it.
 TEST(Attention, FavorWithItsOwnDirections) {
-  AttentionOptions options;
-  options.favor_features = 11;
+  const VariantOptions options = {{"favor", Options(FavorOptions{11, 1000})}};
   const Tensor directions = orthogonal_directions(11, kSize, "attention", 0);
   expect_weighted_sums(
       "favor", true,
@@ -244,9 +240,7 @@ TEST(Attention, FavorEstimatesTheSoftmaxKernelWithoutBias) {
 }
 
 TEST(Attention, FavorRedrawsOnItsScheduleInTrainingAlone) {
-  AttentionOptions options;
-  options.favor_redraw = 10;
-  const Fixture fixture("favor", options);
+  const Fixture fixture("favor", {{"favor", Options(FavorOptions{0, 10})}});
   const Ragged layout({5});
   const Tensor packed = random_tensor({5, 3 * kWidth}, 1);
   const auto at_step = [&](int64_t step) {
@@ -270,7 +264,7 @@ TEST(Attention, FavorStaysFiniteForLargeInputs) {
 TEST(Attention, EveryKindHasGradientsAndSecondOnes) {
   for (const std::string& kind : attentions().names()) {
     SCOPED_TRACE(kind);
-    const Fixture fixture(kind, {5, 0, 1});
+    const Fixture fixture(kind, {{"favor", Options(FavorOptions{5, 0})}, {"dpfp", Options(DpfpOptions{1})}});
     const Ragged layout({3, 2});
     // DPFP without a product in common would divide 0 by 0: inputs well above 0.
     const Tensor packed = random_tensor({5, 3 * kWidth}, 1, 0.5) + (kind == "dpfp" ? 2.0 : 0.0);

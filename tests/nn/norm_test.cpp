@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -48,8 +48,8 @@ void expect_equal(const Tensor& found, const Tensor& expected) {
 TEST(Norm, LayerNormAndRmsNorm) {
   const Subject layer("layernorm");
   const Tensor centered = kInput - kInput.mean(1, true);
-  expect_equal(layer(kInput),
-               centered / (centered.square().mean(1, true) + kEps).sqrt() * layer.value("weight") + layer.value("bias"));
+  expect_equal(layer(kInput), centered / (centered.square().mean(1, true) + kEps).sqrt() * layer.value("weight") +
+                                  layer.value("bias"));
   const Subject rms("rmsnorm");
   expect_equal(rms(kInput), kInput / (kInput.square().mean(1, true) + kEps).sqrt() * rms.value("weight"));
 }

@@ -179,7 +179,7 @@ TEST(Residual, AdminAndItsProfilingPass) {
 
 TEST(Residual, WithoutNorms) {
   const Stack rezero("rezero", 2);
-  const Stack none("none", 2);
+  const Stack none("plain", 2);
   const Stack highway("highway", 2);
   EXPECT_EQ(none.parameters().count(), 0);
   Tensor r = kInput;

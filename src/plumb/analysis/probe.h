@@ -9,7 +9,7 @@
 #include "plumb/analysis/signal.h"
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/json.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 
 namespace plumb {
 

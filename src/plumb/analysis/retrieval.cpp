@@ -45,7 +45,7 @@ Tensor index(const std::vector<int64_t>& ids) {
 
 }  // namespace
 
-Retrieval measure_retrieval(const std::string& kind, const AttentionOptions& options, const RetrievalTask& task,
+Retrieval measure_retrieval(const std::string& kind, const VariantOptions& options, const RetrievalTask& task,
                             uint64_t seed) {
   Parameters parameters(at::kFloat);
   const auto attention = attentions().at(kind).make(parameters, {"attention", task.size, 1, options, nullptr});

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/nn/attention/attention.h"
+#include "plumb/nn/feed_forward/feed_forward.h"
+#include "plumb/nn/position/position.h"
+#include "plumb/nn/residual/residual.h"
 
 namespace plumb {
 
@@ -22,14 +27,12 @@ void describe(Fields& field, ModelConfig& config) {
   field("norm_eps", config.norm_eps);
   field("attention", config.attention);
   field("qk_norm", config.qk_norm);
-  field("favor_features", config.favor_features);
-  field("favor_redraw", config.favor_redraw);
-  field("dpfp_nu", config.dpfp_nu);
   field("positions", config.positions);
   field("max_positions", config.max_positions);
   field("activation", config.activation);
   field("d_model", config.d_model);
   field("feed_forward", config.feed_forward);
+  field("feed_forward_bias", config.feed_forward_bias);
   field("heads", config.heads);
   field("encoder_layers", config.encoder_layers);
   field("decoder_layers", config.decoder_layers);
@@ -38,6 +41,14 @@ void describe(Fields& field, ModelConfig& config) {
   field("share_embeddings", config.share_embeddings);
   field("initialization", config.initialization);
   field("dropout", config.dropout);
+  describe_options(field, residual_schemes(), config.residual, config.options);
+  describe_options(field, attentions(), config.attention, config.options);
+  describe_options(field, positions(), config.positions, config.options);
+  describe_options(field, feed_forwards(), config.activation, config.options);
+}
+
+bool ModelConfig::operator==(const ModelConfig& other) const {
+  return ConfigWriter().section("model", *this).text() == ConfigWriter().section("model", other).text();
 }
 
 ModelDepth depth_of(const ModelConfig& config) {
@@ -62,10 +73,6 @@ void validate(const ModelConfig& config) {
   positive("heads", config.heads);
   positive("encoder_layers", config.encoder_layers);
   positive("decoder_layers", config.decoder_layers);
-  positive("dpfp_nu", config.dpfp_nu);
-  if (config.favor_features < 0)
-    throw Error(fmt::format("model.favor_features = {} is negative", config.favor_features));
-  if (config.favor_redraw < 0) throw Error(fmt::format("model.favor_redraw = {} is negative", config.favor_redraw));
   positive("max_positions", config.max_positions);
   if (config.d_model % config.heads != 0) {
     throw Error(fmt::format("model.heads = {} does not divide model.d_model = {}", config.heads, config.d_model));
@@ -84,9 +91,10 @@ void validate(const ModelConfig& config) {
     throw Error(fmt::format("the theory initialization is for a single head, not {}", config.heads),
                 "set model.heads = 1");
   }
-  if (config.dropout < 0 || config.dropout >= 1)
+  if (!(config.dropout >= 0 && config.dropout < 1))
     throw Error(fmt::format("model.dropout = {} must lie in [0, 1)", config.dropout));
-  if (config.norm_eps <= 0) throw Error(fmt::format("model.norm_eps = {} must be positive", config.norm_eps));
+  if (!(config.norm_eps > 0) || !std::isfinite(config.norm_eps))
+    throw Error(fmt::format("model.norm_eps = {} must be positive", config.norm_eps));
 }
 
 }  // namespace plumb

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plumb/base/config.h"
+#include "plumb/base/options.h"
 #include "plumb/nn/depth.h"
 
 namespace plumb {
@@ -15,14 +16,12 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   std::string attention = "softmax";
   std::string qk_norm = "none";  // a norm over each head's queries and keys
-  int64_t favor_features = 0;    // of `favor`: random features a head; 0: size·ln(size)
-  int64_t favor_redraw = 1000;   // of `favor`: steps after which they are drawn anew; 0: never
-  int64_t dpfp_nu = 3;           // of `dpfp` and `delta`: ν
   std::string positions = "sinusoidal";
-  int64_t max_positions = 512;  // learned positions only
-  std::string activation = "relu";
+  int64_t max_positions = 512;      // learned positions only
+  std::string activation = "relu";  // of the feed-forward sub-layer
   int64_t d_model = 128;
   int64_t feed_forward = 256;
+  bool feed_forward_bias = true;
   int64_t heads = 4;
   int64_t encoder_layers = 4;
   int64_t decoder_layers = 4;
@@ -31,8 +30,10 @@ struct ModelConfig {
   std::string share_embeddings = "target";  // "none", "target" (target and output), "all" (source too)
   std::string initialization = "xavier-uniform";
   double dropout = 0.1;
+  VariantOptions options;  // of variants that have some: [model.rotary], [model.favor], …
 
-  bool operator==(const ModelConfig&) const = default;
+  /// Whether they make the same model: options left out are the same as their defaults.
+  bool operator==(const ModelConfig& other) const;
 };
 
 void describe(Fields& field, ModelConfig& config);

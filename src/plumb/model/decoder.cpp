@@ -14,7 +14,7 @@ Decoder::Decoder(const ModelConfig& config, at::ScalarType type) : Model(config,
   embedding_ = std::make_unique<TokenEmbedding>(
       table, positions()
                  .at(config.positions)
-                 .make(parameters_, "tgt_position", {d, config.heads, config.max_positions, true}));
+                 .make(parameters_, "tgt_position", {d, config.heads, config.max_positions, true, 0, config.options}));
   stack_ =
       std::make_unique<Stack>(parameters_, config, Stack::Shape{StackKind::decoder, config.decoder_layers, true, false},
                               embedding_->positions());

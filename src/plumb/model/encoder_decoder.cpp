@@ -19,9 +19,11 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) :
                             : parameters_.add("tgt_embed.weight", {config.target_vocabulary, d}, Role::embedding);
   const auto& make_positions = positions().at(config.positions).make;
   source_ = std::make_unique<TokenEmbedding>(
-      source, make_positions(parameters_, "src_position", {d, config.heads, config.max_positions, false}));
+      source,
+      make_positions(parameters_, "src_position", {d, config.heads, config.max_positions, false, 0, config.options}));
   target_ = std::make_unique<TokenEmbedding>(
-      target, make_positions(parameters_, "tgt_position", {d, config.heads, config.max_positions, true}));
+      target,
+      make_positions(parameters_, "tgt_position", {d, config.heads, config.max_positions, true, 0, config.options}));
   encoder_ = std::make_unique<Stack>(
       parameters_, config, Stack::Shape{StackKind::encoder, config.encoder_layers, false, false}, source_->positions());
   decoder_ = std::make_unique<Stack>(

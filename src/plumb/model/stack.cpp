@@ -10,8 +10,7 @@ void DecoderState::reorder(const std::vector<int64_t>& order, std::vector<int64_
 Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& shape, Positions& positions)
     : shape_(shape) {
   const int64_t d = config.d_model;
-  const MultiHeadOptions options{
-      config.attention, config.qk_norm, config.norm_eps, {config.favor_features, config.favor_redraw, config.dpfp_nu}};
+  const MultiHeadOptions options{config.attention, config.qk_norm, config.norm_eps, config.options};
   for (int64_t i = 0; i < shape.layers; ++i) {
     const std::string prefix = to_string(LayerId{shape.stack, i});
     MultiHeadAttention self(parameters, prefix + ".self_attn", d, config.heads, options,
@@ -20,12 +19,15 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
     if (shape.cross_attention) {
       cross = std::make_unique<MultiHeadAttention>(parameters, prefix + ".multihead_attn", d, config.heads, options);
     }
-    layers_.push_back({std::move(self), std::move(cross),
-                       FeedForward(parameters, prefix, d, config.feed_forward, config.activation)});
+    layers_.push_back(
+        {std::move(self), std::move(cross),
+         feed_forwards()
+             .at(config.activation)
+             .make(parameters, {prefix, d, config.feed_forward, config.feed_forward_bias, config.options})});
   }
-  scheme_ = make_residual_scheme(
-      config.residual, parameters,
-      {shape.stack, shape.layers, shape.cross_attention ? 3 : 2, d, config.norm, config.norm_eps, depth_of(config)});
+  scheme_ = make_residual_scheme(config.residual, parameters,
+                                 {shape.stack, shape.layers, shape.cross_attention ? 3 : 2, d, config.norm,
+                                  config.norm_eps, depth_of(config), config.options});
 }
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
@@ -50,7 +52,9 @@ Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& me
                       }},
                      context);
     }
-    scheme_->apply(stream, {id(SubLayerKind::feed_forward), position, layer.feed_forward}, context);
+    scheme_->apply(
+        stream, {id(SubLayerKind::feed_forward), position, [&](const Tensor& h) { return (*layer.feed_forward)(h); }},
+        context);
   }
   return scheme_->leave(stream, context);
 }
@@ -91,7 +95,9 @@ Tensor Stack::step(const Tensor& x, DecoderState& state) const {
                       [&](const Tensor& h) { return layer.cross_attention->cross(h, rows, state.memory[i], context); }},
                      context);
     }
-    scheme_->apply(stream, {id(SubLayerKind::feed_forward), position, layer.feed_forward}, context);
+    scheme_->apply(
+        stream, {id(SubLayerKind::feed_forward), position, [&](const Tensor& h) { return (*layer.feed_forward)(h); }},
+        context);
   }
   ++state.position;
   return scheme_->leave(stream, context);

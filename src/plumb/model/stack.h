@@ -9,7 +9,7 @@
 #include "plumb/model/config.h"
 #include "plumb/nn/attention/multi_head.h"
 #include "plumb/nn/context.h"
-#include "plumb/nn/feed_forward.h"
+#include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/nn/position/position.h"
 #include "plumb/nn/residual/residual.h"
 
@@ -59,7 +59,7 @@ class Stack {
   struct Layer {
     MultiHeadAttention self_attention;
     std::unique_ptr<MultiHeadAttention> cross_attention;
-    FeedForward feed_forward;
+    std::unique_ptr<FeedForward> feed_forward;
   };
 
   Shape shape_;

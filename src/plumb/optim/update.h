@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plumb/base/parallel.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/ops/dispatch.h"
 

@@ -30,23 +30,21 @@ double exponent(const std::vector<int64_t>& lengths, const Json& rows, const cha
 
 PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
   const ModelConfig& model = context.config.model;
-  const AttentionOptions options{model.favor_features, model.favor_redraw, model.dpfp_nu};
   std::map<std::string, Json> measured;
   for (const std::string& kind : part.kinds) {
     const Json settings = {{"lengths", part.lengths},
                            {"d_model", part.d_model},
                            {"heads", part.heads},
                            {"runs", part.runs},
-                           {"favor_features", options.favor_features},
-                           {"dpfp_nu", options.dpfp_nu},
+                           {"options", options_text(kind, model.options)},
                            {"threads", omp_get_max_threads()},
                            {"seed", context.config.study.seed}};
     measured[kind] = context.measurements.get("attention-cost-" + kind, settings, [&] {
       Progress progress("cost of attention, " + kind, std::ssize(part.lengths));
       Json rows = Json::array();
       for (const int64_t length : part.lengths) {
-        const AttentionCost cost = measure_attention_cost(kind, options, part.d_model, part.heads, length, part.runs,
-                                                          static_cast<uint64_t>(context.config.study.seed));
+        const AttentionCost cost = measure_attention_cost(kind, model.options, part.d_model, part.heads, length,
+                                                          part.runs, static_cast<uint64_t>(context.config.study.seed));
         rows.push_back({{"length", length},
                         {"forward_seconds", cost.forward_seconds},
                         {"gradient_seconds", cost.gradient_seconds},

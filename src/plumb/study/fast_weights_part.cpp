@@ -17,10 +17,6 @@
 namespace plumb {
 namespace {
 
-AttentionOptions options_of(const ModelConfig& model) {
-  return {model.favor_features, model.favor_redraw, model.dpfp_nu};
-}
-
 /// The largest difference between linear attention as a matrix of weights, φ(q)·φ(k)ᵀ over positions, and as a fast
 /// weight programmer that writes and reads one position after the other; beside it, that of blocks of positions. For
 /// `linear` (φ = elu + 1, normalized) and `fwp-1991` (φ = x).
@@ -72,13 +68,12 @@ struct Curve {
 };
 
 Curve measure_curve(StudyContext& context, const FastWeightsStudy& part, const std::string& kind, bool update) {
-  const AttentionOptions options = options_of(context.config.model);
+  const VariantOptions& options = context.config.model.options;
   const Json settings = {{"size", part.size},
                          {"keys", part.keys},
                          {"seeds", part.seeds},
                          {"steps", part.steps},
-                         {"favor_features", options.favor_features},
-                         {"dpfp_nu", options.dpfp_nu},
+                         {"options", options_text(kind, options)},
                          {"seed", context.config.study.seed}};
   const std::string task_name = update ? "update" : "retrieval";
   const Json json = context.measurements.get(fmt::format("{}-{}", task_name, kind), settings, [&] {

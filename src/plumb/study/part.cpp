@@ -6,6 +6,7 @@
 
 #include "plumb/base/random.h"
 #include "plumb/data/batches.h"
+#include "plumb/nn/attention/attention.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/train/run.h"
 
@@ -52,6 +53,22 @@ Json trained_run(StudyContext& context, const std::string& name, const std::stri
     }
     return found;
   });
+}
+
+namespace {
+
+struct AttentionSection {
+  std::string kind;
+  VariantOptions options;
+};
+void describe(Fields& field, AttentionSection& section) {
+  describe_options(field, attentions(), section.kind, section.options);
+}
+
+}  // namespace
+
+std::string options_text(const std::string& attention, const VariantOptions& options) {
+  return ConfigWriter().section("model", AttentionSection{attention, options}).text();
 }
 
 Json settings_of(const ModelConfig& model) { return ConfigWriter().section("model", model).text(); }

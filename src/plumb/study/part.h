@@ -45,6 +45,9 @@ Json trained_run(StudyContext& context, const std::string& name, const std::stri
 /// The model section as JSON, for the settings of a measurement.
 Json settings_of(const ModelConfig& model);
 
+/// The options of an attention, and those of other kinds that differ from their defaults, as TOML.
+std::string options_text(const std::string& attention, const VariantOptions& options);
+
 /// The parts, each in a file of its own.
 PartResult measure(StudyContext& context, const GradientStudy& part);
 PartResult measure(StudyContext& context, const DepthStudy& part);

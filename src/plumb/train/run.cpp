@@ -12,7 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/ops/threads.h"
 #include "plumb/train/companions.h"
 #include "plumb/train/metrics_file.h"

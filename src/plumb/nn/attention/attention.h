@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/base/options.h"
 #include "plumb/base/ragged.h"
 #include "plumb/base/registry.h"
 #include "plumb/nn/context.h"
@@ -16,19 +17,12 @@
 
 namespace plumb {
 
-/// What a kind is told beyond sizes; keys of the [model] section.
-struct AttentionOptions {
-  int64_t favor_features = 0;   // random features a head; 0: size·ln(size), rounded up
-  int64_t favor_redraw = 1000;  // steps of training after which they are drawn anew; 0: never
-  int64_t dpfp_nu = 3;          // ν of DPFP-ν
-};
-
 /// What an attention is built for.
 struct AttentionShape {
   std::string name;  // "encoder.layers.0.self_attn": prefix of its own parameters, and name of its random numbers
   int64_t d_model = 0;
   int64_t heads = 1;
-  AttentionOptions options;
+  VariantOptions options;                              // of all kinds, by name
   std::shared_ptr<const RelativePositions> positions;  // of self-attention; may be null
 
   [[nodiscard]] int64_t size() const { return d_model / heads; }

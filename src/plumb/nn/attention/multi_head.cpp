@@ -36,19 +36,15 @@ Tensor MultiHeadAttention::out(const Tensor& mixed) const { return ops::linear(m
 Tensor MultiHeadAttention::self(const Tensor& x, const Ragged& layout, bool causal,
                                 const ForwardContext& context) const {
   Tensor packed = ops::linear(x, in_weight_, in_bias_);  // (tokens, 3·d)
-  if (query_norm_ || positions_) {
-    Tensor query = packed.narrow(1, 0, d_model_);
-    Tensor key = packed.narrow(1, d_model_, d_model_);
+  if (query_norm_ || turns()) {
+    Tensor both = packed.narrow(1, 0, 2 * d_model_);  // query and key
     if (query_norm_) {
-      query = normalized(query, *query_norm_, context);
-      key = normalized(key, *key_norm_, context);
+      both = at::cat({normalized(both.narrow(1, 0, d_model_), *query_norm_, context),
+                      normalized(both.narrow(1, d_model_, d_model_), *key_norm_, context)},
+                     1);
     }
-    if (positions_) {
-      const std::vector<int64_t> at = layout.positions();
-      query = positions_->turn(query, at);
-      key = positions_->turn(key, at);
-    }
-    packed = at::cat({query, key, packed.narrow(1, 2 * d_model_, d_model_)}, 1);
+    if (turns()) both = positions_->turned(both, positions_->turn_at(layout.positions(), x.options()));
+    packed = at::cat({both, packed.narrow(1, 2 * d_model_, d_model_)}, 1);
   }
   return out(attention_->self(packed, x, layout, causal, context));
 }
@@ -57,16 +53,16 @@ Tensor MultiHeadAttention::self_step(const Tensor& x, int64_t position, Attentio
   const ForwardContext evaluation;
   Tensor query = project(x, 0, 1);
   Tensor key_value = project(x, 1, 2);
-  if (query_norm_ || positions_) {
+  if (query_norm_ || turns()) {
     Tensor key = key_value.narrow(1, 0, d_model_);
     if (query_norm_) {
       query = normalized(query, *query_norm_, evaluation);
       key = normalized(key, *key_norm_, evaluation);
     }
-    if (positions_) {
-      const std::vector<int64_t> at(static_cast<size_t>(x.size(0)), position);
-      query = positions_->turn(query, at);
-      key = positions_->turn(key, at);
+    if (turns()) {
+      const Turn turn = positions_->turn_at({position}, x.options());
+      query = positions_->turned(query, turn);
+      key = positions_->turned(key, turn);
     }
     key_value = at::cat({key, key_value.narrow(1, d_model_, d_model_)}, 1);
   }

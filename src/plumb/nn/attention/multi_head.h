@@ -13,7 +13,7 @@ struct MultiHeadOptions {
   std::string kind = "softmax";
   std::string qk_norm = "none";  // a norm over the features of each head's queries and keys
   double norm_eps = 1e-5;
-  AttentionOptions attention;
+  VariantOptions attention;
 };
 
 /// out = concat over heads of attention(Q, K, V), times W^O; Q, K, V from one stacked projection (Vaswani et al. 2017).
@@ -48,6 +48,7 @@ class MultiHeadAttention {
   /// Rows [begin, begin + count)·d of the stacked projection.
   [[nodiscard]] Tensor project(const Tensor& x, int64_t begin, int64_t count) const;
   [[nodiscard]] Tensor normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
+  [[nodiscard]] bool turns() const { return positions_ && positions_->turns(); }
   [[nodiscard]] Tensor out(const Tensor& mixed) const;
 
   int64_t d_model_;

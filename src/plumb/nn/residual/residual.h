@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/base/options.h"
 #include "plumb/base/registry.h"
 #include "plumb/nn/context.h"
 #include "plumb/nn/depth.h"
@@ -53,6 +54,7 @@ struct StackShape {
   std::string norm;
   double norm_eps;
   ModelDepth model{};  // the whole that the stack is part of
+  VariantOptions options{};
 };
 
 using ResidualFactory = std::function<std::unique_ptr<ResidualScheme>(Parameters&, const StackShape&)>;

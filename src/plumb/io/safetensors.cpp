@@ -1,4 +1,4 @@
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 
 #include <fmt/format.h>
 
