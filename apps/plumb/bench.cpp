@@ -146,7 +146,7 @@ Json bench_train(const Sizes& given, uint64_t seed) {
     batches = real_batches(sizes, seed);
   }
   EncoderDecoder model = random_model(sizes, seed);
-  const auto optimizer = optimizers().at("adam").make(model.parameters(), {});
+  const auto optimizer = make_optimizer("adam", model.parameters());
   LossOptions options;
   options.label_smoothing = 0.1;
   ops::MatrixPrecision precision(ops::precision_of(sizes.precision));

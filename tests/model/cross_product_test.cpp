@@ -79,7 +79,7 @@ TEST_P(CrossProduct, TrainsCurvesSavesAndDecodes) {
   // A step against the gradient that is small beside the curvature along it lowers the loss.
   const Tensor g = joined(gradient);
   const double curvature = std::abs(g.dot(hessian(g)).item<double>()) / (length * length);
-  const auto optimizer = optimizers().at("sgd").make(model.parameters(), {});
+  const auto optimizer = make_optimizer("sgd", model.parameters());
   optimizer->step(gradient, std::min(1e-3 / length, 0.01 / curvature), 1);
   if (norm != "powernorm") {  // whose gradient is an approximation
     EXPECT_LT(loss(2).value.item<double>(), before.value.item<double>());

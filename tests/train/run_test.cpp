@@ -105,7 +105,10 @@ TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
 }
 
 TEST_F(Run, GoesOnToTheSameBits) {
-  for (const char* optimizer : {"adam", "sgd"}) {
+  config_.train.weight_decay = 0.01;
+  config_.train.groups = {{.pattern = {"encoder.*"}, .learning_rate_factor = 0.5, .frozen_until = 14},
+                          {.pattern = {"*norm*"}, .frozen_until = 5}};
+  for (const std::string& optimizer : optimizers().names()) {
     config_.train.optimizer = optimizer;
     const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
     const TrainResult whole = run_training(config_, one);
@@ -163,6 +166,15 @@ TEST_F(Run, RefusesAnotherConfigurationAndForeignDirectories) {
   other.train.clip_norm = 1.5;
   EXPECT_EQ(error_of(other, out),
             out.string() + ": holds a run of another configuration: train.clip_norm = 0.0 there, 1.5 here");
+  other = config_;
+  other.train.groups = {{.pattern = {"*"}}};
+  EXPECT_EQ(error_of(other, out), out.string() +
+                                      ": holds a run of another configuration: train.groups.0.pattern = "
+                                      "(default) there, [\"*\"] here");
+  other = config_;
+  Config::from_string("[train.sgd]\nmomentum = 0\n", "test").read("train", other.train);
+  EXPECT_EQ(error_of(other, out),
+            out.string() + ": holds a run of another configuration: train.sgd.momentum = (default) there, 0.0 here");
   other = config_;
   other.model.residual = "post-ln";
   EXPECT_EQ(

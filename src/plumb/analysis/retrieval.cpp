@@ -76,7 +76,7 @@ Retrieval measure_retrieval(const std::string& kind, const AttentionOptions& opt
   };
 
   const std::vector<Tensor> trained = parameters.values();
-  const auto adam = optimizers().at("adam").make(parameters, {});
+  const auto adam = make_optimizer("adam", parameters);
   for (int64_t step = 0; step < task.steps; ++step) {
     const Written written = draw(task, random);
     const double rate = 0.05 * (1 - static_cast<double>(step) / static_cast<double>(task.steps));

@@ -10,6 +10,7 @@
 #include "plumb/data/batches.h"
 #include "plumb/model/safetensors.h"
 #include "plumb/ops/precision.h"
+#include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
 
@@ -100,8 +101,9 @@ struct Trainer::Implementation {
       : model(trained),
         config(given),
         train_split(data.split("train")),
-        schedule(given.schedule, schedule_options(given, trained.config())),
-        optimizer(optimizers().at(given.optimizer).make(trained.parameters(), optimizer_options(given))),
+        schedule(make_schedule(given, trained.config().d_model)),
+        settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
+        optimizer(make_optimizer(given.optimizer, trained.parameters(), given.options)),
         values(trained.parameters().values()) {
     validate(config);
     if (data.has_split("valid") && data.split("valid").size() > 0) valid_split = data.split("valid");
@@ -115,6 +117,7 @@ struct Trainer::Implementation {
     fits("source", data.source_vocabulary(), model.config().source_vocabulary);
     fits("target", data.target_vocabulary(), model.config().target_vocabulary);
     plan = make_plan();
+    for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
   }
 
   [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const {
@@ -194,9 +197,10 @@ struct Trainer::Implementation {
     if (!std::isfinite(value) || (config.divergence_factor > 0 && number > kSettledStep && value > limit)) return false;
 
     const std::vector<Tensor> gradient = gradient_of(found.value);
-    point.gradient_norm = global_norm(gradient);
+    const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
+    point.gradient_norm = global_norm(gradient, steps);
     if (!std::isfinite(point.gradient_norm)) return false;
-    optimizer->step(gradient, point.learning_rate, clip_scale(point.gradient_norm, config.clip_norm));
+    optimizer->step(gradient, steps, clip_scale(point.gradient_norm, config.clip_norm));
     advance();
     return true;
   }
@@ -294,6 +298,7 @@ struct Trainer::Implementation {
   ParallelSplit train_split;
   std::optional<ParallelSplit> valid_split;
   Schedule schedule;
+  std::vector<ParameterSettings> settings;  // of each parameter
   std::unique_ptr<Optimizer> optimizer;
   std::vector<Tensor> values;
   State state;
