@@ -2,7 +2,7 @@
 """Reference values of PyTorch's optimizers, and of the PyPI package lion-pytorch, for tests/optim/golden_test.cpp.
 
 Writes tests/golden/optimizers.json: a few weights, their gradients in five steps, the learning rate of each step, and
-for each optimizer the weights after every step; all in float64.
+for each optimizer, with its options as Plumb's configuration, the weights after every step; all in float64.
 
     pip install torch lion-pytorch
     scripts/golden/optimizers.py
@@ -22,6 +22,10 @@ RATES = (0.01, 0.03, 0.05, 0.02, 0.04)
 BETAS, EPS = (0.8, 0.95), 1e-6
 LION_BETAS = (0.9, 0.97)
 MOMENTUM, DECAY = 0.9, 0.1
+SCALE = 0.5  # of the gradients, as by clipping
+# Muon divides a matrix by its norm: PyTorch by max(norm, 1e-7), Jordan's own code by norm + 1e-7. The scale makes the
+# difference less than 1e-12.
+MUON_SCALE = 1e6
 
 
 @contextlib.contextmanager
@@ -43,6 +47,14 @@ def rest(parameters):
     return [parameter for parameter in parameters if parameter.dim() != 2]
 
 
+def section(name, **options):
+    return f'[train.{name}]\n' + ''.join(f'{key} = {json.dumps(value)}\n' for key, value in options.items())
+
+
+BETA_KEYS = {'beta1': BETAS[0], 'beta2': BETAS[1], 'eps': EPS}
+LION_KEYS = {'beta1': LION_BETAS[0], 'beta2': LION_BETAS[1]}
+
+
 def muon(adjust):
     """Muon for matrices, AdamW for the rest."""
     def make(parameters):
@@ -52,23 +64,35 @@ def muon(adjust):
     return make
 
 
-OPTIMIZERS = {
-    'sgd': lambda p: [torch.optim.SGD(p, lr=1, momentum=MOMENTUM, weight_decay=DECAY)],
-    'adam': lambda p: [torch.optim.Adam(p, lr=1, betas=BETAS, eps=EPS)],
-    'adamw': lambda p: [torch.optim.AdamW(p, lr=1, betas=BETAS, eps=EPS, weight_decay=DECAY)],
-    'lion': lambda p: [Lion(p, lr=1, betas=LION_BETAS, weight_decay=DECAY)],
-    'muon': muon('original'),
-    'muon_rms': muon('match_rms_adamw'),
-}
+def muon_section(scale):
+    return section('muon', momentum=MOMENTUM, scale=scale) + section('muon.adam', **BETA_KEYS)
 
 
-def trajectory(make, weights, gradients):
+def cases():
+    """Name, the optimizer's name and options in Plumb, weight decay, scale of gradients, the optimizers in PyTorch."""
+    yield ('sgd', 'sgd', section('sgd', momentum=MOMENTUM), DECAY, SCALE,
+           lambda p: [torch.optim.SGD(p, lr=1, momentum=MOMENTUM, weight_decay=DECAY)])
+    yield ('sgd_nesterov', 'sgd', section('sgd', momentum=MOMENTUM, nesterov=True), DECAY, SCALE,
+           lambda p: [torch.optim.SGD(p, lr=1, momentum=MOMENTUM, nesterov=True, weight_decay=DECAY)])
+    yield ('adam', 'adam', section('adam', **BETA_KEYS), 0.0, SCALE,
+           lambda p: [torch.optim.Adam(p, lr=1, betas=BETAS, eps=EPS)])
+    yield ('adamw', 'adamw', section('adamw', **BETA_KEYS), DECAY, SCALE,
+           lambda p: [torch.optim.AdamW(p, lr=1, betas=BETAS, eps=EPS, weight_decay=DECAY)])
+    yield ('adamw_defaults', 'adamw', '', DECAY, SCALE,
+           lambda p: [torch.optim.AdamW(p, lr=1, weight_decay=DECAY)])
+    yield ('lion', 'lion', section('lion', **LION_KEYS), DECAY, SCALE,
+           lambda p: [Lion(p, lr=1, betas=LION_BETAS, weight_decay=DECAY)])
+    yield 'muon_jordan', 'muon', muon_section('jordan'), DECAY, MUON_SCALE, muon('original')
+    yield 'muon_moonlight', 'muon', muon_section('moonlight'), DECAY, MUON_SCALE, muon('match_rms_adamw')
+
+
+def trajectory(make, weights, gradients, scale):
     parameters = {name: torch.nn.Parameter(tensor.clone()) for name, tensor in weights.items()}
     optimizers = make(list(parameters.values()))
     steps = []
     for rate, gradient in zip(RATES, gradients):
         for name, parameter in parameters.items():
-            parameter.grad = gradient[name].clone()
+            parameter.grad = scale * gradient[name]
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 group['lr'] = rate
@@ -107,11 +131,11 @@ def main():
     golden = {
         'made_by': {'script': 'scripts/golden/optimizers.py', 'torch': torch.__version__.split('+')[0],
                     'lion-pytorch': importlib.metadata.version('lion-pytorch')},
-        'shapes': SHAPES, 'rates': RATES,
-        'options': {'beta1': BETAS[0], 'beta2': BETAS[1], 'eps': EPS, 'lion_beta1': LION_BETAS[0],
-                    'lion_beta2': LION_BETAS[1], 'momentum': MOMENTUM, 'weight_decay': DECAY},
-        'weights': flat(weights), 'gradients': [flat(gradient) for gradient in gradients],
-        'after': {name: trajectory(make, weights, gradients) for name, make in OPTIMIZERS.items()},
+        'shapes': SHAPES, 'rates': RATES, 'weights': flat(weights),
+        'gradients': [flat(gradient) for gradient in gradients],
+        'cases': [{'name': name, 'optimizer': optimizer, 'config': config, 'weight_decay': decay,
+                   'gradient_scale': scale, 'after': trajectory(make, weights, gradients, scale)}
+                  for name, optimizer, config, decay, scale, make in cases()],
     }
     arguments.output.write_text(json_text(golden) + '\n')
 
