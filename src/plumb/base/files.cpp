@@ -208,7 +208,9 @@ void require_directory(const fs::path& path, std::string_view kind) {
   if (found == kind) return;
   throw Error(fmt::format("{}: is not a {} directory{}", path.string(), kind,
                           found.empty() ? "" : " but a " + found + " directory"),
-              kind == "data" ? "make one with `plumb data prepare`" : "");
+              kind == "data"  ? "make one with `plumb data prepare`"
+              : kind == "run" ? "make one with `plumb train`"
+                              : "");
 }
 
 MappedFile::MappedFile(const fs::path& path) {

@@ -195,6 +195,19 @@ fs::path latest_checkpoint(const fs::path& run) {
   return all.rbegin()->second;
 }
 
+RunAndCheckpoint locate_run(const std::string& name) {
+  fs::path path = fs::absolute(name).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  const char* hint = "give a run directory made by `plumb train`, or a checkpoint in one";
+  if (!fs::is_directory(path)) throw Error(name + " is no directory", hint);
+  // A checkpoint is told by its weights; its run is the nearest directory above it with a configuration.
+  if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};
+  for (fs::path run = path.parent_path(); run != run.root_path(); run = run.parent_path()) {
+    if (fs::exists(run / "config.toml")) return {run, path};
+  }
+  throw Error(name + " is a checkpoint outside of a run", hint);
+}
+
 EncoderDecoder load_model(const fs::path& run) { return load_model(run, latest_checkpoint(run)); }
 
 EncoderDecoder load_model(const fs::path& run, const fs::path& checkpoint) {
