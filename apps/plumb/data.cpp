@@ -11,6 +11,7 @@
 #include "plumb/base/text.h"
 #include "plumb/data/download.h"
 #include "plumb/data/prepare.h"
+#include "plumb/data/prepare_labels.h"
 #include "plumb/data/prepare_synthetic.h"
 #include "plumb/data/prepare_text.h"
 #include "verb.h"
@@ -62,6 +63,28 @@ std::string text_summary(const Json& info, const std::string& out) {
   for (const auto& [name, split] : info["splits"].items()) {
     text += fmt::format("  {:<12} {:>9} sequences {:>11} tokens {:>11} words\n", name, with_thousands(split["pairs"]),
                         with_thousands(split["target"]["tokens"]), with_thousands(split["words"]));
+  }
+  return text;
+}
+
+std::string label_summary(const Json& info, const std::string& out) {
+  const Json& tokenizer = info["tokenizer"];
+  std::string text =
+      fmt::format("{}: {} vocabulary of {} pieces, {} labels\n", out, tokenizer["kind"].get<std::string>(),
+                  with_thousands(tokenizer["source_vocabulary"]), info["labels"].size());
+  for (const auto& [name, split] : info["splits"].items()) {
+    const int64_t tokens = split["source"]["tokens"].get<int64_t>() + split["target"]["tokens"].get<int64_t>();
+    text += fmt::format("  {:<12} {:>9} examples {:>11} tokens", name, with_thousands(split["pairs"]),
+                        with_thousands(tokens));
+    constexpr size_t kShown = 10;
+    if (info["labels"].size() <= kShown) {
+      const char* separator = "   ";
+      for (const auto& [label, count] : split["labels"].items()) {
+        text += fmt::format("{}{} {}", separator, label, with_thousands(count));
+        separator = ", ";
+      }
+    }
+    text += '\n';
   }
   return text;
 }
@@ -166,6 +189,74 @@ void add_text(CLI::App& data, Globals& globals) {
                    "Lines to hold out without --valid (default: 5 %, at most 1000)");
 }
 
+ColumnSeparator separator_named(const std::string& name) {
+  if (name == "comma") return ColumnSeparator::comma;
+  return name == "space" ? ColumnSeparator::space : ColumnSeparator::tab;
+}
+
+void add_labels(CLI::App& data, Globals& globals) {
+  struct Arguments {
+    LabelOptions labels;
+    std::string valid, out, separator = "tab", encoding = "utf-8";
+    std::vector<std::string> tests;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb =
+      add_verb(data, globals, "labels", "Make a data directory for classification out of labeled text",
+               "plumb data labels --train train.tsv --valid dev.tsv --test test=test.tsv --text 1 --label 2 "
+               "--vocabulary 8000 --out data/sst2",
+               [arguments, &globals] {
+                 LabelOptions& options = arguments->labels;
+                 options.format.separator = separator_named(arguments->separator);
+                 if (arguments->encoding == "latin-1") options.format.encoding = TextEncoding::latin_1;
+                 if (!arguments->valid.empty()) options.valid = arguments->valid;
+                 for (const std::string& test : arguments->tests) options.tests.push_back(named(test));
+                 options.seed = globals.seed;
+                 const Json info = prepare_labels(options, arguments->out);
+                 emit(globals, info, label_summary(info, arguments->out));
+               });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
+  LabelOptions& options = arguments->labels;
+  LabeledTextFormat& format = options.format;
+  verb->add_option("--train", options.train, "File for training, an example on each line")
+      ->type_name("FILE")
+      ->required();
+  verb->add_option("--valid", arguments->valid, "File for validation (default: held out from --train)")
+      ->type_name("FILE");
+  verb->add_option("--test", arguments->tests, "A test set, NAME=FILE; may be repeated")
+      ->type_name("TEST")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR")->required();
+  verb->add_option("--label", format.label, "Column of the label: its number from 1 or, with --header, its name")
+      ->type_name("COLUMN")
+      ->capture_default_str();
+  verb->add_option("--text", format.text, "Column of the sentence, or of the two sentences of a pair")
+      ->type_name("COLUMN [COLUMN]")
+      ->expected(1, 2)
+      ->capture_default_str();
+  verb->add_flag("--header", format.header, "The first line of each file names the columns");
+  verb->add_option("--separator", arguments->separator,
+                   "What parts columns: tab; comma, with quoted fields; space, the first of a line")
+      ->check(CLI::IsMember({"tab", "comma", "space"}))
+      ->capture_default_str();
+  verb->add_option("--label-end", format.label_end, "Where the label ends: with ':' NUM:date has the label NUM")
+      ->type_name("TEXT");
+  verb->add_option("--encoding", arguments->encoding, "Of all files")
+      ->check(CLI::IsMember({"utf-8", "latin-1"}))
+      ->capture_default_str();
+  CLI::Option* from = verb->add_option("--tokenizer-from", options.tokenizer_from,
+                                       "Use the tokenizer of this data directory instead of learning one")
+                          ->type_name("DIR");
+  for (CLI::Option* option : add_tokenizer_options(verb, options.tokenizer)) from->excludes(option);
+  verb->add_option("--length-limit", options.length_limit,
+                   "Cut examples of more tokens, both sentences of a pair together")
+      ->capture_default_str();
+  verb->add_option("--valid-size", options.valid_size,
+                   "Examples to hold out without --valid (default: 5 %, at most 1000)");
+}
+
 void add_synthesize(CLI::App& data, Globals& globals) {
   struct Arguments {
     SyntheticOptions synthetic;
@@ -231,6 +322,7 @@ void add_data(CLI::App& app, Globals& globals) {
   data->require_subcommand(1);
   add_prepare(*data, globals);
   add_text(*data, globals);
+  add_labels(*data, globals);
   add_synthesize(*data, globals);
   add_get(*data, globals);
 }
