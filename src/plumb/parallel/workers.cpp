@@ -1,4 +1,4 @@
-#include "plumb/train/companions.h"
+#include "plumb/parallel/workers.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <filesystem>
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
@@ -24,10 +24,10 @@ fs::path own_program() {
   std::error_code error;
   fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (program.filename() == "plumb") return program;
-  throw Error("the program that is to train along is not known", "set PLUMB_PROGRAM to the path of `plumb`");
+  throw Error("cannot find the plumb executable for worker processes", "set PLUMB_PROGRAM to its path");
 }
 
-/// The environment with some variables set anew, "NAME=value".
+/// The environment with some variables changed, "NAME=value".
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
   std::vector<std::string> all = changes;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -50,12 +50,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-Companions::~Companions() {
+Workers::~Workers() {
   for (const pid_t process : running_) ::kill(process, SIGKILL);
   for (const pid_t process : running_) ::waitpid(process, nullptr, 0);
 }
 
-void Companions::start(const fs::path& out, int64_t size, int64_t port, int64_t threads) {
+void Workers::start(const std::vector<std::string>& arguments, int64_t size, int64_t port) {
   const std::string program = own_program().string();
   posix_spawn_file_actions_t files{};
   ::posix_spawn_file_actions_init(&files);
@@ -63,8 +63,8 @@ void Companions::start(const fs::path& out, int64_t size, int64_t port, int64_t 
   ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   int failed = 0;
   for (int64_t rank = 1; rank < size && failed == 0; ++rank) {
-    std::vector<std::string> command = {program,  "train", "--out", out.string(), "--threads", std::to_string(threads),
-                                        "--quiet"};
+    std::vector<std::string> command = {program};
+    command.insert(command.end(), arguments.begin(), arguments.end());
     std::vector<std::string> environment =
         environment_with({fmt::format("RANK={}", rank), fmt::format("WORLD_SIZE={}", size), "MASTER_ADDR=127.0.0.1",
                           fmt::format("MASTER_PORT={}", port)});
@@ -77,21 +77,21 @@ void Companions::start(const fs::path& out, int64_t size, int64_t port, int64_t 
   if (failed != 0) throw Error(fmt::format("cannot start {}: {}", program, std::strerror(failed)));
 }
 
-void Companions::check() {
+void Workers::check() {
   for (auto process = running_.begin(); process != running_.end(); ++process) {
     int status = 0;
     if (::waitpid(*process, &status, WNOHANG) != *process) continue;
     running_.erase(process);
-    throw Error("a process that was to train along has ended", "what ended it stands in its own messages");
+    throw Error("a worker process has exited", "see its messages above");
   }
 }
 
-void Companions::wait() {
+void Workers::wait() {
   for (const pid_t process : running_) {
     int status = 0;
     while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
-    if (status != 0) say("a process that trained along failed after the training; the run itself is complete");
+    if (status != 0) say("a worker process failed at its end; the run itself is complete");
   }
   running_.clear();
 }
