@@ -60,10 +60,9 @@ GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batche
     const Tensor logits = model.logits(model.states(batch, context));
     {
       const at::NoGradGuard no_graph;
-      profile.loss_label_smoothing +=
-          ops::cross_entropy(logits, batch.labels, 0.1, 1 / tokens).loss.item<double>();
+      profile.loss_label_smoothing += ops::cross_entropy(logits, batch.labels, {}, 0.1, 1 / tokens).loss.item<double>();
     }
-    const ops::CrossEntropy result = ops::cross_entropy(logits, batch.labels, label_smoothing, 1 / batch_tokens);
+    const ops::CrossEntropy result = ops::cross_entropy(logits, batch.labels, {}, label_smoothing, 1 / batch_tokens);
     profile.loss += result.nll / tokens;
     const std::vector<Tensor> gradient = gradients({result.loss}, values, {});
     const at::NoGradGuard no_graph;

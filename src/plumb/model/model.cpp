@@ -56,8 +56,8 @@ Loss Model::loss(const Batch& batch, const LossOptions& options, ForwardContext&
   const double scale = options.scale.value_or(1.0 / static_cast<double>(tokens));
   const ops::CrossEntropy result =
       options.twice_differentiable
-          ? ops::cross_entropy(logits(hidden), batch.labels, options.label_smoothing, scale)
-          : ops::linear_cross_entropy(hidden, output_, batch.labels, options.label_smoothing, scale);
+          ? ops::cross_entropy(logits(hidden), batch.labels, {}, options.label_smoothing, scale)
+          : ops::linear_cross_entropy(hidden, output_, Tensor(), batch.labels, {}, options.label_smoothing, scale);
   return {result.loss, result.nll, tokens};
 }
 

@@ -2,7 +2,6 @@
 // act within attention may add B to the scores: softmax(Q·Kᵀ/√size + B)·V.
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "plumb/nn/attention/attention.h"
 #include "plumb/ops/attention.h"
@@ -14,19 +13,7 @@ namespace {
 struct KeyValueCache final : AttentionState {
   ops::CachedKeys keys;
 
-  void append(const Tensor& position) {
-    std::vector<int32_t> rows(static_cast<size_t>(position.size(0)));
-    std::iota(rows.begin(), rows.end(), 0);
-    keys.steps.push_back(position);
-    keys.ancestors.push_back(std::move(rows));
-  }
-  void reorder(const std::vector<int64_t>& order) override {
-    for (std::vector<int32_t>& ancestors : keys.ancestors) {
-      std::vector<int32_t> moved(order.size());
-      for (size_t i = 0; i < order.size(); ++i) moved[i] = ancestors[static_cast<size_t>(order[i])];
-      ancestors = std::move(moved);
-    }
-  }
+  void reorder(const std::vector<int64_t>& order) override { keys.reorder(order); }
 };
 
 class Softmax final : public Attention {
@@ -37,7 +24,7 @@ class Softmax final : public Attention {
   Tensor self(const Tensor& packed, const Tensor&, const Ragged& layout, bool causal,
               const ForwardContext&) const override {
     if (positions_ && positions_->biased()) return biased_self(packed, layout, causal);
-    return ops::self_attention(packed, layout, heads_, causal);
+    return ops::self_attention(packed, layout, shape(), causal);
   }
 
   AttentionMemory remember(const Tensor& key_value, const Tensor&, const Ragged& layout,
@@ -47,19 +34,25 @@ class Softmax final : public Attention {
 
   Tensor cross(const Tensor& query, const Ragged& layout, const AttentionMemory& memory,
                const ForwardContext&) const override {
-    return ops::cross_attention(query, memory.content, layout, memory.layout, heads_);
+    return ops::cross_attention(query, memory.content, layout, memory.layout, shape());
   }
 
-  std::unique_ptr<AttentionState> start(int64_t) const override { return std::make_unique<KeyValueCache>(); }
+  std::unique_ptr<AttentionState> start(int64_t rows) const override {
+    auto cache = std::make_unique<KeyValueCache>();
+    cache->keys.rows.resize(static_cast<size_t>(rows));
+    return cache;
+  }
 
   Tensor step(const Tensor& query, const Tensor& key_value, const Tensor&, AttentionState& state) const override {
     auto& cache = dynamic_cast<KeyValueCache&>(state);
-    cache.append(key_value);
+    cache.keys.append(key_value, Ragged(std::vector<int64_t>(static_cast<size_t>(key_value.size(0)), 1)));
     if (positions_ && positions_->biased()) return biased_step(query, cache.keys);
-    return ops::cached_attention(query, cache.keys, heads_);
+    return ops::cached_attention(query, cache.keys, shape());
   }
 
  private:
+  [[nodiscard]] ops::HeadShape shape() const { return {heads_, heads_, size_}; }
+
   /// (rows, heads·size) → (heads, rows, size)
   [[nodiscard]] Tensor by_head(const Tensor& x) const { return x.view({x.size(0), heads_, size_}).transpose(0, 1); }
 
@@ -88,19 +81,12 @@ class Softmax final : public Attention {
   }
 
   [[nodiscard]] Tensor biased_step(const Tensor& query, const ops::CachedKeys& keys) const {
-    const auto length = static_cast<int64_t>(keys.steps.size());
-    const int64_t rows = query.size(0);
-    std::vector<Tensor> seen;  // [position]: (rows, 2·d)
-    for (size_t p = 0; p < keys.steps.size(); ++p) {
-      seen.push_back(keys.steps[p].index_select(
-          0, at::tensor(at::ArrayRef<int32_t>(keys.ancestors[p]), query.options().dtype(at::kInt))));
-    }
-    const Tensor all = at::stack(seen, 1);  // (rows, positions, 2·d)
     std::vector<Tensor> out;
-    for (int64_t row = 0; row < rows; ++row) {
-      const std::vector<Tensor> parts = all.select(0, row).chunk(2, 1);
+    for (const Tensor& seen : keys.by_row()) {  // (positions, 2·d)
+      const std::vector<Tensor> parts = seen.chunk(2, 1);
+      const auto row = static_cast<int64_t>(out.size());
       out.push_back(attend(by_head(query.narrow(0, row, 1).contiguous()), by_head(parts[0].contiguous()),
-                           by_head(parts[1].contiguous()), length - 1, false));
+                           by_head(parts[1].contiguous()), seen.size(0) - 1, false));
     }
     return at::cat(out, 0);
   }
