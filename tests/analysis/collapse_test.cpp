@@ -85,5 +85,24 @@ TEST(Collapse, MeasuresTheStreamOfEverySubLayer) {
   EXPECT_NEAR(profile.encoder[2].mean_square, square / count, 1e-9);
 }
 
+TEST(Collapse, OfAStackByItself) {
+  ModelConfig config;
+  config.kind = "decoder";
+  config.d_model = 8;
+  config.feed_forward = 12;
+  config.heads = 2;
+  config.decoder_layers = 3;
+  config.target_vocabulary = 20;
+  const std::unique_ptr<Model> model = make_model(config, at::kDouble);
+  model->initialize(1);
+  Batch batch;
+  append_running_text(batch, std::vector<int32_t>{4, 5, 6, 7, 8}, 0);
+  const CollapseProfile profile = measure_collapse(*model, {batch});
+  EXPECT_TRUE(profile.encoder.empty());
+  ASSERT_EQ(profile.decoder.size(), 6U);
+  EXPECT_EQ(profile.decoder[5].depth, 6);
+  EXPECT_GT(profile.decoder[5].change, 0.1);
+}
+
 }  // namespace
 }  // namespace plumb

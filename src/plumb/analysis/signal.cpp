@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "plumb/analysis/statistics.h"
@@ -18,12 +19,15 @@ std::vector<double> to_vector(const Tensor& values) {
 
 }  // namespace
 
+const LayerPoint* SignalProfile::find(const ActivationPoint& point) const {
+  const auto found = std::find_if(points.begin(), points.end(), [&](const auto& each) { return each.point == point; });
+  return found == points.end() ? nullptr : &*found;
+}
+
 const LayerPoint& SignalProfile::at(const ActivationPoint& point) const {
+  if (const LayerPoint* found = find(point)) return *found;
   std::vector<std::string> names;
-  for (const LayerPoint& each : points) {
-    if (each.point == point) return each;
-    names.push_back(to_string(each.point));
-  }
+  for (const LayerPoint& each : points) names.push_back(to_string(each.point));
   const std::string name = to_string(point);
   throw Error(fmt::format("no activation is called '{}'", name),
               fmt::format("did you mean '{}'?", nearest(name, names)));

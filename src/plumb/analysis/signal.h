@@ -22,6 +22,8 @@ struct LayerPoint {
 struct SignalProfile {
   std::vector<LayerPoint> points;  // in the order in which a forward pass meets them
 
+  /// Null if the model shows no such point.
+  [[nodiscard]] const LayerPoint* find(const ActivationPoint& point) const;
   /// Throws Error naming the nearest point.
   [[nodiscard]] const LayerPoint& at(const ActivationPoint& point) const;
 };

@@ -8,7 +8,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/batches.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/ops/precision.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
