@@ -98,7 +98,7 @@ std::vector<Batch> real_batches(Sizes& sizes, uint64_t seed) {
   sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
   const ParallelSplit& split = data.split("train");
   std::vector<Batch> batches;
-  for (const auto& examples : plan_batches(split, sizes.batch_tokens, seed, 0)) {
+  for (const auto& examples : plan_batches(costs_of(split), sizes.batch_tokens, seed, 0)) {
     if (batches.size() == kBatches) break;
     batches.push_back(make_batch(split, examples));
   }

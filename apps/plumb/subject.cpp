@@ -18,7 +18,7 @@ namespace {
 std::vector<Batch> batches_of(const ParallelSplit& split, int64_t pairs, int64_t batch_tokens) {
   const int64_t count = pairs == 0 ? split.size() : std::min(pairs, split.size());
   std::vector<Batch> batches;
-  for (std::vector<int64_t> examples : plan_evaluation_batches(split, batch_tokens)) {
+  for (std::vector<int64_t> examples : plan_evaluation_batches(costs_of(split), batch_tokens)) {
     std::erase_if(examples, [count](int64_t example) { return example >= count; });
     if (!examples.empty()) batches.push_back(make_batch(split, examples));
   }

@@ -235,6 +235,7 @@ std::string name_of(Finish finish) {
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options, const GenerateHooks& hooks, const Specials& specials) {
   validate(options);
+  (void)require_special(specials.bos, "beginning of a sequence");
   require_room(model, prompts);
   const std::vector<std::vector<Share>> batches = plan(prompts, options);
   Generation generation(model, prompts, options, hooks, specials);

@@ -25,7 +25,7 @@ std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, 
   const ParallelSplit& split = context.data.split(context.config.data.measured_split);
   const int64_t count = std::min(pairs, split.size());
   std::vector<Batch> batches;
-  for (std::vector<int64_t> examples : plan_evaluation_batches(split, batch_tokens)) {
+  for (std::vector<int64_t> examples : plan_evaluation_batches(costs_of(split), batch_tokens)) {
     std::erase_if(examples, [count](int64_t example) { return example >= count; });
     if (!examples.empty()) batches.push_back(make_batch(split, examples));
   }

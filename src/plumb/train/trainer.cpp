@@ -78,7 +78,7 @@ Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_toke
   const at::NoGradGuard no_graph;
   Evaluation sum;
   int64_t number = 0;
-  for (const auto& examples : plan_evaluation_batches(split, batch_tokens)) {
+  for (const auto& examples : plan_evaluation_batches(costs_of(split), batch_tokens)) {
     if (processes != nullptr && number++ % processes->size() != processes->rank()) continue;
     ForwardContext context;
     const Loss loss = model.loss(make_batch(split, examples), {label_smoothing, 1.0, false}, context);
@@ -118,7 +118,7 @@ struct Trainer::Implementation {
   }
 
   [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const {
-    return plan_batches(train_split, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
+    return plan_batches(costs_of(train_split), config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
   }
 
   /// This process's pairs of a batch. Neighbors are of similar length, so the shares are of similar size.
