@@ -249,6 +249,16 @@ TEST(Generate, OtherSpecials) {
   EXPECT_EQ(model.reads[0], Ragged({2}));
 }
 
+TEST(Generate, ATokenizerMayLackSpecials) {
+  RandomModel model(15);
+  GenerateOptions options;
+  options.max_tokens = 60;
+  const Generated found = generate(model, {{5}}, options, {}, {-1, 1, -1, -1})[0];
+  EXPECT_EQ(found.finish, Finish::length);  // nothing ends a line
+  for (const int32_t id : {0, 2, 3}) EXPECT_NE(std::count(found.ids.begin(), found.ids.end(), id), 0) << id;
+  EXPECT_THROW(generate(model, {{5}}, options, {}, {0, -1, 2, 3}), Error);
+}
+
 TEST(Generate, NothingOfNothing) {
   RandomModel model(11);
   EXPECT_TRUE(generate(model, {}, {}).empty());

@@ -26,7 +26,7 @@ std::string text_of(const Tokenizer& tokenizer, const Ids& ids) {
   std::string text;
   Ids line;
   for (const int32_t id : ids) {
-    if (id == kEos) {
+    if (id == Specials().eos) {
       text += tokenizer.decode(line) + '\n';
       line.clear();
     } else {
@@ -49,7 +49,7 @@ TEST(GenerateText, IsTheTextOfTheIdsBehindThePrompt) {
   std::vector<Ids> ids;
   for (const std::string& prompt : prompts) ids.push_back(encode_prompt(tokenizer, prompt));
   Ids lines = tokenizer.encode("a dog");
-  lines.push_back(kEos);
+  lines.push_back(Specials().eos);
   for (const int32_t id : tokenizer.encode("the mat")) lines.push_back(id);
   EXPECT_EQ(ids, (std::vector<Ids>{tokenizer.encode("the cat"), {}, lines}));
   const std::vector<Generated> expected = generate(model, ids, options);

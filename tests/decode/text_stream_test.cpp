@@ -130,11 +130,11 @@ TEST(TextStream, EndsOfSentencesAreLines) {
   const Tokenizer tokenizer = trained();
   Ids ids = tokenizer.encode("sat on");
   const Ids next = tokenizer.encode("the dog");
-  ids.push_back(kEos);
+  ids.push_back(Specials().eos);
   ids.insert(ids.end(), next.begin(), next.end());
   EXPECT_EQ(stream(tokenizer, tokenizer.encode("the cat"), ids).text, " sat on\nthe dog");
   Ids prompt = tokenizer.encode("a dog");
-  prompt.push_back(kEos);
+  prompt.push_back(Specials().eos);
   EXPECT_EQ(stream(tokenizer, prompt, ids).text, "sat on\nthe dog");
   prompt.insert(prompt.end(), next.begin(), next.end());
   EXPECT_EQ(stream(tokenizer, prompt, ids).text, " sat on\nthe dog");

@@ -62,6 +62,13 @@ struct Sample {
   Generated* result = nullptr;
 };
 
+/// Those that the vocabulary has.
+std::vector<int32_t> never_put_out(const Specials& specials) {
+  std::vector<int32_t> ids = {specials.pad, specials.bos, specials.unknown};
+  std::erase_if(ids, [](int32_t id) { return id < 0; });
+  return ids;
+}
+
 /// What all batches share.
 class Generation {
  public:
@@ -72,7 +79,7 @@ class Generation {
         options_(options),
         hooks_(hooks),
         specials_(specials),
-        sampler_(options.sampling, {specials.pad, specials.bos, specials.unknown}),
+        sampler_(options.sampling, never_put_out(specials)),
         precision_(ops::precision_of(options.precision), /*weights_stay=*/true),
         results_(prompts.size() * static_cast<size_t>(options.samples)) {}
 
@@ -235,6 +242,7 @@ std::string name_of(Finish finish) {
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options, const GenerateHooks& hooks, const Specials& specials) {
   validate(options);
+  (void)require_special(specials.bos, "beginning of a sequence");
   require_room(model, prompts);
   const std::vector<std::vector<Share>> batches = plan(prompts, options);
   Generation generation(model, prompts, options, hooks, specials);

@@ -10,12 +10,12 @@
 
 namespace plumb {
 
-std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt, const Specials& specials) {
+std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt) {
   std::vector<int32_t> ids;
   for (const std::string& line : split(prompt, '\n')) {
     const std::vector<int32_t> more = tokenizer.encode(line);
     if (more.empty()) continue;
-    if (!ids.empty()) ids.push_back(specials.eos);
+    if (!ids.empty()) ids.push_back(require_special(tokenizer.specials().eos, "end of a line"));
     ids.insert(ids.end(), more.begin(), more.end());
   }
   return ids;
@@ -23,8 +23,7 @@ std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string
 
 std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& tokenizer,
                                          const std::vector<std::string>& prompts, const GenerateOptions& options,
-                                         const std::vector<std::string>& stop, const GenerateTextHooks& hooks,
-                                         const Specials& specials) {
+                                         const std::vector<std::string>& stop, const GenerateTextHooks& hooks) {
   if (model.vocabulary() != tokenizer.vocabulary()) {
     throw Error(fmt::format("the model's vocabulary ({}) is not the tokenizer's ({})", model.vocabulary(),
                             tokenizer.vocabulary()),
@@ -37,8 +36,8 @@ std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& toke
   std::vector<std::vector<int32_t>> ids;
   std::vector<TextStream> streams;
   for (const std::string& prompt : prompts) {
-    ids.push_back(encode_prompt(tokenizer, prompt, specials));
-    for (int64_t s = 0; s < options.samples; ++s) streams.emplace_back(tokenizer, ids.back(), stop, specials);
+    ids.push_back(encode_prompt(tokenizer, prompt));
+    for (int64_t s = 0; s < options.samples; ++s) streams.emplace_back(tokenizer, ids.back(), stop);
   }
   const auto stream_of_sample = [&](size_t prompt, size_t sample) -> TextStream& {
     return streams[prompt * static_cast<size_t>(options.samples) + sample];
@@ -56,7 +55,7 @@ std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& toke
     hand_out(prompt, sample, stream_of_sample(prompt, sample).finish());
     if (hooks.end) hooks.end(prompt, sample);
   };
-  std::vector<Generated> generated = generate(model, ids, options, own, specials);
+  std::vector<Generated> generated = generate(model, ids, options, own, tokenizer.specials());
   std::vector<GeneratedText> results;
   for (size_t i = 0; i < generated.size(); ++i) results.push_back({std::move(generated[i]), streams[i].text()});
   return results;

@@ -27,11 +27,10 @@ struct GenerateTextHooks {
 /// if the tokenizer is not of the model's vocabulary size, or a stop string is empty.
 std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& tokenizer,
                                          const std::vector<std::string>& prompts, const GenerateOptions& options,
-                                         const std::vector<std::string>& stop = {}, const GenerateTextHooks& hooks = {},
-                                         const Specials& specials = {});
+                                         const std::vector<std::string>& stop = {},
+                                         const GenerateTextHooks& hooks = {});
 
 /// The ids of a prompt: its lines, with EOS between them. Empty lines are left out, as in training.
-std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt,
-                                   const Specials& specials = {});
+std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt);
 
 }  // namespace plumb

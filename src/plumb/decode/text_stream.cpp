@@ -37,10 +37,9 @@ size_t incomplete_tail(std::string_view text) {
   return text.size() - end;
 }
 
-TextStream::TextStream(const Tokenizer& tokenizer, std::span<const int32_t> prompt, std::vector<std::string> stop,
-                       const Specials& specials)
-    : tokenizer_(tokenizer), specials_(specials), stop_(std::move(stop)) {
-  const auto line = std::find(prompt.rbegin(), prompt.rend(), specials_.eos).base();
+TextStream::TextStream(const Tokenizer& tokenizer, std::span<const int32_t> prompt, std::vector<std::string> stop)
+    : tokenizer_(tokenizer), stop_(std::move(stop)) {
+  const auto line = std::find(prompt.rbegin(), prompt.rend(), tokenizer_.specials().eos).base();
   begin_line(prompt.subspan(static_cast<size_t>(line - prompt.begin())));
 }
 
@@ -53,7 +52,7 @@ void TextStream::begin_line(std::span<const int32_t> ids) {
 
 std::string TextStream::add(int32_t id) {
   if (stopped_) return {};
-  if (id == specials_.eos) {
+  if (id == tokenizer_.specials().eos) {
     text_ += std::exchange(tail_, {}) + '\n';
     begin_line({});
     return hand_out(false);

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "plumb/text/specials.h"
 #include "plumb/text/tokenizer.h"
 
 namespace plumb {
@@ -17,8 +16,7 @@ namespace plumb {
 class TextStream {
  public:
   /// The text ends before the first occurrence of one of the strings in `stop`, which are not empty.
-  TextStream(const Tokenizer& tokenizer, std::span<const int32_t> prompt, std::vector<std::string> stop = {},
-             const Specials& specials = {});
+  TextStream(const Tokenizer& tokenizer, std::span<const int32_t> prompt, std::vector<std::string> stop = {});
 
   /// Takes in the next token. Returns the text that is certain now and was not before: no part of a character whose
   /// other bytes may follow, and nothing that a stop string may begin with.
@@ -39,7 +37,6 @@ class TextStream {
   [[nodiscard]] size_t held_back() const;
 
   Tokenizer tokenizer_;
-  Specials specials_;
   std::vector<std::string> stop_;
   std::vector<int32_t> window_;  // the last tokens of the line at hand
   std::string base_;             // the text of those of them that end in a whole character
