@@ -20,6 +20,7 @@ using testing::random_tensor;
 constexpr int64_t kHeads = 3;
 constexpr int64_t kSize = 4;
 constexpr int64_t kWidth = kHeads * kSize;
+constexpr ops::HeadShape kShape{kHeads, kHeads, kSize};
 
 /// The options of a position encoding from the lines of its section.
 VariantOptions parsed(const std::string& name, const std::string& lines) {
@@ -38,7 +39,7 @@ struct Fixture {
   Fixture(const std::string& name, bool causal, const std::string& options = "") {
     encoding =
         positions().at(name).make(parameters, "position", {kWidth, kHeads, 64, causal, kSize, parsed(name, options)});
-    attention = std::make_unique<MultiHeadAttention>(parameters, "a", kWidth, kHeads, MultiHeadOptions(),
+    attention = std::make_unique<MultiHeadAttention>(parameters, "a", kWidth, kShape, MultiHeadOptions(),
                                                      encoding->within(parameters, "a"));
     parameters.finish();
     for (const Parameter& parameter : parameters.all()) {
@@ -240,7 +241,7 @@ TEST(Positions, ThoseThatAddToScoresNeedSoftmax) {
     const auto encoding = positions().at(name).make(parameters, "position", {kWidth, kHeads, 64, true});
     MultiHeadOptions options;
     options.kind = "linear";
-    EXPECT_THROW(MultiHeadAttention(parameters, "a", kWidth, kHeads, options, encoding->within(parameters, "a")), Error)
+    EXPECT_THROW(MultiHeadAttention(parameters, "a", kWidth, kShape, options, encoding->within(parameters, "a")), Error)
         << name;
   }
 }
