@@ -6,11 +6,31 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
-#include "plumb/data/batches.h"
 #include "plumb/data/directory.h"
+#include "plumb/data/sequences.h"
+#include "plumb/task/task.h"
 #include "plumb/train/run.h"
 
 namespace plumb::app {
+namespace {
+
+/// Throws Error if a model of this configuration cannot read the batch, and fills in the number of classes that a
+/// batch of labeled sequences leaves open.
+void fit_to_batch(ModelConfig& config, const Batch& batch) {
+  const bool classifies = config.kind == "encoder";
+  const bool labeled = batch.target_input.empty();
+  if (classifies != labeled || (config.kind == "encoder-decoder" && batch.source.empty())) {
+    throw Error(fmt::format("this batch is not for a model of kind \"{}\"", config.kind),
+                "an encoder-decoder reads {\"source\", \"target\"}, a decoder {\"tokens\"}, an encoder {\"tokens\", "
+                "\"labels\"}");
+  }
+  if (!classifies || config.labels > 0) return;
+  for (const int64_t label : batch.labels) config.labels = std::max(config.labels, label + 1);
+  config.labels = std::max<int64_t>(config.labels, 2);
+}
+
+}  // namespace
+
 void add_subject_options(CLI::App& verb, SubjectOptions& options) {
   verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint");
   verb.add_option("--config", options.config, "A TOML file with a [model] section, instead of a run")
@@ -22,14 +42,17 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
   verb.add_option("--weights", options.weights, "Weights as safetensors; without it the model is at initialization")
       ->type_name("FILE");
   verb.add_flag("--at-initialization", options.at_initialization, "Measure a run's model before its training");
-  verb.add_option("--batch", options.batch, "A JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}")
+  verb.add_option(
+          "--batch", options.batch,
+          "A JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}, {\"tokens\": [[…]]} or {\"tokens\": "
+          "[[…]], \"labels\": […]}")
       ->type_name("FILE");
   verb.add_option("--data", options.data, "A data directory made by `plumb data`")->type_name("DIR");
   verb.add_option("--split", options.split, "Which part of the data")->capture_default_str();
-  verb.add_option("--pairs", options.pairs, "The first so many pairs of it; 0: all")
+  verb.add_option("--pairs", options.pairs, "Use only the first N examples; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  verb.add_option("--batch-tokens", options.batch_tokens, "Tokens a micro-batch")
+  verb.add_option("--batch-tokens", options.batch_tokens, "Tokens per micro-batch")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   verb.add_option("--dtype", options.dtype, "Precision")
@@ -58,25 +81,27 @@ Subject open_subject(const SubjectOptions& options) {
   Config config = Config::from_file(config_file);
   for (const std::string& assignment : options.set) config.set(assignment);
 
-  config.allow_only({"model", "train", "data"});
+  config.allow_only({"model", "train", "task", "data"});
   Subject subject;
-  TrainConfig unused;  // read for its misspelt keys
-  config.read("train", unused);
+  TrainConfig training;  // read for its misspelt keys
+  config.read("train", training);
+  TaskConfig task_config;
+  config.read("task", task_config);
   if (!config.read("model", subject.config)) throw Error(fmt::format("{}: has no [model] section", config.name()));
   subject.type = options.dtype == "float64" ? at::kDouble : at::kFloat;
   if (!options.batch.empty() && !data.empty()) throw Error("both --data and --batch are given", "leave one out");
   if (options.batch.empty() && data.empty()) {
     throw Error("batches are needed: either --data DIR or --batch FILE.json",
-                "make a data directory with `plumb data prepare`");
+                "make a data directory with `plumb data`");
   }
   if (!data.empty()) {
-    const DataDirectory directory = DataDirectory::open(data);
-    if (subject.config.source_vocabulary == 0) subject.config.source_vocabulary = directory.source_vocabulary();
-    if (subject.config.target_vocabulary == 0) subject.config.target_vocabulary = directory.target_vocabulary();
-    subject.batches = evaluation_batches(directory.split(options.split), options.batch_tokens, options.pairs);
+    const std::unique_ptr<Task> task = make_task(task_config, DataDirectory::open(data), subject.config.kind);
+    task->complete(subject.config);
+    subject.batches = evaluation_batches(*task->dataset(options.split), options.batch_tokens, options.pairs);
   } else {
     const Json document = read_json(options.batch);
     subject.batches.push_back(batch_from_json(document.contains("batch") ? document["batch"] : document));
+    fit_to_batch(subject.config, subject.batches.front());
   }
   if (!weights.empty()) {
     subject.weights = load_safetensors(weights);

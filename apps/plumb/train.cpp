@@ -4,14 +4,12 @@
 #include <cmath>
 #include <csignal>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "events.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
-#include "plumb/decode/translate.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/train/run.h"
 #include "verb.h"
@@ -77,10 +75,12 @@ RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
 std::string summary(const TrainResult& result, const std::string& out) {
   std::string line = fmt::format("{}: {} at step {} after {}", out, result.outcome, with_thousands(result.steps),
                                  duration(result.seconds));
-  if (result.valid_nll)
-    line += fmt::format(", validation {:.4f} nats a token (perplexity {:.4g})", *result.valid_nll,
-                        std::exp(*result.valid_nll));
-  if (result.bleu) line += fmt::format(", BLEU {:.2f}", *result.bleu);
+  if (const auto nll = result.valid_nll())
+    line += fmt::format(", validation {:.4f} nats per token (perplexity {:.4g})", *nll, std::exp(*nll));
+  for (const auto& [name, value] : result.metrics) {
+    if (name.starts_with("valid_") || name == "perplexity") continue;
+    line += name == "bleu" ? fmt::format(", BLEU {:.2f}", value) : fmt::format(", {} {:.4g}", name, value);
+  }
   return line + "\n";
 }
 
@@ -91,15 +91,6 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   hooks.progress = "train";
   hooks.point = [&](const TrainPoint& point) { events.write(arguments.out, point); };
   hooks.stop = [] { return interrupted != 0; };
-  std::optional<DataDirectory> data;
-  DecodeOptions decoding;
-  decoding.beam = config.train.bleu_beam;
-  if (config.model.kind == "encoder-decoder") {
-    hooks.bleu = [&](Model& model) {
-      if (!data) data = DataDirectory::open(config.data);
-      return bleu_of_split(dynamic_cast<EncoderDecoder&>(model), *data, "valid", decoding);
-    };
-  }
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);
   const auto rendezvous = rendezvous_of_environment();
@@ -114,7 +105,7 @@ void add_train(CLI::App& app, Globals& globals) {
       add_verb(app, globals, "train", "Train a model; a run that was interrupted goes on",
                "plumb train --data data/multi30k --out runs/pre-ln --set model.residual=pre-ln --set train.warm_up=0",
                [arguments, &globals] { train_model(*arguments, globals); });
-  verb->add_option("--config", arguments->config, "TOML file with the sections [model], [train] and [data]")
+  verb->add_option("--config", arguments->config, "TOML file with the sections [model], [train], [task] and [data]")
       ->type_name("FILE");
   verb->add_option("--data", arguments->data, "Data directory (default: data.directory of the configuration)")
       ->type_name("DIR");
@@ -128,7 +119,7 @@ void add_train(CLI::App& app, Globals& globals) {
   verb->add_option("--precision", arguments->precision, "Of matrix products: the key train.precision")
       ->check(CLI::IsMember({"float32", "bf16"}));
   verb->add_option("--processes", arguments->processes,
-                   "That share every batch and the threads: the key train.processes")
+                   "Number of processes sharing each batch and the CPU threads: the key train.processes")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   add_json_option(*verb, globals);

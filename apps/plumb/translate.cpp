@@ -29,7 +29,7 @@ void translate_input(const TranslateOptions& options) {
   validate(options.decode);
   const RunAndCheckpoint place = locate_run(options.model);
   const DataDirectory data = DataDirectory::open(options.data.empty() ? load_run_config(place.run).data : options.data);
-  EncoderDecoder model = load_model(place.run, place.checkpoint);
+  const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
   const std::vector<std::string> lines = read_standard_input();
 
   const Stopwatch watch;
@@ -37,7 +37,7 @@ void translate_input(const TranslateOptions& options) {
   std::vector<std::string> translations;
   {
     Progress progress("translating", static_cast<int64_t>(lines.size()));
-    translations = translate(model, data.source_tokenizer(), data.target_tokenizer(), lines, options.decode,
+    translations = translate(translator_of(*model), data.source_tokenizer(), data.target_tokenizer(), lines, options.decode,
                              [&](int64_t sentences, int64_t so_far) {
                                tokens = so_far;
                                progress.update(sentences);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plumb/model/encoder_decoder.h"
+#include "support/batches.h"
 #include "support/gradcheck.h"
 
 namespace plumb {

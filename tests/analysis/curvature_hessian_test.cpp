@@ -10,6 +10,7 @@
 #include "plumb/base/error.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/model/encoder_decoder.h"
+#include "support/batches.h"
 #include "support/paths.h"
 
 namespace plumb {

@@ -9,6 +9,7 @@
 #include "plumb/analysis/curvature/quadrature.h"
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
+#include "support/batches.h"
 #include "support/paths.h"
 
 namespace plumb {

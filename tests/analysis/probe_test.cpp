@@ -8,6 +8,7 @@
 #include "plumb/analysis/theory.h"
 #include "plumb/base/error.h"
 #include "plumb/model/encoder_decoder.h"
+#include "support/batches.h"
 #include "support/paths.h"
 #include "support/process.h"
 
@@ -140,7 +141,7 @@ TEST(Gradients, LabelSmoothingChangesTheGradientAlone) {
 /// Three times the model's loss.
 Loss tripled(Model& model, const Batch& batch, const LossOptions& options, ForwardContext& context) {
   Loss loss = model.loss(batch, options, context);
-  return {3 * loss.value, 3 * loss.nll, loss.tokens};
+  return {3 * loss.value, 3 * loss.nll, loss.weight};
 }
 
 TEST(Gradients, TakeTheLossThatIsGiven) {

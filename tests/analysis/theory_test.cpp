@@ -11,6 +11,7 @@
 #include "plumb/base/random.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/norm.h"
+#include "support/batches.h"
 
 namespace plumb {
 namespace {

@@ -58,22 +58,6 @@ TEST_F(PrepareText, BlocksAreTheTextWithAnEndAfterEachLine) {
   EXPECT_EQ(data.info()["splits"]["valid"]["words"], 9);
 }
 
-TEST_F(PrepareText, ABatchOfBlocksPredictsTheirTokensAndNoEnd) {
-  options_.block = 5;
-  const DataDirectory data = prepare();
-  const ParallelSplit& split = data.split("train");
-  const Batch batch = make_batch(split, std::vector<int64_t>{2, 4});
-  const auto first = split.target(2);
-  EXPECT_EQ(batch.target_layout, Ragged({5, 5}));
-  EXPECT_EQ(std::vector<int64_t>(batch.labels.begin(), batch.labels.begin() + 5),
-            std::vector<int64_t>(first.begin(), first.end()));
-  EXPECT_EQ(batch.target_input[0], data.target_tokenizer().specials().bos);
-  EXPECT_EQ(std::vector<int64_t>(batch.target_input.begin() + 1, batch.target_input.begin() + 5),
-            std::vector<int64_t>(first.begin(), first.end() - 1));
-  EXPECT_EQ(batch.target_input[5], data.target_tokenizer().specials().bos);
-  for (const auto& examples : plan_batches(costs_of(split), 10, 1, 0)) EXPECT_LE(examples.size(), 2U);
-}
-
 TEST_F(PrepareText, LinesAreSequencesWithoutBlocks) {
   options_.block = 0;
   options_.length_limit = 40;

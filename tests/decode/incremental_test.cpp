@@ -12,6 +12,7 @@
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/attention/dpfp.h"
 #include "plumb/nn/norm/norm.h"
+#include "support/batches.h"
 
 namespace plumb {
 namespace {

@@ -12,7 +12,6 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/data/prepare.h"
-#include "plumb/metrics/bleu.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/threads.h"
 #include "support/paths.h"
@@ -145,21 +144,10 @@ TEST_F(Translate, ScoresAreComputedInThePrecisionToo) {
   EXPECT_FALSE(model.logits(hidden).equal(plain));
 }
 
-TEST_F(Translate, BleuOfASplitIsThatOfItsTextTranslated) {
-  const DataDirectory data = DataDirectory::open(directory_ / "data");
-  EncoderDecoder model = random_model(data.source_vocabulary());
-  const DecodeOptions options;
-  const std::vector<std::string> found =
-      translate(model, data.source_tokenizer(), data.target_tokenizer(), data.raw_source("valid"), options);
-  EXPECT_EQ(bleu_of_split(model, data, "valid", options), corpus_bleu(found, {data.raw_target("valid")}).score);
-  EXPECT_THROW(bleu_of_split(model, data, "test", options), Error);
-}
-
 TEST_F(Translate, RefusesTokenizersOfAnotherVocabulary) {
   const DataDirectory data = DataDirectory::open(directory_ / "data");
   EncoderDecoder model = random_model(data.source_vocabulary() + 1);
   EXPECT_THROW(translate(model, data.source_tokenizer(), data.target_tokenizer(), {"Hunde"}, {}), Error);
-  EXPECT_THROW(bleu_of_split(model, data, "valid", {}), Error);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ Direct measured_directly(const DataDirectory& data, const std::string& scheme, i
   config.target_vocabulary = data.target_vocabulary();
   std::vector<int64_t> first;
   for (int64_t i = 0; i < kPairs; ++i) first.push_back(i);
-  const Batch batch = make_batch(data.split("valid"), first);
+  const Batch batch = make_task({}, data, "encoder-decoder")->dataset("valid")->batch(first);
   Direct direct;
   for (int64_t seed = 1; seed <= kSeeds; ++seed) {
     const std::unique_ptr<Model> model = make_model(config);

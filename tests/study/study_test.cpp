@@ -98,7 +98,8 @@ TEST(Study, ReportsWhatIsMeasuredDirectly) {
 
   // Gradients: autograd's of the mean loss over the first ten pairs in one batch, the mean over two seeds.
   const DataDirectory data = DataDirectory::open(directory / "data");
-  const Batch batch = make_batch(data.split("valid"), std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const std::vector<int64_t> first = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const Batch batch = make_task({}, data, "encoder-decoder")->dataset("valid")->batch(first);
   ModelConfig model = config.model;
   model.encoder_layers = model.decoder_layers = 3;
   model.source_vocabulary = data.source_vocabulary();

@@ -10,6 +10,7 @@
 #include "plumb/ops/linear.h"
 #include "plumb/ops/threads.h"
 #include "plumb/optim/optimizer.h"
+#include "support/batches.h"
 
 namespace plumb {
 namespace {

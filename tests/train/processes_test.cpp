@@ -36,13 +36,12 @@ class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, i
     TrainResult result;
   };
   Trained trained(const Group& group = {}, uint64_t seed = 1) const {
-    const DataDirectory data = DataDirectory::open(run_.data);
     ModelConfig config = run_.model;
-    config.source_vocabulary = data.source_vocabulary();
-    config.target_vocabulary = data.target_vocabulary();
+    const auto task = make_task({}, DataDirectory::open(run_.data), config.kind);
+    task->complete(config);
     EncoderDecoder model(config, at::kDouble);
     model.initialize(seed);
-    Trainer trainer(model, run_.train, data);
+    Trainer trainer(model, run_.train, *task);
     trainer.join(group);
     TrainResult result = trainer.run();
     return {model.parameters().flat().detach().clone(), std::move(result)};
@@ -63,10 +62,10 @@ TEST_P(SharedTraining, IsThatOfOneProcess) {
       const TrainPoint& expected = one.result.history[i];
       const TrainPoint& found = several.result.history[i];
       EXPECT_NEAR(found.nll, expected.nll, 1e-10);
-      EXPECT_NEAR(found.gradient_norm, expected.gradient_norm, 1e-10);
-      ASSERT_EQ(found.valid_nll.has_value(), expected.valid_nll.has_value());
-      if (expected.valid_nll) {
-        EXPECT_NEAR(*found.valid_nll, *expected.valid_nll, 1e-10);
+      EXPECT_NEAR(found.gradient_norm.value(), expected.gradient_norm.value(), 1e-10);
+      ASSERT_EQ(found.metrics.get("valid_nll").has_value(), expected.metrics.get("valid_nll").has_value());
+      if (expected.metrics.get("valid_nll")) {
+        EXPECT_NEAR(*found.metrics.get("valid_nll"), *expected.metrics.get("valid_nll"), 1e-10);
       }
       ASSERT_TRUE(found.exchange_bytes.has_value());
       EXPECT_GE(*found.exchange_bytes, 8.0 * static_cast<double>(one.parameters.numel()));
@@ -103,7 +102,7 @@ class SeveralProcesses : public ::testing::Test {
     run_.model.dropout = 0;
     run_.train.optimizer = "sgd";
     run_.train.learning_rate = 0.05;
-    run_.train.bleu_beam = 0;
+    run_.train.score_every = -1;
   }
   void TearDown() override {
     ::unsetenv("PLUMB_PROGRAM");

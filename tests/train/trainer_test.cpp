@@ -17,8 +17,14 @@ namespace {
 class Training : public ::testing::Test {
  protected:
   Training() : data_(make(folder_ / "data")), run_(test::copy_run(folder_ / "data")) {
-    run_.model.source_vocabulary = data_.source_vocabulary();
-    run_.model.target_vocabulary = data_.target_vocabulary();
+    task_ = make_task({}, data_, run_.model.kind);
+    task_->complete(run_.model);
+    train_ = task_->dataset("train");
+  }
+
+  /// The mean negative log-likelihood of the validation split.
+  double valid_nll(Model& model) const {
+    return *task_->metrics(evaluate(*task_, model, *task_->dataset("valid"), 64, 0, {})).get("nll");
   }
 
   static DataDirectory make(const std::filesystem::path& path) {
@@ -36,6 +42,8 @@ class Training : public ::testing::Test {
   test::TemporaryDirectory folder_;
   DataDirectory data_;
   RunConfig run_;
+  std::unique_ptr<Task> task_;
+  std::unique_ptr<Dataset> train_;
 };
 
 TEST_F(Training, LearnsToCopy) {
@@ -44,11 +52,11 @@ TEST_F(Training, LearnsToCopy) {
   run_.train.schedule = "constant * linear_warmup";
   run_.model.dropout = 0;
   EncoderDecoder learner = model();
-  const double before = evaluate(learner, data_.split("valid"), 64, 0).nll;
-  const TrainResult result = train(learner, run_.train, data_);
+  const double before = valid_nll(learner);
+  const TrainResult result = train(learner, run_.train, *task_);
   EXPECT_EQ(result.outcome, "finished");
   EXPECT_GT(before, 2.0);  // near ln of the vocabulary
-  EXPECT_LT(*result.valid_nll, 0.7);
+  EXPECT_LT(*result.valid_nll(), 0.7);
   EXPECT_LT(result.history.back().nll, 0.7);
   EXPECT_LT(*result.best_valid_nll, before);
   EXPECT_EQ(result.steps, 200);
@@ -65,17 +73,17 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
   run_.train.log_every = 2;
   run_.train.clip_norm = 0.5;
   EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
-  const TrainResult result = train(trained, run_.train, data_);
-  const auto plan = plan_batches(costs_of(data_.split("train")), run_.train.batch_tokens, 1, 0);
+  const TrainResult result = train(trained, run_.train, *task_);
+  const auto plan = plan_batches(train_->costs(), run_.train.batch_tokens, 1, 0);
   double loss_sum = 0, nll_sum = 0, norm = 0;
-  int64_t tokens = 0;
+  double weight = 0;
   for (size_t b = 0; b < 2; ++b) {
     ForwardContext context;
-    const Loss loss = expected.loss(make_batch(data_.split("train"), plan[b]), {0.1, std::nullopt, false}, context);
+    const Loss loss = expected.loss(train_->batch(plan[b]), {0.1, std::nullopt, false}, context);
     if (b == 1) {  // the first step makes a point of its own
-      loss_sum += loss.value.item<double>() * static_cast<double>(loss.tokens);
+      loss_sum += loss.value.item<double>() * loss.weight;
       nll_sum += loss.nll;
-      tokens += loss.tokens;
+      weight += loss.weight;
     }
     const Tensor gradient = joined(gradients({loss.value}, expected.parameters().values(), {}));
     norm = gradient.norm().item<double>();
@@ -84,9 +92,9 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
   EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
   const TrainPoint& point = result.history.back();
   EXPECT_EQ(point.step, 2);
-  EXPECT_NEAR(point.loss, loss_sum / static_cast<double>(tokens), 1e-12);
-  EXPECT_NEAR(point.nll, nll_sum / static_cast<double>(tokens), 1e-12);
-  EXPECT_NEAR(point.gradient_norm, norm, 1e-10);
+  EXPECT_NEAR(point.loss, loss_sum / weight, 1e-12);
+  EXPECT_NEAR(point.nll, nll_sum / weight, 1e-12);
+  EXPECT_NEAR(point.gradient_norm.value(), norm, 1e-10);
   EXPECT_EQ(point.learning_rate, 0.05);
 }
 
@@ -120,13 +128,12 @@ frozen_until = 3
                       "test")
       .read("train", run_.train);
   EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
-  const TrainResult result = train(trained, run_.train, data_);
-  const auto plan = plan_batches(data_.split("train"), run_.train.batch_tokens, 1, 0);
+  const TrainResult result = train(trained, run_.train, *task_);
+  const auto plan = plan_batches(train_->costs(), run_.train.batch_tokens, 1, 0);
   double norm = 0;
   for (size_t step = 1; step <= 3; ++step) {
     ForwardContext context;
-    const Loss loss =
-        expected.loss(make_batch(data_.split("train"), plan[step - 1]), {0.1, std::nullopt, false}, context);
+    const Loss loss = expected.loss(train_->batch(plan[step - 1]), {0.1, std::nullopt, false}, context);
     const auto gradient = gradients({loss.value}, expected.parameters().values(), {});
     const auto& all = expected.parameters().all();
     const auto frozen = [&](const std::string& name) {
@@ -154,13 +161,13 @@ TEST_F(Training, EndsAfterItsEpochs) {
   run_.train.steps = 100000;
   run_.train.epochs = 2;
   EncoderDecoder learner = model();
-  const TrainResult result = train(learner, run_.train, data_);
+  const TrainResult result = train(learner, run_.train, *task_);
   const auto batches = [&](int64_t epoch) {
-    return static_cast<int64_t>(plan_batches(costs_of(data_.split("train")), 64, 1, epoch).size());
+    return static_cast<int64_t>(plan_batches(train_->costs(), 64, 1, epoch).size());
   };
   EXPECT_EQ(result.outcome, "finished");
   EXPECT_EQ(result.steps, batches(0) + batches(1));
-  EXPECT_TRUE(result.history.back().valid_nll.has_value());
+  EXPECT_TRUE(result.history.back().metrics.get("valid_nll").has_value());
 }
 
 TEST_F(Training, PatienceEndsIt) {
@@ -169,29 +176,49 @@ TEST_F(Training, PatienceEndsIt) {
   run_.train.validate_every = 2;
   run_.train.patience = 3;
   EncoderDecoder learner = model();
-  const TrainResult result = train(learner, run_.train, data_);
+  const TrainResult result = train(learner, run_.train, *task_);
   EXPECT_EQ(result.outcome, "finished");
   EXPECT_EQ(result.best_step, 2);
   EXPECT_EQ(result.steps, 8);
 }
 
-TEST_F(Training, BleuIsAskedForWhenDue) {
-  run_.train.bleu_every = 6;
+/// A task with a slow metric of its own.
+class Scored final : public Task {
+ public:
+  explicit Scored(const Task& inner) : Task(inner.data()), inner_(inner) {}
+  [[nodiscard]] std::string name() const override { return "scored"; }
+  [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
+    return inner_.dataset(split);
+  }
+  [[nodiscard]] std::string model_kind() const override { return inner_.model_kind(); }
+  void complete(ModelConfig& config) const override { inner_.complete(config); }
+  [[nodiscard]] Metrics score(Model&, const std::string& split) const override {
+    Metrics metrics;
+    metrics.set("length", static_cast<double>(split.size()));
+    return metrics;
+  }
+
+ private:
+  const Task& inner_;
+};
+
+TEST_F(Training, SlowMetricsAreAskedForWhenDue) {
+  run_.train.score_every = 6;
   std::vector<int64_t> asked;
   TrainHooks hooks;
-  hooks.bleu = [&](Model&) { return 12.5; };
   hooks.point = [&](const TrainPoint& point) {
-    if (point.bleu) asked.push_back(point.step);
+    if (point.metrics.get("length")) asked.push_back(point.step);
   };
   EncoderDecoder learner = model();
-  EXPECT_EQ(train(learner, run_.train, data_, hooks).bleu, 12.5);
+  const Scored task(*task_);
+  EXPECT_EQ(train(learner, run_.train, task, hooks).metrics.get("length"), 5);  // of "valid"
   EXPECT_EQ(asked, (std::vector<int64_t>{6, 12, 18, 20}));
 }
 
 TEST_F(Training, DivergesWhereNothingIsFinite) {
   EncoderDecoder broken = model();
   broken.parameters().flat().fill_(NAN);
-  const TrainResult result = train(broken, run_.train, data_);
+  const TrainResult result = train(broken, run_.train, *task_);
   EXPECT_EQ(result.outcome, "diverged");
   EXPECT_EQ(result.steps, 0);
   EXPECT_TRUE(result.to_json()["history"][0]["loss"].is_null());
@@ -199,28 +226,32 @@ TEST_F(Training, DivergesWhereNothingIsFinite) {
 
 TEST_F(Training, TheLossOfASplitDoesNotDependOnTheBatches) {
   EncoderDecoder any = model(at::kDouble);
-  const Evaluation whole = evaluate(any, data_.split("valid"), 100000, 0.1);
-  const Evaluation parts = evaluate(any, data_.split("valid"), 20, 0.1);
-  EXPECT_EQ(whole.tokens, data_.split("valid").target_tokens() + data_.split("valid").size());
-  EXPECT_EQ(parts.tokens, whole.tokens);
-  EXPECT_NEAR(parts.nll, whole.nll, 1e-12);
-  EXPECT_NEAR(parts.loss, whole.loss, 1e-12);
+  const Sums whole = evaluate(*task_, any, *task_->dataset("valid"), 100000, 0.1, {});
+  const Sums parts = evaluate(*task_, any, *task_->dataset("valid"), 20, 0.1, {});
+  EXPECT_EQ(whole.weight, static_cast<double>(data_.split("valid").target_tokens() + data_.split("valid").size()));
+  EXPECT_EQ(parts.weight, whole.weight);
+  EXPECT_NEAR(parts.nll / parts.weight, whole.nll / whole.weight, 1e-12);
+  EXPECT_NEAR(parts.loss / parts.weight, whole.loss / whole.weight, 1e-12);
 }
 
 TEST_F(Training, ResultsSurviveTheirJson) {
-  TrainResult result{"diverged", 7, {}, 1.5, {}, 1.25, 5, 3.5};
-  result.history.push_back({7, 1, 1e-3, NAN, 2.0, INFINITY, 100, {}, 1.5, {}});
+  TrainResult result{"diverged", 7, {}, {}, 1.25, 5, 3.5};
+  result.metrics.set("valid_nll", 1.5);
+  TrainPoint point{7, 1, 1e-3, NAN, 2.0, INFINITY, 100, {}, {}, {}};
+  point.metrics.set("accuracy", 0.25);
+  result.history.push_back(point);
   const Json json = result.to_json();
   const TrainResult read = TrainResult::from_json(Json::parse(json.dump()));
   EXPECT_EQ(read.to_json(), json);
   EXPECT_TRUE(std::isnan(read.history[0].loss));
-  EXPECT_FALSE(read.bleu.has_value());
+  EXPECT_EQ(read.history[0].metrics.get("accuracy"), 0.25);
+  EXPECT_FALSE(read.metrics.get("bleu").has_value());
 }
 
 TEST_F(Training, RejectsAModelTooSmallForTheData) {
   run_.model.target_vocabulary = 5;
   EncoderDecoder small(run_.model);
-  EXPECT_THROW(Trainer(small, run_.train, data_), Error);
+  EXPECT_THROW(Trainer(small, run_.train, *task_), Error);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "plumb/base/timing.h"
+#include "plumb/data/sequences.h"
 #include "plumb/ops/kernels/gemm.h"
 
 namespace plumb::app::bench {
@@ -54,7 +55,7 @@ Batch random_batch(const Sizes& sizes, uint64_t seed) {
   Batch batch;
   for (int64_t i = 0; i < sizes.sentences; ++i) {
     const auto source = random_ids(random, sizes.length - 1, sizes.vocabulary);
-    append(batch, source, random_ids(random, sizes.length - 1, sizes.vocabulary), i);
+    append_pair(batch, source, {}, random_ids(random, sizes.length - 1, sizes.vocabulary), {}, i);
   }
   return batch;
 }

@@ -5,7 +5,6 @@
 #include "plumb/base/timing.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/translate.h"
-#include "plumb/model/encoder_decoder.h"
 
 namespace plumb::app::bench {
 namespace {
@@ -15,8 +14,6 @@ struct Arguments {
   std::string data;  // a data directory: its sentences
   int64_t batch_tokens = 4096;
 };
-
-EncoderDecoder& translator(Model& model) { return dynamic_cast<EncoderDecoder&>(model); }
 
 /// About as many multiplications and additions as there are in the matrix products of a search that put out `tokens`
 /// tokens, EOS counted, for sentences of `source` tokens in all: at a sentence's first token one hypothesis, `beam` at
@@ -65,7 +62,7 @@ Json measure(const Arguments& arguments, const std::vector<int64_t>& beams, uint
     options.length_extra = 3;
     int64_t tokens = 0;
     const double seconds = median_seconds(sizes.runs, [&] {
-      translate(translator(*model), sources, options, [&](int64_t, int64_t so_far) { tokens = so_far; });
+      translate(translator_of(*model), sources, options, [&](int64_t, int64_t so_far) { tokens = so_far; });
     });
     const double gflops = 1e-9 * decode_flops(sizes, beam, source_tokens, tokens) / seconds;
     json["beams"].push_back({{"beam", beam},

@@ -7,6 +7,7 @@
 #include "plumb/data/directory.h"
 #include "plumb/ops/precision.h"
 #include "plumb/optim/optimizer.h"
+#include "plumb/task/task.h"
 
 namespace plumb::app::bench {
 namespace {
@@ -24,11 +25,11 @@ std::vector<Batch> real_batches(const Arguments& arguments, Sizes& sizes, uint64
   constexpr size_t kBatches = 8;
   const DataDirectory data = DataDirectory::open(arguments.data);
   sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
-  const ParallelSplit& split = data.split("train");
+  const std::unique_ptr<Dataset> examples = make_task({}, data, "encoder-decoder")->dataset("train");
   std::vector<Batch> batches;
-  for (const auto& examples : plan_batches(split, arguments.batch_tokens, seed, 0)) {
+  for (const auto& batch : plan_batches(examples->costs(), arguments.batch_tokens, seed, 0)) {
     if (batches.size() == kBatches) break;
-    batches.push_back(make_batch(split, examples));
+    batches.push_back(examples->batch(batch));
   }
   return batches;
 }

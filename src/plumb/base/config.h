@@ -24,12 +24,12 @@ class Fields {
   virtual void operator()(std::string_view key, std::vector<double>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<std::string>& value) = 0;
 
-  /// A section within this one, visited by `visit`. Reading visits it even if it is absent; writing leaves it out unless
-  /// `written`.
+  /// A section within this one, visited by `visit`. Reading visits it even if it is absent; writing leaves it out
+  /// unless `written`.
   virtual void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) = 0;
 
-  /// An array of sections within this one, [[section.key]]: `resize` is told how many there are where any are read, then
-  /// visit(i, fields) is called for each.
+  /// An array of sections within this one, [[section.key]]: `resize` is told how many there are where any are read,
+  /// then visit(i, fields) is called for each.
   virtual void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,
                         const std::function<void(size_t, Fields&)>& visit) = 0;
   template <typename T>

@@ -73,7 +73,8 @@ void describe_options(Fields& field, const Registry& registry, const std::string
   for (const auto& [name, entry] : registry.entries()) {
     if (!entry.options) continue;
     Options& own = options.try_emplace(name, entry.options).first->second;
-    field.section(name, [&own](Fields& inner) { own.visit(inner); }, name == chosen || !(own == entry.options));
+    field.section(
+        name, [&own](Fields& inner) { own.visit(inner); }, name == chosen || !(own == entry.options));
   }
 }
 

@@ -28,8 +28,7 @@ class Registry {
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
   bool add(const std::string& name, std::string summary, std::string reference, Factory make, Options options = {}) {
-    return entries_
-        .emplace(name, Entry{std::move(summary), std::move(reference), std::move(make), std::move(options)})
+    return entries_.emplace(name, Entry{std::move(summary), std::move(reference), std::move(make), std::move(options)})
         .second;
   }
 

@@ -46,16 +46,6 @@ std::vector<std::vector<int64_t>> cut(Costs costs, const std::vector<int64_t>& o
 
 }  // namespace
 
-std::vector<ExampleCost> costs_of(const ParallelSplit& split) {
-  const int64_t end = split.running_text() ? 0 : 1;
-  std::vector<ExampleCost> costs;
-  costs.reserve(static_cast<size_t>(split.size()));
-  for (int64_t i = 0; i < split.size(); ++i) {
-    costs.push_back({std::ssize(split.source(i)) + 1, std::ssize(split.target(i)) + end});
-  }
-  return costs;
-}
-
 std::vector<std::vector<int64_t>> plan_batches(Costs costs, int64_t tokens, uint64_t seed, int64_t epoch) {
   Random random(seed, stream_of("batches") + static_cast<uint64_t>(epoch));
   // Which examples of equal length meet in a batch differs from epoch to epoch.
@@ -74,25 +64,6 @@ std::vector<std::vector<int64_t>> plan_batches(Costs costs, int64_t tokens, uint
 
 std::vector<std::vector<int64_t>> plan_evaluation_batches(Costs costs, int64_t tokens) {
   return cut(costs, by_length(costs, [](std::vector<int64_t>&) {}), tokens);
-}
-
-std::vector<Batch> evaluation_batches(const ParallelSplit& split, int64_t tokens, int64_t count) {
-  std::vector<Batch> batches;
-  for (std::vector<int64_t> examples : plan_evaluation_batches(split, tokens)) {
-    if (count > 0) std::erase_if(examples, [count](int64_t example) { return example >= count; });
-    if (!examples.empty()) batches.push_back(make_batch(split, examples));
-  }
-  return batches;
-}
-
-Batch make_batch(const ParallelSplit& split, std::span<const int64_t> examples) {
-  Batch batch;
-  for (const int64_t i : examples) {
-    if (i < 0 || i >= split.size()) throw Error(fmt::format("there is no pair {} in a split of {}", i, split.size()));
-    split.running_text() ? append_running_text(batch, split.target(i), i)
-                         : append(batch, split.source(i), split.target(i), i);
-  }
-  return batch;
 }
 
 }  // namespace plumb

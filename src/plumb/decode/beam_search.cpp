@@ -66,14 +66,14 @@ void finish(Search& search, const Hypothesis& hypothesis, double sum, double len
 }
 
 /// One position on: finishes hypotheses and chooses the active ones of the next position; none if the sentence is done.
-void advance(Search& search, const std::vector<Candidate>& best, const DecodeOptions& options) {
+void advance(Search& search, const std::vector<Candidate>& best, int32_t eos, const DecodeOptions& options) {
   const auto beam = static_cast<size_t>(options.beam);
   std::vector<Hypothesis> active;
   search.parents.clear();
   for (size_t rank = 0; rank < best.size() && active.size() < beam && search.finished < options.beam; ++rank) {
     const Candidate& candidate = best[rank];
     const Hypothesis& parent = search.active[static_cast<size_t>(candidate.parent)];
-    if (candidate.id == kEos) {
+    if (candidate.id == eos) {
       if (rank < beam) finish(search, parent, candidate.score, options.length_penalty);
       continue;
     }
@@ -101,8 +101,8 @@ void end_all(Search& search, const std::vector<double>& eos, size_t begin, const
 }
 
 /// log p(EOS) of every row.
-std::vector<double> eos_scores(const Tensor& logits, const ops::TopScores& top) {
-  const Tensor column = logits.select(1, kEos).to(at::kDouble).contiguous();
+std::vector<double> eos_scores(const Tensor& logits, const ops::TopScores& top, int32_t eos) {
+  const Tensor column = logits.select(1, eos).to(at::kDouble).contiguous();
   std::vector<double> scores(column.data_ptr<double>(), column.data_ptr<double>() + column.size(0));
   for (size_t row = 0; row < top.log_partition.size(); ++row) scores[row] -= top.log_partition[row];
   return scores;
@@ -116,11 +116,11 @@ int64_t output_limit(const Translates& model, size_t source_tokens, const Decode
 }
 
 /// The tokens that the active hypotheses end in, one a row.
-std::vector<int64_t> last_tokens(const std::vector<Search>& searches) {
+std::vector<int64_t> last_tokens(const std::vector<Search>& searches, int32_t bos) {
   std::vector<int64_t> tokens;
   for (const Search& search : searches) {
     for (const Hypothesis& hypothesis : search.active)
-      tokens.push_back(hypothesis.ids.empty() ? kBos : hypothesis.ids.back());
+      tokens.push_back(hypothesis.ids.empty() ? bos : hypothesis.ids.back());
   }
   return tokens;
 }
@@ -140,7 +140,7 @@ std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vect
   for (size_t i = 0; i < sources.size(); ++i) {
     if (sources[i].empty()) continue;
     source.insert(source.end(), sources[i].begin(), sources[i].end());
-    source.push_back(kEos);
+    source.push_back(options.source.eos);
     layout.append(static_cast<int64_t>(sources[i].size()) + 1);
     Search& search = searches.emplace_back();
     search.sentence = i;
@@ -150,14 +150,14 @@ std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vect
 
   DecoderState state = model.start(source, layout);
   for (int64_t length = 0;; ++length) {
-    const std::vector<int64_t> tokens = last_tokens(searches);
+    const std::vector<int64_t> tokens = last_tokens(searches, options.target.bos);
     if (tokens.empty()) break;
     const Tensor logits = model.logits(model.step(state, tokens));
-    const ops::TopScores top = ops::top_scores(logits, looked_at, kEos, !greedy);
+    const ops::TopScores top = ops::top_scores(logits, looked_at, options.target.eos, !greedy);
     const bool any_ends = std::any_of(searches.begin(), searches.end(), [length](const Search& search) {
       return !search.active.empty() && search.limit == length;
     });
-    const std::vector<double> eos = any_ends ? eos_scores(logits, top) : std::vector<double>{};
+    const std::vector<double> eos = any_ends ? eos_scores(logits, top, options.target.eos) : std::vector<double>{};
     std::vector<int64_t> order;
     std::vector<int64_t> rows;
     size_t begin = 0;
@@ -166,7 +166,7 @@ std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vect
       if (before > 0 && search.limit == length) {
         end_all(search, eos, begin, options);
       } else if (before > 0) {
-        advance(search, candidates(search, top, begin, static_cast<size_t>(looked_at)), options);
+        advance(search, candidates(search, top, begin, static_cast<size_t>(looked_at)), options.target.eos, options);
         if (greedy && length + 1 == search.limit) end_all(search, {0.0}, 0, options);  // EOS without asking the model
         if (search.active.empty()) search.parents.clear();
         for (const int64_t parent : search.parents) order.push_back(static_cast<int64_t>(begin) + parent);

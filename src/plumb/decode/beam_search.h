@@ -14,6 +14,7 @@
 
 #include "plumb/base/config.h"
 #include "plumb/model/capabilities.h"
+#include "plumb/text/specials.h"
 
 namespace plumb {
 
@@ -25,6 +26,7 @@ struct DecodeOptions {
   int64_t longest_source = 1024;      // tokens; of a longer sentence the beginning is translated
   int64_t batch_tokens = 4096;        // a batch's source tokens (EOS counted) times beam
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
+  Specials source{}, target{};        // the special tokens of the two vocabularies; no keys
 
   bool operator==(const DecodeOptions&) const = default;
 };

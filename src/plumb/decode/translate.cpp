@@ -12,7 +12,6 @@
 #include "plumb/base/parallel.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/metrics/bleu.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb {
@@ -69,6 +68,12 @@ void require_vocabularies(const Translates& model, const Tokenizer& source, cons
 }
 
 }  // namespace
+
+Translates& translator_of(Model& model) {
+  if (Translates* translator = model.translates()) return *translator;
+  throw Error(fmt::format("a model of kind \"{}\" does not translate", model.config().kind),
+              "only an encoder-decoder does; `plumb generate` continues text, `plumb classify` labels it");
+}
 
 std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector<std::vector<int32_t>>& sources_in,
                                             const DecodeOptions& options, const TranslateProgress& progress) {
@@ -133,17 +138,10 @@ std::vector<std::string> translate(Translates& model, const Tokenizer& source, c
   std::vector<std::vector<int32_t>> sources;
   sources.reserve(lines.size());
   for (const std::string& line : lines) sources.push_back(source.encode(line));
-  return texts(target, translate(model, sources, options, progress));
-}
-
-double bleu_of_split(Translates& model, const DataDirectory& data, const std::string& split,
-                     const DecodeOptions& options) {
-  require_vocabularies(model, data.source_tokenizer(), data.target_tokenizer());
-  const ParallelSplit& pairs = data.split(split);
-  std::vector<std::vector<int32_t>> sources;
-  for (int64_t i = 0; i < pairs.size(); ++i) sources.emplace_back(pairs.source(i).begin(), pairs.source(i).end());
-  return corpus_bleu(texts(data.target_tokenizer(), translate(model, sources, options)), {data.raw_target(split)})
-      .score;
+  DecodeOptions with_specials = options;
+  with_specials.source = source.specials();
+  with_specials.target = target.specials();
+  return texts(target, translate(model, sources, with_specials, progress));
 }
 
 }  // namespace plumb

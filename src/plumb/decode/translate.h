@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "plumb/data/directory.h"
 #include "plumb/decode/beam_search.h"
+#include "plumb/model/model.h"
 #include "plumb/text/tokenizer.h"
 
 namespace plumb {
@@ -15,6 +15,9 @@ namespace plumb {
 /// Told after every batch, never by two threads at once, how many sentences are done and how many tokens have been put
 /// out, EOS counted.
 using TranslateProgress = std::function<void(int64_t sentences, int64_t tokens)>;
+
+/// What translates in a model. Throws Error if nothing does, saying what the model can do.
+Translates& translator_of(Model& model);
 
 /// The translations of sentences, all ids without specials, in the order given; empty ones stay empty. Of a source
 /// longer than options.longest_source the beginning is translated, and said so. Throws as beam_search does, but names
@@ -26,9 +29,5 @@ std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector
 std::vector<std::string> translate(Translates& model, const Tokenizer& source, const Tokenizer& target,
                                    const std::vector<std::string>& lines, const DecodeOptions& options,
                                    const TranslateProgress& progress = {});
-
-/// Corpus BLEU in percent of a split's translation against its text: detokenized, cased, sacreBLEU's 13a.
-double bleu_of_split(Translates& model, const DataDirectory& data, const std::string& split,
-                     const DecodeOptions& options);
 
 }  // namespace plumb

@@ -53,15 +53,20 @@ void Model::add_output(int64_t vocabulary, const Tensor& shared) {
 
 Tensor Model::logits(const Tensor& hidden) const { return ops::linear(hidden, output_, output_bias_); }
 
+Loss loss_of_logits(const Tensor& logits, const Batch& batch, const LossOptions& options) {
+  const double weight = batch.weight();
+  const ops::CrossEntropy result = ops::cross_entropy(logits, batch.labels, batch.weights, options.label_smoothing,
+                                                      options.scale.value_or(1.0 / weight));
+  return {result.loss, result.nll, std::ssize(batch.labels), weight};
+}
+
 Loss Model::loss(const Batch& batch, const LossOptions& options, ForwardContext& context) {
   const Tensor hidden = states(batch, context);
+  if (options.twice_differentiable) return loss_of_logits(logits(hidden), batch, options);
   const double weight = batch.weight();
-  const double scale = options.scale.value_or(1.0 / weight);
   const ops::CrossEntropy result =
-      options.twice_differentiable
-          ? ops::cross_entropy(logits(hidden), batch.labels, batch.weights, options.label_smoothing, scale)
-          : ops::linear_cross_entropy(hidden, output_, output_bias_, batch.labels, batch.weights,
-                                      options.label_smoothing, scale);
+      ops::linear_cross_entropy(hidden, output_, output_bias_, batch.labels, batch.weights, options.label_smoothing,
+                                options.scale.value_or(1.0 / weight));
   return {result.loss, result.nll, std::ssize(batch.labels), weight};
 }
 

@@ -32,6 +32,9 @@ struct LossOptions {
   bool twice_differentiable = false;
 };
 
+/// The loss of a batch from its logits, (labels, vocabulary); twice differentiable.
+Loss loss_of_logits(const Tensor& logits, const Batch& batch, const LossOptions& options);
+
 class Model {
  public:
   Model(const ModelConfig& config, at::ScalarType type) : config_(config), parameters_(type) {}
@@ -56,6 +59,10 @@ class Model {
   /// (rows, d_model) → (rows, output vocabulary or labels).
   [[nodiscard]] virtual Tensor logits(const Tensor& hidden) const;
 
+  /// The number of classes that a logit each is for: the target vocabulary, or the labels of a classifier.
+  [[nodiscard]] int64_t outputs() const { return output_.size(0); }
+
+  /// The mean cross-entropy of the labels of a batch by their weights.
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
 
   /// What else the model can do (model/capabilities.h); null where it cannot.

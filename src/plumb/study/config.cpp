@@ -108,7 +108,7 @@ void describe(Fields& field, NormsStudy& part) {
 
 StudyConfig read_study(const Config& config) {
   StudyConfig study;
-  std::vector<std::string> sections = {"study", "data", "model", "train"};
+  std::vector<std::string> sections = {"study", "data", "model", "train", "task"};
   std::vector<std::string> parts;
   for_each_part(study, [&](const char* name, const auto&) { parts.emplace_back(name); });
   sections.insert(sections.end(), parts.begin(), parts.end());
@@ -117,6 +117,7 @@ StudyConfig read_study(const Config& config) {
   config.read("data", study.data);
   config.read("model", study.model);
   config.read("train", study.train);
+  config.read("task", study.task);
   bool empty = true;
   for_each_part(study, [&](const char* name, auto& part) {
     typename std::decay_t<decltype(part)>::value_type read;
@@ -134,7 +135,7 @@ StudyConfig read_study(const Config& config) {
 std::string write_study(const StudyConfig& study) {
   ConfigWriter writer;
   writer.section("study", study.study).section("data", study.data).section("model", study.model);
-  if (study.trains()) writer.section("train", study.train);
+  if (study.trains()) writer.section("train", study.train).section("task", study.task);
   for_each_part(study, [&](const char* name, const auto& part) {
     if (part) writer.section(name, *part);
   });

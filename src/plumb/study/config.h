@@ -129,6 +129,7 @@ struct StudyConfig {
   StudyData data;
   ModelConfig model;
   TrainConfig train;
+  TaskConfig task;
   std::optional<GradientStudy> gradients;
   std::optional<DepthStudy> depth;
   std::optional<SignalStudy> signal;

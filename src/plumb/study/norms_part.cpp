@@ -244,9 +244,9 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
       series.point(processes, run.loss());
       if (processes > 1) times.point(fmt::format("{} processes", processes), run.exchange_seconds() * 1e3);
       const TrainPoint& first = run.trained.result.history.front();
-      table.rows.push_back({way.name(), processes, run.trained.result.outcome, first.nll, first.gradient_norm,
-                            finite_or_null(run.loss()), run.tokens_per_second(), run.exchange_seconds() * 1e3,
-                            run.exchange_bytes() / 1e3});
+      table.rows.push_back({way.name(), processes, run.trained.result.outcome, first.nll,
+                            finite_or_null(first.gradient_norm.value_or(std::nan(""))), finite_or_null(run.loss()),
+                            run.tokens_per_second(), run.exchange_seconds() * 1e3, run.exchange_bytes() / 1e3});
       runs[way.name()].push_back(run);
     }
     figure.series.push_back(series);
@@ -260,7 +260,9 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
   const Run& one = runs["batchnorm"].front();
   const Run& exchanged = runs["batchnorm"].back();
   const Run& own = runs["batchnorm, own statistics"].back();
-  const auto step_one = [](const Run& run) { return run.trained.result.history.front().gradient_norm; };
+  const auto step_one = [](const Run& run) {
+    return run.trained.result.history.front().gradient_norm.value_or(std::nan(""));
+  };
   const double exact = std::abs(step_one(exchanged) / step_one(one) - 1);
   const double off = std::abs(step_one(own) / step_one(one) - 1);
   result.verdicts.push_back(

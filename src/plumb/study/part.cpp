@@ -11,8 +11,7 @@ ModelConfig model_for(const StudyContext& context, const std::string& scheme, in
   model.residual = scheme;
   if (initializations().entries().count(scheme) != 0) model.initialization = scheme;
   model.encoder_layers = model.decoder_layers = layers;
-  model.source_vocabulary = context.data.source_vocabulary();
-  model.target_vocabulary = context.data.target_vocabulary();
+  context.task.complete(model);
   return model;
 }
 
@@ -23,7 +22,7 @@ std::unique_ptr<Model> initialized_model(const StudyContext& context, const Mode
 }
 
 std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens) {
-  return evaluation_batches(context.data.split(context.config.data.measured_split), batch_tokens, pairs);
+  return evaluation_batches(*context.task.dataset(context.config.data.measured_split), batch_tokens, pairs);
 }
 
 namespace {

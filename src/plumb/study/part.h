@@ -23,6 +23,7 @@ using RunObserver = std::function<void(const std::filesystem::path& run, const T
 struct StudyContext {
   const StudyConfig& config;
   const DataDirectory& data;
+  const Task& task;
   Json data_settings;  // what the data were made from: part of every measurement's settings
   std::filesystem::path out;
   Measurements& measurements;

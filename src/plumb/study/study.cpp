@@ -118,8 +118,9 @@ void append(Json& results, const PartResult& part, const std::string& name) {
 
 }  // namespace
 
-Json run_study(const StudyConfig& config, const std::filesystem::path& out, const RunObserver& on_point) {
+Json run_study(const StudyConfig& given, const std::filesystem::path& out, const RunObserver& on_point) {
   claim_output_directory(out, "study");
+  StudyConfig config = given;
   const std::string toml = write_study(config);
   write_file_atomic(out / "study.toml", toml);
   const DataDirectory data = open_data(config.data, config.study.seed, out);
@@ -127,8 +128,10 @@ Json run_study(const StudyConfig& config, const std::filesystem::path& out, cons
     throw Error(fmt::format("the data have no split '{}'", config.data.measured_split),
                 "splits: " + join(data.split_names()));
   }
+  const std::unique_ptr<Task> task = make_task(config.task, data, config.model.kind);
+  config.model.kind = task->model_kind();
   Measurements measurements(out / "measurements");
-  StudyContext context{config, data, data_settings(data, config.data), out, measurements, on_point};
+  StudyContext context{config, data, *task, data_settings(data, config.data), out, measurements, on_point};
 
   Json results = make_document("study", 1);
   results["title"] = config.study.title;

@@ -12,17 +12,14 @@ namespace plumb {
 namespace {
 
 Json ask_trained_model(const std::filesystem::path& run, const std::function<Json(Model&)>& ask) {
-  auto model = load_model(run);
-  return ask(model);
+  const std::unique_ptr<Model> model = load_model(run);
+  return ask(*model);
 }
-
-std::optional<double> validation_loss(const TrainPoint& point) { return point.valid_nll; }
-std::optional<double> validation_loss(const TrainResult& result) { return result.valid_nll; }
 
 }  // namespace
 
 double TrainedRun::loss() const {
-  return diverged() ? std::numeric_limits<double>::infinity() : validation_loss(result).value_or(std::nan(""));
+  return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll().value_or(std::nan(""));
 }
 
 std::string TrainedRun::summary() const {
@@ -32,7 +29,7 @@ std::string TrainedRun::summary() const {
 Series TrainedRun::validation_curve(const std::string& name, const std::string& group) const {
   Series series{name, group};
   for (const TrainPoint& point : result.history) {
-    if (const std::optional<double> loss = validation_loss(point)) series.point(point.step, *loss);
+    if (const std::optional<double> loss = point.metrics.get("valid_nll")) series.point(point.step, *loss);
   }
   if (diverged()) series.point(result.steps, std::nan(""));
   return series;
@@ -43,7 +40,8 @@ RunConfig run_config(const StudyContext& context, const ModelConfig& model) {
   config.model = model;
   config.train = context.config.train;
   config.train.seed = context.config.study.seed;
-  config.train.bleu_beam = 0;
+  config.train.score_every = -1;
+  config.task = context.config.task;
   config.data = context.data.path().string();
   return config;
 }
@@ -51,7 +49,11 @@ RunConfig run_config(const StudyContext& context, const ModelConfig& model) {
 TrainedRun trained_run(StudyContext& context, const RunRequest& request) {
   const RunConfig& config = request.config;
   Json settings = {{"data", context.data_settings},
-                   {"config", ConfigWriter().section("model", config.model).section("train", config.train).text()}};
+                   {"config", ConfigWriter()
+                                  .section("model", config.model)
+                                  .section("train", config.train)
+                                  .section("task", config.task)
+                                  .text()}};
   settings.update(request.more_settings);
   // A run of other settings is another run: both are kept.
   const std::filesystem::path out =

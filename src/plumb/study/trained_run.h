@@ -35,7 +35,8 @@ struct RunRequest {
   std::function<Json(Model&)> ask{};
 };
 
-/// The configuration of a run on the study's data with its seed and its [train], without BLEU.
+/// The configuration of a run on the study's data with its seed, its [train] and its [task], without slow metrics such
+/// as BLEU.
 RunConfig run_config(const StudyContext& context, const ModelConfig& model);
 
 /// Trains a run in a directory of its own, or continues it, or takes what an earlier call measured under the same name

@@ -8,7 +8,6 @@
 #include "plumb/base/text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
-#include "plumb/model/encoder_decoder.h"
 #include "plumb/study/trained_run.h"
 
 namespace plumb {
@@ -32,8 +31,6 @@ struct Run {
   }
 };
 
-EncoderDecoder& translator(Model& model) { return dynamic_cast<EncoderDecoder&>(model); }
-
 /// BLEU of the translations of the first pairs of a split; null where the study asks for none.
 Json score(Model& model, const StudyContext& context, const TrainingStudy& part) {
   if (part.bleu_pairs == 0) return nullptr;
@@ -45,7 +42,7 @@ Json score(Model& model, const StudyContext& context, const TrainingStudy& part)
   DecodeOptions options;
   options.beam = part.beam;
   const auto hypotheses =
-      translate(translator(model), context.data.source_tokenizer(), context.data.target_tokenizer(), source, options);
+      translate(translator_of(model), context.data.source_tokenizer(), context.data.target_tokenizer(), source, options);
   return corpus_bleu(hypotheses, {reference}).score;
 }
 

@@ -13,7 +13,8 @@
 namespace plumb {
 namespace {
 
-const bool renamed = rename_key("train.synchronise_norms", "train.synchronize_norms");
+[[maybe_unused]] const bool kRenamed = rename_key("train.synchronise_norms", "train.synchronize_norms") &&
+                                       rename_key("train.bleu_every", "train.score_every");
 
 struct DataSection {
   std::string directory;
@@ -59,8 +60,7 @@ void describe(Fields& field, TrainConfig& config) {
   field("log_every", config.log_every);
   field("validate_every", config.validate_every);
   field("patience", config.patience);
-  field("bleu_every", config.bleu_every);
-  field("bleu_beam", config.bleu_beam);
+  field("score_every", config.score_every);
   field("checkpoint_every", config.checkpoint_every);
   field("keep_checkpoints", config.keep_checkpoints);
   field("divergence_factor", config.divergence_factor);
@@ -99,8 +99,7 @@ void validate(const TrainConfig& config) {
   at_least("log_every", config.log_every, int64_t{1});
   at_least("validate_every", config.validate_every, int64_t{1});
   at_least("patience", config.patience, int64_t{0});
-  at_least("bleu_every", config.bleu_every, int64_t{0});
-  at_least("bleu_beam", config.bleu_beam, int64_t{0});
+  at_least("score_every", config.score_every, int64_t{-1});
   at_least("checkpoint_every", config.checkpoint_every, int64_t{1});
   at_least("processes", config.processes, int64_t{1});
   at_least("keep_checkpoints", config.keep_checkpoints, int64_t{1});
@@ -119,10 +118,11 @@ Schedule make_schedule(const TrainConfig& config, int64_t d_model) {
 }
 
 RunConfig read_run_config(const Config& config) {
-  config.allow_only({"model", "train", "data"});
+  config.allow_only({"model", "train", "task", "data"});
   RunConfig run;
   config.read("model", run.model);
   config.read("train", run.train);
+  config.read("task", run.task);
   DataSection data;
   config.read("data", data);
   run.data = data.directory;
@@ -133,6 +133,7 @@ std::string to_toml(const RunConfig& config) {
   return ConfigWriter()
       .section("model", config.model)
       .section("train", config.train)
+      .section("task", config.task)
       .section("data", DataSection{config.data})
       .text();
 }

@@ -10,6 +10,7 @@
 #include "plumb/model/config.h"
 #include "plumb/optim/groups.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/task/task.h"
 
 namespace plumb {
 
@@ -30,12 +31,11 @@ struct TrainConfig {
   int64_t epochs = 0;           // at most; 0: no limit
   int64_t log_every = 50;       // steps between points of the history
   int64_t validate_every = 500;
-  int64_t patience = 0;    // validations without a new best after which the run ends; 0: no limit
-  int64_t bleu_every = 0;  // steps between BLEU scores of the validation split; 0: at the end alone
-  int64_t bleu_beam = 5;   // beam width of that BLEU; 0: no BLEU at all
+  int64_t patience = 0;     // validations without a new best after which the run ends; 0: no limit
+  int64_t score_every = 0;  // steps between slow metrics (BLEU) of the validation split; 0: at the end alone; −1: never
   int64_t checkpoint_every = 1000;
   int64_t keep_checkpoints = 3;
-  double divergence_factor = 3;       // diverged: loss > factor · ln(vocabulary) after 20 steps; 0: only if not finite
+  double divergence_factor = 3;       // see Trainer; 0: a loss that is not finite alone
   std::string precision = "float32";  // of matrix products: float32 or bf16
   int64_t processes = 1;              // that share every batch
   bool synchronize_norms = true;      // BatchNorm takes its statistics over all processes
@@ -57,10 +57,11 @@ Schedule make_schedule(const TrainConfig& config, int64_t d_model);
 struct RunConfig {
   ModelConfig model;
   TrainConfig train;
+  TaskConfig task;
   std::string data;  // [data] directory, absolute
 };
 
-/// Reads [model], [train] and [data]; keys that are absent keep their defaults. Throws Error on unknown ones.
+/// Reads [model], [train], [task] and [data]; keys that are absent keep their defaults. Throws Error on unknown ones.
 RunConfig read_run_config(const Config& config);
 
 /// The complete TOML file.

@@ -1,16 +1,20 @@
-// Points and results of a run as JSON.
-#include <cmath>
+#include "plumb/train/point.h"
 
-#include "plumb/train/trainer.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace plumb {
 namespace {
 
-// What is not finite cannot stand in JSON: null.
+// What is not finite cannot be written in JSON: null.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+double number(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
 double number(const Json& json, const char* key) {
   const auto found = json.find(key);
-  return found == json.end() || found->is_null() ? std::numeric_limits<double>::quiet_NaN() : found->get<double>();
+  return found == json.end() ? std::numeric_limits<double>::quiet_NaN() : number(*found);
 }
 
 void put(Json& json, const char* key, const std::optional<double>& value) {
@@ -18,6 +22,20 @@ void put(Json& json, const char* key, const std::optional<double>& value) {
 }
 std::optional<double> maybe(const Json& json, const char* key) {
   return json.contains(key) ? std::optional(number(json, key)) : std::nullopt;
+}
+
+void put(Json& json, const Metrics& metrics) {
+  for (const auto& [name, value] : metrics) json[name] = number(value);
+}
+
+/// Every number whose key is not one of the document's own.
+Metrics metrics_from(const Json& json, const std::vector<std::string>& own) {
+  Metrics metrics;
+  for (const auto& [key, value] : json.items()) {
+    if (!(value.is_number() || value.is_null()) || std::find(own.begin(), own.end(), key) != own.end()) continue;
+    metrics.set(key, number(value));
+  }
+  return metrics;
 }
 
 }  // namespace
@@ -29,11 +47,9 @@ Json to_json(const TrainPoint& point) {
   json["learning_rate"] = number(point.learning_rate);
   json["loss"] = number(point.loss);
   json["nll"] = number(point.nll);
-  json["gradient_norm"] = number(point.gradient_norm);
+  put(json, "gradient_norm", point.gradient_norm);
   json["tokens_per_second"] = number(point.tokens_per_second);
-  put(json, "valid_loss", point.valid_loss);
-  put(json, "valid_nll", point.valid_nll);
-  put(json, "bleu", point.bleu);
+  put(json, point.metrics);
   put(json, "exchange_seconds", point.exchange_seconds);
   put(json, "exchange_bytes", point.exchange_bytes);
   return json;
@@ -46,11 +62,10 @@ TrainPoint point_from_json(const Json& json) {
   point.learning_rate = number(json, "learning_rate");
   point.loss = number(json, "loss");
   point.nll = number(json, "nll");
-  point.gradient_norm = number(json, "gradient_norm");
+  point.gradient_norm = maybe(json, "gradient_norm");
   point.tokens_per_second = number(json, "tokens_per_second");
-  point.valid_loss = maybe(json, "valid_loss");
-  point.valid_nll = maybe(json, "valid_nll");
-  point.bleu = maybe(json, "bleu");
+  point.metrics = metrics_from(json, {"step", "epoch", "learning_rate", "loss", "nll", "gradient_norm",
+                                      "tokens_per_second", "exchange_seconds", "exchange_bytes"});
   point.exchange_seconds = maybe(json, "exchange_seconds");
   point.exchange_bytes = maybe(json, "exchange_bytes");
   return point;
@@ -60,9 +75,8 @@ Json TrainResult::to_json() const {
   Json json = make_document("train", 1);
   json["outcome"] = outcome;
   json["steps"] = steps;
-  put(json, "valid_nll", valid_nll);
-  if (valid_nll) json["perplexity"] = number(std::exp(*valid_nll));
-  put(json, "bleu", bleu);
+  put(json, metrics);
+  if (valid_nll()) json["perplexity"] = number(std::exp(*valid_nll()));
   put(json, "best_valid_nll", best_valid_nll);
   if (best_valid_nll) json["best_step"] = best_step;
   json["seconds"] = seconds;
@@ -75,8 +89,7 @@ TrainResult TrainResult::from_json(const Json& json) {
   TrainResult result;
   result.outcome = json.at("outcome");
   result.steps = json.at("steps");
-  result.valid_nll = maybe(json, "valid_nll");
-  result.bleu = maybe(json, "bleu");
+  result.metrics = metrics_from(json, {"steps", "best_valid_nll", "best_step", "seconds"});
   result.best_valid_nll = maybe(json, "best_valid_nll");
   result.best_step = json.value("best_step", int64_t{0});
   result.seconds = json.value("seconds", 0.0);

@@ -76,9 +76,10 @@ void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep)
     fs::remove_all((oldest++)->second);
 }
 
-RunConfig resolved(RunConfig config, const DataDirectory& data) {
-  if (config.model.source_vocabulary == 0) config.model.source_vocabulary = data.source_vocabulary();
-  if (config.model.target_vocabulary == 0) config.model.target_vocabulary = data.target_vocabulary();
+/// The run with everything written out that the configuration leaves to the data.
+RunConfig resolved(RunConfig config, const Task& task) {
+  config.task.name = task.name();
+  task.complete(config.model);
   config.data = fs::weakly_canonical(config.data).string();
   return config;
 }
@@ -105,11 +106,11 @@ class ThreadShare {
 };
 
 /// Trains as one of the ranks above 0: rank 0 alone reports and writes.
-TrainResult train_as_worker(const RunConfig& config, const DataDirectory& data, const Rendezvous& rendezvous,
+TrainResult train_as_worker(const RunConfig& config, const Task& task, const Rendezvous& rendezvous,
                             const TrainHooks& hooks) {
   const Group group = meet(rendezvous);
   const std::unique_ptr<Model> model = make_model(config.model);
-  Trainer trainer(*model, config.train, data);
+  Trainer trainer(*model, config.train, task);
   trainer.join(group);
   TrainHooks own;
   own.stop = hooks.stop;
@@ -120,16 +121,16 @@ TrainResult train_as_worker(const RunConfig& config, const DataDirectory& data, 
 
 TrainResult run_training(const RunConfig& given, const fs::path& out, const TrainHooks& given_hooks) {
   // Everything that can be wrong with the request is found before the directory is made.
-  const DataDirectory data = DataDirectory::open(given.data);
-  RunConfig config = resolved(given, data);
+  const std::unique_ptr<Task> task = make_task(given.task, DataDirectory::open(given.data), given.model.kind);
+  RunConfig config = resolved(given, *task);
   const std::optional<Rendezvous> given_rendezvous = rendezvous_of_environment();
   if (given_rendezvous) config.train.processes = given_rendezvous->size;
   validate(config.train);
   const Rendezvous rendezvous = given_rendezvous.value_or(Rendezvous{0, config.train.processes});
-  if (rendezvous.rank > 0) return train_as_worker(config, data, rendezvous, given_hooks);
+  if (rendezvous.rank > 0) return train_as_worker(config, *task, rendezvous, given_hooks);
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
-  Trainer trainer(model, config.train, data);
+  Trainer trainer(model, config.train, *task);
 
   claim_output_directory(out, "run");
   const Lock lock(out);
@@ -213,12 +214,12 @@ RunAndCheckpoint locate_run(const std::string& name) {
   throw Error(name + " is a checkpoint outside of a run", hint);
 }
 
-EncoderDecoder load_model(const fs::path& run) { return load_model(run, latest_checkpoint(run)); }
+std::unique_ptr<Model> load_model(const fs::path& run) { return load_model(run, latest_checkpoint(run)); }
 
-EncoderDecoder load_model(const fs::path& run, const fs::path& checkpoint) {
-  EncoderDecoder model(load_run_config(run).model);
+std::unique_ptr<Model> load_model(const fs::path& run, const fs::path& checkpoint) {
+  std::unique_ptr<Model> model = make_model(load_run_config(run).model);
   const fs::path file = checkpoint / "model.safetensors";
-  load_parameters(model.parameters(), load_safetensors(file), file.string());
+  load_parameters(model->parameters(), load_safetensors(file), file.string());
   return model;
 }
 

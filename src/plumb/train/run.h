@@ -2,9 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
-#include "plumb/model/encoder_decoder.h"
 #include "plumb/train/trainer.h"
 
 namespace plumb {
@@ -33,9 +33,8 @@ struct RunAndCheckpoint {
 /// Throws Error if it is neither.
 RunAndCheckpoint locate_run(const std::string& name);
 
-/// The translation model of a run at its latest checkpoint, or at the given one. Throws Error if the run trains another
-/// kind of model.
-EncoderDecoder load_model(const std::filesystem::path& run);
-EncoderDecoder load_model(const std::filesystem::path& run, const std::filesystem::path& checkpoint);
+/// The model of a run at its latest checkpoint, or at the given one.
+std::unique_ptr<Model> load_model(const std::filesystem::path& run);
+std::unique_ptr<Model> load_model(const std::filesystem::path& run, const std::filesystem::path& checkpoint);
 
 }  // namespace plumb

@@ -10,6 +10,7 @@
 #include "plumb/data/batches.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/ops/precision.h"
+#include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
 
@@ -24,10 +25,10 @@ struct State {
   int64_t step = 0;   // steps done
   int64_t epoch = 0;  // of the next batch
   int64_t batch = 0;  // of the next batch, within the epoch
-  // Sums over target tokens since the last point.
+  // Sums over labels since the last point.
   double loss = 0;
   double nll = 0;
-  int64_t tokens = 0;
+  double weight = 0;
   std::optional<double> best_valid_nll;
   int64_t best_step = 0;
   int64_t validations_since_best = 0;
@@ -42,7 +43,7 @@ Json to_json(const State& state) {
   json["batch"] = state.batch;
   json["loss_sum"] = state.loss;
   json["nll_sum"] = state.nll;
-  json["tokens"] = state.tokens;
+  json["weight"] = state.weight;
   if (state.best_valid_nll) json["best_valid_nll"] = *state.best_valid_nll;
   json["best_step"] = state.best_step;
   json["validations_since_best"] = state.validations_since_best;
@@ -59,7 +60,7 @@ State state_from_json(const Json& json, const std::string& origin) {
     state.batch = json.at("batch");
     state.loss = json.at("loss_sum");
     state.nll = json.at("nll_sum");
-    state.tokens = json.at("tokens");
+    state.weight = json.at("weight");
     if (json.contains("best_valid_nll")) state.best_valid_nll = json["best_valid_nll"].get<double>();
     state.best_step = json.at("best_step");
     state.validations_since_best = json.at("validations_since_best");
@@ -73,51 +74,32 @@ State state_from_json(const Json& json, const std::string& origin) {
 
 }  // namespace
 
-Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing,
-                    const Group& group) {
-  const at::NoGradGuard no_graph;
-  Evaluation sum;
-  int64_t number = 0;
-  for (const auto& examples : plan_evaluation_batches(split, batch_tokens)) {
-    if (number++ % group.size() != group.rank()) continue;
-    ForwardContext context;
-    const Loss loss = model.loss(make_batch(split, examples), {label_smoothing, 1.0, false}, context);
-    sum.loss += loss.value.item<double>();
-    sum.nll += loss.nll;
-    sum.tokens += loss.tokens;
-  }
-  const std::vector<double> sums = group.sums({sum.loss, sum.nll, static_cast<double>(sum.tokens)});
-  const double tokens = std::max(sums[2], 1.0);
-  return {sums[0] / tokens, sums[1] / tokens, static_cast<int64_t>(sums[2])};
-}
-
 struct Trainer::Implementation {
-  Implementation(Model& trained, const TrainConfig& given, const DataDirectory& data)
+  Implementation(Model& trained, const TrainConfig& given, const Task& learned)
       : model(trained),
+        task(learned),
         config(given),
-        train_split(data.split("train")),
-        schedule(given.schedule, schedule_options(given, trained.config())),
-        optimizer(optimizers().at(given.optimizer).make(trained.parameters(), optimizer_options(given))),
+        train_set(learned.dataset("train")),
+        costs(train_set->costs()),
+        schedule(make_schedule(given, trained.config().d_model)),
+        settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
+        optimizer(make_optimizer(given.optimizer, trained.parameters(), given.options)),
         values(trained.parameters().values()) {
     validate(config);
-    if (data.has_split("valid") && data.split("valid").size() > 0) valid_split = data.split("valid");
-    if (train_split.size() == 0) throw Error("the training split is empty", "prepare the data again");
-    const auto fits = [](const char* side, int64_t vocabulary, int64_t model_vocabulary) {
-      if (vocabulary <= model_vocabulary) return;
-      throw Error(
-          fmt::format("the data's {} vocabulary of {} does not fit the model's {}", side, vocabulary, model_vocabulary),
-          "leave the model's vocabulary sizes 0 to take those of the data");
-    };
-    fits("source", data.source_vocabulary(), model.config().source_vocabulary);
-    fits("target", data.target_vocabulary(), model.config().target_vocabulary);
+    if (task.data().has_split("valid")) valid_set = task.dataset("valid");
+    if (valid_set && valid_set->size() == 0) valid_set = nullptr;
+    if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
+    ModelConfig fitting = model.config();
+    task.complete(fitting);  // throws if the model does not fit the data
     plan = make_plan();
+    for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
   }
 
   [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const {
-    return plan_batches(train_split, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
+    return plan_batches(costs, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
   }
 
-  /// This rank's pairs of a batch. Neighbors are of similar length, so the shares are of similar size.
+  /// This process's examples of a batch. Neighbors are of similar length, so the shares are of similar size.
   [[nodiscard]] std::vector<int64_t> share(const std::vector<int64_t>& examples) const {
     std::vector<int64_t> own;
     for (auto i = static_cast<size_t>(group.rank()); i < examples.size(); i += static_cast<size_t>(group.size()))
@@ -125,29 +107,38 @@ struct Trainer::Implementation {
     return own;
   }
 
-  /// The loss of the current batch, the same in all ranks.
+  /// The loss of the batch at hand, the same in all processes.
   struct Result {
-    double loss = 0;
-    double nll = 0;      // summed over tokens
-    int64_t tokens = 0;  // target tokens
-    Tensor value;        // this rank's part of the loss
+    double loss = 0;     // the mean over labels
+    double nll = 0;      // summed over labels
+    double weight = 0;   // of the labels
+    int64_t tokens = 0;  // see Batch::tokens
+    Tensor value;        // this process's part of the loss
   };
   [[nodiscard]] Result forward(int64_t number) const {
     const std::vector<int64_t>& examples = plan[static_cast<size_t>(state.batch)];
     const uint64_t seed = static_cast<uint64_t>(config.seed) + (static_cast<uint64_t>(group.rank()) << 32U);
     ForwardContext context(model.config().dropout, seed, number, config.synchronize_norms ? group : Group());
     std::vector<int64_t> own = share(examples);
-    const bool idle = own.empty();  // fewer pairs than ranks: one is repeated without weight
+    const bool idle = own.empty();  // fewer examples than processes: one is repeated without weight
     if (idle) own.push_back(examples.front());
-    const Batch batch = make_batch(train_split, own);
-    const double tokens = group.sums({idle ? 0.0 : static_cast<double>(batch.labels.size())})[0];
-    const Loss loss = model.loss(batch, {config.label_smoothing, idle ? 0.0 : 1.0 / tokens, false}, context);
-    const std::vector<double> sums = group.sums({loss.value.item<double>(), idle ? 0.0 : loss.nll});
-    return {sums[0], sums[1], static_cast<int64_t>(tokens), loss.value};
+    const Batch batch = train_set->batch(own);
+    const double weight = group.sums({idle ? 0.0 : batch.weight()})[0];
+    const double scale = idle || weight == 0 ? 0.0 : 1.0 / weight;
+    const Loss loss = task.loss(model, batch, {config.label_smoothing, scale, false}, context);
+    const std::vector<double> sums = group.sums(
+        {loss.value.item<double>(), idle ? 0.0 : loss.nll, idle ? 0.0 : static_cast<double>(batch.tokens())});
+    return {sums[0], sums[1], weight, static_cast<int64_t>(sums[2]), loss.value};
   }
 
   [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const {
     return group.sum_coalesced(gradients({value}, values, {}));
+  }
+
+  /// From here on a loss is divergence and not initialization. Few classes: a confident mistake costs more than a
+  /// guess.
+  [[nodiscard]] double divergence_limit() const {
+    return config.divergence_factor * std::max(std::log(static_cast<double>(model.outputs())), 2.0);
   }
 
   /// One batch forward and back, one step of the optimizer. Returns false, with the parameters as they were, if the run
@@ -162,16 +153,19 @@ struct Trainer::Implementation {
     point.epoch = state.epoch;
     point.learning_rate = schedule(number);
     last_loss = value;
-    state.loss += value * static_cast<double>(found.tokens);
+    state.loss += value * found.weight;
     state.nll += found.nll;
-    state.tokens += found.tokens;
-    const double limit = config.divergence_factor * std::log(static_cast<double>(model.config().target_vocabulary));
-    if (!std::isfinite(value) || (config.divergence_factor > 0 && number > kSettledStep && value > limit)) return false;
+    state.weight += found.weight;
+    timed.tokens += found.tokens;
+    const bool judged = config.divergence_factor > 0 && number > kSettledStep;
+    if (!std::isfinite(value) || (judged && value > divergence_limit())) return false;
 
     const std::vector<Tensor> gradient = gradient_of(found.value);
-    point.gradient_norm = global_norm(gradient);
-    if (!std::isfinite(point.gradient_norm)) return false;
-    optimizer->step(gradient, point.learning_rate, clip_scale(point.gradient_norm, config.clip_norm));
+    const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
+    const double norm = global_norm(gradient, steps);
+    point.gradient_norm = norm;
+    if (!std::isfinite(norm)) return false;
+    optimizer->step(gradient, steps, clip_scale(norm, config.clip_norm));
     advance();
     return true;
   }
@@ -188,16 +182,15 @@ struct Trainer::Implementation {
 
   /// Closes the span since the last point.
   void add_point(const TrainHooks& hooks) {
-    const auto tokens = static_cast<double>(std::max<int64_t>(state.tokens, 1));
-    point.loss = state.loss / tokens;
-    point.nll = state.nll / tokens;
+    const double weight = state.weight > 0 ? state.weight : 1;
+    point.loss = state.loss / weight;
+    point.nll = state.nll / weight;
     point.tokens_per_second = timed.seconds > 0 ? static_cast<double>(timed.tokens) / timed.seconds : 0;
     if (timed.exchange_bytes > 0) {
       point.exchange_seconds = timed.exchange_seconds / static_cast<double>(timed.steps);
       point.exchange_bytes = static_cast<double>(timed.exchange_bytes) / static_cast<double>(timed.steps);
     }
-    state.loss = state.nll = 0;
-    state.tokens = 0;
+    state.loss = state.nll = state.weight = 0;
     timed = {};
     history.push_back(point);
     if (hooks.point) hooks.point(point);
@@ -206,14 +199,16 @@ struct Trainer::Implementation {
 
   /// Returns whether this validation is the best so far. Ends the run if it has been too long since the best.
   bool validate_now() {
-    // Running averages over each rank's own share differ; what counts is what is saved.
+    // Running averages over each process's own share differ; what counts is what is saved.
     for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
-    const Evaluation found = evaluate(model, *valid_split, config.batch_tokens, config.label_smoothing, group);
-    point.valid_loss = found.loss;
-    point.valid_nll = found.nll;
-    const bool best = std::isfinite(found.nll) && (!state.best_valid_nll || found.nll < *state.best_valid_nll);
+    const Metrics found =
+        task.metrics(evaluate(task, model, *valid_set, config.batch_tokens, config.label_smoothing, group));
+    for (const auto& [name, value] : found)
+      point.metrics.set(name == "loss" || name == "nll" ? "valid_" + name : name, value);
+    const double nll = found.get("nll").value_or(NAN);
+    const bool best = std::isfinite(nll) && (!state.best_valid_nll || nll < *state.best_valid_nll);
     if (best) {
-      state.best_valid_nll = found.nll;
+      state.best_valid_nll = nll;
       state.best_step = state.step;
       state.validations_since_best = 0;
     } else if (++state.validations_since_best >= config.patience && config.patience > 0) {
@@ -229,34 +224,33 @@ struct Trainer::Implementation {
     return config.epochs > 0 ? std::min(config.steps, config.epochs * batches) : config.steps;
   }
 
-  /// What follows a step: validation, BLEU, a point, a checkpoint, as they are due.
+  /// What follows a step: validation, slower metrics, a point, a checkpoint, as they are due.
   void after_step(const Trainer& trainer, const TrainHooks& hooks, bool stopping) {
     bool best = false;
-    const bool validating = valid_split && (due(config.validate_every) || state.complete);
+    const bool validating = valid_set && (due(config.validate_every) || state.complete);
     if (validating) best = validate_now();
-    const bool scoring =
-        valid_split && hooks.bleu && config.bleu_beam > 0 && (due(config.bleu_every) || state.complete);
-    if (scoring) point.bleu = hooks.bleu(model);
+    const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every >= 0));
+    if (scoring && group.rank() == 0) point.metrics.set(task.score(model, "valid"));
     if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point(hooks);
     if (best && hooks.best) hooks.best(trainer);
     if (hooks.checkpoint && (due(config.checkpoint_every) || state.complete || stopping)) hooks.checkpoint(trainer);
   }
 
   [[nodiscard]] TrainResult result(const std::string& outcome) const {
-    TrainResult result{outcome, state.step, history, {}, {}, state.best_valid_nll, state.best_step, state.seconds};
-    for (const TrainPoint& each : history) {
-      if (each.valid_nll) result.valid_nll = each.valid_nll;
-      if (each.bleu) result.bleu = each.bleu;
-    }
+    TrainResult result{outcome, state.step, history, {}, state.best_valid_nll, state.best_step, state.seconds};
+    for (const TrainPoint& each : history) result.metrics.set(each.metrics);
     return result;
   }
 
   Model& model;
-  Group group;
+  const Task& task;
+  Group group;  // this process alone, until it joins others
   TrainConfig config;
-  ParallelSplit train_split;
-  std::optional<ParallelSplit> valid_split;
+  std::unique_ptr<Dataset> train_set;
+  std::vector<ExampleCost> costs;      // of train_set
+  std::unique_ptr<Dataset> valid_set;  // null: there is none
   Schedule schedule;
+  std::vector<ParameterSettings> settings;  // of each parameter
   std::unique_ptr<Optimizer> optimizer;
   std::vector<Tensor> values;
   State state;
@@ -275,8 +269,8 @@ struct Trainer::Implementation {
   } timed;
 };
 
-Trainer::Trainer(Model& model, const TrainConfig& config, const DataDirectory& data)
-    : implementation_(std::make_unique<Implementation>(model, config, data)) {}
+Trainer::Trainer(Model& model, const TrainConfig& config, const Task& task)
+    : implementation_(std::make_unique<Implementation>(model, config, task)) {}
 Trainer::~Trainer() = default;
 
 TrainResult Trainer::run(const TrainHooks& hooks) {
@@ -285,16 +279,13 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   const int64_t first = state.step;
   std::unique_ptr<Progress> progress;
   if (!hooks.progress.empty()) progress = std::make_unique<Progress>(hooks.progress, self.expected_steps() - first);
-  double rate = 0;
   while (!state.complete) {
     const Stopwatch watch;
-    const int64_t tokens_before = state.tokens;
     const ExchangeCost cost_before = self.group.cost();
     const bool alive = self.step();
     const double elapsed = watch.seconds();
     ++self.timed.steps;
     self.timed.seconds += elapsed;
-    self.timed.tokens += state.tokens - tokens_before;
     self.timed.exchange_seconds += self.group.cost().seconds - cost_before.seconds;
     self.timed.exchange_bytes += self.group.cost().bytes - cost_before.bytes;
     if (!alive) {
@@ -302,8 +293,8 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
       self.add_point(hooks);
       return self.result("diverged");
     }
-    rate = static_cast<double>(self.timed.tokens) / self.timed.seconds;
     if (progress) {
+      const double rate = static_cast<double>(self.timed.tokens) / self.timed.seconds;
       progress->update(state.step - first, fmt::format("step {}  loss {:.3f}  lr {:.2e}  {:.0f} tok/s", state.step,
                                                        self.last_loss, self.point.learning_rate, rate));
     }
@@ -341,18 +332,18 @@ void Trainer::load(const std::filesystem::path& directory) {
   }
 }
 
-void Trainer::join(Group group) {
+void Trainer::join(const Group& group) {
   Implementation& self = *implementation_;
-  self.group = std::move(group);
-  self.group.broadcast(self.model.parameters().flat());
-  for (const Parameter& buffer : self.model.parameters().buffers()) self.group.broadcast(buffer.value);
+  self.group = group;
+  group.broadcast(self.model.parameters().flat());
+  for (const Parameter& buffer : self.model.parameters().buffers()) group.broadcast(buffer.value);
   NamedTensors optimizer;
   for (const auto& [name, tensor] : self.optimizer->state()) {
     optimizer.emplace_back(name, tensor.contiguous().clone());
-    self.group.broadcast(optimizer.back().second);
+    group.broadcast(optimizer.back().second);
   }
   self.optimizer->load_state(optimizer, "rank 0");
-  self.state = state_from_json(Json::parse(self.group.broadcast(to_json(self.state).dump())), "rank 0");
+  self.state = state_from_json(Json::parse(group.broadcast(to_json(self.state).dump())), "rank 0");
   self.plan = self.make_plan();
 }
 
@@ -365,8 +356,8 @@ const std::vector<TrainPoint>& Trainer::history() const { return implementation_
 int64_t Trainer::step() const { return implementation_->state.step; }
 const Model& Trainer::model() const { return implementation_->model; }
 
-TrainResult train(Model& model, const TrainConfig& config, const DataDirectory& data, const TrainHooks& hooks) {
-  return Trainer(model, config, data).run(hooks);
+TrainResult train(Model& model, const TrainConfig& config, const Task& task, const TrainHooks& hooks) {
+  return Trainer(model, config, task).run(hooks);
 }
 
 }  // namespace plumb

@@ -7,6 +7,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
+#include "plumb/task/datasets.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -18,7 +19,7 @@ using Sequences = std::vector<std::vector<int32_t>>;
 // 1,000 pairs of 1 to 30 tokens a side.
 class Batches : public testing::Test {
  protected:
-  Batches() : split_(make(directory_ / "split")), costs_(costs_of(split_)) {}
+  Batches() : split_(make(directory_ / "split")), pairs_(split_, {}, {}), costs_(pairs_.costs()) {}
 
   static ParallelSplit make(const std::filesystem::path& path) {
     Random random(3, "test");
@@ -40,7 +41,7 @@ class Batches : public testing::Test {
     std::vector<int64_t> seen;
     for (const auto& batch : plan) {
       ASSERT_FALSE(batch.empty());
-      const Batch made = make_batch(split_, batch);
+      const Batch made = pairs_.batch(batch);
       EXPECT_LE(std::ssize(made.source), tokens);
       EXPECT_LE(std::ssize(made.target_input), tokens);
       seen.insert(seen.end(), batch.begin(), batch.end());
@@ -53,6 +54,7 @@ class Batches : public testing::Test {
 
   test::TemporaryDirectory directory_;
   ParallelSplit split_;
+  PairDataset pairs_;
   std::vector<ExampleCost> costs_;
 };
 
@@ -70,7 +72,7 @@ TEST_F(Batches, BatchesAreFull) {
   for (size_t b = 0; b + 1 < plan.size(); ++b) {
     std::vector<int64_t> more = plan[b];
     more.push_back(plan[b + 1].front());
-    const Batch batch = make_batch(split_, more);
+    const Batch batch = pairs_.batch(more);
     EXPECT_GT(std::max(batch.source.size(), batch.target_input.size()), 200U);
   }
 }
@@ -141,15 +143,15 @@ TEST_F(Batches, PlansAreThoseOfEarlierVersions) {
   EXPECT_EQ(hash(plan_batches(costs_, 200, 1, 0)), 15530150360445142015U);
   EXPECT_EQ(hash(plan_batches(costs_, 200, 7, 3)), 10215528719843193951U);
   EXPECT_EQ(hash(plan_evaluation_batches(costs_, 200)), 3567457800313956667U);
-  EXPECT_EQ(hash(plan_batches(costs_of(split_.as_running_text()), 200, 1, 0)), 16790703249388471101U);
+  EXPECT_EQ(hash(plan_batches(TextDataset(split_.as_running_text(), {}).costs(), 200, 1, 0)), 16790703249388471101U);
 }
 
 TEST_F(Batches, CostsCountTheSpecialsThatABatchAdds) {
-  const Batch pair = make_batch(split_, std::vector<int64_t>{17});
+  const Batch pair = pairs_.batch(std::vector<int64_t>{17});
   EXPECT_EQ(costs_[17].source, std::ssize(pair.source));
   EXPECT_EQ(costs_[17].target, std::ssize(pair.target_input));
-  const ParallelSplit text = split_.as_running_text();
-  EXPECT_EQ(costs_of(text)[17].target, std::ssize(make_batch(text, std::vector<int64_t>{17}).target_input));
+  const TextDataset text(split_.as_running_text(), {});
+  EXPECT_EQ(text.cost(17).target, std::ssize(text.batch(std::vector<int64_t>{17}).target_input));
 }
 
 TEST(BatchPlans, NeedNoSplit) {
@@ -159,13 +161,13 @@ TEST(BatchPlans, NeedNoSplit) {
   EXPECT_TRUE(plan_batches({}, 8, 1, 0).empty());
 }
 
-TEST_F(Batches, MakeBatchKeepsOrder) {
+TEST_F(Batches, ABatchKeepsTheOrderGiven) {
   const std::vector<int64_t> examples = {17, 3};
-  const Batch batch = make_batch(split_, examples);
+  const Batch batch = pairs_.batch(examples);
   EXPECT_EQ(batch.examples, examples);
   EXPECT_EQ(batch.source_layout.length(0), std::ssize(split_.source(17)) + 1);
   EXPECT_EQ(batch.target_layout.length(1), std::ssize(split_.target(3)) + 1);
-  EXPECT_THROW(make_batch(split_, std::vector<int64_t>{1000}), Error);
+  EXPECT_THROW(pairs_.batch(std::vector<int64_t>{1000}), Error);
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// How sequences of token ids become parts of a batch, and batches that are written as JSON.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "plumb/base/batch.h"
+#include "plumb/base/json.h"
+#include "plumb/text/specials.h"
+
+namespace plumb {
+
+using TokenSpan = std::span<const int32_t>;
+
+/// A pair for translation: the encoder reads source + EOS, the decoder BOS + target, and target + EOS is predicted.
+/// Both are given without special tokens.
+void append_pair(Batch& batch, TokenSpan source, const Specials& source_specials, TokenSpan target,
+                 const Specials& target_specials, int64_t example);
+
+/// A sentence for a language model: BOS + ids is read, ids + EOS predicted.
+void append_sentence(Batch& batch, TokenSpan ids, const Specials& specials, int64_t example);
+
+/// A block of running text, not empty: BOS and all ids but the last are read, the ids are predicted.
+void append_running_text(Batch& batch, TokenSpan ids, const Specials& specials, int64_t example);
+
+/// A sentence or, where `second` is not empty, a pair of them for a classifier: BOS + first + EOS [+ second + EOS], the
+/// second with its EOS being segment 1; `label` is predicted from the whole.
+void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Specials& specials, int64_t label,
+                    int64_t example);
+
+/// A batch from JSON (docs/formats.md):
+///   {"source": [[ids]], "target": [[ids]]}   translation; the special tokens are added
+///   {"tokens": [[ids]]}                      language modeling: position i predicts i + 1, nothing is added
+///   {"tokens": [[ids]], "labels": [ids]}     classification, nothing is added; "segments": [[0 or 1]] may say more
+/// Throws Error if it has none of these shapes.
+Batch batch_from_json(const Json& json);
+
+}  // namespace plumb

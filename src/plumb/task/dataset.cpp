@@ -1,0 +1,31 @@
+#include "plumb/task/dataset.h"
+
+#include <fmt/format.h>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+
+std::vector<ExampleCost> Dataset::costs() const {
+  std::vector<ExampleCost> all;
+  all.reserve(static_cast<size_t>(size()));
+  for (int64_t i = 0; i < size(); ++i) all.push_back(cost(i));
+  return all;
+}
+
+void Dataset::require(int64_t example) const {
+  if (example >= 0 && example < size()) return;
+  throw Error(fmt::format("there is no example {} in a split of {}", example, size()));
+}
+
+std::vector<Batch> evaluation_batches(const Dataset& dataset, int64_t tokens, int64_t count) {
+  if (count == 0) count = dataset.size();
+  std::vector<Batch> batches;
+  for (std::vector<int64_t> examples : plan_evaluation_batches(dataset.costs(), tokens)) {
+    std::erase_if(examples, [count](int64_t example) { return example >= count; });
+    if (!examples.empty()) batches.push_back(dataset.batch(examples));
+  }
+  return batches;
+}
+
+}  // namespace plumb

@@ -1,0 +1,81 @@
+#include "plumb/task/task.h"
+
+#include <fmt/format.h>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+
+void describe(Fields& field, TaskConfig& config) {
+  field("name", config.name);
+  describe_options(field, tasks(), config.name, config.options);
+}
+
+Registry<TaskFactory>& tasks() {
+  static Registry<TaskFactory> registry("task");
+  return registry;
+}
+
+Loss Task::loss(Model& model, const Batch& batch, const LossOptions& options, ForwardContext& context) const {
+  return model.loss(batch, options, context);
+}
+
+void Task::count(Model& model, const Batch& batch, double label_smoothing, Sums& sums) const {
+  const at::NoGradGuard no_graph;
+  ForwardContext context;
+  const Loss found = loss(model, batch, {label_smoothing, 1.0, false}, context);
+  sums.loss += found.value.item<double>();
+  sums.nll += found.nll;
+  sums.weight += found.weight;
+}
+
+Metrics Task::metrics(const Sums& sums) const {
+  Metrics metrics;
+  const double weight = sums.weight > 0 ? sums.weight : 1;
+  metrics.set("loss", sums.loss / weight);
+  metrics.set("nll", sums.nll / weight);
+  return metrics;
+}
+
+Metrics Task::score(Model&, const std::string&) const { return {}; }
+
+std::vector<MetricInfo> Task::metric_infos() const {
+  return {{"loss", "mean label-smoothed loss, nats per label", false},
+          {"nll", "mean negative log-likelihood, nats per label", false}};
+}
+
+void Task::require_kind(const ModelConfig& config) const {
+  const std::string kind = model_kind();
+  if (config.kind == kind) return;
+  throw Error(fmt::format("the task {} needs a model of kind \"{}\", not \"{}\"", name(), kind, config.kind),
+              fmt::format("set model.kind = \"{}\", or give data for another task", kind));
+}
+
+void Task::fill_vocabulary(const char* side, int64_t& vocabulary, int64_t of_data) {
+  if (vocabulary == 0) vocabulary = of_data;
+  if (vocabulary >= of_data) return;
+  throw Error(fmt::format("the data's {} vocabulary of {} does not fit the model's {}", side, of_data, vocabulary),
+              "leave the model's vocabulary sizes 0 to take those of the data");
+}
+
+std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind) {
+  std::string name = config.name;
+  if (name.empty()) name = data.task() == "translation" && model_kind == "decoder" ? "language-modeling" : data.task();
+  const auto& entry = tasks().at(name);
+  return entry.make(data, options_of(config.options, name, entry));
+}
+
+Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,
+              const Group& group) {
+  Sums sums = task.zero();
+  int64_t number = 0;
+  for (const auto& examples : plan_evaluation_batches(dataset.costs(), batch_tokens)) {
+    if (number++ % group.size() == group.rank()) task.count(model, dataset.batch(examples), label_smoothing, sums);
+  }
+  std::vector<double> all = {sums.loss, sums.nll, sums.weight};
+  all.insert(all.end(), sums.counts.begin(), sums.counts.end());
+  all = group.sums(all);
+  return {all[0], all[1], all[2], {all.begin() + 3, all.end()}};
+}
+
+}  // namespace plumb

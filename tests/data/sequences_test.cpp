@@ -1,0 +1,110 @@
+#include "plumb/data/sequences.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+using Ids = std::vector<int64_t>;
+using Tokens = std::vector<int32_t>;
+
+TEST(Sequences, APairHasItsSpecialTokensWhereTheModelsExpectThem) {
+  Batch batch;
+  append_pair(batch, Tokens{7, 8}, {}, Tokens{9}, {}, 5);
+  append_pair(batch, Tokens{}, {}, Tokens{4, 6, 7}, {}, 2);
+  EXPECT_EQ(batch.source, (Ids{7, 8, 2, 2}));
+  EXPECT_EQ(batch.target_input, (Ids{1, 9, 1, 4, 6, 7}));
+  EXPECT_EQ(batch.labels, (Ids{9, 2, 4, 6, 7, 2}));
+  EXPECT_EQ(batch.source_layout, Ragged({3, 1}));
+  EXPECT_EQ(batch.target_layout, Ragged({2, 4}));
+  EXPECT_EQ(batch.examples, (Ids{5, 2}));
+}
+
+TEST(Sequences, SpecialTokensAreThoseOfTheTokenizers) {
+  const Specials german{.pad = 10, .bos = 11, .eos = 12, .unknown = 13};
+  const Specials english{.pad = 20, .bos = 21, .eos = 22, .unknown = 23};
+  Batch pair;
+  append_pair(pair, Tokens{7}, german, Tokens{9}, english, 0);
+  EXPECT_EQ(pair.source, (Ids{7, 12}));
+  EXPECT_EQ(pair.target_input, (Ids{21, 9}));
+  EXPECT_EQ(pair.labels, (Ids{9, 22}));
+  Batch labeled;
+  append_labeled(labeled, Tokens{7}, Tokens{8}, german, 3, 0);
+  EXPECT_EQ(labeled.source, (Ids{11, 7, 12, 8, 12}));
+}
+
+TEST(Sequences, RunningTextHasNoEnd) {
+  Batch batch;
+  append_running_text(batch, Tokens{5, 6, 7}, {}, 0);
+  append_sentence(batch, Tokens{8}, {}, 1);
+  EXPECT_EQ(batch.target_input, (Ids{1, 5, 6, 1, 8}));
+  EXPECT_EQ(batch.labels, (Ids{5, 6, 7, 8, 2}));
+  EXPECT_EQ(batch.target_layout, Ragged({3, 2}));
+  EXPECT_TRUE(batch.source.empty());
+}
+
+TEST(Sequences, ALabeledPairIsOneSequenceOfTwoSegments) {
+  Batch batch;
+  append_labeled(batch, Tokens{5, 6}, {}, {}, 1, 0);
+  append_labeled(batch, Tokens{7}, Tokens{8, 9}, {}, 0, 4);
+  EXPECT_EQ(batch.source, (Ids{1, 5, 6, 2, 1, 7, 2, 8, 9, 2}));
+  EXPECT_EQ(batch.segments, (Ids{0, 0, 0, 0, 0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(batch.source_layout, Ragged({4, 6}));
+  EXPECT_EQ(batch.labels, (Ids{1, 0}));
+  EXPECT_EQ(batch.examples, (Ids{0, 4}));
+  EXPECT_EQ(batch.weight(), 2);
+}
+
+TEST(Sequences, PairsFromJson) {
+  const Batch batch = batch_from_json(Json::parse(R"({"source": [[8, 6], [4]], "target": [[7], [5, 9]], "note": ""})"));
+  Batch expected;
+  append_pair(expected, Tokens{8, 6}, {}, Tokens{7}, {}, 0);
+  append_pair(expected, Tokens{4}, {}, Tokens{5, 9}, {}, 1);
+  EXPECT_EQ(batch, expected);
+}
+
+TEST(Sequences, TextFromJsonIsReadAsItIs) {
+  const Batch batch = batch_from_json(Json::parse(R"({"tokens": [[3, 4, 5], [6, 7]]})"));
+  EXPECT_EQ(batch.target_input, (Ids{3, 4, 6}));
+  EXPECT_EQ(batch.labels, (Ids{4, 5, 7}));
+  EXPECT_EQ(batch.target_layout, Ragged({2, 1}));
+}
+
+TEST(Sequences, LabeledTextFromJsonIsReadAsItIs) {
+  const Batch batch = batch_from_json(Json::parse(R"({"tokens": [[3, 4, 5], [6]], "labels": [1, 0]})"));
+  EXPECT_EQ(batch.source, (Ids{3, 4, 5, 6}));
+  EXPECT_EQ(batch.source_layout, Ragged({3, 1}));
+  EXPECT_EQ(batch.labels, (Ids{1, 0}));
+  EXPECT_TRUE(batch.segments.empty());
+  const Batch pair = batch_from_json(Json::parse(R"({"tokens": [[3, 4, 5]], "segments": [[0, 0, 1]], "labels": [1]})"));
+  EXPECT_EQ(pair.segments, (Ids{0, 0, 1}));
+}
+
+TEST(Sequences, JsonOfAnotherShape) {
+  const auto message = [](const char* text) -> std::string {
+    try {
+      batch_from_json(Json::parse(text));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message("[]"), "a batch holds neither 'source' and 'target' nor 'tokens'");
+  EXPECT_EQ(message(R"({"source": [[1]]})"), "a batch has no array 'target'");
+  EXPECT_EQ(message(R"({"source": [[1]], "target": []})"), "a batch has 1 sources but 0 targets");
+  EXPECT_EQ(message(R"({"source": [1], "target": [[1]]})"), "source[0] of a batch is no array of token ids");
+  EXPECT_EQ(message(R"({"source": [[1]], "target": [[1.5]]})"), "target[0] of a batch holds 1.5, which is no token id");
+  EXPECT_EQ(message(R"({"source": [[-1]], "target": [[1]]})"), "source[0] of a batch holds -1, which is no token id");
+  EXPECT_EQ(message(R"({"source": [[4294967296]], "target": [[1]]})"),
+            "source[0] of a batch holds 4294967296, which is no token id");
+  EXPECT_EQ(message(R"({"tokens": [[1]]})"), "tokens[0] of a batch leaves nothing to predict");
+  EXPECT_EQ(message(R"({"tokens": [[1]], "labels": []})"), "a batch of 1 sequences needs as many labels");
+  EXPECT_EQ(message(R"({"tokens": [[]], "labels": [0]})"), "tokens[0] of a batch is empty");
+  EXPECT_EQ(message(R"({"tokens": [[1, 2]], "segments": [[0]], "labels": [0]})"),
+            "the segments of a batch are not as many as its tokens");
+}
+
+}  // namespace
+}  // namespace plumb

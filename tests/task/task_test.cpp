@@ -1,0 +1,256 @@
+// Tasks: what their batches hold, what their losses are, and what their metrics count.
+#include "plumb/task/task.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/random.h"
+#include "plumb/data/prepare_labels.h"
+#include "plumb/data/prepare_text.h"
+#include "plumb/decode/translate.h"
+#include "plumb/metrics/bleu.h"
+#include "plumb/train/trainer.h"
+#include "support/paths.h"
+#include "train/copy_task.h"
+
+namespace plumb {
+namespace {
+
+using Ids = std::vector<int64_t>;
+
+class Tasks : public ::testing::Test {
+ protected:
+  Tasks() { set_verbosity(Verbosity::quiet); }
+
+  /// Sentences of six words; the label says whether "yes" is the first of them.
+  std::filesystem::path labeled_file(const std::string& name, int64_t lines, uint64_t seed) const {
+    Random random(seed, "labels");
+    std::ofstream out(folder_ / name);
+    for (int64_t i = 0; i < lines; ++i) {
+      const bool yes = random.below(2) == 0;
+      out << (yes ? "good" : "bad") << '\t' << (yes ? "yes" : "no");
+      for (uint64_t n = 1 + random.below(5); n > 0; --n) out << ' ' << static_cast<char>('a' + random.below(6));
+      out << '\n';
+    }
+    return folder_ / name;
+  }
+
+  DataDirectory labeled_data() const {
+    LabelOptions options;
+    options.train = labeled_file("train.tsv", 200, 1);
+    options.valid = labeled_file("valid.tsv", 40, 2);
+    options.tokenizer.vocabulary = 24;
+    prepare_labels(options, folder_ / "labels");
+    return DataDirectory::open(folder_ / "labels");
+  }
+
+  DataDirectory text_data(int64_t block) const {
+    TextOptions options;
+    options.block = block;
+    options.tokenizer.vocabulary = 24;
+    TextCorpora corpora;
+    for (int i = 0; i < 60; ++i)
+      corpora.train.push_back(fmt::format("a {} cat sees the dog", i % 2 == 0 ? "big" : "small"));
+    corpora.valid = {"the cat sees a dog", "a dog"};
+    prepare_text_lines(corpora, options, folder_ / "text");
+    return DataDirectory::open(folder_ / "text");
+  }
+
+  static ModelConfig small(const std::string& kind) {
+    ModelConfig config;
+    config.kind = kind;
+    config.d_model = 16;
+    config.feed_forward = 32;
+    config.heads = 2;
+    config.encoder_layers = config.decoder_layers = 1;
+    config.dropout = 0;
+    return config;
+  }
+
+  test::TemporaryDirectory folder_;
+};
+
+TEST_F(Tasks, TheDataNameTheTask) {
+  EXPECT_EQ(make_task({}, labeled_data(), "encoder")->name(), "classification");
+  EXPECT_EQ(make_task({}, text_data(8), "decoder")->name(), "language-modeling");
+  TaskConfig wrong;
+  wrong.name = "classification";
+  EXPECT_THROW(make_task(wrong, text_data(8), "encoder"), Error);
+  wrong.name = "clasification";
+  EXPECT_THROW(make_task(wrong, labeled_data(), "encoder"), Error);
+}
+
+TEST_F(Tasks, CompleteTheModelOrSayWhyNot) {
+  const auto task = make_task({}, labeled_data(), "encoder");
+  ModelConfig config = small("encoder");
+  task->complete(config);
+  EXPECT_EQ(config.labels, 2);
+  EXPECT_EQ(config.source_vocabulary, task->data().source_vocabulary());
+  config.labels = 3;
+  EXPECT_THROW(task->complete(config), Error);
+  config = small("encoder");
+  config.source_vocabulary = 5;
+  EXPECT_THROW(task->complete(config), Error);  // smaller than that of the data
+  config = small("decoder");
+  EXPECT_THROW(task->complete(config), Error);
+}
+
+TEST_F(Tasks, AClassifierReadsTheWholeAndPredictsItsLabel) {
+  const auto task = make_task({}, labeled_data(), "encoder");
+  const auto train = task->dataset("train");
+  const auto labels = task->data().labels_of("train");
+  const Batch batch = train->batch(std::vector<int64_t>{3, 0});
+  EXPECT_EQ(batch.labels, (Ids{labels[3], labels[0]}));
+  EXPECT_EQ(batch.source.front(), 1);  // BOS
+  EXPECT_EQ(batch.source.back(), 2);   // EOS
+  EXPECT_EQ(batch.source_layout.length(0), train->cost(3).source);
+  EXPECT_TRUE(batch.target_input.empty());
+  EXPECT_THROW(train->batch(std::vector<int64_t>{200}), Error);
+}
+
+TEST_F(Tasks, ABlockOfTextPredictsItsTokensAndNoEnd) {
+  const auto task = make_task({}, text_data(5), "decoder");
+  const ParallelSplit& split = task->data().split("train");
+  const Batch batch = task->dataset("train")->batch(std::vector<int64_t>{2, 4});
+  const auto first = split.target(2);
+  EXPECT_EQ(batch.target_layout, Ragged({5, 5}));
+  EXPECT_EQ(Ids(batch.labels.begin(), batch.labels.begin() + 5), Ids(first.begin(), first.end()));
+  EXPECT_EQ(batch.target_input[0], 1);
+  EXPECT_EQ(Ids(batch.target_input.begin() + 1, batch.target_input.begin() + 5), Ids(first.begin(), first.end() - 1));
+  EXPECT_EQ(batch.target_input[5], 1);
+}
+
+/// Σ weight·(−log p(label)) by log-softmax.
+double nll_by_formula(Model& model, const Batch& batch) {
+  const at::NoGradGuard no_graph;
+  ForwardContext context;
+  const Tensor log_p = at::log_softmax(model.logits(model.states(batch, context)), 1);
+  double sum = 0;
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    const double weight = batch.weights.empty() ? 1.0 : batch.weights[i];
+    sum -= weight * log_p[static_cast<int64_t>(i)][batch.labels[i]].item<double>();
+  }
+  return sum;
+}
+
+TEST_F(Tasks, TheLossIsTheWeightedMeanOfTheLabels) {
+  for (const bool classifier : {true, false}) {
+    const auto task = classifier ? make_task({}, labeled_data(), "encoder") : make_task({}, text_data(5), "decoder");
+    ModelConfig config = small(classifier ? "encoder" : "decoder");
+    task->complete(config);
+    const auto model = make_model(config, at::kDouble);
+    model->initialize(3);
+    Batch batch = task->dataset("train")->batch(std::vector<int64_t>{0, 1, 2});
+    for (size_t i = 0; i < batch.labels.size(); ++i) batch.weights.push_back(0.25 * static_cast<double>(i % 3));
+    const double expected = nll_by_formula(*model, batch) / batch.weight();
+    for (const bool twice : {false, true}) {
+      ForwardContext context;
+      LossOptions options;
+      options.twice_differentiable = twice;
+      const Loss loss = task->loss(*model, batch, options, context);
+      EXPECT_NEAR(loss.value.item<double>(), expected, 1e-12) << task->name();
+      EXPECT_NEAR(loss.nll, expected * batch.weight(), 1e-12);
+      EXPECT_EQ(loss.weight, batch.weight());
+    }
+  }
+}
+
+TEST_F(Tasks, LastTokenLossIsACaseOfWeights) {
+  // Only the last position of each sequence counts: the same as the loss of a batch that has no other label.
+  const auto task = make_task({}, text_data(5), "decoder");
+  ModelConfig config = small("decoder");
+  task->complete(config);
+  const auto model = make_model(config, at::kDouble);
+  model->initialize(3);
+  Batch batch = task->dataset("train")->batch(std::vector<int64_t>{0, 1});
+  batch.weights = {0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+  ForwardContext context;
+  const Tensor states = model->states(batch, context);
+  const Tensor log_p = at::log_softmax(model->logits(states), 1);
+  const double expected = -(log_p[4][batch.labels[4]] + log_p[9][batch.labels[9]]).item<double>() / 2;
+  EXPECT_NEAR(task->loss(*model, batch, {}, context).value.item<double>(), expected, 1e-12);
+}
+
+TEST_F(Tasks, AccuracyAndF1CountWhatIsPredicted) {
+  const auto task = make_task({}, labeled_data(), "encoder");
+  ModelConfig config = small("encoder");
+  task->complete(config);
+  const auto model = make_model(config, at::kDouble);
+  model->initialize(5);
+  const auto valid = task->dataset("valid");
+  const Metrics metrics = task->metrics(evaluate(*task, *model, *valid, 64, 0, {}));
+  std::vector<int64_t> all(static_cast<size_t>(valid->size()));
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
+  const Batch batch = valid->batch(all);
+  ForwardContext context;
+  const Tensor logits = model->logits(model->states(batch, context));
+  double right = 0;
+  double hits[2] = {}, predicted[2] = {}, present[2] = {};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    const int64_t best = logits[row][1].item<double>() > logits[row][0].item<double>() ? 1 : 0;
+    right += best == batch.labels[i] ? 1 : 0;
+    hits[best] += best == batch.labels[i] ? 1 : 0;
+    ++predicted[best];
+    ++present[batch.labels[i]];
+  }
+  EXPECT_DOUBLE_EQ(*metrics.get("accuracy"), right / static_cast<double>(all.size()));
+  const double f1 = (2 * hits[0] / (predicted[0] + present[0]) + 2 * hits[1] / (predicted[1] + present[1])) / 2;
+  EXPECT_DOUBLE_EQ(*metrics.get("f1"), f1);
+  EXPECT_NEAR(*metrics.get("nll"), nll_by_formula(*model, batch) / static_cast<double>(all.size()), 1e-12);
+}
+
+TEST_F(Tasks, AClassifierLearnsItsLabels) {
+  const auto task = make_task({}, labeled_data(), "encoder");
+  ModelConfig config = small("encoder");
+  task->complete(config);
+  const auto model = make_model(config);
+  model->initialize(1);
+  TrainConfig training;
+  training.steps = 150;
+  training.batch_tokens = 128;
+  training.learning_rate = 5e-3;
+  training.warm_up = 10;
+  const TrainResult result = train(*model, training, *task);
+  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_GT(*result.metrics.get("accuracy"), 0.95);
+}
+
+TEST_F(Tasks, BleuIsThatOfTheSplitTranslated) {
+  test::make_copy_task(folder_ / "pairs");
+  const DataDirectory data = DataDirectory::open(folder_ / "pairs");
+  const auto task = make_task({}, data, "encoder-decoder");
+  ModelConfig config = small("encoder-decoder");
+  task->complete(config);
+  const auto model = make_model(config);
+  model->initialize(4);
+  const std::vector<std::string> found =
+      translate(translator_of(*model), data.source_tokenizer(), data.target_tokenizer(), data.raw_source("valid"), {});
+  EXPECT_EQ(task->score(*model, "valid").get("bleu"), corpus_bleu(found, {data.raw_target("valid")}).score);
+  EXPECT_THROW((void)task->score(*model, "test"), Error);
+  TaskConfig silent;
+  Config::from_string("[task.translation]\nbeam = 0\n", "test").read("task", silent);
+  EXPECT_TRUE(make_task(silent, data, "encoder-decoder")->score(*model, "valid").empty());
+}
+
+TEST_F(Tasks, PerplexityIsTheExponentialOfTheLoss) {
+  const auto task = make_task({}, text_data(0), "decoder");
+  ModelConfig config = small("decoder");
+  task->complete(config);
+  const auto model = make_model(config, at::kDouble);
+  model->initialize(2);
+  const auto valid = task->dataset("valid");
+  const Batch batch = valid->batch(std::vector<int64_t>{0, 1});
+  const Metrics metrics = task->metrics(evaluate(*task, *model, *valid, 64, 0, {}));
+  const double nll = nll_by_formula(*model, batch) / static_cast<double>(batch.labels.size());
+  EXPECT_NEAR(*metrics.get("perplexity"), std::exp(nll), 1e-10);
+  EXPECT_EQ(batch.labels.back(), 2);  // a sentence ends
+}
+
+}  // namespace
+}  // namespace plumb
