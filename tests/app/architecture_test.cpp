@@ -141,7 +141,7 @@ TEST_F(Architecture, EveryIncludeIsInTheTable) {
       }
     }
   }
-  EXPECT_EQ(violations, "");
+  EXPECT_TRUE(violations.empty()) << violations;
   EXPECT_GT(checked, 300U);
 }
 

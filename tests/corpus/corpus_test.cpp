@@ -12,6 +12,7 @@
 #include "corpus/corpus.h"
 #include "corpus/english.h"
 #include "corpus/lexicon.h"
+#include "corpus/lexicon_file.h"
 #include "corpus/morphology.h"
 #include "corpus/sentences.h"
 #include "plumb/base/error.h"
@@ -200,6 +201,23 @@ TEST_F(SyntheticCorpus, EveryEnglishArticleSuitsTheNextSound) {
     }
   }
   EXPECT_GT(checked, 5000U);
+}
+
+TEST(Lexicon, NamesTheLineOfAMistake) {
+  constexpr std::string_view kNames[] = {"tool", "toy", "tree"};
+  const BitNames names(kNames, {{"thing", 3}});
+  const Row row({"Hammer", "thing -toy !tree", "tol"}, "lexicon/nouns.txt:7");
+  EXPECT_EQ(names.mask(row, 1), 1U);
+  EXPECT_EQ(names.excluded(row, 1), 4U);
+  EXPECT_EQ(row.text(3), "");
+  try {
+    (void)names.mask(row, 2);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "lexicon/nouns.txt:7: 'tol' is no known name");
+  }
+  EXPECT_THROW((void)row.one_of<Gender>(0, {"der", "die", "das"}), Error);
+  EXPECT_THROW(lexicon_text("none"), Error);
 }
 
 TEST(SyntheticGrammar, DeclinesArticleAdjectiveAndNoun) {

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -94,16 +95,18 @@ std::vector<int32_t> DataDirectory::labels_of(const std::string& name) const {
                 "make data for classification with `plumb data labels`");
   }
   const std::vector<std::string> lines = lines_of(name, "labels");
+  std::unordered_map<std::string_view, int32_t> id_of;
+  for (const std::string& label : labels_) id_of.emplace(label, static_cast<int32_t>(id_of.size()));
   std::vector<int32_t> ids;
   ids.reserve(lines.size());
   for (const std::string& line : lines) {
-    const auto label = std::find(labels_.begin(), labels_.end(), line);
-    if (label == labels_.end()) {
+    const auto label = id_of.find(line);
+    if (label == id_of.end()) {
       throw Error(fmt::format("{}:{}: '{}' is not among the labels of data.json",
                               (path_ / "splits" / (name + ".labels")).string(), ids.size() + 1, line),
                   kRemake);
     }
-    ids.push_back(static_cast<int32_t>(label - labels_.begin()));
+    ids.push_back(label->second);
   }
   return ids;
 }

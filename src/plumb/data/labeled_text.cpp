@@ -13,19 +13,12 @@
 #include "plumb/base/files.h"
 #include "plumb/base/random.h"
 #include "plumb/base/text.h"
+#include "plumb/data/trim.h"
 
 namespace plumb {
 namespace {
 
 using Fields = std::vector<std::string>;
-
-constexpr std::string_view kSpace = " \t\r\n\v\f";
-
-std::string trim(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
-}
 
 /// Where an error is: "FILE:LINE".
 struct Position {
@@ -146,7 +139,7 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
   for (const size_t column : text_columns) wanted = std::max(wanted, column + 1);
   for (size_t i = header ? 1 : 0; i < lines.size(); ++i) {
     const Position position{file, static_cast<int64_t>(i) + 1};
-    if (lines[i].find_first_not_of(kSpace) == std::string::npos) continue;
+    if (is_blank(lines[i])) continue;
     const Fields fields = columns_of(lines[i], format.separator, position);
     if (fields.size() < wanted) {
       throw Error(fmt::format("{}: {} column{} where column {} is wanted", position.text(), fields.size(),

@@ -9,20 +9,14 @@
 #include "plumb/base/files.h"
 #include "plumb/base/random.h"
 #include "plumb/base/text.h"
+#include "plumb/data/trim.h"
 
 namespace plumb {
 namespace {
 
-std::string trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n\v\f";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
-}
-
 void require_text(const std::vector<std::string>& lines, const std::filesystem::path& path) {
   for (const std::string& line : lines) {
-    if (line.find_first_not_of(" \t\r\n\v\f") != std::string::npos) return;
+    if (!is_blank(line)) return;
   }
   throw Error(fmt::format("{}: holds no sentence", path.string()), "a corpus has one sentence a line");
 }

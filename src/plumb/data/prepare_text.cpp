@@ -11,6 +11,7 @@
 #include "plumb/base/text.h"
 #include "plumb/data/prepare_parts.h"
 #include "plumb/data/split.h"
+#include "plumb/data/trim.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -19,7 +20,7 @@ namespace {
 using Lines = std::vector<std::string>;
 
 void drop_blank(Lines& lines) {
-  std::erase_if(lines, [](const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; });
+  std::erase_if(lines, [](const std::string& line) { return is_blank(line); });
 }
 
 /// Words between white space, and one for the end of each line, as language modeling counts them.

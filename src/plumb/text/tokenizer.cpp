@@ -1,8 +1,10 @@
 #include "plumb/text/tokenizer.h"
 
 #include <fmt/format.h>
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -22,6 +24,46 @@ Error training_error(const std::string& message, const TokenizerOptions& options
   return Error(fmt::format("a vocabulary of {} is too small: the specials and the characters of the text need {}",
                            options.vocabulary, needed),
                "raise --vocabulary, or leave out rare characters with --character-coverage 0.9995");
+}
+
+Error empty_text() { return Error("the tokenizer cannot be trained: the text is empty"); }
+
+/// False for a line of spaces and of characters that normalization removes; over such lines alone SentencePiece ends
+/// the process.
+bool has_visible_character(std::string_view line) {
+  for (size_t i = 0; i < line.size();) {
+    UChar32 c = 0;
+    U8_NEXT_OR_FFFD(line.data(), i, line.size(), c);
+    const bool zero_width = (c >= 0x200B && c <= 0x200F) || c == 0xFEFF;
+    const bool marks_space = c == 0x2581;  // SentencePiece's own sign for a space
+    if (zero_width || marks_space || c == 0xFFFD || u_isUWhiteSpace(c)) continue;
+    if (u_charType(c) != U_CONTROL_CHAR) return true;
+  }
+  return false;
+}
+
+/// The lines, with a line break wherever more than a thousand bytes have no space: SentencePiece ends the process over
+/// a word of many thousand characters. Pieces are far shorter.
+std::vector<std::string> without_endless_words(const std::vector<std::string>& lines) {
+  constexpr size_t kLongest = 1000;
+  std::vector<std::string> result;
+  result.reserve(lines.size());
+  for (const std::string& line : lines) {
+    size_t begin = 0;  // of what is not yet in `result`
+    size_t word = 0;   // where the word begins, or is broken
+    for (size_t i = 0; i < line.size(); ++i) {
+      const auto byte = static_cast<unsigned char>(line[i]);
+      const bool begins_character = (byte & 0xC0) != 0x80;
+      if (byte == ' ' || byte == '\t') {
+        word = i + 1;
+      } else if (begins_character && i - word >= kLongest) {
+        result.push_back(line.substr(begin, i - begin));
+        begin = word = i;
+      }
+    }
+    result.push_back(line.substr(begin));
+  }
+  return result;
 }
 
 }  // namespace
@@ -51,7 +93,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
   if (options.kind != "bpe" && options.kind != "unigram") {
     throw Error(fmt::format("unknown tokenizer '{}'", options.kind), "known: bpe, unigram");
   }
-  if (options.vocabulary < 5 || options.vocabulary > std::numeric_limits<int32_t>::max()) {
+  if (options.vocabulary < 5 || options.vocabulary > 10'000'000) {
     throw Error(fmt::format("a vocabulary of {} is impossible", options.vocabulary), "8000 is usual");
   }
   // SentencePiece refuses a coverage below 0.98 by ending the process.
@@ -59,9 +101,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
     throw Error(fmt::format("a character coverage of {} is impossible", options.character_coverage),
                 "it lies between 0.98 and 1");
   }
-  bool text = false;
-  for (const std::string& line : lines) text = text || line.find_first_not_of(" \t\r\n") != std::string::npos;
-  if (!text) throw Error("the tokenizer cannot be trained: the text is empty");
+  if (std::none_of(lines.begin(), lines.end(), has_visible_character)) throw empty_text();
 
   const Specials specials;
   const std::vector<std::pair<std::string, std::string>> settings = {
@@ -78,14 +118,11 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
       {"minloglevel", "3"},
   };
   std::string serialized;
-  const std::string message = SentencePieceModel::train(settings, lines, serialized);
+  const std::string message = SentencePieceModel::train(settings, without_endless_words(lines), serialized);
   if (!message.empty()) throw training_error(message, options);
   Tokenizer tokenizer = from_serialized(std::move(serialized), "the new tokenizer");
   constexpr int64_t kSpecials = 4;
-  if (tokenizer.vocabulary() <= kSpecials) {
-    throw Error(
-        "the tokenizer cannot be trained: the text has no characters but spaces and what normalization removes");
-  }
+  if (tokenizer.vocabulary() <= kSpecials) throw empty_text();
   return tokenizer;
 }
 

@@ -1,0 +1,20 @@
+// Lines of text without the white space around them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// ASCII white space, which is cut around a sentence.
+inline constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
+
+inline bool is_blank(std::string_view text) { return text.find_first_not_of(kWhiteSpace) == std::string_view::npos; }
+
+inline std::string trim(std::string_view text) {
+  if (is_blank(text)) return {};
+  const size_t begin = text.find_first_not_of(kWhiteSpace);
+  return std::string(text.substr(begin, text.find_last_not_of(kWhiteSpace) - begin + 1));
+}
+
+}  // namespace plumb
