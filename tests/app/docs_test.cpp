@@ -6,6 +6,7 @@
 
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
+#include "plumb/base/key_list.h"
 #include "plumb/base/text.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
@@ -36,15 +37,14 @@ std::string section(const std::string& text, const std::string& heading) {
   return text.substr(begin, end - begin);
 }
 
-/// Every key of a section stands in the table under `heading`, with its default.
+/// Every key of a section stands in the table under `heading`, with its default; keys of sections within it do not.
 template <typename T>
 void expect_keys(const std::string& heading, const T& defaults) {
   const std::string table = section(document("docs/formats.md"), heading);
   int keys = 0;
-  for (const std::string& line : split(ConfigWriter().section("s", defaults).text(), '\n')) {
-    const size_t equals = line.find(" = ");
-    if (equals == std::string::npos) continue;
-    const std::string row = "\n| `" + line.substr(0, equals) + "` | `" + line.substr(equals + 3) + "` |";
+  for (const KeyList::Key& key : list_keys(defaults)) {
+    if (key.name.find('.') != std::string::npos) continue;
+    const std::string row = fmt::format("\n| `{}` | `{}` |", key.name, key.value);
     EXPECT_NE(table.find(row), std::string::npos) << "under '" << heading << "' there is no row" << row;
     ++keys;
   }
@@ -54,13 +54,21 @@ void expect_keys(const std::string& heading, const T& defaults) {
   EXPECT_EQ(rows, keys) << "rows under '" << heading << "', and keys";
 }
 
-/// Every name of a registry has a row in the section under `heading`.
+/// Every name of a registry has a row in the section under `heading`, and so has every option, which says what it
+/// means.
 template <typename Factory>
 void expect_names(const std::string& heading, const Registry<Factory>& registry) {
   const std::string table = section(document("docs/variants.md"), heading);
   EXPECT_FALSE(registry.names().empty()) << registry.kind();
   for (const std::string& name : registry.names()) {
     EXPECT_NE(table.find("\n| `" + name + "` |"), std::string::npos) << registry.kind() << " '" << name << "'";
+    KeyList options;
+    Options(registry.at(name).options).visit(options);
+    for (const KeyList::Key& option : options.keys()) {
+      EXPECT_FALSE(option.meaning.empty()) << name << '.' << option.name;
+      const std::string row = fmt::format(".{}.{}` | `{}` | {} |\n", name, option.name, option.value, option.meaning);
+      EXPECT_NE(table.find(row), std::string::npos) << "under '" << heading << "' there is no row " << row;
+    }
   }
 }
 
@@ -81,6 +89,7 @@ std::vector<std::string> verbs(const std::vector<std::string>& arguments) {
 TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [model]", ModelConfig());
   expect_keys("### [train]", TrainConfig());
+  expect_keys("### [[train.groups]]", ParameterGroup());
   expect_keys("### [study]", StudyHead());
   expect_keys("### [data] of a study", StudyData());
   StudyConfig study;
@@ -102,6 +111,21 @@ TEST(Documentation, VariantsAreWhatTheRegistriesSay) {
   expect_names("## Schedule factors: `train.schedule`", schedule_factors());
   expect_names("## BLEU tokenizers: `plumb score --tokenize`", bleu_tokenizers());
   expect_names("## BLEU smoothings: `plumb score --smoothing`", bleu_smoothings());
+}
+
+TEST(Documentation, ListsOptionsAsJson) {
+  const Json json = Json::parse(test::run_plumb({"list", "optimizer", "--json", "-"}).output);
+  for (const Json& variant : json["kinds"][0]["variants"]) {
+    KeyList options;
+    Options(optimizers().at(variant["name"].get<std::string>()).options).visit(options);
+    ASSERT_EQ(variant.value("options", Json::array()).size(), options.keys().size());
+    for (size_t i = 0; i < options.keys().size(); ++i) {
+      EXPECT_EQ(variant["options"][i]["key"],
+                "train." + variant["name"].get<std::string>() + "." + options.keys()[i].name);
+      EXPECT_EQ(variant["options"][i]["default"], options.keys()[i].value);
+      EXPECT_EQ(variant["options"][i]["meaning"], options.keys()[i].meaning);
+    }
+  }
 }
 
 TEST(Documentation, ListsAsJson) {

@@ -56,12 +56,14 @@ TEST(NewtonSchulz, MakesAMatrixNearlyOrthogonal) {
   EXPECT_EQ(newton_schulz(at::zeros({3, 4}), 5).abs().max().item<double>(), 0);
 }
 
+const std::vector<int64_t> kParts = {8, 4, 2};  // query, key and value
+
 /// Of every kind that Muon treats in its own way.
 Parameters make_parameters(at::ScalarType type) {
   Parameters parameters(type);
   parameters.add("embed.weight", {11, 6}, Role::embedding);
-  parameters.add("in_proj_weight", {18, 6}, Role::stacked_qkv);
-  parameters.add("in_proj_bias", {18}, Role::bias);
+  parameters.add_stacked("in_proj_weight", {14, 6}, kParts, Role::stacked_qkv);
+  parameters.add("in_proj_bias", {14}, Role::bias);
   parameters.add("linear1.weight", {10, 6}, Role::feed_forward_input);
   parameters.add("linear2.weight", {6, 10}, Role::feed_forward_output);
   parameters.add("norm.weight", {6}, Role::gain);
@@ -108,7 +110,8 @@ class Muon : public ::testing::TestWithParam<at::ScalarType> {
           m[i] = 0.95 * m[i] + 0.05 * g;
           const Tensor u = expected.nesterov ? 0.95 * m[i] + 0.05 * g : m[i];
           std::vector<Tensor> directions;
-          for (const Tensor& part : u.chunk(name == "in_proj_weight" ? 3 : 1, 0)) {
+          const auto parts = name == "in_proj_weight" ? kParts : std::vector<int64_t>{u.size(0)};
+          for (const Tensor& part : u.split_with_sizes(parts, 0)) {
             const auto rows = static_cast<double>(part.size(0)), columns = static_cast<double>(part.size(1));
             const double scale = expected.moonlight ? 0.2 * std::sqrt(std::max(rows, columns))
                                                     : std::sqrt(std::max(1.0, rows / columns));

@@ -38,11 +38,9 @@ bool is_hidden_matrix(const Parameter& parameter) {
          role != Role::shift && role != Role::bias && role != Role::constant;
 }
 
-/// The rows of each matrix within a parameter: query, key and value are three in one.
-std::vector<int64_t> rows_of_matrices(const Parameter& parameter) {
-  const int64_t rows = parameter.value.size(0);
-  if (parameter.role != Role::stacked_qkv) return {rows};
-  return {rows / 3, rows / 3, rows / 3};
+/// The matrices of a parameter, or of what lies like it: query, key and value are three in one.
+std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole) {
+  return parameter.parts.empty() ? std::vector<Tensor>{whole} : whole.split_with_sizes(parameter.parts, 0);
 }
 
 class Muon final : public Optimizer {
@@ -88,18 +86,16 @@ class Muon final : public Optimizer {
     const Tensor m = ParameterSet::piece(member, momentum_);
     m.lerp_(gradient, 1 - options_.momentum);
     const Tensor u = options_.nesterov ? gradient.lerp(m, options_.momentum) : m;
-    const Tensor value = member.parameter.value.detach();
-    int64_t begin = 0;
-    for (const int64_t rows : rows_of_matrices(member.parameter)) {
-      const Tensor w = value.narrow(0, begin, rows);
-      const Tensor direction = newton_schulz(u.narrow(0, begin, rows), options_.iterations) * scale(rows, w.size(1));
-      w.sub_(direction.add_(w, settings.weight_decay), settings.learning_rate);
-      begin += rows;
+    const std::vector<Tensor> weights = matrices_of(member.parameter, member.parameter.value.detach());
+    const std::vector<Tensor> momenta = matrices_of(member.parameter, u);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const Tensor direction = newton_schulz(momenta[i], options_.iterations) * scale(weights[i]);
+      weights[i].sub_(direction.add_(weights[i], settings.weight_decay), settings.learning_rate);
     }
   }
 
-  [[nodiscard]] double scale(int64_t rows, int64_t columns) const {
-    const auto r = static_cast<double>(rows), c = static_cast<double>(columns);
+  [[nodiscard]] double scale(const Tensor& matrix) const {
+    const auto r = static_cast<double>(matrix.size(0)), c = static_cast<double>(matrix.size(1));
     return options_.scale == "moonlight" ? 0.2 * std::sqrt(std::max(r, c)) : std::sqrt(std::max(1.0, r / c));
   }
 

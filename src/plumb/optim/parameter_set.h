@@ -40,8 +40,8 @@ class ParameterSet {
   void load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
             const std::string& origin) const;
 
-  /// Calls work(member, number of the member, offset, n) in parallel until every element of every member that is not
-  /// frozen has been visited once: n of them, at most `longest`, from `offset` of the member on.
+  /// Calls work(member, number of the member, offset, n), on the CPU in parallel, until every element of every member
+  /// that is not frozen has been visited once: n of them, at most `longest`, from `offset` of the member on.
   template <typename Work>
   void for_each_range(const OptimizerStep& step, const Work& work, int64_t longest = INT64_MAX) const;
 
@@ -54,8 +54,8 @@ class ParameterSet {
     /// The part of a flat vector that belongs to it (a view).
     [[nodiscard]] Tensor of(const Tensor& flat) const { return flat.narrow(0, begin, value.numel()); }
   };
-  /// Calls work(slice) in parallel until every element of every member that is not frozen has been visited once. So a
-  /// formula that treats elements alike is written in tensor operations and still passes over memory once.
+  /// Calls work(slice), on the CPU in parallel, until every element of every member that is not frozen has been visited
+  /// once. So a formula that treats elements alike is written in tensor operations and still passes over memory once.
   template <typename Work>
   void for_each_slice(const OptimizerStep& step, const Work& work) const;
 
@@ -86,20 +86,21 @@ void ParameterSet::for_each_range(const OptimizerStep& step, const Work& work, i
       if (begin == begins[i + 1]) ++i;
     }
   };
+  if (!options_.device().is_cpu()) return visit(0, begins.back());
   constexpr int64_t kGrain = 16384;
   parallel_ranges(begins.back(), kGrain, visit);
 }
 
 template <typename Work>
 void ParameterSet::for_each_slice(const OptimizerStep& step, const Work& work) const {
-  constexpr int64_t kSlice = 32768;
+  const int64_t longest = options_.device().is_cpu() ? 32768 : INT64_MAX;
   const auto visit = [&](const Member& member, size_t, int64_t offset, int64_t n) {
     const at::NoGradGuard no_graph;  // grad mode is a property of the thread
     const Tensor gradient = step.gradients[member.index].view({-1}).narrow(0, offset, n);
     work(Slice{step.parameters[member.index], step.gradient_scale == 1 ? gradient : gradient * step.gradient_scale,
                member.flat.narrow(0, offset, n), member.begin + offset});
   };
-  for_each_range(step, visit, kSlice);
+  for_each_range(step, visit, longest);
 }
 
 }  // namespace plumb

@@ -133,6 +133,12 @@ TYPED_TEST(PassKernels, AdamAndSgd) {
       kernels::sgd<T>(sgd, g.data_ptr<T>(), velocity_found.data(), weight_of_sgd.data(), n);
       this->expect_close(*velocity_found, velocity);
       this->expect_close(*weight_of_sgd, this->wide(w) - 0.1 * velocity);
+      Guarded<T> nesterov_velocity(m), nesterov_weight(w);
+      kernels::sgd<T>({0.1, 0.9, 0.01, 0.5, true}, g.data_ptr<T>(), nesterov_velocity.data(), nesterov_weight.data(),
+                      n);
+      this->expect_close(*nesterov_velocity, velocity);
+      const Tensor direction = gradient + 0.01 * this->wide(w) + 0.9 * velocity;
+      this->expect_close(*nesterov_weight, this->wide(w) - 0.1 * direction);
       EXPECT_NEAR(kernels::sum_of_squares<T>(g.data_ptr<T>(), n) / this->wide(g).square().sum().template item<double>(),
                   1, 1e-13);
     });
