@@ -1,9 +1,8 @@
-// plumb data: makes data directories out of raw parallel text, text in one language, the synthetic corpus, and public
-// data sets.
+// plumb data: makes data directories out of raw parallel text, text in one language, labeled text, the synthetic
+// corpus, and public data sets.
 #include <fmt/format.h>
 
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,9 @@
 #include "plumb/base/text.h"
 #include "plumb/data/download.h"
 #include "plumb/data/prepare.h"
+#include "plumb/data/prepare_labels.h"
+#include "plumb/data/prepare_synthetic.h"
 #include "plumb/data/prepare_text.h"
-#include "plumb/data/synthetic/corpus.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -23,11 +23,17 @@ CorpusFiles corpus_files(const std::vector<std::string>& paths) {
   return {paths.at(0), paths.size() > 1 ? paths[1] : std::string()};
 }
 
+/// "NAME=VALUE", or a value alone, which is then of the name "test".
+std::pair<std::string, std::string> named(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) return {"test", text};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 // "NAME=SOURCE,TARGET", "NAME=FILE.tsv", or either without a name.
 std::pair<std::string, CorpusFiles> test_set(const std::string& text) {
-  const size_t equals = text.find('=');
-  const std::string name = equals == std::string::npos ? "test" : text.substr(0, equals);
-  const std::vector<std::string> paths = split(equals == std::string::npos ? text : text.substr(equals + 1), ',');
+  const auto [name, value] = named(text);
+  const std::vector<std::string> paths = split(value, ',');
   if (paths.size() > 2 || paths.front().empty() || paths.back().empty()) {
     throw Error(fmt::format("--test {}: not of the form NAME=SOURCE,TARGET or NAME=FILE.tsv", text));
   }
@@ -61,15 +67,40 @@ std::string text_summary(const Json& info, const std::string& out) {
   return text;
 }
 
-void add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer) {
-  verb->add_option("--vocabulary", tokenizer.vocabulary, "Pieces of the vocabulary, specials included")
-      ->capture_default_str();
-  verb->add_option("--tokenizer", tokenizer.kind, "How pieces are learnt")
-      ->check(CLI::IsMember({"bpe", "unigram"}))
-      ->capture_default_str();
-  verb->add_option("--character-coverage", tokenizer.character_coverage,
-                   "Share of the characters of the text that get a piece")
-      ->capture_default_str();
+std::string label_summary(const Json& info, const std::string& out) {
+  const Json& tokenizer = info["tokenizer"];
+  std::string text =
+      fmt::format("{}: {} vocabulary of {} pieces, {} labels\n", out, tokenizer["kind"].get<std::string>(),
+                  with_thousands(tokenizer["source_vocabulary"]), info["labels"].size());
+  for (const auto& [name, split] : info["splits"].items()) {
+    const int64_t tokens = split["source"]["tokens"].get<int64_t>() + split["target"]["tokens"].get<int64_t>();
+    text += fmt::format("  {:<12} {:>9} examples {:>11} tokens", name, with_thousands(split["pairs"]),
+                        with_thousands(tokens));
+    constexpr size_t kShown = 10;
+    if (info["labels"].size() <= kShown) {
+      const char* separator = "   ";
+      for (const auto& [label, count] : split["labels"].items()) {
+        text += fmt::format("{}{} {}", separator, label, with_thousands(count));
+        separator = ", ";
+      }
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+/// Adds the options and returns them.
+std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer) {
+  CLI::Option* vocabulary =
+      verb->add_option("--vocabulary", tokenizer.vocabulary, "Pieces of the vocabulary, specials included")
+          ->capture_default_str();
+  CLI::Option* kind = verb->add_option("--tokenizer", tokenizer.kind, "How pieces are learnt")
+                          ->check(CLI::IsMember({"bpe", "unigram"}))
+                          ->capture_default_str();
+  CLI::Option* coverage = verb->add_option("--character-coverage", tokenizer.character_coverage,
+                                           "Share of the characters of the text that get a piece")
+                              ->capture_default_str();
+  return {vocabulary, kind, coverage};
 }
 
 void add_joint_option(CLI::App* verb, bool& joint) {
@@ -134,11 +165,7 @@ void add_text(CLI::App& data, Globals& globals) {
                [arguments, &globals] {
                  TextOptions& options = arguments->text;
                  if (!arguments->valid.empty()) options.valid = arguments->valid;
-                 for (const std::string& test : arguments->tests) {
-                   const size_t equals = test.find('=');
-                   options.tests.emplace_back(equals == std::string::npos ? "test" : test.substr(0, equals),
-                                              equals == std::string::npos ? test : test.substr(equals + 1));
-                 }
+                 for (const std::string& test : arguments->tests) options.tests.push_back(named(test));
                  const Json info = prepare_text(options, arguments->out);
                  emit(globals, info, text_summary(info, arguments->out));
                });
@@ -162,14 +189,72 @@ void add_text(CLI::App& data, Globals& globals) {
                    "Lines to hold out without --valid (default: 5 %, at most 1000)");
 }
 
-void write_raw(const SyntheticOptions& options, const std::string& prefix) {
-  const std::vector<SentencePair> pairs = synthesize_corpus(options.pairs, options.seed);
-  write_file_atomic(prefix + ".de", [&](std::ostream& out) {
-    for (const SentencePair& pair : pairs) out << pair.source << '\n';
-  });
-  write_file_atomic(prefix + ".en", [&](std::ostream& out) {
-    for (const SentencePair& pair : pairs) out << pair.target << '\n';
-  });
+ColumnSeparator separator_named(const std::string& name) {
+  if (name == "comma") return ColumnSeparator::comma;
+  return name == "space" ? ColumnSeparator::space : ColumnSeparator::tab;
+}
+
+void add_labels(CLI::App& data, Globals& globals) {
+  struct Arguments {
+    LabelOptions labels;
+    std::string valid, out, separator = "tab", encoding = "utf-8";
+    std::vector<std::string> tests;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb =
+      add_verb(data, globals, "labels", "Make a data directory for classification out of labeled text",
+               "plumb data labels --train train.tsv --valid dev.tsv --test test=test.tsv --text 1 --label 2 "
+               "--vocabulary 8000 --out data/sst2",
+               [arguments, &globals] {
+                 LabelOptions& options = arguments->labels;
+                 options.format.separator = separator_named(arguments->separator);
+                 if (arguments->encoding == "latin-1") options.format.encoding = TextEncoding::latin_1;
+                 if (!arguments->valid.empty()) options.valid = arguments->valid;
+                 for (const std::string& test : arguments->tests) options.tests.push_back(named(test));
+                 options.seed = globals.seed;
+                 const Json info = prepare_labels(options, arguments->out);
+                 emit(globals, info, label_summary(info, arguments->out));
+               });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
+  LabelOptions& options = arguments->labels;
+  LabeledTextFormat& format = options.format;
+  verb->add_option("--train", options.train, "File for training, an example on each line")
+      ->type_name("FILE")
+      ->required();
+  verb->add_option("--valid", arguments->valid, "File for validation (default: held out from --train)")
+      ->type_name("FILE");
+  verb->add_option("--test", arguments->tests, "A test set, NAME=FILE; may be repeated")
+      ->type_name("TEST")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR")->required();
+  verb->add_option("--label", format.label, "Column of the label: its number from 1 or, with --header, its name")
+      ->type_name("COLUMN")
+      ->capture_default_str();
+  verb->add_option("--text", format.text, "Column of the sentence, or of the two sentences of a pair")
+      ->type_name("COLUMN [COLUMN]")
+      ->expected(1, 2)
+      ->capture_default_str();
+  verb->add_flag("--header", format.header, "The first line of each file names the columns");
+  verb->add_option("--separator", arguments->separator,
+                   "What parts columns: tab; comma, with quoted fields; space, the first of a line")
+      ->check(CLI::IsMember({"tab", "comma", "space"}))
+      ->capture_default_str();
+  verb->add_option("--label-end", format.label_end, "Where the label ends: with ':' NUM:date has the label NUM")
+      ->type_name("TEXT");
+  verb->add_option("--encoding", arguments->encoding, "Of all files")
+      ->check(CLI::IsMember({"utf-8", "latin-1"}))
+      ->capture_default_str();
+  CLI::Option* from = verb->add_option("--tokenizer-from", options.tokenizer_from,
+                                       "Use the tokenizer of this data directory instead of learning one")
+                          ->type_name("DIR");
+  for (CLI::Option* option : add_tokenizer_options(verb, options.tokenizer)) from->excludes(option);
+  verb->add_option("--length-limit", options.length_limit,
+                   "Cut examples of more tokens, both sentences of a pair together")
+      ->capture_default_str();
+  verb->add_option("--valid-size", options.valid_size,
+                   "Examples to hold out without --valid (default: 5 %, at most 1000)");
 }
 
 void add_synthesize(CLI::App& data, Globals& globals) {
@@ -178,29 +263,37 @@ void add_synthesize(CLI::App& data, Globals& globals) {
     std::string out, raw;
   };
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_verb(data, globals, "synthesize", "Make a synthetic German-English corpus",
-                            "plumb data synthesize --pairs 20000 --out data/synthetic", [arguments, &globals] {
-                              SyntheticOptions& synthetic = arguments->synthetic;
-                              synthetic.seed = globals.seed;
-                              if (arguments->out.empty() && arguments->raw.empty()) {
-                                throw Error("nowhere to write to", "give --out DIR, --raw PREFIX or both");
-                              }
-                              if (synthetic.pairs < 1)
-                                throw Error(fmt::format("{} pairs are no corpus", synthetic.pairs));
-                              if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
-                              if (!arguments->raw.empty()) write_raw(synthetic, arguments->raw);
-                              if (arguments->out.empty()) return;
-                              const Json info = prepare_synthetic(synthetic, arguments->out);
-                              emit(globals, info, summary(info, arguments->out));
-                            });
+  CLI::App* verb =
+      add_verb(data, globals, "synthesize", "Make a synthetic German-English corpus",
+               "plumb data synthesize --pairs 20000 --out data/synthetic", [arguments, &globals] {
+                 SyntheticOptions& synthetic = arguments->synthetic;
+                 synthetic.seed = globals.seed;
+                 if (arguments->out.empty() && arguments->raw.empty()) {
+                   throw Error("nowhere to write to", "give --out DIR, --raw PREFIX or both");
+                 }
+                 if (synthetic.pairs < 1) throw Error(fmt::format("{} pairs are no corpus", synthetic.pairs));
+                 if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
+                 const std::string& raw = arguments->raw;
+                 if (!raw.empty()) write_synthetic_text(synthetic.pairs, synthetic.seed, raw);
+                 if (!arguments->out.empty()) {
+                   const Json info = prepare_synthetic(synthetic, arguments->out);
+                   emit(globals, info, summary(info, arguments->out));
+                   return;
+                 }
+                 Json info = make_document("synthetic", 1);
+                 info["pairs"] = synthetic.pairs;
+                 info["seed"] = synthetic.seed;
+                 info["files"] = {raw + ".de", raw + ".en"};
+                 emit(globals, info, fmt::format("{0}.de, {0}.en: {1} pairs\n", raw, with_thousands(synthetic.pairs)));
+               });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR");
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
   verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, validation and test included")->capture_default_str();
-  verb->add_option("--valid-size", synthetic.valid, "Pairs for validation")->capture_default_str();
-  verb->add_option("--test-size", synthetic.test, "Pairs for the test")->capture_default_str();
+  verb->add_option("--valid-size", synthetic.valid, "Pairs for validation (default: 1,000, at most an eighth of all)");
+  verb->add_option("--test-size", synthetic.test, "Pairs for the test (default: 1,000, at most an eighth of all)");
   add_tokenizer_options(verb, synthetic.tokenizer);
   add_joint_option(verb, synthetic.joint);
 }
@@ -229,6 +322,7 @@ void add_data(CLI::App& app, Globals& globals) {
   data->require_subcommand(1);
   add_prepare(*data, globals);
   add_text(*data, globals);
+  add_labels(*data, globals);
   add_synthesize(*data, globals);
   add_get(*data, globals);
 }

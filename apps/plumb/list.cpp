@@ -12,6 +12,7 @@
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
 #include "plumb/nn/attention/attention.h"
+#include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/nn/position/position.h"
@@ -66,7 +67,7 @@ std::vector<Kind> kinds() {
        "dropout, `n` the norm of the model, `r` RMSNorm (Marian); in POST alone, `a` is x + y, `z` is x + γ·y "
        "with γ a trained scalar from 0, and `h` (Marian) is σ(t)∘y + (1 − σ(t))∘x with t = W·x + b. A scheme "
        "whose PRE is not empty ends each stack with PRE once more. `/dan` is `post-ln`, `n/da` is `pre-ln`, "
-       "`n/dna` is `sandwich`, `/dz` is `rezero`, `/da` is `none`, `/dn` is `no-residual`.",
+       "`n/dna` is `sandwich`, `/dz` is `rezero`, `/da` is `plain`, `/dn` is `no-residual`.",
        variants(residual_schemes())});
   all.push_back({"norm", "Norms", "model.norm",
                  "Over the features of each token, or for each feature over the tokens of a batch; `model.norm_eps` is "
@@ -90,6 +91,10 @@ std::vector<Kind> kinds() {
        "head, with gains of its own, before they meet (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, "
        "arXiv 2302.05442).",
        variants(attentions())});
+  all.push_back({"feed-forward", "Feed-forward sub-layers", "model.activation",
+                 "W₁ and W₃ map from `model.d_model` to `model.feed_forward` features, W₂ back; without "
+                 "`model.feed_forward_bias` there are no b. Φ is the normal distribution function, σ the logistic one.",
+                 "", variants(feed_forwards())});
   all.push_back(
       {"initialization", "Initializations", "model.initialization",
        "Of weight matrices. Query, key and value are matrices of their own, though they lie in one. In every "
@@ -154,10 +159,6 @@ std::string markdown(const std::vector<Kind>& all) {
     text += options_table(kind);
     if (!kind.after.empty()) text += '\n' + wrapped(kind.after);
   }
-  text += "\n## Activation: `model.activation`\n" +
-          wrapped(
-              "Between the two matrices of the feed-forward sub-layer: `relu`, max(x, 0), or `gelu`, x·Φ(x) "
-              "(Hendrycks & Gimpel 2016, arXiv 1606.08415).");
   text += "\n## Kinds of models: `model.kind`\n" +
           wrapped(
               "`encoder-decoder` translates (Vaswani et al. 2017). `decoder` is the decoder alone, without "

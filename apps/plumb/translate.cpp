@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -20,35 +19,15 @@
 namespace plumb::app {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct TranslateOptions {
   std::string model;  // a run directory or a checkpoint in one
   std::string data;
   DecodeOptions decode;
 };
 
-struct RunAndCheckpoint {
-  fs::path run;
-  fs::path checkpoint;
-};
-
-// A checkpoint is told by its weights; its run is the nearest directory above it with a configuration.
-RunAndCheckpoint locate(const std::string& name) {
-  fs::path path = fs::absolute(name).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  const char* hint = "give a run directory made by `plumb train`, or a checkpoint in one";
-  if (!fs::is_directory(path)) throw Error(name + " is no directory", hint);
-  if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};
-  for (fs::path run = path.parent_path(); run != run.root_path(); run = run.parent_path()) {
-    if (fs::exists(run / "config.toml")) return {run, path};
-  }
-  throw Error(name + " is a checkpoint outside of a run", hint);
-}
-
 void translate_input(const TranslateOptions& options) {
   validate(options.decode);
-  const RunAndCheckpoint place = locate(options.model);
+  const RunAndCheckpoint place = locate_run(options.model);
   const DataDirectory data = DataDirectory::open(options.data.empty() ? load_run_config(place.run).data : options.data);
   EncoderDecoder model = load_model(place.run, place.checkpoint);
   const std::vector<std::string> lines = read_standard_input();

@@ -140,6 +140,21 @@ TEST(Directories, ThatHoldSomethingElseStayUntouched) {
   EXPECT_EQ(read_file(directory / "thesis.tex"), "precious");
 }
 
+TEST(Directories, AreCheckedWithoutBeingMade) {
+  const TemporaryDirectory directory;
+  check_output_directory(directory / "new", "data");
+  EXPECT_FALSE(fs::exists(directory / "new"));
+  fs::create_directory(directory / "empty");
+  check_output_directory(directory / "empty", "data");
+  EXPECT_TRUE(fs::is_empty(directory / "empty"));
+  claim_output_directory(directory / "ours", "data");
+  check_output_directory(directory / "ours", "data");
+  EXPECT_THROW(check_output_directory(directory / "ours", "run"), Error);
+  EXPECT_THROW(check_output_directory("", "data"), Error);
+  write_file_atomic(directory / "file", "x");
+  EXPECT_THROW(check_output_directory(directory / "file", "data"), Error);
+}
+
 TEST(Files, APipeIsWrittenToAndALinkFollowed) {
   const TemporaryDirectory directory;
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);

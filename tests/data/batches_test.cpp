@@ -18,7 +18,7 @@ using Sequences = std::vector<std::vector<int32_t>>;
 // 1,000 pairs of 1 to 30 tokens a side.
 class Batches : public testing::Test {
  protected:
-  Batches() : split_(make(directory_ / "split")) {}
+  Batches() : split_(make(directory_ / "split")), costs_(costs_of(split_)) {}
 
   static ParallelSplit make(const std::filesystem::path& path) {
     Random random(3, "test");
@@ -53,19 +53,20 @@ class Batches : public testing::Test {
 
   test::TemporaryDirectory directory_;
   ParallelSplit split_;
+  std::vector<ExampleCost> costs_;
 };
 
 TEST_F(Batches, EveryPairOnceWithinTheBound) {
   for (const int64_t tokens : {31, 100, 512, 100000}) {
-    expect_complete_and_bounded(plan_batches(split_, tokens, 1, 0), tokens);
-    expect_complete_and_bounded(plan_evaluation_batches(split_, tokens), tokens);
+    expect_complete_and_bounded(plan_batches(costs_, tokens, 1, 0), tokens);
+    expect_complete_and_bounded(plan_evaluation_batches(costs_, tokens), tokens);
   }
-  EXPECT_EQ(plan_batches(split_, 100000, 1, 0).size(), 1U);
+  EXPECT_EQ(plan_batches(costs_, 100000, 1, 0).size(), 1U);
 }
 
 TEST_F(Batches, BatchesAreFull) {
   // No two neighbors in order of length would have fitted into one batch.
-  const Plan plan = plan_evaluation_batches(split_, 200);
+  const Plan plan = plan_evaluation_batches(costs_, 200);
   for (size_t b = 0; b + 1 < plan.size(); ++b) {
     std::vector<int64_t> more = plan[b];
     more.push_back(plan[b + 1].front());
@@ -75,10 +76,10 @@ TEST_F(Batches, BatchesAreFull) {
 }
 
 TEST_F(Batches, AFunctionOfSeedAndEpoch) {
-  EXPECT_EQ(plan_batches(split_, 200, 1, 0), plan_batches(split_, 200, 1, 0));
-  EXPECT_NE(plan_batches(split_, 200, 1, 0), plan_batches(split_, 200, 1, 1));
-  EXPECT_NE(plan_batches(split_, 200, 1, 0), plan_batches(split_, 200, 2, 0));
-  EXPECT_EQ(plan_evaluation_batches(split_, 200), plan_evaluation_batches(split_, 200));
+  EXPECT_EQ(plan_batches(costs_, 200, 1, 0), plan_batches(costs_, 200, 1, 0));
+  EXPECT_NE(plan_batches(costs_, 200, 1, 0), plan_batches(costs_, 200, 1, 1));
+  EXPECT_NE(plan_batches(costs_, 200, 1, 0), plan_batches(costs_, 200, 2, 0));
+  EXPECT_EQ(plan_evaluation_batches(costs_, 200), plan_evaluation_batches(costs_, 200));
 }
 
 TEST_F(Batches, CompositionDiffersByEpochToo) {
@@ -87,11 +88,11 @@ TEST_F(Batches, CompositionDiffersByEpochToo) {
     std::sort(plan.begin(), plan.end());
     return plan;
   };
-  EXPECT_NE(sorted(plan_batches(split_, 200, 1, 0)), sorted(plan_batches(split_, 200, 1, 1)));
+  EXPECT_NE(sorted(plan_batches(costs_, 200, 1, 0)), sorted(plan_batches(costs_, 200, 1, 1)));
 }
 
 TEST_F(Batches, SimilarLengthsTogetherAndBatchesInRandomOrder) {
-  const Plan plan = plan_batches(split_, 200, 1, 0);
+  const Plan plan = plan_batches(costs_, 200, 1, 0);
   int descents = 0;
   int64_t last = 0;
   for (const auto& batch : plan) {
@@ -111,7 +112,7 @@ TEST_F(Batches, SimilarLengthsTogetherAndBatchesInRandomOrder) {
 
 TEST_F(Batches, EvaluationGoesFromShortToLong) {
   int64_t last = 0;
-  for (const auto& batch : plan_evaluation_batches(split_, 200)) {
+  for (const auto& batch : plan_evaluation_batches(costs_, 200)) {
     for (const int64_t i : batch) {
       EXPECT_GE(length(i), last);
       last = length(i);
@@ -120,11 +121,42 @@ TEST_F(Batches, EvaluationGoesFromShortToLong) {
 }
 
 TEST_F(Batches, APairLargerThanABatch) {
-  EXPECT_THROW(plan_batches(split_, 30, 1, 0), Error);  // 30 tokens and a special
-  const Plan plan = plan_evaluation_batches(split_, 30);
+  EXPECT_THROW(plan_batches(costs_, 30, 1, 0), Error);  // 30 tokens and a special
+  const Plan plan = plan_evaluation_batches(costs_, 30);
   EXPECT_EQ(plan.back().size(), 1U);
   EXPECT_EQ(length(plan.back().front()), 30);
-  EXPECT_THROW(plan_batches(split_, 0, 1, 0), Error);
+  EXPECT_THROW(plan_batches(costs_, 0, 1, 0), Error);
+}
+
+// A resumed run continues with the batches of the version that began it.
+TEST_F(Batches, PlansAreThoseOfEarlierVersions) {
+  const auto hash = [](const Plan& plan) {
+    uint64_t sum = stream_of("");
+    for (const auto& batch : plan) {
+      sum = sum * 31 + batch.size();
+      for (const int64_t i : batch) sum = sum * 31 + static_cast<uint64_t>(i);
+    }
+    return sum;
+  };
+  EXPECT_EQ(hash(plan_batches(costs_, 200, 1, 0)), 15530150360445142015U);
+  EXPECT_EQ(hash(plan_batches(costs_, 200, 7, 3)), 10215528719843193951U);
+  EXPECT_EQ(hash(plan_evaluation_batches(costs_, 200)), 3567457800313956667U);
+  EXPECT_EQ(hash(plan_batches(costs_of(split_.as_running_text()), 200, 1, 0)), 16790703249388471101U);
+}
+
+TEST_F(Batches, CostsCountTheSpecialsThatABatchAdds) {
+  const Batch pair = make_batch(split_, std::vector<int64_t>{17});
+  EXPECT_EQ(costs_[17].source, std::ssize(pair.source));
+  EXPECT_EQ(costs_[17].target, std::ssize(pair.target_input));
+  const ParallelSplit text = split_.as_running_text();
+  EXPECT_EQ(costs_of(text)[17].target, std::ssize(make_batch(text, std::vector<int64_t>{17}).target_input));
+}
+
+TEST(BatchPlans, NeedNoSplit) {
+  const std::vector<ExampleCost> costs = {{4, 0}, {2, 0}, {9, 0}, {3, 0}};
+  EXPECT_EQ(plan_evaluation_batches(costs, 8), (Plan{{1, 3}, {0}, {2}}));
+  EXPECT_THROW(plan_batches(costs, 8, 1, 0), Error);
+  EXPECT_TRUE(plan_batches({}, 8, 1, 0).empty());
 }
 
 TEST_F(Batches, MakeBatchKeepsOrder) {

@@ -10,6 +10,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/data/checksum.h"
 #include "plumb/data/directory.h"
+#include "plumb/data/prepare_synthetic.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -111,9 +112,9 @@ TEST_F(Prepare, SeparateVocabularies) {
   const DataDirectory data = DataDirectory::open(directory_ / "out");
   EXPECT_FALSE(data.joint());
   const auto ids = data.source_tokenizer().encode("dog");  // "g" stands in the target language alone: "Hund" has none
-  EXPECT_NE(std::count(ids.begin(), ids.end(), kUnknown), 0);
+  EXPECT_NE(std::count(ids.begin(), ids.end(), 3), 0);
   const auto known = data.target_tokenizer().encode("dog");
-  EXPECT_EQ(std::count(known.begin(), known.end(), kUnknown), 0);
+  EXPECT_EQ(std::count(known.begin(), known.end(), 3), 0);
 }
 
 TEST_F(Prepare, DroppedPairsAreCountedByReason) {
@@ -256,11 +257,37 @@ TEST(PrepareShared, Multi30k) {
   EXPECT_EQ(data.raw_target("2016"), read_lines(folder / "test_2016_flickr.en"));
 }
 
+TEST_F(Prepare, ASplitIsVerifiedWhenItIsUsed) {
+  const fs::path out = directory_ / "out";
+  prepare_data(options_, out);
+  std::string damaged = read_file(out / "splits" / "train.tokens");
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  write_file_atomic(out / "splits" / "train.tokens", damaged);
+  const DataDirectory data = DataDirectory::open(out);
+  EXPECT_EQ(data.split("valid").size(), 10);
+  EXPECT_EQ(data.raw_source("train").size(), 190U);  // the text needs no tokens
+  EXPECT_THROW((void)data.split("train"), Error);
+}
+
+TEST_F(Prepare, TheTaskIsTranslation) {
+  const fs::path out = directory_ / "out";
+  Json info = prepare_data(options_, out);
+  EXPECT_EQ(DataDirectory::open(out).task(), "translation");
+  // Directories made by earlier versions do not say so.
+  info.erase("task");
+  write_json(out / "data.json", info);
+  EXPECT_EQ(DataDirectory::open(out).task(), "translation");
+  info["text"] = {{"block", 0}};
+  write_json(out / "data.json", info);
+  EXPECT_EQ(DataDirectory::open(out).task(), "language-modeling");
+}
+
 TEST(PrepareSynthetic, SplitsShareNoTarget) {
   set_verbosity(Verbosity::quiet);
   const TemporaryDirectory directory;
   prepare_synthetic({.pairs = 2000, .valid = 100, .test = 100, .tokenizer = {.vocabulary = 500}}, directory / "out");
-  EXPECT_THROW(prepare_synthetic({.pairs = 2000}, directory / "none"), Error);
+  EXPECT_THROW(prepare_synthetic({.pairs = 2000, .valid = 1000, .test = 1000}, directory / "none"), Error);
+  EXPECT_THROW(prepare_synthetic({.pairs = 7}, directory / "none"), Error);
   EXPECT_FALSE(fs::exists(directory / "none"));
   set_verbosity(Verbosity::normal);
   const DataDirectory data = DataDirectory::open(directory / "out");
@@ -273,6 +300,33 @@ TEST(PrepareSynthetic, SplitsShareNoTarget) {
     for (const std::string& target : data.raw_target(name)) targets.insert(target);
     for (const std::string& target : targets) EXPECT_TRUE(seen.insert(target).second) << target;
   }
+}
+
+TEST(PrepareSynthetic, SmallCorporaHaveSmallSplits) {
+  set_verbosity(Verbosity::quiet);
+  const TemporaryDirectory directory;
+  const Json info = prepare_synthetic({.pairs = 400, .tokenizer = {.vocabulary = 300}}, directory / "out");
+  set_verbosity(Verbosity::normal);
+  EXPECT_EQ(info["splits"]["train"]["pairs"], 300);
+  EXPECT_EQ(info["splits"]["valid"]["pairs"], 50);  // an eighth
+  EXPECT_EQ(info["splits"]["test"]["pairs"], 50);
+}
+
+TEST(PrepareSynthetic, TextIsTheEnglishSide) {
+  set_verbosity(Verbosity::quiet);
+  const TemporaryDirectory directory;
+  TextOptions options;
+  options.block = 0;
+  options.tokenizer.vocabulary = 300;
+  options.valid_size = 20;
+  prepare_synthetic_text(200, 5, options, directory / "out");
+  write_synthetic_text(200, 5, (directory / "raw").string());
+  set_verbosity(Verbosity::normal);
+  const DataDirectory data = DataDirectory::open(directory / "out");
+  EXPECT_EQ(data.task(), "language-modeling");
+  const std::vector<std::string> english = read_lines(directory / "raw.en");
+  EXPECT_EQ(data.raw_target("valid"), std::vector<std::string>(english.end() - 20, english.end()));
+  EXPECT_EQ(read_lines(directory / "raw.de").size(), 200U);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST_F(PrepareText, BlocksAreTheTextWithAnEndAfterEachLine) {
   for (const char* line : {"the cat sees the dog", "a dog"}) {
     const auto ids = data.target_tokenizer().encode(line);
     expected.insert(expected.end(), ids.begin(), ids.end());
-    expected.push_back(kEos);
+    expected.push_back(data.target_tokenizer().specials().eos);
   }
   EXPECT_EQ(joined, expected);
   EXPECT_EQ(data.info()["splits"]["valid"]["words"], 9);
@@ -67,11 +67,11 @@ TEST_F(PrepareText, ABatchOfBlocksPredictsTheirTokensAndNoEnd) {
   EXPECT_EQ(batch.target_layout, Ragged({5, 5}));
   EXPECT_EQ(std::vector<int64_t>(batch.labels.begin(), batch.labels.begin() + 5),
             std::vector<int64_t>(first.begin(), first.end()));
-  EXPECT_EQ(batch.target_input[0], kBos);
+  EXPECT_EQ(batch.target_input[0], data.target_tokenizer().specials().bos);
   EXPECT_EQ(std::vector<int64_t>(batch.target_input.begin() + 1, batch.target_input.begin() + 5),
             std::vector<int64_t>(first.begin(), first.end() - 1));
-  EXPECT_EQ(batch.target_input[5], kBos);
-  for (const auto& examples : plan_batches(split, 10, 1, 0)) EXPECT_LE(examples.size(), 2U);
+  EXPECT_EQ(batch.target_input[5], data.target_tokenizer().specials().bos);
+  for (const auto& examples : plan_batches(costs_of(split), 10, 1, 0)) EXPECT_LE(examples.size(), 2U);
 }
 
 TEST_F(PrepareText, LinesAreSequencesWithoutBlocks) {
@@ -84,7 +84,7 @@ TEST_F(PrepareText, LinesAreSequencesWithoutBlocks) {
   EXPECT_EQ(data.info()["dropped"]["over_length_limit"], 1);
   EXPECT_EQ(data.raw_target("valid"), (std::vector<std::string>{"the cat sees the dog", "a dog"}));
   const Batch batch = make_batch(data.split("valid"), std::vector<int64_t>{1});
-  EXPECT_EQ(batch.labels.back(), kEos);
+  EXPECT_EQ(batch.labels.back(), data.target_tokenizer().specials().eos);
 }
 
 TEST_F(PrepareText, HoldsTheLastLinesOutWithoutValidation) {
@@ -110,6 +110,13 @@ TEST_F(PrepareText, ReadsFilesAndRefusesWhatMakesNone) {
   EXPECT_THROW(prepare_text(options_, directory_ / "nothing"), Error);
   options_.block = 4;
   options_.valid_size = 3;
+  EXPECT_THROW(prepare_text(options_, directory_ / "nothing"), Error);
+  options_.valid_size = 0;
+  options_.valid = directory_ / "blank.txt";
+  EXPECT_THROW(prepare_text(options_, directory_ / "nothing"), Error);
+  options_.valid.reset();
+  write_file_atomic(directory_ / "spaces.txt", "\u3000\n\u3000\u3000\n\u3000\n");  // nothing after normalization
+  options_.train = directory_ / "spaces.txt";
   EXPECT_THROW(prepare_text(options_, directory_ / "nothing"), Error);
   EXPECT_FALSE(std::filesystem::exists(directory_ / "nothing"));
 }

@@ -16,7 +16,7 @@ const Sequences kTargets = {{9}, {10, 11}, {2147483647, 4}};
 
 std::string message_of_open(const std::filesystem::path& path) {
   try {
-    ParallelSplit::open(path);
+    ParallelSplit::open(path).verify();
   } catch (const Error& error) {
     return error.what();
   }
@@ -76,6 +76,20 @@ TEST(Split, EveryDamagedByteIsNoticed) {
     write_file_atomic(directory / "damaged", damaged);
     EXPECT_NE(message_of_open(directory / "damaged"), "no error") << i;
   }
+}
+
+TEST(Split, ReadsTheWholeFileOnlyToVerifyIt) {
+  const TemporaryDirectory directory;
+  write_split(directory / "s", kSources, kTargets);
+  std::string damaged = read_file(directory / "s");
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);  // of the last id
+  write_file_atomic(directory / "s", damaged);
+  const ParallelSplit split = ParallelSplit::open(directory / "s");
+  EXPECT_EQ(split.size(), 3);
+  EXPECT_EQ(split.target_tokens(), 5);
+  const ParallelSplit copy = split;
+  EXPECT_THROW(copy.verify(), Error);
+  EXPECT_THROW(split.verify(), Error);  // a failure is not taken for a success
 }
 
 TEST(Split, OtherFiles) {

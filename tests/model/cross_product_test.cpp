@@ -8,7 +8,7 @@
 
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/decode/beam_search.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/optim/optimizer.h"
@@ -43,7 +43,7 @@ Batch small_batch() {
 /// connection or explodes for want of a norm.
 bool makes_sense(const std::string& residual, const std::string& norm, const std::string& attention) {
   if (attention == "softmax") return true;
-  if (residual == "no-residual" || residual == "none" || norm == "none") return false;
+  if (residual == "no-residual" || residual == "plain" || norm == "none") return false;
   return attention != "fwp-1991" || (norm != "batchnorm" && norm != "powernorm");
 }
 

@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/text/sentencepiece/model.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -45,7 +46,7 @@ TEST_P(TokenizerKinds, RoundTrip) {
     EXPECT_EQ(tokenizer.decode(ids), line);
     EXPECT_LT(ids.size(), line.size());  // pieces, not characters
     for (const int32_t id : ids) {
-      EXPECT_GT(id, kUnknown);  // neither specials nor unknowns
+      EXPECT_GT(id, 3);  // neither specials nor unknowns
       EXPECT_LT(id, tokenizer.vocabulary());
     }
   }
@@ -80,9 +81,10 @@ TEST_P(TokenizerKinds, TrainingPrintsNothing) {
 
 TEST(Tokenizer, SpecialsDisappearInText) {
   const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
-  std::vector<int32_t> ids = {kBos};
+  const Specials specials = tokenizer.specials();
+  std::vector<int32_t> ids = {specials.bos};
   for (const int32_t id : tokenizer.encode("Der Hund schläft zu Hause.")) ids.push_back(id);
-  ids.insert(ids.end(), {kEos, kPad, kPad});
+  ids.insert(ids.end(), {specials.eos, specials.pad, specials.pad});
   EXPECT_EQ(tokenizer.decode(ids), "Der Hund schläft zu Hause.");
   EXPECT_EQ(tokenizer.decode({}), "");
   EXPECT_TRUE(tokenizer.encode("").empty());
@@ -91,13 +93,63 @@ TEST(Tokenizer, SpecialsDisappearInText) {
 TEST(Tokenizer, UnseenCharacterIsUnknown) {
   const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
   const auto ids = tokenizer.encode("Ω");
-  EXPECT_EQ(std::count(ids.begin(), ids.end(), kUnknown), 1);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), tokenizer.specials().unknown), 1);
   EXPECT_NE(tokenizer.decode(ids).find("⁇"), std::string::npos);
 }
 
 TEST(Tokenizer, TextThatLooksLikeSpecialsIsText) {
   const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
-  for (const int32_t id : tokenizer.encode("</s> <pad>")) EXPECT_GE(id, kUnknown);
+  for (const int32_t id : tokenizer.encode("</s> <pad>")) EXPECT_GE(id, tokenizer.specials().unknown);
+}
+
+TEST(Tokenizer, SpecialsOfItsOwnModels) {
+  EXPECT_EQ(Tokenizer::train(sentences(), {.vocabulary = 80}).specials(), (Specials{0, 1, 2, 3}));
+}
+
+/// A model as SentencePiece's own program makes it with these ids.
+std::string foreign_model(const Specials& specials) {
+  std::string serialized;
+  const std::string message = SentencePieceModel::train({{"model_type", "bpe"},
+                                                         {"vocab_size", "80"},
+                                                         {"pad_id", std::to_string(specials.pad)},
+                                                         {"bos_id", std::to_string(specials.bos)},
+                                                         {"eos_id", std::to_string(specials.eos)},
+                                                         {"unk_id", std::to_string(specials.unknown)},
+                                                         {"hard_vocab_limit", "false"},
+                                                         {"minloglevel", "3"}},
+                                                        sentences(), serialized);
+  EXPECT_EQ(message, "");
+  return serialized;
+}
+
+TEST(Tokenizer, ModelsWithOtherIds) {
+  const TemporaryDirectory directory;
+  // SentencePiece's defaults, and those of T5, which has no begin of sentence.
+  for (const Specials specials : {Specials{-1, 1, 2, 0}, Specials{0, -1, 1, 2}, Specials{3, 2, 1, 0}}) {
+    write_file_atomic(directory / "model", foreign_model(specials));
+    const Tokenizer tokenizer = Tokenizer::from_file(directory / "model");
+    EXPECT_EQ(tokenizer.specials(), specials);
+    const std::string text = "Der Hund schläft zu Hause.";
+    std::vector<int32_t> ids = tokenizer.encode(text);
+    for (const int32_t id : ids) {
+      EXPECT_FALSE(specials.is_control(id)) << id;
+      EXPECT_NE(id, specials.unknown);
+    }
+    EXPECT_EQ(tokenizer.decode(ids), text);
+    for (const int32_t id : {specials.pad, specials.bos, specials.eos}) {
+      if (id >= 0) ids.push_back(id);
+    }
+    EXPECT_EQ(tokenizer.decode(ids), text);
+    ids = {specials.unknown};
+    EXPECT_NE(tokenizer.decode(ids).find("⁇"), std::string::npos);
+  }
+}
+
+TEST(Tokenizer, AbsentSpecialsAreAnErrorWhereTheyAreNeeded) {
+  EXPECT_EQ(require_special(7, "begin of a sentence"), 7);
+  EXPECT_EQ(message_of([] { require_special(-1, "begin of a sentence"); }),
+            "the tokenizer has no token for the begin of a sentence");
+  EXPECT_FALSE((Specials{-1, 1, 2, 0}).is_control(-1));
 }
 
 TEST(Tokenizer, HostileTextTrains) {
@@ -139,6 +191,10 @@ TEST(Tokenizer, BadRequests) {
       std::string::npos);
   EXPECT_EQ(message_of([] { Tokenizer::train({}, {}); }), "the tokenizer cannot be trained: the text is empty");
   EXPECT_EQ(message_of([] { Tokenizer::train({" ", ""}, {}); }), "the tokenizer cannot be trained: the text is empty");
+  EXPECT_EQ(message_of([] {
+              Tokenizer::train({"\u3000", "\u3000\u3000"}, {});
+            }),
+            "the tokenizer cannot be trained: the text has no characters but spaces and what normalization removes");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.kind = "words"}); }), "unknown tokenizer 'words'");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = -1}); }), "a vocabulary of -1 is impossible");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.character_coverage = 0.5}); }),

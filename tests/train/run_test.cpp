@@ -11,7 +11,8 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/nn/attention/favor.h"
 #include "plumb/train/metrics_file.h"
 
 namespace plumb {
@@ -210,7 +211,8 @@ TEST_F(Run, DivergenceIsAResult) {
 TEST_F(Run, ADecoderIsTrainedAndTakenUpAsAnyModel) {
   config_.model.kind = "decoder";
   config_.model.attention = "favor";
-  config_.model.favor_redraw = 6;  // a run taken up draws what the one without interruption does
+  // A run taken up draws what the one without interruption does.
+  config_.model.options = {{"favor", Options(FavorOptions{0, 6})}};
   const TrainResult whole = run_training(config_, folder_ / "whole");
   EXPECT_EQ(whole.outcome, "finished");
   EXPECT_LT(whole.history.back().nll, whole.history.front().nll);

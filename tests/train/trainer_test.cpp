@@ -66,7 +66,7 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
   run_.train.clip_norm = 0.5;
   EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
   const TrainResult result = train(trained, run_.train, data_);
-  const auto plan = plan_batches(data_.split("train"), run_.train.batch_tokens, 1, 0);
+  const auto plan = plan_batches(costs_of(data_.split("train")), run_.train.batch_tokens, 1, 0);
   double loss_sum = 0, nll_sum = 0, norm = 0;
   int64_t tokens = 0;
   for (size_t b = 0; b < 2; ++b) {
@@ -156,7 +156,7 @@ TEST_F(Training, EndsAfterItsEpochs) {
   EncoderDecoder learner = model();
   const TrainResult result = train(learner, run_.train, data_);
   const auto batches = [&](int64_t epoch) {
-    return static_cast<int64_t>(plan_batches(data_.split("train"), 64, 1, epoch).size());
+    return static_cast<int64_t>(plan_batches(costs_of(data_.split("train")), 64, 1, epoch).size());
   };
   EXPECT_EQ(result.outcome, "finished");
   EXPECT_EQ(result.steps, batches(0) + batches(1));

@@ -202,13 +202,21 @@ bool claim_output_directory(const fs::path& path, std::string_view kind) {
   return false;
 }
 
+void check_output_directory(const fs::path& path, std::string_view kind) {
+  if (path.empty()) throw Error("no output directory is given", "give --out DIR");
+  // Claiming what is there already changes nothing; claiming an absent or empty directory would write to it.
+  if (fs::exists(path) && !(fs::is_directory(path) && fs::is_empty(path))) claim_output_directory(path, kind);
+}
+
 void require_directory(const fs::path& path, std::string_view kind) {
   if (!fs::is_directory(path)) throw Error(fmt::format("{}: no such directory", path.string()), "check the path");
   const std::string found = marked_kind(path);
   if (found == kind) return;
   throw Error(fmt::format("{}: is not a {} directory{}", path.string(), kind,
                           found.empty() ? "" : " but a " + found + " directory"),
-              kind == "data" ? "make one with `plumb data prepare`" : "");
+              kind == "data"  ? "make one with `plumb data`"
+              : kind == "run" ? "make one with `plumb train`"
+                              : "");
 }
 
 MappedFile::MappedFile(const fs::path& path) {

@@ -41,6 +41,10 @@ void write_directory_atomic(const std::filesystem::path& path,
 /// Throws Error if `path` is a file, or a directory that holds something else.
 bool claim_output_directory(const std::filesystem::path& path, std::string_view kind);
 
+/// Throws Error if `path` is in the way of a new directory of this `kind`: no name, a file, or a directory of something
+/// else. Creates nothing.
+void check_output_directory(const std::filesystem::path& path, std::string_view kind);
+
 /// Throws Error unless `path` was claimed as a directory of this `kind`.
 void require_directory(const std::filesystem::path& path, std::string_view kind);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
@@ -9,7 +11,7 @@
 namespace plumb {
 namespace {
 
-constexpr const char* kRemake = "make the data directory again with `plumb data prepare`";
+constexpr const char* kRemake = "make the data directory again with `plumb data`";
 
 Tokenizer load_tokenizer(const std::filesystem::path& path, int64_t vocabulary) {
   Tokenizer tokenizer = Tokenizer::from_file(path);
@@ -20,11 +22,19 @@ Tokenizer load_tokenizer(const std::filesystem::path& path, int64_t vocabulary) 
   return tokenizer;
 }
 
+/// Directories made before data.json had a task are told by their kind of text.
+std::string task_of(const Json& info) {
+  if (info.contains("task")) return info["task"];
+  return info.contains("text") ? "language-modeling" : "translation";
+}
+
 }  // namespace
 
 DataDirectory::DataDirectory(std::filesystem::path path, Json info, bool joint, Tokenizer source, Tokenizer target)
     : path_(std::move(path)),
       info_(std::move(info)),
+      task_(task_of(info_)),
+      labels_(info_.value("labels", std::vector<std::string>())),
       joint_(joint),
       source_tokenizer_(std::move(source)),
       target_tokenizer_(std::move(target)) {}
@@ -67,14 +77,40 @@ std::vector<std::string> DataDirectory::split_names() const {
 }
 
 const ParallelSplit& DataDirectory::split(const std::string& name) const {
+  const ParallelSplit& found = mapped(name);
+  found.verify();
+  return found;
+}
+
+const ParallelSplit& DataDirectory::mapped(const std::string& name) const {
   const auto found = splits_.find(name);
   if (found != splits_.end()) return found->second;
   throw Error(fmt::format("{}: no split '{}'", path_.string(), name), "there are: " + join(split_names()));
 }
 
-std::vector<std::string> DataDirectory::raw(const std::string& name, const std::string& side) const {
-  const int64_t pairs = split(name).size();
-  const auto file = path_ / "splits" / (name + "." + side);
+std::vector<int32_t> DataDirectory::labels_of(const std::string& name) const {
+  if (labels_.empty()) {
+    throw Error(fmt::format("{}: data for {} have no labels", path_.string(), task_),
+                "make data for classification with `plumb data labels`");
+  }
+  const std::vector<std::string> lines = lines_of(name, "labels");
+  std::vector<int32_t> ids;
+  ids.reserve(lines.size());
+  for (const std::string& line : lines) {
+    const auto label = std::find(labels_.begin(), labels_.end(), line);
+    if (label == labels_.end()) {
+      throw Error(fmt::format("{}:{}: '{}' is not among the labels of data.json",
+                              (path_ / "splits" / (name + ".labels")).string(), ids.size() + 1, line),
+                  kRemake);
+    }
+    ids.push_back(static_cast<int32_t>(label - labels_.begin()));
+  }
+  return ids;
+}
+
+std::vector<std::string> DataDirectory::lines_of(const std::string& name, const std::string& ending) const {
+  const int64_t pairs = mapped(name).size();
+  const auto file = path_ / "splits" / (name + "." + ending);
   std::vector<std::string> lines = read_lines(file);
   if (std::ssize(lines) != pairs) {
     throw Error(fmt::format("{}: {} lines beside {} pairs of tokens", file.string(), lines.size(), pairs), kRemake);

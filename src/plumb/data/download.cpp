@@ -17,7 +17,6 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/checksum.h"
-#include "plumb/data/prepare.h"
 
 extern char** environ;
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -53,11 +52,11 @@ void drop(EncodedSplit& split, Json& dropped, const Reason& reason) {
   split = std::move(kept);
 }
 
-Json facts(const EncodedSplit& split) {
+Json facts(const EncodedSplit& split, const Tokenizers& tokenizers) {
   Json result;
   result["pairs"] = split.text.size();
-  result["source"] = facts_of(split.sources);
-  result["target"] = facts_of(split.targets);
+  result["source"] = facts_of(split.sources, tokenizers.source.specials());
+  result["target"] = facts_of(split.targets, tokenizers.target.specials());
   return result;
 }
 
@@ -101,12 +100,6 @@ ParallelText take_valid(ParallelText& train, const PrepareOptions& options) {
 }
 
 }  // namespace
-
-void check_output_directory(const fs::path& out, std::string_view kind) {
-  if (out.empty()) throw Error("no output directory is given", "give --out DIR");
-  // Claiming what is there already changes nothing; claiming an absent or empty directory would write to it.
-  if (fs::exists(out) && !(fs::is_directory(out) && fs::is_empty(out))) claim_output_directory(out, kind);
-}
 
 Json prepare_data(const PrepareOptions& options, const fs::path& out) {
   check_output_directory(out, "data");
@@ -163,34 +156,25 @@ Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::p
   for (auto& [name, text] : corpora.tests) encode_split(name, std::move(text));
 
   Json info = make_document("data", 1);
+  info["task"] = "translation";
   if (!options.source_language.empty()) info["source_language"] = options.source_language;
   if (!options.target_language.empty()) info["target_language"] = options.target_language;
-  info["tokenizer"] = {{"kind", options.tokenizer.kind},
-                       {"joint", options.joint},
-                       {"character_coverage", options.tokenizer.character_coverage},
-                       {"requested_vocabulary", options.tokenizer.vocabulary},
-                       {"source_vocabulary", tokenizers.source.vocabulary()},
-                       {"target_vocabulary", tokenizers.target.vocabulary()}};
+  info["tokenizer"] = describe_tokenizers(options.tokenizer, tokenizers.source, tokenizers.target, options.joint);
   info["length_limit"] = options.length_limit;
   info["held_out"] = held_out;
   info["seed"] = options.seed;
   info["dropped"] = dropped;
-  for (const auto& [name, split] : splits) info["splits"][name] = facts(split);
+  for (const auto& [name, split] : splits) info["splits"][name] = facts(split, tokenizers);
   info["inputs"] = corpora.inputs;
 
-  // Without the slash at its end, behind which the temporary directory would come to lie inside `out`.
-  const fs::path directory = out.has_filename() ? out : out.parent_path();
-  write_directory_atomic(directory, [&](const fs::path& temporary) {
-    claim_output_directory(temporary, "data");
-    fs::create_directory(temporary / "splits");
-    for (const auto& [name, split] : splits) write_encoded(temporary / "splits", name, split);
+  write_data_directory(out, info, [&](const fs::path& directory) {
+    for (const auto& [name, split] : splits) write_encoded(directory / "splits", name, split);
     if (options.joint) {
-      tokenizers.source.save(temporary / "tokenizer.model");
+      tokenizers.source.save(directory / "tokenizer.model");
     } else {
-      tokenizers.source.save(temporary / "source.model");
-      tokenizers.target.save(temporary / "target.model");
+      tokenizers.source.save(directory / "source.model");
+      tokenizers.target.save(directory / "target.model");
     }
-    write_json(temporary / "data.json", info);
   });
   return info;
 }

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,20 +41,5 @@ struct Corpora {
 
 /// The same for text in memory; the files in `options` are not read.
 Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const std::filesystem::path& out);
-
-struct SyntheticOptions {
-  int64_t pairs = 20000;  // valid and test included
-  int64_t valid = 1000, test = 1000;
-  TokenizerOptions tokenizer{.kind = "bpe", .vocabulary = 2000};
-  bool joint = true;
-  uint64_t seed = 1;
-};
-
-/// Prepares the synthetic German–English corpus with the splits train, valid and test.
-Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::path& out);
-
-/// Throws Error if `out` is in the way of a new directory of this `kind`: a file, or a directory of something else.
-/// Creates nothing.
-void check_output_directory(const std::filesystem::path& out, std::string_view kind);
 
 }  // namespace plumb

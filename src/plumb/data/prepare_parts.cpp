@@ -40,16 +40,26 @@ Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string
   return sequences;
 }
 
-Json facts_of(const Sequences& sequences) {
+Json facts_of(const Sequences& sequences, const Specials& specials) {
   int64_t tokens = 0;
   int64_t longest = 0;
   int64_t unknown = 0;
   for (const auto& sequence : sequences) {
     tokens += std::ssize(sequence);
     longest = std::max<int64_t>(longest, std::ssize(sequence));
-    unknown += std::count(sequence.begin(), sequence.end(), kUnknown);
+    unknown += std::count(sequence.begin(), sequence.end(), specials.unknown);
   }
   return {{"tokens", tokens}, {"longest", longest}, {"unknown", unknown}};
+}
+
+Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target,
+                         bool joint) {
+  return {{"kind", options.kind},
+          {"joint", joint},
+          {"character_coverage", options.character_coverage},
+          {"requested_vocabulary", options.vocabulary},
+          {"source_vocabulary", source.vocabulary()},
+          {"target_vocabulary", target.vocabulary()}};
 }
 
 Json describe_file(const fs::path& file) {
@@ -72,6 +82,15 @@ void check_test_names(const std::vector<std::string>& names) {
     }
     taken.push_back(name);
   }
+}
+
+void write_data_directory(const fs::path& out, const Json& info, const std::function<void(const fs::path&)>& fill) {
+  write_directory_atomic(out, [&](const fs::path& temporary) {
+    claim_output_directory(temporary, "data");
+    fs::create_directory(temporary / "splits");
+    fill(temporary);
+    write_json(temporary / "data.json", info);
+  });
 }
 
 void write_lines(const fs::path& path, const std::vector<std::string>& lines) {

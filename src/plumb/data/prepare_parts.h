@@ -1,8 +1,9 @@
-// What preparing parallel text and preparing running text share.
+// What preparing parallel, running and labeled text share.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,21 @@ Tokenizer train_tokenizer(const std::vector<std::string>& lines, const Tokenizer
 Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label);
 
 /// {"tokens", "longest", "unknown"} of sequences.
-Json facts_of(const Sequences& sequences);
+Json facts_of(const Sequences& sequences, const Specials& specials);
+
+/// What data.json says of tokenizers that were learnt with these options; `joint`: they are one.
+Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target, bool joint);
 
 /// {"file", "bytes", "sha256"} of an input file.
 Json describe_file(const std::filesystem::path& file);
 
 /// Throws Error if test sets have names that make no file names, or one name twice.
 void check_test_names(const std::vector<std::string>& names);
+
+/// Writes a data directory that appears complete or not at all: `fill` writes what is beside data.json, with an empty
+/// folder `splits` in the directory that it is given.
+void write_data_directory(const std::filesystem::path& out, const Json& info,
+                          const std::function<void(const std::filesystem::path&)>& fill);
 
 /// Writes lines atomically.
 void write_lines(const std::filesystem::path& path, const std::vector<std::string>& lines);

@@ -1,32 +1,45 @@
-// The synthetic corpus as a data directory.
+#include "plumb/data/prepare_synthetic.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ostream>
+
+#include "corpus/corpus.h"
 #include "plumb/base/error.h"
+#include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "plumb/data/prepare.h"
-#include "plumb/data/synthetic/corpus.h"
 
 namespace plumb {
+namespace {
+
+Json origin(int64_t pairs, uint64_t seed) { return {{"synthetic", {{"pairs", pairs}, {"seed", seed}}}}; }
+
+}  // namespace
 
 Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::path& out) {
   check_output_directory(out, "data");
-  if (options.valid < 1 || options.test < 1 || options.pairs <= options.valid + options.test) {
+  const int64_t usual = std::min<int64_t>(1000, options.pairs / 8);
+  const int64_t valid_size = options.valid == 0 ? usual : options.valid;
+  const int64_t test_size = options.test == 0 ? usual : options.test;
+  if (valid_size < 1 || test_size < 1 || options.pairs <= valid_size + test_size) {
     throw Error(fmt::format("{} pairs leave none for training beside {} for validation and {} for the test",
-                            with_thousands(options.pairs), with_thousands(options.valid), with_thousands(options.test)),
+                            with_thousands(options.pairs), with_thousands(valid_size), with_thousands(test_size)),
                 "raise --pairs");
   }
   ParallelText all;
-  for (SentencePair& pair : synthesize_corpus(options.pairs, options.seed)) {
+  for (corpus::SentencePair& pair : corpus::synthesize(options.pairs, options.seed)) {
     all.append(std::move(pair.source), std::move(pair.target));
   }
-  auto [rest, test] = hold_out(all, options.test, options.seed);
-  auto [train, valid] = hold_out(rest, options.valid, options.seed);
+  auto [rest, test] = hold_out(all, test_size, options.seed);
+  auto [train, valid] = hold_out(rest, valid_size, options.seed);
 
   Corpora corpora;
   corpora.train = std::move(train);
   corpora.valid = std::move(valid);
   corpora.tests.emplace_back("test", std::move(test));
-  corpora.inputs = {{"synthetic", {{"pairs", options.pairs}, {"seed", options.seed}}}};
+  corpora.inputs = origin(options.pairs, options.seed);
   PrepareOptions prepare;
   prepare.tokenizer = options.tokenizer;
   prepare.joint = options.joint;
@@ -34,6 +47,25 @@ Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::p
   prepare.source_language = "de";
   prepare.target_language = "en";
   return prepare_corpora(std::move(corpora), prepare, out);
+}
+
+Json prepare_synthetic_text(int64_t pairs, uint64_t seed, const TextOptions& options,
+                            const std::filesystem::path& out) {
+  TextCorpora corpora;
+  for (corpus::SentencePair& pair : corpus::synthesize(pairs, seed)) corpora.train.push_back(std::move(pair.target));
+  corpora.inputs = origin(pairs, seed);
+  return prepare_text_lines(std::move(corpora), options, out);
+}
+
+void write_synthetic_text(int64_t pairs, uint64_t seed, const std::string& prefix) {
+  const std::vector<corpus::SentencePair> text = corpus::synthesize(pairs, seed);
+  const auto write = [&](const char* ending, std::string corpus::SentencePair::*side) {
+    write_file_atomic(prefix + ending, [&](std::ostream& out) {
+      for (const corpus::SentencePair& pair : text) out << pair.*side << '\n';
+    });
+  };
+  write(".de", &corpus::SentencePair::source);
+  write(".en", &corpus::SentencePair::target);
 }
 
 }  // namespace plumb

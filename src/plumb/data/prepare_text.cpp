@@ -9,7 +9,6 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/data/prepare.h"
 #include "plumb/data/prepare_parts.h"
 #include "plumb/data/split.h"
 
@@ -49,7 +48,7 @@ Lines take_valid(Lines& train, int64_t wanted) {
 }
 
 /// All lines as one text, cut into blocks.
-Sequences cut_into_blocks(const Sequences& lines, int64_t block) {
+Sequences cut_into_blocks(const Sequences& lines, int64_t block, int32_t eos) {
   Sequences blocks;
   const auto add = [&](int32_t id) {
     if (blocks.empty() || std::ssize(blocks.back()) == block) blocks.emplace_back();
@@ -57,7 +56,7 @@ Sequences cut_into_blocks(const Sequences& lines, int64_t block) {
   };
   for (const auto& line : lines) {
     for (const int32_t id : line) add(id);
-    add(kEos);
+    add(eos);
   }
   return blocks;
 }
@@ -97,16 +96,17 @@ Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const f
   texts.emplace_back("valid", std::move(*corpora.valid));
   for (auto& test : corpora.tests) texts.push_back(std::move(test));
 
+  for (auto& [name, lines] : texts) {
+    drop_blank(lines);
+    if (lines.empty()) throw Error(fmt::format("the split '{}' has no line with text", name));
+  }
+
   say(fmt::format("training the tokenizer on {} lines", with_thousands(std::ssize(texts.front().second))));
   const Tokenizer tokenizer = train_tokenizer(texts.front().second, options.tokenizer, "tokenizer");
 
   Json info = make_document("data", 1);
-  info["tokenizer"] = {{"kind", options.tokenizer.kind},
-                       {"joint", true},
-                       {"character_coverage", options.tokenizer.character_coverage},
-                       {"requested_vocabulary", options.tokenizer.vocabulary},
-                       {"source_vocabulary", tokenizer.vocabulary()},
-                       {"target_vocabulary", tokenizer.vocabulary()}};
+  info["task"] = "language-modeling";
+  info["tokenizer"] = describe_tokenizers(options.tokenizer, tokenizer, tokenizer, true);
   info["text"] = {{"block", options.block}};
   info["length_limit"] = options.block > 0 ? options.block : options.length_limit;
   info["held_out"] = held_out;
@@ -114,10 +114,9 @@ Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const f
   int64_t dropped = 0;
   std::vector<Sequences> sequences;
   for (auto& [name, lines] : texts) {
-    drop_blank(lines);
     Sequences encoded = encode_lines(tokenizer, lines, name);
     if (options.block > 0) {
-      encoded = cut_into_blocks(encoded, options.block);
+      encoded = cut_into_blocks(encoded, options.block, require_special(tokenizer.specials().eos, "end of a line"));
     } else if (name == "train") {
       Lines kept_lines;
       Sequences kept;
@@ -140,18 +139,15 @@ Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const f
     const Sequences none(encoded.size());
     info["splits"][name] = {{"pairs", encoded.size()},
                             {"words", count_words(lines)},
-                            {"source", facts_of(none)},
-                            {"target", facts_of(encoded)}};
+                            {"source", facts_of(none, tokenizer.specials())},
+                            {"target", facts_of(encoded, tokenizer.specials())}};
     sequences.push_back(std::move(encoded));
   }
   info["dropped"] = {{"over_length_limit", dropped}};
   info["inputs"] = corpora.inputs;
 
-  const fs::path directory = out.has_filename() ? out : out.parent_path();
-  write_directory_atomic(directory, [&](const fs::path& temporary) {
-    claim_output_directory(temporary, "data");
-    const fs::path splits = temporary / "splits";
-    fs::create_directory(splits);
+  write_data_directory(out, info, [&](const fs::path& directory) {
+    const fs::path splits = directory / "splits";
     for (size_t i = 0; i < texts.size(); ++i) {
       const auto& [name, lines] = texts[i];
       write_split(splits / (name + ".tokens"), Sequences(sequences[i].size()), sequences[i]);
@@ -159,8 +155,7 @@ Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const f
       write_lines(splits / (name + ".source"), Lines(lines.size()));
       write_lines(splits / (name + ".target"), lines);
     }
-    tokenizer.save(temporary / "tokenizer.model");
-    write_json(temporary / "data.json", info);
+    tokenizer.save(directory / "tokenizer.model");
   });
   return info;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <mutex>
 #include <ostream>
 
 #include "plumb/base/error.h"
@@ -32,11 +33,12 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kChecked = offsetof(Header, pairs);
 
 Error damaged(const std::filesystem::path& path, const std::string& how) {
-  return Error(fmt::format("{}: {}", path.string(), how), "make the data directory again with `plumb data prepare`");
+  return Error(fmt::format("{}: {}", path.string(), how), "make the data directory again with `plumb data`");
 }
 
-bool well_formed(const uint64_t* offsets, uint64_t pairs, uint64_t tokens) {
-  return offsets[0] == 0 && offsets[pairs] == tokens && std::is_sorted(offsets, offsets + pairs + 1);
+bool well_formed(const uint64_t* offsets, int64_t pairs, int64_t tokens) {
+  return offsets[0] == 0 && offsets[pairs] == static_cast<uint64_t>(tokens) &&
+         std::is_sorted(offsets, offsets + pairs + 1);
 }
 
 struct Side {
@@ -53,9 +55,18 @@ struct Side {
 
 }  // namespace
 
+struct ParallelSplit::File {
+  explicit File(const std::filesystem::path& named) : path(named), mapped(named) {}
+  std::filesystem::path path;
+  MappedFile mapped;
+  uint32_t checksum = 0;
+  std::mutex mutex;
+  bool verified = false;  // under the mutex
+};
+
 ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
-  auto file = std::make_shared<const MappedFile>(path);
-  const auto bytes = file->bytes();
+  auto file = std::make_shared<File>(path);
+  const auto bytes = file->mapped.bytes();
   Header header{};
   if (bytes.size() < sizeof header) throw damaged(path, "truncated: not even a header");
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -72,7 +83,7 @@ ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
     throw damaged(path, plausible ? fmt::format("{} bytes where {} are expected: truncated or damaged", size, expected)
                                   : "truncated or damaged: its header does not fit its size");
   }
-  if (crc32_of(bytes.subspan(kChecked)) != header.checksum) throw damaged(path, "damaged: its checksum is wrong");
+  file->checksum = header.checksum;
 
   ParallelSplit split;
   split.size_ = static_cast<int64_t>(header.pairs);
@@ -80,12 +91,22 @@ ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
   split.target_offsets_ = split.source_offsets_ + header.pairs + 1;
   split.source_ids_ = reinterpret_cast<const int32_t*>(split.target_offsets_ + header.pairs + 1);
   split.target_ids_ = split.source_ids_ + header.source_tokens;
-  if (!well_formed(split.source_offsets_, header.pairs, header.source_tokens) ||
-      !well_formed(split.target_offsets_, header.pairs, header.target_tokens)) {
-    throw damaged(path, "damaged: its offsets are out of order");
-  }
+  split.source_tokens_ = static_cast<int64_t>(header.source_tokens);
+  split.target_tokens_ = static_cast<int64_t>(header.target_tokens);
   split.file_ = std::move(file);
   return split;
+}
+
+void ParallelSplit::verify() const {
+  const std::lock_guard lock(file_->mutex);
+  if (file_->verified) return;
+  if (crc32_of(file_->mapped.bytes().subspan(kChecked)) != file_->checksum) {
+    throw damaged(file_->path, "damaged: its checksum is wrong");
+  }
+  if (!well_formed(source_offsets_, size_, source_tokens_) || !well_formed(target_offsets_, size_, target_tokens_)) {
+    throw damaged(file_->path, "damaged: its offsets are out of order");
+  }
+  file_->verified = true;
 }
 
 void write_split(const std::filesystem::path& path, const std::vector<std::vector<int32_t>>& sources,

@@ -14,8 +14,13 @@ namespace plumb {
 /// Pairs of token sequences without specials. Copies share one mapping.
 class ParallelSplit {
  public:
-  /// Throws Error if the file is missing, truncated or damaged (the checksum covers every byte), or of another kind.
+  /// Maps the file and reads its header. Throws Error if it is missing, of another size than its header says, or of
+  /// another kind. The sequences are to be read only after `verify`.
   static ParallelSplit open(const std::filesystem::path& path);
+
+  /// Reads the whole file and throws Error if it is damaged: the checksum covers every byte. Copies share the result,
+  /// so a file is read once. Safe to call from several threads.
+  void verify() const;
 
   /// The same sequences, taken as blocks cut out of running text: a batch adds no end to them.
   [[nodiscard]] ParallelSplit as_running_text() const {
@@ -33,8 +38,8 @@ class ParallelSplit {
   [[nodiscard]] std::span<const int32_t> target(int64_t i) const { return sequence(target_offsets_, target_ids_, i); }
 
   /// All ids of a side, without specials.
-  [[nodiscard]] int64_t source_tokens() const { return static_cast<int64_t>(source_offsets_[size_]); }
-  [[nodiscard]] int64_t target_tokens() const { return static_cast<int64_t>(target_offsets_[size_]); }
+  [[nodiscard]] int64_t source_tokens() const { return source_tokens_; }
+  [[nodiscard]] int64_t target_tokens() const { return target_tokens_; }
 
  private:
   ParallelSplit() = default;
@@ -42,8 +47,9 @@ class ParallelSplit {
     return {ids + offsets[i], ids + offsets[i + 1]};
   }
 
-  std::shared_ptr<const MappedFile> file_;
-  int64_t size_ = 0;
+  struct File;
+  std::shared_ptr<File> file_;
+  int64_t size_ = 0, source_tokens_ = 0, target_tokens_ = 0;
   bool running_text_ = false;
   const uint64_t* source_offsets_ = nullptr;  // (size + 1), into file_
   const uint64_t* target_offsets_ = nullptr;

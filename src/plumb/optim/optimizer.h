@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plumb/base/registry.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {

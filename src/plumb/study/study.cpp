@@ -10,8 +10,8 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/data/prepare.h"
+#include "plumb/data/prepare_synthetic.h"
 #include "plumb/data/prepare_text.h"
-#include "plumb/data/synthetic/corpus.h"
 
 namespace plumb {
 namespace {
@@ -43,12 +43,8 @@ void prepare_running_text(const StudyData& data, int64_t seed, const std::filesy
     prepare_text(options, prepared);
     return;
   }
-  TextCorpora corpora;
-  for (SentencePair& pair : synthesize_corpus(data.pairs, static_cast<uint64_t>(seed)))
-    corpora.train.push_back(std::move(pair.target));
   options.valid_size = std::max<int64_t>(data.pairs / 10, 1);
-  corpora.inputs = {{"synthetic", {{"pairs", data.pairs}, {"seed", seed}}}};
-  prepare_text_lines(std::move(corpora), options, prepared);
+  prepare_synthetic_text(data.pairs, static_cast<uint64_t>(seed), options, prepared);
 }
 
 /// Opens the data that the study names, or prepares them in out/data; what they were made from stands in data.json.

@@ -27,21 +27,18 @@ Error training_error(const std::string& message, const TokenizerOptions& options
 }  // namespace
 
 struct Tokenizer::Model {
-  explicit Model(std::string bytes) : serialized(std::move(bytes)), pieces(serialized) {}
+  explicit Model(std::string bytes) : serialized(std::move(bytes)), pieces(serialized) {
+    if (pieces) specials = pieces.specials();
+  }
   std::string serialized;
   SentencePieceModel pieces;
+  Specials specials;
 };
 
 Tokenizer Tokenizer::from_serialized(std::string serialized, const std::string& name) {
   auto model = std::make_shared<Model>(std::move(serialized));
   if (!model->pieces) {
     throw Error(fmt::format("{}: not a SentencePiece model, or a damaged one", name));
-  }
-  const auto [pad, bos, eos, unknown] = model->pieces.specials();
-  if (pad != kPad || bos != kBos || eos != kEos || unknown != kUnknown) {
-    throw Error(fmt::format("{}: the ids of its specials are pad {}, bos {}, eos {}, unknown {}; 0, 1, 2, 3 are wanted",
-                            name, pad, bos, eos, unknown),
-                "train the model with --pad_id=0 --bos_id=1 --eos_id=2 --unk_id=3");
   }
   return Tokenizer(std::move(model));
 }
@@ -66,14 +63,15 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
   for (const std::string& line : lines) text = text || line.find_first_not_of(" \t\r\n") != std::string::npos;
   if (!text) throw Error("the tokenizer cannot be trained: the text is empty");
 
+  const Specials specials;
   const std::vector<std::pair<std::string, std::string>> settings = {
       {"model_type", options.kind},
       {"vocab_size", std::to_string(options.vocabulary)},
       {"character_coverage", fmt::format("{}", options.character_coverage)},
-      {"pad_id", std::to_string(kPad)},
-      {"bos_id", std::to_string(kBos)},
-      {"eos_id", std::to_string(kEos)},
-      {"unk_id", std::to_string(kUnknown)},
+      {"pad_id", std::to_string(specials.pad)},
+      {"bos_id", std::to_string(specials.bos)},
+      {"eos_id", std::to_string(specials.eos)},
+      {"unk_id", std::to_string(specials.unknown)},
       {"hard_vocab_limit", "false"},
       {"max_sentence_length", "1048576"},  // bytes; longer lines would be left out of training
       {"num_threads", "2"},                // fixed: the sums of unigram training depend on it
@@ -82,7 +80,13 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
   std::string serialized;
   const std::string message = SentencePieceModel::train(settings, lines, serialized);
   if (!message.empty()) throw training_error(message, options);
-  return from_serialized(std::move(serialized), "the new tokenizer");
+  Tokenizer tokenizer = from_serialized(std::move(serialized), "the new tokenizer");
+  constexpr int64_t kSpecials = 4;
+  if (tokenizer.vocabulary() <= kSpecials) {
+    throw Error(
+        "the tokenizer cannot be trained: the text has no characters but spaces and what normalization removes");
+  }
+  return tokenizer;
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
@@ -99,13 +103,15 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
     if (id < 0 || id >= vocabulary()) {
       throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, vocabulary()));
     }
-    if (id >= kUnknown) pieces.push_back(id);
+    if (!specials().is_control(id)) pieces.push_back(id);
   }
   std::string text;
   const std::string message = model_->pieces.decode(pieces, text);
   if (!message.empty()) throw Error(fmt::format("tokens cannot be joined to text: {}", message));
   return text;
 }
+
+const Specials& Tokenizer::specials() const { return model_->specials; }
 
 int64_t Tokenizer::vocabulary() const { return model_->pieces.size(); }
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "plumb/base/batch.h"
+#include "plumb/text/specials.h"
 
 namespace plumb {
 
@@ -25,19 +25,23 @@ struct TokenizerOptions {
 /// An immutable tokenizer; copies share one model. Safe to use from several threads.
 class Tokenizer {
  public:
-  /// Throws Error if the file is missing, is no SentencePiece model, or has other ids for the specials.
+  /// Throws Error if the file is missing or is no SentencePiece model.
   static Tokenizer from_file(const std::filesystem::path& path);
 
   /// Learns the pieces from lines of text; equal input gives an equal model. A text that does not hold as many pieces
-  /// as wanted gives a smaller vocabulary. Throws Error if the text is empty, or if its characters alone need a larger
-  /// vocabulary.
+  /// as wanted gives a smaller vocabulary. Throws Error if the text is empty or nothing is left of it after
+  /// normalization, or if its characters alone need a larger vocabulary.
   static Tokenizer train(const std::vector<std::string>& lines, const TokenizerOptions& options);
 
   /// The ids of a text, without specials.
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const;
 
-  /// The text of ids; specials are dropped, an unknown reads " ⁇ ". Throws Error on an id outside the vocabulary.
+  /// The text of ids; padding, begin and end of sentence are dropped, an unknown reads " ⁇ ". Throws Error on an id
+  /// outside the vocabulary.
   [[nodiscard]] std::string decode(std::span<const int32_t> ids) const;
+
+  /// The ids of the special tokens. A model of SentencePiece's own tools may lack some and have others elsewhere.
+  [[nodiscard]] const Specials& specials() const;
 
   /// The number of pieces, the specials included: ids are below it.
   [[nodiscard]] int64_t vocabulary() const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/train/trainer.h"
@@ -21,6 +22,16 @@ RunConfig load_run_config(const std::filesystem::path& run);
 
 /// The directory of the last complete checkpoint of a run. Throws Error if there is none.
 std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
+
+/// Where trained weights lie.
+struct RunAndCheckpoint {
+  std::filesystem::path run;
+  std::filesystem::path checkpoint;
+};
+
+/// The place that a user named: a run directory, of which the latest checkpoint is meant, or a checkpoint in one.
+/// Throws Error if it is neither.
+RunAndCheckpoint locate_run(const std::string& name);
 
 /// The translation model of a run at its latest checkpoint, or at the given one. Throws Error if the run trains another
 /// kind of model.

@@ -86,7 +86,7 @@ std::string SentencePieceModel::decode(const std::vector<int>& ids, std::string&
 
 int SentencePieceModel::size() const { return functions().size(handle_); }
 
-SentencePieceModel::Specials SentencePieceModel::specials() const {
+Specials SentencePieceModel::specials() const {
   int four[4];
   functions().specials(handle_, four);
   return {four[0], four[1], four[2], four[3]};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plumb/text/sentencepiece/module.h"
+#include "plumb/text/specials.h"
 
 namespace plumb {
 
@@ -29,9 +30,6 @@ class SentencePieceModel {
   [[nodiscard]] std::string decode(const std::vector<int>& ids, std::string& text) const;
   [[nodiscard]] int size() const;
 
-  struct Specials {
-    int pad, bos, eos, unknown;
-  };
   [[nodiscard]] Specials specials() const;
 
   /// Trains with SentencePiece's own options and gives the serialized model.

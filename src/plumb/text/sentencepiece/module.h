@@ -29,7 +29,7 @@ struct SentencePieceFunctions {
   SentencePieceHandle* (*load)(SentencePieceText serialized);
   void (*unload)(SentencePieceHandle* model);
   int (*size)(const SentencePieceHandle* model);
-  /// Ids of pad, bos, eos and unknown.
+  /// Ids of pad, bos, eos and unknown; -1 where the model has none.
   void (*specials)(const SentencePieceHandle* model, int* four);
   int (*encode)(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds ids,
                 SentencePieceBytes error, void* receiver);

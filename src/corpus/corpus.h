@@ -1,0 +1,25 @@
+// The embedded corpus: German–English sentence pairs written by a grammar of our own, so that a translation model can
+// be trained, tested and demonstrated anywhere without downloading anything. The words are in lexicon.h, the grammar in
+// clause.h, the kinds of sentences in sentences.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plumb::corpus {
+
+/// One sentence (or two linked ones) in German and its translation: raw text, cased, punctuated, not tokenized, UTF-8.
+struct SentencePair {
+  std::string source;
+  std::string target;
+};
+
+/// The largest `count` that synthesize accepts; the grammar itself gives far more.
+inline constexpr int64_t kMaximumPairs = 1'000'000;
+
+/// `count` pairs, no German sentence twice. The same seed gives the same bytes on every machine, and a smaller count is
+/// a prefix of a larger one. Throws Error for a count below 0 or above kMaximumPairs.
+std::vector<SentencePair> synthesize(int64_t count, uint64_t seed);
+
+}  // namespace plumb::corpus

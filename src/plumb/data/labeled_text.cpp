@@ -1,0 +1,247 @@
+#include "plumb/data/labeled_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/random.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+using Fields = std::vector<std::string>;
+
+constexpr std::string_view kSpace = " \t\r\n\v\f";
+
+std::string trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
+}
+
+/// Where an error is: "FILE:LINE".
+struct Position {
+  const std::filesystem::path& file;
+  int64_t line;
+  [[nodiscard]] std::string text() const { return fmt::format("{}:{}", file.string(), line); }
+};
+
+/// One field of comma-separated values (RFC 4180) from `at` on, which moves behind the comma or, at the end, to npos.
+std::string next_comma_field(std::string_view line, size_t& at, const Position& position) {
+  std::string field;
+  if (at >= line.size() || line[at] != '"') {
+    const size_t comma = line.find(',', at);
+    field = line.substr(at, comma - at);
+    at = comma == std::string_view::npos ? comma : comma + 1;
+    return field;
+  }
+  for (size_t i = at + 1; i < line.size(); ++i) {
+    if (line[i] != '"') {
+      field += line[i];
+    } else if (i + 1 < line.size() && line[i + 1] == '"') {
+      field += line[i++];
+    } else if (i + 1 == line.size() || line[i + 1] == ',') {
+      at = i + 1 == line.size() ? std::string_view::npos : i + 2;
+      return field;
+    } else {
+      throw Error(position.text() + ": text behind a quoted field", "a quote within a quoted field is written twice");
+    }
+  }
+  throw Error(position.text() + ": a quoted field does not end on its line",
+              "fields of several lines are not read; with --separator tab quotes are text");
+}
+
+Fields columns_of(std::string_view line, ColumnSeparator separator, const Position& position) {
+  if (separator == ColumnSeparator::tab) return split(line, '\t');
+  if (separator == ColumnSeparator::space) {
+    const size_t space = line.find(' ');
+    if (space == std::string_view::npos) return {std::string(line)};
+    return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
+  }
+  Fields fields;
+  for (size_t at = 0; at != std::string_view::npos;) fields.push_back(next_comma_field(line, at, position));
+  return fields;
+}
+
+/// The index of a column, given by its name in `header` or its number.
+size_t column_index(const std::string& column, const std::optional<Fields>& header, const std::filesystem::path& file) {
+  if (header) {
+    const auto named = std::find(header->begin(), header->end(), column);
+    if (named != header->end()) return static_cast<size_t>(named - header->begin());
+  }
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
+  if (error == std::errc() && end == column.data() + column.size() && number > 0) return number - 1;
+  if (!header) {
+    throw Error(fmt::format("column '{}' is no number from 1", column),
+                "columns have names where the first line gives them, with --header");
+  }
+  throw Error(fmt::format("{}: no column '{}'", file.string(), column), "there are: " + join(*header));
+}
+
+/// The lines of a file as UTF-8, without line ends.
+std::vector<std::string> lines_of(const std::filesystem::path& file, TextEncoding encoding) {
+  std::string content = read_file(file);
+  if (encoding == TextEncoding::latin_1) content = utf8_of_latin1(content);
+  std::string_view rest = content;
+  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
+  std::vector<std::string> lines = split(rest, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].ends_with('\r')) lines[i].pop_back();
+    if (!is_valid_utf8(lines[i])) {
+      throw Error(fmt::format("{}:{}: not valid UTF-8", file.string(), i + 1),
+                  "if the file is Latin-1, say so with --encoding latin-1");
+    }
+  }
+  return lines;
+}
+
+/// How many examples of each label to hold out: in proportion, rounded so that the sum is `wanted`, and never all.
+std::map<std::string, int64_t> quotas_of(const std::map<std::string, int64_t>& counts, int64_t total, int64_t wanted) {
+  std::map<std::string, int64_t> quotas;
+  std::vector<std::pair<int64_t, std::string>> remainders;  // of the division by `total`
+  int64_t left = wanted;
+  for (const auto& [label, count] : counts) {
+    quotas[label] = wanted * count / total;
+    left -= quotas[label];
+    remainders.emplace_back(-(wanted * count % total), label);
+  }
+  std::sort(remainders.begin(), remainders.end());
+  for (const auto& [remainder, label] : remainders) {
+    if (left > 0 && quotas[label] < counts.at(label) - 1) {
+      ++quotas[label];
+      --left;
+    }
+  }
+  return quotas;
+}
+
+}  // namespace
+
+LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTextFormat& format) {
+  const std::vector<std::string> lines = lines_of(file, format.encoding);
+  LabeledText text{file, {}};
+  std::optional<Fields> header;
+  if (format.header && !lines.empty()) {
+    header = columns_of(lines.front(), format.separator, {file, 1});
+    for (std::string& name : *header) name = trim(name);
+  }
+  const size_t label_column = column_index(format.label, header, file);
+  std::vector<size_t> text_columns;
+  for (const std::string& column : format.text) text_columns.push_back(column_index(column, header, file));
+  if (text_columns.empty() || text_columns.size() > 2) {
+    throw Error(fmt::format("an example of {} sentences is impossible", text_columns.size()),
+                "--text names one column, or two for pairs of sentences");
+  }
+  size_t wanted = label_column + 1;
+  for (const size_t column : text_columns) wanted = std::max(wanted, column + 1);
+  for (size_t i = header ? 1 : 0; i < lines.size(); ++i) {
+    const Position position{file, static_cast<int64_t>(i) + 1};
+    if (lines[i].find_first_not_of(kSpace) == std::string::npos) continue;
+    const Fields fields = columns_of(lines[i], format.separator, position);
+    if (fields.size() < wanted) {
+      throw Error(fmt::format("{}: {} column{} where column {} is wanted", position.text(), fields.size(),
+                              fields.size() == 1 ? "" : "s", wanted),
+                  "--separator, --label and --text say where label and text stand");
+    }
+    const std::string& whole = fields[label_column];
+    std::string label = trim(format.label_end.empty() ? whole : whole.substr(0, whole.find(format.label_end)));
+    if (label.empty()) throw Error(position.text() + ": the label is empty", "--label names its column");
+    text.examples.push_back({std::move(label), trim(fields[text_columns[0]]),
+                             text_columns.size() > 1 ? trim(fields[text_columns[1]]) : std::string(), position.line});
+  }
+  if (text.examples.empty()) {
+    throw Error(fmt::format("{}: holds no example", file.string()), "each line has a label and text");
+  }
+  return text;
+}
+
+std::vector<std::string> label_set(const LabeledText& text) {
+  std::set<std::string> labels;
+  for (const LabeledExample& example : text.examples) labels.insert(example.label);
+  return {labels.begin(), labels.end()};
+}
+
+void check_labels(const LabeledText& text, const std::vector<std::string>& labels) {
+  for (const LabeledExample& example : text.examples) {
+    if (std::binary_search(labels.begin(), labels.end(), example.label)) continue;
+    const std::string near = nearest(example.label, labels);
+    throw Error(
+        fmt::format("{}:{}: no training example has the label '{}'", text.file.string(), example.line, example.label),
+        near.empty() ? "the labels of the training text are: " + join(labels)
+                     : fmt::format("did you mean '{}'?", near));
+  }
+}
+
+LabeledText hold_out(LabeledText& text, int64_t examples, uint64_t seed) {
+  using Sentences = std::pair<std::string_view, std::string_view>;
+  std::map<std::string, int64_t> counts;
+  std::map<Sentences, size_t> group_of;
+  std::vector<std::vector<size_t>> groups;  // the examples with the same sentences, in order of first appearance
+  for (size_t i = 0; i < text.examples.size(); ++i) {
+    const LabeledExample& example = text.examples[i];
+    ++counts[example.label];
+    const auto [entry, is_new] = group_of.emplace(Sentences(example.first, example.second), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[entry->second].push_back(i);
+  }
+  std::map<std::string, int64_t> left = quotas_of(counts, std::ssize(text.examples), examples);
+  Random(seed, "hold out").shuffle(groups);
+  std::vector<bool> is_held(text.examples.size());
+  for (const auto& group : groups) {
+    std::map<std::string, int64_t> needed;
+    for (const size_t i : group) ++needed[text.examples[i].label];
+    const bool fits =
+        std::all_of(needed.begin(), needed.end(), [&](const auto& need) { return need.second <= left[need.first]; });
+    if (!fits) continue;
+    for (const auto& [label, count] : needed) left[label] -= count;
+    for (const size_t i : group) is_held[i] = true;
+  }
+  LabeledText rest{text.file, {}};
+  LabeledText held{text.file, {}};
+  for (size_t i = 0; i < text.examples.size(); ++i) {
+    (is_held[i] ? held : rest).examples.push_back(std::move(text.examples[i]));
+  }
+  text = std::move(rest);
+  if (held.examples.empty()) {
+    throw Error("no validation examples can be held out: every label or text has too few examples",
+                "give a larger --valid-size, or a validation file with --valid");
+  }
+  return held;
+}
+
+std::string utf8_of_latin1(std::string_view text) {
+  // Windows-1252 from 80 to 9F; where it has no character the byte itself.
+  constexpr std::array<uint16_t, 32> kWindows = {0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
+                                                 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D,   0x017D, 0x8F,
+                                                 0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
+                                                 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,   0x017E, 0x0178};
+  std::string result;
+  result.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const unsigned code = byte >= 0x80 && byte < 0xA0 ? kWindows[byte - 0x80] : byte;
+    if (code < 0x80) {
+      result += c;
+    } else if (code < 0x800) {
+      result += static_cast<char>(0xC0 | code >> 6);
+      result += static_cast<char>(0x80 | (code & 0x3F));
+    } else {
+      result += static_cast<char>(0xE0 | code >> 12);
+      result += static_cast<char>(0x80 | (code >> 6 & 0x3F));
+      result += static_cast<char>(0x80 | (code & 0x3F));
+    }
+  }
+  return result;
+}
+
+}  // namespace plumb

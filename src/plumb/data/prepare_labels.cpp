@@ -1,0 +1,190 @@
+#include "plumb/data/prepare_labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/data/directory.h"
+#include "plumb/data/prepare_parts.h"
+#include "plumb/data/split.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+struct LabeledSplit {
+  std::string name;
+  LabeledText text;
+  Sequences first, second;
+  int64_t cut = 0;  // examples that were longer than the limit
+};
+
+std::vector<std::string> column_of(const LabeledText& text, std::string LabeledExample::*member) {
+  std::vector<std::string> column;
+  column.reserve(text.examples.size());
+  for (const LabeledExample& example : text.examples) column.push_back(example.*member);
+  return column;
+}
+
+bool has_text(const LabeledExample& example) { return !example.first.empty() || !example.second.empty(); }
+
+/// Throws Error if these labels cannot be what a classifier is to learn.
+void check_label_set(const std::vector<std::string>& labels, const LabeledText& train) {
+  if (labels.size() < 2) {
+    throw Error(fmt::format("{}: every example has the label '{}'", train.file.string(), labels.front()),
+                "a classifier wants two labels at least; --label names their column");
+  }
+  if (labels.size() > 100 && labels.size() * 2 > train.examples.size()) {
+    throw Error(fmt::format("{}: {} different labels in {} examples", train.file.string(),
+                            with_thousands(std::ssize(labels)), with_thousands(std::ssize(train.examples))),
+                "is --label the column of the labels, and --text that of the text?");
+  }
+}
+
+LabeledText take_valid(LabeledText& train, const LabelOptions& options) {
+  const int64_t examples = std::ssize(train.examples);
+  const int64_t wanted = options.valid_size > 0 ? options.valid_size : std::clamp<int64_t>(examples / 20, 1, 1000);
+  if (wanted >= examples) {
+    throw Error(fmt::format("{} examples cannot be held out of {}", with_thousands(wanted), with_thousands(examples)),
+                "give a smaller --valid-size, or a validation file with --valid");
+  }
+  return hold_out(train, wanted, options.seed);
+}
+
+struct DescribedTokenizer {
+  Tokenizer tokenizer;
+  Json description;
+};
+
+DescribedTokenizer learn_tokenizer(const LabeledText& train, const TokenizerOptions& options) {
+  std::vector<std::string> lines = column_of(train, &LabeledExample::first);
+  for (const LabeledExample& example : train.examples) {
+    if (!example.second.empty()) lines.push_back(example.second);
+  }
+  say(fmt::format("training the tokenizer on {} sentences", with_thousands(std::ssize(lines))));
+  Tokenizer tokenizer = train_tokenizer(lines, options, "tokenizer");
+  Json description = describe_tokenizers(options, tokenizer, tokenizer, true);
+  return {std::move(tokenizer), std::move(description)};
+}
+
+DescribedTokenizer borrow_tokenizer(const fs::path& from) {
+  const DataDirectory data = DataDirectory::open(from);
+  if (!data.joint()) {
+    throw Error(fmt::format("{}: has a tokenizer for each side, not one for both", from.string()),
+                "--tokenizer-from takes a data directory with one tokenizer");
+  }
+  Json description = data.info().at("tokenizer");
+  description["from"] = from.string();
+  return {data.source_tokenizer(), std::move(description)};
+}
+
+LabeledSplit encode(const std::string& name, LabeledText text, const Tokenizer& tokenizer, int64_t limit) {
+  LabeledSplit split{name, std::move(text), {}, {}};
+  split.first = encode_lines(tokenizer, column_of(split.text, &LabeledExample::first), name);
+  split.second = encode_lines(tokenizer, column_of(split.text, &LabeledExample::second), name);
+  for (size_t i = 0; i < split.first.size(); ++i) split.cut += cut_to_limit(split.first[i], split.second[i], limit);
+  return split;
+}
+
+Json facts(const LabeledSplit& split, const std::vector<std::string>& labels, const Specials& specials) {
+  Json counts = Json::object();
+  for (const std::string& label : labels) counts[label] = 0;
+  for (const LabeledExample& example : split.text.examples) {
+    counts[example.label] = counts[example.label].get<int64_t>() + 1;
+  }
+  return {{"pairs", split.text.examples.size()},
+          {"cut", split.cut},
+          {"labels", counts},
+          {"source", facts_of(split.first, specials)},
+          {"target", facts_of(split.second, specials)}};
+}
+
+void write_labeled(const fs::path& splits, const LabeledSplit& split) {
+  write_split(splits / (split.name + ".tokens"), split.first, split.second);
+  write_lines(splits / (split.name + ".source"), column_of(split.text, &LabeledExample::first));
+  write_lines(splits / (split.name + ".target"), column_of(split.text, &LabeledExample::second));
+  write_lines(splits / (split.name + ".labels"), column_of(split.text, &LabeledExample::label));
+}
+
+void check_options(const LabelOptions& options) {
+  if (options.length_limit < 1) {
+    throw Error(fmt::format("a length limit of {} tokens is impossible", options.length_limit));
+  }
+  if (options.valid_size < 0) throw Error(fmt::format("{} validation examples are impossible", options.valid_size));
+  std::vector<std::string> names;
+  for (const auto& [name, file] : options.tests) names.push_back(name);
+  check_test_names(names);
+}
+
+}  // namespace
+
+bool cut_to_limit(std::vector<int32_t>& first, std::vector<int32_t>& second, int64_t limit) {
+  const int64_t surplus = std::ssize(first) + std::ssize(second) - limit;
+  if (surplus <= 0) return false;
+  // What the longer one loses before both are of a length; the rest is shared, and the second loses the odd one.
+  const int64_t difference = std::ssize(first) - std::ssize(second);
+  const int64_t alone = std::min(surplus, std::abs(difference));
+  const int64_t shared = surplus - alone;
+  first.resize(first.size() - static_cast<size_t>((difference > 0 ? alone : 0) + shared / 2));
+  second.resize(second.size() - static_cast<size_t>((difference < 0 ? alone : 0) + (shared + 1) / 2));
+  return true;
+}
+
+Json prepare_labels(const LabelOptions& options, const fs::path& out) {
+  check_output_directory(out, "data");
+  check_options(options);
+  Json inputs;
+  std::vector<std::pair<std::string, LabeledText>> texts;
+  const auto read = [&](const std::string& name, const fs::path& file) {
+    LabeledText text = read_labeled_text(file, options.format);
+    inputs[name] = Json::array({describe_file(file)});
+    return text;
+  };
+  LabeledText train = read("train", options.train);
+  const auto dropped = static_cast<int64_t>(
+      std::erase_if(train.examples, [](const LabeledExample& example) { return !has_text(example); }));
+  if (dropped > 0) say(fmt::format("dropped {} training examples without text", with_thousands(dropped)));
+  if (train.examples.empty()) throw Error(fmt::format("{}: no example has text", options.train.string()));
+  const std::vector<std::string> labels = label_set(train);
+  check_label_set(labels, train);
+  LabeledText valid = options.valid ? read("valid", *options.valid) : take_valid(train, options);
+  texts.emplace_back("train", std::move(train));
+  texts.emplace_back("valid", std::move(valid));
+  for (const auto& [name, file] : options.tests) texts.emplace_back(name, read(name, file));
+  for (const auto& [name, text] : texts) check_labels(text, labels);
+
+  const auto [tokenizer, description] = options.tokenizer_from.empty()
+                                            ? learn_tokenizer(texts.front().second, options.tokenizer)
+                                            : borrow_tokenizer(options.tokenizer_from);
+  std::vector<LabeledSplit> splits;
+  for (auto& [name, text] : texts) {
+    splits.push_back(encode(name, std::move(text), tokenizer, options.length_limit));
+    if (splits.back().cut > 0) {
+      say(fmt::format("{}: cut {} examples to {} tokens", name, with_thousands(splits.back().cut),
+                      options.length_limit));
+    }
+  }
+
+  Json info = make_document("data", 1);
+  info["task"] = "classification";
+  info["labels"] = labels;
+  info["tokenizer"] = description;
+  info["length_limit"] = options.length_limit;
+  info["held_out"] = !options.valid.has_value();
+  info["seed"] = options.seed;
+  info["dropped"] = {{"empty", dropped}};
+  for (const LabeledSplit& split : splits) info["splits"][split.name] = facts(split, labels, tokenizer.specials());
+  info["inputs"] = inputs;
+  write_data_directory(out, info, [&](const fs::path& directory) {
+    for (const LabeledSplit& split : splits) write_labeled(directory / "splits", split);
+    tokenizer.save(directory / "tokenizer.model");
+  });
+  return info;
+}
+
+}  // namespace plumb

@@ -1,0 +1,32 @@
+// The synthetic German–English corpus as a data directory: pairs for translation, or its English side for language
+// models.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "plumb/base/json.h"
+#include "plumb/data/prepare_text.h"
+#include "plumb/text/tokenizer.h"
+
+namespace plumb {
+
+struct SyntheticOptions {
+  int64_t pairs = 20000;        // valid and test included
+  int64_t valid = 0, test = 0;  // 0: 1,000 each, but at most an eighth of the pairs
+  TokenizerOptions tokenizer{.kind = "bpe", .vocabulary = 2000};
+  bool joint = true;
+  uint64_t seed = 1;
+};
+
+/// Prepares the corpus with the splits train, valid and test; no two of them share a target sentence. Throws Error if
+/// `out` holds something else, or if no pair is left for a split.
+Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::path& out);
+
+/// Prepares the English side of `pairs` pairs as text for language models, with the splits train and valid.
+Json prepare_synthetic_text(int64_t pairs, uint64_t seed, const TextOptions& options, const std::filesystem::path& out);
+
+/// The text of the corpus as two files of one sentence a line, PREFIX.de and PREFIX.en.
+void write_synthetic_text(int64_t pairs, uint64_t seed, const std::string& prefix);
+
+}  // namespace plumb

@@ -1,0 +1,253 @@
+#include "plumb/decode/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+
+#include "plumb/base/error.h"
+#include "plumb/base/parallel_tasks.h"
+#include "plumb/base/text.h"
+#include "plumb/ops/precision.h"
+#include "plumb/ops/top_scores.h"
+
+namespace plumb {
+namespace {
+
+constexpr size_t kWorthThreads = 1 << 15;  // logits: fewer are looked at by one thread
+
+/// Samples of one prompt that are continued together.
+struct Share {
+  size_t prompt = 0;
+  size_t first = 0;  // sample
+  size_t samples = 0;
+};
+
+/// Batches of at most `batch_rows` samples, and of prompts that are not too much to read at once. They depend on
+/// nothing but prompts and options: not on the number of threads, so that neither do roundings.
+std::vector<std::vector<Share>> plan(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options) {
+  constexpr size_t kPromptTokens = 8192;
+  const auto samples = static_cast<size_t>(options.samples);
+  const auto rows = static_cast<size_t>(options.batch_rows);
+  std::vector<std::vector<Share>> batches;
+  size_t free_rows = 0;
+  size_t free_tokens = 0;
+  for (size_t p = 0; p < prompts.size(); ++p) {
+    const size_t length = prompts[p].size() + 1;
+    for (size_t first = 0; first < samples;) {
+      const size_t wanted = std::min(samples - first, rows);
+      if (wanted > free_rows || length > free_tokens) {
+        batches.emplace_back();
+        free_rows = rows;
+        free_tokens = std::max(kPromptTokens, length);
+      }
+      batches.back().push_back({p, first, wanted});
+      first += wanted;
+      free_rows -= wanted;
+      free_tokens -= length;
+    }
+  }
+  return batches;
+}
+
+/// A sample in the making.
+struct Sample {
+  size_t prompt = 0;
+  size_t number = 0;
+  std::vector<int32_t> sequence;  // BOS, prompt, and what has been drawn
+  int64_t limit = 0;              // tokens to draw
+  int64_t lines = 0;              // still to end; below 1: any number
+  int64_t row = 0;                // of the logits for its next token
+  Generated* result = nullptr;
+};
+
+/// Those that the vocabulary has.
+std::vector<int32_t> never_put_out(const Specials& specials) {
+  std::vector<int32_t> ids = {specials.pad, specials.bos, specials.unknown};
+  std::erase_if(ids, [](int32_t id) { return id < 0; });
+  return ids;
+}
+
+/// What all batches share.
+class Generation {
+ public:
+  Generation(Generates& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options,
+             const GenerateHooks& hooks, const Specials& specials)
+      : model_(model),
+        prompts_(prompts),
+        options_(options),
+        hooks_(hooks),
+        specials_(specials),
+        sampler_(options.sampling, never_put_out(specials)),
+        precision_(ops::precision_of(options.precision), /*weights_stay=*/true),
+        results_(prompts.size() * static_cast<size_t>(options.samples)) {}
+
+  void run(const std::vector<Share>& batch) {
+    const at::NoGradGuard no_graph;
+    const ops::PrecisionGuard guard(precision_);
+    DecoderState state = model_.start(std::ssize(batch));
+    Tensor logits = read_prompts(batch, state);
+    std::vector<Sample> samples = begin(batch);
+    while (true) {
+      const std::vector<int32_t> drawn = draw(samples, logits);
+      std::vector<Sample> active;
+      std::vector<int64_t> order;
+      std::vector<int64_t> tokens;
+      for (size_t i = 0; i < samples.size(); ++i) {
+        if (!accept(samples[i], drawn[i])) continue;
+        order.push_back(samples[i].row);
+        tokens.push_back(drawn[i]);
+        active.push_back(std::move(samples[i]));
+        active.back().row = std::ssize(active) - 1;
+      }
+      samples = std::move(active);
+      if (samples.empty()) return;
+      std::vector<int64_t> rows(static_cast<size_t>(logits.size(0)));
+      std::iota(rows.begin(), rows.end(), int64_t{0});
+      if (order != rows) state.reorder(order, std::vector<int64_t>(order.size(), 1));
+      logits = model_.logits(model_.step(state, tokens));
+    }
+  }
+
+  std::vector<Generated> results() && { return std::move(results_); }
+
+ private:
+  /// Logits for the first token behind each prompt, (prompts of the batch, vocabulary).
+  Tensor read_prompts(const std::vector<Share>& batch, DecoderState& state) const {
+    std::vector<int64_t> tokens;
+    std::vector<int64_t> last;
+    Ragged layout;
+    for (const Share& share : batch) {
+      const std::vector<int32_t>& prompt = prompts_[share.prompt];
+      tokens.push_back(specials_.bos);
+      tokens.insert(tokens.end(), prompt.begin(), prompt.end());
+      layout.append(std::ssize(prompt) + 1);
+      last.push_back(std::ssize(tokens) - 1);
+    }
+    const Tensor hidden = model_.read(state, tokens, layout);
+    return model_.logits(hidden.index_select(0, at::tensor(last, at::kLong)));
+  }
+
+  std::vector<Sample> begin(const std::vector<Share>& batch) {
+    std::vector<Sample> samples;
+    for (size_t row = 0; row < batch.size(); ++row) {
+      const Share& share = batch[row];
+      Sample sample;
+      sample.prompt = share.prompt;
+      sample.sequence = prompts_[share.prompt];
+      sample.sequence.insert(sample.sequence.begin(), specials_.bos);
+      // The last token need not be read.
+      sample.limit = std::min(options_.max_tokens, model_.longest() - std::ssize(sample.sequence) + 1);
+      sample.lines = options_.lines;
+      sample.row = static_cast<int64_t>(row);
+      for (sample.number = share.first; sample.number < share.first + share.samples; ++sample.number) {
+        sample.result = &results_[share.prompt * static_cast<size_t>(options_.samples) + sample.number];
+        samples.push_back(sample);
+      }
+    }
+    return samples;
+  }
+
+  /// The next token of each sample, and its probability into the result.
+  std::vector<int32_t> draw(const std::vector<Sample>& samples, const Tensor& logits) const {
+    const std::vector<double> log_partition = ops::top_scores(logits, 1, 0, true).log_partition;
+    const Tensor wide = logits.to(at::kDouble).contiguous();
+    const auto vocabulary = static_cast<size_t>(wide.size(1));
+    std::vector<int32_t> drawn(samples.size());
+    const auto draw_one = [&](int64_t i) {
+      const Sample& sample = samples[static_cast<size_t>(i)];
+      const auto row = static_cast<size_t>(sample.row);
+      const std::span<const double> scores(wide.data_ptr<double>() + row * vocabulary, vocabulary);
+      const int32_t id =
+          sampler_.draw(scores, sample.sequence, static_cast<int64_t>(sample.number), std::ssize(sample.sequence));
+      drawn[static_cast<size_t>(i)] = id;
+      sample.result->log_probability += scores[static_cast<size_t>(id)] - log_partition[row];
+    };
+    if (samples.size() * vocabulary >= kWorthThreads) {
+      parallel_tasks(std::ssize(samples), draw_one);
+    } else {
+      for (int64_t i = 0; i < std::ssize(samples); ++i) draw_one(i);
+    }
+    return drawn;
+  }
+
+  /// Appends a token to its sample. False if the sample ends.
+  bool accept(Sample& sample, int32_t id) {
+    Generated& result = *sample.result;
+    const bool ends_line = id == specials_.eos;
+    if (ends_line && sample.lines == 1) return end(sample, Finish::end);
+    if (ends_line) --sample.lines;
+    result.ids.push_back(id);
+    sample.sequence.push_back(id);
+    if (!goes_on(sample, id)) return end(sample, Finish::stop);
+    return std::ssize(result.ids) < sample.limit || end(sample, Finish::length);
+  }
+
+  bool goes_on(const Sample& sample, int32_t id) {
+    if (!hooks_.token) return true;
+    const std::scoped_lock lock(mutex_);
+    return hooks_.token(sample.prompt, sample.number, id);
+  }
+
+  /// Always false: the sample does not go on.
+  bool end(const Sample& sample, Finish finish) {
+    sample.result->finish = finish;
+    if (hooks_.end) {
+      const std::scoped_lock lock(mutex_);
+      hooks_.end(sample.prompt, sample.number, *sample.result);
+    }
+    return false;
+  }
+
+  Generates& model_;
+  const std::vector<std::vector<int32_t>>& prompts_;
+  const GenerateOptions& options_;
+  const GenerateHooks& hooks_;
+  const Specials& specials_;
+  Sampler sampler_;
+  ops::MatrixPrecision precision_;
+  std::vector<Generated> results_;
+  std::mutex mutex_;
+};
+
+void require_room(const Generates& model, const std::vector<std::vector<int32_t>>& prompts) {
+  for (size_t p = 0; p < prompts.size(); ++p) {
+    const int64_t length = std::ssize(prompts[p]) + 1;
+    if (length <= model.longest()) continue;
+    throw Error(fmt::format("prompt {} has {} tokens, BOS counted, but the model reads at most {}", p + 1,
+                            with_thousands(length), with_thousands(model.longest())),
+                "shorten it");
+  }
+}
+
+}  // namespace
+
+void validate(const GenerateOptions& options) {
+  const auto require = [](bool holds, const char* name, int64_t value, const char* rule) {
+    if (!holds) throw Error(fmt::format("generating with {} = {} is impossible", name, value), rule);
+  };
+  validate(options.sampling);
+  require(options.samples >= 1, "samples", options.samples, "at least 1 is wanted");
+  require(options.max_tokens >= 1, "max_tokens", options.max_tokens, "at least 1 is wanted");
+  require(options.lines >= 0, "lines", options.lines, "it must be a number of lines, or 0 for no limit");
+  require(options.batch_rows >= 1, "batch_rows", options.batch_rows, "at least 1 is wanted");
+  (void)ops::precision_of(options.precision);
+}
+
+std::string name_of(Finish finish) {
+  return finish == Finish::end ? "end" : finish == Finish::stop ? "stop" : "length";
+}
+
+std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,
+                                const GenerateOptions& options, const GenerateHooks& hooks, const Specials& specials) {
+  validate(options);
+  (void)require_special(specials.bos, "beginning of a sequence");
+  require_room(model, prompts);
+  const std::vector<std::vector<Share>> batches = plan(prompts, options);
+  Generation generation(model, prompts, options, hooks, specials);
+  parallel_tasks(std::ssize(batches), [&](int64_t b) { generation.run(batches[static_cast<size_t>(b)]); });
+  return std::move(generation).results();
+}
+
+}  // namespace plumb

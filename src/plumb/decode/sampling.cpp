@@ -1,0 +1,165 @@
+#include "plumb/decode/sampling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "plumb/base/error.h"
+#include "plumb/base/random.h"
+
+namespace plumb {
+namespace {
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr const char* kBrokenModel = "its training has diverged, or its weights are damaged";
+
+/// Uniform in [0, 1), 53 bits: the number that belongs to this place.
+double uniform_at(uint64_t seed, uint64_t stream, uint64_t index) {
+  const std::array<uint32_t, 4> words = philox(seed, stream, index);
+  return static_cast<double>(uint64_t{words[0] >> 5} << 26 | words[1] >> 6) * 0x1p-53;
+}
+
+bool more_probable(const NextToken& a, const NextToken& b) {
+  return a.probability != b.probability ? a.probability > b.probability : a.id < b.id;
+}
+
+bool lower_id(const NextToken& a, const NextToken& b) { return a.id < b.id; }
+
+void penalize(std::vector<double>& logits, std::span<const int32_t> seen, double penalty) {
+  std::vector<int32_t> once(seen.begin(), seen.end());
+  std::sort(once.begin(), once.end());
+  once.erase(std::unique(once.begin(), once.end()), once.end());
+  for (const int32_t id : once) {
+    double& logit = logits.at(static_cast<size_t>(id));
+    logit = logit > 0 ? logit / penalty : logit * penalty;
+  }
+}
+
+/// The place of the largest logit. Throws Error where there is none, and where a logit is no score.
+size_t largest(const std::vector<double>& logits) {
+  const size_t none = logits.size();
+  size_t best = none;
+  size_t broken = none;
+  for (size_t id = 0; id < logits.size(); ++id) {
+    if (std::isfinite(logits[id])) {
+      if (best == none || logits[id] > logits[best]) best = id;
+    } else if (logits[id] != kNever) {
+      broken = std::min(broken, id);
+    }
+  }
+  if (best == none) throw Error("the model gives no finite score to any next token", kBrokenModel);
+  if (broken != none) {
+    throw Error(fmt::format("the model's score of token {} is {}", broken, logits[broken]), kBrokenModel);
+  }
+  return best;
+}
+
+/// The k-th largest logit.
+double kth_largest(const std::vector<double>& logits, int64_t k) {
+  std::vector<double> best(static_cast<size_t>(k));
+  std::partial_sort_copy(logits.begin(), logits.end(), best.begin(), best.end(), std::greater<>());
+  return best.back();
+}
+
+double total(const std::vector<NextToken>& tokens) {
+  double sum = 0;
+  for (const NextToken& token : tokens) sum += token.probability;
+  return sum;
+}
+
+/// Keeps the fewest most probable tokens that have the share p of the sum. They are sorted a part at a time: most often
+/// few are needed.
+void keep_nucleus(std::vector<NextToken>& tokens, double p) {
+  const double wanted = p * total(tokens);
+  const auto size = std::ssize(tokens);
+  double sum = 0;
+  std::ptrdiff_t kept = 0;
+  for (std::ptrdiff_t sorted = std::min<std::ptrdiff_t>(64, size);; sorted = std::min(8 * sorted, size)) {
+    std::partial_sort(tokens.begin() + kept, tokens.begin() + sorted, tokens.end(), more_probable);
+    while (kept < sorted && sum < wanted) sum += tokens[static_cast<size_t>(kept++)].probability;
+    if (sum >= wanted || sorted == size) break;
+  }
+  tokens.resize(static_cast<size_t>(kept));
+  std::sort(tokens.begin(), tokens.end(), lower_id);
+}
+
+}  // namespace
+
+void describe(Fields& field, SamplingOptions& options) {
+  field("temperature", options.temperature, "logits are divided by it; 0: greedy");
+  field("top_k", options.top_k, "the k most probable tokens may come; 0: all");
+  field("top_p", options.top_p, "the most probable tokens that have this probability together may come");
+  field("min_p", options.min_p, "tokens of at least this share of the largest probability may come");
+  field("repetition_penalty", options.repetition_penalty, "makes tokens that were seen less probable; 1: none");
+  field("seed", options.seed, "of the draws");
+}
+
+void validate(const SamplingOptions& options) {
+  const auto require = [](bool holds, const char* name, auto value, const char* rule) {
+    if (!holds) throw Error(fmt::format("sampling with {} = {} is impossible", name, value), rule);
+  };
+  require(std::isfinite(options.temperature) && options.temperature >= 0, "temperature", options.temperature,
+          "it must be 0, which is greedy, or a positive number; 1 leaves the model's probabilities as they are");
+  require(options.top_k >= 0, "top_k", options.top_k, "it must be a number of tokens, or 0 for all of them");
+  require(options.top_p > 0 && options.top_p <= 1, "top_p", options.top_p,
+          "it must be above 0 and at most 1, which keeps all tokens");
+  require(options.min_p >= 0 && options.min_p <= 1, "min_p", options.min_p,
+          "it must lie between 0, which keeps all tokens, and 1");
+  require(std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0, "repetition_penalty",
+          options.repetition_penalty, "it must be a positive number; 1 changes nothing, 1.2 is usual");
+}
+
+Sampler::Sampler(const SamplingOptions& options, std::vector<int32_t> forbidden)
+    : options_(options), forbidden_(std::move(forbidden)) {
+  validate(options_);
+}
+
+std::vector<NextToken> Sampler::distribution(std::span<const double> given, std::span<const int32_t> seen) const {
+  std::vector<double> logits(given.begin(), given.end());
+  if (options_.repetition_penalty != 1) penalize(logits, seen, options_.repetition_penalty);
+  for (const int32_t id : forbidden_) logits.at(static_cast<size_t>(id)) = kNever;
+  const size_t best = largest(logits);
+  if (options_.temperature == 0) return {{static_cast<int32_t>(best), 1.0}};
+
+  const bool all = options_.top_k == 0 || options_.top_k >= std::ssize(logits);
+  const double least = all ? kNever : kth_largest(logits, options_.top_k);
+  std::vector<NextToken> tokens;
+  tokens.reserve(all ? logits.size() : static_cast<size_t>(options_.top_k));
+  for (size_t id = 0; id < logits.size(); ++id) {
+    if (logits[id] < least || logits[id] == kNever) continue;
+    // The largest logit is taken off first, so that no temperature overflows; the sum is divided out at the end.
+    tokens.push_back({static_cast<int32_t>(id), std::exp((logits[id] - logits[best]) / options_.temperature)});
+  }
+  if (options_.top_p < 1) keep_nucleus(tokens, options_.top_p);
+  // The most probable token is always kept, and its term is exp(0) = 1.
+  std::erase_if(tokens, [this](const NextToken& token) { return token.probability < options_.min_p; });
+  const double sum = total(tokens);
+  for (NextToken& token : tokens) token.probability /= sum;
+  return tokens;
+}
+
+int32_t Sampler::draw(std::span<const double> logits, std::span<const int32_t> seen, int64_t sample,
+                      int64_t position) const {
+  const std::vector<NextToken> tokens = distribution(logits, seen);
+  if (tokens.size() == 1) return tokens.front().id;
+  const double wanted =
+      uniform_at(static_cast<uint64_t>(options_.seed), stream_of("sampling") + static_cast<uint64_t>(sample),
+                 static_cast<uint64_t>(position)) *
+      total(tokens);
+  double sum = 0;
+  int32_t last = tokens.front().id;
+  for (const NextToken& token : tokens) {
+    if (token.probability == 0) continue;  // too improbable for a number
+    sum += token.probability;
+    last = token.id;
+    if (sum > wanted) break;
+  }
+  return last;
+}
+
+}  // namespace plumb

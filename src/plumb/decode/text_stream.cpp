@@ -1,0 +1,105 @@
+#include "plumb/decode/text_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plumb/base/files.h"
+
+namespace plumb {
+namespace {
+
+// Tokens. What a token's text looks like depends on few before it: whether there are any, for the space at the
+// beginning, and the bytes of the same character.
+constexpr size_t kContext = 16;
+constexpr size_t kWindow = 64;
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+/// How many bytes a character has that begins with this one.
+size_t character_bytes(unsigned char first) {
+  if ((first & 0xE0) == 0xC0) return 2;
+  if ((first & 0xF0) == 0xE0) return 3;
+  if ((first & 0xF8) == 0xF0) return 4;
+  return 1;
+}
+
+}  // namespace
+
+size_t incomplete_tail(std::string_view text) {
+  size_t end = text.size();
+  for (int i = 0; i < 3 && text.substr(0, end).ends_with(kReplacement); ++i) end -= kReplacement.size();
+  for (size_t back = 1; back <= std::min<size_t>(3, end); ++back) {
+    const auto byte = static_cast<unsigned char>(text[end - back]);
+    if ((byte & 0xC0) == 0x80) continue;
+    if (character_bytes(byte) > back) end -= back;
+    break;
+  }
+  return text.size() - end;
+}
+
+TextStream::TextStream(const Tokenizer& tokenizer, std::span<const int32_t> prompt, std::vector<std::string> stop)
+    : tokenizer_(tokenizer), stop_(std::move(stop)) {
+  const auto line = std::find(prompt.rbegin(), prompt.rend(), tokenizer_.specials().eos).base();
+  begin_line(prompt.subspan(static_cast<size_t>(line - prompt.begin())));
+}
+
+void TextStream::begin_line(std::span<const int32_t> ids) {
+  const std::span<const int32_t> last = ids.last(std::min(ids.size(), kContext));
+  window_.assign(last.begin(), last.end());
+  base_ = tokenizer_.decode(window_);
+  settled_ = text_.size();
+}
+
+std::string TextStream::add(int32_t id) {
+  if (stopped_) return {};
+  if (id == tokenizer_.specials().eos) {
+    text_ += std::exchange(tail_, {}) + '\n';
+    begin_line({});
+    return hand_out(false);
+  }
+  window_.push_back(id);
+  std::string decoded = tokenizer_.decode(window_);
+  const std::string_view more = std::string_view(decoded).substr(std::min(base_.size(), decoded.size()));
+  const size_t whole = more.size() - incomplete_tail(more);
+  text_.resize(settled_);
+  text_ += more.substr(0, whole);
+  tail_ = more.substr(whole);
+  if (tail_.empty()) {
+    settled_ = text_.size();
+    base_ = std::move(decoded);
+    if (window_.size() > kWindow) begin_line(std::vector<int32_t>(window_));
+  }
+  return hand_out(false);
+}
+
+std::string TextStream::finish() {
+  text_ += is_valid_utf8(tail_) ? tail_ : std::string(kReplacement);
+  tail_.clear();
+  return hand_out(true);
+}
+
+std::string TextStream::hand_out(bool last) {
+  size_t found = std::string::npos;
+  for (const std::string& stop : stop_) found = std::min(found, text_.find(stop, handed_out_));
+  if (found != std::string::npos) {
+    stopped_ = true;
+    text_.resize(found);
+    tail_.clear();
+  }
+  const size_t end = text_.size() - (last || stopped_ ? 0 : held_back());
+  const size_t begin = std::exchange(handed_out_, end);
+  return text_.substr(begin, end - begin);
+}
+
+size_t TextStream::held_back() const {
+  const std::string_view rest = std::string_view(text_).substr(handed_out_);
+  size_t held = 0;
+  for (const std::string& stop : stop_) {
+    for (size_t length = std::min(stop.size() - 1, rest.size()); length > held; --length) {
+      if (rest.ends_with(std::string_view(stop).substr(0, length))) held = length;
+    }
+  }
+  return held;
+}
+
+}  // namespace plumb

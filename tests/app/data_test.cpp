@@ -1,0 +1,86 @@
+// `plumb data` as a user runs it.
+#include <gtest/gtest.h>
+
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+using test::Finished;
+using test::run_plumb;
+using test::TemporaryDirectory;
+
+TEST(DataLabels, MakesADirectoryAndSaysWhatIsInIt) {
+  const TemporaryDirectory directory;
+  std::string train;
+  for (int i = 0; i < 60; ++i) {
+    train += (i % 2 == 0 ? "NUM:date,when was it " : "HUM:ind,\"who, if anyone, was ") + std::to_string(i) +
+             (i % 2 == 0 ? "\n" : "\"\n");
+  }
+  write_file_atomic(directory / "train.csv", train);
+  write_file_atomic(directory / "test.csv", "HUM:gr,who else\n");
+  const std::vector<std::string> arguments = {"data",         "labels",
+                                              "--train",      (directory / "train.csv").string(),
+                                              "--test",       "mine=" + (directory / "test.csv").string(),
+                                              "--separator",  "comma",
+                                              "--label-end",  ":",
+                                              "--vocabulary", "60",
+                                              "--out",        (directory / "out").string()};
+  const Finished finished = run_plumb(arguments);
+  EXPECT_EQ(finished.status, 0) << finished.errors;
+  EXPECT_NE(finished.output.find("2 labels"), std::string::npos) << finished.output;
+  EXPECT_NE(finished.output.find("HUM 1, NUM 0"), std::string::npos) << finished.output;
+  EXPECT_EQ(read_file(directory / "out" / "splits" / "mine.labels"), "HUM\n");
+  EXPECT_EQ(read_file(directory / "out" / "splits" / "mine.source"), "who else\n");
+
+  std::vector<std::string> other_seed = arguments;
+  other_seed.insert(other_seed.end(), {"--seed", "2", "--json", "-"});
+  const Json info = Json::parse(run_plumb(other_seed).output);
+  EXPECT_EQ(info["schema"], "plumb.data/1");
+  EXPECT_EQ(info["seed"], 2);
+  EXPECT_EQ(info["task"], "classification");
+}
+
+TEST(DataLabels, SaysWhichOptionHelps) {
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "train", "1\tcaf\xE9\n2\tb\n");
+  const Finished finished =
+      run_plumb({"data", "labels", "--train", (directory / "train").string(), "--out", (directory / "out").string()});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(
+      finished.errors.find("train:1: not valid UTF-8\nhint: if the file is Latin-1, say so with --encoding latin-1"),
+      std::string::npos)
+      << finished.errors;
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"--separator", "semicolon"}, {"--encoding", "ebcdic"}, {"--tokenizer-from", "x", "--vocabulary", "9"}}) {
+    std::vector<std::string> arguments = {"data", "labels", "--train", "x", "--out", "y"};
+    arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(run_plumb(arguments).status, 2) << wrong.front();
+  }
+}
+
+TEST(DataSynthesize, ASmallCorpusHasSplitsToo) {
+  const TemporaryDirectory directory;
+  const Finished finished =
+      run_plumb({"data", "synthesize", "--pairs", "1600", "--out", (directory / "out").string(), "--json", "-"});
+  ASSERT_EQ(finished.status, 0) << finished.errors;
+  EXPECT_EQ(Json::parse(finished.output)["splits"]["valid"]["pairs"], 200);
+}
+
+TEST(DataSynthesize, TextHasAResultToo) {
+  const TemporaryDirectory directory;
+  const std::string raw = (directory / "raw").string();
+  const Finished finished =
+      run_plumb({"data", "synthesize", "--pairs", "20", "--raw", raw, "--json", (directory / "result").string()});
+  EXPECT_EQ(finished.status, 0) << finished.errors;
+  EXPECT_EQ(finished.output, "");
+  const Json result = read_json(directory / "result");
+  EXPECT_EQ(result["schema"], "plumb.synthetic/1");
+  EXPECT_EQ(result["pairs"], 20);
+  for (const Json& file : result["files"]) EXPECT_EQ(read_lines(file.get<std::string>()).size(), 20U);
+}
+
+}  // namespace
+}  // namespace plumb
