@@ -7,9 +7,9 @@ Tiny models with random weights, computed in float64. For each case NAME three f
   NAME.json         a batch of sequences of different lengths; hidden states and logits of every token; the mean loss;
                     the norm of the loss's gradient with respect to every tensor of the weights
 
-Each sequence runs through the model on its own, so padding and its mask play no part. A language model's loss is the
-mean over all targets of the batch, where position i of a sequence predicts i + 1; a classifier's is the mean over the
-sequences.
+Each sequence runs through the model on its own, so padding and its mask play no part; nor is a token reserved for it,
+as PyTorch would give its embedding no gradient. A language model's loss is the mean over all targets of the batch,
+where position i of a sequence predicts i + 1; a classifier's is the mean over the sequences.
 
     pip install torch transformers safetensors
     scripts/golden/transformers_models.py            # writes tests/golden
@@ -197,7 +197,7 @@ def cases():
     # With exact gelu: `gelu_python`, as this class takes the name `gelu` for the approximation by tanh.
     yield Case(
         'gemma_tiny', transformers.GemmaForCausalLM,
-        transformers.GemmaConfig(**sizes, head_dim=6, rms_norm_eps=1e-6, hidden_act='gelu_python',
+        transformers.GemmaConfig(**sizes, head_dim=6, rms_norm_eps=1e-6, hidden_act='gelu_python', pad_token_id=None,
                                  rope_parameters=rope, tie_word_embeddings=True),
         llama_like(1e-6, rotary, activation='geglu', feed_forward_bias=False, attention_bias='none', **our_sizes,
                    head_size=6, embedding_factor=4.0, share_embeddings='target'),
@@ -229,7 +229,7 @@ def cases():
         'bert_tiny', transformers.BertForSequenceClassification,
         transformers.BertConfig(vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
                                 intermediate_size=24, hidden_act='gelu', max_position_embeddings=16, type_vocab_size=2,
-                                layer_norm_eps=1e-12, num_labels=3, attn_implementation='eager'),
+                                layer_norm_eps=1e-12, num_labels=3, pad_token_id=None, attn_implementation='eager'),
         {'kind': 'encoder', 'residual': 'post-ln', 'norm': 'layernorm', 'norm_eps': 1e-12, 'positions': 'learned',
          'max_positions': 16, 'activation': 'gelu', 'd_model': 16, 'feed_forward': 24, 'heads': 4, 'encoder_layers': 2,
          'source_vocabulary': VOCABULARY, 'embedding_factor': 1.0, 'embedding_norm': True, 'segments': 2,
