@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/base/key_list.h"
 #include "plumb/base/text.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
 #include "plumb/nn/attention/attention.h"
+#include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/nn/position/position.h"
@@ -26,6 +28,7 @@ struct Variant {
   std::string name;
   std::string equation;
   std::string source;
+  std::vector<KeyList::Key> options;  // its own, with their defaults
 };
 
 /// A kind of variants: one section of the documentation.
@@ -41,8 +44,17 @@ struct Kind {
 template <typename Factory>
 std::vector<Variant> variants(const Registry<Factory>& registry) {
   std::vector<Variant> all;
-  for (const auto& [name, entry] : registry.entries()) all.push_back({name, entry.summary, entry.reference});
+  for (const auto& [name, entry] : registry.entries()) {
+    KeyList options;
+    Options(entry.options).visit(options);
+    all.push_back({name, entry.summary, entry.reference, options.keys()});
+  }
   return all;
+}
+
+/// The whole name of an option: "train.adam.beta1" for a kind that is chosen by the key "train.optimizer".
+std::string option_path(const Kind& kind, const Variant& variant, const KeyList::Key& option) {
+  return kind.key.substr(0, kind.key.rfind('.') + 1) + variant.name + "." + option.name;
 }
 
 std::vector<Kind> kinds() {
@@ -55,7 +67,7 @@ std::vector<Kind> kinds() {
        "dropout, `n` the norm of the model, `r` RMSNorm (Marian); in POST alone, `a` is x + y, `z` is x + γ·y "
        "with γ a trained scalar from 0, and `h` (Marian) is σ(t)∘y + (1 − σ(t))∘x with t = W·x + b. A scheme "
        "whose PRE is not empty ends each stack with PRE once more. `/dan` is `post-ln`, `n/da` is `pre-ln`, "
-       "`n/dna` is `sandwich`, `/dz` is `rezero`, `/da` is `none`, `/dn` is `no-residual`.",
+       "`n/dna` is `sandwich`, `/dz` is `rezero`, `/da` is `plain`, `/dn` is `no-residual`.",
        variants(residual_schemes())});
   all.push_back({"norm", "Norms", "model.norm",
                  "Over the features of each token, or for each feature over the tokens of a batch; `model.norm_eps` is "
@@ -79,6 +91,10 @@ std::vector<Kind> kinds() {
        "head, with gains of its own, before they meet (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, "
        "arXiv 2302.05442).",
        variants(attentions())});
+  all.push_back({"feed-forward", "Feed-forward sub-layers", "model.activation",
+                 "W₁ and W₃ map from `model.d_model` to `model.feed_forward` features, W₂ back; without "
+                 "`model.feed_forward_bias` there are no b. Φ is the normal distribution function, σ the logistic one.",
+                 "", variants(feed_forwards())});
   all.push_back(
       {"initialization", "Initializations", "model.initialization",
        "Of weight matrices. Query, key and value are matrices of their own, though they lie in one. In every "
@@ -86,8 +102,11 @@ std::vector<Kind> kinds() {
        "N(0, 0.02²), gains 1, biases and shifts 0, and constants of a residual scheme or a norm what it says.",
        "", variants(initializations())});
   all.push_back({"optimizer", "Optimizers", "train.optimizer",
-                 "g is the gradient after clipping to `train.clip_norm`, lr the learning rate of the step t.", "",
-                 variants(optimizers())});
+                 "g is the gradient after clipping to `train.clip_norm`, lr the learning rate of the step t, "
+                 "weight_decay `train.weight_decay`; both can differ between `[[train.groups]]`, and norms, biases, "
+                 "scalars and positions have no weight decay unless a group gives them some. The parameters that a "
+                 "group freezes stay as they are, and so does what is remembered of them.",
+                 "", variants(optimizers())});
   all.push_back({"schedule", "Schedule factors", "train.schedule",
                  "The learning rate of a step is the product of the factors, joined by `*`. Steps count from 1. s is "
                  "`train.decay_start`, or `train.warm_up` (at least 1) if that is 0.",
@@ -113,13 +132,23 @@ std::string wrapped(const std::string& text) {
   return out + '\n';
 }
 
+std::string options_table(const Kind& kind) {
+  std::string text;
+  for (const Variant& v : kind.variants) {
+    for (const KeyList::Key& option : v.options) {
+      text += fmt::format("| `{}` | `{}` | {} |\n", option_path(kind, v, option), option.value, option.meaning);
+    }
+  }
+  return text.empty() ? text : "\n| option | default | meaning |\n| --- | --- | --- |\n" + text;
+}
+
 std::string markdown(const std::vector<Kind>& all) {
   std::string text =
       "# Variants\n" +
       wrapped(
           "What a configuration can choose from, by name. This page is what `plumb list --markdown` prints from "
           "the registries; `make variants` writes it. An unknown name is an error that lists the known ones. "
-          "[extending.md](extending.md) says how to add one.");
+          "Options of a variant are keys of a section of its name. [extending.md](extending.md) says how to add one.");
   for (const Kind& kind : all) {
     text += fmt::format("\n## {}: `{}`\n", kind.title, kind.key);
     if (!kind.before.empty()) text += wrapped(kind.before) + '\n';
@@ -127,12 +156,9 @@ std::string markdown(const std::vector<Kind>& all) {
     for (const Variant& v : kind.variants) {
       text += fmt::format("| `{}` | {} |{} |\n", v.name, v.equation, v.source.empty() ? "" : " " + v.source);
     }
+    text += options_table(kind);
     if (!kind.after.empty()) text += '\n' + wrapped(kind.after);
   }
-  text += "\n## Activation: `model.activation`\n" +
-          wrapped(
-              "Between the two matrices of the feed-forward sub-layer: `relu`, max(x, 0), or `gelu`, x·Φ(x) "
-              "(Hendrycks & Gimpel 2016, arXiv 1606.08415).");
   text += "\n## Kinds of models: `model.kind`\n" +
           wrapped(
               "`encoder-decoder` translates (Vaswani et al. 2017). `decoder` is the decoder alone, without "
@@ -147,6 +173,9 @@ std::string human(const std::vector<Kind>& all) {
     for (const Variant& v : kind.variants) {
       text += fmt::format("  {:<18} {}\n", v.name, v.equation);
       if (!v.source.empty()) text += fmt::format("  {:<18} {}\n", "", v.source);
+      for (const KeyList::Key& option : v.options) {
+        text += fmt::format("  {:<18} {} = {}: {}\n", "", option_path(kind, v, option), option.value, option.meaning);
+      }
     }
   }
   return text;
@@ -159,6 +188,10 @@ Json document(const std::vector<Kind>& all) {
     Json list = Json::array();
     for (const Variant& v : kind.variants) {
       list.push_back({{"name", v.name}, {"equation", v.equation}, {"source", v.source}});
+      for (const KeyList::Key& option : v.options) {
+        list.back()["options"].push_back(
+            {{"key", option_path(kind, v, option)}, {"default", option.value}, {"meaning", option.meaning}});
+      }
     }
     json["kinds"].push_back({{"kind", kind.id}, {"key", kind.key}, {"variants", list}});
   }

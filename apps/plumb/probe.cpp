@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "plumb/analysis/probe.h"
+#include "plumb/analysis/probe_json.h"
 #include "plumb/base/text.h"
 #include "subject.h"
 #include "verb.h"
@@ -22,17 +22,10 @@ struct ProbeArguments {
 };
 
 /// "1.234 ± 0.056", the half-width of the interval; the mean alone where there is one value.
-std::string with_interval(const Json& interval, double unit = 1) {
-  const double mean = interval["mean"].is_null() ? NAN : interval["mean"].get<double>() / unit;
-  if (interval["low"].is_null()) return fmt::format("{:.4g}", mean);
-  return fmt::format("{:.4g} ± {:.2g}", mean, interval["high"].get<double>() / unit - mean);
-}
-
-const Json* find(const Json& list, const std::string& key, const std::string& value) {
-  for (const Json& entry : list) {
-    if (entry[key] == value) return &entry;
-  }
-  return nullptr;
+std::string with_interval(const Interval& interval, double unit = 1) {
+  const double mean = interval.mean / unit;
+  if (!std::isfinite(interval.low)) return fmt::format("{:.4g}", mean);
+  return fmt::format("{:.4g} ± {:.2g}", mean, interval.high / unit - mean);
 }
 
 /// fmt counts "±" as one column, as a terminal does.
@@ -42,73 +35,70 @@ std::string line(const std::string& layer, const std::string& first, const std::
   return text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
 }
 
-std::string interval_of_theory(const Json& theory, double d) {
-  if (theory.is_null()) return {};
-  const double low = theory["adapted"][0].get<double>() / d;
-  const double high = theory["adapted"][1].get<double>() / d;
-  return low == high ? fmt::format("{:.4g}", low) : fmt::format("{:.4g} .. {:.4g}", low, high);
+std::string adapted_bounds(const std::optional<SignalReport::Lemma2>& theory, double d) {
+  if (!theory) return {};
+  const auto [low, high] = theory->adapted;
+  return low == high ? fmt::format("{:.4g}", low / d) : fmt::format("{:.4g} .. {:.4g}", low / d, high / d);
 }
 
-/// One stack: a line a layer.
-std::string stack_table(const Json& document, const std::string& stack, double d) {
-  const bool post = document["theory"]["placement"] == "post-ln";
-  std::string table = line(stack, "|dL/dW1|", "|dL/dW2|", post ? "|x post,5|²/d" : "|x|²/d", "theory", "delta(0.1)");
-  if (const Json* input = find(document["signal"], "name", stack + ".input")) {
-    table += line("  input", "", "", with_interval((*input)["mean_square"], d), "", "");
-  }
-  for (const Json& entry : document["feed_forward"]) {
-    if (entry["stack"] != stack || entry["matrix"] != "W1") continue;
-    const int64_t layer = entry["layer"];
-    const std::string prefix = fmt::format("{}.layers.{}.", stack, layer - 1);
-    const Json* second = find(document["feed_forward"], "parameter", prefix + "linear2.weight");
-    const Json* point = find(document["signal"], "name", prefix + (post ? "feed_forward.sum" : "feed_forward.stream"));
-    table += line(fmt::format("{:>7}", layer), with_interval(entry["batch_mean_gradient_norm"]),
-                  second != nullptr ? with_interval((*second)["batch_mean_gradient_norm"]) : "",
-                  point != nullptr ? with_interval((*point)["mean_square"], d) : "",
-                  point != nullptr ? interval_of_theory((*point)["theory"], d) : "",
-                  point != nullptr ? with_interval((*point)["delta_at_0_1"]) : "");
+/// One stack: a line for each layer.
+std::string stack_table(const ProbeReport& report, StackKind stack, int64_t layers, double d) {
+  const bool post = report.theory.placement == theory::Placement::post_ln;
+  std::string table =
+      line(to_string(stack), "|dL/dW1|", "|dL/dW2|", post ? "|x post,5|²/d" : "|x|²/d", "theory", "delta(0.1)");
+  if (const SignalReport* input = report.find(ActivationPoint{{stack}, Point::input}))
+    table += line("  input", "", "", with_interval(input->mean_square, d), "", "");
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    const LayerId id{stack, layer};
+    const auto gradient = [&](int matrix) {
+      const FeedForwardReport* found = report.find(id, matrix);
+      return found != nullptr ? with_interval(found->batch_mean_gradient_norm) : "";
+    };
+    const SignalReport* point =
+        report.find(ActivationPoint{{stack, layer, SubLayerKind::feed_forward}, post ? Point::sum : Point::stream});
+    table += line(fmt::format("{:>7}", id.number()), gradient(1), gradient(2),
+                  point != nullptr ? with_interval(point->mean_square, d) : "",
+                  point != nullptr ? adapted_bounds(point->theory, d) : "",
+                  point != nullptr ? with_interval(point->delta_at_0_1) : "");
   }
   return table;
 }
 
-std::string human(const Json& document) {
-  const Json& model = document["model"];
-  const Json& theory = document["theory"];
-  const double d = model["d_model"];
-  const std::string initialization = model["initialization"];
-  const std::string start = initialization.empty() ? model["weights"].get<std::string>() : initialization;
-  std::string text = fmt::format("{}, {} + {} layers, d_model {}, {}; {} pairs, {} target tokens; {} measurement{}\n",
-                                 model["residual"].get<std::string>(), model["layers"][0].get<int64_t>(),
-                                 model["layers"][1].get<int64_t>(), model["d_model"].get<int64_t>(), start,
-                                 with_thousands(model["pairs"]), with_thousands(model["target_tokens"]),
-                                 document["intervals"]["loss"]["count"].get<int64_t>(),
-                                 document["intervals"]["loss"]["count"] == 1 ? "" : "s, 95 % confidence");
-  text += fmt::format("loss {}   gradient norm {}\n\n", with_interval(document["intervals"]["loss"]),
-                      with_interval(document["intervals"]["gradient_norm_total"]));
-  if (model["kind"] != "decoder") text += stack_table(document, "encoder", d) + '\n';
-  text += stack_table(document, "decoder", d);
-  text += "\nslope of log |gradient| over layers (theory: " +
-          (theory["layer_slopes"].empty() || theory["layer_slopes"][0]["predicted"].is_null()
-               ? "none"
-               : fmt::format("{:.4f}", theory["layer_slopes"][0]["predicted"].get<double>())) +
-          ")\n";
-  for (const Json& slope : theory["layer_slopes"]) {
-    const std::string error = slope["slope_error"].is_number() && std::isfinite(slope["slope_error"].get<double>())
-                                  ? fmt::format("   standard error {:.4f}", slope["slope_error"].get<double>())
-                                  : "";
-    text += fmt::format("  {} {}   {:+.4f}{}\n", slope["stack"].get<std::string>(), slope["matrix"].get<std::string>(),
-                        slope["slope"].get<double>(), error);
+std::string theory_text(const TheoryReport& theory) {
+  const bool predicted = !theory.layer_slopes.empty() && theory.layer_slopes.front().predicted;
+  std::string text = fmt::format("\nslope of log |gradient| over layers (theory: {})\n",
+                                 predicted ? fmt::format("{:.4f}", *theory.layer_slopes.front().predicted) : "none");
+  for (const TheoryReport::Slope& slope : theory.layer_slopes) {
+    const double error = slope.fit.slope_error;
+    text += fmt::format("  {} W{}   {:+.4f}{}\n", to_string(slope.stack), slope.matrix, slope.fit.slope,
+                        std::isfinite(error) ? fmt::format("   standard error {:.4f}", error) : "");
   }
-  if (const Json& theorem = theory["theorem_1"]; !theorem.is_null()) {
+  if (theory.theorem_1) {
     text += fmt::format("\nTheorem 1, last W2: norm {} = constant {} × bound {:.1f} ({})\n",
-                        with_interval(theorem["norm"]), with_interval(theorem["constant"]),
-                        theorem["bound"].get<double>(), theory["placement"] == "post-ln" ? "d √ln d" : "d √(ln d / L)");
+                        with_interval(theory.theorem_1->norm), with_interval(theory.theorem_1->constant),
+                        theory.theorem_1->bound,
+                        theory.placement == theory::Placement::post_ln ? "d √ln d" : "d √(ln d / L)");
   }
-  if (!theory["setting"]["holds"].get<bool>()) {
-    text += "\nNot the theory's setting: " + join(theory["setting"]["differs"].get<std::vector<std::string>>(), "; ") +
-            "\n";
-  }
+  if (!theory.differs.empty()) text += "\nNot the theory's setting: " + join(theory.differs, "; ") + "\n";
   return text;
+}
+
+std::string human(const ProbeReport& report, const Subject& subject) {
+  const ModelConfig& config = subject.config;
+  const auto d = static_cast<double>(config.d_model);
+  const auto [encoder_layers, decoder_layers] = depth_of(config);
+  const int64_t count = report.loss.count;
+  std::string text =
+      fmt::format("{}, {} + {} layers, d_model {}, {}; {} pairs, {} target tokens; {} measurement{}\n", config.residual,
+                  encoder_layers, decoder_layers, config.d_model,
+                  subject.weights ? subject.weights_origin : config.initialization, with_thousands(subject.examples()),
+                  with_thousands(subject.target_tokens()), count, count == 1 ? "" : "s, 95 % confidence");
+  text += fmt::format("loss {}   gradient norm {}\n\n", with_interval(report.loss),
+                      with_interval(report.gradient_norm_total));
+  if (encoder_layers > 0) text += stack_table(report, StackKind::encoder, encoder_layers, d);
+  if (encoder_layers > 0 && decoder_layers > 0) text += '\n';
+  if (decoder_layers > 0) text += stack_table(report, StackKind::decoder, decoder_layers, d);
+  return text + theory_text(report.theory);
 }
 
 void run_probe(const ProbeArguments& arguments, const Globals& globals) {
@@ -119,9 +109,8 @@ void run_probe(const ProbeArguments& arguments, const Globals& globals) {
   options.label_smoothing = arguments.label_smoothing;
   options.type = subject.type;
   options.weights_origin = subject.weights_origin;
-  const Json measured = probe(subject.config, subject.weights, subject.batches, options);
-  const Json document = subject.document(measured);
-  emit(globals, document, human(document));
+  const ProbeReport report = probe(subject.config, subject.weights, subject.batches, options);
+  emit(globals, subject.document(to_json(report)), human(report, subject));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // plumb spectrum: eigenvalues of the loss's Hessian.
-#include "plumb/analysis/curvature/spectrum.h"
+#include "plumb/analysis/curvature/spectrum_json.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
@@ -22,53 +23,48 @@ struct Arguments {
   double graph_gibibytes = 6;
 };
 
-std::string with_error(const Json& spectrum, const std::string& name) {
-  const Json& error = spectrum[name + "_error"];
-  return fmt::format("{:.6g}", spectrum[name].get<double>()) +
-         (error.is_null() || error == 0.0 ? "" : fmt::format(" ± {:.2g}", error.get<double>()));
+std::string with_error(double value, double error) {
+  return fmt::format("{:.6g}", value) + (error == 0 ? "" : fmt::format(" ± {:.2g}", error));
 }
+std::string with_error(const Extreme& extreme) { return with_error(extreme.value, extreme.error); }
+std::string with_error(const Estimate& estimate) { return with_error(estimate.mean, estimate.error.value_or(0)); }
 
 /// A row for every layer.
-std::string layers_table(const Json& spectrum) {
+std::string layers_table(const std::vector<BlockSpectrum>& blocks) {
   size_t width = 5;
-  for (const Json& block : spectrum["blocks"]) width = std::max(width, block["name"].get<std::string>().size());
+  for (const BlockSpectrum& block : blocks) width = std::max(width, to_string(block.id).size());
   std::string text =
       fmt::format("{:<{}}  {:>12}  {:<22}  {:<22}  {}\n", "layer", width, "parameters", "largest", "smallest", "trace");
-  for (const Json& block : spectrum["blocks"]) {
-    text += fmt::format("{:<{}}  {:>12}  {:<22}  {:<22}  {}\n", block["name"].get<std::string>(), width,
-                        with_thousands(block["parameters"]), with_error(block, "max"), with_error(block, "min"),
-                        with_error(block, "trace"));
+  for (const BlockSpectrum& block : blocks) {
+    text += fmt::format("{:<{}}  {:>12}  {:<22}  {:<22}  {}\n", to_string(block.id), width,
+                        with_thousands(block.parameters), with_error(block.spectrum.max),
+                        with_error(block.spectrum.min), with_error(block.spectrum.trace));
   }
   return text;
 }
 
-std::string whole_text(const Json& spectrum) {
-  std::string text = "largest         " + with_error(spectrum, "max") + '\n';
-  text += "smallest        " + with_error(spectrum, "min") + '\n';
-  text += "trace           " + with_error(spectrum, "trace") + '\n';
-  text += "Frobenius norm  " + with_error(spectrum, "frobenius") + '\n';
-  const Json& mass = spectrum["mass"];
-  return text + fmt::format("shares          {:.3g} % below, {:.3g} % above ±{:.2g}\n",
-                            100 * mass["negative"].get<double>(), 100 * mass["positive"].get<double>(),
-                            mass["zero_band"].get<double>());
+std::string whole_text(const Spectrum& spectrum) {
+  std::string text = "largest         " + with_error(spectrum.max) + '\n';
+  text += "smallest        " + with_error(spectrum.min) + '\n';
+  text += "trace           " + with_error(spectrum.trace) + '\n';
+  text += "Frobenius norm  " + with_error(spectrum.frobenius) + '\n';
+  return text + fmt::format("shares          {:.3g} % below, {:.3g} % above ±{:.2g}\n", 100 * spectrum.negative.mean,
+                            100 * spectrum.positive.mean, spectrum.zero_band);
 }
 
-std::string human(const Json& spectrum) {
-  const bool dense = spectrum["method"] == "dense";
-  std::string text = fmt::format("Hessian of {} parameters, {} target tokens, loss {:.6g}, gradient norm {:.6g}\n",
-                                 with_thousands(spectrum["parameters"]), with_thousands(spectrum["tokens"]),
-                                 spectrum["loss"].get<double>(), spectrum["gradient_norm"].get<double>());
-  text += dense ? "every eigenvalue; ± the matrix's asymmetry\n\n"
-                : fmt::format(
-                      "Lanczos, {} steps from {} probe{}; ± Ritz residual and rounding for the extremes, standard "
-                      "error below\n\n",
-                      spectrum["steps"].get<int64_t>(), spectrum["probes"].get<int64_t>(),
-                      spectrum["probes"] == 1 ? "" : "s");
-  text += spectrum.contains("blocks") ? layers_table(spectrum) : whole_text(spectrum);
-  text += fmt::format("\n{} Hessian-vector products at {:.3g} s; a gradient takes {:.3g} s\n",
-                      spectrum["products"].get<int64_t>(), spectrum["hvp_seconds"].get<double>(),
-                      spectrum["gradient_seconds"].get<double>());
-  return text;
+std::string human(const SpectrumReport& report) {
+  std::string text =
+      fmt::format("Hessian of {} parameters, {} target tokens, loss {:.6g}, gradient norm {:.6g}\n",
+                  with_thousands(report.parameters), with_thousands(report.tokens), report.loss, report.gradient_norm);
+  text += !report.lanczos
+              ? "every eigenvalue; ± the matrix's asymmetry\n\n"
+              : fmt::format(
+                    "Lanczos, {} steps from {} probe{}; ± Ritz residual and rounding for the extremes, standard "
+                    "error below\n\n",
+                    report.lanczos->steps, report.lanczos->probes, report.lanczos->probes == 1 ? "" : "s");
+  text += report.whole ? whole_text(*report.whole) : layers_table(report.blocks);
+  return text + fmt::format("\n{} Hessian-vector products at {:.3g} s; a gradient takes {:.3g} s\n", report.products,
+                            report.hvp_seconds, report.gradient_seconds);
 }
 
 void run(Arguments& arguments, const Globals& globals) {
@@ -78,14 +74,13 @@ void run(Arguments& arguments, const Globals& globals) {
   options.seed = globals.seed;
   options.hessian.graph_memory = static_cast<int64_t>(arguments.graph_gibibytes * (1 << 30));
   std::optional<Progress> bar;
-  const Json measured =
+  const SpectrumReport report =
       measure_spectrum(*model, subject.batches, options, [&](int64_t done, int64_t total, const std::string& note) {
         if (!bar) bar.emplace("spectrum", total);
         bar->update(done, note);
       });
   bar.reset();
-  const Json document = subject.document(measured);
-  emit(globals, document, human(document));
+  emit(globals, subject.document(to_json(report)), human(report));
 }
 
 }  // namespace

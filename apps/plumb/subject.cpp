@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
+#include <iterator>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -12,21 +11,6 @@
 #include "plumb/train/run.h"
 
 namespace plumb::app {
-namespace {
-
-/// The first `pairs` pairs of a split in batches of similar lengths.
-std::vector<Batch> batches_of(const ParallelSplit& split, int64_t pairs, int64_t batch_tokens) {
-  const int64_t count = pairs == 0 ? split.size() : std::min(pairs, split.size());
-  std::vector<Batch> batches;
-  for (std::vector<int64_t> examples : plan_evaluation_batches(costs_of(split), batch_tokens)) {
-    std::erase_if(examples, [count](int64_t example) { return example >= count; });
-    if (!examples.empty()) batches.push_back(make_batch(split, examples));
-  }
-  return batches;
-}
-
-}  // namespace
-
 void add_subject_options(CLI::App& verb, SubjectOptions& options) {
   verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint");
   verb.add_option("--config", options.config, "A TOML file with a [model] section, instead of a run")
@@ -89,7 +73,7 @@ Subject open_subject(const SubjectOptions& options) {
     const DataDirectory directory = DataDirectory::open(data);
     if (subject.config.source_vocabulary == 0) subject.config.source_vocabulary = directory.source_vocabulary();
     if (subject.config.target_vocabulary == 0) subject.config.target_vocabulary = directory.target_vocabulary();
-    subject.batches = batches_of(directory.split(options.split), options.pairs, options.batch_tokens);
+    subject.batches = evaluation_batches(directory.split(options.split), options.batch_tokens, options.pairs);
   } else {
     const Json document = read_json(options.batch);
     subject.batches.push_back(batch_from_json(document.contains("batch") ? document["batch"] : document));
@@ -112,26 +96,33 @@ std::unique_ptr<Model> Subject::make_model(uint64_t seed) const {
   return model;
 }
 
+int64_t Subject::examples() const {
+  int64_t count = 0;
+  for (const Batch& batch : batches) count += std::ssize(batch.examples);
+  return count;
+}
+
+int64_t Subject::target_tokens() const {
+  int64_t count = 0;
+  for (const Batch& batch : batches) count += std::ssize(batch.labels);
+  return count;
+}
+
 Json Subject::document(const Json& measured) const {
-  int64_t pairs = 0;
-  int64_t tokens = 0;
-  for (const Batch& batch : batches) {
-    pairs += batch.target_layout.sequences();
-    tokens += batch.target_layout.tokens();
-  }
+  const ModelDepth depth = depth_of(config);
   Json model;
   model["residual"] = config.residual;
   model["norm"] = config.norm;
   model["initialization"] = weights ? "" : config.initialization;
   model["weights"] = weights_origin;
   model["kind"] = config.kind;
-  model["layers"] = {config.kind == "decoder" ? 0 : config.encoder_layers, config.decoder_layers};
+  model["layers"] = {depth.encoder_layers, depth.decoder_layers};
   model["d_model"] = config.d_model;
   model["feed_forward"] = config.feed_forward;
   model["heads"] = config.heads;
   model["vocabulary"] = {config.source_vocabulary, config.target_vocabulary};
-  model["pairs"] = pairs;
-  model["target_tokens"] = tokens;
+  model["pairs"] = examples();
+  model["target_tokens"] = target_tokens();
   model["micro_batches"] = batches.size();
   model["dtype"] = type == at::kDouble ? "float64" : "float32";
   Json document;

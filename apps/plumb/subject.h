@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "plumb/base/json.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/model/model.h"
-#include "plumb/model/safetensors.h"
 
 namespace plumb::app {
 
@@ -35,6 +36,9 @@ struct Subject {
 
   /// The model with its weights, or initialized from `seed` where it has none.
   [[nodiscard]] std::unique_ptr<Model> make_model(uint64_t seed) const;
+
+  [[nodiscard]] int64_t examples() const;
+  [[nodiscard]] int64_t target_tokens() const;
 
   /// The document of a measurement, in which "model" (model, data, weights, element type) stands before what was found.
   [[nodiscard]] Json document(const Json& measured) const;

@@ -12,6 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/decode/translate.h"
+#include "plumb/parallel/rendezvous.h"
 #include "plumb/train/run.h"
 #include "verb.h"
 
@@ -101,8 +102,8 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   }
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);
-  const auto meeting = rendezvous_of_environment();
-  if (!meeting || meeting->rank == 0) emit(globals, result.to_json(), summary(result, arguments.out));
+  const auto rendezvous = rendezvous_of_environment();
+  if (!rendezvous || rendezvous->rank == 0) emit(globals, result.to_json(), summary(result, arguments.out));
 }
 
 }  // namespace

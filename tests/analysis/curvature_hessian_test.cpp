@@ -1,12 +1,15 @@
 // Hessian-vector products against differences of the gradient, and spectra against an independent implementation's.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/lanczos.h"
-#include "plumb/analysis/curvature/spectrum.h"
+#include "plumb/analysis/curvature/spectrum_json.h"
 #include "plumb/base/error.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/model/safetensors.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -135,7 +138,7 @@ TEST_P(Curvature, BlocksAreThoseOfTheWholeMatrix) {
   const Parameters& parameters = model.parameters();
   const std::vector<ParameterBlock> blocks = layer_blocks(parameters);
   std::vector<std::string> names;
-  for (const ParameterBlock& block : blocks) names.push_back(block.name);
+  for (const ParameterBlock& block : blocks) names.push_back(to_string(block.id));
   EXPECT_EQ(names, (std::vector<std::string>{"encoder.layers.0", "encoder.layers.1", "encoder.layers.2",
                                              "decoder.layers.0", "decoder.layers.1"}));
   for (const int64_t graph_memory : {int64_t{1} << 30, int64_t{0}}) {
@@ -146,7 +149,7 @@ TEST_P(Curvature, BlocksAreThoseOfTheWholeMatrix) {
     for (const ParameterBlock& block : blocks) vectors.push_back(random_probe(block.size, at::kDouble, 4, 0));
     const std::vector<Tensor> found = hessian.multiply_blocks(blocks, vectors);
     for (size_t i = 0; i < blocks.size(); ++i) {
-      SCOPED_TRACE(blocks[i].name);
+      SCOPED_TRACE(to_string(blocks[i].id));
       const Tensor whole = hessian(embedded(vectors[i], blocks[i], parameters));
       const Tensor expected = part_of(whole, blocks[i], parameters);
       EXPECT_LT(distance(found[i], expected), 1e-12);
@@ -161,10 +164,10 @@ TEST_P(Curvature, SpectraByLayerAreThoseOfTheBlocks) {
   options.by_layer = true;
   options.steps = 100;
   options.probes = 2;
-  const Json found = measure_spectrum(model_, batches(), options);
+  const SpectrumReport found = measure_spectrum(model_, batches(), options);
   const std::vector<ParameterBlock> blocks = layer_blocks(model_.parameters());
-  ASSERT_EQ(found["blocks"].size(), blocks.size());
-  EXPECT_FALSE(found.contains("max"));
+  ASSERT_EQ(found.blocks.size(), blocks.size());
+  EXPECT_FALSE(found.whole.has_value());
   const ParameterBlock& last = blocks.back();
   HessianOperator hessian(model_, batches());
   Tensor matrix = at::zeros({last.size, last.size}, at::kDouble);
@@ -174,13 +177,13 @@ TEST_P(Curvature, SpectraByLayerAreThoseOfTheBlocks) {
     matrix[i].copy_(part_of(hessian(embedded(unit, last, model_.parameters())), last, model_.parameters()));
   }
   const Tensor eigenvalues = at::linalg_eigvalsh(matrix);
-  const Json& block = found["blocks"].back();
+  const BlockSpectrum& block = found.blocks.back();
   const double largest = eigenvalues[-1].item<double>();
-  EXPECT_EQ(block["name"], last.name);
-  EXPECT_EQ(block["parameters"], last.size);
-  EXPECT_NEAR(block["max"].get<double>(), largest, 1e-7 * largest);
-  EXPECT_NEAR(block["min"].get<double>(), eigenvalues[0].item<double>(), 1e-7 * largest);
-  EXPECT_EQ(block["ritz"].size(), 2U);
+  EXPECT_EQ(block.id, last.id);
+  EXPECT_EQ(block.parameters, last.size);
+  EXPECT_NEAR(block.spectrum.max.value, largest, 1e-7 * largest);
+  EXPECT_NEAR(block.spectrum.min.value, eigenvalues[0].item<double>(), 1e-7 * largest);
+  EXPECT_EQ(block.spectrum.probes.size(), 2U);
   options.dense = true;
   EXPECT_THROW(measure_spectrum(model_, batches(), options), Error);
 }
@@ -188,58 +191,61 @@ TEST_P(Curvature, SpectraByLayerAreThoseOfTheBlocks) {
 TEST_P(Curvature, DenseSpectrumIsTheIndependentOne) {
   SpectrumOptions options;
   options.dense = true;
-  const Json found = measure_spectrum(model_, batches(), options);
+  const SpectrumReport report = measure_spectrum(model_, batches(), options);
+  ASSERT_TRUE(report.whole.has_value());
+  const Spectrum& found = *report.whole;
   const Json& expected = golden_["hessian"];
   const double tolerance = 1e-9 * expected["max"].get<double>();
-  EXPECT_EQ(found["parameters"], expected["size"]);
-  for (const char* key : {"max", "min", "trace", "frobenius"}) {
-    EXPECT_NEAR(found[key].get<double>(), expected[key].get<double>(), tolerance) << key;
-  }
-  const Json& values = found["eigenvalues"];
+  EXPECT_EQ(report.parameters, expected["size"]);
+  EXPECT_NEAR(found.max.value, expected["max"].get<double>(), tolerance);
+  EXPECT_NEAR(found.min.value, expected["min"].get<double>(), tolerance);
+  EXPECT_NEAR(found.trace.mean, expected["trace"].get<double>(), tolerance);
+  EXPECT_NEAR(found.frobenius.mean, expected["frobenius"].get<double>(), tolerance);
+  const std::vector<double>& values = found.eigenvalues;
   ASSERT_EQ(values.size(), expected["size"].get<size_t>());
   for (size_t i = 0; i < 10; ++i) {
-    EXPECT_NEAR(values[values.size() - 1 - i].get<double>(), expected["top"][i].get<double>(), tolerance);
-    EXPECT_NEAR(values[i].get<double>(), expected["bottom"][i].get<double>(), tolerance);
+    EXPECT_NEAR(values[values.size() - 1 - i], expected["top"][i].get<double>(), tolerance);
+    EXPECT_NEAR(values[i], expected["bottom"][i].get<double>(), tolerance);
   }
   // Quantiles there are defined by (i − 1)/(n − 1), here by (i − ½)/n: up to half a step apart.
-  for (const auto& [share, value] : expected["quantiles"].items()) {
-    EXPECT_NEAR(found["quantiles"][share].get<double>(), value.get<double>(),
-                0.02 * (1e-3 + std::abs(value.get<double>())))
-        << share;
+  ASSERT_EQ(found.quantiles.size(), expected["quantiles"].size());
+  for (const auto& [share, value] : found.quantiles) {
+    const double there = expected["quantiles"].at(fmt::format("{:g}", share)).get<double>();
+    EXPECT_NEAR(value, there, 0.02 * (1e-3 + std::abs(there))) << share;
   }
-  EXPECT_LT(found["asymmetry"].get<double>(), 1e-14);
+  EXPECT_LT(found.asymmetry.value(), 1e-14);
 }
 
 TEST_P(Curvature, LanczosFindsTheExtremesAndTheTrace) {
   SpectrumOptions options;
   options.steps = 120;
   options.probes = 6;
-  const Json found = measure_spectrum(model_, batches(), options);
+  const SpectrumReport report = measure_spectrum(model_, batches(), options);
+  ASSERT_TRUE(report.whole.has_value());
+  const Spectrum& found = *report.whole;
   const Json& expected = golden_["hessian"];
   const double largest = expected["max"];
-  EXPECT_NEAR(found["max"].get<double>(), largest, 1e-8 * largest);
-  EXPECT_NEAR(found["min"].get<double>(), expected["min"].get<double>(), 1e-8 * largest);
-  EXPECT_LT(found["max_error"].get<double>(), 1e-6 * largest);
-  EXPECT_LT(std::abs(found["trace"].get<double>() - expected["trace"].get<double>()),
-            3 * found["trace_error"].get<double>());
+  EXPECT_NEAR(found.max.value, largest, 1e-8 * largest);
+  EXPECT_NEAR(found.min.value, expected["min"].get<double>(), 1e-8 * largest);
+  EXPECT_LT(found.max.error, 1e-6 * largest);
+  EXPECT_LT(std::abs(found.trace.mean - expected["trace"].get<double>()), 3 * found.trace.error.value());
   // Hutchinson: the standard error is √(2·Σ_{i≠j} H_ij²/probes) at most.
-  EXPECT_LT(found["trace_error"].get<double>(), 1.8 * expected["frobenius"].get<double>() * std::sqrt(2.0 / 6));
-  EXPECT_LT(std::abs(found["frobenius"].get<double>() - expected["frobenius"].get<double>()),
-            3 * found["frobenius_error"].get<double>());
-  EXPECT_EQ(found["ritz"].size(), 6U);
-  EXPECT_EQ(found["density"]["low"].size(), found["density"]["x"].size());
+  EXPECT_LT(found.trace.error.value(), 1.8 * expected["frobenius"].get<double>() * std::sqrt(2.0 / 6));
+  EXPECT_LT(std::abs(found.frobenius.mean - expected["frobenius"].get<double>()), 3 * found.frobenius.error.value());
+  EXPECT_EQ(found.probes.size(), 6U);
+  EXPECT_EQ(found.density.low.size(), found.density.x.size());
 }
 
 TEST_P(Curvature, ASingleProbeHasNoErrorBar) {
   SpectrumOptions options;
   options.steps = 3;
-  const Json found = measure_spectrum(model_, batches(), options);
-  EXPECT_EQ(found["schema"], "plumb.spectrum/1");
-  EXPECT_TRUE(found["trace_error"].is_null());
-  EXPECT_TRUE(found["density"]["low"].is_null());
-  EXPECT_GT(found["max_error"].get<double>(), 1e-3);  // three steps are too few
-  EXPECT_EQ(found["products"], 3);
-  EXPECT_EQ(found["tokens"], batches()[0].target_layout.tokens());
+  const SpectrumReport found = measure_spectrum(model_, batches(), options);
+  ASSERT_TRUE(found.whole.has_value());
+  EXPECT_FALSE(found.whole->trace.error.has_value());
+  EXPECT_TRUE(found.whole->density.low.empty());
+  EXPECT_GT(found.whole->max.error, 1e-3);  // three steps are too few
+  EXPECT_EQ(found.products, 3);
+  EXPECT_EQ(found.tokens, batches()[0].target_layout.tokens());
 }
 
 TEST_P(Curvature, ProbesThatAdvanceTogetherFindTheSame) {
@@ -247,11 +253,102 @@ TEST_P(Curvature, ProbesThatAdvanceTogetherFindTheSame) {
   options.probes = 3;
   options.steps = 6;
   options.hessian.graph_memory = 0;
-  const Json alone = measure_spectrum(model_, batches(), options);
+  const SpectrumReport alone = measure_spectrum(model_, batches(), options);
   options.at_once = 2;
-  const Json together = measure_spectrum(model_, batches(), options);
-  EXPECT_EQ(together["ritz"], alone["ritz"]);
-  EXPECT_EQ(together["products"], 18);
+  const SpectrumReport together = measure_spectrum(model_, batches(), options);
+  ASSERT_EQ(together.whole.value().probes.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(together.whole->probes[i].ritz.values, alone.whole.value().probes[i].ritz.values);
+    EXPECT_EQ(together.whole->probes[i].ritz.weights, alone.whole->probes[i].ritz.weights);
+  }
+  EXPECT_EQ(together.products, 18);
+}
+
+std::vector<std::string> keys(const Json& json) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : json.items()) names.push_back(name);
+  return names;
+}
+
+TEST_P(Curvature, DocumentHasWhatItsFormatSaysAndIsReadBack) {
+  using Keys = std::vector<std::string>;
+  SpectrumOptions options;
+  options.steps = 4;
+  options.seed = 5;
+  SpectrumReport report = measure_spectrum(model_, batches(), options);
+  const Json json = to_json(report);
+  EXPECT_EQ(keys(json), (Keys{"schema",
+                              "command",
+                              "method",
+                              "dtype",
+                              "parameters",
+                              "tokens",
+                              "label_smoothing",
+                              "loss",
+                              "gradient_norm",
+                              "steps",
+                              "probes",
+                              "seed",
+                              "max",
+                              "max_error",
+                              "min",
+                              "min_error",
+                              "trace",
+                              "trace_error",
+                              "frobenius",
+                              "frobenius_error",
+                              "mass",
+                              "quantiles",
+                              "density",
+                              "ritz",
+                              "micro_batches",
+                              "graphs_kept",
+                              "products",
+                              "threads",
+                              "gradient_seconds",
+                              "hvp_seconds",
+                              "seconds"}));
+  EXPECT_EQ(json["schema"], "plumb.spectrum/1");
+  EXPECT_EQ(json["method"], "lanczos");
+  EXPECT_EQ(json["seed"], 5);
+  EXPECT_EQ(json["max"], report.whole->max.value);
+  EXPECT_TRUE(json["trace_error"].is_null());
+  EXPECT_TRUE(json["density"]["high"].is_null());
+  EXPECT_EQ(keys(json["mass"]), (Keys{"zero_band", "negative", "negative_error", "positive", "positive_error"}));
+  EXPECT_EQ(keys(json["quantiles"]), (Keys{"0.01", "0.05", "0.25", "0.5", "0.75", "0.95", "0.99"}));
+  EXPECT_EQ(keys(json["ritz"][0]), (Keys{"probe", "steps", "exhausted", "rounding", "values", "weights", "residuals"}));
+  report.whole->min.error = std::nan("");  // null in a file
+  const auto through_a_file = [](const SpectrumReport& written) {
+    return Json::parse(to_json(written).dump()).get<SpectrumReport>();
+  };
+  SpectrumReport read = through_a_file(report);
+  EXPECT_TRUE(std::isnan(read.whole.value().min.error));
+  read.whole->min.error = report.whole->min.error = 0;
+  EXPECT_EQ(to_json(read), to_json(report));
+
+  options.by_layer = true;
+  report = measure_spectrum(model_, batches(), options);
+  EXPECT_EQ(to_json(report)["blocks"][1]["name"], "encoder.layers.1");
+  EXPECT_FALSE(to_json(report).contains("max"));
+  EXPECT_EQ(to_json(through_a_file(report)), to_json(report));
+  options.by_layer = false;
+  options.dense = true;
+  report = measure_spectrum(model_, batches(), options);
+  EXPECT_EQ(to_json(report)["trace_error"], 0.0);
+  EXPECT_FALSE(to_json(report).contains("ritz"));
+  EXPECT_EQ(to_json(through_a_file(report)), to_json(report));
+}
+
+TEST_P(Curvature, TakesTheLossThatIsGiven) {
+  HessianOptions options;
+  options.loss = [](Model& model, const Batch& batch, const LossOptions& of_batch, ForwardContext& context) {
+    Loss loss = model.loss(batch, of_batch, context);
+    loss.value = 3 * loss.value;
+    return loss;
+  };
+  HessianOperator plain(model_, split_batches());
+  HessianOperator tripled(model_, split_batches(), options);
+  EXPECT_LT(distance(3 * plain(probe(0)), tripled(probe(0))), 1e-12);
 }
 
 TEST_P(Curvature, RefusesVectorsAndBatchesThatDoNotFit) {

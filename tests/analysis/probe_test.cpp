@@ -1,5 +1,5 @@
 // Measurements against an independent float64 implementation, through the library and through the program.
-#include "plumb/analysis/probe.h"
+#include "plumb/analysis/probe_json.h"
 
 #include <gtest/gtest.h>
 
@@ -137,6 +137,21 @@ TEST(Gradients, LabelSmoothingChangesTheGradientAlone) {
   EXPECT_GT(std::abs(smoothed.total - plain.total), 1e-3);
 }
 
+/// Three times the model's loss.
+Loss tripled(Model& model, const Batch& batch, const LossOptions& options, ForwardContext& context) {
+  Loss loss = model.loss(batch, options, context);
+  return {3 * loss.value, 3 * loss.nll, loss.tokens};
+}
+
+TEST(Gradients, TakeTheLossThatIsGiven) {
+  const Case c("pre_tiny");
+  const GradientProfile plain = measure_gradients(*c.model, {c.batch}, 0.1);
+  const GradientProfile found = measure_gradients(*c.model, {c.batch}, 0.1, {}, tripled);
+  expect_near(found.loss, 3 * plain.loss, "loss");
+  expect_near(found.loss_label_smoothing, 3 * plain.loss_label_smoothing, "loss_label_smoothing");
+  for (const auto& [name, norm] : plain.norm_by_parameter) expect_near(found.norm(name), 3 * norm, name);
+}
+
 TEST(Signal, EveryPointOfTheStreamOverAllTokensOfAllBatches) {
   const Case c("pre_tiny");
   const Json& pairs = c.golden["batch"];
@@ -144,17 +159,18 @@ TEST(Signal, EveryPointOfTheStreamOverAllTokensOfAllBatches) {
   const SignalProfile split = measure_signal(*c.model, {part(pairs, 0, 2), part(pairs, 2, pairs["source"].size())});
   ASSERT_EQ(whole.points.size(), split.points.size());
   for (const LayerPoint& point : whole.points) {
-    expect_near(split.at(point.name).mean_square, point.mean_square, point.name);
-    EXPECT_DOUBLE_EQ(split.at(point.name).delta_at_0_1, point.delta_at_0_1);
+    expect_near(split.at(point.point).mean_square, point.mean_square, to_string(point.point));
+    EXPECT_DOUBLE_EQ(split.at(point.point).delta_at_0_1, point.delta_at_0_1);
   }
-  EXPECT_EQ(whole.points.front().name, "encoder.input");
-  EXPECT_EQ(whole.points.front().layer, 0);
-  EXPECT_EQ(whole.at("decoder.layers.0.feed_forward.sum").layer, 1);
-  EXPECT_THROW((void)whole.at("encoder.inputs"), Error);
+  EXPECT_EQ(to_string(whole.points.front().point), "encoder.input");
+  EXPECT_EQ(whole.points.front().point.id.number(), 0);
+  EXPECT_EQ(whole.at({{StackKind::decoder, 0, SubLayerKind::feed_forward}, Point::sum}).point.id.number(), 1);
+  EXPECT_THROW((void)whole.at({{StackKind::encoder}, Point::sum}), Error);
   // What one reads off without the meter: the result of the encoder.
   ForwardContext context;
   const Tensor memory = c.model->encode(c.batch.source, c.batch.source_layout, context);
-  expect_near(whole.at("encoder.result").mean_square, memory.square().sum(1).mean().item<double>(), "encoder.result");
+  expect_near(whole.at({{StackKind::encoder}, Point::result}).mean_square, memory.square().sum(1).mean().item<double>(),
+              "encoder.result");
 }
 
 ModelConfig small(const std::string& residual) {
@@ -168,49 +184,114 @@ ModelConfig small(const std::string& residual) {
   return config;
 }
 
-TEST(Document, TheoryStandsBesideWhatWasMeasured) {
+TEST(Report, TheoryStandsBesideWhatWasMeasured) {
   const Case c("post_tiny");
   ProbeOptions options;
   options.seeds = {1, 2, 3, 4};
   options.type = at::kDouble;
-  const Json post = probe(small("post-ln"), {}, {c.batch}, options);
-  EXPECT_TRUE(post["theory"]["setting"]["holds"]);
-  EXPECT_EQ(post["theory"]["placement"], "post-ln");
-  EXPECT_EQ(post["feed_forward"].size(), 12u);  // 3 + 3 layers, W1 and W2
-  EXPECT_EQ(post["intervals"]["loss"]["count"], 4);
-  const Json& theorem = post["theory"]["theorem_1"];
-  EXPECT_EQ(theorem["parameter"], "decoder.layers.2.linear2.weight");
-  expect_near(theorem["bound"], 16 * std::sqrt(std::log(16.0)), "bound");
-  expect_near(theorem["constant"]["mean"], theorem["norm"]["mean"].get<double>() / theorem["bound"].get<double>(),
-              "constant");
+  const ProbeReport post = probe(small("post-ln"), {}, {c.batch}, options);
+  EXPECT_TRUE(post.theory.differs.empty());
+  EXPECT_EQ(post.theory.placement, theory::Placement::post_ln);
+  EXPECT_EQ(post.feed_forward.size(), 12u);  // 3 + 3 layers, W1 and W2
+  EXPECT_EQ(post.loss.count, 4);
+  ASSERT_TRUE(post.theory.theorem_1.has_value());
+  const TheoryReport::Theorem1& theorem = *post.theory.theorem_1;
+  EXPECT_EQ(theorem.parameter, "decoder.layers.2.linear2.weight");
+  EXPECT_EQ(to_string(theorem.bounded_point), "decoder.layers.2.feed_forward.sum");
+  expect_near(theorem.bound, 16 * std::sqrt(std::log(16.0)), "bound");
+  expect_near(theorem.constant.mean, theorem.norm.mean / theorem.bound, "constant");
   int with_theory = 0;
-  for (const Json& point : post["signal"]) {
-    if (point["theory"].is_null()) continue;
+  for (const SignalReport& point : post.signal) {
+    if (!point.theory) continue;
     ++with_theory;
-    EXPECT_EQ(point["theory"]["lemma_2"][0], 24.0);
+    EXPECT_EQ(point.theory->paper.low, 24.0);
   }
   EXPECT_EQ(with_theory, 6);
 
   // A slope is that of a line through the norms listed.
-  const Json& slope = post["theory"]["layer_slopes"][3];
-  EXPECT_EQ(slope["stack"], "decoder");
-  EXPECT_EQ(slope["matrix"], "W2");
-  expect_near(slope["predicted"], std::log(1.5) / 2, "predicted");
-  expect_near(slope["slope"], slope["over_seeds"]["mean"], "pooled slope");
+  const TheoryReport::Slope& slope = post.theory.layer_slopes.at(3);
+  EXPECT_EQ(slope.stack, StackKind::decoder);
+  EXPECT_EQ(slope.matrix, 2);
+  expect_near(slope.predicted.value(), std::log(1.5) / 2, "predicted");
+  expect_near(slope.fit.slope, slope.over_seeds.mean, "pooled slope");
 
-  const Json pre = probe(small("pre-ln"), {}, {c.batch}, options);
-  EXPECT_EQ(pre["theory"]["layer_slopes"][0]["predicted"], 0.0);
-  expect_near(pre["theory"]["theorem_1"]["bound"], 16 * std::sqrt(std::log(16.0) / 3), "bound");
+  const ProbeReport pre = probe(small("pre-ln"), {}, {c.batch}, options);
+  EXPECT_EQ(pre.theory.layer_slopes.at(0).predicted, 0.0);
+  expect_near(pre.theory.theorem_1.value().bound, 16 * std::sqrt(std::log(16.0) / 3), "bound");
 }
 
-TEST(Document, OneSeedHasNoIntervalAndNoSeedIsAnError) {
+TEST(Report, OneSeedHasNoIntervalAndNoSeedIsAnError) {
   const Case c("post_tiny");
   ProbeOptions options;
-  const Json document = probe(small("post-ln"), {}, {c.batch}, options);
-  EXPECT_TRUE(document["intervals"]["loss"]["low"].is_null());
-  EXPECT_EQ(document["loss"], document["intervals"]["loss"]["mean"]);
+  const ProbeReport report = probe(small("post-ln"), {}, {c.batch}, options);
+  EXPECT_TRUE(std::isnan(report.loss.low));
+  EXPECT_EQ(report.loss.count, 1);
+  EXPECT_EQ(report.find(LayerId{StackKind::encoder, 3}, 1), nullptr);
   options.seeds.clear();
   EXPECT_THROW(probe(small("post-ln"), {}, {c.batch}, options), Error);
+}
+
+TEST(Report, AStackByItself) {
+  const Case c("post_tiny");
+  ModelConfig config = small("pre-ln");
+  config.kind = "decoder";
+  const ProbeReport report = probe(config, {}, {c.batch}, {});
+  EXPECT_EQ(report.feed_forward.size(), 6u);
+  EXPECT_EQ(report.find(ActivationPoint{{StackKind::encoder}, Point::input}), nullptr);
+  const SignalReport* stream =
+      report.find(ActivationPoint{{StackKind::decoder, 1, SubLayerKind::feed_forward}, Point::stream});
+  ASSERT_NE(stream, nullptr);
+  EXPECT_EQ(stream->theory.value().paper.low, 2 * 16.0);   // (1 + l/2)·d at l = 2
+  EXPECT_EQ(stream->theory.value().paper.high, 4 * 16.0);  // (1 + 3l/2)·d
+}
+
+std::vector<std::string> keys(const Json& json) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : json.items()) names.push_back(name);
+  return names;
+}
+
+TEST(Document, HasWhatItsFormatSays) {
+  using Keys = std::vector<std::string>;
+  const Case c("post_tiny");
+  ProbeOptions options;
+  options.seeds = {7, 8};
+  options.label_smoothing = 0.1;
+  const ProbeReport report = probe(small("post-ln"), {}, {c.batch}, options);
+  const Json json = to_json(report);
+  EXPECT_EQ(keys(json),
+            (Keys{"schema", "command", "loss", "loss_label_smoothing", "gradient_norm_total", "gradient_norm",
+                  "intervals", "signal", "feed_forward", "theory", "seeds", "label_smoothing"}));
+  EXPECT_EQ(json["schema"], "plumb.probe/1");
+  EXPECT_EQ(json["loss"], report.loss.mean);
+  EXPECT_EQ(keys(json["intervals"]["loss"]), (Keys{"mean", "low", "high", "count"}));
+  EXPECT_EQ(json["intervals"]["gradient_norm_total"]["high"], report.gradient_norm_total.high);
+  EXPECT_EQ(json["gradient_norm"]["encoder.layers.1.norm2.bias"].is_number(), true);
+  const Json& sum = json["signal"][4];  // after the stack's input, and input, output and sum of a sub-layer
+  EXPECT_EQ(keys(sum),
+            (Keys{"name", "layer", "mean_square", "delta_at_0_1", "epsilon_at_0_125", "layer_norm_ratio", "theory"}));
+  EXPECT_EQ(sum["name"], "encoder.layers.0.self_attention.stream");
+  EXPECT_EQ(sum["layer"], 1);
+  EXPECT_TRUE(sum["theory"].is_null());
+  EXPECT_EQ(json["signal"][7]["theory"]["lemma_2"], Json::array({24.0, 24.0}));
+  EXPECT_EQ(json["feed_forward"][3]["parameter"], "encoder.layers.1.linear2.weight");
+  EXPECT_EQ(json["feed_forward"][3]["matrix"], "W2");
+  EXPECT_EQ(keys(json["theory"]), (Keys{"placement", "setting", "theorem_1", "layer_slopes"}));
+  EXPECT_EQ(json["theory"]["setting"], Json({{"holds", true}, {"differs", Json::array()}}));
+  EXPECT_EQ(json["theory"]["placement"], "post-ln");
+  EXPECT_EQ(keys(json["theory"]["theorem_1"]),
+            (Keys{"parameter", "bound", "norm", "constant", "bounded_point", "probability"}));
+  EXPECT_EQ(keys(json["theory"]["layer_slopes"][0]),
+            (Keys{"stack", "matrix", "predicted", "slope", "slope_error", "intercept", "r_squared", "over_seeds"}));
+  EXPECT_EQ(json["seeds"], Json::array({7, 8}));
+
+  options.seeds = {1};
+  options.label_smoothing = 0;
+  const Json other = to_json(probe(small("keel"), {}, {c.batch}, options));
+  EXPECT_TRUE(other["intervals"]["loss"]["low"].is_null());
+  EXPECT_TRUE(other["theory"]["theorem_1"].is_null());
+  EXPECT_TRUE(other["theory"]["layer_slopes"][0]["predicted"].is_null());
+  EXPECT_FALSE(other["theory"]["setting"]["holds"]);
 }
 
 TEST(Program, PrintsATableOfLayers) {

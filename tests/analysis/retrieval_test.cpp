@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "plumb/analysis/attention_cost.h"
+#include "plumb/base/timing.h"
+#include "plumb/nn/attention/dpfp.h"
 
 namespace plumb {
 namespace {
@@ -27,20 +29,35 @@ TEST(Retrieval, FewKeysAreHeldAndManyAreNot) {
 }
 
 TEST(Retrieval, TheDeltaRuleUpdatesWhereTheSumRuleCannot) {
-  const AttentionOptions options{0, 0, 1};
+  const VariantOptions options = {{"dpfp", Options(DpfpOptions{1})}};
   EXPECT_LT(measure_retrieval("delta", options, task(4, true), 1).error, 0.1);
   EXPECT_GT(measure_retrieval("dpfp", options, task(4, true), 1).error, 0.3);
 }
 
-TEST(AttentionCost, MeasuresSomethingOfEveryKind) {
-  for (const std::string& kind : attentions().names()) {
-    const AttentionCost cost = measure_attention_cost(kind, {}, 16, 2, 256, 1, 1);
-    EXPECT_GT(cost.forward_seconds, 0) << kind;
-    EXPECT_GT(cost.gradient_seconds, 0) << kind;
-#if !defined(__SANITIZE_ADDRESS__)  // whose allocator does not count
-    EXPECT_GE(cost.held_bytes, 256 * 16 * 4) << kind;
+TEST(AttentionCost, TimesAreSecondsOfTheWorkDone) {
+  const Stopwatch watch;
+  const AttentionCost cost = measure_attention_cost("softmax", {}, 16, 2, 6144, 1, 1);
+  const double whole = watch.seconds();
+  EXPECT_GT(cost.gradient_seconds, cost.forward_seconds);  // a gradient includes a forward pass
+  // Of each there was one run to warm up and one that counts, and a last forward pass for the memory.
+  EXPECT_LT(cost.forward_seconds + cost.gradient_seconds, whole);
+  EXPECT_GT(cost.forward_seconds + cost.gradient_seconds, whole / 10);
+  EXPECT_GT(cost.forward_seconds, 1e-3);  // 4 · 16 · 6144²/2 multiplications and additions
+}
+
+TEST(AttentionCost, EveryKindHoldsMemoryInProportionToLength) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer's allocator does not count";
 #endif
+  for (const std::string& kind : attentions().names()) {
+    const auto held = [&](int64_t length) { return measure_attention_cost(kind, {}, 16, 2, length, 1, 1).held_bytes; };
+    const auto half = static_cast<double>(held(512));
+    const auto whole = static_cast<double>(held(1024));
+    EXPECT_GE(half, 512 * 16 * 4) << kind;  // the output at least
+    EXPECT_NEAR(whole / half, 2, 0.1) << kind;
   }
+  // Softmax forms its weights again in the backward pass: it holds the output and a number for each row and head.
+  EXPECT_LT(measure_attention_cost("softmax", {}, 16, 2, 1024, 1, 1).held_bytes, 1024 * (16 + 2) * 4 + 4096);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
 #include "plumb/nn/attention/attention.h"
+#include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/nn/position/position.h"
@@ -95,6 +96,7 @@ TEST(Documentation, VariantsAreWhatTheRegistriesSay) {
   expect_names("## Norms: `model.norm`", norms());
   expect_names("## Positions: `model.positions`", positions());
   expect_names("## Attention: `model.attention`", attentions());
+  expect_names("## Feed-forward sub-layers: `model.activation`", feed_forwards());
   expect_names("## Initializations: `model.initialization`", initializations());
   expect_names("## Optimizers: `train.optimizer`", optimizers());
   expect_names("## Schedule factors: `train.schedule`", schedule_factors());

@@ -8,7 +8,7 @@
 
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/decode/beam_search.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/optim/optimizer.h"
@@ -43,7 +43,7 @@ Batch small_batch() {
 /// connection or explodes for want of a norm.
 bool makes_sense(const std::string& residual, const std::string& norm, const std::string& attention) {
   if (attention == "softmax") return true;
-  if (residual == "no-residual" || residual == "none" || norm == "none") return false;
+  if (residual == "no-residual" || residual == "plain" || norm == "none") return false;
   return attention != "fwp-1991" || (norm != "batchnorm" && norm != "powernorm");
 }
 
@@ -79,7 +79,7 @@ TEST_P(CrossProduct, TrainsCurvesSavesAndDecodes) {
   // A step against the gradient that is small beside the curvature along it lowers the loss.
   const Tensor g = joined(gradient);
   const double curvature = std::abs(g.dot(hessian(g)).item<double>()) / (length * length);
-  const auto optimizer = optimizers().at("sgd").make(model.parameters(), {});
+  const auto optimizer = make_optimizer("sgd", model.parameters());
   optimizer->step(gradient, std::min(1e-3 / length, 0.01 / curvature), 1);
   if (norm != "powernorm") {  // whose gradient is an approximation
     EXPECT_LT(loss(2).value.item<double>(), before.value.item<double>());

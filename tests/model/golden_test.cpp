@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/json.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/model/encoder_decoder.h"
-#include "plumb/model/safetensors.h"
 #include "support/paths.h"
 
 namespace plumb {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "plumb/base/error.h"
+#include "plumb/model/config.h"
 #include "plumb/nn/attention/multi_head.h"
 #include "support/gradcheck.h"
 
@@ -18,6 +20,15 @@ using testing::random_tensor;
 constexpr int64_t kHeads = 3;
 constexpr int64_t kSize = 4;
 constexpr int64_t kWidth = kHeads * kSize;
+constexpr ops::HeadShape kShape{kHeads, kHeads, kSize};
+
+/// The options of a position encoding from the lines of its section.
+VariantOptions parsed(const std::string& name, const std::string& lines) {
+  if (lines.empty()) return {};
+  ModelConfig config;
+  Config::from_string("[model." + name + "]\n" + lines, "test").read("model", config);
+  return config.options;
+}
 
 /// An attention with positions and random parameters.
 struct Fixture {
@@ -25,9 +36,10 @@ struct Fixture {
   std::unique_ptr<Positions> encoding;
   std::unique_ptr<MultiHeadAttention> attention;
 
-  Fixture(const std::string& name, bool causal) {
-    encoding = positions().at(name).make(parameters, "position", {kWidth, kHeads, 64, causal});
-    attention = std::make_unique<MultiHeadAttention>(parameters, "a", kWidth, kHeads, MultiHeadOptions(),
+  Fixture(const std::string& name, bool causal, const std::string& options = "") {
+    encoding =
+        positions().at(name).make(parameters, "position", {kWidth, kHeads, 64, causal, kSize, parsed(name, options)});
+    attention = std::make_unique<MultiHeadAttention>(parameters, "a", kWidth, kShape, MultiHeadOptions(),
                                                      encoding->within(parameters, "a"));
     parameters.finish();
     for (const Parameter& parameter : parameters.all()) {
@@ -67,9 +79,10 @@ Tensor attend(const Fixture& fixture, const Tensor& x, const Ragged& layout, boo
 
 double inner_product(const Tensor& a, const Tensor& b) { return (a * b).sum().item<double>(); }
 
-void expect_formula(const std::string& name, const std::function<Score(const Fixture&, bool)>& make_score) {
+void expect_formula(const std::string& name, const std::function<Score(const Fixture&, bool)>& make_score,
+                    const std::string& options = "") {
   for (const bool causal : {true, false}) {
-    const Fixture fixture(name, causal);
+    const Fixture fixture(name, causal, options);
     const Ragged layout({7, 1, 30});
     const Tensor x = random_tensor({layout.tokens(), kWidth}, 1);
     const Tensor found = fixture.attention->self(x, layout, causal, {});
@@ -78,23 +91,82 @@ void expect_formula(const std::string& name, const std::function<Score(const Fix
   }
 }
 
+/// x with pair m turned by p·frequencies[m]; pair m is (2m, 2m + 1), or (m, m + count).
+Tensor turned(const Tensor& x, int64_t position, const std::vector<double>& frequencies, bool interleaved) {
+  Tensor out = x.clone();
+  const auto count = static_cast<int64_t>(frequencies.size());
+  for (int64_t m = 0; m < count; ++m) {
+    const int64_t first = interleaved ? 2 * m : m;
+    const int64_t second = interleaved ? 2 * m + 1 : m + count;
+    const double angle = static_cast<double>(position) * frequencies[static_cast<size_t>(m)];
+    const double a = x[first].item<double>();
+    const double b = x[second].item<double>();
+    out[first] = a * std::cos(angle) - b * std::sin(angle);
+    out[second] = a * std::sin(angle) + b * std::cos(angle);
+  }
+  return out;
+}
+
+void expect_rotary(const std::string& options, const std::vector<double>& frequencies, bool interleaved) {
+  SCOPED_TRACE(options);
+  expect_formula(
+      "rotary",
+      [&](const Fixture&, bool) -> Score {
+        return [&](int64_t, int64_t i, const Tensor& q, int64_t j, const Tensor& k) {
+          return inner_product(turned(q, i, frequencies, interleaved), turned(k, j, frequencies, interleaved)) /
+                 std::sqrt(static_cast<double>(kSize));
+        };
+      },
+      options);
+}
+
 TEST(Positions, RotaryTurnsQueriesAndKeys) {
-  const auto turned = [](const Tensor& x, int64_t position) {
-    Tensor out = at::empty_like(x);
-    for (int64_t i = 0; i < kSize / 2; ++i) {
-      const double angle = static_cast<double>(position) * std::pow(10000.0, -2.0 * static_cast<double>(i) / kSize);
-      const double a = x[2 * i].item<double>();
-      const double b = x[2 * i + 1].item<double>();
-      out[2 * i] = a * std::cos(angle) - b * std::sin(angle);
-      out[2 * i + 1] = a * std::sin(angle) + b * std::cos(angle);
+  expect_rotary("", {1, 0.01}, true);
+  expect_rotary("interleaved = false", {1, 0.01}, false);
+  expect_rotary("theta = 500000.0", {1, std::pow(500000.0, -0.5)}, true);
+  expect_rotary("features = 2", {1}, true);
+  expect_rotary("features = 2\ninterleaved = false", {1}, false);
+}
+
+TEST(Positions, RotaryFrequenciesAreScaled) {
+  expect_rotary("scaling = \"linear\"\nfactor = 4.0", {0.25, 0.0025}, true);
+  // theta·4^(4/2): 160,000, whose root is 400.
+  expect_rotary("scaling = \"ntk\"\nfactor = 4.0", {1, 1.0 / 400}, true);
+  // Wavelengths are 2π ≈ 6.3 and 628.3. For L = 100 and factors 1 and 4: 6.3 < 25 stays, 628.3 > 100 is divided by 8.
+  expect_rotary("scaling = \"llama3\"\nfactor = 8.0\noriginal_length = 100", {1, 0.00125}, true);
+  // For L = 1000 and factors 1 and 4, 628.3 lies between 250 and 1000: L/λ = 1.5915…, s = 0.19718….
+  const double s = (1000 * 0.01 / (2 * std::numbers::pi) - 1) / 3;
+  expect_rotary("scaling = \"llama3\"\nfactor = 8.0\noriginal_length = 1000", {1, (1 - s) * 0.00125 + s * 0.01}, true);
+}
+
+TEST(Positions, RotaryRefusesWhatMakesNoRotation) {
+  for (const char* bad : {"features = 3", "features = 6", "features = -2", "theta = 0.0", "scaling = \"none at all\"",
+                          "factor = -1.0", "high_frequency_factor = 0.5"}) {
+    EXPECT_THROW(Fixture("rotary", true, bad), Error) << bad;
+  }
+}
+
+/// Positions far beyond the first ones: tables that grow keep what they had.
+TEST(Positions, TablesGrow) {
+  for (const char* name : {"sinusoidal", "rotary", "transformer-xl"}) {
+    SCOPED_TRACE(name);
+    const Fixture grown(name, true);
+    const Fixture at_once(name, true);
+    const Tensor x = random_tensor({700, kWidth}, 1);
+    for (const int64_t length : {3, 257, 600})
+      (void)grown.attention->self(x.narrow(0, 0, length), Ragged({length}), true, {});
+    EXPECT_TRUE(at::equal(grown.attention->self(x, Ragged({700}), true, {}),
+                          at_once.attention->self(x, Ragged({700}), true, {})));
+    if (std::string(name) != "sinusoidal") continue;
+    (void)grown.encoding->table(10);
+    const Tensor table = grown.encoding->table(1000);
+    for (const int64_t p : {9, 300, 999}) {
+      for (const int64_t j : {0, 7}) {
+        const double angle = static_cast<double>(p) / std::pow(10000.0, static_cast<double>(j / 2 * 2) / kWidth);
+        EXPECT_NEAR(table[p][j].item<double>(), j % 2 == 0 ? std::sin(angle) : std::cos(angle), 1e-12);
+      }
     }
-    return out;
-  };
-  expect_formula("rotary", [&](const Fixture&, bool) -> Score {
-    return [&](int64_t, int64_t i, const Tensor& q, int64_t j, const Tensor& k) {
-      return inner_product(turned(q, i), turned(k, j)) / std::sqrt(static_cast<double>(kSize));
-    };
-  });
+  }
 }
 
 TEST(Positions, AlibiPenalizesDistance) {
@@ -169,7 +241,7 @@ TEST(Positions, ThoseThatAddToScoresNeedSoftmax) {
     const auto encoding = positions().at(name).make(parameters, "position", {kWidth, kHeads, 64, true});
     MultiHeadOptions options;
     options.kind = "linear";
-    EXPECT_THROW(MultiHeadAttention(parameters, "a", kWidth, kHeads, options, encoding->within(parameters, "a")), Error)
+    EXPECT_THROW(MultiHeadAttention(parameters, "a", kWidth, kShape, options, encoding->within(parameters, "a")), Error)
         << name;
   }
 }

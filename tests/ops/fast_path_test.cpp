@@ -1,5 +1,6 @@
 // float32 operations against the composed formulas in float64: values, gradients and Hessian-vector products agree to
 // 1e-5 on ragged batches of random shapes.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ops/derivatives.h"
@@ -102,20 +103,25 @@ TEST(FastPath, Norms) {
   }
 }
 
+constexpr ops::HeadShape kHeadShapes[] = {{1, 1, 1}, {3, 3, 7}, {2, 2, 33}, {6, 2, 5}, {4, 1, 33}};
+
+std::string describe(const ops::HeadShape& shape) {
+  return fmt::format("{} heads and {} key-value heads of {}", shape.heads, shape.kv_heads, shape.size);
+}
+
 TEST(FastPath, SelfAttention) {
   for (const Ragged& layout : layouts(1)) {
-    for (const auto& [count, size] : {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {2, 33}}) {
-      const int64_t heads = count;
+    for (const ops::HeadShape& shape : kHeadShapes) {
       for (const bool causal : {false, true}) {
-        const int64_t d = heads * size;
+        const int64_t d = shape.width(), kv = shape.kv_width();
         SCOPED_TRACE(::testing::Message() << layout.sequences() << " sentences of up to " << layout.longest() << ", "
-                                          << heads << " heads of " << size << (causal ? ", causal" : ""));
-        expect_agreement([&](const Tensors& x) { return ops::self_attention(x[0], layout, heads, causal); },
+                                          << describe(shape) << (causal ? ", causal" : ""));
+        expect_agreement([&](const Tensors& x) { return ops::self_attention(x[0], layout, shape, causal); },
                          [&](const Tensors& x) {
-                           return reference::attention(x[0].narrow(1, 0, d), x[0].narrow(1, d, d),
-                                                       x[0].narrow(1, 2 * d, d), layout, layout, heads, causal);
+                           return reference::attention(x[0].narrow(1, 0, d), x[0].narrow(1, d, kv),
+                                                       x[0].narrow(1, d + kv, kv), layout, layout, shape.size, causal);
                          },
-                         {random_tensor({layout.tokens(), 3 * d}, 5)});
+                         {random_tensor({layout.tokens(), d + 2 * kv}, 5)});
       }
     }
   }
@@ -124,16 +130,15 @@ TEST(FastPath, SelfAttention) {
 TEST(FastPath, CrossAttention) {
   const std::vector<Ragged> queries = layouts(1), keys = layouts(2);
   for (size_t i = 0; i < queries.size(); ++i) {
-    for (const auto& [count, size] : {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {2, 33}}) {
-      const int64_t heads = count;
-      const int64_t d = heads * size;
-      SCOPED_TRACE(::testing::Message() << "batch " << i << ", " << heads << " heads of " << size);
-      expect_agreement([&](const Tensors& x) { return ops::cross_attention(x[0], x[1], queries[i], keys[i], heads); },
+    for (const ops::HeadShape& shape : kHeadShapes) {
+      const int64_t d = shape.width(), kv = shape.kv_width();
+      SCOPED_TRACE(::testing::Message() << "batch " << i << ", " << describe(shape));
+      expect_agreement([&](const Tensors& x) { return ops::cross_attention(x[0], x[1], queries[i], keys[i], shape); },
                        [&](const Tensors& x) {
-                         return reference::attention(x[0], x[1].narrow(1, 0, d), x[1].narrow(1, d, d), queries[i],
-                                                     keys[i], heads, false);
+                         return reference::attention(x[0], x[1].narrow(1, 0, kv), x[1].narrow(1, kv, kv), queries[i],
+                                                     keys[i], shape.size, false);
                        },
-                       {random_tensor({queries[i].tokens(), d}, 5), random_tensor({keys[i].tokens(), 2 * d}, 6)});
+                       {random_tensor({queries[i].tokens(), d}, 5), random_tensor({keys[i].tokens(), 2 * kv}, 6)});
     }
   }
 }
@@ -144,23 +149,38 @@ TEST(FastPath, CrossEntropyInBothForms) {
        {std::tuple<int64_t, int64_t, int64_t>{1, 3, 5}, {37, 17, 101}, {150, 9, 16411}, {1100, 5, 31}}) {
     Random random(3, "labels");
     std::vector<int64_t> labels;
-    for (int64_t i = 0; i < tokens; ++i)
+    std::vector<double> some_weights;  // 0, 0.5 or 1; the last is not 0
+    for (int64_t i = 0; i < tokens; ++i) {
       labels.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(vocabulary))));
-    for (const double smoothing : {0.0, 0.125}) {
-      SCOPED_TRACE(::testing::Message() << tokens << " tokens, vocabulary " << vocabulary << ", ε " << smoothing);
-      const double scale = 1.0 / static_cast<double>(tokens);
-      const Tensors inputs = {random_tensor({tokens, d}, 1), random_tensor({vocabulary, d}, 2)};
-      const auto reference = [&](const Tensors& x) {
-        return reference::cross_entropy(at::mm(x[0], x[1].t()), labels, smoothing, scale);
-      };
-      expect_agreement(
-          [&](const Tensors& x) {
-            return ops::cross_entropy(ops::matrix_product(x[0], x[1], false, true), labels, smoothing, scale).loss;
-          },
-          reference, inputs);
-      expect_agreement(
-          [&](const Tensors& x) { return ops::linear_cross_entropy(x[0], x[1], labels, smoothing, scale).loss; },
-          reference, inputs, /*second=*/false);
+      some_weights.push_back(i + 1 == tokens ? 1.5 : static_cast<double>(random.below(3)) / 2);
+    }
+    for (const bool weighted : {false, true}) {
+      const std::vector<double> weights = weighted ? some_weights : std::vector<double>{};
+      for (const double smoothing : {0.0, 0.125}) {
+        SCOPED_TRACE(::testing::Message() << tokens << " tokens, vocabulary " << vocabulary << ", ε " << smoothing
+                                          << (weighted ? ", weighted" : ""));
+        const double scale = 1.0 / static_cast<double>(tokens);
+        // The bias goes with the weights.
+        Tensors inputs = {random_tensor({tokens, d}, 1), random_tensor({vocabulary, d}, 2)};
+        if (weighted) inputs.push_back(random_tensor({vocabulary}, 3));
+        const auto reference = [&](const Tensors& x) {
+          const Tensor product = at::mm(x[0], x[1].t());
+          return reference::cross_entropy(weighted ? product + x[2] : product, labels, weights, smoothing, scale);
+        };
+        expect_agreement(
+            [&](const Tensors& x) {
+              const Tensor logits = ops::linear(x[0], x[1], weighted ? x[2] : Tensor());
+              return ops::cross_entropy(logits, labels, weights, smoothing, scale).loss;
+            },
+            reference, inputs);
+        expect_agreement(
+            [&](const Tensors& x) {
+              return ops::linear_cross_entropy(x[0], x[1], weighted ? x[2] : Tensor(), labels, weights, smoothing,
+                                               scale)
+                  .loss;
+            },
+            reference, inputs, /*second=*/false);
+      }
     }
   }
 }

@@ -53,25 +53,35 @@ TEST(Gradients, RmsNorm) {
   }
 }
 
+// Each head with keys and values of its own, groups that share them, and one key-value head for all.
+constexpr ops::HeadShape kHeadShapes[] = {{2, 2, 2}, {4, 2, 1}, {3, 1, 2}};
+
 TEST(Gradients, SelfAttention) {
-  for (const bool causal : {false, true}) {
-    const Ragged layout({3, 1, 5});
-    expect_both([&](const Tensors& in) { return Tensors{ops::self_attention(in[0], layout, 2, causal)}; },
-                {random_tensor({9, 12}, 1, 0.8)});
+  for (const ops::HeadShape& shape : kHeadShapes) {
+    for (const bool causal : {false, true}) {
+      const Ragged layout({3, 1, 5});
+      expect_both([&](const Tensors& in) { return Tensors{ops::self_attention(in[0], layout, shape, causal)}; },
+                  {random_tensor({9, shape.width() + 2 * shape.kv_width()}, 1, 0.8)});
+    }
   }
 }
 
 TEST(Gradients, SelfAttentionLongerThanABlockOfQueries) {
   const Ragged layout({50});
-  expect_both([&](const Tensors& in) { return Tensors{ops::self_attention(in[0], layout, 1, true)}; },
-              {random_tensor({50, 3}, 1)});
+  expect_both(
+      [&](const Tensors& in) {
+        return Tensors{ops::self_attention(in[0], layout, {1, 1, 1}, true)};
+      },
+      {random_tensor({50, 3}, 1)});
 }
 
 TEST(Gradients, CrossAttention) {
   const Ragged queries({2, 4, 1});
   const Ragged keys({3, 2, 5});
-  expect_both([&](const Tensors& in) { return Tensors{ops::cross_attention(in[0], in[1], queries, keys, 2)}; },
-              {random_tensor({7, 6}, 1), random_tensor({10, 12}, 2)});
+  for (const ops::HeadShape& shape : kHeadShapes) {
+    expect_both([&](const Tensors& in) { return Tensors{ops::cross_attention(in[0], in[1], queries, keys, shape)}; },
+                {random_tensor({7, shape.width()}, 1), random_tensor({10, 2 * shape.kv_width()}, 2)});
+  }
 }
 
 TEST(Gradients, Dropout) {
@@ -90,18 +100,33 @@ TEST(Gradients, Embedding) {
 
 TEST(Gradients, CrossEntropy) {
   const std::vector<int64_t> labels = {1, 0, 6, 3};
-  for (const double smoothing : {0.0, 0.3}) {
-    expect_both([&](const Tensors& in) { return Tensors{ops::cross_entropy(in[0], labels, smoothing, 0.25).loss}; },
-                {random_tensor({4, 7}, 1)});
+  for (const std::vector<double>& weights : {std::vector<double>{}, {0.5, 0.0, 2.0, 1.0}}) {
+    for (const double smoothing : {0.0, 0.3}) {
+      expect_both(
+          [&](const Tensors& in) { return Tensors{ops::cross_entropy(in[0], labels, weights, smoothing, 0.25).loss}; },
+          {random_tensor({4, 7}, 1)});
+    }
   }
 }
 
 TEST(Gradients, ChunkedCrossEntropy) {
   std::vector<int64_t> labels;
-  for (int64_t i = 0; i < 150; ++i) labels.push_back(i * 7 % 11);  // more than one chunk
+  std::vector<double> weights;
+  for (int64_t i = 0; i < 150; ++i) {  // more than one chunk
+    labels.push_back(i * 7 % 11);
+    weights.push_back(static_cast<double>(i % 4) / 2);
+  }
+  const Tensors inputs = {random_tensor({150, 2}, 1), random_tensor({11, 2}, 2), random_tensor({11}, 3)};
   testing::expect_gradients(
-      [&](const Tensors& in) { return Tensors{ops::linear_cross_entropy(in[0], in[1], labels, 0.1, 0.01).loss}; },
-      {random_tensor({150, 2}, 1), random_tensor({11, 2}, 2)});
+      [&](const Tensors& in) {
+        return Tensors{ops::linear_cross_entropy(in[0], in[1], Tensor(), labels, {}, 0.1, 0.01).loss};
+      },
+      {inputs[0], inputs[1]});
+  testing::expect_gradients(
+      [&](const Tensors& in) {
+        return Tensors{ops::linear_cross_entropy(in[0], in[1], in[2], labels, weights, 0.1, 0.01).loss};
+      },
+      inputs);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST(Precision, CrossEntropyMultipliesRoundedOperands) {
   for (int64_t i = 0; i < 21; ++i) labels.push_back(i % 30);
   ops::MatrixPrecision precision(ops::Precision::bfloat16);
   const ops::PrecisionGuard guard(precision);
-  const auto found = ops::linear_cross_entropy(hidden, weight, labels, 0.0, 0.5);
+  const auto found = ops::linear_cross_entropy(hidden, weight, Tensor(), labels, {}, 0.0, 0.5);
   const Tensor log_p = at::log_softmax(at::mm(rounded(hidden), rounded(weight).t()), 1);
   const Tensor target = at::one_hot(at::tensor(labels), 30).to(at::kDouble);
   const double nll = -(log_p * target).sum().item<double>();

@@ -1,23 +1,31 @@
-// Optimizers against their formulas, element by element in double precision.
+// Optimizers against their formulas, element by element in double precision, and what holds for all of them.
 #include "plumb/optim/optimizer.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
+#include "options.h"
 #include "plumb/base/error.h"
+#include "plumb/optim/schedule.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
 namespace {
+
+using test::options;
 
 // Three parameters; the middle one longer than a thread's smallest share, so that pieces begin within it.
 constexpr int64_t kShapes[3][2] = {{3, 5}, {301, 211}, {1, 7}};
 
 Parameters make_parameters(at::ScalarType type) {
   Parameters parameters(type);
-  for (int i = 0; i < 3; ++i) parameters.add(fmt::format("p{}", i), {kShapes[i][0], kShapes[i][1]}, Role::weight);
+  for (int i = 0; i < 3; ++i) {
+    // The last is none of Muon's matrices.
+    parameters.add(fmt::format("p{}", i), {kShapes[i][0], kShapes[i][1]}, i < 2 ? Role::weight : Role::embedding);
+  }
   parameters.finish();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 7));
   return parameters;
@@ -43,81 +51,271 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
     ASSERT_NEAR(found[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << i;
 }
 
+/// One rate, decay and state of freezing per parameter.
+std::vector<ParameterStep> settings_of(int t) {
+  return {{.learning_rate = 0.1 / t, .weight_decay = 0.01},
+          {.learning_rate = 0.05 / t, .weight_decay = 0},
+          {.learning_rate = 0.2 / t, .weight_decay = 0.3}};
+}
+
+/// Changes one element: w from its gradient, with two numbers that are remembered of it, at step t.
+using Formula = std::function<void(double& w, double g, double& m, double& v, int t, double rate, double weight_decay)>;
+
 class Optimizers : public ::testing::TestWithParam<at::ScalarType> {
  protected:
-  [[nodiscard]] double tolerance() const { return GetParam() == at::kDouble ? 1e-13 : 2e-5; }
+  [[nodiscard]] double tolerance() const { return GetParam() == at::kDouble ? 1e-12 : 2e-5; }
+
+  /// Four steps of an optimizer against the formula.
+  void expect_formula(const std::string& name, const VariantOptions& given, const Formula& formula) const {
+    const Parameters parameters = make_parameters(GetParam());
+    const auto optimizer = make_optimizer(name, parameters, given);
+    std::vector<double> w = doubles(parameters.flat()), m(w.size()), v(w.size());
+    for (int t = 1; t <= 4; ++t) {
+      const std::vector<ParameterStep> settings = settings_of(t);
+      const double scale = t == 2 ? 0.25 : 1.0;
+      const auto gradients = make_gradients(parameters, 100 * static_cast<uint64_t>(t));
+      optimizer->step(gradients, settings, scale);
+      size_t i = 0;
+      for (size_t k = 0; k < gradients.size(); ++k) {
+        for (const double g : doubles(gradients[k])) {
+          formula(w[i], scale * g, m[i], v[i], t, settings[k].learning_rate, settings[k].weight_decay);
+          ++i;
+        }
+      }
+      expect_near(doubles(parameters.flat()), w, tolerance());
+    }
+  }
 };
 
+Formula adam_formula(double beta1, double beta2, double eps) {
+  return [=](double& w, double g, double& m, double& v, int t, double rate, double weight_decay) {
+    m = beta1 * m + (1 - beta1) * g;
+    v = beta2 * v + (1 - beta2) * g * g;
+    const double mean = m / (1 - std::pow(beta1, t)), square = v / (1 - std::pow(beta2, t));
+    w -= rate * (mean / (std::sqrt(square) + eps) + weight_decay * w);
+  };
+}
+
 TEST_P(Optimizers, AdamFollowsItsFormula) {
-  const Parameters parameters = make_parameters(GetParam());
-  const OptimizerOptions options{.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.01};
-  const auto adam = optimizers().at("adam").make(parameters, options);
-  std::vector<double> w = doubles(parameters.flat()), m(w.size()), v(w.size());
-  for (int t = 1; t <= 4; ++t) {
-    const double rate = 0.1 / t, scale = t == 2 ? 0.25 : 1.0;
-    const auto gradients = make_gradients(parameters, 100 * static_cast<uint64_t>(t));
-    const std::vector<double> g = doubles(joined(gradients));
-    adam->step(gradients, rate, scale);
-    for (size_t i = 0; i < w.size(); ++i) {
-      m[i] = 0.8 * m[i] + 0.2 * scale * g[i];
-      v[i] = 0.95 * v[i] + 0.05 * scale * scale * g[i] * g[i];
-      const double mean = m[i] / (1 - std::pow(0.8, t)), square = v[i] / (1 - std::pow(0.95, t));
-      w[i] -= rate * (mean / (std::sqrt(square) + 1e-6) + 0.01 * w[i]);
-    }
-    expect_near(doubles(parameters.flat()), w, tolerance());
-  }
+  expect_formula("adam", options("[train.adam]\nbeta1 = 0.8\nbeta2 = 0.95\neps = 1e-6"), adam_formula(0.8, 0.95, 1e-6));
+  expect_formula("adam", {}, adam_formula(0.9, 0.98, 1e-9));
+}
+
+TEST_P(Optimizers, AdamWFollowsItsFormula) {
+  expect_formula("adamw", options("[train.adamw]\nbeta1 = 0.7"), adam_formula(0.7, 0.999, 1e-8));
 }
 
 TEST_P(Optimizers, SgdFollowsItsFormula) {
-  const Parameters parameters = make_parameters(GetParam());
-  const auto sgd = optimizers().at("sgd").make(parameters, {.momentum = 0.7, .weight_decay = 0.02});
-  std::vector<double> w = doubles(parameters.flat()), b(w.size());
-  for (int t = 1; t <= 4; ++t) {
-    const double rate = 0.1 / t, scale = t == 2 ? 0.25 : 1.0;
-    const auto gradients = make_gradients(parameters, 100 * static_cast<uint64_t>(t));
-    const std::vector<double> g = doubles(joined(gradients));
-    sgd->step(gradients, rate, scale);
-    for (size_t i = 0; i < w.size(); ++i) {
-      b[i] = 0.7 * b[i] + scale * g[i] + 0.02 * w[i];
-      w[i] -= rate * b[i];
-    }
-    expect_near(doubles(parameters.flat()), w, tolerance());
-  }
+  const auto formula = [](double momentum, bool nesterov) {
+    return [=](double& w, double g, double& b, double&, int, double rate, double weight_decay) {
+      const double d = g + weight_decay * w;
+      b = momentum * b + d;
+      w -= rate * (nesterov ? d + momentum * b : b);
+    };
+  };
+  expect_formula("sgd", {}, formula(0.9, false));
+  expect_formula("sgd", options("[train.sgd]\nmomentum = 0.7"), formula(0.7, false));
+  expect_formula("sgd", options("[train.sgd]\nmomentum = 0.7\nnesterov = true"), formula(0.7, true));
+}
+
+TEST_P(Optimizers, LionFollowsItsFormula) {
+  const auto formula = [](double beta1, double beta2) {
+    return [=](double& w, double g, double& m, double&, int, double rate, double weight_decay) {
+      const double blend = beta1 * m + (1 - beta1) * g;
+      w -= rate * ((blend > 0 ? 1.0 : -1.0) + weight_decay * w);
+      m = beta2 * m + (1 - beta2) * g;
+    };
+  };
+  expect_formula("lion", {}, formula(0.9, 0.99));
+  expect_formula("lion", options("[train.lion]\nbeta1 = 0.5\nbeta2 = 0.8"), formula(0.5, 0.8));
 }
 
 TEST_P(Optimizers, GoOnFromTheirStateBitForBit) {
   for (const std::string& name : optimizers().names()) {
     const Parameters whole = make_parameters(GetParam()), halves = make_parameters(GetParam());
-    const auto uninterrupted = optimizers().at(name).make(whole, {.weight_decay = 0.01});
-    auto interrupted = optimizers().at(name).make(halves, {.weight_decay = 0.01});
+    const auto uninterrupted = make_optimizer(name, whole);
+    auto interrupted = make_optimizer(name, halves);
     for (uint64_t t = 1; t <= 6; ++t) {
       if (t == 4) {
         const NamedTensors state = interrupted->state();
-        interrupted = optimizers().at(name).make(halves, {.weight_decay = 0.01});
+        interrupted = make_optimizer(name, halves);
         interrupted->load_state(state, "state");
       }
-      uninterrupted->step(make_gradients(whole, t), 0.01);
-      interrupted->step(make_gradients(halves, t), 0.01);
+      std::vector<ParameterStep> settings = settings_of(static_cast<int>(t));
+      settings[0].frozen = t < 3;
+      settings[1].frozen = t < 5;
+      uninterrupted->step(make_gradients(whole, t), settings);
+      interrupted->step(make_gradients(halves, t), settings);
     }
     EXPECT_TRUE(at::equal(whole.flat(), halves.flat())) << name;
+    const NamedTensors one = uninterrupted->state(), other = interrupted->state();
+    ASSERT_EQ(one.size(), other.size());
+    for (size_t i = 0; i < one.size(); ++i) {
+      EXPECT_EQ(one[i].first, other[i].first);
+      EXPECT_TRUE(at::equal(one[i].second, other[i].second)) << name << ": " << one[i].first;
+    }
+  }
+}
+
+TEST_P(Optimizers, LeaveAFrozenParameterAndItsStateAlone) {
+  for (const std::string& name : optimizers().names()) {
+    const Parameters parameters = make_parameters(GetParam()), late = make_parameters(GetParam());
+    const auto optimizer = make_optimizer(name, parameters), late_one = make_optimizer(name, late);
+    const auto remembered = [&](const Optimizer& of) {
+      std::vector<Tensor> tensors;
+      for (const auto& [key, tensor] : of.state()) {
+        if (key.ends_with(".p1")) tensors.push_back(tensor.clone());
+      }
+      return tensors;
+    };
+    const Tensor before = parameters.at("p1").value.detach().clone();
+    const std::vector<Tensor> nothing = remembered(*optimizer);
+    ASSERT_FALSE(nothing.empty()) << name;
+    for (uint64_t t = 1; t <= 5; ++t) {
+      std::vector<ParameterStep> settings = settings_of(2);
+      settings[1].frozen = t <= 3;
+      optimizer->step(make_gradients(parameters, t), settings);
+      if (t <= 3) {
+        EXPECT_TRUE(at::equal(parameters.at("p1").value, before)) << name;
+        for (size_t i = 0; i < nothing.size(); ++i) EXPECT_TRUE(at::equal(remembered(*optimizer)[i], nothing[i]));
+      } else {
+        late_one->step(make_gradients(late, t), settings);
+      }
+    }
+    // From then on it moves like a parameter of an optimizer that begins.
+    EXPECT_FALSE(at::equal(parameters.at("p1").value, before)) << name;
+    expect_near(doubles(parameters.at("p1").value), doubles(late.at("p1").value), tolerance());
+    EXPECT_FALSE(at::equal(parameters.at("p0").value, late.at("p0").value)) << name;
+  }
+}
+
+TEST_P(Optimizers, LowerAQuadratic) {
+  for (const std::string& name : optimizers().names()) {
+    Parameters parameters(GetParam());
+    parameters.add("matrix", {4, 6}, Role::weight);
+    parameters.add("bias", {6}, Role::bias);
+    parameters.finish();
+    const Tensor wanted = testing::random_tensor({parameters.count()}, 3).to(GetParam());
+    const auto loss = [&] { return (parameters.flat() - wanted).square().sum().item<double>() / 2; };
+    const double before = loss();
+    const auto optimizer = make_optimizer(name, parameters);
+    for (int t = 0; t < 100; ++t) optimizer->step(parameters.split(parameters.flat() - wanted), 0.02);
+    EXPECT_LT(loss(), 0.3 * before) << name;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Optimizers, ::testing::Values(at::kFloat, at::kDouble),
                          [](const auto& info) { return std::string(at::toString(info.param)); });
 
+TEST(WeightDecay, CountsInFloat32WhereItIsFarBelowTheRounding) {
+  // lr·weight_decay = 1e-9: every weight loses a 60th of the distance between two numbers, so one in 60 has to move.
+  const auto lost = [](const std::string& name) {
+    std::vector<Tensor> found;
+    double expected = 0;
+    for (const double weight_decay : {0.0, 1e-5}) {
+      Parameters parameters(at::kFloat);
+      parameters.add("w", {1000, 1000}, Role::weight);
+      parameters.finish();
+      const Tensor w = testing::random_tensor({1000000}, 5, 0.1).add_(0.7).clamp_(0.5, 1);
+      parameters.flat().copy_(w);
+      expected = 1e-9 * w.sum().item<double>();
+      const std::vector<Tensor> gradients = {testing::random_tensor({1000, 1000}, 6).to(at::kFloat)};
+      // With a large eps the step is in proportion to the gradient, not the same for all.
+      make_optimizer(name, parameters, options("[train." + name + "]\neps = 10.0"))
+          ->step(gradients, std::vector<ParameterStep>{{.learning_rate = 1e-4, .weight_decay = weight_decay}});
+      found.push_back(parameters.flat().to(at::kDouble));
+    }
+    return (found[0] - found[1]).sum().item<double>() / expected;
+  };
+  EXPECT_NEAR(lost("adam"), 1, 0.1);
+  EXPECT_NEAR(lost("adamw"), 1, 0.1);
+}
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
 TEST(OptimizerState, NamesWhatIsMissing) {
   const Parameters parameters = make_parameters(at::kFloat);
-  const auto adam = optimizers().at("adam").make(parameters, {});
+  const auto adam = make_optimizer("adam", parameters);
   NamedTensors state = adam->state();
   EXPECT_EQ(state.size(), 7U);  // the step, and m and v of three parameters
   std::erase_if(state, [](const auto& entry) { return entry.first == "v.p1"; });
-  try {
-    adam->load_state(state, "optimizer.safetensors");
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "optimizer.safetensors: tensor 'v.p1' is missing");
+  EXPECT_EQ(error_of([&] { adam->load_state(state, "optimizer.safetensors"); }),
+            "optimizer.safetensors: tensor 'v.p1' is missing");
+}
+
+TEST(OptimizerState, HasNamesAndShapesThatDoNotDependOnTheStep) {
+  for (const std::string& name : optimizers().names()) {
+    const Parameters parameters = make_parameters(at::kFloat);
+    const auto optimizer = make_optimizer(name, parameters);
+    const NamedTensors before = optimizer->state();
+    std::vector<ParameterStep> settings = settings_of(1);
+    settings[0].frozen = true;
+    optimizer->step(make_gradients(parameters, 1), settings);
+    const NamedTensors after = optimizer->state();
+    ASSERT_EQ(before.size(), after.size());
+    for (size_t i = 0; i < before.size(); ++i) {
+      EXPECT_EQ(before[i].first, after[i].first);
+      EXPECT_EQ(before[i].second.sizes(), after[i].second.sizes());
+    }
   }
+}
+
+TEST(OptimizerState, OfAdamMayHaveOneNumberOfSteps) {
+  // As files have it that were written when all parameters made every step.
+  const Parameters parameters = make_parameters(at::kDouble), other = make_parameters(at::kDouble);
+  const auto adam = make_optimizer("adam", parameters), continued = make_optimizer("adam", other);
+  adam->step(make_gradients(parameters, 1), 0.1);
+  adam->step(make_gradients(parameters, 2), 0.1);
+  NamedTensors state = adam->state();
+  ASSERT_EQ(state[0].first, "step");
+  EXPECT_TRUE(at::equal(state[0].second, at::full({3}, 2, at::kLong)));
+  state[0].second = at::full({1}, 2, at::kLong);
+  other.flat().copy_(parameters.flat());
+  continued->load_state(state, "old");
+  adam->step(make_gradients(parameters, 3), 0.1);
+  continued->step(make_gradients(other, 3), 0.1);
+  EXPECT_TRUE(at::equal(parameters.flat(), other.flat()));
+  state[0].second = at::full({2}, 2, at::kLong);
+  EXPECT_EQ(error_of([&] { continued->load_state(state, "old"); }), "old: tensor 'step' has 2 elements, not 3");
+}
+
+TEST(OptimizerOptions, OutOfRangeAreErrorsThatNameTheKey) {
+  const Parameters parameters = make_parameters(at::kFloat);
+  const auto refused = [&](const std::string& name, const std::string& toml) {
+    return error_of([&] { make_optimizer(name, parameters, options(toml)); });
+  };
+  EXPECT_EQ(refused("adam", "[train.adam]\nbeta1 = 1.0"), "train.adam.beta1 = 1 must lie in [0, 1)");
+  EXPECT_EQ(refused("adamw", "[train.adamw]\nbeta2 = -0.5"), "train.adamw.beta2 = -0.5 must lie in [0, 1)");
+  EXPECT_EQ(refused("adam", "[train.adam]\neps = -1.0"), "train.adam.eps = -1 must be at least 0");
+  EXPECT_EQ(refused("sgd", "[train.sgd]\nmomentum = 1.5"), "train.sgd.momentum = 1.5 must lie in [0, 1)");
+  EXPECT_EQ(refused("lion", "[train.lion]\nbeta2 = 2.0"), "train.lion.beta2 = 2 must lie in [0, 1)");
+  EXPECT_EQ(refused("muon", "[train.muon]\niterations = 0"), "train.muon.iterations = 0 must be at least 1");
+  EXPECT_EQ(refused("muon", "[train.muon.adam]\nbeta1 = 3.0"), "train.muon.adam.beta1 = 3 must lie in [0, 1)");
+  EXPECT_EQ(refused("muon", "[train.muon]\nscale = \"moon\""), "unknown train.muon.scale 'moon'");
+  EXPECT_EQ(refused("adam", "[train.lion]\nbeta2 = 2.0"), "accepted");  // of another optimizer
+}
+
+TEST(OptimizerOptions, HaveSectionsOfTheirOwn) {
+  // Optimizers and schedule factors share [train.NAME].
+  for (const std::string& name : optimizers().names()) EXPECT_FALSE(schedule_factors().entries().contains(name));
+}
+
+TEST(OptimizerStep, RefusesWhatBelongsToAnotherModel) {
+  const Parameters parameters = make_parameters(at::kFloat);
+  const auto sgd = make_optimizer("sgd", parameters);
+  std::vector<Tensor> gradients = make_gradients(parameters, 1);
+  EXPECT_NE(error_of([&] { sgd->step(gradients, std::vector<ParameterStep>(2)); }), "accepted");
+  gradients[1] = gradients[1].t();
+  EXPECT_EQ(error_of([&] { sgd->step(gradients, 0.1); }), "the gradient of 'p1' has another shape");
+  gradients.pop_back();
+  EXPECT_NE(error_of([&] { sgd->step(gradients, 0.1); }), "accepted");
 }
 
 TEST(Clipping, BringsTheGlobalNormToTheLimit) {
@@ -129,6 +327,8 @@ TEST(Clipping, BringsTheGlobalNormToTheLimit) {
   EXPECT_DOUBLE_EQ(clip_scale(13.0, 13.0), 1.0);
   EXPECT_DOUBLE_EQ(clip_scale(13.0, 100.0), 1.0);
   EXPECT_DOUBLE_EQ(clip_scale(13.0, 0.0), 1.0);
+  // What is frozen does not count: 3² + 4² = 5².
+  EXPECT_DOUBLE_EQ(global_norm(gradients, std::vector<ParameterStep>{{}, {}, {.frozen = true}}), 5.0);
 
   // Longer than a chunk: √(Σ_{i=1}^{n} i²), the sum in closed form.
   const double n = 100000;

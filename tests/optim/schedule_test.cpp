@@ -5,17 +5,18 @@
 
 #include <cmath>
 
+#include "options.h"
 #include "plumb/base/error.h"
 
 namespace plumb {
 namespace {
 
-double rate(const std::string& text, const ScheduleOptions& options, int64_t step) {
+double rate(const std::string& text, const ScheduleFrame& options, int64_t step) {
   return Schedule(text, options)(step);
 }
 
 TEST(Schedule, TheInverseSquareRootPeaksAtTheLearningRateWhenWarmUpEnds) {
-  const ScheduleOptions options{.learning_rate = 5e-4, .warm_up = 4000};
+  const ScheduleFrame options{.learning_rate = 5e-4, .warm_up = 4000};
   const Schedule schedule("constant * linear_warmup * rsqrt_decay", options);
   EXPECT_DOUBLE_EQ(schedule(1), 5e-4 / 4000);
   EXPECT_DOUBLE_EQ(schedule(1000), 5e-4 / 4);
@@ -27,13 +28,13 @@ TEST(Schedule, TheInverseSquareRootPeaksAtTheLearningRateWhenWarmUpEnds) {
 TEST(Schedule, WithoutWarmUpTheDecayBeginsAtOnceOrWhereItIsTold) {
   const std::string text = "constant*linear_warmup*rsqrt_decay";
   for (const int64_t warm_up : {0, 1}) {
-    const ScheduleOptions options{.learning_rate = 1e-3, .warm_up = warm_up};
+    const ScheduleFrame options{.learning_rate = 1e-3, .warm_up = warm_up};
     EXPECT_DOUBLE_EQ(rate(text, options, 1), 1e-3);
     EXPECT_DOUBLE_EQ(rate(text, options, 100), 1e-4);
   }
   // The same decay as that of a run with 4,000 steps of warm-up.
-  const ScheduleOptions late{.learning_rate = 1e-3, .warm_up = 0, .decay_start = 4000};
-  const ScheduleOptions warm{.learning_rate = 1e-3, .warm_up = 4000};
+  const ScheduleFrame late{.learning_rate = 1e-3, .warm_up = 0, .decay_start = 4000};
+  const ScheduleFrame warm{.learning_rate = 1e-3, .warm_up = 4000};
   EXPECT_DOUBLE_EQ(rate(text, late, 1), 1e-3);
   EXPECT_DOUBLE_EQ(rate(text, late, 4000), 1e-3);
   EXPECT_DOUBLE_EQ(rate(text, late, 9000), rate(text, warm, 9000));
@@ -41,7 +42,7 @@ TEST(Schedule, WithoutWarmUpTheDecayBeginsAtOnceOrWhereItIsTold) {
 
 TEST(Schedule, TheOriginalTransformersFormula) {
   // d^−½ · min(t^−½, t·w^−1.5), Vaswani et al. 2017; ours divides by the peak w^−½.
-  const ScheduleOptions options{.learning_rate = 1 / std::sqrt(4000.0), .warm_up = 4000, .hidden_size = 512};
+  const ScheduleFrame options{.learning_rate = 1 / std::sqrt(4000.0), .warm_up = 4000, .hidden_size = 512};
   const Schedule schedule("constant * linear_warmup * rsqrt_decay * rsqrt_hidden_size", options);
   for (const double t : {1.0, 10.0, 3999.0, 4000.0, 4001.0, 100000.0}) {
     const double expected = std::pow(512.0, -0.5) * std::min(std::pow(t, -0.5), t * std::pow(4000.0, -1.5));
@@ -50,7 +51,7 @@ TEST(Schedule, TheOriginalTransformersFormula) {
 }
 
 TEST(Schedule, CosineAndLineFromThePeakToTheFloor) {
-  ScheduleOptions options{.learning_rate = 2.0, .warm_up = 10, .steps = 110, .decay_floor = 0.1};
+  ScheduleFrame options{.learning_rate = 2.0, .warm_up = 10, .steps = 110, .decay_floor = 0.1};
   EXPECT_DOUBLE_EQ(rate("constant * linear_warmup * cosine_decay", options, 5), 1.0);
   EXPECT_DOUBLE_EQ(rate("constant * cosine_decay", options, 10), 2.0);
   EXPECT_NEAR(rate("constant * cosine_decay", options, 35), 2 * (0.1 + 0.9 * (1 + std::sqrt(0.5)) / 2), 1e-12);
@@ -65,11 +66,16 @@ TEST(Schedule, CosineAndLineFromThePeakToTheFloor) {
 }
 
 TEST(Schedule, StepDecayMultipliesAfterEachStepNamed) {
-  const ScheduleOptions options{.learning_rate = 1.0, .step_decay_at = {100, 200}, .step_decay_factor = 0.1};
-  const Schedule schedule("constant * step_decay", options);
+  const ScheduleFrame frame{.learning_rate = 1.0};
+  const VariantOptions options = test::options("[train.step_decay]\nat = [100, 200]");
+  const Schedule schedule("constant * step_decay", frame, options);
   EXPECT_DOUBLE_EQ(schedule(100), 1.0);
   EXPECT_DOUBLE_EQ(schedule(101), 0.1);
   EXPECT_NEAR(schedule(201), 0.01, 1e-15);
+  const VariantOptions half = test::options("[train.step_decay]\nat = 5\nfactor = 0.5");
+  EXPECT_DOUBLE_EQ(Schedule("step_decay", frame, half)(6), 0.5);
+  EXPECT_DOUBLE_EQ(Schedule("step_decay", frame)(6), 1.0);  // no steps are named
+  EXPECT_THROW(Schedule("step_decay", frame, test::options("[train.step_decay]\nfactor = -0.5")), Error);
 }
 
 TEST(Schedule, AWrongNameIsAnErrorThatNamesTheNearest) {

@@ -1,15 +1,21 @@
 // A study of the smallest size, with every residual scheme in it.
 #include "plumb/study/study.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "plumb/base/files.h"
+#include "plumb/data/batches.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/nn/residual/residual.h"
 #include "support/paths.h"
+#include "train/copy_task.h"
 
 namespace plumb {
 namespace {
@@ -40,7 +46,17 @@ TEST(Study, TakesEveryScheme) {
   config.collapse = CollapseStudy{2, 2, 5, 3};
   const test::TemporaryDirectory directory;
   const Json results = run_study(config, directory / "out");
-  EXPECT_EQ(results["verdicts"], read_json(directory / "out" / "results.json")["verdicts"]);
+  const std::set<std::string> judgements = {"confirmed", "contradicted", "unclear"};
+  std::set<std::string> verdicts;
+  for (const Json& verdict : results["verdicts"]) {
+    verdicts.insert(verdict["id"].get<std::string>());
+    EXPECT_EQ(judgements.count(verdict["verdict"].get<std::string>()), 1U) << verdict;
+  }
+  EXPECT_EQ(verdicts, (std::set<std::string>{"post_ln_grows", "post_ln_slope", "pre_ln_flat", "residual_dual_bounded",
+                                             "post_ln_depth", "pre_ln_depth", "curvature", "post_ln_warm_up",
+                                             "pre_ln_warm_up", "residual_dual_warm_up", "rezero_warm_up",
+                                             "pre_ln_collapse", "residual_dual_collapse", "post_ln_collapse"}));
+  EXPECT_EQ(results, read_json(directory / "out" / "results.json"));
 
   std::set<std::string> figures;
   for (const Json& figure : results["figures"]) {
@@ -57,6 +73,93 @@ TEST(Study, TakesEveryScheme) {
   }
   for (const Json& verdict : results["verdicts"]) {
     EXPECT_EQ(figures.count(verdict["figure"].get<std::string>()), 1U) << verdict["id"];
+  }
+}
+
+/// The entry of a list with this value under a key.
+const Json& entry(const Json& list, const char* key, const std::string& value) {
+  for (const Json& each : list) {
+    if (each[key] == value) return each;
+  }
+  throw std::out_of_range(value);
+}
+
+TEST(Study, ReportsWhatIsMeasuredDirectly) {
+  const test::TemporaryDirectory directory;
+  test::make_copy_task(directory / "data");
+  StudyConfig config = small();
+  config.study.schemes = {"post-ln", "pre-ln"};
+  config.study.seed = 5;
+  config.data.directory = (directory / "data").string();
+  config.gradients = GradientStudy{3, 2, 10};
+  config.spectrum = SpectrumStudy{1, 10, 3, 1, 256, 1.0, 0};
+  config.training = TrainingStudy{{0, 2}, {1e-3}, {1}, 0, "test", 1};
+  const Json results = run_study(config, directory / "out");
+
+  // Gradients: autograd's of the mean loss over the first ten pairs in one batch, the mean over two seeds.
+  const DataDirectory data = DataDirectory::open(directory / "data");
+  const Batch batch = make_batch(data.split("valid"), std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  ModelConfig model = config.model;
+  model.encoder_layers = model.decoder_layers = 3;
+  model.source_vocabulary = data.source_vocabulary();
+  model.target_vocabulary = data.target_vocabulary();
+  std::map<std::string, std::vector<double>> norms;  // of W₂ in the decoder, by scheme and layer
+  for (const std::string& scheme : config.study.schemes) {
+    model.residual = scheme;
+    norms[scheme].resize(3);
+    for (const uint64_t seed : {5, 6}) {
+      const std::unique_ptr<Model> built = make_model(model);
+      built->initialize(seed);
+      ForwardContext context(Pass::measurement);
+      const Tensor loss = built->loss(batch, {}, context).value;
+      std::vector<Tensor> matrices;
+      for (const char* layer : {"0", "1", "2"})
+        matrices.push_back(built->parameters().at(fmt::format("decoder.layers.{}.linear2.weight", layer)).value);
+      const std::vector<Tensor> gradient = gradients({loss}, matrices, {});
+      for (size_t i = 0; i < 3; ++i) norms[scheme][i] += gradient[i].norm().item<double>() / 2;
+    }
+  }
+  const Json& figure = entry(results["figures"], "id", "gradient_by_layer_decoder");
+  for (const auto& [scheme, name] : {std::pair{"post-ln", "Post-LN W₂"}, {"pre-ln", "Pre-LN W₂"}}) {
+    const Json& series = entry(figure["series"], "name", name);
+    EXPECT_EQ(series["group"], scheme);
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_NEAR(series["y"][i].get<double>(), norms[scheme][i], 1e-4 * norms[scheme][i]) << name << i;
+  }
+  EXPECT_EQ(entry(results["verdicts"], "id", "post_ln_grows")["verdict"],
+            norms["post-ln"][2] > 1.5 * norms["post-ln"][0] ? "confirmed" : "contradicted");
+
+  // The spectrum's loss is that of the same batch.
+  model.residual = "pre-ln";
+  model.encoder_layers = model.decoder_layers = 1;
+  const std::unique_ptr<Model> shallow = make_model(model);
+  shallow->initialize(5);
+  ForwardContext context(Pass::measurement);
+  const double nll = shallow->loss(batch, {}, context).nll / static_cast<double>(batch.labels.size());
+  const Json& curvature = entry(results["tables"], "id", "hessian");
+  EXPECT_EQ(curvature["rows"][1][0], "pre-ln");
+  EXPECT_NEAR(curvature["rows"][1][7].get<double>(), nll, 1e-5);
+  EXPECT_EQ(curvature["rows"][1][8], shallow->parameters().count());
+
+  // The loss of a run is that of its last checkpoint on the validation split.
+  const Json& runs = entry(results["tables"], "id", "runs");
+  ASSERT_EQ(runs["rows"].size(), 4U);
+  for (const Json& row : runs["rows"]) {
+    const std::string name = fmt::format("train-{}-layers1-warmup{}-", row[0].get<std::string>(), row[2].get<int>());
+    for (const auto& run : std::filesystem::directory_iterator(directory / "out" / "runs")) {
+      if (!run.path().filename().string().starts_with(name)) continue;
+      model.residual = row[0];
+      const std::unique_ptr<Model> trained = make_model(model);
+      const std::filesystem::path file = run.path() / "checkpoints" / "step-000004" / "model.safetensors";
+      load_parameters(trained->parameters(), load_safetensors(file), file.string());
+      std::vector<int64_t> all(static_cast<size_t>(data.split("valid").size()));
+      std::iota(all.begin(), all.end(), int64_t{0});
+      const Batch valid = make_batch(data.split("valid"), all);
+      ForwardContext evaluation;
+      const double loss = trained->loss(valid, {}, evaluation).nll / static_cast<double>(valid.labels.size());
+      EXPECT_NEAR(row[6].get<double>(), loss, 1e-5) << row;
+      EXPECT_NEAR(row[7].get<double>(), std::exp(loss), 1e-4) << row;
+    }
   }
 }
 

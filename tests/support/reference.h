@@ -30,29 +30,34 @@ inline Tensor attention_head(const Tensor& q, const Tensor& k, const Tensor& v, 
   return at::mm(at::softmax(scores, 1), v);
 }
 
-/// query: (query tokens, d); key, value: (key tokens, d).
+/// query: (query tokens, heads·size); key, value: (key tokens, kv_heads·size). Of H query heads to each key-value head,
+/// head h looks at key-value head h / H.
 inline Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& queries,
-                        const Ragged& keys, int64_t heads, bool causal) {
-  const int64_t size = query.size(1) / heads;
+                        const Ragged& keys, int64_t size, bool causal) {
+  const int64_t heads = query.size(1) / size;
+  const int64_t shared_by = query.size(1) / key.size(1);
   std::vector<Tensor> sequences;
   for (int64_t s = 0; s < queries.sequences(); ++s) {
     std::vector<Tensor> columns;
     for (int64_t h = 0; h < heads; ++h) {
-      const auto part = [&](const Tensor& matrix, const Ragged& layout) {
-        return matrix.narrow(0, layout.begin(s), layout.length(s)).narrow(1, h * size, size);
+      const auto part = [&](const Tensor& matrix, const Ragged& layout, int64_t head) {
+        return matrix.narrow(0, layout.begin(s), layout.length(s)).narrow(1, head * size, size);
       };
-      columns.push_back(attention_head(part(query, queries), part(key, keys), part(value, keys), causal));
+      columns.push_back(attention_head(part(query, queries, h), part(key, keys, h / shared_by),
+                                       part(value, keys, h / shared_by), causal));
     }
     sequences.push_back(at::cat(columns, 1));
   }
   return at::cat(sequences, 0);
 }
 
-/// scale · Σ [(1 − ε)·nll + ε·mean over the vocabulary of −log p].
-inline Tensor cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, double smoothing, double scale) {
+/// scale · Σ weight·[(1 − ε)·nll + ε·mean over the vocabulary of −log p]; no weights: 1 each.
+inline Tensor cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels,
+                            const std::vector<double>& weights, double smoothing, double scale) {
   const Tensor log_p = at::log_softmax(logits, 1);
-  const Tensor nll = -log_p.gather(1, at::tensor(labels, at::kLong).unsqueeze(1)).sum();
-  return scale * ((1 - smoothing) * nll - smoothing * log_p.mean(1).sum());
+  const Tensor nll = -log_p.gather(1, at::tensor(labels, at::kLong).unsqueeze(1)).squeeze(1);
+  const Tensor losses = (1 - smoothing) * nll - smoothing * log_p.mean(1);
+  return scale * (weights.empty() ? losses : at::tensor(weights, logits.options()) * losses).sum();
 }
 
 /// 1 where an element at `first` + i survives, else 0: 16 bits of philox(seed, stream, position / 8) a position.

@@ -77,7 +77,7 @@ class FastPath : public ::testing::TestWithParam<std::string> {
 TEST_P(FastPath, IsTakenByATrainingStep) {
   for (const std::string share : {"none", "target", "all"}) {
     EncoderDecoder model = make_model(GetParam(), share);
-    const auto adam = optimizers().at("adam").make(model.parameters(), {});
+    const auto adam = make_optimizer("adam", model.parameters());
     const ops::FallbackCounter counter;
     ForwardContext context(0.1, 1, 1);
     const Loss loss = model.loss(make_batch(), {}, context);

@@ -11,7 +11,8 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/nn/attention/favor.h"
 #include "plumb/train/metrics_file.h"
 
 namespace plumb {
@@ -105,7 +106,10 @@ TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
 }
 
 TEST_F(Run, GoesOnToTheSameBits) {
-  for (const char* optimizer : {"adam", "sgd"}) {
+  config_.train.weight_decay = 0.01;
+  config_.train.groups = {{.pattern = {"encoder.*"}, .learning_rate_factor = 0.5, .frozen_until = 14},
+                          {.pattern = {"*norm*"}, .frozen_until = 5}};
+  for (const std::string& optimizer : optimizers().names()) {
     config_.train.optimizer = optimizer;
     const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
     const TrainResult whole = run_training(config_, one);
@@ -164,6 +168,15 @@ TEST_F(Run, RefusesAnotherConfigurationAndForeignDirectories) {
   EXPECT_EQ(error_of(other, out),
             out.string() + ": holds a run of another configuration: train.clip_norm = 0.0 there, 1.5 here");
   other = config_;
+  other.train.groups = {{.pattern = {"*"}}};
+  EXPECT_EQ(error_of(other, out), out.string() +
+                                      ": holds a run of another configuration: train.groups.0.pattern = "
+                                      "(default) there, [\"*\"] here");
+  other = config_;
+  Config::from_string("[train.sgd]\nmomentum = 0\n", "test").read("train", other.train);
+  EXPECT_EQ(error_of(other, out),
+            out.string() + ": holds a run of another configuration: train.sgd.momentum = (default) there, 0.0 here");
+  other = config_;
   other.model.residual = "post-ln";
   EXPECT_EQ(
       error_of(other, out),
@@ -198,7 +211,8 @@ TEST_F(Run, DivergenceIsAResult) {
 TEST_F(Run, ADecoderIsTrainedAndTakenUpAsAnyModel) {
   config_.model.kind = "decoder";
   config_.model.attention = "favor";
-  config_.model.favor_redraw = 6;  // a run taken up draws what the one without interruption does
+  // A run taken up draws what the one without interruption does.
+  config_.model.options = {{"favor", Options(FavorOptions{0, 6})}};
   const TrainResult whole = run_training(config_, folder_ / "whole");
   EXPECT_EQ(whole.outcome, "finished");
   EXPECT_LT(whole.history.back().nll, whole.history.front().nll);

@@ -58,7 +58,7 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
   // Two steps of SGD without momentum in float64: w − lr·∇ of the mean smoothed loss of the first batches.
   run_.model.dropout = 0;
   run_.train.optimizer = "sgd";
-  run_.train.momentum = 0;
+  Config::from_string("[train.sgd]\nmomentum = 0\n", "test").read("train", run_.train);
   run_.train.schedule = "constant";
   run_.train.learning_rate = 0.05;
   run_.train.steps = 2;
@@ -88,6 +88,66 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
   EXPECT_NEAR(point.nll, nll_sum / static_cast<double>(tokens), 1e-12);
   EXPECT_NEAR(point.gradient_norm, norm, 1e-10);
   EXPECT_EQ(point.learning_rate, 0.05);
+}
+
+TEST_F(Training, GroupsHaveRatesDecayAndFreezingOfTheirOwn) {
+  // Three steps of SGD without momentum in float64, parameter by parameter.
+  run_.model.dropout = 0;
+  run_.train = TrainConfig();
+  Config::from_string(R"([train]
+optimizer = "sgd"
+schedule = "constant"
+learning_rate = 0.05
+weight_decay = 0.1
+clip_norm = 0.5
+batch_tokens = 64
+steps = 3
+bleu_beam = 0
+[train.sgd]
+momentum = 0.0
+[[train.groups]]
+pattern = "src_embed.weight"
+frozen_until = -1
+[[train.groups]]
+pattern = ["decoder.*.bias", "decoder.*norm*"]
+learning_rate_factor = 3.0
+weight_decay = 0.2
+[[train.groups]]
+pattern = "encoder.*"
+learning_rate_factor = 0.5
+frozen_until = 3
+)",
+                      "test")
+      .read("train", run_.train);
+  EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
+  const TrainResult result = train(trained, run_.train, data_);
+  const auto plan = plan_batches(data_.split("train"), run_.train.batch_tokens, 1, 0);
+  double norm = 0;
+  for (size_t step = 1; step <= 3; ++step) {
+    ForwardContext context;
+    const Loss loss =
+        expected.loss(make_batch(data_.split("train"), plan[step - 1]), {0.1, std::nullopt, false}, context);
+    const auto gradient = gradients({loss.value}, expected.parameters().values(), {});
+    const auto& all = expected.parameters().all();
+    const auto frozen = [&](const std::string& name) {
+      return name == "src_embed.weight" || (name.starts_with("encoder.") && step < 3);
+    };
+    norm = 0;
+    for (size_t i = 0; i < all.size(); ++i) norm += frozen(all[i].name) ? 0 : gradient[i].square().sum().item<double>();
+    norm = std::sqrt(norm);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const std::string& name = all[i].name;
+      if (frozen(name)) continue;
+      const bool in_group = name.starts_with("decoder.") && (name.ends_with(".bias") || name.find("norm") != name.npos);
+      const double rate = 0.05 * (in_group ? 3 : name.starts_with("encoder.") ? 0.5 : 1);
+      const double decay = in_group ? 0.2 : all[i].value.dim() == 2 ? 0.1 : 0;
+      const Tensor w = all[i].value.detach();
+      w.sub_(rate * (gradient[i] * std::min(1.0, 0.5 / norm) + decay * w));
+    }
+  }
+  EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
+  EXPECT_NEAR(result.history.back().gradient_norm, norm, 1e-10);
+  EXPECT_EQ(result.history.back().learning_rate, 0.05);
 }
 
 TEST_F(Training, EndsAfterItsEpochs) {

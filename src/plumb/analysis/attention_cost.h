@@ -16,7 +16,7 @@ struct AttentionCost {
 
 /// Times one sequence of `length` random positions in float32, projections left out; medians of `runs` after one that
 /// warms up; a single run of more than a second needs none before it.
-AttentionCost measure_attention_cost(const std::string& kind, const AttentionOptions& options, int64_t d_model,
+AttentionCost measure_attention_cost(const std::string& kind, const VariantOptions& options, int64_t d_model,
                                      int64_t heads, int64_t length, int64_t runs, uint64_t seed);
 
 }  // namespace plumb

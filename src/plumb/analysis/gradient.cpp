@@ -6,7 +6,6 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
-#include "plumb/ops/cross_entropy.h"
 
 namespace plumb {
 namespace {
@@ -29,6 +28,13 @@ NormByParameter norms_of(const Parameters& parameters, const std::vector<Tensor>
   return norms;
 }
 
+/// scale · Σ of the loss with label smoothing ε = 0.1.
+double smoothed_loss(Model& model, const Batch& batch, double scale, const LossFunction& loss) {
+  const at::NoGradGuard no_graph;
+  ForwardContext context(Pass::measurement);
+  return loss(model, batch, {.label_smoothing = 0.1, .scale = scale}, context).value.item<double>();
+}
+
 }  // namespace
 
 double GradientProfile::norm(const std::string& parameter) const { return find(norm_by_parameter, parameter); }
@@ -37,14 +43,12 @@ double GradientProfile::batch_mean_norm(const std::string& parameter) const {
 }
 
 GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing,
-                                  const Observer& observer) {
+                                  const Observer& observer, const LossFunction& loss) {
   const Parameters& parameters = model.parameters();
-  double tokens = 0;
-  for (const Batch& batch : batches) tokens += static_cast<double>(batch.target_layout.tokens());
-  if (tokens == 0) throw Error("there are no tokens to measure gradients on");
+  double weight = 0;
+  for (const Batch& batch : batches) weight += batch.weight();
+  if (weight == 0) throw Error("there are no tokens to measure gradients on");
 
-  ForwardContext context(Pass::measurement);
-  if (observer) context.watch(observer);
   const at::AutoGradMode with_graph(true);
   const std::vector<Tensor> values = parameters.values();
   std::vector<Tensor> token_mean;
@@ -55,20 +59,17 @@ GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batche
   }
   GradientProfile profile;
   for (const Batch& batch : batches) {
-    const auto batch_tokens = static_cast<double>(batch.target_layout.tokens());
-    // The logits serve both losses, so that one pass through the model is enough.
-    const Tensor logits = model.logits(model.states(batch, context));
-    {
-      const at::NoGradGuard no_graph;
-      profile.loss_label_smoothing +=
-          ops::cross_entropy(logits, batch.labels, 0.1, 1 / tokens).loss.item<double>();
-    }
-    const ops::CrossEntropy result = ops::cross_entropy(logits, batch.labels, label_smoothing, 1 / batch_tokens);
-    profile.loss += result.nll / tokens;
-    const std::vector<Tensor> gradient = gradients({result.loss}, values, {});
+    const double batch_weight = batch.weight();
+    if (batch_weight == 0) continue;
+    profile.loss_label_smoothing += smoothed_loss(model, batch, 1 / weight, loss);
+    ForwardContext context(Pass::measurement);
+    if (observer) context.watch(observer);
+    const Loss found = loss(model, batch, {.label_smoothing = label_smoothing, .scale = 1 / batch_weight}, context);
+    profile.loss += found.nll / weight;
+    const std::vector<Tensor> gradient = gradients({found.value}, values, {});
     const at::NoGradGuard no_graph;
     for (size_t i = 0; i < gradient.size(); ++i) {
-      token_mean[i].add_(gradient[i], batch_tokens / tokens);
+      token_mean[i].add_(gradient[i], batch_weight / weight);
       batch_mean[i].add_(gradient[i], 1 / static_cast<double>(batches.size()));
     }
   }
@@ -77,6 +78,10 @@ GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batche
   for (const auto& [name, norm] : profile.norm_by_parameter) profile.total += norm * norm;
   profile.total = std::sqrt(profile.total);
   return profile;
+}
+
+std::string feed_forward_matrix(const LayerId& layer, int matrix) {
+  return fmt::format("{}.linear{}.weight", to_string(LayerId{layer.stack, layer.layer}), matrix);
 }
 
 }  // namespace plumb

@@ -5,13 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "plumb/model/model.h"
+#include "plumb/analysis/loss_function.h"
+#include "plumb/nn/context.h"
 
 namespace plumb {
 
 using NormByParameter = std::vector<std::pair<std::string, double>>;  // in the order of the model's parameters
 
-/// No dropout. N: target tokens of all batches; B: batches; n_b: target tokens of batch b.
+/// No dropout. N: the weight of all target tokens, their number where they weigh alike; B: batches; n_b: the weight of
+/// batch b.
 struct GradientProfile {
   double loss = 0;                  // 1/N Σ −log p(token)
   double loss_label_smoothing = 0;  // the same with label smoothing ε = 0.1
@@ -29,8 +31,11 @@ struct GradientProfile {
 };
 
 /// The gradient is that of the loss with this label smoothing; the two losses do not depend on it. `observer`, where
-/// given, sees the activations of the same forward passes. Throws Error on no batches.
+/// given, sees the activations of the same forward passes. Throws Error on no target tokens.
 GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
-                                  const Observer& observer = {});
+                                  const Observer& observer = {}, const LossFunction& loss = model_loss);
+
+/// "decoder.layers.3.linear2.weight": the name of a layer's feed-forward matrix W1 or W2.
+std::string feed_forward_matrix(const LayerId& layer, int matrix);
 
 }  // namespace plumb

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 
-#include "plumb/analysis/theory.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 
@@ -21,9 +20,9 @@ class Measured {
   Measured(const ModelConfig& config, const std::vector<Measurement>& all)
       : config_(config), all_(all), placement_(theory::placement(config.residual)) {}
 
-  [[nodiscard]] Json signal() const;
-  [[nodiscard]] Json feed_forward() const;
-  [[nodiscard]] Json theory() const;
+  [[nodiscard]] std::vector<SignalReport> signal() const;
+  [[nodiscard]] std::vector<FeedForwardReport> feed_forward() const;
+  [[nodiscard]] TheoryReport theory() const;
 
   /// The interval over the measurements of one number of each.
   [[nodiscard]] Interval over(const std::function<double(const Measurement&)>& number) const {
@@ -34,94 +33,77 @@ class Measured {
 
  private:
   struct Stack {
-    std::string name;
+    StackKind kind;
     int64_t layers;
-    int64_t attentions;  // a layer
+    int64_t attentions;  // in each layer
   };
   [[nodiscard]] std::vector<Stack> stacks() const {
-    if (config_.kind == "decoder") return {{"decoder", config_.decoder_layers, 1}};
-    return {{"encoder", config_.encoder_layers, 1}, {"decoder", config_.decoder_layers, 2}};
+    const auto [encoder, decoder] = depth_of(config_);
+    if (encoder == 0) return {{StackKind::decoder, decoder, 1}};
+    if (decoder == 0) return {{StackKind::encoder, encoder, 1}};
+    return {{StackKind::encoder, encoder, 1}, {StackKind::decoder, decoder, 2}};
   }
 
-  static std::string weight(const Stack& stack, int64_t layer, int matrix) {  // layer from 1, matrix 1 or 2
-    return fmt::format("{}.layers.{}.linear{}.weight", stack.name, layer - 1, matrix);
-  }
-
-  [[nodiscard]] Json lemma2(const LayerPoint& point) const;
-  [[nodiscard]] Json setting() const;
-  [[nodiscard]] Json theorem1() const;
-  [[nodiscard]] Json slope(const Stack& stack, int matrix) const;
+  [[nodiscard]] std::optional<SignalReport::Lemma2> lemma2(const ActivationPoint& point) const;
+  [[nodiscard]] std::vector<std::string> differences() const;
+  [[nodiscard]] std::optional<TheoryReport::Theorem1> theorem1() const;
+  [[nodiscard]] TheoryReport::Slope slope(const Stack& stack, int matrix) const;
 
   const ModelConfig& config_;
   const std::vector<Measurement>& all_;
   Placement placement_;
 };
 
-Json pair_of(double low, double high) { return Json::array({low, high}); }
-
-Json Measured::lemma2(const LayerPoint& point) const {
-  if (point.layer == 0) return nullptr;
+std::optional<SignalReport::Lemma2> Measured::lemma2(const ActivationPoint& point) const {
+  if (point.id.sub_layer != SubLayerKind::feed_forward) return std::nullopt;
   const int64_t d = config_.d_model;
-  Json lemma;
-  if (placement_ == Placement::post_ln && point.name.ends_with(".feed_forward.sum")) {
-    const double here = theory::lemma2_post_ln(d, config_.feed_forward);
-    lemma["lemma_2"] = pair_of(theory::lemma2_post_ln(d), theory::lemma2_post_ln(d));
-    lemma["adapted"] = pair_of(here, here);
-  } else if (placement_ == Placement::pre_ln && point.name.ends_with(".feed_forward.stream")) {
-    const std::string stack = point.name.substr(0, point.name.find('.'));
-    const int64_t attentions = stack == "decoder" ? stacks().back().attentions : 1;
-    const double input = over([&](const Measurement& m) { return m.signal.at(stack + ".input").mean_square; }).mean;
-    const auto [low, high] = theory::lemma2_pre_ln(point.layer, d);
-    const auto [low_here, high_here] = theory::lemma2_pre_ln(point.layer, d, config_.feed_forward, attentions, input);
-    lemma["lemma_2"] = pair_of(low, high);
-    lemma["adapted"] = pair_of(low_here, high_here);
-  } else {
-    return nullptr;
+  if (placement_ == Placement::post_ln && point.point == Point::sum) {
+    const double paper = theory::lemma2_post_ln(d);
+    const double adapted = theory::lemma2_post_ln(d, config_.feed_forward);
+    return SignalReport::Lemma2{{paper, paper}, {adapted, adapted}};
   }
-  return lemma;
+  if (placement_ == Placement::pre_ln && point.point == Point::stream) {
+    const StackKind stack = point.id.stack;
+    const int64_t attentions = stack == StackKind::decoder ? stacks().back().attentions : 1;
+    const auto input_of = [&](const Measurement& m) { return m.signal.at({{stack}, Point::input}).mean_square; };
+    const double input = over(input_of).mean;
+    const int64_t layer = point.id.number();
+    const auto [low, high] = theory::lemma2_pre_ln(layer, d);
+    const auto [low_here, high_here] = theory::lemma2_pre_ln(layer, d, config_.feed_forward, attentions, input);
+    return SignalReport::Lemma2{{low, high}, {low_here, high_here}};
+  }
+  return std::nullopt;
 }
 
-Json Measured::signal() const {
-  Json list = Json::array();
-  for (const LayerPoint& point : all_.front().signal.points) {
+std::vector<SignalReport> Measured::signal() const {
+  std::vector<SignalReport> list;
+  for (const LayerPoint& each : all_.front().signal.points) {
     const auto interval = [&](double LayerPoint::*field) {
-      return to_json(over([&](const Measurement& m) { return m.signal.at(point.name).*field; }));
+      return over([&](const Measurement& m) { return m.signal.at(each.point).*field; });
     };
-    Json entry;
-    entry["name"] = point.name;
-    entry["layer"] = point.layer;
-    entry["mean_square"] = interval(&LayerPoint::mean_square);
-    entry["delta_at_0_1"] = interval(&LayerPoint::delta_at_0_1);
-    entry["epsilon_at_0_125"] = interval(&LayerPoint::epsilon_at_0_125);
-    entry["layer_norm_ratio"] = interval(&LayerPoint::layer_norm_ratio);
-    entry["theory"] = lemma2(point);
-    list.push_back(entry);
+    list.push_back({each.point, interval(&LayerPoint::mean_square), interval(&LayerPoint::delta_at_0_1),
+                    interval(&LayerPoint::epsilon_at_0_125), interval(&LayerPoint::layer_norm_ratio),
+                    lemma2(each.point)});
   }
   return list;
 }
 
-Json Measured::feed_forward() const {
-  Json list = Json::array();
+std::vector<FeedForwardReport> Measured::feed_forward() const {
+  std::vector<FeedForwardReport> list;
   for (const Stack& stack : stacks()) {
-    for (int64_t layer = 1; layer <= stack.layers; ++layer) {
+    for (int64_t layer = 0; layer < stack.layers; ++layer) {
+      const LayerId id{stack.kind, layer};
       for (const int matrix : {1, 2}) {
-        const std::string parameter = weight(stack, layer, matrix);
-        Json entry;
-        entry["stack"] = stack.name;
-        entry["layer"] = layer;
-        entry["matrix"] = fmt::format("W{}", matrix);
-        entry["parameter"] = parameter;
-        entry["gradient_norm"] = to_json(over([&](const Measurement& m) { return m.gradient.norm(parameter); }));
-        entry["batch_mean_gradient_norm"] =
-            to_json(over([&](const Measurement& m) { return m.gradient.batch_mean_norm(parameter); }));
-        list.push_back(entry);
+        const std::string parameter = feed_forward_matrix(id, matrix);
+        list.push_back({id, matrix, parameter, over([&](const Measurement& m) { return m.gradient.norm(parameter); }),
+                        over([&](const Measurement& m) { return m.gradient.batch_mean_norm(parameter); })});
       }
     }
   }
   return list;
 }
 
-Json Measured::setting() const {
+std::vector<std::string> Measured::differences() const {
   std::vector<std::string> differs;
   const auto expect = [&](bool holds, const std::string& difference) {
     if (!holds) differs.push_back(difference);
@@ -135,147 +117,125 @@ Json Measured::setting() const {
   expect(config_.activation == "relu", fmt::format("activation is '{}', not 'relu'", config_.activation));
   expect(placement_ != Placement::other,
          fmt::format("residual scheme is '{}', not Post-LN or Pre-LN", config_.residual));
-  Json json;
-  json["holds"] = differs.empty();
-  json["differs"] = differs;
-  return json;
+  return differs;
 }
 
-Json Measured::theorem1() const {
+std::optional<TheoryReport::Theorem1> Measured::theorem1() const {
   const Stack last = stacks().back();
-  if (placement_ == Placement::other || last.layers == 0) return nullptr;
+  if (placement_ == Placement::other || last.layers == 0) return std::nullopt;
   const bool post = placement_ == Placement::post_ln;
-  const double bound =
+  TheoryReport::Theorem1 theorem;
+  theorem.bounded_point = {{last.kind, last.layers - 1, SubLayerKind::feed_forward}, post ? Point::sum : Point::stream};
+  if (all_.front().signal.find(theorem.bounded_point) == nullptr) return std::nullopt;
+  theorem.parameter = feed_forward_matrix({last.kind, last.layers - 1}, 2);
+  theorem.bound =
       post ? theory::theorem1_post_ln(config_.d_model) : theory::theorem1_pre_ln(config_.d_model, last.layers);
-  const std::string parameter = weight(last, last.layers, 2);
-  const std::string point =
-      fmt::format("{}.layers.{}.feed_forward.{}", last.name, last.layers - 1, post ? "sum" : "stream");
-  const Interval delta = over([&](const Measurement& m) { return m.signal.at(point).delta_at_0_1; });
-  Json json;
-  json["parameter"] = parameter;
-  json["bound"] = bound;
-  json["norm"] = to_json(over([&](const Measurement& m) { return m.gradient.norm(parameter); }));
-  json["constant"] = to_json(over([&](const Measurement& m) { return m.gradient.norm(parameter) / bound; }));
-  json["bounded_point"] = point;
-  json["probability"] = theory::theorem1_probability(0.1, delta.mean);
-  return json;
+  const auto norm = [&](const Measurement& m) { return m.gradient.norm(theorem.parameter); };
+  theorem.norm = over(norm);
+  theorem.constant = over([&](const Measurement& m) { return norm(m) / theorem.bound; });
+  const Interval delta = over([&](const Measurement& m) { return m.signal.at(theorem.bounded_point).delta_at_0_1; });
+  theorem.probability = theory::theorem1_probability(0.1, delta.mean);
+  return theorem;
 }
 
-Json Measured::slope(const Stack& stack, int matrix) const {
+TheoryReport::Slope Measured::slope(const Stack& stack, int matrix) const {
   std::vector<double> layers;
   std::vector<double> logs;
   std::vector<double> by_measurement;
   for (const Measurement& measurement : all_) {
     std::vector<double> x;
     std::vector<double> y;
-    for (int64_t layer = 1; layer <= stack.layers; ++layer) {
-      x.push_back(static_cast<double>(layer));
-      y.push_back(std::log(measurement.gradient.batch_mean_norm(weight(stack, layer, matrix))));
+    for (int64_t layer = 0; layer < stack.layers; ++layer) {
+      const LayerId id{stack.kind, layer};
+      x.push_back(static_cast<double>(id.number()));
+      y.push_back(std::log(measurement.gradient.batch_mean_norm(feed_forward_matrix(id, matrix))));
     }
     by_measurement.push_back(fit_line(x, y).slope);
     layers.insert(layers.end(), x.begin(), x.end());
     logs.insert(logs.end(), y.begin(), y.end());
   }
-  const LineFit fit = fit_line(layers, logs);
-  Json json;
-  json["stack"] = stack.name;
-  json["matrix"] = fmt::format("W{}", matrix);
-  json["predicted"] =
-      placement_ == Placement::other ? Json() : Json(placement_ == Placement::post_ln ? theory::log_slope() : 0.0);
-  json["slope"] = fit.slope;
-  json["slope_error"] = fit.slope_error;
-  json["intercept"] = fit.intercept;
-  json["r_squared"] = fit.r_squared;
-  json["over_seeds"] = to_json(confidence_interval(by_measurement));
-  return json;
+  TheoryReport::Slope slope{stack.kind, matrix, std::nullopt, fit_line(layers, logs),
+                            confidence_interval(by_measurement)};
+  if (placement_ != Placement::other) slope.predicted = placement_ == Placement::post_ln ? theory::log_slope() : 0.0;
+  return slope;
 }
 
-Json Measured::theory() const {
-  Json json;
-  json["placement"] = placement_ == Placement::post_ln  ? "post-ln"
-                      : placement_ == Placement::pre_ln ? "pre-ln"
-                                                        : "other";
-  json["setting"] = setting();
-  json["theorem_1"] = theorem1();
-  json["layer_slopes"] = Json::array();
+TheoryReport Measured::theory() const {
+  TheoryReport report{placement_, differences(), theorem1(), {}};
   for (const Stack& stack : stacks()) {
     if (stack.layers < 2) continue;
-    for (const int matrix : {1, 2}) json["layer_slopes"].push_back(slope(stack, matrix));
+    for (const int matrix : {1, 2}) report.layer_slopes.push_back(slope(stack, matrix));
   }
-  return json;
+  return report;
 }
 
 }  // namespace
 
-Json to_json(const Interval& interval) {
-  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
-  Json json;
-  json["mean"] = number(interval.mean);
-  json["low"] = number(interval.low);
-  json["high"] = number(interval.high);
-  json["count"] = interval.count;
-  return json;
-}
-
-Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing) {
+Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing, const LossFunction& loss) {
   SignalMeter meter;
+  const Observer observer = [&meter](const ActivationPoint& point, const Tensor& x) { meter.see(point, x); };
   Measurement measurement;
-  measurement.gradient =
-      measure_gradients(model, batches, label_smoothing,
-                        [&meter](const std::string& name, const Tensor& activation) { meter.see(name, activation); });
+  measurement.gradient = measure_gradients(model, batches, label_smoothing, observer, loss);
   measurement.signal = meter.profile();
   return measurement;
 }
 
-Json probe_document(const ModelConfig& config, const std::vector<Measurement>& measurements) {
+const SignalReport* ProbeReport::find(const ActivationPoint& point) const {
+  const auto found = std::find_if(signal.begin(), signal.end(), [&](const auto& each) { return each.point == point; });
+  return found == signal.end() ? nullptr : &*found;
+}
+
+const FeedForwardReport* ProbeReport::find(const LayerId& layer, int matrix) const {
+  const auto found = std::find_if(feed_forward.begin(), feed_forward.end(), [&](const FeedForwardReport& each) {
+    return each.layer == layer && each.matrix == matrix;
+  });
+  return found == feed_forward.end() ? nullptr : &*found;
+}
+
+ProbeReport summarize(const ModelConfig& config, const std::vector<Measurement>& measurements) {
   if (measurements.empty()) throw Error("there is nothing to probe: no seed and no weights");
   const Measured measured(config, measurements);
   const auto gradient = [&](double GradientProfile::*field) {
     return measured.over([&](const Measurement& m) { return m.gradient.*field; });
   };
-  Json document = make_document("probe", 1);
-  document["loss"] = gradient(&GradientProfile::loss).mean;
-  document["loss_label_smoothing"] = gradient(&GradientProfile::loss_label_smoothing).mean;
-  document["gradient_norm_total"] = gradient(&GradientProfile::total).mean;
-  document["gradient_norm"] = Json::object();
+  ProbeReport report;
+  report.loss = gradient(&GradientProfile::loss);
+  report.loss_label_smoothing = gradient(&GradientProfile::loss_label_smoothing);
+  report.gradient_norm_total = gradient(&GradientProfile::total);
   for (const auto& [name, norm] : measurements.front().gradient.norm_by_parameter) {
-    document["gradient_norm"][name] =
-        measured.over([&, key = name](const Measurement& m) { return m.gradient.norm(key); }).mean;
+    const auto of_parameter = [&, key = name](const Measurement& m) { return m.gradient.norm(key); };
+    report.gradient_norm.emplace_back(name, measured.over(of_parameter).mean);
   }
-  document["intervals"]["loss"] = to_json(gradient(&GradientProfile::loss));
-  document["intervals"]["loss_label_smoothing"] = to_json(gradient(&GradientProfile::loss_label_smoothing));
-  document["intervals"]["gradient_norm_total"] = to_json(gradient(&GradientProfile::total));
-  document["signal"] = measured.signal();
-  document["feed_forward"] = measured.feed_forward();
-  document["theory"] = measured.theory();
-  return document;
+  report.signal = measured.signal();
+  report.feed_forward = measured.feed_forward();
+  report.theory = measured.theory();
+  return report;
 }
 
-Json probe(const ModelConfig& config, const std::optional<NamedTensors>& weights, const std::vector<Batch>& batches,
-           const ProbeOptions& options) {
-  const std::unique_ptr<Model> built = make_model(config, options.type);
-  Model& model = *built;
+ProbeReport probe(const ModelConfig& config, const std::optional<NamedTensors>& weights,
+                  const std::vector<Batch>& batches, const ProbeOptions& options) {
+  const std::unique_ptr<Model> model = make_model(config, options.type);
+  const auto measured = [&] { return measure(*model, batches, options.label_smoothing, options.loss); };
   std::vector<Measurement> measurements;
   if (weights) {
-    load_parameters(model.parameters(), *weights, options.weights_origin);
-    measurements.push_back(measure(model, batches, options.label_smoothing));
+    load_parameters(model->parameters(), *weights, options.weights_origin);
+    measurements.push_back(measured());
   } else {
-    Progress progress("probe", static_cast<int64_t>(options.seeds.size()));
+    Progress progress("probe", std::ssize(options.seeds));
     for (const uint64_t seed : options.seeds) {
-      model.initialize(seed);
-      measurements.push_back(measure(model, batches, options.label_smoothing));
-      progress.update(static_cast<int64_t>(measurements.size()));
+      model->initialize(seed);
+      measurements.push_back(measured());
+      progress.update(std::ssize(measurements));
     }
   }
-  Json document = probe_document(config, measurements);
+  ProbeReport report = summarize(config, measurements);
   if (weights) {  // the theory speaks of initialization alone
-    Json& setting = document["theory"]["setting"];
-    setting["holds"] = false;
-    setting["differs"].push_back("the weights come from a file");
+    report.theory.differs.emplace_back("the weights come from a file");
+  } else {
+    report.seeds = options.seeds;
   }
-  document["seeds"] = weights ? std::vector<uint64_t>() : options.seeds;
-  document["label_smoothing"] = options.label_smoothing;
-  return document;
+  report.label_smoothing = options.label_smoothing;
+  return report;
 }
 
 }  // namespace plumb

@@ -45,10 +45,11 @@ Tensor index(const std::vector<int64_t>& ids) {
 
 }  // namespace
 
-Retrieval measure_retrieval(const std::string& kind, const AttentionOptions& options, const RetrievalTask& task,
+Retrieval measure_retrieval(const std::string& kind, const VariantOptions& options, const RetrievalTask& task,
                             uint64_t seed) {
   Parameters parameters(at::kFloat);
-  const auto attention = attentions().at(kind).make(parameters, {"attention", task.size, 1, options, nullptr});
+  const auto attention =
+      attentions().at(kind).make(parameters, {"attention", task.size, {1, 1, task.size}, options, nullptr});
   const Tensor keys = parameters.add("keys", {task.keys, task.size}, Role::weight);
   // Another scale for queries: softmax sharpens, outer products need no norm of 1.
   const Tensor scale = parameters.add("scale", {1}, Role::gain);
@@ -76,7 +77,7 @@ Retrieval measure_retrieval(const std::string& kind, const AttentionOptions& opt
   };
 
   const std::vector<Tensor> trained = parameters.values();
-  const auto adam = optimizers().at("adam").make(parameters, {});
+  const auto adam = make_optimizer("adam", parameters);
   for (int64_t step = 0; step < task.steps; ++step) {
     const Written written = draw(task, random);
     const double rate = 0.05 * (1 - static_cast<double>(step) / static_cast<double>(task.steps));

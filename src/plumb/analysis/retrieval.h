@@ -25,7 +25,7 @@ struct Retrieval {
 /// The key vectors are trained for the task, so that what is measured is what the kind can hold, not luck. The values
 /// are as many fixed random vectors as there are keys; which key has which, and the order of writing, are drawn anew
 /// for every sequence.
-Retrieval measure_retrieval(const std::string& kind, const AttentionOptions& options, const RetrievalTask& task,
+Retrieval measure_retrieval(const std::string& kind, const VariantOptions& options, const RetrievalTask& task,
                             uint64_t seed);
 
 }  // namespace plumb

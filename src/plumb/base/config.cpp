@@ -12,6 +12,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
+#include "plumb/base/toml_text.h"
 
 namespace plumb {
 namespace {
@@ -56,34 +57,6 @@ std::string type_name(const toml::node& node) {
   return name.str();
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
-      out += "\\n";
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
-
-std::string shown(int64_t value) { return std::to_string(value); }
-std::string shown(bool value) { return value ? "true" : "false"; }
-std::string shown(const std::string& value) { return quoted(value); }
-std::string shown(double value) {
-  std::string text = fmt::format("{}", value);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";
-  return text;
-}
-template <typename T>
-std::string shown(const std::vector<T>& values) {
-  std::vector<std::string> words;
-  for (const T& value : values) words.push_back(shown(value));
-  return "[" + join(words) + "]";
-}
-
 template <typename T>
 constexpr const char* kWanted = "";
 template <>
@@ -123,7 +96,8 @@ class TableReader final : public Fields {
     if (node == nullptr) return;
     const toml::array* array = node->as_array();
     if (array == nullptr || !(array->empty() || array->is_homogeneous<toml::table>())) {
-      throw Error(fmt::format("{}: '{}' must be sections, [[{}.{}]]", place(file_, node->source()), key, section_, key));
+      throw Error(
+          fmt::format("{}: '{}' must be sections, [[{}.{}]]", place(file_, node->source()), key, section_, key));
     }
     resize(array->size());
     for (size_t i = 0; i < array->size(); ++i) {
@@ -220,7 +194,7 @@ class TextWriter final : public Fields {
 
   template <typename T>
   void line(std::string_view key, const T& value) {
-    text_ += fmt::format("{} = {}\n", key, shown(value));
+    text_ += fmt::format("{} = {}\n", key, toml_text(value));
   }
   std::string& text_;
   std::string section_;
@@ -304,7 +278,7 @@ void Config::set(const std::string& assignment) {
   try {
     parsed = toml::parse("value = " + value, origin);
   } catch (const toml::parse_error&) {
-    parsed = toml::parse("value = " + quoted(value), origin);
+    parsed = toml::parse("value = " + toml_text(value), origin);
   }
   const toml::source_region source{.begin = {1, 1}, .end = {1, 1}, .path = std::make_shared<const std::string>(origin)};
   // An old name sets what is called by the new one, whatever stands there.

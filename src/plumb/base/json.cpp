@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 
@@ -44,6 +46,18 @@ Json read_json(const std::filesystem::path& path) {
     throw Error(fmt::format("{}: not valid JSON at byte {}", path.string(), error.byte),
                 "the file may be truncated; make it again");
   }
+}
+
+double number_of(const Json& json) {
+  if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (!json.is_number()) throw Error(fmt::format("{} where a number is expected", json.dump()));
+  return json.get<double>();
+}
+
+std::vector<double> numbers_of(const Json& json) {
+  std::vector<double> values;
+  for (const Json& value : json) values.push_back(number_of(value));
+  return values;
 }
 
 void write_json(const std::filesystem::path& path, const Json& value) {

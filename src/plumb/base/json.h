@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace plumb {
 
@@ -20,6 +21,11 @@ Json make_document(std::string_view name, int version);
 
 /// Parses a file. Throws Error naming the file and the byte where the JSON ends to be valid.
 Json read_json(const std::filesystem::path& path);
+
+/// A number, or NaN for the null that write_json makes of what is not finite. Throws Error on anything else.
+double number_of(const Json& json);
+/// The same of an array.
+std::vector<double> numbers_of(const Json& json);
 
 /// Writes with two spaces of indentation, atomically; infinities and NaN become null.
 void write_json(const std::filesystem::path& path, const Json& value);

@@ -76,6 +76,15 @@ std::vector<std::vector<int64_t>> plan_evaluation_batches(Costs costs, int64_t t
   return cut(costs, by_length(costs, [](std::vector<int64_t>&) {}), tokens);
 }
 
+std::vector<Batch> evaluation_batches(const ParallelSplit& split, int64_t tokens, int64_t count) {
+  std::vector<Batch> batches;
+  for (std::vector<int64_t> examples : plan_evaluation_batches(split, tokens)) {
+    if (count > 0) std::erase_if(examples, [count](int64_t example) { return example >= count; });
+    if (!examples.empty()) batches.push_back(make_batch(split, examples));
+  }
+  return batches;
+}
+
 Batch make_batch(const ParallelSplit& split, std::span<const int64_t> examples) {
   Batch batch;
   for (const int64_t i : examples) {

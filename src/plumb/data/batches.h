@@ -30,6 +30,9 @@ std::vector<std::vector<int64_t>> plan_batches(std::span<const ExampleCost> cost
 /// its own.
 std::vector<std::vector<int64_t>> plan_evaluation_batches(std::span<const ExampleCost> costs, int64_t tokens);
 
+/// The first `count` pairs of a split (0: all) as plan_evaluation_batches has them: what measurements go through.
+std::vector<Batch> evaluation_batches(const ParallelSplit& split, int64_t tokens, int64_t count = 0);
+
 /// The pairs of a split as a batch, in the order given.
 Batch make_batch(const ParallelSplit& split, std::span<const int64_t> examples);
 

@@ -1,5 +1,5 @@
-// What a model can do beside a loss: generate, translate, classify. Search and sampling work on these interfaces, never
-// on a class of models.
+// What a model can do beyond its loss: generate, translate, classify, embed. Search, sampling and metrics work on these
+// interfaces, never on a class of models; Model hands out those that it has.
 #pragma once
 
 #include <cstdint>
@@ -7,54 +7,70 @@
 
 #include "plumb/base/batch.h"
 #include "plumb/base/ragged.h"
-#include "plumb/model/stack.h"
+#include "plumb/model/decoder_state.h"
+#include "plumb/nn/context.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
 
-/// A decoder that reads tokens as they come and keeps what it has seen in a state, row by row. No dropout, no graph.
+/// Reads rows of tokens piece by piece and predicts what follows. Without dropout and without a graph; several threads
+/// may use one, each with states of its own.
 class IncrementalDecoder {
  public:
   virtual ~IncrementalDecoder() = default;
 
-  /// Sequence r of `layout` holds further tokens of row r; rows may differ in length and position. Hidden states of
-  /// every token, (tokens, d_model).
+  /// Further tokens of every row: those of sequence r of `layout` follow what row r has read. Rows may differ in length
+  /// and in position; one that has ended may read none. → the hidden state of every token, (tokens, d_model). Throws
+  /// Error beyond `longest`.
   virtual Tensor read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) = 0;
 
-  /// One token a row: hidden states (rows, d_model).
+  /// One token of every row → (rows, d_model).
   Tensor step(DecoderState& state, const std::vector<int64_t>& tokens) {
     return read(state, tokens, Ragged(std::vector<int64_t>(tokens.size(), 1)));
   }
 
-  /// (tokens, d_model) → (tokens, vocabulary).
+  /// Hidden states (tokens, d_model) → (tokens, vocabulary).
   [[nodiscard]] virtual Tensor logits(const Tensor& hidden) const = 0;
 
-  /// Positions that a row can have; INT64_MAX if there is no limit.
+  /// How many tokens a row can have; the largest number there is where nothing limits it.
   [[nodiscard]] virtual int64_t longest() const = 0;
 
   [[nodiscard]] virtual int64_t vocabulary() const = 0;
 };
 
-/// A language model.
+/// Continues any beginning.
 class Generates : public IncrementalDecoder {
  public:
-  /// The state of `rows` rows that have read nothing.
+  /// `rows` rows that have read nothing.
   virtual DecoderState start(int64_t rows) = 0;
 };
 
-/// A model of pairs.
+/// Reads a source and predicts its counterpart.
 class Translates : public IncrementalDecoder {
  public:
-  /// The state of one row for each source.
+  /// A row for each source, which has read nothing of the target.
   virtual DecoderState start(const std::vector<int64_t>& source, const Ragged& layout) = 0;
+
+  [[nodiscard]] virtual int64_t longest_source() const = 0;
+  [[nodiscard]] virtual int64_t source_vocabulary() const = 0;
 };
 
+/// Gives one of several labels to a sequence.
 class Classifies {
  public:
   virtual ~Classifies() = default;
-
-  /// (sequences, labels).
+  /// → (sequences, labels), without dropout and without a graph.
   virtual Tensor class_logits(const Batch& batch) = 0;
+  [[nodiscard]] virtual int64_t labels() const = 0;
+};
+
+/// Gives every token of a sequence a vector.
+class Embeds {
+ public:
+  virtual ~Embeds() = default;
+  /// tokens, and their segments (empty: all 0) → (tokens, d_model).
+  virtual Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
+                        ForwardContext& context) = 0;
 };
 
 }  // namespace plumb

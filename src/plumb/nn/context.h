@@ -2,17 +2,17 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <utility>
 
 #include "plumb/base/random.h"
+#include "plumb/nn/layer_id.h"
 #include "plumb/ops/dropout.h"
+#include "plumb/parallel/group.h"
 
 namespace plumb {
 
-/// Sees named activations as they arise: (name, tensor (tokens, width)). Names read
-/// "encoder.layers.3.feed_forward.sum".
-using Observer = std::function<void(const std::string&, const Tensor&)>;
+/// Sees activations as they arise: (where, tensor (tokens, width)).
+using Observer = std::function<void(const ActivationPoint&, const Tensor&)>;
 
 /// What a forward pass is for. Only norms over a batch and profiled schemes ask.
 enum class Pass {
@@ -22,9 +22,6 @@ enum class Pass {
   profiling     // the same, and schemes that are initialized by what flows through them (Admin) set their parameters
 };
 
-/// The sum of a tensor over processes, differentiable: for norms over a batch that is spread over them.
-using ProcessSum = std::function<Tensor(const Tensor&)>;
-
 /// One forward pass. Dropout sites are numbered in the order in which the pass meets them, so a mask depends on seed,
 /// step, site and position alone.
 class ForwardContext {
@@ -32,24 +29,23 @@ class ForwardContext {
   /// No dropout: evaluation, decoding.
   ForwardContext() = default;
   /// No dropout.
-  explicit ForwardContext(Pass pass) : pass_(pass) {}
+  explicit ForwardContext(Pass pass, Group group = {}) : pass_(pass), group_(std::move(group)) {}
   /// Training step `step` with dropout probability `p`.
-  ForwardContext(double p, uint64_t seed, int64_t step) : pass_(Pass::training), p_(p), seed_(seed), step_(step) {}
+  ForwardContext(double p, uint64_t seed, int64_t step, Group group = {})
+      : pass_(Pass::training), p_(p), seed_(seed), step_(step), group_(std::move(group)) {}
 
   [[nodiscard]] Pass pass() const { return pass_; }
 
-  /// `sum` is called where a statistic is over the tokens of all processes; without it there is one process.
-  void exchange(ProcessSum sum) { sum_ = std::move(sum); }
-  [[nodiscard]] bool exchanges() const { return static_cast<bool>(sum_); }
-  [[nodiscard]] Tensor sum_over_processes(const Tensor& x) const { return sum_ ? sum_(x) : x; }
+  /// The processes over which the batch is spread, for statistics over all of its tokens.
+  [[nodiscard]] const Group& group() const { return group_; }
 
   /// The training step; 0 outside of training.
   [[nodiscard]] int64_t step() const { return step_; }
 
   void watch(Observer observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool watched() const { return static_cast<bool>(observer_); }
-  void show(const std::string& name, const Tensor& activation) const {
-    if (observer_) observer_(name, activation);
+  void show(const ActivationPoint& point, const Tensor& activation) const {
+    if (observer_) observer_(point, activation);
   }
 
   Tensor dropout(const Tensor& x) { return ops::dropout(x, p_, next_key()); }
@@ -64,7 +60,7 @@ class ForwardContext {
   int64_t step_ = 0;
   uint64_t site_ = 0;
   Observer observer_;
-  ProcessSum sum_;
+  Group group_;
 };
 
 }  // namespace plumb

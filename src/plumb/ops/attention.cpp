@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
@@ -18,13 +20,12 @@ namespace {
 struct Geometry : torch::CustomClassHolder {
   Ragged queries;
   Ragged keys;
-  int64_t heads = 1;
-  int64_t width = 0;  // d
+  HeadShape shape;
   bool causal = false;
   bool self = false;
 
-  [[nodiscard]] int64_t key_column() const { return self ? width : 0; }
-  [[nodiscard]] int64_t value_column() const { return self ? 2 * width : width; }
+  [[nodiscard]] int64_t key_column() const { return self ? shape.width() : 0; }
+  [[nodiscard]] int64_t value_column() const { return key_column() + shape.kv_width(); }
 };
 
 template <typename T>
@@ -43,26 +44,37 @@ Pointers<T> pointers(const Geometry& g, const Tensor& query, const Tensor& packe
           g.self ? query.size(1) : packed.size(1)};
 }
 
-/// Calls work(head, query offset, key offset, output offset) for every head of every sequence, in parallel.
+template <typename T>
+T score_scale(const HeadShape& shape) {
+  return static_cast<T>(1.0 / std::sqrt(static_cast<double>(shape.size)));
+}
+
+/// Calls work(head, query offset, key offset, output offset) for every head of every sequence, in parallel. With
+/// `by_group`, heads that share keys and values are worked on one after the other: what is added to the gradients of
+/// these must not be added at the same time.
 template <typename T, typename Work>
-void for_each_head(const Geometry& g, const Pointers<T>& in, const Work& work) {
-  const int64_t size = g.width / g.heads;
-  parallel_items(g.queries.sequences() * g.heads, [&](int64_t item) {
-    const int64_t sequence = item / g.heads;
-    const int64_t column = item % g.heads * size;
-    const int64_t query = g.queries.begin(sequence) * in.query_stride + column;
-    const int64_t key = g.keys.begin(sequence) * in.key_stride + column;
-    const kernels::AttentionHead<T> head{g.queries.length(sequence),
-                                         g.keys.length(sequence),
-                                         size,
-                                         g.causal,
-                                         static_cast<T>(1.0 / std::sqrt(static_cast<double>(size))),
-                                         in.query + query,
-                                         in.query_stride,
-                                         in.key + key,
-                                         in.value + key,
-                                         in.key_stride};
-    work(head, query, key, g.queries.begin(sequence) * g.width + column);
+void for_each_head(const Geometry& g, const Pointers<T>& in, bool by_group, const Work& work) {
+  const HeadShape& shape = g.shape;
+  const int64_t together = by_group ? shape.group() : 1;
+  const int64_t items = shape.heads / together;
+  parallel_items(g.queries.sequences() * items, [&](int64_t item) {
+    const int64_t sequence = item / items;
+    const int64_t first = item % items * together;
+    for (int64_t h = first; h < first + together; ++h) {
+      const int64_t query = g.queries.begin(sequence) * in.query_stride + h * shape.size;
+      const int64_t key = g.keys.begin(sequence) * in.key_stride + h / shape.group() * shape.size;
+      const kernels::AttentionHead<T> head{.query_length = g.queries.length(sequence),
+                                           .key_length = g.keys.length(sequence),
+                                           .size = shape.size,
+                                           .causal = g.causal,
+                                           .scale = score_scale<T>(shape),
+                                           .q = in.query + query,
+                                           .q_stride = in.query_stride,
+                                           .k = in.key + key,
+                                           .v = in.value + key,
+                                           .kv_stride = in.key_stride};
+      work(head, query, key, g.queries.begin(sequence) * shape.width() + h * shape.size);
+    }
   });
 }
 
@@ -95,11 +107,14 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
       const auto in = pointers<T>(g, query_rows, packed_rows);
       const auto out = pointers<T>(g, dquery, dpacked);
       const T* cotangent = dout.data_ptr<T>();
-      for_each_head<T>(
-          g, in, [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
-            kernels::attention_backward<T>(
-                head, {cotangent + out_at, g.width, out.query + query_at, out.key + key_at, out.value + key_at});
-          });
+      for_each_head<T>(g, in, /*by_group=*/true,
+                       [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
+                         kernels::attention_backward<T>(head, {.dout = cotangent + out_at,
+                                                               .dout_stride = g.shape.width(),
+                                                               .dq = out.query + query_at,
+                                                               .dk = out.key + key_at,
+                                                               .dv = out.value + key_at});
+                       });
     });
     ctx->save_for_backward({dout_in, query, packed});
     save_geometry(ctx, geometry);
@@ -121,12 +136,17 @@ class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
       const auto in = pointers<T>(g, query, packed);
       const auto cotangent = pointers<T>(g, query_cotangent, packed_cotangent);
       const auto out = pointers<T>(g, dquery, dpacked);
-      for_each_head<T>(g, in,
+      for_each_head<T>(g, in, /*by_group=*/true,
                        [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
-                         kernels::attention_double_backward<T>(
-                             head, {dout.data_ptr<T>() + out_at, g.width, cotangent.query + query_at,
-                                    cotangent.key + key_at, cotangent.value + key_at, ddout.data_ptr<T>() + out_at,
-                                    out.query + query_at, out.key + key_at, out.value + key_at});
+                         kernels::attention_double_backward<T>(head, {.dout = dout.data_ptr<T>() + out_at,
+                                                                      .dout_stride = g.shape.width(),
+                                                                      .a = cotangent.query + query_at,
+                                                                      .b = cotangent.key + key_at,
+                                                                      .c = cotangent.value + key_at,
+                                                                      .ddout = ddout.data_ptr<T>() + out_at,
+                                                                      .q_bar = out.query + query_at,
+                                                                      .k_bar = out.key + key_at,
+                                                                      .v_bar = out.value + key_at});
                        });
     });
     return {ddout, dquery, dpacked, Tensor()};
@@ -141,13 +161,14 @@ class Attention : public torch::autograd::Function<Attention> {
     const Tensor packed = packed_in.value_or(Tensor());
     const Tensor query_rows = as_contiguous(query, "attention");
     const Tensor packed_rows = contiguous_if_defined(packed);
-    Tensor out = at::empty({g.queries.tokens(), g.width}, query.options());
+    Tensor out = at::empty({g.queries.tokens(), g.shape.width()}, query.options());
     dispatch(query_rows, [&]<typename T>() {
       const auto in = pointers<T>(g, query_rows, packed_rows);
       T* result = out.data_ptr<T>();
-      for_each_head<T>(g, in, [&](const kernels::AttentionHead<T>& head, int64_t, int64_t, int64_t out_at) {
-        kernels::attention_forward<T>(head, result + out_at, g.width);
-      });
+      for_each_head<T>(g, in, /*by_group=*/false,
+                       [&](const kernels::AttentionHead<T>& head, int64_t, int64_t, int64_t out_at) {
+                         kernels::attention_forward<T>(head, result + out_at, g.shape.width());
+                       });
     });
     ctx->save_for_backward({query, packed});
     save_geometry(ctx, geometry);
@@ -161,57 +182,134 @@ class Attention : public torch::autograd::Function<Attention> {
   }
 };
 
-c10::intrusive_ptr<Geometry> make_geometry(const Ragged& queries, const Ragged& keys, int64_t heads, int64_t width) {
-  if (width % heads != 0) {
-    throw Error(fmt::format("{} heads do not divide the width {}", heads, width),
-                "choose d_model as a multiple of heads");
+void check_shape(const HeadShape& shape) {
+  if (shape.heads < 1 || shape.kv_heads < 1 || shape.heads % shape.kv_heads != 0) {
+    throw Error(fmt::format("{} heads cannot share {} key-value heads", shape.heads, shape.kv_heads),
+                "choose a number of key-value heads that divides the number of heads");
   }
+}
+
+void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
+  if (x.size(1) != columns) {
+    throw Error(fmt::format("attention of {} heads and {} key-value heads of size {} was given {} columns, not {}",
+                            shape.heads, shape.kv_heads, shape.size, x.size(1), columns));
+  }
+}
+
+c10::intrusive_ptr<Geometry> make_geometry(const Ragged& queries, const Ragged& keys, const HeadShape& shape) {
   auto geometry = c10::make_intrusive<Geometry>();
   geometry->queries = queries;
   geometry->keys = keys;
-  geometry->heads = heads;
-  geometry->width = width;
+  geometry->shape = shape;
   return geometry;
 }
 
 }  // namespace
 
-Tensor self_attention(const Tensor& packed, const Ragged& layout, int64_t heads, bool causal) {
-  auto geometry = make_geometry(layout, layout, heads, packed.size(1) / 3);
+Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal) {
+  check_shape(shape);
+  check_columns(packed, shape.width() + 2 * shape.kv_width(), shape);
+  auto geometry = make_geometry(layout, layout, shape);
   geometry->causal = causal;
   geometry->self = true;
   return Attention::apply(packed, c10::optional<Tensor>(), geometry);
 }
 
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
-                       int64_t heads) {
+                       const HeadShape& shape) {
+  check_shape(shape);
+  check_columns(query, shape.width(), shape);
+  check_columns(packed, 2 * shape.kv_width(), shape);
   if (query_layout.sequences() != key_layout.sequences()) {
     throw Error(fmt::format("attention of {} sequences to {}", query_layout.sequences(), key_layout.sequences()));
   }
-  return Attention::apply(query, if_defined(packed), make_geometry(query_layout, key_layout, heads, query.size(1)));
+  return Attention::apply(query, if_defined(packed), make_geometry(query_layout, key_layout, shape));
 }
 
-Tensor cached_attention(const Tensor& query_in, const CachedKeys& cache, int64_t heads) {
+void CachedKeys::append(const Tensor& key_value, const Ragged& layout) {
+  if (rows.empty()) rows.resize(static_cast<size_t>(layout.sequences()));
+  if (static_cast<int64_t>(rows.size()) != layout.sequences()) {
+    throw Error(fmt::format("positions of {} sequences appended to {} rows", layout.sequences(), rows.size()));
+  }
+  const auto step = static_cast<int32_t>(steps.size());
+  steps.push_back(as_contiguous(key_value, "attention"));
+  for (int64_t r = 0; r < layout.sequences(); ++r) {
+    for (int64_t at = layout.begin(r); at < layout.begin(r + 1); ++at) {
+      rows[static_cast<size_t>(r)].push_back({step, static_cast<int32_t>(at)});
+    }
+  }
+}
+
+void CachedKeys::reorder(const std::vector<int64_t>& order) {
+  std::vector<std::vector<Place>> moved;
+  moved.reserve(order.size());
+  for (const int64_t row : order) moved.push_back(rows[static_cast<size_t>(row)]);
+  rows = std::move(moved);
+}
+
+std::vector<Tensor> CachedKeys::by_row() const {
+  std::vector<int64_t> begins{0};  // of each step among all
+  for (const Tensor& step : steps) begins.push_back(begins.back() + step.size(0));
+  std::vector<int64_t> index, lengths;
+  for (const std::vector<Place>& places : rows) {
+    lengths.push_back(static_cast<int64_t>(places.size()));
+    for (const Place& place : places) index.push_back(begins[static_cast<size_t>(place.step)] + place.row);
+  }
+  const Tensor all = at::cat(steps, 0);
+  return all.index_select(0, at::tensor(index, at::kLong).to(all.device())).split_with_sizes(lengths, 0);
+}
+
+Tensor cached_attention(const Tensor& query, const CachedKeys& cache, const HeadShape& shape) {
+  return cached_attention(query, Ragged(std::vector<int64_t>(static_cast<size_t>(query.size(0)), 1)), cache, shape);
+}
+
+Tensor cached_attention(const Tensor& query_in, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape) {
+  check_shape(shape);
+  check_columns(query_in, shape.width(), shape);
+  const int64_t rows = layout.sequences();
+  if (rows != static_cast<int64_t>(cache.rows.size()) || layout.tokens() != query_in.size(0)) {
+    throw Error(fmt::format("{} queries of {} rows against {} rows", query_in.size(0), rows, cache.rows.size()));
+  }
+  std::vector<int64_t> row_of(static_cast<size_t>(layout.tokens()));
+  for (int64_t r = 0; r < rows; ++r) {
+    if (layout.length(r) > cache.length(r)) throw Error("a row was asked about more positions than it has");
+    std::fill(row_of.begin() + layout.begin(r), row_of.begin() + layout.begin(r + 1), r);
+  }
   const Tensor query = as_contiguous(query_in, "attention");
-  const int64_t rows = query.size(0);
-  const int64_t width = query.size(1);
-  const int64_t size = width / heads;
-  const size_t length = cache.steps.size();
-  Tensor out = at::empty({rows, width}, query.options());
+  Tensor out = at::empty_like(query);
+  const int64_t columns = 2 * shape.kv_width();
   dispatch(query, [&]<typename T>() {
-    const T scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(size)));
+    const T scale = score_scale<T>(shape);
     const T* q = query.data_ptr<T>();
     T* result = out.data_ptr<T>();
     std::vector<const T*> steps;
-    for (const Tensor& step : cache.steps) steps.push_back(step.data_ptr<T>());
-    parallel_ranges(rows, 4, [&](int64_t begin, int64_t end) {
-      std::vector<const T*> keys(length);
-      for (int64_t row = begin; row < end; ++row) {
-        for (size_t p = 0; p < length; ++p)
-          keys[p] = steps[p] + 2 * width * cache.ancestors[p][static_cast<size_t>(row)];
-        for (int64_t column = 0; column < width; column += size) {
-          const int64_t at = row * width + column;
-          kernels::cached_attention<T>({static_cast<int64_t>(length), size, scale, q + at, keys.data(), column, width},
+    for (const Tensor& step : cache.steps) {
+      check_columns(step, columns, shape);
+      steps.push_back(step.data_ptr<T>());
+    }
+    parallel_ranges(layout.tokens(), 4, [&](int64_t begin, int64_t end) {
+      std::vector<const T*> keys;
+      int64_t current = -1;
+      for (int64_t token = begin; token < end; ++token) {
+        const int64_t row = row_of[static_cast<size_t>(token)];
+        const std::vector<CachedKeys::Place>& places = cache.rows[static_cast<size_t>(row)];
+        if (row != current) {
+          keys.resize(places.size());
+          for (size_t p = 0; p < places.size(); ++p) {
+            keys[p] = steps[static_cast<size_t>(places[p].step)] + columns * places[p].row;
+          }
+          current = row;
+        }
+        const int64_t length = cache.length(row) - (layout.begin(row + 1) - token) + 1;
+        for (int64_t h = 0; h < shape.heads; ++h) {
+          const int64_t at = token * shape.width() + h * shape.size;
+          kernels::cached_attention<T>({.length = length,
+                                        .size = shape.size,
+                                        .scale = scale,
+                                        .q = q + at,
+                                        .keys = keys.data(),
+                                        .column = h / shape.group() * shape.size,
+                                        .value_offset = shape.kv_width()},
                                        result + at);
         }
       }

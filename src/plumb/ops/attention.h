@@ -9,24 +9,62 @@
 
 namespace plumb::ops {
 
-/// Self-attention of every sequence with itself. packed: (tokens, 3·d) holds query, key, value side by side, each split
-/// into `heads` parts of size d/heads → (tokens, d). If `causal`, a position sees itself and what came before.
-///   out = softmax(q·kᵀ/√(d/heads))·v per head (Vaswani et al. 2017)
-Tensor self_attention(const Tensor& packed, const Ragged& layout, int64_t heads, bool causal);
+/// Heads of an attention: `heads` query heads in groups of equal size, each group sharing one of `kv_heads` key-value
+/// heads (Ainslie et al. 2023, arXiv 2305.13245; one key-value head: Shazeer 2019, arXiv 1911.02150). Query head h
+/// reads key-value head h / group(). A head has `size` features.
+struct HeadShape {
+  int64_t heads = 1;
+  int64_t kv_heads = 1;
+  int64_t size = 0;
 
-/// Attention of target sequences to source sequences. query: (target tokens, d); packed: (source tokens, 2·d), key and
-/// value side by side. Throws Error if the two layouts differ in their number of sequences.
-Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
-                       int64_t heads);
-
-/// Keys and values of one more position at a time, of rows that branch and end: row r at position p is row
-/// ancestors[p][r] of steps[p], so that a change of rows moves no keys.
-struct CachedKeys {
-  std::vector<Tensor> steps;                    // [position]: (rows at that time, 2·d), key and value side by side
-  std::vector<std::vector<int32_t>> ancestors;  // [position][row]
+  [[nodiscard]] int64_t width() const { return heads * size; }
+  [[nodiscard]] int64_t kv_width() const { return kv_heads * size; }
+  [[nodiscard]] int64_t group() const { return heads / kv_heads; }
 };
 
-/// One query a row against what the row has seen, without a graph. query: (rows, d) → (rows, d).
-Tensor cached_attention(const Tensor& query, const CachedKeys& cache, int64_t heads);
+/// Self-attention of every sequence. packed: (tokens, width + 2·kv_width), query, key and value side by side, each of
+/// them head by head → (tokens, width). If `causal`, a position sees itself and what came before.
+///   out = softmax(q·kᵀ/√size)·v per head (Vaswani et al. 2017, arXiv 1706.03762)
+/// Throws Error if the columns of `packed` are not those of `shape`, here and below.
+Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal);
+
+/// Attention of target sequences to source sequences. query: (target tokens, width); packed: (source tokens,
+/// 2·kv_width), key and value side by side → (target tokens, width). Throws Error if the two layouts differ in their
+/// number of sequences.
+Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
+                       const HeadShape& shape);
+
+/// Keys and values of rows that grow, branch and end: each row says where its positions lie, so that a change of rows
+/// moves no keys.
+struct CachedKeys {
+  struct Place {
+    int32_t step, row;
+  };
+  std::vector<Tensor> steps;             // [append]: (tokens, 2·kv_width), key and value side by side
+  std::vector<std::vector<Place>> rows;  // [row][position]: row `row` of steps[step]
+
+  /// Further positions: those of sequence r of `layout` are appended to row r. key_value: (tokens, 2·kv_width). Throws
+  /// Error if there are rows and not as many as sequences.
+  void append(const Tensor& key_value, const Ragged& layout);
+
+  /// Row i becomes what row order[i] was.
+  void reorder(const std::vector<int64_t>& order);
+
+  [[nodiscard]] int64_t length(int64_t row) const {
+    return static_cast<int64_t>(rows[static_cast<size_t>(row)].size());
+  }
+
+  /// The keys and values of each row, [row]: (length, 2·kv_width), copied together.
+  [[nodiscard]] std::vector<Tensor> by_row() const;
+};
+
+/// One query per row against all positions of that row, without a graph. query: (rows, width) → (rows, width). Rows may
+/// differ in length.
+Tensor cached_attention(const Tensor& query, const CachedKeys& cache, const HeadShape& shape);
+
+/// The same for several queries per row. Those of sequence r of `layout` belong to the last positions of row r, and
+/// each sees its own position and what came before. query: (tokens, width) → (tokens, width). Throws Error if a row has
+/// fewer positions than queries.
+Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape);
 
 }  // namespace plumb::ops

@@ -13,39 +13,83 @@
 namespace plumb::ops {
 namespace {
 
-template <typename T>
-kernels::CrossEntropyRow<T> row_of(int64_t vocabulary, int64_t label, double smoothing) {
-  return {vocabulary, label, static_cast<T>(smoothing)};
-}
+/// What the rows of logits are held against.
+struct Targets : torch::CustomClassHolder {
+  std::vector<int64_t> labels;
+  std::vector<double> weights;  // empty: 1 each
+  double smoothing = 0;
+  double scale = 1;
 
-void check_labels(const std::vector<int64_t>& labels, int64_t tokens, int64_t vocabulary) {
+  [[nodiscard]] double weight(int64_t row) const { return weights.empty() ? 1.0 : weights[static_cast<size_t>(row)]; }
+  /// What the row's loss is multiplied by.
+  [[nodiscard]] double factor(int64_t row) const { return scale * weight(row); }
+
+  template <typename T>
+  [[nodiscard]] kernels::CrossEntropyRow<T> row(int64_t vocabulary, int64_t i) const {
+    return {vocabulary, labels[static_cast<size_t>(i)], static_cast<T>(smoothing)};
+  }
+};
+using TargetsPointer = c10::intrusive_ptr<Targets>;
+
+TargetsPointer make_targets(const std::vector<int64_t>& labels, const std::vector<double>& weights, double smoothing,
+                            double scale, int64_t tokens, int64_t vocabulary) {
   if (static_cast<int64_t>(labels.size()) != tokens) throw Error("as many labels as tokens are needed");
+  if (!weights.empty() && weights.size() != labels.size()) throw Error("as many weights as labels are needed");
   for (const int64_t label : labels) {
     if (label < 0 || label >= vocabulary)
       throw Error("a label lies outside the vocabulary", "was the data prepared for this model?");
   }
+  auto targets = c10::make_intrusive<Targets>();
+  targets->labels = labels;
+  targets->weights = weights;
+  targets->smoothing = smoothing;
+  targets->scale = scale;
+  return targets;
 }
+
+void save_targets(AutogradContext* ctx, const TargetsPointer& targets) {
+  ctx->saved_data["targets"] = c10::IValue::make_capsule(targets);
+}
+
+TargetsPointer saved_targets(AutogradContext* ctx) {
+  return c10::static_intrusive_pointer_cast<Targets>(ctx->saved_data["targets"].toCapsule());
+}
+
+/// The losses of all rows by their weights.
+struct Losses {
+  std::vector<double> smoothed, nll;
+
+  explicit Losses(int64_t rows) : smoothed(static_cast<size_t>(rows)), nll(smoothed.size()) {}
+
+  template <typename T>
+  void set(int64_t row, double weight, const kernels::RowLoss<T>& loss) {
+    smoothed[static_cast<size_t>(row)] = weight * static_cast<double>(loss.smoothed);
+    nll[static_cast<size_t>(row)] = weight * static_cast<double>(loss.nll);
+  }
+};
 
 double sum_in_order(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-/// scale·upstream·(softmax − target) as a function of (upstream, logits).
+/// upstream·scale·weight·(softmax − target) as a function of (upstream, logits).
 class LogitGradient : public torch::autograd::Function<LogitGradient> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& upstream, const Tensor& logits, const Tensor& partition,
-                        const Tensor& labels, double smoothing, double scale) {
+                        const TargetsPointer& targets) {
     ctx->save_for_backward({upstream, logits, partition});
-    ctx->saved_data["labels"] = labels;
-    ctx->saved_data["smoothing"] = smoothing;
-    ctx->saved_data["scale"] = scale;
+    save_targets(ctx, targets);
     Tensor out = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
     dispatch(logits, [&]<typename T>() {
-      const T factor = static_cast<T>(scale) * upstream.data_ptr<T>()[0];
+      const T above = upstream.data_ptr<T>()[0];
       parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          kernels::cross_entropy_gradient(row_of<T>(vocabulary, labels.data_ptr<int64_t>()[i], smoothing),
-                                          logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i], factor,
-                                          out.data_ptr<T>() + i * vocabulary);
+          T* row = out.data_ptr<T>() + i * vocabulary;
+          if (targets->weight(i) == 0) {
+            std::fill(row, row + vocabulary, T{0});
+            continue;
+          }
+          kernels::cross_entropy_gradient(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
+                                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above, row);
         }
       });
     });
@@ -56,63 +100,60 @@ class LogitGradient : public torch::autograd::Function<LogitGradient> {
     const Tensor& upstream = saved[0];
     const Tensor& logits = saved[1];
     const Tensor& partition = saved[2];
-    const Tensor labels = ctx->saved_data["labels"].toTensor();
-    const double smoothing = ctx->saved_data["smoothing"].toDouble();
-    const double scale = ctx->saved_data["scale"].toDouble();
+    const TargetsPointer targets = saved_targets(ctx);
     const Tensor cotangent = as_contiguous(grad[0], "cross-entropy");
     Tensor dlogits = at::empty_like(logits);
     const int64_t vocabulary = logits.size(1);
     std::vector<double> parts(static_cast<size_t>(logits.size(0)));
     dispatch(logits, [&]<typename T>() {
-      const T factor = static_cast<T>(scale) * upstream.data_ptr<T>()[0];
+      const T above = upstream.data_ptr<T>()[0];
       parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          parts[static_cast<size_t>(i)] = static_cast<double>(kernels::cross_entropy_curvature(
-              row_of<T>(vocabulary, labels.data_ptr<int64_t>()[i], smoothing), logits.data_ptr<T>() + i * vocabulary,
-              partition.data_ptr<T>()[i], factor, cotangent.data_ptr<T>() + i * vocabulary,
-              dlogits.data_ptr<T>() + i * vocabulary));
+          T* row = dlogits.data_ptr<T>() + i * vocabulary;
+          if (targets->weight(i) == 0) {
+            std::fill(row, row + vocabulary, T{0});
+            continue;
+          }
+          const T part = kernels::cross_entropy_curvature(
+              targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i],
+              static_cast<T>(targets->factor(i)) * above, cotangent.data_ptr<T>() + i * vocabulary, row);
+          parts[static_cast<size_t>(i)] = targets->weight(i) * static_cast<double>(part);
         }
       });
     });
-    const Tensor dupstream = at::full({}, scale * sum_in_order(parts), upstream.options());
-    return {dupstream, dlogits, Tensor(), Tensor(), Tensor(), Tensor()};
+    const Tensor dupstream = at::full({}, targets->scale * sum_in_order(parts), upstream.options());
+    return {dupstream, dlogits, Tensor(), Tensor()};
   }
 };
 
 class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogits> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const Tensor& labels, double smoothing,
-                        double scale, double* nll) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const TargetsPointer& targets, double* nll) {
     const Tensor logits = as_contiguous(logits_in, "cross-entropy");
     const int64_t tokens = logits.size(0);
     const int64_t vocabulary = logits.size(1);
     Tensor partition = at::empty({tokens}, logits.options());
-    std::vector<double> losses(static_cast<size_t>(tokens));
-    std::vector<double> nlls(losses.size());
+    Losses losses(tokens);
     dispatch(logits, [&]<typename T>() {
       parallel_ranges(tokens, 4, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          const auto row = kernels::cross_entropy_loss(row_of<T>(vocabulary, labels.data_ptr<int64_t>()[i], smoothing),
-                                                       logits.data_ptr<T>() + i * vocabulary);
-          losses[static_cast<size_t>(i)] = static_cast<double>(row.smoothed);
-          nlls[static_cast<size_t>(i)] = static_cast<double>(row.nll);
-          partition.data_ptr<T>()[i] = row.log_partition;
+          if (targets->weight(i) == 0) continue;
+          const auto loss =
+              kernels::cross_entropy_loss(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary);
+          losses.set(i, targets->weight(i), loss);
+          partition.data_ptr<T>()[i] = loss.log_partition;
         }
       });
     });
-    *nll = sum_in_order(nlls);
+    *nll = sum_in_order(losses.nll);
     ctx->save_for_backward({logits_in, partition});
-    ctx->saved_data["labels"] = labels;
-    ctx->saved_data["smoothing"] = smoothing;
-    ctx->saved_data["scale"] = scale;
-    return at::full({}, scale * sum_in_order(losses), logits.options());
+    save_targets(ctx, targets);
+    return at::full({}, targets->scale * sum_in_order(losses.smoothed), logits.options());
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     const auto saved = ctx->get_saved_variables();
-    return {LogitGradient::apply(grad[0], as_contiguous(saved[0], "cross-entropy"), saved[1],
-                                 ctx->saved_data["labels"].toTensor(), ctx->saved_data["smoothing"].toDouble(),
-                                 ctx->saved_data["scale"].toDouble()),
-            Tensor(), Tensor(), Tensor(), Tensor()};
+    return {LogitGradient::apply(grad[0], as_contiguous(saved[0], "cross-entropy"), saved[1], saved_targets(ctx)),
+            Tensor(), Tensor()};
   }
 };
 
@@ -122,48 +163,54 @@ int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} 
 class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& hidden_in, const Tensor& weight_in,
-                        const std::vector<int64_t>& labels, double smoothing, double scale, bool with_gradient,
+                        const c10::optional<Tensor>& bias_in, const TargetsPointer& targets, bool with_gradient,
                         double* nll) {
     const bool rounded = rounds_to_bfloat16(hidden_in);
     const Tensor hidden = rounded ? to_bfloat16(hidden_in) : as_contiguous(hidden_in, "cross-entropy");
     const Tensor weight = rounded ? to_bfloat16(weight_in) : as_contiguous(weight_in, "cross-entropy");
+    const Tensor bias = bias_in.value_or(Tensor());
     const int64_t tokens = hidden.size(0);
     const int64_t vocabulary = weight.size(0);
     const Tensor dhidden = with_gradient ? at::zeros_like(hidden_in) : Tensor();
     const Tensor dweight = with_gradient ? at::zeros_like(weight_in) : Tensor();
-    std::vector<double> losses(static_cast<size_t>(tokens));
-    std::vector<double> nlls(losses.size());
+    const Tensor dbias = with_gradient && bias.defined() ? at::zeros_like(bias) : Tensor();
+    Losses losses(tokens);
     const int64_t step = chunk_rows(vocabulary);
     for (int64_t first = 0; first < tokens; first += step) {
       const int64_t count = std::min(step, tokens - first);
       const Tensor rows = hidden.narrow(0, first, count);
-      Tensor logits = gemm(rows, weight, {.transpose_b = true});
+      Tensor logits = gemm(rows, weight, {.transpose_b = true, .bias = bias});
       dispatch(logits, [&]<typename T>() {
         T* data = logits.data_ptr<T>();
         parallel_ranges(count, 4, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
-            const auto at = static_cast<size_t>(first + i);
-            const auto row = row_of<T>(vocabulary, labels[at], smoothing);
-            const auto loss = kernels::cross_entropy_loss(row, data + i * vocabulary);
-            losses[at] = static_cast<double>(loss.smoothed);
-            nlls[at] = static_cast<double>(loss.nll);
+            const int64_t at = first + i;
+            T* x = data + i * vocabulary;
+            if (targets->weight(at) == 0) {
+              if (with_gradient) std::fill(x, x + vocabulary, T{0});
+              continue;
+            }
+            const auto row = targets->row<T>(vocabulary, at);
+            const auto loss = kernels::cross_entropy_loss(row, x);
+            losses.set(at, targets->weight(at), loss);
             if (with_gradient) {
-              kernels::cross_entropy_gradient(row, data + i * vocabulary, loss.log_partition, static_cast<T>(scale),
-                                              data + i * vocabulary);
+              kernels::cross_entropy_gradient(row, x, loss.log_partition, static_cast<T>(targets->factor(at)), x);
             }
           }
         });
       });
       if (with_gradient) {
+        if (dbias.defined()) dbias.add_(column_sums(logits));
         if (rounded) logits = to_bfloat16(logits);
         gemm(logits, weight, {.accumulate_into = dhidden.narrow(0, first, count)});
         gemm(logits, rows, {.transpose_a = true, .accumulate_into = dweight});
       }
     }
-    *nll = sum_in_order(nlls);
+    *nll = sum_in_order(losses.nll);
     ctx->saved_data["dhidden"] = dhidden;
     ctx->saved_data["dweight"] = dweight;
-    return at::full({}, scale * sum_in_order(losses), hidden_in.options());
+    ctx->saved_data["dbias"] = dbias;
+    return at::full({}, targets->scale * sum_in_order(losses.smoothed), hidden_in.options());
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     if (at::GradMode::is_enabled()) {
@@ -173,28 +220,31 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
     const double upstream = grad[0].item<double>();
     const auto scaled = [&](const char* name) {
       Tensor gradient = ctx->saved_data[name].toTensor();
-      if (upstream != 1.0) gradient = gradient * upstream;
+      if (gradient.defined() && upstream != 1.0) gradient = gradient * upstream;
       return gradient;
     };
-    return {scaled("dhidden"), scaled("dweight"), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {scaled("dhidden"), scaled("dweight"), scaled("dbias"), Tensor(), Tensor(), Tensor()};
   }
 };
 
 }  // namespace
 
-CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, double smoothing, double scale) {
-  check_labels(labels, logits.size(0), logits.size(1));
+CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
+                           double smoothing, double scale) {
+  const auto targets = make_targets(labels, weights, smoothing, scale, logits.size(0), logits.size(1));
   CrossEntropy result;
-  result.loss = CrossEntropyOfLogits::apply(logits, at::tensor(labels, at::kLong), smoothing, scale, &result.nll);
+  result.loss = CrossEntropyOfLogits::apply(logits, targets, &result.nll);
   return result;
 }
 
-CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const std::vector<int64_t>& labels,
+CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
+                                  const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale) {
-  check_labels(labels, hidden.size(0), weight.size(0));
+  const auto targets = make_targets(labels, weights, smoothing, scale, hidden.size(0), weight.size(0));
   CrossEntropy result;
-  const bool with_gradient = at::GradMode::is_enabled() && (hidden.requires_grad() || weight.requires_grad());
-  result.loss = FusedCrossEntropy::apply(hidden, weight, labels, smoothing, scale, with_gradient, &result.nll);
+  const bool with_gradient = at::GradMode::is_enabled() && (hidden.requires_grad() || weight.requires_grad() ||
+                                                            (bias.defined() && bias.requires_grad()));
+  result.loss = FusedCrossEntropy::apply(hidden, weight, if_defined(bias), targets, with_gradient, &result.nll);
   return result;
 }
 

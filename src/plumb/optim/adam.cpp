@@ -1,66 +1,115 @@
-// Adam (Kingma & Ba 2015, arXiv 1412.6980) with decoupled weight decay (Loshchilov & Hutter 2019, arXiv 1711.05101):
+// Adam (Kingma & Ba 2015, arXiv 1412.6980) with decoupled weight decay (Loshchilov & Hutter 2019, arXiv 1711.05101) and
+// the constants of Vaswani et al. 2017, arXiv 1706.03762:
 //   m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²
 //   w ← w − lr·[(m/(1 − β₁ᵗ)) / (√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]
-#include <cmath>
+#include "plumb/optim/adam.h"
 
+#include <cmath>
+#include <utility>
+
+#include "plumb/ops/dispatch.h"
 #include "plumb/ops/kernels/optimizer.h"
-#include "plumb/optim/optimizer.h"
-#include "plumb/optim/update.h"
+#include "plumb/optim/checks.h"
 
 namespace plumb {
 namespace {
 
 class Adam final : public Optimizer {
  public:
-  Adam(const Parameters& parameters, const OptimizerOptions& options)
-      : parameters_(parameters), options_(options), m_(at::zeros_like(parameters.flat())), v_(at::zeros_like(m_)) {}
-
-  void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale) override {
-    const auto t = static_cast<double>(++steps_);
-    const kernels::AdamStep step{options_.beta1,
-                                 options_.beta2,
-                                 options_.eps,
-                                 learning_rate / (1 - std::pow(options_.beta1, t)),
-                                 1 / std::sqrt(1 - std::pow(options_.beta2, t)),
-                                 learning_rate * options_.weight_decay,
-                                 gradient_scale};
-    ops::dispatch(m_, [&]<typename T>() {
-      T* m = m_.data_ptr<T>();
-      T* v = v_.data_ptr<T>();
-      T* w = parameters_.flat().data_ptr<T>();
-      for_each_piece<T>(parameters_, gradients, [&](const T* gradient, int64_t begin, int64_t n) {
-        kernels::adam(step, gradient, m + begin, v + begin, w + begin, 0, n);
-      });
-    });
-  }
+  Adam(const Parameters& parameters, const AdamOptions& options, const std::string& section)
+      : Optimizer(parameters), moments_(ParameterSet(parameters), options, section) {}
 
   [[nodiscard]] NamedTensors state() const override {
-    NamedTensors tensors{{"step", at::full({1}, steps_, at::kLong)}};
-    append_pieces(tensors, "m.", parameters_, m_);
-    append_pieces(tensors, "v.", parameters_, v_);
+    NamedTensors tensors;
+    moments_.append_state(tensors);
     return tensors;
   }
-
   void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    steps_ = find_tensor(tensors, "step", origin).item<int64_t>();
-    load_pieces(tensors, "m.", parameters_, m_, origin);
-    load_pieces(tensors, "v.", parameters_, v_, origin);
+    moments_.load_state(tensors, origin);
   }
 
  private:
-  Parameters parameters_;  // shares the model's buffer
-  OptimizerOptions options_;
-  Tensor m_, v_;
-  int64_t steps_ = 0;
+  void update(const OptimizerStep& step) override { moments_.update(step); }
+
+  AdamMoments moments_;
 };
+
+[[maybe_unused]] const bool kRenamed = rename_key("train.adam_beta1", "train.adam.beta1") &&
+                                       rename_key("train.adam_beta2", "train.adam.beta2") &&
+                                       rename_key("train.adam_eps", "train.adam.eps");
 
 [[maybe_unused]] const bool kRegistered = optimizers().add(
     "adam",
     "m ← β₁m + (1 − β₁)g; v ← β₂v + (1 − β₂)g²; w ← w − lr·[(m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]",
     "Kingma & Ba 2015, arXiv 1412.6980; weight decay: Loshchilov & Hutter 2019, arXiv 1711.05101",
-    [](const Parameters& parameters, const OptimizerOptions& options) {
-      return std::make_unique<Adam>(parameters, options);
-    });
+    [](const Parameters& parameters, const Options& options) {
+      return make_adam(parameters, options.as<AdamOptions>(), "train.adam");
+    },
+    Options(AdamOptions{}));
 
 }  // namespace
+
+void describe(Fields& field, AdamOptions& options) {
+  field("beta1", options.beta1, "β₁, of the running mean of gradients");
+  field("beta2", options.beta2, "β₂, of the running mean of their squares");
+  field("eps", options.eps, "added to the root of the latter");
+}
+
+AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, const std::string& section)
+    : set_(std::move(set)), options_(options), m_(set_.zeros()), v_(set_.zeros()), steps_(set_.members().size()) {
+  check_below_one(section + ".beta1", options.beta1);
+  check_below_one(section + ".beta2", options.beta2);
+  check_at_least(section + ".eps", options.eps, 0.0);
+}
+
+void AdamMoments::update(const OptimizerStep& step) {
+  std::vector<kernels::AdamStep> scalars(steps_.size());
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    const ParameterStep& settings = step.parameters[set_.members()[k].index];
+    if (settings.frozen) continue;
+    const auto t = static_cast<double>(++steps_[k]);
+    scalars[k] = {.beta1 = options_.beta1,
+                  .beta2 = options_.beta2,
+                  .eps = options_.eps,
+                  .step = settings.learning_rate / (1 - std::pow(options_.beta1, t)),
+                  .root_scale = 1 / std::sqrt(1 - std::pow(options_.beta2, t)),
+                  .decay = settings.learning_rate * settings.weight_decay,
+                  .gradient_scale = step.gradient_scale};
+  }
+  ops::dispatch(m_, [&]<typename T>() {
+    T* m = m_.data_ptr<T>();
+    T* v = v_.data_ptr<T>();
+    set_.for_each_range(step, [&](const ParameterSet::Member& member, size_t k, int64_t offset, int64_t n) {
+      const int64_t at = member.begin + offset;
+      kernels::adam(scalars[k], step.gradients[member.index].data_ptr<T>() + offset, m + at, v + at,
+                    member.flat.data_ptr<T>() + offset, 0, n);
+    });
+  });
+}
+
+void AdamMoments::append_state(NamedTensors& tensors) const {
+  tensors.emplace_back("step", at::tensor(steps_, at::kLong));
+  set_.append(tensors, "m", m_);
+  set_.append(tensors, "v", v_);
+}
+
+void AdamMoments::load_state(const NamedTensors& tensors, const std::string& origin) {
+  const Tensor found = find_tensor(tensors, "step", origin).to(at::kLong).contiguous();
+  const auto count = static_cast<int64_t>(steps_.size());
+  // A single number is that of every parameter: so files of before there were groups have it.
+  if (found.numel() != count && found.numel() != 1) {
+    throw Error(fmt::format("{}: tensor 'step' has {} elements, not {}", origin, found.numel(), count),
+                "the file belongs to another configuration");
+  }
+  const int64_t* steps = found.data_ptr<int64_t>();
+  for (size_t k = 0; k < steps_.size(); ++k) steps_[k] = steps[found.numel() == 1 ? 0 : k];
+  set_.load(tensors, "m", m_, origin);
+  set_.load(tensors, "v", v_, origin);
+}
+
+std::unique_ptr<Optimizer> make_adam(const Parameters& parameters, const AdamOptions& options,
+                                     const std::string& section) {
+  return std::make_unique<Adam>(parameters, options, section);
+}
+
 }  // namespace plumb

@@ -6,14 +6,42 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
+#include "plumb/base/parallel.h"
+#include "plumb/ops/dispatch.h"
 #include "plumb/ops/kernels/optimizer.h"
-#include "plumb/optim/update.h"
 
 namespace plumb {
 
 Registry<OptimizerFactory>& optimizers() {
   static Registry<OptimizerFactory> registry("optimizer");
   return registry;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
+                                          const VariantOptions& options) {
+  const auto& entry = optimizers().at(name);
+  return entry.make(parameters, options_of(options, name, entry));
+}
+
+void Optimizer::step(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings,
+                     double gradient_scale) {
+  const at::NoGradGuard no_graph;
+  const std::vector<Parameter>& all = parameters_.all();
+  if (gradients.size() != all.size() || settings.size() != all.size())
+    throw Error("an optimizer was given gradients or settings of another model");
+  std::vector<Tensor> dense;
+  dense.reserve(gradients.size());
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (gradients[i].sizes() != all[i].value.sizes())
+      throw Error(fmt::format("the gradient of '{}' has another shape", all[i].name));
+    dense.push_back(gradients[i].detach().contiguous());
+  }
+  update({dense, settings, gradient_scale});
+}
+
+void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale) {
+  step(gradients, std::vector<ParameterStep>(parameters_.all().size(), {.learning_rate = learning_rate}),
+       gradient_scale);
 }
 
 double global_norm(const std::vector<Tensor>& gradients) {
@@ -44,36 +72,14 @@ double global_norm(const std::vector<Tensor>& gradients) {
   return std::sqrt(total);
 }
 
+double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
+  std::vector<Tensor> moving;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!settings[i].frozen) moving.push_back(gradients[i]);
+  }
+  return global_norm(moving);
+}
+
 double clip_scale(double norm, double limit) { return limit > 0 && norm > limit ? limit / norm : 1.0; }
-
-void append_pieces(NamedTensors& tensors, const std::string& prefix, const Parameters& parameters, const Tensor& flat) {
-  const std::vector<Tensor> pieces = parameters.split(flat);
-  for (size_t i = 0; i < pieces.size(); ++i) tensors.emplace_back(prefix + parameters.all()[i].name, pieces[i]);
-}
-
-void load_pieces(const NamedTensors& tensors, const std::string& prefix, const Parameters& parameters,
-                 const Tensor& flat, const std::string& origin) {
-  const std::vector<Tensor> pieces = parameters.split(flat);
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    const std::string name = prefix + parameters.all()[i].name;
-    const Tensor& found = find_tensor(tensors, name, origin);
-    if (found.sizes() != pieces[i].sizes()) {
-      throw Error(fmt::format("{}: tensor '{}' has {} elements in another shape than the model's parameter", origin,
-                              name, found.numel()),
-                  "the file belongs to another configuration");
-    }
-    pieces[i].copy_(found);
-  }
-}
-
-const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin) {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
-  if (found == tensors.end()) {
-    throw Error(fmt::format("{}: tensor '{}' is missing", origin, name),
-                "the file belongs to another optimizer or model");
-  }
-  return found->second;
-}
 
 }  // namespace plumb

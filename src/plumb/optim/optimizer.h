@@ -3,45 +3,72 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "plumb/base/registry.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {
 
-/// What the optimizers can be told; each reads what it knows.
-struct OptimizerOptions {
-  double beta1 = 0.9;         // adam
-  double beta2 = 0.98;        // adam
-  double eps = 1e-9;          // adam
-  double momentum = 0.9;      // sgd
-  double weight_decay = 0.0;  // of every parameter
+/// What a step does to one parameter.
+struct ParameterStep {
+  double learning_rate = 0;
+  double weight_decay = 0;
+  bool frozen = false;  // the parameter, and what the optimizer remembers of it, stay as they are
+
+  bool operator==(const ParameterStep&) const = default;
 };
 
-/// Changes parameters by their gradients. What it remembers lies in flat vectors like Parameters::flat().
+/// What an optimizer is given for one step: gradients and settings in the order of the parameters.
+struct OptimizerStep {
+  const std::vector<Tensor>& gradients;  // contiguous, of the parameters' shapes
+  std::span<const ParameterStep> parameters;
+  double gradient_scale;  // every gradient is to be multiplied by it, for clipping
+};
+
+/// Changes parameters by their gradients.
 class Optimizer {
  public:
+  /// Shares the parameters' values.
+  explicit Optimizer(const Parameters& parameters) : parameters_(parameters) {}
   virtual ~Optimizer() = default;
 
-  /// One step. `gradients`: one tensor a parameter, in their order and of their shapes, as plumb::gradients() gives
-  /// them; each is multiplied by `gradient_scale` (for clipping) on the way.
-  virtual void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale = 1) = 0;
+  /// One step. `gradients` and `settings` have one entry per parameter, in the parameters' order; gradients are of
+  /// their shapes, as plumb::gradients() gives them. Throws Error if there are others.
+  void step(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings, double gradient_scale = 1);
 
-  /// Everything a continued run needs to go on bit for bit, as named tensors ("m.encoder.layers.0.linear1.weight"), and
-  /// the reverse. load_state throws Error, naming `origin`, if a tensor is missing or of another shape.
+  /// The same learning rate for every parameter, and no weight decay.
+  void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale = 1);
+
+  /// Everything that a continued run needs to go on bit for bit, as named tensors
+  /// ("m.encoder.layers.0.linear1.weight"), the same names and shapes at every step; and the reverse. load_state throws
+  /// Error, naming `origin`, if a tensor is missing or of another shape.
   [[nodiscard]] virtual NamedTensors state() const = 0;
   virtual void load_state(const NamedTensors& tensors, const std::string& origin) = 0;
+
+ private:
+  /// Without a graph; gradients and settings have been checked.
+  virtual void update(const OptimizerStep& step) = 0;
+
+  Parameters parameters_;
 };
 
-/// Makes an optimizer of these parameters, whose buffer it shares.
-using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(const Parameters&, const OptimizerOptions&)>;
+/// Makes an optimizer of these parameters. Throws Error on options out of range.
+using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(const Parameters&, const Options&)>;
 Registry<OptimizerFactory>& optimizers();
+
+/// The optimizer of this name, with its options among those given, or its defaults.
+std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
+                                          const VariantOptions& options = {});
 
 /// √Σ‖g‖² over all gradients, summed in double precision in an order that does not depend on the number of threads.
 double global_norm(const std::vector<Tensor>& gradients);
+
+/// The same without the gradients of frozen parameters, which move nothing.
+double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
 
 /// The factor that brings gradients of this norm to at most `limit` (Pascanu et al. 2013, arXiv 1211.5063):
 /// min(1, limit/norm); 1 if limit is 0.

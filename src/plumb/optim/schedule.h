@@ -1,5 +1,5 @@
 // Learning-rate schedules: products of factors, as tensor2tensor writes them ("constant * linear_warmup *
-// rsqrt_decay").
+// rsqrt_decay"). Each factor is a file in schedule/.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,34 @@
 
 namespace plumb {
 
-/// What the factors read. Steps count from 1.
-struct ScheduleOptions {
-  double learning_rate = 5e-4;           // constant: the peak of the schedules below
-  int64_t warm_up = 4000;                // linear_warmup: steps until 1; 0 or 1: none
-  int64_t decay_start = 0;               // step at which a decay leaves 1; 0: max(warm_up, 1)
-  int64_t steps = 10000;                 // step at which cosine_decay and linear_decay arrive at decay_floor
-  double decay_floor = 0;                // what they arrive at, as a fraction of the peak
-  std::vector<int64_t> step_decay_at{};  // step_decay: after each of these steps …
-  double step_decay_factor = 0.1;        // … the rate is multiplied by this
-  int64_t hidden_size = 512;             // rsqrt_hidden_size
+/// What every factor is told of the run. Steps count from 1.
+struct ScheduleFrame {
+  double learning_rate = 5e-4;  // at the peak
+  int64_t warm_up = 4000;       // steps of warm-up; 0 or 1: none
+  int64_t decay_start = 0;      // step at which a decay leaves 1; 0: max(warm_up, 1)
+  int64_t steps = 10000;        // step at which a decay that ends arrives at decay_floor
+  double decay_floor = 0;       // what it arrives at, as a fraction of the peak
+  int64_t hidden_size = 512;    // of the model
+
+  /// The step s at which a decay leaves 1.
+  [[nodiscard]] int64_t decay_begin() const;
+
+  /// How much of the way from there to the last step is done, 0 to 1.
+  [[nodiscard]] double decay_progress(int64_t step) const;
 };
 
 /// One factor: its value at a step ≥ 1.
 using ScheduleFactor = std::function<double(int64_t step)>;
-using ScheduleFactorFactory = std::function<ScheduleFactor(const ScheduleOptions&)>;
+
+/// Makes a factor. Throws Error on options out of range.
+using ScheduleFactorFactory = std::function<ScheduleFactor(const ScheduleFrame&, const Options&)>;
 Registry<ScheduleFactorFactory>& schedule_factors();
 
 class Schedule {
  public:
-  /// `text`: names of factors joined by "*". Throws Error on an unknown or a missing name.
-  Schedule(const std::string& text, const ScheduleOptions& options);
+  /// `text`: names of factors joined by "*"; `options`: those of factors, by name. Throws Error on an unknown or a
+  /// missing name, and on options out of range.
+  Schedule(const std::string& text, const ScheduleFrame& frame, const VariantOptions& options = {});
 
   /// The learning rate at a step ≥ 1.
   [[nodiscard]] double operator()(int64_t step) const;
@@ -39,5 +46,9 @@ class Schedule {
  private:
   std::vector<ScheduleFactor> factors_;
 };
+
+/// Visits the section of every factor that has options, as describe_options() does for a single choice: those of the
+/// factors in `text` are always written.
+void describe_schedule_options(Fields& field, const std::string& text, VariantOptions& options);
 
 }  // namespace plumb

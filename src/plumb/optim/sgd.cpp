@@ -1,49 +1,71 @@
-// Stochastic gradient descent with momentum (Polyak 1964; Sutskever et al. 2013), weight decay as an L2 penalty:
-//   b ← momentum·b + g + weight_decay·w;  w ← w − lr·b
+// Stochastic gradient descent with momentum (Polyak 1964), weight decay as an L2 penalty:
+//   g ← g + weight_decay·w;  b ← momentum·b + g;  w ← w − lr·b
+// and with Nesterov's momentum (Sutskever et al. 2013), written for the gradient at w:
+//   w ← w − lr·(g + momentum·b)
+#include "plumb/ops/dispatch.h"
 #include "plumb/ops/kernels/optimizer.h"
-#include "plumb/optim/optimizer.h"
-#include "plumb/optim/update.h"
+#include "plumb/optim/checks.h"
+#include "plumb/optim/parameter_set.h"
 
 namespace plumb {
 namespace {
 
+struct SgdOptions {
+  double momentum = 0.9;
+  bool nesterov = false;
+};
+void describe(Fields& field, SgdOptions& options) {
+  field("momentum", options.momentum, "how much of b is kept; 0: none");
+  field("nesterov", options.nesterov, "whether the step is g + momentum·b");
+}
+
 class Sgd final : public Optimizer {
  public:
-  Sgd(const Parameters& parameters, const OptimizerOptions& options)
-      : parameters_(parameters), options_(options), momentum_(at::zeros_like(parameters.flat())) {}
-
-  void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale) override {
-    const kernels::SgdStep step{learning_rate, options_.momentum, options_.weight_decay, gradient_scale};
-    ops::dispatch(momentum_, [&]<typename T>() {
-      T* b = momentum_.data_ptr<T>();
-      T* w = parameters_.flat().data_ptr<T>();
-      for_each_piece<T>(parameters_, gradients, [&](const T* gradient, int64_t begin, int64_t n) {
-        kernels::sgd(step, gradient, b + begin, w + begin, n);
-      });
-    });
+  Sgd(const Parameters& parameters, const SgdOptions& options)
+      : Optimizer(parameters), options_(options), set_(parameters), momentum_(set_.zeros()) {
+    check_below_one("train.sgd.momentum", options.momentum);
   }
 
   [[nodiscard]] NamedTensors state() const override {
     NamedTensors tensors;
-    append_pieces(tensors, "momentum.", parameters_, momentum_);
+    set_.append(tensors, "momentum", momentum_);
     return tensors;
   }
-
   void load_state(const NamedTensors& tensors, const std::string& origin) override {
-    load_pieces(tensors, "momentum.", parameters_, momentum_, origin);
+    set_.load(tensors, "momentum", momentum_, origin);
   }
 
  private:
-  Parameters parameters_;  // shares the model's buffer
-  OptimizerOptions options_;
-  Tensor momentum_;
+  void update(const OptimizerStep& step) override {
+    ops::dispatch(momentum_, [&]<typename T>() {
+      T* b = momentum_.data_ptr<T>();
+      set_.for_each_range(step, [&](const ParameterSet::Member& member, size_t, int64_t offset, int64_t n) {
+        const ParameterStep& settings = step.parameters[member.index];
+        const kernels::SgdStep scalars{.rate = settings.learning_rate,
+                                       .momentum = options_.momentum,
+                                       .decay = settings.weight_decay,
+                                       .gradient_scale = step.gradient_scale,
+                                       .nesterov = options_.nesterov};
+        kernels::sgd(scalars, step.gradients[member.index].data_ptr<T>() + offset, b + member.begin + offset,
+                     member.flat.data_ptr<T>() + offset, n);
+      });
+    });
+  }
+
+  SgdOptions options_;
+  ParameterSet set_;
+  Tensor momentum_;  // b
 };
 
-[[maybe_unused]] const bool kRegistered =
-    optimizers().add("sgd", "b ← momentum·b + g + weight_decay·w; w ← w − lr·b", "Polyak 1964; Sutskever et al. 2013",
-                     [](const Parameters& parameters, const OptimizerOptions& options) {
-                       return std::make_unique<Sgd>(parameters, options);
-                     });
+[[maybe_unused]] const bool kRenamed = rename_key("train.momentum", "train.sgd.momentum");
+
+[[maybe_unused]] const bool kRegistered = optimizers().add(
+    "sgd", "g ← g + weight_decay·w; b ← momentum·b + g; w ← w − lr·b, or w ← w − lr·(g + momentum·b) with `nesterov`",
+    "Polyak 1964; Sutskever et al. 2013",
+    [](const Parameters& parameters, const Options& options) {
+      return std::make_unique<Sgd>(parameters, options.as<SgdOptions>());
+    },
+    Options(SgdOptions{}));
 
 }  // namespace
 }  // namespace plumb

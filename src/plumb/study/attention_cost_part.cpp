@@ -14,14 +14,38 @@
 namespace plumb {
 namespace {
 
+struct CostAtLength {
+  int64_t length = 0;
+  AttentionCost cost;
+};
+using Costs = std::vector<CostAtLength>;
+
+Json to_json(const Costs& costs) {
+  Json rows = Json::array();
+  for (const auto& [length, cost] : costs) {
+    rows.push_back({{"length", length},
+                    {"forward_seconds", cost.forward_seconds},
+                    {"gradient_seconds", cost.gradient_seconds},
+                    {"held_bytes", cost.held_bytes}});
+  }
+  return rows;
+}
+
+Costs costs_of(const Json& rows) {
+  Costs costs;
+  for (const Json& row : rows)
+    costs.push_back({row.at("length"), {row.at("forward_seconds"), row.at("gradient_seconds"), row.at("held_bytes")}});
+  return costs;
+}
+
 /// The exponent of a quantity over length, from its last three lengths.
-double exponent(const std::vector<int64_t>& lengths, const Json& rows, const char* key) {
+template <typename Quantity>
+double exponent(const Costs& costs, Quantity AttentionCost::*quantity) {
   std::vector<double> x;
   std::vector<double> y;
-  const size_t first = lengths.size() > 3 ? lengths.size() - 3 : 0;
-  for (size_t i = first; i < lengths.size(); ++i) {
-    x.push_back(std::log(static_cast<double>(lengths[i])));
-    y.push_back(std::log(std::max(rows[i][key].get<double>(), 1e-9)));
+  for (size_t i = costs.size() > 3 ? costs.size() - 3 : 0; i < costs.size(); ++i) {
+    x.push_back(std::log(static_cast<double>(costs[i].length)));
+    y.push_back(std::log(std::max(static_cast<double>(costs[i].cost.*quantity), 1e-9)));
   }
   return fit_line(x, y).slope;
 }
@@ -30,31 +54,25 @@ double exponent(const std::vector<int64_t>& lengths, const Json& rows, const cha
 
 PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
   const ModelConfig& model = context.config.model;
-  const AttentionOptions options{model.favor_features, model.favor_redraw, model.dpfp_nu};
-  std::map<std::string, Json> measured;
+  std::map<std::string, Costs> measured;
   for (const std::string& kind : part.kinds) {
     const Json settings = {{"lengths", part.lengths},
                            {"d_model", part.d_model},
                            {"heads", part.heads},
                            {"runs", part.runs},
-                           {"favor_features", options.favor_features},
-                           {"dpfp_nu", options.dpfp_nu},
+                           {"options", options_text(kind, model.options)},
                            {"threads", omp_get_max_threads()},
                            {"seed", context.config.study.seed}};
-    measured[kind] = context.measurements.get("attention-cost-" + kind, settings, [&] {
+    measured[kind] = costs_of(context.measurements.get("attention-cost-" + kind, settings, [&] {
       Progress progress("cost of attention, " + kind, std::ssize(part.lengths));
-      Json rows = Json::array();
+      Costs costs;
       for (const int64_t length : part.lengths) {
-        const AttentionCost cost = measure_attention_cost(kind, options, part.d_model, part.heads, length, part.runs,
-                                                          static_cast<uint64_t>(context.config.study.seed));
-        rows.push_back({{"length", length},
-                        {"forward_seconds", cost.forward_seconds},
-                        {"gradient_seconds", cost.gradient_seconds},
-                        {"held_bytes", cost.held_bytes}});
-        progress.update(std::ssize(rows));
+        costs.push_back({length, measure_attention_cost(kind, model.options, part.d_model, part.heads, length, part.runs,
+                                                        static_cast<uint64_t>(context.config.study.seed))});
+        progress.update(std::ssize(costs));
       }
-      return rows;
-    });
+      return to_json(costs);
+    }));
   }
 
   PartResult result;
@@ -81,17 +99,17 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
   for (const std::string& kind : part.kinds) {
     Series seconds{kind, kind};
     Series bytes{kind, kind};
-    for (const Json& row : measured[kind]) {
-      const double mebibytes = row["held_bytes"].get<double>() / 1048576.0;
-      seconds.point(row["length"], row["gradient_seconds"].get<double>());
-      bytes.point(row["length"], mebibytes);
-      table.rows.push_back({kind, row["length"], row["forward_seconds"], row["gradient_seconds"], mebibytes});
+    for (const auto& [length, cost] : measured[kind]) {
+      const double mebibytes = static_cast<double>(cost.held_bytes) / 1048576.0;
+      seconds.point(length, cost.gradient_seconds);
+      bytes.point(length, mebibytes);
+      table.rows.push_back({kind, length, cost.forward_seconds, cost.gradient_seconds, mebibytes});
     }
     time.series.push_back(seconds);
     memory.series.push_back(bytes);
     if (part.lengths.size() < 2) continue;
-    const double by_time = exponent(part.lengths, measured[kind], "gradient_seconds");
-    const double by_bytes = exponent(part.lengths, measured[kind], "held_bytes");
+    const double by_time = exponent(measured[kind], &AttentionCost::gradient_seconds);
+    const double by_bytes = exponent(measured[kind], &AttentionCost::held_bytes);
     evidence.push_back(fmt::format("{}: time n^{:.2f}, memory n^{:.2f}", kind, by_time, by_bytes));
     if (kind != "softmax") slowest = std::max({slowest, by_time, by_bytes});
   }
@@ -113,8 +131,7 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
     for (const std::string& kind : part.kinds) {
       if (kind == "softmax") continue;
       const auto faster = [&](size_t i) {
-        return measured[kind][i]["gradient_seconds"].get<double>() <
-               measured["softmax"][i]["gradient_seconds"].get<double>();
+        return measured[kind][i].cost.gradient_seconds < measured["softmax"][i].cost.gradient_seconds;
       };
       size_t first = 0;
       while (first < part.lengths.size() && !faster(first)) ++first;

@@ -4,34 +4,72 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "plumb/analysis/collapse.h"
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
-#include "plumb/study/part.h"
+#include "plumb/study/trained_run.h"
 
 namespace plumb {
 namespace {
 
-/// The numbers of one stack of one scheme: [quantity][depth − 1][seed].
-using Curves = std::map<std::string, std::vector<std::vector<double>>>;
-/// By stack.
-using Profile = std::map<std::string, Curves>;
+/// The numbers of one stack of one scheme: [depth − 1][seed].
+struct Curves {
+  using Curve = std::vector<std::vector<double>>;
+  Curve change, effective_rank, mean_square, similarity;
+};
+
+struct Profile {
+  Curves decoder, encoder;
+
+  [[nodiscard]] const Curves& of(StackKind stack) const { return stack == StackKind::encoder ? encoder : decoder; }
+};
+
+/// visit(name, curve) for every quantity of a stack.
+template <typename SomeCurves, typename Visit>
+void for_each_curve(SomeCurves& curves, const Visit& visit) {
+  visit("change", curves.change);
+  visit("effective_rank", curves.effective_rank);
+  visit("mean_square", curves.mean_square);
+  visit("similarity", curves.similarity);
+}
+
+Json to_json(const Curves& curves) {
+  Json json;
+  for_each_curve(curves, [&](const char* name, const Curves::Curve& curve) { json[name] = curve; });
+  return json;
+}
+
+void from_json(const Json& json, Curves& curves) {
+  for_each_curve(curves, [&](const char* name, Curves::Curve& curve) {
+    for (const Json& seeds : json.at(name)) curve.push_back(numbers_of(seeds));
+  });
+}
+
+Json to_json(const Profile& profile) {
+  return {{"decoder", to_json(profile.decoder)}, {"encoder", to_json(profile.encoder)}};
+}
+
+void from_json(const Json& json, Profile& profile) {
+  from_json(json.at("decoder"), profile.decoder);
+  from_json(json.at("encoder"), profile.encoder);
+}
+
+void add(Curves& curves, const std::vector<CollapsePoint>& points) {
+  for_each_curve(curves, [&](const char*, Curves::Curve& curve) { curve.resize(points.size()); });
+  for (size_t k = 0; k < points.size(); ++k) {
+    curves.change[k].push_back(points[k].change);
+    curves.effective_rank[k].push_back(points[k].effective_rank);
+    curves.mean_square[k].push_back(points[k].mean_square);
+    curves.similarity[k].push_back(points[k].similarity);
+  }
+}
 
 void add(Profile& profile, const CollapseProfile& measured) {
-  const auto add_stack = [&](const std::string& stack, const std::vector<CollapsePoint>& points) {
-    for (const char* quantity : {"mean_square", "change", "similarity", "effective_rank"})
-      profile[stack][quantity].resize(points.size());
-    for (size_t k = 0; k < points.size(); ++k) {
-      profile[stack]["mean_square"][k].push_back(points[k].mean_square);
-      profile[stack]["change"][k].push_back(points[k].change);
-      profile[stack]["similarity"][k].push_back(points[k].similarity);
-      profile[stack]["effective_rank"][k].push_back(points[k].effective_rank);
-    }
-  };
-  add_stack("encoder", measured.encoder);
-  add_stack("decoder", measured.decoder);
+  add(profile.encoder, measured.encoder);
+  add(profile.decoder, measured.decoder);
 }
 
 Profile at_initialization(StudyContext& context, const std::string& scheme, const CollapseStudy& part) {
@@ -41,58 +79,54 @@ Profile at_initialization(StudyContext& context, const std::string& scheme, cons
                          {"seeds", part.seeds},
                          {"pairs", part.pairs},
                          {"first_seed", context.config.study.seed}};
-  return context.measurements
-      .get("collapse-" + file_name(scheme), settings,
-           [&] {
-             const std::vector<Batch> batches = measured_batches(context, part.pairs);
-             Progress progress("collapse, " + display_name(scheme), part.seeds);
-             Profile profile;
-             for (int64_t i = 0; i < part.seeds; ++i) {
-               EncoderDecoder model(config);
-               model.initialize(static_cast<uint64_t>(context.config.study.seed + i));
-               add(profile, measure_collapse(model, batches));
-               progress.update(i + 1);
-             }
-             return Json(profile);
-           })
-      .get<Profile>();
+  return context.measurements.get("collapse-" + file_name(scheme), settings, [&] {
+    const std::vector<Batch> batches = measured_batches(context, part.pairs);
+    Progress progress("collapse, " + display_name(scheme), part.seeds);
+    Profile profile;
+    for (int64_t i = 0; i < part.seeds; ++i) {
+      add(profile, measure_collapse(*initialized_model(context, config, i), batches));
+      progress.update(i + 1);
+    }
+    return profile;
+  });
 }
 
 /// After training, or nothing where the run diverged.
-Profile after_training(StudyContext& context, const std::string& scheme, const CollapseStudy& part) {
-  RunConfig config;
-  config.model = model_for(context, scheme, part.layers);
-  config.train = context.config.train;
-  config.train.steps = part.steps;
-  config.train.seed = context.config.study.seed;
-  config.train.bleu_beam = 0;
-  config.data = context.data.path().string();
-  const Json found = trained_run(context, "collapse-trained-" + file_name(scheme), display_name(scheme), config,
-                                 {{"pairs", part.pairs}}, [&](EncoderDecoder& model, Json& json) {
-                                   Profile profile;
-                                   add(profile, measure_collapse(model, measured_batches(context, part.pairs)));
-                                   json["collapse"] = profile;
-                                 });
-  return found.contains("collapse") ? found["collapse"].get<Profile>() : Profile();
+std::optional<Profile> after_training(StudyContext& context, const std::string& scheme, const CollapseStudy& part) {
+  RunRequest request;
+  request.name = "collapse-trained-" + file_name(scheme);
+  request.label = display_name(scheme);
+  request.config = run_config(context, model_for(context, scheme, part.layers));
+  request.config.train.steps = part.steps;
+  request.more_settings = {{"pairs", part.pairs}};
+  request.question = "collapse";
+  request.ask = [&](Model& model) {
+    Profile profile;
+    add(profile, measure_collapse(model, measured_batches(context, part.pairs)));
+    return to_json(profile);
+  };
+  const Json answer = trained_run(context, request).answer;
+  return answer.is_null() ? std::nullopt : std::optional(answer.get<Profile>());
 }
 
 struct Quantity {
   const char* key;
+  Curves::Curve Curves::*curve;
   const char* title;
   const char* axis;
   const char* caption;
   bool log;
 };
 constexpr Quantity kQuantities[] = {
-    {"change", "Change of the representation by depth", "mean |x_k − x_(k−1)|",
+    {"change", &Curves::change, "Change of the representation by depth", "mean |x_k − x_(k−1)|",
      "Mean absolute change of an element of the normalized stream from one sub-layer to the next, over depth k.", true},
-    {"similarity", "Similarity of neighboring representations", "cosine",
+    {"similarity", &Curves::similarity, "Similarity of neighboring representations", "cosine",
      "Mean over tokens of the cosine between the normalized stream behind a sub-layer and that before it.", false},
-    {"effective_rank", "Effective rank of the representation", "effective rank",
+    {"effective_rank", &Curves::effective_rank, "Effective rank of the representation", "effective rank",
      "Exponential of the entropy of the normalized singular values of all tokens' representations.", false},
 };
 
-Series series_of(const std::string& name, const std::string& scheme, const std::vector<std::vector<double>>& curve) {
+Series series_of(const std::string& name, const std::string& scheme, const Curves::Curve& curve) {
   Series series{name, scheme};
   for (size_t k = 0; k < curve.size(); ++k) {
     const Interval interval = confidence_interval(curve[k]);
@@ -103,7 +137,7 @@ Series series_of(const std::string& name, const std::string& scheme, const std::
 }
 
 /// log(change) over log(k + offset): the exponent with which the change falls.
-LineFit fit_exponent(const std::vector<std::vector<double>>& change, double offset = 0) {
+LineFit fit_exponent(const Curves::Curve& change, double offset = 0) {
   std::vector<double> x;
   std::vector<double> y;
   for (size_t k = 0; k < change.size(); ++k) {
@@ -115,7 +149,7 @@ LineFit fit_exponent(const std::vector<std::vector<double>>& change, double offs
 
 /// The size of a stack's input in units of what a sub-layer adds to the mean square, from a line through it over k. The
 /// theory lets the input weigh as much as a sub-layer; what it weighs really delays the fall.
-double weight_of_input(const std::vector<std::vector<double>>& mean_square) {
+double weight_of_input(const Curves::Curve& mean_square) {
   std::vector<double> x;
   std::vector<double> y;
   for (size_t k = 0; k < mean_square.size(); ++k) {
@@ -141,18 +175,18 @@ constexpr Claim kClaims[] = {
 
 PartResult measure(StudyContext& context, const CollapseStudy& part) {
   std::map<std::string, Profile> start;
-  std::map<std::string, Profile> trained;
+  std::map<std::string, std::optional<Profile>> trained;
   for (const std::string& scheme : context.config.study.schemes) {
     start[scheme] = at_initialization(context, scheme, part);
     if (part.steps > 0) trained[scheme] = after_training(context, scheme, part);
   }
 
   PartResult result;
-  for (const char* stack : {"encoder", "decoder"}) {
+  for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
     for (const Quantity& quantity : kQuantities) {
       Figure figure;
-      figure.id = fmt::format("collapse_{}_{}", quantity.key, stack);
-      figure.title = fmt::format("{}, {}", quantity.title, stack);
+      figure.id = fmt::format("collapse_{}_{}", quantity.key, to_string(stack));
+      figure.title = fmt::format("{}, {}", quantity.title, to_string(stack));
       figure.caption = fmt::format(
           "{} At initialization, mean over {} seeds with its 95 % interval{}.", quantity.caption, part.seeds,
           part.steps > 0 ? fmt::format("; dashed: after {} steps of training", part.steps) : "");
@@ -160,16 +194,17 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
       figure.x = {"sub-layer k", quantity.log};
       figure.y = {quantity.axis, quantity.log};
       for (const std::string& scheme : context.config.study.schemes) {
-        figure.series.push_back(series_of(display_name(scheme), scheme, start[scheme][stack][quantity.key]));
-        if (trained[scheme].empty()) continue;
-        Series after = series_of(display_name(scheme) + ", trained", scheme, trained[scheme][stack][quantity.key]);
+        figure.series.push_back(series_of(display_name(scheme), scheme, start[scheme].of(stack).*quantity.curve));
+        if (!trained[scheme]) continue;
+        Series after =
+            series_of(display_name(scheme) + ", trained", scheme, trained[scheme]->of(stack).*quantity.curve);
         after.style = "dashed";
         figure.series.push_back(after);
       }
-      if (std::string(quantity.key) == "change" && start.count("pre-ln") != 0) {
+      if (quantity.curve == &Curves::change && start.count("pre-ln") != 0) {
         Series theory{"predicted, Pre-LN", "theory"};
         theory.style = "dashed";
-        for (size_t k = 1; k <= start["pre-ln"][stack]["change"].size(); ++k)
+        for (size_t k = 1; k <= start["pre-ln"].of(stack).change.size(); ++k)
           theory.point(k, predicted_pre_ln_change(static_cast<int64_t>(k)));
         figure.series.push_back(theory);
       }
@@ -183,17 +218,16 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
               "similarity to the one before and effective rank.",
               {"scheme", "stack", "when", "exponent", "± (standard error)", "last change", "last similarity",
                "last effective rank"}};
-  const auto add_row = [&](const std::string& scheme, const std::string& stack, const char* when,
-                           const Curves& curves) {
-    const LineFit fit = fit_exponent(curves.at("change"));
-    const auto last = [&](const char* quantity) { return confidence_interval(curves.at(quantity).back()).mean; };
-    table.rows.push_back(
-        {scheme, stack, when, fit.slope, fit.slope_error, last("change"), last("similarity"), last("effective_rank")});
+  const auto add_row = [&](const std::string& scheme, StackKind stack, const char* when, const Curves& curves) {
+    const LineFit fit = fit_exponent(curves.change);
+    const auto last = [](const Curves::Curve& curve) { return confidence_interval(curve.back()).mean; };
+    table.rows.push_back({scheme, to_string(stack), when, fit.slope, fit.slope_error, last(curves.change),
+                          last(curves.similarity), last(curves.effective_rank)});
   };
   for (const std::string& scheme : context.config.study.schemes) {
-    for (const char* stack : {"encoder", "decoder"}) {
-      add_row(scheme, stack, "initialization", start[scheme][stack]);
-      if (!trained[scheme].empty()) add_row(scheme, stack, "trained", trained[scheme][stack]);
+    for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
+      add_row(scheme, stack, "initialization", start[scheme].of(stack));
+      if (trained[scheme]) add_row(scheme, stack, "trained", trained[scheme]->of(stack));
     }
   }
   result.tables.push_back(table);
@@ -201,7 +235,7 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
   std::vector<std::string> powers;
   for (const std::string& scheme : context.config.study.schemes) {
     powers.push_back(
-        fmt::format("{:.2f} with {}", fit_exponent(start[scheme]["encoder"].at("change")).slope, display_name(scheme)));
+        fmt::format("{:.2f} with {}", fit_exponent(start[scheme].encoder.change).slope, display_name(scheme)));
   }
   result.summary.push_back(
       fmt::format("At initialization the change from sub-layer to sub-layer goes as depth to a power: {} (encoder, {} "
@@ -210,16 +244,16 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
 
   for (const Claim& claim : kClaims) {
     if (start.count(claim.scheme) == 0) continue;
-    const Curves& curves = start[claim.scheme]["encoder"];
-    const LineFit plain = fit_exponent(curves.at("change"));
+    const Curves& curves = start[claim.scheme].encoder;
+    const LineFit plain = fit_exponent(curves.change);
     const bool falls = claim.exponent < 0;
-    const double input = falls ? weight_of_input(curves.at("mean_square")) : 0;
-    const LineFit fit = falls ? fit_exponent(curves.at("change"), input) : plain;
+    const double input = falls ? weight_of_input(curves.mean_square) : 0;
+    const LineFit fit = falls ? fit_exponent(curves.change, input) : plain;
     const double distance = std::abs(fit.slope - claim.exponent);
     std::string evidence = fmt::format(
         "In the encoder at initialization the change goes as k to the power {:.2f} ± {:.2f} over {} sub-layers "
         "(predicted {:g}).",
-        plain.slope, plain.slope_error, curves.at("change").size(), claim.exponent);
+        plain.slope, plain.slope_error, curves.change.size(), claim.exponent);
     if (falls) {
       evidence += fmt::format(
           " The stack's input weighs as much as {:.1f} sub-layers, which the prediction leaves out; over k + {:.1f} "

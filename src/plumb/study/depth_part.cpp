@@ -22,24 +22,18 @@ std::vector<double> measure(StudyContext& context, const std::string& scheme, in
                          {"pairs", part.pairs},
                          {"first_seed", context.config.study.seed}};
   const std::string label = fmt::format("depth-{}-{}", file_name(scheme), layers);
-  return context.measurements
-      .get(label, settings,
-           [&] {
-             const std::vector<Batch> batches = measured_batches(context, part.pairs);
-             const std::string last = fmt::format("decoder.layers.{}.linear2.weight", layers - 1);
-             Progress progress(fmt::format("depth {}-{}, {}", layers, layers, display_name(scheme)), part.seeds);
-             Json norms = Json::array();
-             for (int64_t i = 0; i < part.seeds; ++i) {
-               EncoderDecoder model(config);
-               model.initialize(static_cast<uint64_t>(context.config.study.seed + i));
-               for (const auto& [name, norm] : measure_gradients(model, batches, 0.0).norm_by_parameter) {
-                 if (name == last) norms.push_back(norm);
-               }
-               progress.update(i + 1);
-             }
-             return norms;
-           })
-      .get<std::vector<double>>();
+  const Json norms = context.measurements.get(label, settings, [&] {
+    const std::vector<Batch> batches = measured_batches(context, part.pairs);
+    const std::string last = feed_forward_matrix({StackKind::decoder, layers - 1}, 2);
+    Progress progress(fmt::format("depth {}-{}, {}", layers, layers, display_name(scheme)), part.seeds);
+    std::vector<double> measured;
+    for (int64_t i = 0; i < part.seeds; ++i) {
+      measured.push_back(measure_gradients(*initialized_model(context, config, i), batches).norm(last));
+      progress.update(i + 1);
+    }
+    return Json(measured);
+  });
+  return numbers_of(norms);
 }
 
 }  // namespace

@@ -17,24 +17,27 @@
 namespace plumb {
 namespace {
 
-AttentionOptions options_of(const ModelConfig& model) {
-  return {model.favor_features, model.favor_redraw, model.dpfp_nu};
-}
-
 /// The largest difference between linear attention as a matrix of weights, φ(q)·φ(k)ᵀ over positions, and as a fast
 /// weight programmer that writes and reads one position after the other; beside it, that of blocks of positions. For
 /// `linear` (φ = elu + 1, normalized) and `fwp-1991` (φ = x).
-Json measure_equality(at::ScalarType type, uint64_t seed) {
+struct Equality {
+  std::string kind;
+  double programmer = 0;
+  double blocks = 0;
+};
+using Equalities = std::vector<Equality>;
+Equalities measure_equality(at::ScalarType type, uint64_t seed) {
   constexpr int64_t kLength = 200;
   constexpr int64_t kHeads = 2;
   constexpr int64_t kSize = 16;
   constexpr int64_t kWidth = kHeads * kSize;
   const at::NoGradGuard no_graph;
-  Json found;
+  Equalities found;
   for (const char* kind : {"linear", "fwp-1991"}) {
     const bool normalized = std::string(kind) == "linear";
     Parameters parameters(type);
-    const auto attention = attentions().at(kind).make(parameters, {"attention", kWidth, kHeads, {}, nullptr});
+    const auto attention =
+        attentions().at(kind).make(parameters, {"attention", kWidth, {kHeads, kHeads, kSize}, {}, nullptr});
     parameters.finish();
     const Tensor packed = at::empty({kLength, 3 * kWidth}, type);
     Random random(seed, "equality");
@@ -54,39 +57,68 @@ Json measure_equality(at::ScalarType type, uint64_t seed) {
     std::vector<Tensor> steps;
     for (int64_t t = 0; t < kLength; ++t) {
       const Tensor row = packed.narrow(0, t, 1);
-      steps.push_back(attention->step(row.narrow(1, 0, kWidth), row.narrow(1, kWidth, 2 * kWidth), row, *state));
+      steps.push_back(
+          attention->read(row.narrow(1, 0, kWidth), row.narrow(1, kWidth, 2 * kWidth), row, Ragged({1}), *state));
     }
     const double scale = as_attention.abs().max().item<double>();
     const auto difference = [&](const Tensor& other) {
       return (other - as_attention).abs().max().item<double>() / scale;
     };
-    found[kind] = {{"programmer", difference(at::cat(steps, 0))},
-                   {"blocks", difference(attention->self(packed, packed, layout, true, {}))}};
+    found.push_back(
+        {kind, difference(at::cat(steps, 0)), difference(attention->self(packed, packed, layout, true, {}))});
   }
   return found;
 }
 
+Json to_json(const Equalities& equalities) {
+  Json json;
+  for (const Equality& each : equalities) json[each.kind] = {{"programmer", each.programmer}, {"blocks", each.blocks}};
+  return json;
+}
+
+Equalities equalities_of(const Json& json) {
+  Equalities equalities;
+  for (const auto& [kind, row] : json.items())
+    equalities.push_back({kind, number_of(row.at("programmer")), number_of(row.at("blocks"))});
+  return equalities;
+}
+
 /// What came of one kind over numbers of keys.
 struct Curve {
-  std::map<int64_t, std::vector<double>> error, accuracy;  // by keys: one a seed
+  std::map<int64_t, std::vector<double>> error, accuracy;  // by keys: one for each seed
 };
 
+/// A row for each number of keys.
+Json to_json(const Curve& curve, const std::vector<int64_t>& keys) {
+  Json rows = Json::array();
+  for (const int64_t count : keys)
+    rows.push_back({{"keys", count}, {"error", curve.error.at(count)}, {"accuracy", curve.accuracy.at(count)}});
+  return rows;
+}
+
+Curve curve_of(const Json& rows) {
+  Curve curve;
+  for (const Json& row : rows) {
+    curve.error[row.at("keys")] = numbers_of(row.at("error"));
+    curve.accuracy[row.at("keys")] = numbers_of(row.at("accuracy"));
+  }
+  return curve;
+}
+
 Curve measure_curve(StudyContext& context, const FastWeightsStudy& part, const std::string& kind, bool update) {
-  const AttentionOptions options = options_of(context.config.model);
+  const VariantOptions& options = context.config.model.options;
   const Json settings = {{"size", part.size},
                          {"keys", part.keys},
                          {"seeds", part.seeds},
                          {"steps", part.steps},
-                         {"favor_features", options.favor_features},
-                         {"dpfp_nu", options.dpfp_nu},
+                         {"options", options_text(kind, options)},
                          {"seed", context.config.study.seed}};
   const std::string task_name = update ? "update" : "retrieval";
-  const Json json = context.measurements.get(fmt::format("{}-{}", task_name, kind), settings, [&] {
+  return curve_of(context.measurements.get(fmt::format("{}-{}", task_name, kind), settings, [&] {
     Progress progress(fmt::format("{}, {}", task_name, kind), std::ssize(part.keys) * part.seeds);
-    Json found = Json::array();
+    Curve curve;
     int64_t done = 0;
     for (const int64_t keys : part.keys) {
-      Json row = {{"keys", keys}, {"error", Json::array()}, {"accuracy", Json::array()}};
       for (int64_t i = 0; i < part.seeds; ++i) {
         RetrievalTask task;
         task.keys = keys;
@@ -95,20 +127,13 @@ Curve measure_curve(StudyContext& context, const FastWeightsStudy& part, const s
         task.steps = part.steps;
         const Retrieval one =
             measure_retrieval(kind, options, task, static_cast<uint64_t>(context.config.study.seed + i));
-        row["error"].push_back(one.error);
-        row["accuracy"].push_back(one.accuracy);
+        curve.error[keys].push_back(one.error);
+        curve.accuracy[keys].push_back(one.accuracy);
         progress.update(++done);
       }
-      found.push_back(row);
     }
-    return found;
-  });
-  Curve curve;
-  for (const Json& row : json) {
-    curve.error[row["keys"]] = row["error"].get<std::vector<double>>();
-    curve.accuracy[row["keys"]] = row["accuracy"].get<std::vector<double>>();
-  }
-  return curve;
+    return to_json(curve, part.keys);
+  }));
 }
 
 Figure figure_of(const std::map<std::string, Curve>& curves, const FastWeightsStudy& part, bool update) {
@@ -199,12 +224,14 @@ PartResult measure(StudyContext& context, const FastWeightsStudy& part) {
       {"kind", "precision", "programmer", "blocks"}};
   double worst = 0;
   for (const auto& [name, type] : {std::pair{"float64", at::kDouble}, std::pair{"float32", at::kFloat}}) {
-    const Json found = context.measurements.get(
-        fmt::format("equality-{}", name), {{"seed", context.config.study.seed}},
-        [type = type, &context] { return measure_equality(type, static_cast<uint64_t>(context.config.study.seed)); });
-    for (const auto& [kind, row] : found.items()) {
-      equality.rows.push_back({kind, name, row["programmer"], row["blocks"]});
-      if (type == at::kDouble) worst = std::max({worst, row["programmer"].get<double>(), row["blocks"].get<double>()});
+    const auto measure_it = [type = type, &context] {
+      return to_json(measure_equality(type, static_cast<uint64_t>(context.config.study.seed)));
+    };
+    const Json settings = {{"seed", context.config.study.seed}};
+    for (const Equality& each :
+         equalities_of(context.measurements.get(fmt::format("equality-{}", name), settings, measure_it))) {
+      equality.rows.push_back({each.kind, name, each.programmer, each.blocks});
+      if (type == at::kDouble) worst = std::max({worst, each.programmer, each.blocks});
     }
   }
   result.tables.push_back(equality);

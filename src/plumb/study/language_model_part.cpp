@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plumb/base/random.h"
-#include "plumb/model/model.h"
-#include "plumb/study/part.h"
-#include "plumb/train/run.h"
+#include "plumb/study/trained_run.h"
 
 namespace plumb {
 namespace {
@@ -15,36 +12,17 @@ namespace {
 struct Run {
   std::string kind;
   int64_t parameters = 0;
-  TrainResult result;
+  TrainedRun trained;
 
-  [[nodiscard]] double loss() const {
-    return result.outcome == "diverged" ? std::numeric_limits<double>::infinity()
-                                        : result.valid_nll.value_or(std::nan(""));
-  }
+  [[nodiscard]] double loss() const { return trained.loss(); }
 };
 
 Run train_run(StudyContext& context, const LanguageModelStudy& part, const std::string& kind) {
-  RunConfig config;
-  config.model = model_for(context, context.config.model.residual, part.layers);
-  config.model.kind = "decoder";
-  config.model.attention = kind;
-  config.train = context.config.train;
-  config.train.seed = context.config.study.seed;
-  config.data = context.data.path().string();
-  const std::string name = "language-model-" + kind;
-  const Json settings = {
-      {"data", context.data_settings},
-      {"config", ConfigWriter().section("model", config.model).section("train", config.train).text()}};
-  // A run of other settings is another run: both stand.
-  const std::filesystem::path out =
-      context.out / "runs" / fmt::format("{}-{:08x}", name, stream_of(settings.dump()) & 0xFFFFFFFFU);
-  const Json json = context.measurements.get(name, settings, [&] {
-    TrainHooks hooks;
-    hooks.progress = "language model, " + kind;
-    if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };
-    return run_training(config, out, hooks).to_json();
-  });
-  return {kind, make_model(config.model)->parameters().count(), TrainResult::from_json(json)};
+  ModelConfig model = model_for(context, context.config.model.residual, part.layers);
+  model.kind = "decoder";
+  model.attention = kind;
+  const RunRequest request{"language-model-" + kind, "language model, " + kind, run_config(context, model)};
+  return {kind, make_model(model)->parameters().count(), trained_run(context, request)};
 }
 
 }  // namespace
@@ -67,13 +45,10 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
               "Of the validation split at the end of training.",
               {"attention", "parameters", "outcome", "steps", "loss", "perplexity", "seconds"}};
   for (const Run& run : runs) {
-    Series series{run.kind, run.kind};
-    for (const TrainPoint& point : run.result.history) {
-      if (point.valid_nll) series.point(point.step, *point.valid_nll);
-    }
-    curves.series.push_back(series);
-    table.rows.push_back({run.kind, run.parameters, run.result.outcome, run.result.steps, finite_or_null(run.loss()),
-                          finite_or_null(std::exp(run.loss())), finite_or_null(run.result.seconds)});
+    curves.series.push_back(run.trained.validation_curve(run.kind, run.kind));
+    const TrainResult& trained = run.trained.result;
+    table.rows.push_back({run.kind, run.parameters, trained.outcome, trained.steps, finite_or_null(run.loss()),
+                          finite_or_null(std::exp(run.loss())), finite_or_null(trained.seconds)});
   }
   result.figures.push_back(curves);
   result.tables.push_back(table);

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 
 #include "plumb/base/text.h"
-#include "plumb/study/part.h"
+#include "plumb/study/trained_run.h"
 
 namespace plumb {
 namespace {
@@ -25,18 +24,14 @@ struct Way {
 struct Run {
   int64_t batch_tokens = 0;
   int64_t processes = 1;
-  TrainResult result;
+  TrainedRun trained{};
 
-  [[nodiscard]] bool diverged() const { return result.outcome == "diverged"; }
-  /// The last validation loss, nats a token; infinite for a run that diverged.
-  [[nodiscard]] double loss() const {
-    return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll.value_or(std::nan(""));
-  }
+  [[nodiscard]] double loss() const { return trained.loss(); }
   /// The median over the points of the history of what `value` takes from each.
   template <typename Value>
   [[nodiscard]] double median(const Value& value) const {
     std::vector<double> all;
-    for (const TrainPoint& point : result.history) all.push_back(value(point));
+    for (const TrainPoint& point : trained.result.history) all.push_back(value(point));
     if (all.empty()) return std::nan("");
     std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
     return all[all.size() / 2];
@@ -55,36 +50,30 @@ struct Run {
 Run train_run(StudyContext& context, const NormsStudy& part, const Way& way, int64_t batch_tokens, int64_t processes,
               int64_t seed) {
   const TrainConfig& given = context.config.train;
-  RunConfig config;
-  config.model = model_for(context, context.config.study.schemes.front(), part.layers);
-  config.model.norm = way.norm;
-  config.train = given;
-  config.train.seed = context.config.study.seed + seed;
-  config.train.bleu_beam = 0;
-  config.train.batch_tokens = batch_tokens;
-  config.train.processes = processes;
-  config.train.synchronize_norms = way.synchronized;
+  RunRequest request;
+  request.config = run_config(context, model_for(context, context.config.study.schemes.front(), part.layers));
+  request.config.model.norm = way.norm;
+  TrainConfig& train = request.config.train;
+  train.seed += seed;
+  train.batch_tokens = batch_tokens;
+  train.processes = processes;
+  train.synchronize_norms = way.synchronized;
   // [train] is for batches of its own size; warm-up and the points of the history are the same shares of a run.
   const double ratio = static_cast<double>(batch_tokens) / static_cast<double>(given.batch_tokens);
   const auto steps = [&](int64_t of_given) {
     return std::max<int64_t>(std::llround(static_cast<double>(of_given) / ratio), 1);
   };
-  config.train.learning_rate = given.learning_rate * std::sqrt(ratio);
-  config.train.steps = std::max<int64_t>(part.tokens / batch_tokens, 1);
-  config.train.warm_up = given.warm_up == 0 ? 0 : steps(given.warm_up);
-  config.train.decay_start = given.decay_start == 0 ? 0 : steps(given.decay_start);
-  config.train.validate_every = steps(given.validate_every);
-  config.train.log_every = steps(given.log_every);
-  config.data = context.data.path().string();
-  Run run{batch_tokens, processes, {}};
-  run.result = TrainResult::from_json(
-      trained_run(context,
-                  fmt::format("norms-{}{}-batch{}-processes{}-seed{}", way.norm, way.synchronized ? "" : "-own",
-                              batch_tokens, processes, config.train.seed),
-                  fmt::format("{}, {} tokens a batch{}", way.name(), batch_tokens,
-                              processes == 1 ? "" : fmt::format(", {} processes", processes)),
-                  config, Json::object()));
-  return run;
+  train.learning_rate = given.learning_rate * std::sqrt(ratio);
+  train.steps = std::max<int64_t>(part.tokens / batch_tokens, 1);
+  train.warm_up = given.warm_up == 0 ? 0 : steps(given.warm_up);
+  train.decay_start = given.decay_start == 0 ? 0 : steps(given.decay_start);
+  train.validate_every = steps(given.validate_every);
+  train.log_every = steps(given.log_every);
+  request.name = fmt::format("norms-{}{}-batch{}-processes{}-seed{}", way.norm, way.synchronized ? "" : "-own",
+                             batch_tokens, processes, train.seed);
+  request.label = fmt::format("{}, batches of {} tokens{}", way.name(), batch_tokens,
+                              processes == 1 ? "" : fmt::format(", {} processes", processes));
+  return {batch_tokens, processes, trained_run(context, request)};
 }
 
 /// The final losses of the runs with batches of one size.
@@ -152,8 +141,8 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
       for (const Run& run : runs[norm]) {
         if (run.batch_tokens != batch) continue;
         if (std::isfinite(run.loss())) finals.push_back(run.loss());
-        table.rows.push_back({norm, batch, seed++, run.result.outcome, run.result.steps, run.result.history.back().nll,
-                              finite_or_null(run.loss())});
+        table.rows.push_back({norm, batch, seed++, run.trained.result.outcome, run.trained.result.steps,
+                              run.trained.result.history.back().nll, finite_or_null(run.loss())});
       }
       if (finals.empty()) continue;
       const auto [low, high] = std::minmax_element(finals.begin(), finals.end());
@@ -254,8 +243,8 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
           train_run(context, part, way.synchronized || processes > 1 ? way : Way{way.norm}, batch, processes, 0);
       series.point(processes, run.loss());
       if (processes > 1) times.point(fmt::format("{} processes", processes), run.exchange_seconds() * 1e3);
-      const TrainPoint& first = run.result.history.front();
-      table.rows.push_back({way.name(), processes, run.result.outcome, first.nll, first.gradient_norm,
+      const TrainPoint& first = run.trained.result.history.front();
+      table.rows.push_back({way.name(), processes, run.trained.result.outcome, first.nll, first.gradient_norm,
                             finite_or_null(run.loss()), run.tokens_per_second(), run.exchange_seconds() * 1e3,
                             run.exchange_bytes() / 1e3});
       runs[way.name()].push_back(run);
@@ -271,7 +260,7 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
   const Run& one = runs["batchnorm"].front();
   const Run& exchanged = runs["batchnorm"].back();
   const Run& own = runs["batchnorm, own statistics"].back();
-  const auto step_one = [](const Run& run) { return run.result.history.front().gradient_norm; };
+  const auto step_one = [](const Run& run) { return run.trained.result.history.front().gradient_norm; };
   const double exact = std::abs(step_one(exchanged) / step_one(one) - 1);
   const double off = std::abs(step_one(own) / step_one(one) - 1);
   result.verdicts.push_back(

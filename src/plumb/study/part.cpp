@@ -1,13 +1,8 @@
 #include "plumb/study/part.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "plumb/base/random.h"
 #include "plumb/data/batches.h"
+#include "plumb/nn/attention/attention.h"
 #include "plumb/nn/init/init.h"
-#include "plumb/train/run.h"
 
 namespace plumb {
 
@@ -21,37 +16,30 @@ ModelConfig model_for(const StudyContext& context, const std::string& scheme, in
   return model;
 }
 
-std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens) {
-  const ParallelSplit& split = context.data.split(context.config.data.measured_split);
-  const int64_t count = std::min(pairs, split.size());
-  std::vector<Batch> batches;
-  for (std::vector<int64_t> examples : plan_evaluation_batches(costs_of(split), batch_tokens)) {
-    std::erase_if(examples, [count](int64_t example) { return example >= count; });
-    if (!examples.empty()) batches.push_back(make_batch(split, examples));
-  }
-  return batches;
+std::unique_ptr<Model> initialized_model(const StudyContext& context, const ModelConfig& config, int64_t i) {
+  std::unique_ptr<Model> model = make_model(config);
+  model->initialize(static_cast<uint64_t>(context.config.study.seed + i));
+  return model;
 }
 
-Json trained_run(StudyContext& context, const std::string& name, const std::string& label, const RunConfig& config,
-                 const Json& more_settings, const std::function<void(EncoderDecoder&, Json&)>& finish) {
-  Json settings = {{"data", context.data_settings},
-                   {"config", ConfigWriter().section("model", config.model).section("train", config.train).text()}};
-  settings.update(more_settings);
-  // A run of other settings is another run: both stand.
-  const std::filesystem::path out =
-      context.out / "runs" / fmt::format("{}-{:08x}", name, stream_of(settings.dump()) & 0xFFFFFFFFU);
-  return context.measurements.get(name, settings, [&] {
-    TrainHooks hooks;
-    hooks.progress = label;
-    if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };
-    const TrainResult result = run_training(config, out, hooks);
-    Json found = result.to_json();
-    if (finish && result.outcome != "diverged") {
-      EncoderDecoder model = load_model(out);
-      finish(model, found);
-    }
-    return found;
-  });
+std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens) {
+  return evaluation_batches(context.data.split(context.config.data.measured_split), batch_tokens, pairs);
+}
+
+namespace {
+
+struct AttentionSection {
+  std::string kind;
+  VariantOptions options;
+};
+void describe(Fields& field, AttentionSection& section) {
+  describe_options(field, attentions(), section.kind, section.options);
+}
+
+}  // namespace
+
+std::string options_text(const std::string& attention, const VariantOptions& options) {
+  return ConfigWriter().section("model", AttentionSection{attention, options}).text();
 }
 
 Json settings_of(const ModelConfig& model) { return ConfigWriter().section("model", model).text(); }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plumb/data/directory.h"
-#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/model.h"
 #include "plumb/study/config.h"
 #include "plumb/study/measurements.h"
 #include "plumb/study/report_parts.h"
@@ -33,17 +33,17 @@ struct StudyContext {
 /// initialization of its own name (DeepNorm) gets it.
 ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers);
 
-/// The first `pairs` pairs of the measured split, in batches of at most `batch_tokens` tokens.
-std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens = 1024);
+/// Such a model, initialized from the study's seed plus `i`.
+std::unique_ptr<Model> initialized_model(const StudyContext& context, const ModelConfig& config, int64_t i = 0);
 
-/// Trains a run in a directory of its own, or goes on with it, or takes what an earlier call measured under `name` with
-/// the same settings. The result is that of TrainResult::to_json(); `finish` may add to it what else the trained model
-/// is to be asked, and is not called for a run that diverged. `label` names the run to people.
-Json trained_run(StudyContext& context, const std::string& name, const std::string& label, const RunConfig& config,
-                 const Json& more_settings, const std::function<void(EncoderDecoder&, Json&)>& finish = {});
+/// The first `pairs` pairs of the measured split (0: all), in batches of at most `batch_tokens` tokens.
+std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens = 1024);
 
 /// The model section as JSON, for the settings of a measurement.
 Json settings_of(const ModelConfig& model);
+
+/// The options of an attention, and those of other kinds that differ from their defaults, as TOML.
+std::string options_text(const std::string& attention, const VariantOptions& options);
 
 /// The parts, each in a file of its own.
 PartResult measure(StudyContext& context, const GradientStudy& part);

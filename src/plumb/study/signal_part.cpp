@@ -15,13 +15,22 @@
 namespace plumb {
 namespace {
 
-/// For one scheme, width and initialization: mean squared norms over width by layer, and the norm of W^{2,L}'s
-/// gradient.
+/// For one scheme, width and initialization.
 struct Measured {
-  std::map<int64_t, std::vector<double>> square_by_layer;  // layer from 1 → one value a seed
-  std::vector<double> last_gradient;
-  double delta = 0;  // the largest over layers and seeds, at ε = 0.1
+  std::vector<std::vector<double>> squares;  // [layer][seed]: mean squared norm over width
+  std::vector<double> last_gradient;         // [seed]: norm of W^{2,L}'s gradient
+  double delta = 0;                          // the largest over layers and seeds, at ε = 0.1
 };
+
+Json to_json(const Measured& measured) {
+  return {{"squares", measured.squares}, {"gradient", measured.last_gradient}, {"delta", measured.delta}};
+}
+
+void from_json(const Json& json, Measured& measured) {
+  for (const Json& layer : json.at("squares")) measured.squares.push_back(numbers_of(layer));
+  measured.last_gradient = numbers_of(json.at("gradient"));
+  measured.delta = number_of(json.at("delta"));
+}
 
 /// The setting of the theory: one head, feed-forward of width d, W^Q = W^K = 0; or with Xavier W^Q and W^K.
 ModelConfig theory_model(const StudyContext& context, const std::string& scheme, int64_t width,
@@ -34,8 +43,8 @@ ModelConfig theory_model(const StudyContext& context, const std::string& scheme,
 }
 
 /// The point of the encoder stream that the lemma speaks of: Post-LN the sum before the second norm, Pre-LN the stream.
-std::string lemma_point(const std::string& scheme, int64_t layer) {
-  return fmt::format("encoder.layers.{}.feed_forward.{}", layer, scheme == "post-ln" ? "sum" : "stream");
+ActivationPoint lemma_point(const std::string& scheme, int64_t layer) {
+  return {{StackKind::encoder, layer, SubLayerKind::feed_forward}, scheme == "post-ln" ? Point::sum : Point::stream};
 }
 
 Measured measure(StudyContext& context, const std::string& scheme, int64_t width, const std::string& initialization,
@@ -46,39 +55,25 @@ Measured measure(StudyContext& context, const std::string& scheme, int64_t width
                          {"seeds", part.seeds},
                          {"pairs", part.pairs},
                          {"first_seed", context.config.study.seed}};
-  const Json json =
-      context.measurements.get(fmt::format("signal-{}-{}-{}", scheme, initialization, width), settings, [&] {
-        const std::vector<Batch> batches = measured_batches(context, part.pairs);
-        Progress progress(fmt::format("signal, {}, width {}", display_name(scheme), width), part.seeds);
-        Json squares = Json::array();
-        for (int64_t layer = 0; layer < part.layers; ++layer) squares.push_back(Json::array());
-        Json gradient = Json::array();
-        double delta = 0;
-        for (int64_t i = 0; i < part.seeds; ++i) {
-          EncoderDecoder model(config);
-          model.initialize(static_cast<uint64_t>(context.config.study.seed + i));
-          const SignalProfile profile = measure_signal(model, batches);
-          for (const LayerPoint& point : profile.points) {
-            for (int64_t layer = 0; layer < part.layers; ++layer) {
-              if (point.name != lemma_point(scheme, layer)) continue;
-              squares[static_cast<size_t>(layer)].push_back(point.mean_square / static_cast<double>(width));
-              delta = std::max(delta, point.delta_at_0_1);
-            }
-          }
-          for (const auto& [name, norm] : measure_gradients(model, batches, 0.0).norm_by_parameter) {
-            if (name == fmt::format("decoder.layers.{}.linear2.weight", part.layers - 1)) gradient.push_back(norm);
-          }
-          progress.update(i + 1);
-        }
-        return Json{{"squares", squares}, {"gradient", gradient}, {"delta", delta}};
-      });
-  Measured measured;
-  for (int64_t layer = 0; layer < part.layers; ++layer) {
-    measured.square_by_layer[layer + 1] = json["squares"][static_cast<size_t>(layer)].get<std::vector<double>>();
-  }
-  measured.last_gradient = json["gradient"].get<std::vector<double>>();
-  measured.delta = json["delta"];
-  return measured;
+  const std::string name = fmt::format("signal-{}-{}-{}", scheme, initialization, width);
+  return context.measurements.get(name, settings, [&] {
+    const std::vector<Batch> batches = measured_batches(context, part.pairs);
+    const std::string last = feed_forward_matrix({StackKind::decoder, part.layers - 1}, 2);
+    Progress progress(fmt::format("signal, {}, width {}", display_name(scheme), width), part.seeds);
+    Measured measured{std::vector<std::vector<double>>(static_cast<size_t>(part.layers)), {}};
+    for (int64_t i = 0; i < part.seeds; ++i) {
+      const std::unique_ptr<Model> model = initialized_model(context, config, i);
+      const SignalProfile profile = measure_signal(*model, batches);
+      for (int64_t layer = 0; layer < part.layers; ++layer) {
+        const LayerPoint& point = profile.at(lemma_point(scheme, layer));
+        measured.squares[static_cast<size_t>(layer)].push_back(point.mean_square / static_cast<double>(width));
+        measured.delta = std::max(measured.delta, point.delta_at_0_1);
+      }
+      measured.last_gradient.push_back(measure_gradients(*model, batches).norm(last));
+      progress.update(i + 1);
+    }
+    return measured;
+  });
 }
 
 Figure activation_figure(const std::map<std::string, std::map<std::string, Measured>>& measured, int64_t width,
@@ -99,9 +94,9 @@ Figure activation_figure(const std::map<std::string, std::map<std::string, Measu
     for (const auto& [initialization, one] : by_initialization) {
       Series series{display_name(scheme) + (initialization == "theory" ? "" : ", " + initialization), scheme};
       series.style = initialization == "theory" ? "solid" : "dashed";
-      for (const auto& [layer, values] : one.square_by_layer) {
-        const Interval interval = confidence_interval(values);
-        series.point(layer, interval.mean, interval.low, interval.high);
+      for (size_t layer = 0; layer < one.squares.size(); ++layer) {
+        const Interval interval = confidence_interval(one.squares[layer]);
+        series.point(layer + 1, interval.mean, interval.low, interval.high);
       }
       figure.series.push_back(series);
     }
@@ -161,7 +156,7 @@ PartResult measure(StudyContext& context, const SignalStudy& part) {
   if (measured.count("post-ln") != 0) {
     const Measured& post = measured["post-ln"]["theory"];
     double worst = 0;
-    for (const auto& [layer, values] : post.square_by_layer)
+    for (const std::vector<double>& values : post.squares)
       worst = std::max(worst, std::abs(confidence_interval(values).mean - 1.5) / 1.5);
     result.verdicts.push_back({"lemma2_post", "Post-LN: E‖x‖² before the second norm is 3d/2 in every layer",
                                "Xiong et al. 2020, Lemma 2", confirmed_if(worst < 0.1),
@@ -171,13 +166,13 @@ PartResult measure(StudyContext& context, const SignalStudy& part) {
   if (measured.count("pre-ln") != 0) {
     const Measured& pre = measured["pre-ln"]["theory"];
     int64_t inside = 0;
-    for (const auto& [layer, values] : pre.square_by_layer) {
-      const Interval interval = confidence_interval(values);
-      const auto [low, high] = theory::lemma2_pre_ln(layer, widest);
+    for (size_t layer = 0; layer < pre.squares.size(); ++layer) {
+      const Interval interval = confidence_interval(pre.squares[layer]);
+      const auto [low, high] = theory::lemma2_pre_ln(static_cast<int64_t>(layer) + 1, widest);
       const auto d = static_cast<double>(widest);
       if (interval.high >= low / d && interval.low <= high / d) ++inside;
     }
-    const double last = confidence_interval(pre.square_by_layer.rbegin()->second).mean;
+    const double last = confidence_interval(pre.squares.back()).mean;
     result.verdicts.push_back({"lemma2_pre", "Pre-LN: (1 + l/2)·d ≤ E‖x‖² ≤ (1 + 3l/2)·d after layer l",
                                "Xiong et al. 2020, Lemma 2", confirmed_if(inside == part.layers),
                                fmt::format("{} of {} layers lie within the bounds; after layer {} E‖x‖²/d is {:.2f}.",

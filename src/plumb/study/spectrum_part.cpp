@@ -5,10 +5,9 @@
 #include <cmath>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "plumb/analysis/curvature/spectrum.h"
+#include "plumb/analysis/curvature/spectrum_json.h"
 #include "plumb/base/progress.h"
 #include "plumb/study/part.h"
 
@@ -16,7 +15,7 @@ namespace plumb {
 namespace {
 
 /// The spectrum of the whole Hessian, or of every layer's block of it.
-Json measure(StudyContext& context, const std::string& scheme, const SpectrumStudy& part, bool by_layer) {
+SpectrumReport measure(StudyContext& context, const std::string& scheme, const SpectrumStudy& part, bool by_layer) {
   const ModelConfig config = model_for(context, scheme, part.layers);
   const int64_t steps = by_layer ? part.layer_steps : part.steps;
   const Json settings = {{"data", context.data_settings},
@@ -28,8 +27,7 @@ Json measure(StudyContext& context, const std::string& scheme, const SpectrumStu
                          {"seed", context.config.study.seed}};
   const std::string name = by_layer ? "layer-spectra-" : "spectrum-";
   return context.measurements.get(name + file_name(scheme), settings, [&] {
-    EncoderDecoder model(config);
-    model.initialize(static_cast<uint64_t>(context.config.study.seed));
+    const std::unique_ptr<Model> model = initialized_model(context, config);
     SpectrumOptions options;
     options.by_layer = by_layer;
     options.steps = steps;
@@ -37,47 +35,44 @@ Json measure(StudyContext& context, const std::string& scheme, const SpectrumStu
     options.seed = static_cast<uint64_t>(context.config.study.seed);
     options.hessian.graph_memory = static_cast<int64_t>(part.graph_memory_gib * 1073741824.0);
     const std::string what = by_layer ? "spectra by layer, " : "spectrum, ";
-    say(fmt::format("Hessian {}{}: {} parameters, {} pairs", what, display_name(scheme), model.parameters().count(),
+    say(fmt::format("Hessian {}{}: {} parameters, {} pairs", what, display_name(scheme), model->parameters().count(),
                     part.pairs));
     Progress progress(what + display_name(scheme), steps * part.probes);
-    return measure_spectrum(model, measured_batches(context, part.pairs, part.batch_tokens), options,
+    return measure_spectrum(*model, measured_batches(context, part.pairs, part.batch_tokens), options,
                             [&](int64_t done, int64_t, const std::string& note) { progress.update(done, note); });
   });
 }
 
-double number(const Json& json, const char* key) {
-  return json.contains(key) && json[key].is_number() ? json[key].get<double>() : std::nan("");
-}
+using Spectra = std::map<std::string, SpectrumReport>;  // by scheme
 
 /// How far from 0 the eigenvalues reach.
-double reach(const Json& spectrum) {
-  return std::max(std::abs(number(spectrum, "max")), std::abs(number(spectrum, "min")));
+double reach(const SpectrumReport& report) {
+  return std::max(std::abs(report.whole.value().max.value), std::abs(report.whole.value().min.value));
 }
 
 /// Whether a spectrum reaches so much further than most that beside it nothing would be seen of the others.
-bool off_scale(const Json& spectrum, const std::map<std::string, Json>& all) {
+bool off_scale(const SpectrumReport& report, const Spectra& all) {
   constexpr double kFar = 1000;
   std::vector<double> reaches;
   for (const auto& [scheme, each] : all) reaches.push_back(reach(each));
   std::nth_element(reaches.begin(), reaches.begin() + static_cast<std::ptrdiff_t>(reaches.size() / 2), reaches.end());
-  return !(reach(spectrum) <= kFar * reaches[reaches.size() / 2]);
+  return !(reach(report) <= kFar * reaches[reaches.size() / 2]);
 }
 
-/// λ_max of the block of every layer of a stack, first to last, with its error.
-std::vector<std::pair<double, double>> sharpest_by_layer(const Json& spectra, const std::string& stack) {
-  std::vector<std::pair<double, double>> layers;
-  for (const Json& block : spectra["blocks"]) {
-    if (!block["name"].get<std::string>().starts_with(stack)) continue;
-    layers.emplace_back(number(block, "max"), number(block, "max_error"));
+/// λ_max of the block of every layer of a stack, first to last.
+std::vector<Extreme> sharpest_by_layer(const SpectrumReport& report, StackKind stack) {
+  std::vector<Extreme> layers;
+  for (const BlockSpectrum& block : report.blocks) {
+    if (block.id.stack == stack) layers.push_back(block.spectrum.max);
   }
   return layers;
 }
 
-std::string growth_sentence(const std::map<std::string, Json>& by_scheme) {
+std::string growth_sentence(const Spectra& by_scheme) {
   std::vector<std::string> factors;
-  for (const auto& [scheme, spectra] : by_scheme) {
-    const auto layers = sharpest_by_layer(spectra, "decoder");
-    factors.push_back(fmt::format("{:.2g} with {}", layers.back().first / layers.front().first, display_name(scheme)));
+  for (const auto& [scheme, report] : by_scheme) {
+    const std::vector<Extreme> layers = sharpest_by_layer(report, StackKind::decoder);
+    factors.push_back(fmt::format("{:.2g} with {}", layers.back().value / layers.front().value, display_name(scheme)));
   }
   return fmt::format(
       "From the first decoder layer to the last, the largest curvature within a layer changes by a factor of {}.",
@@ -85,7 +80,7 @@ std::string growth_sentence(const std::map<std::string, Json>& by_scheme) {
 }
 
 /// The sharpest direction within each layer, others held fixed.
-Figure layers_figure(const std::map<std::string, Json>& by_scheme, const SpectrumStudy& part) {
+Figure layers_figure(const Spectra& by_scheme, const SpectrumStudy& part) {
   Figure figure{"hessian_by_layer", "Curvature by layer at initialization"};
   figure.caption = fmt::format(
       "The largest eigenvalue of each layer's diagonal block of the Hessian, the other layers held fixed; {} Lanczos "
@@ -94,12 +89,12 @@ Figure layers_figure(const std::map<std::string, Json>& by_scheme, const Spectru
   figure.kind = "line";
   figure.x = {"layer"};
   figure.y = {"λ_max of the block", true};
-  for (const auto& [scheme, spectra] : by_scheme) {
-    for (const std::string stack : {"decoder", "encoder"}) {
-      Series line{fmt::format("{}, {}", display_name(scheme), stack), scheme};
-      line.style = stack == "decoder" ? "solid" : "dashed";
+  for (const auto& [scheme, report] : by_scheme) {
+    for (const StackKind stack : {StackKind::decoder, StackKind::encoder}) {
+      Series line{fmt::format("{}, {}", display_name(scheme), to_string(stack)), scheme};
+      line.style = stack == StackKind::decoder ? "solid" : "dashed";
       int64_t layer = 0;
-      for (const auto& [top, error] : sharpest_by_layer(spectra, stack)) {
+      for (const auto& [top, error] : sharpest_by_layer(report, stack)) {
         line.point(++layer, top, std::max(top - error, 1e-3 * top), top + error);  // the axis is logarithmic
       }
       figure.series.push_back(line);
@@ -111,7 +106,7 @@ Figure layers_figure(const std::map<std::string, Json>& by_scheme, const Spectru
 }  // namespace
 
 PartResult measure(StudyContext& context, const SpectrumStudy& part) {
-  std::map<std::string, Json> spectra;
+  Spectra spectra;
   for (const std::string& scheme : context.config.study.schemes)
     spectra[scheme] = measure(context, scheme, part, false);
 
@@ -136,34 +131,35 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
               "Curvature at initialization",
               "λ with its Ritz residual; trace with its standard error where there is more than one probe.",
               {"scheme", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
-  for (const auto& [scheme, measured] : spectra) {
-    const Json& spectrum = measured;  // a structured binding cannot be captured
+  for (const auto& [scheme, report] : spectra) {
+    const Spectrum& spectrum = report.whole.value();
+    const auto [top, top_error] = spectrum.max;
+    const auto [bottom, bottom_error] = spectrum.min;
     Series line{display_name(scheme), scheme};
     Series bars{display_name(scheme), scheme};
-    const double top = number(spectrum, "max");
-    const double bottom = number(spectrum, "min");
-    if (off_scale(spectrum, spectra)) {
+    if (off_scale(report, spectra)) {
       const std::string note =
           fmt::format("{} reaches from {:.2g} to {:.2g} and is not drawn.", display_name(scheme), bottom, top);
       for (Figure* figure : {&density, &extremes}) figure->notes.push_back(note);
       line.point(0, std::nan(""));
       bars.point("λ_max", std::nan(""));
     } else {
-      line.x = spectrum["density"]["x"];
-      line.y = spectrum["density"]["y"];
-      bars.point("λ_max", top, top - number(spectrum, "max_error"), top + number(spectrum, "max_error"));
-      bars.point("λ_min", bottom, bottom - number(spectrum, "min_error"), bottom + number(spectrum, "min_error"));
+      line.x = spectrum.density.x;
+      line.y = spectrum.density.y;
+      bars.point("λ_max", top, top - top_error, top + top_error);
+      bars.point("λ_min", bottom, bottom - bottom_error, bottom + bottom_error);
     }
     density.series.push_back(line);
     extremes.series.push_back(bars);
-    const auto cell = [&](const char* key) { return finite_or_null(number(spectrum, key)); };
-    table.rows.push_back({scheme, cell("max"), cell("max_error"), cell("min"), cell("min_error"), cell("trace"),
-                          cell("trace_error"), cell("loss"), spectrum["parameters"]});
+    table.rows.push_back({scheme, finite_or_null(top), finite_or_null(top_error), finite_or_null(bottom),
+                          finite_or_null(bottom_error), finite_or_null(spectrum.trace.mean),
+                          finite_or_null(spectrum.trace.error.value_or(std::nan(""))), finite_or_null(report.loss),
+                          report.parameters});
   }
   result.figures = {density, extremes};
   std::string growth;
   if (part.layer_steps > 0) {
-    std::map<std::string, Json> by_layer;
+    Spectra by_layer;
     for (const std::string& scheme : context.config.study.schemes)
       by_layer[scheme] = measure(context, scheme, part, true);
     result.figures.push_back(layers_figure(by_layer, part));
@@ -171,8 +167,10 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
   }
   result.tables = {table};
   if (spectra.count("post-ln") != 0 && spectra.count("pre-ln") != 0) {
-    const double post = number(spectra["post-ln"], "max");
-    const double pre = number(spectra["pre-ln"], "max");
+    const Spectrum& post_ln = spectra["post-ln"].whole.value();
+    const Spectrum& pre_ln = spectra["pre-ln"].whole.value();
+    const double post = post_ln.max.value;
+    const double pre = pre_ln.max.value;
     result.verdicts.push_back(
         {"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN one",
          "Understanding Transformer Models at Initialization (course talk, 2022)", confirmed_if(post > pre),
@@ -180,9 +178,8 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
                      "traces are {:.4g} "
                      "and {:.4g}. By the rule of the edge of stability (λ_max ≤ 2/η) SGD's largest stable learning "
                      "rates are {:.2g} and {:.2g}.",
-                     post, number(spectra["post-ln"], "max_error"), pre, number(spectra["pre-ln"], "max_error"),
-                     post / pre, number(spectra["post-ln"], "trace"), number(spectra["pre-ln"], "trace"), 2 / post,
-                     2 / pre),
+                     post, post_ln.max.error, pre, pre_ln.max.error, post / pre, post_ln.trace.mean, pre_ln.trace.mean,
+                     2 / post, 2 / pre),
          "hessian_density"});
     result.summary.push_back(
         fmt::format("The sharpest direction of the Post-LN loss at initialization is {:.1f} times as sharp as Pre-LN's "

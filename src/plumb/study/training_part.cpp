@@ -8,8 +8,8 @@
 #include "plumb/base/text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
-#include "plumb/study/part.h"
-#include "plumb/train/run.h"
+#include "plumb/model/encoder_decoder.h"
+#include "plumb/study/trained_run.h"
 
 namespace plumb {
 namespace {
@@ -19,54 +19,50 @@ struct Run {
   int64_t layers;
   int64_t warm_up;
   double learning_rate;
-  TrainResult result;
+  TrainedRun trained;
   std::optional<double> bleu;
 
-  [[nodiscard]] bool diverged() const { return result.outcome == "diverged"; }
-  /// The last validation loss, nats a token; infinite for a run that diverged.
-  [[nodiscard]] double loss() const {
-    return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll.value_or(std::nan(""));
-  }
+  [[nodiscard]] double loss() const { return trained.loss(); }
   [[nodiscard]] std::string name() const {
     return fmt::format("{}, {}+{} layers, {}, lr {:g}", display_name(scheme), layers, layers,
                        warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", warm_up), learning_rate);
   }
+  [[nodiscard]] std::string summary() const {
+    return trained.summary() + (bleu ? fmt::format(", BLEU {:.1f}", *bleu) : "");
+  }
 };
 
-std::optional<double> score(EncoderDecoder& model, const StudyContext& context, const TrainingStudy& part) {
-  if (part.bleu_pairs == 0) return std::nullopt;
+EncoderDecoder& translator(Model& model) { return dynamic_cast<EncoderDecoder&>(model); }
+
+/// BLEU of the translations of the first pairs of a split; null where the study asks for none.
+Json score(Model& model, const StudyContext& context, const TrainingStudy& part) {
+  if (part.bleu_pairs == 0) return nullptr;
   std::vector<std::string> source = context.data.raw_source(part.bleu_split);
   std::vector<std::string> reference = context.data.raw_target(part.bleu_split);
-  const auto count = static_cast<size_t>(std::min<int64_t>(part.bleu_pairs, static_cast<int64_t>(source.size())));
+  const auto count = static_cast<size_t>(std::min<int64_t>(part.bleu_pairs, std::ssize(source)));
   source.resize(count);
   reference.resize(count);
   DecodeOptions options;
   options.beam = part.beam;
   const auto hypotheses =
-      translate(model, context.data.source_tokenizer(), context.data.target_tokenizer(), source, options);
+      translate(translator(model), context.data.source_tokenizer(), context.data.target_tokenizer(), source, options);
   return corpus_bleu(hypotheses, {reference}).score;
 }
 
 Run train_run(StudyContext& context, const std::string& scheme, int64_t layers, int64_t warm_up, double learning_rate,
               const TrainingStudy& part) {
-  RunConfig config;
-  config.model = model_for(context, scheme, layers);
-  config.train = context.config.train;
-  config.train.warm_up = warm_up;
-  config.train.learning_rate = learning_rate;
-  config.train.seed = context.config.study.seed;
-  config.train.bleu_beam = 0;  // scored below, on the split that the study names
-  config.data = context.data.path().string();
   Run run{scheme, layers, warm_up, learning_rate, {}, {}};
-  const Json json = trained_run(
-      context, fmt::format("train-{}-layers{}-warmup{}-lr{:g}", file_name(scheme), layers, warm_up, learning_rate),
-      run.name(), config, {{"bleu", {part.bleu_pairs, part.bleu_split, part.beam}}},
-      [&](EncoderDecoder& model, Json& found) {
-        const std::optional<double> bleu = score(model, context, part);
-        found["test_bleu"] = bleu ? Json(*bleu) : Json(nullptr);
-      });
-  run.result = TrainResult::from_json(json);
-  if (json.contains("test_bleu") && json["test_bleu"].is_number()) run.bleu = json["test_bleu"].get<double>();
+  RunRequest request;
+  request.name = fmt::format("train-{}-layers{}-warmup{}-lr{:g}", file_name(scheme), layers, warm_up, learning_rate);
+  request.label = run.name();
+  request.config = run_config(context, model_for(context, scheme, layers));
+  request.config.train.warm_up = warm_up;
+  request.config.train.learning_rate = learning_rate;
+  request.more_settings = {{"bleu", {part.bleu_pairs, part.bleu_split, part.beam}}};
+  request.question = "test_bleu";
+  request.ask = [&](Model& model) { return score(model, context, part); };
+  run.trained = trained_run(context, request);
+  if (run.trained.answer.is_number()) run.bleu = run.trained.answer.get<double>();
   return run;
 }
 
@@ -86,14 +82,9 @@ Figure curves(const std::vector<Run>& runs, double learning_rate, int64_t layers
   figure.y = {"validation loss (nats a token)", true};
   for (const Run& run : runs) {
     if (run.learning_rate != learning_rate || run.layers != layers) continue;
-    Series series{fmt::format("{}, {}", display_name(run.scheme),
-                              run.warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", run.warm_up)),
-                  run.scheme};
+    const std::string warm_up = run.warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", run.warm_up);
+    Series series = run.trained.validation_curve(fmt::format("{}, {}", display_name(run.scheme), warm_up), run.scheme);
     series.style = run.warm_up == 0 ? "dashed" : "solid";
-    for (const TrainPoint& point : run.result.history) {
-      if (point.valid_nll) series.point(point.step, *point.valid_nll);
-    }
-    if (run.diverged()) series.point(run.result.steps, std::nan(""));
     figure.series.push_back(series);
   }
   return figure;
@@ -106,12 +97,6 @@ const Run* find(const std::vector<Run>& runs, const std::string& scheme, int64_t
     if (same && (run.warm_up > 0) == warmed) return &run;
   }
   return nullptr;
-}
-
-std::string outcome_text(const Run& run) {
-  const std::string bleu = run.bleu ? fmt::format(", BLEU {:.1f}", *run.bleu) : "";
-  return run.diverged() ? fmt::format("diverged at step {}", run.result.steps)
-                        : fmt::format("loss {:.2f}{}", run.loss(), bleu);
 }
 
 /// What "clearly worse" means: a tenth of a nat a token, or divergence.
@@ -146,7 +131,7 @@ void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, cons
       ++compared;
       if (without->loss() > with->loss() + kClear) ++needed;
       evidence.push_back(fmt::format("{0}+{0} layers, lr {1:g}: with warm-up {2}, without {3}.", layers, learning_rate,
-                                     outcome_text(*with), outcome_text(*without)));
+                                     with->summary(), without->summary()));
       table.rows.push_back({scheme, layers, learning_rate, finite_or_null(with->loss()),
                             finite_or_null(without->loss()), finite_or_null(without->loss() - with->loss())});
     }
@@ -187,9 +172,9 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
               {"scheme", "layers", "warm-up", "learning rate", "outcome", "steps", "validation loss", "perplexity",
                "BLEU", "seconds"}};
   for (const Run& run : runs) {
-    table.rows.push_back({run.scheme, run.layers, run.warm_up, run.learning_rate, run.result.outcome, run.result.steps,
-                          finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
-                          run.bleu ? Json(*run.bleu) : Json(nullptr), finite_or_null(run.result.seconds)});
+    table.rows.push_back({run.scheme, run.layers, run.warm_up, run.learning_rate, run.trained.result.outcome,
+                          run.trained.result.steps, finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
+                          run.bleu ? Json(*run.bleu) : Json(nullptr), finite_or_null(run.trained.result.seconds)});
   }
   for (const int64_t layers : part.layers) {
     for (const double learning_rate : part.learning_rates)
@@ -225,9 +210,10 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
       std::min_element(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.loss() < b.loss(); });
   if (best != runs.end() && std::isfinite(best->loss())) {
     result.summary.push_back(
-        fmt::format("Of {} training runs the best is {}: {}.", runs.size(), best->name(), outcome_text(*best)));
+        fmt::format("Of {} training runs the best is {}: {}.", runs.size(), best->name(), best->summary()));
   }
-  if (const auto failed = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.diverged(); });
+  if (const auto failed =
+          std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.trained.diverged(); });
       failed > 0) {
     result.summary.push_back(fmt::format("{} of {} runs diverged.", failed, runs.size()));
   }

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "plumb/base/text.h"
-#include "plumb/study/part.h"
+#include "plumb/study/trained_run.h"
 
 namespace plumb {
 namespace {
@@ -27,13 +26,9 @@ constexpr Trick kTricks[] = {
 /// A run without some of the tricks, given as bits in the order of kTricks.
 struct Run {
   unsigned without = 0;
-  TrainResult result;
+  TrainedRun trained{};
 
-  [[nodiscard]] bool diverged() const { return result.outcome == "diverged"; }
-  /// The last validation loss, nats a token; infinite for a run that diverged.
-  [[nodiscard]] double loss() const {
-    return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll.value_or(std::nan(""));
-  }
+  [[nodiscard]] double loss() const { return trained.loss(); }
   [[nodiscard]] std::string name() const {
     if (without == 0) return "all four";
     std::vector<std::string> left_out;
@@ -42,19 +37,18 @@ struct Run {
     }
     return "no " + join(left_out, ", no ");
   }
-  [[nodiscard]] std::string outcome() const {
-    return diverged() ? fmt::format("diverged at step {}", result.steps) : fmt::format("loss {:.2f}", loss());
-  }
 };
 
 Run train_run(StudyContext& context, unsigned without, const TricksStudy& part) {
   const auto has = [&](unsigned trick) { return (without >> trick & 1U) == 0; };
-  RunConfig config;
-  config.model = model_for(context, has(1) ? "post-ln" : "no-residual", part.layers);
+  Run run{without};
+  RunRequest request;
+  request.name = "tricks";
+  for (unsigned i = 0; i < std::size(kTricks); ++i) request.name += has(i) ? "" : fmt::format("-no-{}", kTricks[i].id);
+  request.label = run.name();
+  RunConfig& config = request.config;
+  config = run_config(context, model_for(context, has(1) ? "post-ln" : "no-residual", part.layers));
   if (!has(2)) config.model.norm = "none";
-  config.train = context.config.train;
-  config.train.seed = context.config.study.seed;
-  config.train.bleu_beam = 0;
   if (!has(0)) {
     config.train.optimizer = "sgd";
     config.train.learning_rate = part.sgd_learning_rate;
@@ -64,11 +58,7 @@ Run train_run(StudyContext& context, unsigned without, const TricksStudy& part) 
     if (config.train.decay_start == 0) config.train.decay_start = std::max<int64_t>(config.train.warm_up, 1);
     config.train.warm_up = 0;
   }
-  config.data = context.data.path().string();
-  Run run{without, {}};
-  std::string name = "tricks";
-  for (unsigned i = 0; i < std::size(kTricks); ++i) name += has(i) ? "" : fmt::format("-no-{}", kTricks[i].id);
-  run.result = TrainResult::from_json(trained_run(context, name, run.name(), config, Json::object()));
+  run.trained = trained_run(context, request);
   return run;
 }
 
@@ -102,15 +92,10 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   for (size_t i = 0; i < runs.size(); ++i) {
     const Run& run = runs[i];
     final_losses.point(run.name(), run.loss());
-    table.rows.push_back({run.without == 0 ? "nothing" : run.name().substr(3), run.result.outcome, run.result.steps,
-                          finite_or_null(run.loss())});
+    table.rows.push_back({run.without == 0 ? "nothing" : run.name().substr(3), run.trained.result.outcome,
+                          run.trained.result.steps, finite_or_null(run.loss())});
     if (i > kCount) continue;
-    Series series{run.name(), run.name()};
-    for (const TrainPoint& point : run.result.history) {
-      if (point.valid_nll) series.point(point.step, *point.valid_nll);
-    }
-    if (run.diverged()) series.point(run.result.steps, std::nan(""));
-    curves.series.push_back(series);
+    curves.series.push_back(run.trained.validation_curve(run.name(), run.name()));
   }
   bars.series.push_back(final_losses);
   result.figures = {curves, bars};
@@ -122,12 +107,12 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
     const Run& without = runs[i + 1];
     const bool worse = without.loss() > runs[0].loss() + kClear;
     needed += worse ? 1 : 0;
-    result.verdicts.push_back(
-        {fmt::format("needs_{}", kTricks[i].id),
-         fmt::format("Without {} training is clearly worse, or fails", kTricks[i].name), kTricks[i].source,
-         confirmed_if(worse),
-         fmt::format("With all four {}, without {} {}.", runs[0].outcome(), kTricks[i].name, without.outcome()),
-         "tricks_loss"});
+    result.verdicts.push_back({fmt::format("needs_{}", kTricks[i].id),
+                               fmt::format("Without {} training is clearly worse, or fails", kTricks[i].name),
+                               kTricks[i].source, confirmed_if(worse),
+                               fmt::format("With all four {}, without {} {}.", runs[0].trained.summary(),
+                                           kTricks[i].name, without.trained.summary()),
+                               "tricks_loss"});
   }
   result.summary.push_back(
       fmt::format("Of the four things said to be needed, {} {} so in a Post-LN model of {}+{} layers.", needed,

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/precision.h"
@@ -16,6 +20,24 @@ struct DataSection {
 };
 void describe(Fields& field, DataSection& data) { field("directory", data.directory); }
 
+/// The keys of a TOML text that Plumb has written, with their values: "train.adam.beta1", "train.groups.0.pattern".
+std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  std::map<std::string, int> members;  // of arrays of sections
+  std::string section;
+  for (const std::string& line : split(toml, '\n')) {
+    if (line.starts_with("[[")) {
+      section = line.substr(2, line.size() - 4);
+      section += fmt::format(".{}", members[section]++);
+    } else if (line.starts_with("[")) {
+      section = line.substr(1, line.size() - 2);
+    } else if (const size_t equals = line.find(" = "); equals != std::string::npos) {
+      entries.emplace_back(section + "." + line.substr(0, equals), line.substr(equals + 3));
+    }
+  }
+  return entries;
+}
+
 }  // namespace
 
 void describe(Fields& field, TrainConfig& config) {
@@ -25,13 +47,10 @@ void describe(Fields& field, TrainConfig& config) {
   field("warm_up", config.warm_up);
   field("decay_start", config.decay_start);
   field("decay_floor", config.decay_floor);
-  field("step_decay_at", config.step_decay_at);
-  field("step_decay_factor", config.step_decay_factor);
-  field("adam_beta1", config.adam_beta1);
-  field("adam_beta2", config.adam_beta2);
-  field("adam_eps", config.adam_eps);
-  field("momentum", config.momentum);
+  describe_options(field, optimizers(), config.optimizer, config.options);
+  describe_schedule_options(field, config.schedule, config.options);
   field("weight_decay", config.weight_decay);
+  field.sections("groups", config.groups);
   field("clip_norm", config.clip_norm);
   field("label_smoothing", config.label_smoothing);
   field("batch_tokens", config.batch_tokens);
@@ -51,6 +70,10 @@ void describe(Fields& field, TrainConfig& config) {
   field("seed", config.seed);
 }
 
+bool TrainConfig::operator==(const TrainConfig& other) const {
+  return ConfigWriter().section("train", *this).text() == ConfigWriter().section("train", other).text();
+}
+
 void validate(const TrainConfig& config) {
   const auto at_least = [](const char* key, auto value, auto smallest) {
     if (!(value >= smallest)) throw Error(fmt::format("train.{} = {} must be at least {}", key, value, smallest));
@@ -58,18 +81,15 @@ void validate(const TrainConfig& config) {
   const auto below_one = [](const char* key, double value) {
     if (!(value >= 0 && value < 1)) throw Error(fmt::format("train.{} = {} must lie in [0, 1)", key, value));
   };
-  (void)optimizers().at(config.optimizer);
-  (void)Schedule(config.schedule, {});
+  Parameters none(at::kFloat);
+  none.finish();
+  (void)make_optimizer(config.optimizer, none, config.options);  // throws on options out of range
+  (void)make_schedule(config, 1);
   const ops::MatrixPrecision trains(ops::precision_of(config.precision));  // throws for one that does not
   at_least("learning_rate", config.learning_rate, 0.0);
   at_least("warm_up", config.warm_up, int64_t{0});
   at_least("decay_start", config.decay_start, int64_t{0});
   at_least("decay_floor", config.decay_floor, 0.0);
-  at_least("step_decay_factor", config.step_decay_factor, 0.0);
-  below_one("adam_beta1", config.adam_beta1);
-  below_one("adam_beta2", config.adam_beta2);
-  at_least("adam_eps", config.adam_eps, 0.0);
-  below_one("momentum", config.momentum);
   at_least("weight_decay", config.weight_decay, 0.0);
   at_least("clip_norm", config.clip_norm, 0.0);
   below_one("label_smoothing", config.label_smoothing);
@@ -87,13 +107,15 @@ void validate(const TrainConfig& config) {
   at_least("divergence_factor", config.divergence_factor, 0.0);
 }
 
-OptimizerOptions optimizer_options(const TrainConfig& config) {
-  return {config.adam_beta1, config.adam_beta2, config.adam_eps, config.momentum, config.weight_decay};
-}
-
-ScheduleOptions schedule_options(const TrainConfig& config, const ModelConfig& model) {
-  return {config.learning_rate, config.warm_up,       config.decay_start,       config.steps,
-          config.decay_floor,   config.step_decay_at, config.step_decay_factor, model.d_model};
+Schedule make_schedule(const TrainConfig& config, int64_t d_model) {
+  return {config.schedule,
+          {.learning_rate = config.learning_rate,
+           .warm_up = config.warm_up,
+           .decay_start = config.decay_start,
+           .steps = config.steps,
+           .decay_floor = config.decay_floor,
+           .hidden_size = d_model},
+          config.options};
 }
 
 RunConfig read_run_config(const Config& config) {
@@ -116,15 +138,22 @@ std::string to_toml(const RunConfig& config) {
 }
 
 void require_equal(const RunConfig& wanted, const RunConfig& found, const std::string& origin) {
-  const std::vector<std::string> ours = split(to_toml(wanted), '\n');
-  const std::vector<std::string> theirs = split(to_toml(found), '\n');
-  std::string section;
-  for (size_t i = 0; i < ours.size() && i < theirs.size(); ++i) {
-    if (ours[i].starts_with('[')) section = ours[i].substr(1, ours[i].size() - 2);
-    if (ours[i] == theirs[i]) continue;
-    throw Error(fmt::format("{}: holds a run of another configuration: {}.{} there, {} here", origin, section,
-                            theirs[i], ours[i].substr(ours[i].find('=') + 2)),
-                "choose another --out, or the same configuration to go on with that run");
+  const auto ours = key_values(to_toml(wanted)), theirs = key_values(to_toml(found));
+  const auto differs = [&](const std::string& key, const std::string& there, const std::string& here) {
+    throw Error(
+        fmt::format("{}: holds a run of another configuration: {} = {} there, {} here", origin, key, there, here),
+        "choose another --out, or the same configuration to go on with that run");
+  };
+  const auto value_of = [](const auto& values, const std::string& key) {
+    const auto place =
+        std::find_if(values.begin(), values.end(), [&](const auto& entry) { return entry.first == key; });
+    return place == values.end() ? std::string("(default)") : place->second;
+  };
+  for (const auto& [key, value] : ours) {
+    if (const std::string there = value_of(theirs, key); there != value) differs(key, there, value);
+  }
+  for (const auto& [key, value] : theirs) {
+    if (const std::string here = value_of(ours, key); here != value) differs(key, value, here);
   }
 }
 

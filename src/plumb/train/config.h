@@ -8,7 +8,7 @@
 
 #include "plumb/base/config.h"
 #include "plumb/model/config.h"
-#include "plumb/optim/optimizer.h"
+#include "plumb/optim/groups.h"
 #include "plumb/optim/schedule.h"
 
 namespace plumb {
@@ -19,15 +19,11 @@ struct TrainConfig {
   std::string schedule = "constant * linear_warmup * rsqrt_decay";
   int64_t warm_up = 4000;              // steps; 0: no warm-up
   int64_t decay_start = 0;             // step at which the decay begins; 0: max(warm_up, 1)
-  double decay_floor = 0;              // cosine_decay, linear_decay: the fraction of the peak at the end
-  std::vector<int64_t> step_decay_at;  // step_decay: the steps
-  double step_decay_factor = 0.1;
-  double adam_beta1 = 0.9;
-  double adam_beta2 = 0.98;
-  double adam_eps = 1e-9;
-  double momentum = 0.9;  // sgd
-  double weight_decay = 0;
-  double clip_norm = 0;  // largest global norm of the gradient; 0: no clipping
+  double decay_floor = 0;              // where a decay that ends arrives, as a fraction of the peak
+  VariantOptions options;              // of optimizers and schedule factors: [train.adam], [train.step_decay], …
+  double weight_decay = 0;             // but norms, biases, scalars and positions have none
+  std::vector<ParameterGroup> groups;  // [[train.groups]]: the first that matches a parameter counts
+  double clip_norm = 0;                // largest global norm of the gradient; 0: no clipping
   double label_smoothing = 0.1;
   int64_t batch_tokens = 4096;  // the larger of source and target
   int64_t steps = 10000;        // at most
@@ -45,7 +41,8 @@ struct TrainConfig {
   bool synchronize_norms = true;      // BatchNorm takes its statistics over all processes
   int64_t seed = 1;                   // of initialization, batches and dropout
 
-  bool operator==(const TrainConfig&) const = default;
+  /// Whether both are written alike: an option that is absent is one at its default.
+  bool operator==(const TrainConfig& other) const;
 };
 
 void describe(Fields& field, TrainConfig& config);
@@ -53,8 +50,8 @@ void describe(Fields& field, TrainConfig& config);
 /// Throws Error on values that make no training.
 void validate(const TrainConfig& config);
 
-OptimizerOptions optimizer_options(const TrainConfig& config);
-ScheduleOptions schedule_options(const TrainConfig& config, const ModelConfig& model);
+/// The schedule of a run with a model of this width.
+Schedule make_schedule(const TrainConfig& config, int64_t d_model);
 
 /// Everything that determines a run.
 struct RunConfig {

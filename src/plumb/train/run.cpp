@@ -12,9 +12,10 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/ops/threads.h"
-#include "plumb/train/companions.h"
+#include "plumb/parallel/rendezvous.h"
+#include "plumb/parallel/workers.h"
 #include "plumb/train/metrics_file.h"
 
 namespace plumb {
@@ -86,26 +87,30 @@ RunConfig resolved(RunConfig config, const DataDirectory& data) {
 class ThreadShare {
  public:
   explicit ThreadShare(int64_t processes) : all_(at::get_num_threads()), own_(std::max<int64_t>(all_ / processes, 1)) {
-    ops::set_threads(own_);
+    set(own_);
   }
-  ~ThreadShare() { ops::set_threads(all_); }
+  ~ThreadShare() { set(all_); }
   ThreadShare(const ThreadShare&) = delete;
   ThreadShare& operator=(const ThreadShare&) = delete;
 
   [[nodiscard]] int64_t own() const { return own_; }
 
  private:
+  void set(int64_t threads) const {
+    if (own_ != all_) ops::set_threads(threads);
+  }
+
   int64_t all_;
   int64_t own_;
 };
 
-/// Trains along with process 0, which alone reports and writes.
-TrainResult train_along(const RunConfig& config, const DataDirectory& data, const Rendezvous& meeting,
-                        const TrainHooks& hooks) {
-  ProcessGroup processes(meeting);
+/// Trains as one of the ranks above 0: rank 0 alone reports and writes.
+TrainResult train_as_worker(const RunConfig& config, const DataDirectory& data, const Rendezvous& rendezvous,
+                            const TrainHooks& hooks) {
+  const Group group = meet(rendezvous);
   const std::unique_ptr<Model> model = make_model(config.model);
   Trainer trainer(*model, config.train, data);
-  trainer.join(processes);
+  trainer.join(group);
   TrainHooks own;
   own.stop = hooks.stop;
   return trainer.run(own);
@@ -117,10 +122,11 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   // Everything that can be wrong with the request is found before the directory is made.
   const DataDirectory data = DataDirectory::open(given.data);
   RunConfig config = resolved(given, data);
-  const std::optional<Rendezvous> meeting = rendezvous_of_environment();
-  if (meeting) config.train.processes = meeting->size;
+  const std::optional<Rendezvous> given_rendezvous = rendezvous_of_environment();
+  if (given_rendezvous) config.train.processes = given_rendezvous->size;
   validate(config.train);
-  if (meeting && meeting->rank > 0) return train_along(config, data, *meeting, given_hooks);
+  const Rendezvous rendezvous = given_rendezvous.value_or(Rendezvous{0, config.train.processes});
+  if (rendezvous.rank > 0) return train_as_worker(config, data, rendezvous, given_hooks);
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
   Trainer trainer(model, config.train, data);
@@ -147,18 +153,17 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   } else {
     model.initialize(static_cast<uint64_t>(config.train.seed));
   }
-  std::optional<ProcessGroup> processes;
   std::optional<ThreadShare> share;
-  Companions companions;  // ends before the connection does
-  if (config.train.processes > 1) {
-    Reception reception{{}, [&] { companions.check(); }};
-    if (!meeting) {
-      share.emplace(config.train.processes);
-      reception.listening = [&](int64_t port) { companions.start(out, config.train.processes, port, share->own()); };
-    }
-    processes.emplace(meeting.value_or(Rendezvous{0, config.train.processes}), reception);
-    trainer.join(*processes);
+  Workers workers;  // killed, if they still run, before the trainer closes their connection
+  Reception reception{{}, [&] { workers.check(); }};
+  if (!given_rendezvous) {
+    share.emplace(config.train.processes);
+    reception.listening = [&](int64_t port) {
+      workers.start({"train", "--out", out.string(), "--threads", std::to_string(share->own()), "--quiet"},
+                    config.train.processes, port);
+    };
   }
+  trainer.join(meet(rendezvous, reception));
 
   MetricsFile metrics(out / "metrics.jsonl", trainer.history());
   TrainHooks hooks = given_hooks;
@@ -177,7 +182,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   TrainResult result = trainer.run(hooks);
   metrics.end(result);
   write_json(out / "result.json", result.to_json());
-  companions.wait();
+  workers.wait();
   return result;
 }
 

@@ -8,7 +8,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/batches.h"
-#include "plumb/model/safetensors.h"
+#include "plumb/io/safetensors.h"
 #include "plumb/ops/precision.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
@@ -74,25 +74,21 @@ State state_from_json(const Json& json, const std::string& origin) {
 }  // namespace
 
 Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing,
-                    ProcessGroup* processes) {
+                    const Group& group) {
   const at::NoGradGuard no_graph;
   Evaluation sum;
   int64_t number = 0;
-  for (const auto& examples : plan_evaluation_batches(costs_of(split), batch_tokens)) {
-    if (processes != nullptr && number++ % processes->size() != processes->rank()) continue;
+  for (const auto& examples : plan_evaluation_batches(split, batch_tokens)) {
+    if (number++ % group.size() != group.rank()) continue;
     ForwardContext context;
     const Loss loss = model.loss(make_batch(split, examples), {label_smoothing, 1.0, false}, context);
     sum.loss += loss.value.item<double>();
     sum.nll += loss.nll;
     sum.tokens += loss.tokens;
   }
-  if (processes != nullptr) {
-    const Tensor sums = at::tensor({sum.loss, sum.nll, static_cast<double>(sum.tokens)}, at::kDouble);
-    processes->sum(sums);
-    sum = {sums[0].item<double>(), sums[1].item<double>(), static_cast<int64_t>(sums[2].item<double>())};
-  }
-  const auto tokens = static_cast<double>(std::max<int64_t>(sum.tokens, 1));
-  return {sum.loss / tokens, sum.nll / tokens, sum.tokens};
+  const std::vector<double> sums = group.sums({sum.loss, sum.nll, static_cast<double>(sum.tokens)});
+  const double tokens = std::max(sums[2], 1.0);
+  return {sums[0] / tokens, sums[1] / tokens, static_cast<int64_t>(sums[2])};
 }
 
 struct Trainer::Implementation {
@@ -118,61 +114,40 @@ struct Trainer::Implementation {
   }
 
   [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const {
-    return plan_batches(costs_of(train_split), config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
+    return plan_batches(train_split, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
   }
 
-  /// This process's pairs of a batch. Neighbors are of similar length, so the shares are of similar size.
+  /// This rank's pairs of a batch. Neighbors are of similar length, so the shares are of similar size.
   [[nodiscard]] std::vector<int64_t> share(const std::vector<int64_t>& examples) const {
-    if (processes == nullptr) return examples;
     std::vector<int64_t> own;
-    for (auto i = static_cast<size_t>(processes->rank()); i < examples.size();
-         i += static_cast<size_t>(processes->size()))
+    for (auto i = static_cast<size_t>(group.rank()); i < examples.size(); i += static_cast<size_t>(group.size()))
       own.push_back(examples[i]);
     return own;
   }
 
-  /// The loss of the batch at hand, the same in all processes.
+  /// The loss of the current batch, the same in all ranks.
   struct Result {
     double loss = 0;
     double nll = 0;      // summed over tokens
     int64_t tokens = 0;  // target tokens
-    Tensor value;        // this process's part of the loss
+    Tensor value;        // this rank's part of the loss
   };
   [[nodiscard]] Result forward(int64_t number) const {
     const std::vector<int64_t>& examples = plan[static_cast<size_t>(state.batch)];
-    auto seed = static_cast<uint64_t>(config.seed);
-    LossOptions options{config.label_smoothing, std::nullopt, false};
-    if (processes != nullptr) {
-      seed += static_cast<uint64_t>(processes->rank()) << 32U;
-      options.scale = 1.0 / static_cast<double>(make_batch(train_split, examples).labels.size());
-    }
-    ForwardContext context(model.config().dropout, seed, number);
-    if (processes != nullptr && config.synchronize_norms)
-      context.exchange([this](const Tensor& x) { return processes->summed(x); });
+    const uint64_t seed = static_cast<uint64_t>(config.seed) + (static_cast<uint64_t>(group.rank()) << 32U);
+    ForwardContext context(model.config().dropout, seed, number, config.synchronize_norms ? group : Group());
     std::vector<int64_t> own = share(examples);
-    const bool idle = own.empty();  // fewer pairs than processes: one is repeated without weight
-    if (idle) {
-      own.push_back(examples.front());
-      options.scale = 0;
-    }
-    const Loss loss = model.loss(make_batch(train_split, own), options, context);
-    Result result{loss.value.item<double>(), idle ? 0.0 : loss.nll, idle ? 0 : loss.tokens, loss.value};
-    if (processes != nullptr) {
-      const Tensor sums = at::tensor({result.loss, result.nll, static_cast<double>(result.tokens)}, at::kDouble);
-      processes->sum(sums);
-      result.loss = sums[0].item<double>();
-      result.nll = sums[1].item<double>();
-      result.tokens = static_cast<int64_t>(sums[2].item<double>());
-    }
-    return result;
+    const bool idle = own.empty();  // fewer pairs than ranks: one is repeated without weight
+    if (idle) own.push_back(examples.front());
+    const Batch batch = make_batch(train_split, own);
+    const double tokens = group.sums({idle ? 0.0 : static_cast<double>(batch.labels.size())})[0];
+    const Loss loss = model.loss(batch, {config.label_smoothing, idle ? 0.0 : 1.0 / tokens, false}, context);
+    const std::vector<double> sums = group.sums({loss.value.item<double>(), idle ? 0.0 : loss.nll});
+    return {sums[0], sums[1], static_cast<int64_t>(tokens), loss.value};
   }
 
   [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const {
-    std::vector<Tensor> gradient = gradients({value}, values, {});
-    if (processes == nullptr) return gradient;
-    const Tensor whole = joined(gradient);
-    processes->sum(whole);
-    return model.parameters().split(whole);
+    return group.sum_coalesced(gradients({value}, values, {}));
   }
 
   /// One batch forward and back, one step of the optimizer. Returns false, with the parameters as they were, if the run
@@ -217,7 +192,7 @@ struct Trainer::Implementation {
     point.loss = state.loss / tokens;
     point.nll = state.nll / tokens;
     point.tokens_per_second = timed.seconds > 0 ? static_cast<double>(timed.tokens) / timed.seconds : 0;
-    if (processes != nullptr && timed.steps > 0) {
+    if (timed.exchange_bytes > 0) {
       point.exchange_seconds = timed.exchange_seconds / static_cast<double>(timed.steps);
       point.exchange_bytes = static_cast<double>(timed.exchange_bytes) / static_cast<double>(timed.steps);
     }
@@ -231,11 +206,9 @@ struct Trainer::Implementation {
 
   /// Returns whether this validation is the best so far. Ends the run if it has been too long since the best.
   bool validate_now() {
-    // Running averages over each process's own share differ; what counts is what is saved.
-    if (processes != nullptr) {
-      for (const Parameter& buffer : model.parameters().buffers()) processes->take_from_first(buffer.value);
-    }
-    const Evaluation found = evaluate(model, *valid_split, config.batch_tokens, config.label_smoothing, processes);
+    // Running averages over each rank's own share differ; what counts is what is saved.
+    for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
+    const Evaluation found = evaluate(model, *valid_split, config.batch_tokens, config.label_smoothing, group);
     point.valid_loss = found.loss;
     point.valid_nll = found.nll;
     const bool best = std::isfinite(found.nll) && (!state.best_valid_nll || found.nll < *state.best_valid_nll);
@@ -247,16 +220,6 @@ struct Trainer::Implementation {
       state.complete = true;
     }
     return best;
-  }
-
-  [[nodiscard]] ExchangeCost exchange_cost() const { return processes != nullptr ? processes->cost() : ExchangeCost(); }
-
-  /// Whether a condition holds in any of the processes.
-  [[nodiscard]] bool any(bool condition) const {
-    if (processes == nullptr) return condition;
-    const Tensor count = at::full({1}, condition ? 1 : 0, at::kLong);
-    processes->sum(count);
-    return count.item<int64_t>() > 0;
   }
 
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && state.step % every == 0; }
@@ -289,7 +252,7 @@ struct Trainer::Implementation {
   }
 
   Model& model;
-  ProcessGroup* processes = nullptr;  // this one alone
+  Group group;
   TrainConfig config;
   ParallelSplit train_split;
   std::optional<ParallelSplit> valid_split;
@@ -326,14 +289,14 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   while (!state.complete) {
     const Stopwatch watch;
     const int64_t tokens_before = state.tokens;
-    const ExchangeCost cost_before = self.exchange_cost();
+    const ExchangeCost cost_before = self.group.cost();
     const bool alive = self.step();
     const double elapsed = watch.seconds();
     ++self.timed.steps;
     self.timed.seconds += elapsed;
     self.timed.tokens += state.tokens - tokens_before;
-    self.timed.exchange_seconds += self.exchange_cost().seconds - cost_before.seconds;
-    self.timed.exchange_bytes += self.exchange_cost().bytes - cost_before.bytes;
+    self.timed.exchange_seconds += self.group.cost().seconds - cost_before.seconds;
+    self.timed.exchange_bytes += self.group.cost().bytes - cost_before.bytes;
     if (!alive) {
       state.seconds += elapsed;
       self.add_point(hooks);
@@ -344,7 +307,7 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
       progress->update(state.step - first, fmt::format("step {}  loss {:.3f}  lr {:.2e}  {:.0f} tok/s", state.step,
                                                        self.last_loss, self.point.learning_rate, rate));
     }
-    const bool stopping = self.any(hooks.stop && hooks.stop());
+    const bool stopping = self.group.any(hooks.stop && hooks.stop());
     // Counted before the files are written, so that a resumed run knows it.
     state.seconds += elapsed;
     const Stopwatch evaluation;
@@ -378,19 +341,18 @@ void Trainer::load(const std::filesystem::path& directory) {
   }
 }
 
-void Trainer::join(ProcessGroup& processes) {
+void Trainer::join(Group group) {
   Implementation& self = *implementation_;
-  self.processes = &processes;
-  const auto take = [&](const Tensor& x) { processes.take_from_first(x); };
-  take(self.model.parameters().flat());
-  for (const Parameter& buffer : self.model.parameters().buffers()) take(buffer.value);
+  self.group = std::move(group);
+  self.group.broadcast(self.model.parameters().flat());
+  for (const Parameter& buffer : self.model.parameters().buffers()) self.group.broadcast(buffer.value);
   NamedTensors optimizer;
   for (const auto& [name, tensor] : self.optimizer->state()) {
     optimizer.emplace_back(name, tensor.contiguous().clone());
-    take(optimizer.back().second);
+    self.group.broadcast(optimizer.back().second);
   }
-  self.optimizer->load_state(optimizer, "the first process");
-  self.state = state_from_json(Json::parse(processes.take_from_first(to_json(self.state).dump())), "the first process");
+  self.optimizer->load_state(optimizer, "rank 0");
+  self.state = state_from_json(Json::parse(self.group.broadcast(to_json(self.state).dump())), "rank 0");
   self.plan = self.make_plan();
 }
 

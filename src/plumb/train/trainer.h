@@ -12,8 +12,8 @@
 #include "plumb/base/json.h"
 #include "plumb/data/directory.h"
 #include "plumb/model/model.h"
+#include "plumb/parallel/group.h"
 #include "plumb/train/config.h"
-#include "plumb/train/processes.h"
 
 namespace plumb {
 
@@ -70,14 +70,14 @@ struct TrainHooks {
   std::string progress;
 };
 
-/// The mean losses of a split, without dropout and without a graph; processes, if there are several, share the work.
+/// The mean losses of a split, without dropout and without a graph; the ranks of the group share the work.
 struct Evaluation {
   double loss = 0;  // label-smoothed, nats a token
   double nll = 0;
   int64_t tokens = 0;  // target tokens
 };
 Evaluation evaluate(Model& model, const ParallelSplit& split, int64_t batch_tokens, double label_smoothing,
-                    ProcessGroup* processes = nullptr);
+                    const Group& group = {});
 
 /// One run of training, which can be saved and taken up again at any step with the same result to the last bit.
 ///
@@ -98,9 +98,9 @@ class Trainer {
   void save(const std::filesystem::path& directory) const;
   void load(const std::filesystem::path& directory);
 
-  /// Trains together with other processes, which all call this before they run: takes parameters, optimizer and place
-  /// of process 0. They must outlive the trainer.
-  void join(ProcessGroup& processes);
+  /// Trains as one rank of the group, all of which call this before they run: takes the parameters, the optimizer's
+  /// state and the position in the run from rank 0. Without it the group is this process alone.
+  void join(Group group);
 
   /// What a resumed run has measured before; points after the present step are dropped.
   void set_history(std::vector<TrainPoint> history);

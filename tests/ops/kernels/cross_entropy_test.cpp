@@ -36,7 +36,7 @@ TYPED_TEST(CrossEntropyKernels, LossIsTheFormula) {
     const auto found = kernels::cross_entropy_loss(row, logits.data_ptr<T>());
     const Tensor wide = this->wide(logits);
     const auto loss = [&](double smoothing) {
-      return reference::cross_entropy(wide, {row.label}, smoothing, 1.0).template item<double>();
+      return reference::cross_entropy(wide, {row.label}, {}, smoothing, 1.0).template item<double>();
     };
     this->expect_close(found.nll, loss(0), 1);
     this->expect_close(found.smoothed, loss(static_cast<double>(row.smoothing)), 1);
@@ -57,7 +57,7 @@ TYPED_TEST(CrossEntropyKernels, GradientIsTheDerivative) {
   using T = TypeParam;
   this->for_each_case([&](const kernels::CrossEntropyRow<T>& row, const Tensor& logits) {
     const Tensor x = leaf(logits);
-    const Tensor loss = reference::cross_entropy(x, {row.label}, static_cast<double>(row.smoothing), 0.75);
+    const Tensor loss = reference::cross_entropy(x, {row.label}, {}, static_cast<double>(row.smoothing), 0.75);
     const Tensor expected = gradients({loss}, {x}, {})[0];
     Guarded<T> out(at::zeros_like(logits)), in_place(logits);
     kernels::cross_entropy_gradient(row, logits.data_ptr<T>(), this->partition(logits), T(0.75), out.data());
@@ -72,7 +72,7 @@ TYPED_TEST(CrossEntropyKernels, CurvatureIsTheSecondDerivative) {
   this->for_each_case([&](const kernels::CrossEntropyRow<T>& row, const Tensor& logits) {
     const Tensor c = this->values(logits.sizes(), 2);
     const Tensor x = leaf(logits), upstream = leaf(at::ones({}));
-    const Tensor loss = reference::cross_entropy(x, {row.label}, static_cast<double>(row.smoothing), 1.0);
+    const Tensor loss = reference::cross_entropy(x, {row.label}, {}, static_cast<double>(row.smoothing), 1.0);
     const auto first = gradients({loss * upstream * 0.75}, {x}, {}, /*create_graph=*/true);
     const auto second = gradients(first, {x, upstream}, {this->wide(c)});
     Guarded<T> out(at::zeros_like(logits));

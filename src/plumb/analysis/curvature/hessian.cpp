@@ -13,9 +13,16 @@ namespace {
 
 int64_t count_tokens(const std::vector<Batch>& batches) {
   int64_t tokens = 0;
-  for (const Batch& batch : batches) tokens += batch.target_layout.tokens();
-  if (tokens == 0) throw Error("a loss needs at least one target token");
+  for (const Batch& batch : batches) tokens += std::ssize(batch.labels);
   return tokens;
+}
+
+/// What makes a micro-batch's loss its share of the mean over all of them.
+LossOptions share_of_mean(const std::vector<Batch>& batches, double label_smoothing, bool twice_differentiable) {
+  double weight = 0;
+  for (const Batch& batch : batches) weight += batch.weight();
+  if (weight == 0) throw Error("a loss needs at least one target token");
+  return {.label_smoothing = label_smoothing, .scale = 1 / weight, .twice_differentiable = twice_differentiable};
 }
 
 /// sum += pieces, one after another; an undefined sum starts as a copy of them.
@@ -49,32 +56,18 @@ std::vector<Tensor> chosen(const std::vector<Tensor>& all, const std::vector<siz
   return some;
 }
 
-/// "encoder.layers.0" of "encoder.layers.0.linear1.weight"; empty for what belongs to no layer.
-std::string layer_of(const std::string& parameter) {
-  const std::string mark = ".layers.";
-  const size_t at = parameter.find(mark);
-  return at == std::string::npos ? "" : parameter.substr(0, parameter.find('.', at + mark.size()));
-}
-
-LossOptions share_of_mean(int64_t tokens, double label_smoothing, bool twice_differentiable) {
-  LossOptions options;
-  options.label_smoothing = label_smoothing;
-  options.scale = 1.0 / static_cast<double>(tokens);
-  options.twice_differentiable = twice_differentiable;
-  return options;
-}
-
 }  // namespace
 
-MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing) {
-  const LossOptions options = share_of_mean(count_tokens(micro_batches), label_smoothing, false);
+MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing,
+                   const LossFunction& loss) {
+  const LossOptions options = share_of_mean(micro_batches, label_smoothing, false);
   const std::vector<Tensor> values = model.parameters().values();
   MeanLoss mean;
   for (const Batch& batch : micro_batches) {
     ForwardContext context(Pass::measurement);
-    const Loss loss = model.loss(batch, options, context);
-    mean.loss += loss.value.item<double>();
-    accumulate(gradients({loss.value}, values, {}), mean.gradient);
+    const Loss share = loss(model, batch, options, context);
+    mean.loss += share.value.item<double>();
+    accumulate(gradients({share.value}, values, {}), mean.gradient);
   }
   return mean;
 }
@@ -83,9 +76,10 @@ std::vector<ParameterBlock> layer_blocks(const Parameters& parameters) {
   std::vector<ParameterBlock> blocks;
   for (size_t i = 0; i < parameters.all().size(); ++i) {
     const Parameter& parameter = parameters.all()[i];
-    const std::string layer = layer_of(parameter.name);
-    if (layer.empty()) continue;
-    auto block = std::find_if(blocks.begin(), blocks.end(), [&](const auto& known) { return known.name == layer; });
+    const std::optional<LayerId> owner = LayerId::of_parameter(parameter.name);
+    if (!owner || !owner->layer) continue;
+    const LayerId layer{owner->stack, owner->layer};
+    auto block = std::find_if(blocks.begin(), blocks.end(), [&](const auto& known) { return known.id == layer; });
     if (block == blocks.end()) block = blocks.insert(block, {layer, {}, 0});
     block->places.push_back(i);
     block->size += parameter.value.numel();
@@ -97,14 +91,15 @@ HessianOperator::HessianOperator(Model& model, std::vector<Batch> micro_batches,
     : model_(model),
       parameters_(model.parameters()),
       micro_batches_(std::move(micro_batches)),
-      label_smoothing_(options.label_smoothing),
+      loss_(options.loss),
+      loss_options_(share_of_mean(micro_batches_, options.label_smoothing, true)),
       tokens_(count_tokens(micro_batches_)) {
   keep_graphs(options.graph_memory);
 }
 
 std::vector<Tensor> HessianOperator::differentiable_gradient(const Batch& batch) {
   ForwardContext context(Pass::measurement);
-  const Loss loss = model_.loss(batch, share_of_mean(tokens_, label_smoothing_, true), context);
+  const Loss loss = loss_(model_, batch, loss_options_, context);
   return gradients({loss.value}, parameters_.values(), {}, /*create_graph=*/true);
 }
 

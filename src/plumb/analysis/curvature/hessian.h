@@ -2,31 +2,33 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "plumb/model/model.h"
+#include "plumb/analysis/loss_function.h"
+#include "plumb/nn/layer_id.h"
 
 namespace plumb {
 
-/// The loss of several micro-batches taken as one batch, L = (Σ over all target tokens of their loss) / (target
-/// tokens), and its gradient, (parameters).
+/// The loss of several micro-batches taken as one batch, L = (Σ over all target tokens of weight · loss) / (Σ weight),
+/// and its gradient, (parameters).
 struct MeanLoss {
   double loss = 0;
   Tensor gradient;
 };
-MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing = 0);
+MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing = 0,
+                   const LossFunction& loss = model_loss);
 
 struct HessianOptions {
   double label_smoothing = 0;
   /// Bytes for the graphs of gradients that are kept from product to product. With its graph kept, a micro-batch costs
   /// two gradients a product; those for which there is no room are differentiated anew and cost three.
   int64_t graph_memory = int64_t{6} << 30;
+  LossFunction loss = model_loss;
 };
 
 /// Some of a model's parameters: rows and columns of a diagonal block of the Hessian.
 struct ParameterBlock {
-  std::string name;
+  LayerId id;
   std::vector<size_t> places;  // in Parameters::all(), ascending
   int64_t size = 0;            // elements
 };
@@ -54,6 +56,7 @@ class HessianOperator {
   std::vector<Tensor> multiply_blocks(const std::vector<ParameterBlock>& blocks, const std::vector<Tensor>& vectors);
 
   [[nodiscard]] int64_t size() const { return parameters_.count(); }
+  /// Target tokens of all micro-batches.
   [[nodiscard]] int64_t tokens() const { return tokens_; }
 
   /// How many micro-batches keep their graph: the first ones.
@@ -69,7 +72,8 @@ class HessianOperator {
   Model& model_;
   const Parameters& parameters_;
   std::vector<Batch> micro_batches_;
-  double label_smoothing_;
+  LossFunction loss_;
+  LossOptions loss_options_;
   int64_t tokens_ = 0;
   std::vector<std::vector<Tensor>> kept_;  // [micro-batch]: its share of the gradient, by parameter, with graph
 };

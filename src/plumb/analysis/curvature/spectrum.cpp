@@ -7,8 +7,6 @@
 #include <cmath>
 
 #include "plumb/analysis/curvature/dense.h"
-#include "plumb/analysis/curvature/lanczos.h"
-#include "plumb/analysis/curvature/quadrature.h"
 #include "plumb/base/error.h"
 #include "plumb/base/timing.h"
 
@@ -49,65 +47,58 @@ class TimedOperator {
   std::vector<double> seconds_;
 };
 
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
-/// The extreme Ritz value of all probes, with its residual and the rounding of its probe as error: `sign` is +1 for the
-/// largest, −1 for the smallest.
-void put_extreme(Json& json, const std::string& name, const std::vector<Ritz>& probes,
-                 const std::vector<double>& rounding, double sign) {
-  size_t best = 0;
-  const auto place = [sign](const Ritz& probe) { return sign > 0 ? probe.values.size() - 1 : 0; };
-  const auto value = [&](size_t i) { return probes[i].values[place(probes[i])]; };
-  for (size_t i = 1; i < probes.size(); ++i) {
-    if (sign * value(i) > sign * value(best)) best = i;
+/// The extreme Ritz value of all probes: `sign` is +1 for the largest, −1 for the smallest.
+Extreme extreme_of(const std::vector<ProbeSpectrum>& probes, double sign) {
+  const auto extreme = [sign](const ProbeSpectrum& probe) {
+    const size_t place = sign > 0 ? probe.ritz.values.size() - 1 : 0;
+    return Extreme{probe.ritz.values[place], probe.ritz.residuals[place] + probe.rounding};
+  };
+  Extreme best = extreme(probes.front());
+  for (const ProbeSpectrum& probe : probes) {
+    if (const Extreme other = extreme(probe); sign * other.value > sign * best.value) best = other;
   }
-  json[name] = value(best);
-  json[name + "_error"] = probes[best].residuals[place(probes[best])] + rounding[best];
+  return best;
 }
 
-/// What both methods say of the distribution; `exact` if the probes hold every eigenvalue.
-void put_distribution(Json& json, const std::vector<Ritz>& probes, double n, bool exact, double sigma) {
-  const auto error = [exact](const std::optional<double>& found) { return exact ? Json(0.0) : or_null(found); };
-  const Estimate mean = spectral_mean(probes, [](double x) { return x; });
-  json["trace"] = n * mean.mean;
-  json["trace_error"] = error(mean.error ? std::optional(n * *mean.error) : std::nullopt);
-  const Estimate square = spectral_mean(probes, [](double x) { return x * x; });
-  const double frobenius = std::sqrt(n * square.mean);
-  json["frobenius"] = frobenius;
+/// What both methods say of the distribution, given the extremes; `exact` if the probes hold every eigenvalue.
+void describe_distribution(Spectrum& spectrum, const std::vector<Ritz>& probes, double n, bool exact, double sigma) {
+  const auto mean_of = [&](const std::function<double(double)>& f) {
+    Estimate mean = spectral_mean(probes, f);
+    if (exact) mean.error = 0;
+    return mean;
+  };
+  const auto scaled = [](const Estimate& estimate, double factor) {
+    return Estimate{factor * estimate.mean, estimate.error ? std::optional(factor * *estimate.error) : std::nullopt};
+  };
+  spectrum.trace = scaled(mean_of([](double x) { return x; }), n);
+  const Estimate square = mean_of([](double x) { return x * x; });
+  spectrum.frobenius.mean = std::sqrt(n * square.mean);
   // d√(n·s) = n/(2·√(n·s))·ds
-  json["frobenius_error"] =
-      error(square.error && frobenius > 0 ? std::optional(n * *square.error / (2 * frobenius)) : std::nullopt);
-  const double band = kZeroBand * std::max(std::abs(json["max"].get<double>()), std::abs(json["min"].get<double>()));
-  const Estimate negative = spectral_mean(probes, [band](double x) { return x < -band ? 1.0 : 0.0; });
-  const Estimate positive = spectral_mean(probes, [band](double x) { return x > band ? 1.0 : 0.0; });
-  json["mass"] = {{"zero_band", band},
-                  {"negative", negative.mean},
-                  {"negative_error", error(negative.error)},
-                  {"positive", positive.mean},
-                  {"positive_error", error(positive.error)}};
-  for (const char* share : {"0.01", "0.05", "0.25", "0.5", "0.75", "0.95", "0.99"}) {
-    json["quantiles"][share] = spectral_quantile(probes, std::stod(share));
-  }
-  const Density density = smoothed_density(probes, sigma);
-  json["density"] = {{"sigma", density.sigma}, {"x", density.x}, {"y", density.y}, {"low", Json()}, {"high", Json()}};
-  if (density.low.empty()) return;
-  json["density"]["low"] = density.low;
-  json["density"]["high"] = density.high;
+  if (exact) spectrum.frobenius.error = 0;
+  if (!exact && square.error && spectrum.frobenius.mean > 0)
+    spectrum.frobenius.error = n * *square.error / (2 * spectrum.frobenius.mean);
+  const double band = kZeroBand * std::max(std::abs(spectrum.max.value), std::abs(spectrum.min.value));
+  spectrum.zero_band = band;
+  spectrum.negative = mean_of([band](double x) { return x < -band ? 1.0 : 0.0; });
+  spectrum.positive = mean_of([band](double x) { return x > band ? 1.0 : 0.0; });
+  for (const double share : {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99})
+    spectrum.quantiles.emplace_back(share, spectral_quantile(probes, share));
+  spectrum.density = smoothed_density(probes, sigma);
 }
 
-void put_dense(Json& json, TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
-               const SpectrumOptions& options, const SpectrumProgress& progress) {
+Spectrum measure_dense(TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
+                       const SpectrumOptions& options, const SpectrumProgress& progress) {
   const int64_t n = hessian.size();
-  const DenseSpectrum spectrum = dense_spectrum(std::ref(multiply), n, type, [&](int64_t done) {
+  const DenseSpectrum found = dense_spectrum(std::ref(multiply), n, type, [&](int64_t done) {
     if (progress) progress(done, n, done == n ? "eigenvalues" : "");
   });
-  json["max"] = spectrum.eigenvalues.back();
-  json["max_error"] = spectrum.error;
-  json["min"] = spectrum.eigenvalues.front();
-  json["min_error"] = spectrum.error;
-  put_distribution(json, {as_probe(spectrum.eigenvalues)}, static_cast<double>(n), true, options.sigma);
-  json["asymmetry"] = spectrum.asymmetry;
-  json["eigenvalues"] = spectrum.eigenvalues;
+  Spectrum spectrum;
+  spectrum.max = {found.eigenvalues.back(), found.error};
+  spectrum.min = {found.eigenvalues.front(), found.error};
+  describe_distribution(spectrum, {as_probe(found.eigenvalues)}, static_cast<double>(n), true, options.sigma);
+  spectrum.asymmetry = found.asymmetry;
+  spectrum.eigenvalues = found.eigenvalues;
+  return spectrum;
 }
 
 Lanczos make_lanczos(int64_t size, at::ScalarType type, const SpectrumOptions& options, int64_t probe) {
@@ -148,30 +139,22 @@ std::string extremes_so_far(const Tridiagonal& tridiagonal) {
 }
 
 /// What Lanczos from some probes says of a matrix of n rows.
-void put_probes(Json& json, const std::vector<Tridiagonal>& tridiagonals, int64_t n, double sigma) {
+Spectrum spectrum_of(const std::vector<Tridiagonal>& tridiagonals, int64_t n, double sigma) {
+  Spectrum spectrum;
   std::vector<Ritz> probes;
-  std::vector<double> rounding;
-  Json listed = Json::array();
   for (const Tridiagonal& tridiagonal : tridiagonals) {
-    const Ritz found = ritz(tridiagonal);
-    listed.push_back({{"probe", listed.size()},
-                      {"steps", tridiagonal.alpha.size()},
-                      {"exhausted", tridiagonal.exhausted},
-                      {"rounding", tridiagonal.rounding},
-                      {"values", found.values},
-                      {"weights", found.weights},
-                      {"residuals", found.residuals}});
-    probes.push_back(found);
-    rounding.push_back(tridiagonal.rounding);
+    probes.push_back(ritz(tridiagonal));
+    spectrum.probes.push_back(
+        {std::ssize(tridiagonal.alpha), tridiagonal.exhausted, tridiagonal.rounding, probes.back()});
   }
-  put_extreme(json, "max", probes, rounding, 1);
-  put_extreme(json, "min", probes, rounding, -1);
-  put_distribution(json, probes, static_cast<double>(n), false, sigma);
-  json["ritz"] = listed;
+  spectrum.max = extreme_of(spectrum.probes, 1);
+  spectrum.min = extreme_of(spectrum.probes, -1);
+  describe_distribution(spectrum, probes, static_cast<double>(n), false, sigma);
+  return spectrum;
 }
 
-void put_lanczos(Json& json, TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
-                 const SpectrumOptions& options, const SpectrumProgress& progress) {
+Spectrum measure_lanczos(TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
+                         const SpectrumOptions& options, const SpectrumProgress& progress) {
   const int64_t steps = std::min(options.steps, hessian.size());
   std::vector<Tridiagonal> results;
   for (int64_t first = 0; first < options.probes; first += options.at_once) {
@@ -187,12 +170,13 @@ void put_lanczos(Json& json, TimedOperator& multiply, const HessianOperator& hes
     for (Tridiagonal& result : run_together(std::move(processes), products, report))
       results.push_back(std::move(result));
   }
-  put_probes(json, results, hessian.size(), options.sigma);
+  return spectrum_of(results, hessian.size(), options.sigma);
 }
 
 /// The diagonal blocks of the layers, all of them a step further at a time.
-void put_layers(Json& json, TimedOperator& multiply, const std::vector<ParameterBlock>& blocks, at::ScalarType type,
-                const SpectrumOptions& options, const SpectrumProgress& progress) {
+std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::vector<ParameterBlock>& blocks,
+                                          at::ScalarType type, const SpectrumOptions& options,
+                                          const SpectrumProgress& progress) {
   std::vector<std::vector<Tridiagonal>> results(blocks.size());
   for (int64_t probe = 0; probe < options.probes; ++probe) {
     std::vector<Lanczos> processes;
@@ -208,18 +192,16 @@ void put_layers(Json& json, TimedOperator& multiply, const std::vector<Parameter
     std::vector<Tridiagonal> ended = run_together(std::move(processes), products, report);
     for (size_t i = 0; i < blocks.size(); ++i) results[i].push_back(std::move(ended[i]));
   }
-  json["blocks"] = Json::array();
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    Json block = {{"name", blocks[i].name}, {"parameters", blocks[i].size}};
-    put_probes(block, results[i], blocks[i].size, options.sigma);
-    json["blocks"].push_back(std::move(block));
-  }
+  std::vector<BlockSpectrum> spectra;
+  for (size_t i = 0; i < blocks.size(); ++i)
+    spectra.push_back({blocks[i].id, blocks[i].size, spectrum_of(results[i], blocks[i].size, options.sigma)});
+  return spectra;
 }
 
 }  // namespace
 
-Json measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
-                      const SpectrumProgress& progress) {
+SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
+                                const SpectrumProgress& progress) {
   if (!options.dense && (options.steps < 1 || options.probes < 1 || options.at_once < 1)) {
     throw Error(fmt::format("{} steps from {} probes, {} at once, measure nothing", options.steps, options.probes,
                             options.at_once),
@@ -231,42 +213,39 @@ Json measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, con
   }
   const Stopwatch whole;
   const at::ScalarType type = model.parameters().type();
-  mean_loss(model, micro_batches, options.hessian.label_smoothing);  // the first pass also pays for memory and kernels
+  const auto loss_and_gradient = [&] {
+    return mean_loss(model, micro_batches, options.hessian.label_smoothing, options.hessian.loss);
+  };
+  loss_and_gradient();  // the first pass also pays for memory and kernels
   const Stopwatch gradient_watch;
-  const MeanLoss mean = mean_loss(model, micro_batches, options.hessian.label_smoothing);
-  const double gradient_seconds = gradient_watch.seconds();
+  const MeanLoss mean = loss_and_gradient();
+  SpectrumReport report;
+  report.gradient_seconds = gradient_watch.seconds();
   if (!std::isfinite(mean.loss)) throw Error("the loss is not finite");
 
   HessianOperator hessian(model, micro_batches, options.hessian);
   TimedOperator multiply(hessian);
-  Json json = make_document("spectrum", 1);
-  json["method"] = options.dense ? "dense" : "lanczos";
-  json["dtype"] = type == at::kDouble ? "float64" : "float32";
-  json["parameters"] = hessian.size();
-  json["tokens"] = hessian.tokens();
-  json["label_smoothing"] = options.hessian.label_smoothing;
-  json["loss"] = mean.loss;
-  json["gradient_norm"] = mean.gradient.to(at::kDouble).norm().item<double>();
-  if (!options.dense) {
-    json["steps"] = std::min(options.steps, hessian.size());
-    json["probes"] = options.probes;
-    json["seed"] = options.seed;
-  }
+  report.type = type;
+  report.parameters = hessian.size();
+  report.tokens = hessian.tokens();
+  report.label_smoothing = options.hessian.label_smoothing;
+  report.loss = mean.loss;
+  report.gradient_norm = mean.gradient.to(at::kDouble).norm().item<double>();
+  if (!options.dense) report.lanczos = {std::min(options.steps, hessian.size()), options.probes, options.seed};
   if (options.dense) {
-    put_dense(json, multiply, hessian, type, options, progress);
+    report.whole = measure_dense(multiply, hessian, type, options, progress);
   } else if (options.by_layer) {
-    put_layers(json, multiply, layer_blocks(model.parameters()), type, options, progress);
+    report.blocks = measure_layers(multiply, layer_blocks(model.parameters()), type, options, progress);
   } else {
-    put_lanczos(json, multiply, hessian, type, options, progress);
+    report.whole = measure_lanczos(multiply, hessian, type, options, progress);
   }
-  json["micro_batches"] = micro_batches.size();
-  json["graphs_kept"] = hessian.kept();
-  json["products"] = multiply.products();
-  json["threads"] = omp_get_max_threads();
-  json["gradient_seconds"] = gradient_seconds;
-  json["hvp_seconds"] = multiply.median_seconds();
-  json["seconds"] = whole.seconds();
-  return json;
+  report.micro_batches = std::ssize(micro_batches);
+  report.graphs_kept = static_cast<int64_t>(hessian.kept());
+  report.products = static_cast<int64_t>(multiply.products());
+  report.threads = omp_get_max_threads();
+  report.hvp_seconds = multiply.median_seconds();
+  report.seconds = whole.seconds();
+  return report;
 }
 
 }  // namespace plumb

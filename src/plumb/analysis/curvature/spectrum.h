@@ -1,14 +1,17 @@
-// The measurement: the spectrum of a model's Hessian as a JSON document (docs/formats/spectrum.md).
+// The measurement: the spectrum of a model's Hessian.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/analysis/curvature/hessian.h"
-#include "plumb/base/json.h"
+#include "plumb/analysis/curvature/lanczos.h"
+#include "plumb/analysis/curvature/quadrature.h"
 
 namespace plumb {
 
@@ -29,10 +32,70 @@ struct SpectrumOptions {
 /// (products done, products planned, what is known so far).
 using SpectrumProgress = std::function<void(int64_t, int64_t, const std::string&)>;
 
+/// A value, and how far from it an eigenvalue may lie.
+struct Extreme {
+  double value = 0;
+  double error = 0;
+};
+
+/// What Lanczos from one start vector found.
+struct ProbeSpectrum {
+  int64_t steps = 0;       // taken
+  bool exhausted = false;  // see Tridiagonal
+  double rounding = 0;
+  Ritz ritz;
+};
+
+/// The eigenvalues of one symmetric matrix.
+struct Spectrum {
+  Extreme max, min;  // error: Ritz residual and rounding; dense: the matrix's asymmetry
+  Estimate trace, frobenius;
+  double zero_band = 0;                              // a thousandth of the largest magnitude
+  Estimate negative, positive;                       // shares of the eigenvalues below −zero_band and above it
+  std::vector<std::pair<double, double>> quantiles;  // (share, value)
+  Density density;
+  std::vector<ProbeSpectrum> probes;  // of Lanczos
+  std::vector<double> eigenvalues;    // dense: all, ascending
+  std::optional<double> asymmetry;    // dense: the largest |H_ij − H_ji|
+};
+
+/// The diagonal block of a layer.
+struct BlockSpectrum {
+  LayerId id;
+  int64_t parameters = 0;
+  Spectrum spectrum;
+};
+
+/// How Lanczos was started.
+struct LanczosSettings {
+  int64_t steps = 0;  // planned for each probe
+  int64_t probes = 0;
+  uint64_t seed = 0;
+};
+
+struct SpectrumReport {
+  at::ScalarType type = at::kFloat;
+  int64_t parameters = 0;
+  int64_t tokens = 0;  // target tokens
+  double label_smoothing = 0;
+  double loss = 0;
+  double gradient_norm = 0;
+  std::optional<LanczosSettings> lanczos;  // none: dense
+  std::optional<Spectrum> whole;           // none: by layer
+  std::vector<BlockSpectrum> blocks;
+  int64_t micro_batches = 0;
+  int64_t graphs_kept = 0;  // of how many micro-batches
+  int64_t products = 0;
+  int64_t threads = 0;
+  double gradient_seconds = 0;  // of one gradient
+  double hvp_seconds = 0;       // of a product, the median
+  double seconds = 0;           // of the whole measurement
+};
+
 /// Loss, extremes, trace, Frobenius norm, density and quantiles of ∇²L over all parameters, or of its diagonal block of
-/// every layer, under "blocks"; L is the mean over all target tokens of the micro-batches. Throws Error on options that
-/// make no measurement.
-Json measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
-                      const SpectrumProgress& progress = {});
+/// every layer; L is the mean over all target tokens of the micro-batches. Throws Error on options that make no
+/// measurement.
+SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
+                                const SpectrumProgress& progress = {});
 
 }  // namespace plumb

@@ -12,8 +12,8 @@ class Delta final : public FastWeights {
  public:
   Delta(Parameters& parameters, const AttentionShape& shape)
       : FastWeights(shape, Rule::delta),
-        nu_(shape.options.dpfp_nu),
-        beta_(parameters.add(shape.name + ".beta.weight", {shape.heads, shape.d_model}, Role::weight)) {}
+        nu_(dpfp_options(shape.options).nu),
+        beta_(parameters.add(shape.name + ".beta.weight", {shape.heads.heads, shape.d_model}, Role::weight)) {}
 
  protected:
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return features(query); }
@@ -34,7 +34,7 @@ class Delta final : public FastWeights {
 };
 
 const bool registered = attentions().add(
-    "delta", "S ← S + β·φ(k)·(v − Sᵀφ(k))ᵀ, y = Sᵀφ(q), φ that of `dpfp` divided by its sum, β = σ(w_β·x)",
+    "delta", "S ← S + β·φ(k)·(v − Sᵀφ(k))ᵀ, y = Sᵀφ(q), φ that of `dpfp` (and its ν) divided by its sum, β = σ(w_β·x)",
     "Schlag et al. 2021, arXiv 2102.11174",
     [](Parameters& parameters, const AttentionShape& shape) { return std::make_unique<Delta>(parameters, shape); });
 

@@ -2,14 +2,29 @@
 //   S ← S + φ(k)·vᵀ, z ← z + φ(k);  y = Sᵀ·φ(q) / zᵀ·φ(q).
 #include "plumb/nn/attention/dpfp.h"
 
+#include <fmt/format.h>
+
+#include "plumb/base/error.h"
 #include "plumb/nn/attention/fast_weights.h"
 
 namespace plumb {
+
+void describe(Fields& field, DpfpOptions& options) { field("nu", options.nu, "ν, of `dpfp` and of `delta`"); }
+
+DpfpOptions dpfp_options(const VariantOptions& given) {
+  const auto options = options_of(given, "dpfp", attentions().at("dpfp")).as<DpfpOptions>();
+  if (options.nu <= 0) throw Error(fmt::format("model.dpfp.nu = {} must be positive", options.nu));
+  return options;
+}
+
 namespace {
+
+const bool renamed = rename_key("model.dpfp_nu", "model.dpfp.nu");
 
 class Dpfp final : public FastWeights {
  public:
-  explicit Dpfp(const AttentionShape& shape) : FastWeights(shape, Rule::normalized_sum), nu_(shape.options.dpfp_nu) {}
+  explicit Dpfp(const AttentionShape& shape)
+      : FastWeights(shape, Rule::normalized_sum), nu_(dpfp_options(shape.options).nu) {}
 
  protected:
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return dpfp(query, nu_); }
@@ -20,9 +35,9 @@ class Dpfp final : public FastWeights {
 };
 
 const bool registered = attentions().add(
-    "dpfp", "the same, φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp_nu`",
+    "dpfp", "the same, φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp.nu`",
     "Schlag et al. 2021, arXiv 2102.11174",
-    [](Parameters&, const AttentionShape& shape) { return std::make_unique<Dpfp>(shape); });
+    [](Parameters&, const AttentionShape& shape) { return std::make_unique<Dpfp>(shape); }, Options(DpfpOptions()));
 
 }  // namespace
 }  // namespace plumb

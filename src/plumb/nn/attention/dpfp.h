@@ -2,9 +2,19 @@
 // rectified features with rotated copies of themselves.
 #pragma once
 
+#include "plumb/base/options.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
+
+/// [model.dpfp]: of `dpfp`, and of `delta`, which has the same features.
+struct DpfpOptions {
+  int64_t nu = 3;
+};
+void describe(Fields& field, DpfpOptions& options);
+
+/// Those given, else the defaults. Throws Error if ν is not positive.
+DpfpOptions dpfp_options(const VariantOptions& given);
 
 /// r = relu([x; −x]); φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)]. x: (…, size) → (…, 2·size·ν). roll(r, i) brings
 /// element j − i to place j.

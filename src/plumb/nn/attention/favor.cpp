@@ -5,13 +5,21 @@
 // most ‖w‖²/2 ≈ size/2. A constant, because a maximum over keys would let a position see what comes after it.
 #include "plumb/nn/attention/favor.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <mutex>
 
+#include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/nn/attention/fast_weights.h"
 
 namespace plumb {
+
+void describe(Fields& field, FavorOptions& options) {
+  field("features", options.features, "random features per head; 0: size·ln(size), rounded up");
+  field("redraw", options.redraw, "steps of training after which they are drawn anew; 0: never");
+}
 
 Tensor orthogonal_directions(int64_t count, int64_t size, const std::string& name, int64_t draw) {
   Random random(stream_of(name), stream_of("favor") + static_cast<uint64_t>(draw));
@@ -57,12 +65,15 @@ Tensor features_of(const Tensor& exponents, const Tensor& offset) {
 
 class Favor final : public FastWeights {
  public:
-  explicit Favor(const AttentionShape& shape)
+  Favor(const AttentionShape& shape, const FavorOptions& options)
       : FastWeights(shape, Rule::normalized_sum),
         name_(shape.name),
-        size_(shape.size()),
-        count_(shape.options.favor_features > 0 ? shape.options.favor_features : usual(shape.size())),
-        redraw_(shape.options.favor_redraw) {}
+        size_(shape.heads.size),
+        count_(options.features > 0 ? options.features : usual(shape.heads.size)),
+        redraw_(options.redraw) {
+    if (options.features < 0) throw Error(fmt::format("model.favor.features = {} is negative", options.features));
+    if (options.redraw < 0) throw Error(fmt::format("model.favor.redraw = {} is negative", options.redraw));
+  }
 
  protected:
   Tensor query_features(const Tensor& query, const ForwardContext& context) const override {
@@ -107,12 +118,19 @@ class Favor final : public FastWeights {
   mutable Tensor drawn_directions_;
 };
 
+const bool renamed = rename_key("model.favor_features", "model.favor.features") &&
+                     rename_key("model.favor_redraw", "model.favor.redraw");
+
 const bool registered = attentions().add(
     "favor",
-    "the same, φ(x) = exp(w·x′ − ‖x′‖²/2)/√m, x′ = x/size^¼, for m = `model.favor_features` orthogonal random w: in "
-    "expectation the weights of softmax; redrawn every `model.favor_redraw` steps of training",
+    "the same, φ(x) = exp(w·x′ − ‖x′‖²/2)/√m, x′ = x/size^¼, for m = `model.favor.features` orthogonal random w: in "
+    "expectation the weights of softmax; redrawn every `model.favor.redraw` steps of training",
     "Choromanski et al. 2020, arXiv 2009.14794",
-    [](Parameters&, const AttentionShape& shape) { return std::make_unique<Favor>(shape); });
+    [](Parameters&, const AttentionShape& shape) {
+      const auto& options = options_of(shape.options, "favor", attentions().at("favor"));
+      return std::make_unique<Favor>(shape, options.as<FavorOptions>());
+    },
+    Options(FavorOptions()));
 
 }  // namespace
 

@@ -4,9 +4,17 @@
 #include <cstdint>
 #include <string>
 
+#include "plumb/base/options.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
+
+/// [model.favor]
+struct FavorOptions {
+  int64_t features = 0;
+  int64_t redraw = 1000;
+};
+void describe(Fields& field, FavorOptions& options);
 
 /// Directions w, (count, size), float64: blocks of `size` orthogonal rows, each row alone distributed as N(0, I). A
 /// function of the name and of the number of the draw.

@@ -2,7 +2,6 @@
 // act within attention may add B to the scores: softmax(Q·Kᵀ/√size + B)·V.
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "plumb/nn/attention/attention.h"
 #include "plumb/ops/attention.h"
@@ -14,29 +13,16 @@ namespace {
 struct KeyValueCache final : AttentionState {
   ops::CachedKeys keys;
 
-  void append(const Tensor& position) {
-    std::vector<int32_t> rows(static_cast<size_t>(position.size(0)));
-    std::iota(rows.begin(), rows.end(), 0);
-    keys.steps.push_back(position);
-    keys.ancestors.push_back(std::move(rows));
-  }
-  void reorder(const std::vector<int64_t>& order) override {
-    for (std::vector<int32_t>& ancestors : keys.ancestors) {
-      std::vector<int32_t> moved(order.size());
-      for (size_t i = 0; i < order.size(); ++i) moved[i] = ancestors[static_cast<size_t>(order[i])];
-      ancestors = std::move(moved);
-    }
-  }
+  void reorder(const std::vector<int64_t>& order) override { keys.reorder(order); }
 };
 
 class Softmax final : public Attention {
  public:
-  explicit Softmax(const AttentionShape& shape)
-      : heads_(shape.heads), size_(shape.size()), positions_(shape.positions) {}
+  explicit Softmax(const AttentionShape& shape) : heads_(shape.heads), positions_(shape.positions) {}
 
   Tensor self(const Tensor& packed, const Tensor&, const Ragged& layout, bool causal,
               const ForwardContext&) const override {
-    if (positions_ && positions_->biased()) return biased_self(packed, layout, causal);
+    if (biased()) return biased_self(packed, layout, causal);
     return ops::self_attention(packed, layout, heads_, causal);
   }
 
@@ -50,63 +36,75 @@ class Softmax final : public Attention {
     return ops::cross_attention(query, memory.content, layout, memory.layout, heads_);
   }
 
-  std::unique_ptr<AttentionState> start(int64_t) const override { return std::make_unique<KeyValueCache>(); }
+  std::unique_ptr<AttentionState> start(int64_t rows) const override {
+    auto cache = std::make_unique<KeyValueCache>();
+    cache->keys.rows.resize(static_cast<size_t>(rows));
+    return cache;
+  }
 
-  Tensor step(const Tensor& query, const Tensor& key_value, const Tensor&, AttentionState& state) const override {
-    auto& cache = dynamic_cast<KeyValueCache&>(state);
-    cache.append(key_value);
-    if (positions_ && positions_->biased()) return biased_step(query, cache.keys);
-    return ops::cached_attention(query, cache.keys, heads_);
+  Tensor read(const Tensor& query, const Tensor& key_value, const Tensor&, const Ragged& layout,
+              AttentionState& state) const override {
+    ops::CachedKeys& keys = dynamic_cast<KeyValueCache&>(state).keys;
+    const bool first = keys.steps.empty();
+    keys.append(key_value, layout);
+    if (biased()) return biased_read(query, layout, keys);
+    if (first && layout.longest() > 1) {
+      return ops::self_attention(at::cat({query, key_value}, 1), layout, heads_, /*causal=*/true);
+    }
+    return ops::cached_attention(query, layout, keys, heads_);
   }
 
  private:
-  /// (rows, heads·size) → (heads, rows, size)
-  [[nodiscard]] Tensor by_head(const Tensor& x) const { return x.view({x.size(0), heads_, size_}).transpose(0, 1); }
+  [[nodiscard]] bool biased() const { return positions_ && positions_->biased(); }
 
-  /// query: (heads, queries, size); key, value: (heads, keys, size) → (queries, d).
-  [[nodiscard]] Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, int64_t begin,
-                              bool causal) const {
+  /// (tokens, heads·size) → (heads, tokens, size)
+  [[nodiscard]] Tensor by_head(const Tensor& x) const {
+    return x.reshape({x.size(0), x.size(1) / heads_.size, heads_.size}).transpose(0, 1);
+  }
+
+  /// The same for keys or values, a head of which is repeated for each query head of its group.
+  [[nodiscard]] Tensor repeated(const Tensor& x) const {
+    return heads_.group() == 1 ? by_head(x) : by_head(x).repeat_interleave(heads_.group(), 0);
+  }
+
+  /// One sequence. query: (queries, width), at the positions begin, begin + 1, …; key_value: (keys, 2·kv_width) →
+  /// (queries, width).
+  [[nodiscard]] Tensor attend(const Tensor& query_in, const Tensor& key_value, int64_t begin, bool causal) const {
+    const Tensor query = by_head(query_in);
+    const Tensor key = repeated(key_value.narrow(1, 0, heads_.kv_width()));
+    const Tensor value = repeated(key_value.narrow(1, heads_.kv_width(), heads_.kv_width()));
     const int64_t keys = key.size(1);
-    Tensor scores = at::matmul(query, key.transpose(1, 2)) / std::sqrt(static_cast<double>(size_));
+    Tensor scores = at::matmul(query, key.transpose(1, 2)) / std::sqrt(static_cast<double>(heads_.size));
     scores = scores + positions_->bias(query, key, begin);
     if (causal) {
       const Tensor hidden = at::ones({query.size(1), keys}, query.options().dtype(at::kBool)).triu(begin + 1);
       scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
     }
     const Tensor mixed = at::matmul(at::softmax(scores, -1), value);
-    return mixed.transpose(0, 1).reshape({query.size(1), heads_ * size_});
+    return mixed.transpose(0, 1).reshape({query.size(1), heads_.width()});
   }
 
   [[nodiscard]] Tensor biased_self(const Tensor& packed, const Ragged& layout, bool causal) const {
     std::vector<Tensor> out;
     for (int64_t s = 0; s < layout.sequences(); ++s) {
-      const std::vector<Tensor> parts = packed.narrow(0, layout.begin(s), layout.length(s)).chunk(3, 1);
-      out.push_back(attend(by_head(parts[0].contiguous()), by_head(parts[1].contiguous()),
-                           by_head(parts[2].contiguous()), 0, causal));
+      const Tensor sequence = packed.narrow(0, layout.begin(s), layout.length(s));
+      out.push_back(attend(sequence.narrow(1, 0, heads_.width()),
+                           sequence.narrow(1, heads_.width(), 2 * heads_.kv_width()), 0, causal));
     }
     return at::cat(out, 0);
   }
 
-  [[nodiscard]] Tensor biased_step(const Tensor& query, const ops::CachedKeys& keys) const {
-    const auto length = static_cast<int64_t>(keys.steps.size());
-    const int64_t rows = query.size(0);
-    std::vector<Tensor> seen;  // [position]: (rows, 2·d)
-    for (size_t p = 0; p < keys.steps.size(); ++p) {
-      seen.push_back(keys.steps[p].index_select(
-          0, at::tensor(at::ArrayRef<int32_t>(keys.ancestors[p]), query.options().dtype(at::kInt))));
-    }
-    const Tensor all = at::stack(seen, 1);  // (rows, positions, 2·d)
+  [[nodiscard]] Tensor biased_read(const Tensor& query, const Ragged& layout, const ops::CachedKeys& keys) const {
     std::vector<Tensor> out;
-    for (int64_t row = 0; row < rows; ++row) {
-      const std::vector<Tensor> parts = all.select(0, row).chunk(2, 1);
-      out.push_back(attend(by_head(query.narrow(0, row, 1).contiguous()), by_head(parts[0].contiguous()),
-                           by_head(parts[1].contiguous()), length - 1, false));
+    for (const Tensor& seen : keys.by_row()) {  // (positions, 2·kv_width)
+      const auto row = static_cast<int64_t>(out.size());
+      const int64_t count = layout.length(row);
+      out.push_back(attend(query.narrow(0, layout.begin(row), count), seen, seen.size(0) - count, count > 1));
     }
     return at::cat(out, 0);
   }
 
-  int64_t heads_;
-  int64_t size_;
+  ops::HeadShape heads_;
   std::shared_ptr<const RelativePositions> positions_;
 };
 

@@ -1,7 +1,7 @@
 // T-Fixup, Huang et al. 2020 (ICML), which trains without norms and without warm-up: Xavier normal, then the
 // feed-forward matrices, the values and the output of attention, and the embeddings of each side times a factor:
 // encoder 0.67·N^(-1/4), N its layers; decoder (9M)^(-1/4), M its layers. Queries and keys stay. An embedding that both
-// sides share counts as the encoder's. To be used with a scheme without norms ("none").
+// sides share counts as the encoder's. To be used with a scheme without norms ("plain").
 #include <cmath>
 
 #include "plumb/nn/init/init.h"
@@ -17,7 +17,7 @@ double factor(const Parameter& parameter, const ModelDepth& depth) {
 const bool registered = initializations().add(
     "t-fixup",
     "`xavier-normal`; feed-forward, value and output matrices and the embeddings times 0.67·N^(−1/4) in an encoder of "
-    "N layers, (9M)^(−1/4) in a decoder of M; for the scheme `none`",
+    "N layers, (9M)^(−1/4) in a decoder of M; for the scheme `plain`",
     "Huang et al. 2020, ICML",
     {[](const Parameter& parameter, const ModelDepth& depth, Random& random) {
        fill_scaled_xavier(parameter, factor(parameter, depth), random);

@@ -20,13 +20,13 @@ class BatchNorm final : public Norm {
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const override {
     if (context.pass() == Pass::evaluation) return normalized(x - running_mean_, running_variance_);
-    // Σ(x − c)² − n(μ − c)² keeps its digits for a constant c near the mean. Of several processes, which exchange once,
-    // all know the running average.
-    const Tensor c = context.exchanges() ? running_mean_.clone() : x.detach().mean(0);
+    // Σ(x − c)² − n(μ − c)² keeps its digits for a constant c near the mean, such as the mean of rank 0's tokens.
+    const Tensor c = x.detach().mean(0);
+    context.group().broadcast(c);
     const Tensor shifted = x - c;
     const int64_t width = x.size(1);
     const Tensor count = at::full({1}, static_cast<double>(x.size(0)), x.options());
-    const Tensor sums = context.sum_over_processes(at::cat({shifted.sum(0), shifted.square().sum(0), count}));
+    const Tensor sums = context.group().summed(at::cat({shifted.sum(0), shifted.square().sum(0), count}));
     const Tensor tokens = sums.narrow(0, 2 * width, 1).detach();
     const Tensor offset = sums.narrow(0, 0, width) / tokens;
     const Tensor variance = (sums.narrow(0, width, width) / tokens - offset.square()).clamp_min(0);

@@ -1,4 +1,4 @@
-// Learned positions, Gehring et al. 2017, arXiv 1705.03122: one trained vector a position, up to max_positions.
+// Learned positions, Gehring et al. 2017, arXiv 1705.03122: one trained vector per position, up to max_positions.
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
@@ -20,13 +20,14 @@ class Learned final : public Positions {
     }
     return table_;
   }
+  [[nodiscard]] int64_t longest() const override { return table_.size(0); }
 
  private:
   Tensor table_;  // (max_positions, d_model)
 };
 
 const bool registered = positions().add(
-    "learned", "one trained vector a position, `model.max_positions` of them; a longer sequence is an error",
+    "learned", "one trained vector per position, `model.max_positions` of them; a longer sequence is an error",
     "Gehring et al. 2017, arXiv 1705.03122",
     [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
       return std::make_unique<Learned>(parameters, prefix, shape.d_model, shape.max_positions);

@@ -2,10 +2,13 @@
 // self-attention.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
+#include "plumb/base/options.h"
 #include "plumb/base/registry.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/nn/position/relative.h"
@@ -15,9 +18,13 @@ namespace plumb {
 /// What positions are built for: one side of a model.
 struct PositionShape {
   int64_t d_model = 0;
-  int64_t heads = 1;
+  int64_t heads = 1;          // of queries
   int64_t max_positions = 0;  // of encodings that have an end
   bool causal = false;        // self-attention looks back only
+  int64_t head_size = 0;      // 0: d_model/heads
+  VariantOptions options{};
+
+  [[nodiscard]] int64_t size() const { return head_size > 0 ? head_size : d_model / heads; }
 };
 
 class Positions {
@@ -25,11 +32,14 @@ class Positions {
   virtual ~Positions() = default;
 
   /// Vectors of the positions 0 … length − 1 at least, (≥ length, d_model), added to the embeddings; undefined if
-  /// nothing is. Throws Error if the encoding has an end before.
+  /// nothing is. Throws Error if the encoding ends before.
   [[nodiscard]] virtual Tensor table(int64_t length) {
     (void)length;
     return {};
   }
+
+  /// How many positions there are.
+  [[nodiscard]] virtual int64_t longest() const { return std::numeric_limits<int64_t>::max(); }
 
   /// What acts within one self-attention, whose own parameters begin with `prefix`; null if nothing does.
   [[nodiscard]] virtual std::shared_ptr<const RelativePositions> within(Parameters& parameters,

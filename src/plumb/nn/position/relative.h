@@ -2,19 +2,38 @@
 // attention.
 #pragma once
 
-#include "plumb/base/ragged.h"
+#include <vector>
+
 #include "plumb/ops/torch.h"
 
 namespace plumb {
+
+/// The angles by which tokens are turned, as cosine and sine: (tokens, 1, pairs of features); undefined where nothing
+/// is turned.
+struct Turn {
+  Tensor cosine;
+  Tensor sine;
+};
 
 class RelativePositions {
  public:
   virtual ~RelativePositions() = default;
 
-  /// Queries or keys as attention reads them. x: (tokens, d), heads side by side; positions: (tokens), that of each
-  /// token within its sequence → (tokens, d).
-  [[nodiscard]] virtual Tensor turn(const Tensor& x, const std::vector<int64_t>& positions) const {
+  /// Whether `turned` does anything.
+  [[nodiscard]] virtual bool turns() const { return false; }
+
+  /// What tokens at these positions of their sequences are turned by, in the type and on the device of `options`; the
+  /// same for all layers.
+  [[nodiscard]] virtual Turn turn_at(const std::vector<int64_t>& positions, const at::TensorOptions& options) const {
     (void)positions;
+    (void)options;
+    return {};
+  }
+
+  /// Queries or keys as attention reads them. x: (tokens, heads·size), any number of heads side by side → the same
+  /// shape.
+  [[nodiscard]] virtual Tensor turned(const Tensor& x, const Turn& turn) const {
+    (void)turn;
     return x;
   }
 

@@ -1,49 +1,156 @@
-// Rotary positions, Su et al. 2021, "RoFormer", arXiv 2104.09864: in queries and keys of every head, features 2i and
-// 2i + 1 at position p are turned by the angle p·10000^(−2i/size):
+// Rotary positions, Su et al. 2021, "RoFormer", arXiv 2104.09864: in queries and keys of every head, pairs of features
+// at position p are turned by the angle p·θ_m, θ_m = theta^(−2m/size) for pair m:
 //   (a, b) → (a·cos − b·sin, a·sin + b·cos),
-// so that their scores depend on the distance of positions alone. An odd last feature stays as it is.
-#include <algorithm>
-#include <cmath>
+// so that their scores depend on the distance of positions alone. Pair m consists of the features 2m and 2m + 1
+// (interleaved), or of m and m + size/2 (the "rotate half" of GPT-NeoX and Llama). An odd last feature stays as it is.
+// Where only the first `features` of a head turn (GPT-J, GPT-NeoX), they take the place of size.
+//
+// For sequences longer than those of training, frequencies are lowered by a factor f:
+//   linear  θ_m/f                                      (Chen et al. 2023, arXiv 2306.15595)
+//   ntk     theta·f^(size/(size − 2)) in theta's place (Peng et al. 2023, arXiv 2309.00071, section 3.1)
+//   llama3  with the wavelength λ = 2π/θ_m and the length L of training: θ_m where λ < L/high, θ_m/f where λ > L/low,
+//           between them (1 − s)·θ_m/f + s·θ_m, s = (L/λ − low)/(high − low)       (Llama 3.1, 2024)
+#include <fmt/format.h>
 
+#include <cmath>
+#include <numbers>
+
+#include "plumb/base/error.h"
+#include "plumb/nn/position/growing_table.h"
 #include "plumb/nn/position/position.h"
 
 namespace plumb {
 namespace {
 
+struct RotaryOptions {
+  double theta = 10000;
+  bool interleaved = true;
+  std::string scaling = "none";
+  double factor = 1;
+  double low_frequency_factor = 1;
+  double high_frequency_factor = 4;
+  int64_t original_length = 8192;
+  int64_t features = 0;
+};
+
+void describe(Fields& field, RotaryOptions& options) {
+  field("theta", options.theta, "base of the frequencies");
+  field("interleaved", options.interleaved, "pairs are features 2m and 2m + 1; `false`: m and m + size/2, as in Llama");
+  field("scaling", options.scaling, "of the frequencies, for longer sequences: `none`, `linear`, `ntk` or `llama3`");
+  field("factor", options.factor, "f of `linear`, `ntk` and `llama3`");
+  field("low_frequency_factor", options.low_frequency_factor, "of `llama3`: wavelengths above L/low are scaled");
+  field("high_frequency_factor", options.high_frequency_factor, "of `llama3`: wavelengths below L/high are not");
+  field("original_length", options.original_length, "of `llama3`: L, the length of sequences in training");
+  field("features", options.features, "how many of each head turn, the first ones; 0: all");
+}
+
+void validate(const RotaryOptions& options, int64_t size) {
+  const auto positive = [](const char* name, double value) {
+    if (!(value > 0) || !std::isfinite(value))
+      throw Error(fmt::format("model.rotary.{} = {} must be positive", name, value));
+  };
+  positive("theta", options.theta);
+  positive("factor", options.factor);
+  positive("low_frequency_factor", options.low_frequency_factor);
+  positive("high_frequency_factor", options.high_frequency_factor);
+  positive("original_length", static_cast<double>(options.original_length));
+  if (options.high_frequency_factor <= options.low_frequency_factor) {
+    throw Error(fmt::format("model.rotary.high_frequency_factor = {} must be above low_frequency_factor = {}",
+                            options.high_frequency_factor, options.low_frequency_factor));
+  }
+  if (options.features < 0 || options.features > size || options.features % 2 != 0) {
+    throw Error(
+        fmt::format("model.rotary.features = {} must be even, and at most the head size {}", options.features, size));
+  }
+}
+
+double scaled(double frequency, const RotaryOptions& options) {
+  if (options.scaling == "linear") return frequency / options.factor;
+  if (options.scaling != "llama3") return frequency;
+  const double low = options.low_frequency_factor;
+  const double high = options.high_frequency_factor;
+  const double waves = static_cast<double>(options.original_length) * frequency / (2 * std::numbers::pi);  // L/λ
+  if (waves > high) return frequency;
+  if (waves < low) return frequency / options.factor;
+  const double s = (waves - low) / (high - low);
+  return (1 - s) * frequency / options.factor + s * frequency;
+}
+
+/// θ_m of the pairs of `features` features.
+std::vector<double> frequencies(const RotaryOptions& options, int64_t features) {
+  if (options.scaling != "none" && options.scaling != "linear" && options.scaling != "ntk" &&
+      options.scaling != "llama3") {
+    throw Error(fmt::format("model.rotary.scaling = \"{}\" is unknown", options.scaling),
+                "known: none, linear, ntk, llama3");
+  }
+  const auto size = static_cast<double>(features);
+  double theta = options.theta;
+  if (options.scaling == "ntk" && features > 2) theta *= std::pow(options.factor, size / (size - 2));
+  std::vector<double> all;
+  for (int64_t m = 0; m < features / 2; ++m)
+    all.push_back(scaled(std::pow(theta, -2.0 * static_cast<double>(m) / size), options));
+  return all;
+}
+
+/// Cosines and sines of the angles of the positions 0 … length − 1: (length, 2, pairs).
+Tensor angles(const std::vector<double>& frequencies, int64_t length) {
+  const auto pairs = static_cast<int64_t>(frequencies.size());
+  const Tensor angle = at::arange(length, at::kDouble).unsqueeze(1) *
+                       at::tensor(at::ArrayRef<double>(frequencies), at::kDouble).view({1, pairs});
+  return at::stack({angle.cos(), angle.sin()}, 1);
+}
+
 class Rotation final : public RelativePositions {
  public:
-  explicit Rotation(int64_t heads) : heads_(heads) {}
+  Rotation(const RotaryOptions& options, int64_t size)
+      : size_(size),
+        turning_((options.features > 0 ? options.features : size) / 2 * 2),
+        interleaved_(options.interleaved),
+        table_([frequencies = frequencies(options, options.features > 0 ? options.features : size)](int64_t length) {
+          return angles(frequencies, length);
+        }) {}
 
-  Tensor turn(const Tensor& x, const std::vector<int64_t>& positions) const override {
-    const int64_t size = x.size(1) / heads_;
-    const int64_t pairs = size / 2;
-    const auto tokens = static_cast<int64_t>(positions.size());
-    const Tensor angles = at::empty({tokens, 1, pairs}, at::kDouble);
-    auto* angle = angles.data_ptr<double>();
-    std::vector<double> frequencies;
-    for (int64_t i = 0; i < pairs; ++i)
-      frequencies.push_back(std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(size)));
-    for (const int64_t position : positions) {
-      for (const double frequency : frequencies) *angle++ = static_cast<double>(position) * frequency;
-    }
-    const Tensor cosine = angles.cos().to(x.options());
-    const Tensor sine = angles.sin().to(x.options());
-    const Tensor heads = x.reshape({tokens, heads_, size});
-    const Tensor turning = heads.narrow(2, 0, 2 * pairs).reshape({tokens, heads_, pairs, 2});
-    const Tensor a = turning.select(3, 0);
-    const Tensor b = turning.select(3, 1);
-    Tensor turned = at::stack({a * cosine - b * sine, a * sine + b * cosine}, 3).view({tokens, heads_, 2 * pairs});
-    if (size % 2 == 1) turned = at::cat({turned, heads.narrow(2, size - 1, 1)}, 2);
-    return turned.reshape({tokens, heads_ * size});
+  [[nodiscard]] bool turns() const override { return true; }
+
+  [[nodiscard]] Turn turn_at(const std::vector<int64_t>& positions, const at::TensorOptions& options) const override {
+    int64_t length = 0;
+    for (const int64_t position : positions) length = std::max(length, position + 1);
+    const Tensor index = at::tensor(at::ArrayRef<int64_t>(positions), at::TensorOptions(at::kLong));
+    const Tensor rows = table_.rows(length, options).index_select(0, index.to(options.device()));
+    return {rows.narrow(1, 0, 1), rows.narrow(1, 1, 1)};
+  }
+
+  [[nodiscard]] Tensor turned(const Tensor& x, const Turn& turn) const override {
+    const int64_t tokens = x.size(0);
+    const int64_t heads = x.size(1) / size_;
+    const int64_t pairs = turning_ / 2;
+    const Tensor by_head = x.reshape({tokens, heads, size_});
+    // Whatever pairs are made of, the third dimension counts them and the last or last but one has their two features.
+    const std::vector<int64_t> shape =
+        interleaved_ ? std::vector<int64_t>{tokens, heads, pairs, 2} : std::vector<int64_t>{tokens, heads, 2, pairs};
+    const int64_t dimension = interleaved_ ? 3 : 2;
+    const Tensor both = by_head.narrow(2, 0, turning_).reshape(shape);
+    const Tensor a = both.select(dimension, 0);
+    const Tensor b = both.select(dimension, 1);
+    Tensor out = at::stack({a * turn.cosine - b * turn.sine, a * turn.sine + b * turn.cosine}, dimension)
+                     .view({tokens, heads, turning_});
+    if (turning_ < size_) out = at::cat({out, by_head.narrow(2, turning_, size_ - turning_)}, 2);
+    return out.reshape({tokens, heads * size_});
   }
 
  private:
-  int64_t heads_;
+  int64_t size_;
+  int64_t turning_;  // features of a head
+  bool interleaved_;
+  GrowingTable table_;
 };
 
 class Rotary final : public Positions {
  public:
-  explicit Rotary(int64_t heads) : rotation_(std::make_shared<Rotation>(heads)) {}
+  Rotary(const RotaryOptions& options, int64_t size) {
+    validate(options, size);
+    rotation_ = std::make_shared<Rotation>(options, size);
+  }
   std::shared_ptr<const RelativePositions> within(Parameters&, const std::string&) override { return rotation_; }
 
  private:
@@ -51,9 +158,13 @@ class Rotary final : public Positions {
 };
 
 const bool registered = positions().add(
-    "rotary", "features (2m, 2m + 1) of each head's query and key are turned by the angle p·10000^(−2m/size)",
+    "rotary", "features (2m, 2m + 1) of each head's query and key are turned by the angle p·theta^(−2m/size)",
     "Su et al. 2021, arXiv 2104.09864",
-    [](Parameters&, const std::string&, const PositionShape& shape) { return std::make_unique<Rotary>(shape.heads); });
+    [](Parameters&, const std::string&, const PositionShape& shape) {
+      const auto& entry = positions().at("rotary");
+      return std::make_unique<Rotary>(options_of(shape.options, "rotary", entry).as<RotaryOptions>(), shape.size());
+    },
+    Options(RotaryOptions()));
 
 }  // namespace
 }  // namespace plumb

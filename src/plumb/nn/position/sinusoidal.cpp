@@ -1,43 +1,39 @@
 // Sinusoidal positions, Vaswani et al. 2017: feature 2i is sin(p/10000^(2i/d)), feature 2i+1 the cosine of the same
 // angle.
-#include <algorithm>
 #include <cmath>
-#include <mutex>
 
+#include "plumb/nn/position/growing_table.h"
 #include "plumb/nn/position/position.h"
 
 namespace plumb {
 namespace {
 
+/// (length, d_model)
+Tensor waves(int64_t length, int64_t d_model) {
+  std::vector<double> divisors;  // of each feature
+  for (int64_t j = 0; j < d_model; ++j)
+    divisors.push_back(std::pow(10000.0, static_cast<double>(j / 2 * 2) / static_cast<double>(d_model)));
+  Tensor table = at::empty({length, d_model}, at::kDouble);
+  auto* out = table.data_ptr<double>();
+  for (int64_t p = 0; p < length; ++p) {
+    for (int64_t j = 0; j < d_model; ++j) {
+      const double angle = static_cast<double>(p) / divisors[static_cast<size_t>(j)];
+      *out++ = j % 2 == 0 ? std::sin(angle) : std::cos(angle);
+    }
+  }
+  return table;
+}
+
 class Sinusoidal final : public Positions {
  public:
-  Sinusoidal(at::ScalarType type, int64_t d_model) : type_(type), d_model_(d_model) {}
+  Sinusoidal(at::ScalarType type, int64_t d_model)
+      : type_(type), table_([d_model](int64_t length) { return waves(length, d_model); }) {}
 
-  Tensor table(int64_t length) override {
-    const std::scoped_lock lock(mutex_);  // sentences are decoded by several threads
-    if (!table_.defined() || table_.size(0) < length) table_ = compute(std::max<int64_t>(length, 256));
-    return table_;
-  }
+  Tensor table(int64_t length) override { return table_.rows(length, at::TensorOptions(type_)); }
 
  private:
-  [[nodiscard]] Tensor compute(int64_t length) const {
-    const Tensor table = at::empty({length, d_model_}, at::kDouble);
-    auto* out = table.data_ptr<double>();
-    for (int64_t p = 0; p < length; ++p) {
-      for (int64_t j = 0; j < d_model_; ++j) {
-        const int64_t pair = j / 2;
-        const double exponent = static_cast<double>(2 * pair) / static_cast<double>(d_model_);
-        const double angle = static_cast<double>(p) / std::pow(10000.0, exponent);
-        out[p * d_model_ + j] = j % 2 == 0 ? std::sin(angle) : std::cos(angle);
-      }
-    }
-    return table.to(type_);
-  }
-
   at::ScalarType type_;
-  int64_t d_model_;
-  std::mutex mutex_;
-  Tensor table_;
+  GrowingTable table_;
 };
 
 const bool registered = positions().add(

@@ -1,43 +1,46 @@
 // Relative positions of Transformer-XL, Dai et al. 2019, arXiv 1901.02860, section 3.3. For each head,
 //   score(i, j) = [(q_i + u)·k_j + (q_i + v)·W_R·R_{i−j}]/√size,
 // R_p the sinusoidal vector of distance p (sines in its first half, cosines in its second, as in the authors' code).
-// Per layer: r_proj.weight (d, d), and u and v as r_content.bias, r_position.bias (heads, size).
+// Per layer: r_proj.weight (heads·size, d), and u and v as r_content.bias, r_position.bias (heads, size).
 #include <cmath>
 
+#include "plumb/nn/position/growing_table.h"
 #include "plumb/nn/position/position.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb {
 namespace {
 
-/// R of the distances from, from + 1, …: (count, d).
-Tensor sinusoids(int64_t from, int64_t count, int64_t d, const Tensor& like) {
+/// R of the distances 0 … length − 1: (length, d), sines in the first half of the columns.
+Tensor sinusoids(int64_t length, int64_t d) {
   const Tensor frequencies =
       at::pow(10000.0, at::arange(0, d, 2, at::TensorOptions(at::kDouble)) * (-1.0 / static_cast<double>(d)));
-  const Tensor angles = at::arange(from, from + count, at::TensorOptions(at::kDouble)).unsqueeze(1) * frequencies;
-  return at::cat({angles.sin(), angles.cos()}, 1).narrow(1, 0, d).to(like.options());
+  const Tensor angles = at::arange(length, at::TensorOptions(at::kDouble)).unsqueeze(1) * frequencies;
+  return at::cat({angles.sin(), angles.cos()}, 1).narrow(1, 0, d);
 }
 
 class RelativeScores final : public RelativePositions {
  public:
-  RelativeScores(Parameters& parameters, const std::string& prefix, const PositionShape& shape)
+  RelativeScores(Parameters& parameters, const std::string& prefix, const PositionShape& shape,
+                 std::shared_ptr<const GrowingTable> table)
       : d_(shape.d_model),
         heads_(shape.heads),
-        weight_(parameters.add(prefix + ".r_proj.weight", {d_, d_}, Role::weight)),
-        content_(parameters.add(prefix + ".r_content.bias", {heads_, d_ / heads_}, Role::position)),
-        position_(parameters.add(prefix + ".r_position.bias", {heads_, d_ / heads_}, Role::position)) {}
+        size_(shape.size()),
+        weight_(parameters.add(prefix + ".r_proj.weight", {heads_ * size_, d_}, Role::weight)),
+        content_(parameters.add(prefix + ".r_content.bias", {heads_, size_}, Role::position)),
+        position_(parameters.add(prefix + ".r_position.bias", {heads_, size_}, Role::position)),
+        table_(std::move(table)) {}
 
   bool biased() const override { return true; }
 
   Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const override {
     const int64_t queries = query.size(1);
     const int64_t keys = key.size(1);
-    const int64_t size = d_ / heads_;
     // Distances i − j from begin − (keys − 1) to begin + queries − 1.
     const int64_t lowest = begin - keys + 1;
     const int64_t count = queries + keys - 1;
-    const Tensor r = ops::matrix_product(sinusoids(lowest, count, d_, query), weight_, false, true)
-                         .view({count, heads_, size})
+    const Tensor r = ops::matrix_product(distances(lowest, count, query), weight_, false, true)
+                         .view({count, heads_, size_})
                          .transpose(0, 1);  // (heads, count, size)
     const Tensor by_distance =
         at::matmul(query + position_.unsqueeze(1), r.transpose(1, 2));  // (heads, queries, count)
@@ -45,26 +48,46 @@ class RelativeScores final : public RelativePositions {
     const Tensor index = (from - at::arange(keys, at::kLong)).to(query.device());
     const Tensor by_position = by_distance.gather(2, index.unsqueeze(0).expand({heads_, queries, keys}));
     const Tensor by_content = at::matmul(content_.unsqueeze(1), key.transpose(1, 2));  // (heads, 1, keys)
-    return (by_position + by_content) / std::sqrt(static_cast<double>(size));
+    return (by_position + by_content) / std::sqrt(static_cast<double>(size_));
   }
 
  private:
+  /// R of the distances from, from + 1, …: (count, d). Of a negative one the sines change sign.
+  [[nodiscard]] Tensor distances(int64_t from, int64_t count, const Tensor& like) const {
+    const int64_t sines = (d_ + 1) / 2;
+    const Tensor table = table_->rows(std::max(from + count, 1 - from), like.options());
+    std::vector<Tensor> parts;
+    if (from < 0) {
+      const int64_t end = std::min<int64_t>(from + count, 0);
+      const Tensor mirrored = table.narrow(0, 1 - end, end - from).flip(0);
+      parts.push_back(at::cat({-mirrored.narrow(1, 0, sines), mirrored.narrow(1, sines, d_ - sines)}, 1));
+    }
+    const int64_t begin = std::max<int64_t>(from, 0);
+    if (begin < from + count) parts.push_back(table.narrow(0, begin, from + count - begin));
+    return at::cat(parts, 0);
+  }
+
   int64_t d_;
   int64_t heads_;
-  Tensor weight_;    // (d, d)
+  int64_t size_;
+  Tensor weight_;    // (heads·size, d)
   Tensor content_;   // u, (heads, size)
   Tensor position_;  // v, (heads, size)
+  std::shared_ptr<const GrowingTable> table_;
 };
 
 class TransformerXl final : public Positions {
  public:
-  explicit TransformerXl(const PositionShape& shape) : shape_(shape) {}
+  explicit TransformerXl(const PositionShape& shape)
+      : shape_(shape),
+        table_(std::make_shared<GrowingTable>([d = shape.d_model](int64_t length) { return sinusoids(length, d); })) {}
   std::shared_ptr<const RelativePositions> within(Parameters& parameters, const std::string& prefix) override {
-    return std::make_shared<RelativeScores>(parameters, prefix, shape_);
+    return std::make_shared<RelativeScores>(parameters, prefix, shape_, table_);
   }
 
  private:
   PositionShape shape_;
+  std::shared_ptr<const GrowingTable> table_;  // of all layers
 };
 
 const bool registered = positions().add(

@@ -16,7 +16,7 @@ void adam_range(const AdamStep& s, const T* gradient, T* m, T* v, T* w, int64_t 
   const auto beta1 = static_cast<T>(s.beta1), rest1 = static_cast<T>(1 - s.beta1);
   const auto beta2 = static_cast<T>(s.beta2), rest2 = static_cast<T>(1 - s.beta2);
   const auto eps = static_cast<T>(s.eps), step = static_cast<T>(s.step), root_scale = static_cast<T>(s.root_scale);
-  const auto keep = static_cast<T>(1 - s.decay), gradient_scale = static_cast<T>(s.gradient_scale);
+  const auto decay = static_cast<T>(s.decay), gradient_scale = static_cast<T>(s.gradient_scale);
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) {
     const T g = gradient[i] * gradient_scale;
@@ -24,7 +24,8 @@ void adam_range(const AdamStep& s, const T* gradient, T* m, T* v, T* w, int64_t 
     const T vi = beta2 * v[i] + rest2 * g * g;
     m[i] = mi;
     v[i] = vi;
-    w[i] = keep * w[i] - step * mi / (std::sqrt(vi) * root_scale + eps);
+    // Not w·(1 − decay) − …: in float32 the factor would be 1 for a decay below 3e-8.
+    w[i] -= step * mi / (std::sqrt(vi) * root_scale + eps) + decay * w[i];
   }
 }
 
@@ -32,11 +33,13 @@ template <typename T>
 void sgd_range(const SgdStep& s, const T* gradient, T* b, T* w, int64_t n) {
   const auto rate = static_cast<T>(s.rate), momentum = static_cast<T>(s.momentum);
   const auto decay = static_cast<T>(s.decay), gradient_scale = static_cast<T>(s.gradient_scale);
+  const T own = s.nesterov ? 1 : 0, kept = s.nesterov ? momentum : 1;  // of d and b in the step
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
-    const T bi = momentum * b[i] + gradient_scale * gradient[i] + decay * w[i];
+    const T di = gradient_scale * gradient[i] + decay * w[i];
+    const T bi = momentum * b[i] + di;
     b[i] = bi;
-    w[i] -= rate * bi;
+    w[i] -= rate * (own * di + kept * bi);
   }
 }
 

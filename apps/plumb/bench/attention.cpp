@@ -1,0 +1,41 @@
+// plumb bench attention: self-attention over length.
+#include "bench.h"
+#include "plumb/analysis/attention_cost.h"
+
+namespace plumb::app::bench {
+namespace {
+
+struct Arguments {
+  Sizes sizes{256, 1024, 4, 1, 10000, 1, 4096, 3};
+  std::string kind = "softmax";
+};
+
+Json measure(const Sizes& sizes, const std::string& kind, uint64_t seed) {
+  Json json = result_document("attention", sizes);
+  json["kind"] = kind;
+  json["lengths"] = Json::array();
+  for (int64_t length = 64; length <= sizes.length; length *= 2) {
+    const AttentionCost cost = measure_attention_cost(kind, {}, sizes.d_model, sizes.heads, length, sizes.runs, seed);
+    json["lengths"].push_back({{"length", length},
+                               {"forward_seconds", cost.forward_seconds},
+                               {"gradient_seconds", cost.gradient_seconds},
+                               {"held_bytes", cost.held_bytes}});
+  }
+  json["peak_memory_bytes"] = peak_memory_bytes();
+  return json;
+}
+
+}  // namespace
+
+void add_attention(CLI::App& bench, Globals& globals) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb =
+      add_measurement(bench, globals, "attention", "Causal self-attention over growing length",
+                      [arguments, &globals] { return measure(arguments->sizes, arguments->kind, globals.seed); });
+  add_sizes(*verb, arguments->sizes);
+  verb->add_option("--kind", arguments->kind, "Kind of attention")
+      ->capture_default_str()
+      ->check(CLI::IsMember(attentions().names()));
+}
+
+}  // namespace plumb::app::bench

@@ -1,0 +1,151 @@
+#include "bench.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+
+#include "plumb/base/timing.h"
+#include "plumb/ops/kernels/gemm.h"
+
+namespace plumb::app::bench {
+namespace {
+
+Json sizes_json(const Sizes& s) {
+  return {{"d_model", s.d_model}, {"feed_forward", s.feed_forward}, {"heads", s.heads},
+          {"layers", s.layers},   {"vocabulary", s.vocabulary},     {"sentences", s.sentences},
+          {"length", s.length},   {"residual", s.residual},         {"precision", s.precision},
+          {"runs", s.runs}};
+}
+
+/// The measured figures of a document as a table of name and value.
+std::string human(const Json& json) {
+  std::string text;
+  const auto value = [](const Json& v) {
+    return v.is_number_float() ? fmt::format("{:.4g}", v.get<double>()) : v.dump();
+  };
+  for (const auto& [key, entry] : json.items()) {
+    if (key == "schema" || key == "command" || key == "sizes") continue;
+    if (!entry.is_array()) {
+      text += fmt::format("{:<26} {}\n", key, entry.is_string() ? entry.get<std::string>() : value(entry));
+      continue;
+    }
+    for (const Json& row : entry) {
+      std::string line;
+      for (const auto& [name, cell] : row.items()) line += fmt::format("{} {}  ", name, value(cell));
+      text += fmt::format("  {}\n", line);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<int32_t> random_ids(Random& random, int64_t count, int64_t vocabulary) {
+  std::vector<int32_t> ids(static_cast<size_t>(count));
+  for (int32_t& id : ids) id = static_cast<int32_t>(4 + random.below(static_cast<uint64_t>(vocabulary - 4)));
+  return ids;
+}
+
+Batch random_batch(const Sizes& sizes, uint64_t seed) {
+  Random random(seed, "bench");
+  Batch batch;
+  for (int64_t i = 0; i < sizes.sentences; ++i) {
+    const auto source = random_ids(random, sizes.length - 1, sizes.vocabulary);
+    append(batch, source, random_ids(random, sizes.length - 1, sizes.vocabulary), i);
+  }
+  return batch;
+}
+
+std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed) {
+  ModelConfig config;
+  config.residual = sizes.residual;
+  config.d_model = sizes.d_model;
+  config.feed_forward = sizes.feed_forward;
+  config.heads = sizes.heads;
+  config.encoder_layers = config.decoder_layers = sizes.layers;
+  config.source_vocabulary = config.target_vocabulary = sizes.vocabulary;
+  std::unique_ptr<Model> model = make_model(config);
+  model->initialize(seed);
+  return model;
+}
+
+double ceiling_gflops() {
+  constexpr int64_t kLargest = 2048;
+  const Tensor a = at::ones({kLargest, kLargest});
+  const Tensor b = at::ones({kLargest, kLargest});
+  const Tensor c = at::empty({kLargest, kLargest});
+  double best = 0;
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{2048, 2048, 2048}, {2048, 1536, 512}, {2048, 512, 512}}) {
+    const double seconds = median_seconds(9, [&, m = m, n = n, k = k] {
+      kernels::gemm<float>({.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n}, a.data_ptr<float>(),
+                           b.data_ptr<float>(), c.data_ptr<float>());
+    });
+    best = std::max(best, 2e-9 * static_cast<double>(m * n * k) / seconds);
+  }
+  return best;
+}
+
+double forward_flops(const Sizes& s, const Batch& batch) {
+  const auto d = static_cast<double>(s.d_model);
+  const auto f = static_cast<double>(s.feed_forward);
+  const auto layers = static_cast<double>(s.layers);
+  const auto source = static_cast<double>(batch.source_layout.tokens());
+  const auto target = static_cast<double>(batch.target_layout.tokens());
+  double total = layers * (source * (8 * d * d + 4 * d * f) + target * (12 * d * d + 4 * d * f) + source * 4 * d * d);
+  for (int64_t i = 0; i < batch.source_layout.sequences(); ++i) {
+    const auto m = static_cast<double>(batch.source_layout.length(i));
+    const auto n = static_cast<double>(batch.target_layout.length(i));
+    total += layers * 4 * d * (m * m + m * n + n * n / 2);  // scores and their products; causal ones are half
+  }
+  return total + target * 2 * d * static_cast<double>(s.vocabulary);
+}
+
+int64_t peak_memory_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+Json result_document(const std::string& what, const Sizes& sizes) {
+  Json json = make_document("bench", 1);
+  json["what"] = what;
+  json["sizes"] = sizes_json(sizes);
+  json["threads"] = omp_get_max_threads();
+  return json;
+}
+
+CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
+                          const std::function<Json()>& measure) {
+  CLI::App* verb = add_verb(bench, globals, name, description, "plumb bench " + name, [measure, &globals] {
+    const Json result = measure();
+    emit(globals, result, human(result));
+  });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
+  return verb;
+}
+
+void add_sizes(CLI::App& verb, Sizes& sizes) {
+  verb.add_option("--d-model", sizes.d_model, "Width of the model")->capture_default_str()->check(CLI::PositiveNumber);
+  verb.add_option("--feed-forward", sizes.feed_forward, "Width of the feed-forward sub-layers")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--heads", sizes.heads, "Attention heads")->capture_default_str()->check(CLI::PositiveNumber);
+  verb.add_option("--layers", sizes.layers, "Layers of encoder and decoder each")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--vocabulary", sizes.vocabulary, "Size of both vocabularies")
+      ->capture_default_str()
+      ->check(CLI::Range(16, 10000000));
+  verb.add_option("--sentences", sizes.sentences, "Sentence pairs")->capture_default_str()->check(CLI::PositiveNumber);
+  verb.add_option("--length", sizes.length, "Tokens a sentence")->capture_default_str()->check(CLI::Range(2, 1000000));
+  verb.add_option("--runs", sizes.runs, "Timed runs, of which the median counts")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--residual", sizes.residual, "Residual scheme")->capture_default_str();
+}
+
+}  // namespace plumb::app::bench

@@ -1,0 +1,94 @@
+// plumb bench train: a training step.
+#include <algorithm>
+
+#include "bench.h"
+#include "plumb/base/timing.h"
+#include "plumb/data/batches.h"
+#include "plumb/data/directory.h"
+#include "plumb/ops/precision.h"
+#include "plumb/optim/optimizer.h"
+
+namespace plumb::app::bench {
+namespace {
+
+constexpr double kDropout = 0.1;
+
+struct Arguments {
+  Sizes sizes{512, 1024, 4, 6, 10000, 64, 32};
+  std::string data;  // a data directory: batches of its lengths
+  int64_t batch_tokens = 4096;
+};
+
+/// Batches of real lengths from all over the training split; the vocabularies become those of the data.
+std::vector<Batch> real_batches(const Arguments& arguments, Sizes& sizes, uint64_t seed) {
+  constexpr size_t kBatches = 8;
+  const DataDirectory data = DataDirectory::open(arguments.data);
+  sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
+  const ParallelSplit& split = data.split("train");
+  std::vector<Batch> batches;
+  for (const auto& examples : plan_batches(split, arguments.batch_tokens, seed, 0)) {
+    if (batches.size() == kBatches) break;
+    batches.push_back(make_batch(split, examples));
+  }
+  return batches;
+}
+
+Json measure(const Arguments& arguments, uint64_t seed) {
+  Sizes sizes = arguments.sizes;
+  std::vector<Batch> batches;
+  if (arguments.data.empty()) {
+    batches.push_back(random_batch(sizes, seed));
+  } else {
+    batches = real_batches(arguments, sizes, seed);
+  }
+  const std::unique_ptr<Model> model = random_model(sizes, seed);
+  const auto optimizer = make_optimizer("adam", model->parameters());
+  LossOptions options;
+  options.label_smoothing = 0.1;
+  ops::MatrixPrecision precision(ops::precision_of(sizes.precision));
+  const ops::PrecisionGuard guard(precision);
+  int64_t step = 0;
+  const double seconds = median_seconds(sizes.runs, [&] {
+    for (const Batch& batch : batches) {
+      ForwardContext context(kDropout, seed, ++step);
+      const Loss loss = model->loss(batch, options, context);
+      optimizer->step(gradients({loss.value}, model->parameters().values(), {}), 1e-4, 1.0);
+    }
+  });
+  Json json = result_document("train", sizes);
+  const double ceiling = ceiling_gflops();
+  double flops = 0;
+  int64_t tokens = 0;
+  for (const Batch& batch : batches) {
+    flops += 3 * forward_flops(sizes, batch);
+    tokens += batch.target_layout.tokens();
+  }
+  json["parameters"] = model->parameters().count();
+  json["batches"] = batches.size();
+  json["seconds_per_step"] = seconds / static_cast<double>(batches.size());
+  json["target_tokens_per_second"] = static_cast<double>(tokens) / seconds;
+  json["gflops"] = 1e-9 * flops / seconds;
+  json["ceiling_gflops"] = ceiling;
+  json["ceiling_fraction"] = 1e-9 * flops / seconds / ceiling;
+  json["peak_memory_bytes"] = peak_memory_bytes();
+  return json;
+}
+
+}  // namespace
+
+void add_train(CLI::App& bench, Globals& globals) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = add_measurement(bench, globals, "train", "A training step: forward, backward, Adam",
+                                   [arguments, &globals] { return measure(*arguments, globals.seed); });
+  verb->add_option("--data", arguments->data, "Batches of a data directory's training split, of --batch-tokens each")
+      ->type_name("DIR");
+  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens of such a batch")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--precision", arguments->sizes.precision, "Of matrix products")
+      ->check(CLI::IsMember({"float32", "bf16"}))
+      ->capture_default_str();
+  add_sizes(*verb, arguments->sizes);
+}
+
+}  // namespace plumb::app::bench

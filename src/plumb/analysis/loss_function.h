@@ -1,0 +1,18 @@
+// What is differentiated: how the loss of a batch is formed. A task may bring its own criterion.
+#pragma once
+
+#include <functional>
+
+#include "plumb/model/model.h"
+
+namespace plumb {
+
+/// The loss of a batch with its graph.
+using LossFunction = std::function<Loss(Model&, const Batch&, const LossOptions&, ForwardContext&)>;
+
+/// Model::loss.
+inline Loss model_loss(Model& model, const Batch& batch, const LossOptions& options, ForwardContext& context) {
+  return model.loss(batch, options, context);
+}
+
+}  // namespace plumb

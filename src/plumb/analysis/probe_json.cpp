@@ -1,0 +1,118 @@
+#include "plumb/analysis/probe_json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace plumb {
+namespace {
+
+Json pair_of(const Range& range) { return Json::array({range.low, range.high}); }
+
+std::string matrix_name(int matrix) { return fmt::format("W{}", matrix); }
+
+const char* name_of(theory::Placement placement) {
+  switch (placement) {
+    case theory::Placement::post_ln:
+      return "post-ln";
+    case theory::Placement::pre_ln:
+      return "pre-ln";
+    case theory::Placement::other:
+      break;
+  }
+  return "other";
+}
+
+Json to_json(const SignalReport& report) {
+  Json json;
+  json["name"] = to_string(report.point);
+  json["layer"] = report.point.id.number();
+  json["mean_square"] = to_json(report.mean_square);
+  json["delta_at_0_1"] = to_json(report.delta_at_0_1);
+  json["epsilon_at_0_125"] = to_json(report.epsilon_at_0_125);
+  json["layer_norm_ratio"] = to_json(report.layer_norm_ratio);
+  json["theory"] = nullptr;
+  if (report.theory) {
+    json["theory"] = {{"lemma_2", pair_of(report.theory->paper)}, {"adapted", pair_of(report.theory->adapted)}};
+  }
+  return json;
+}
+
+Json to_json(const FeedForwardReport& report) {
+  Json json;
+  json["stack"] = to_string(report.layer.stack);
+  json["layer"] = report.layer.number();
+  json["matrix"] = matrix_name(report.matrix);
+  json["parameter"] = report.parameter;
+  json["gradient_norm"] = to_json(report.gradient_norm);
+  json["batch_mean_gradient_norm"] = to_json(report.batch_mean_gradient_norm);
+  return json;
+}
+
+Json to_json(const TheoryReport::Theorem1& theorem) {
+  Json json;
+  json["parameter"] = theorem.parameter;
+  json["bound"] = theorem.bound;
+  json["norm"] = to_json(theorem.norm);
+  json["constant"] = to_json(theorem.constant);
+  json["bounded_point"] = to_string(theorem.bounded_point);
+  json["probability"] = theorem.probability;
+  return json;
+}
+
+Json to_json(const TheoryReport::Slope& slope) {
+  Json json;
+  json["stack"] = to_string(slope.stack);
+  json["matrix"] = matrix_name(slope.matrix);
+  json["predicted"] = slope.predicted ? Json(*slope.predicted) : Json();
+  json["slope"] = slope.fit.slope;
+  json["slope_error"] = slope.fit.slope_error;
+  json["intercept"] = slope.fit.intercept;
+  json["r_squared"] = slope.fit.r_squared;
+  json["over_seeds"] = to_json(slope.over_seeds);
+  return json;
+}
+
+Json to_json(const TheoryReport& theory) {
+  Json json;
+  json["placement"] = name_of(theory.placement);
+  json["setting"] = {{"holds", theory.differs.empty()}, {"differs", theory.differs}};
+  json["theorem_1"] = theory.theorem_1 ? to_json(*theory.theorem_1) : Json();
+  json["layer_slopes"] = Json::array();
+  for (const TheoryReport::Slope& slope : theory.layer_slopes) json["layer_slopes"].push_back(to_json(slope));
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const Interval& interval) {
+  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  Json json;
+  json["mean"] = number(interval.mean);
+  json["low"] = number(interval.low);
+  json["high"] = number(interval.high);
+  json["count"] = interval.count;
+  return json;
+}
+
+Json to_json(const ProbeReport& report) {
+  Json document = make_document("probe", 1);
+  document["loss"] = report.loss.mean;
+  document["loss_label_smoothing"] = report.loss_label_smoothing.mean;
+  document["gradient_norm_total"] = report.gradient_norm_total.mean;
+  document["gradient_norm"] = Json::object();
+  for (const auto& [name, norm] : report.gradient_norm) document["gradient_norm"][name] = norm;
+  document["intervals"]["loss"] = to_json(report.loss);
+  document["intervals"]["loss_label_smoothing"] = to_json(report.loss_label_smoothing);
+  document["intervals"]["gradient_norm_total"] = to_json(report.gradient_norm_total);
+  document["signal"] = Json::array();
+  for (const SignalReport& point : report.signal) document["signal"].push_back(to_json(point));
+  document["feed_forward"] = Json::array();
+  for (const FeedForwardReport& matrix : report.feed_forward) document["feed_forward"].push_back(to_json(matrix));
+  document["theory"] = to_json(report.theory);
+  document["seeds"] = report.seeds;
+  document["label_smoothing"] = report.label_smoothing;
+  return document;
+}
+
+}  // namespace plumb

@@ -1,0 +1,14 @@
+// The document "plumb.probe/1": docs/formats/probe.md.
+#pragma once
+
+#include "plumb/analysis/probe.h"
+#include "plumb/base/json.h"
+
+namespace plumb {
+
+Json to_json(const ProbeReport& report);
+
+/// {"mean", "low", "high", "count"}; low and high are null where there is one value only.
+Json to_json(const Interval& interval);
+
+}  // namespace plumb

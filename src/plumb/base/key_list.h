@@ -1,0 +1,51 @@
+// The keys of a described struct as a list, for documentation: `plumb list` prints it, and a test holds pages to it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plumb/base/config.h"
+#include "plumb/base/toml_text.h"
+
+namespace plumb {
+
+/// Collects what a `describe` names: each key with its present value and its meaning.
+class KeyList final : public Fields {
+ public:
+  struct Key {
+    std::string name;     // of a section within: "adam.beta1"
+    std::string value;    // as TOML
+    std::string meaning;  // empty if none is given
+  };
+
+  [[nodiscard]] const std::vector<Key>& keys() const { return keys_; }
+
+  using Fields::operator();
+  void operator()(std::string_view key, int64_t& value) override { add(key, toml_text(value)); }
+  void operator()(std::string_view key, double& value) override { add(key, toml_text(value)); }
+  void operator()(std::string_view key, bool& value) override { add(key, toml_text(value)); }
+  void operator()(std::string_view key, std::string& value) override { add(key, toml_text(value)); }
+  void operator()(std::string_view key, std::vector<int64_t>& value) override { add(key, toml_text(value)); }
+  void operator()(std::string_view key, std::vector<double>& value) override { add(key, toml_text(value)); }
+  void operator()(std::string_view key, std::vector<std::string>& value) override { add(key, toml_text(value)); }
+  void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override;
+  /// An array of sections has no keys until it has members.
+  void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,
+                const std::function<void(size_t, Fields&)>& visit) override;
+
+ private:
+  void add(std::string_view key, std::string value);
+
+  std::string prefix_;
+  std::vector<Key> keys_;
+};
+
+/// The keys of a struct that has a `describe`.
+template <typename T>
+std::vector<KeyList::Key> list_keys(T value) {
+  KeyList list;
+  describe(static_cast<Fields&>(list), value);
+  return list.keys();
+}
+
+}  // namespace plumb

@@ -1,0 +1,18 @@
+// Values as TOML writes them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plumb {
+
+std::string toml_text(int64_t value);
+std::string toml_text(double value);  // always with a point, an exponent or a name: never like an integer
+std::string toml_text(bool value);
+std::string toml_text(const std::string& value);  // in quotes
+std::string toml_text(const std::vector<int64_t>& values);
+std::string toml_text(const std::vector<double>& values);
+std::string toml_text(const std::vector<std::string>& values);
+
+}  // namespace plumb

@@ -1,0 +1,71 @@
+// The position-wise feed-forward sub-layer: the interface of its kinds, their registry, and the two forms that they
+// have.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "plumb/base/options.h"
+#include "plumb/base/registry.h"
+#include "plumb/nn/parameters.h"
+
+namespace plumb {
+
+class FeedForward {
+ public:
+  virtual ~FeedForward() = default;
+  /// Acts on each token by itself. x: (tokens, d_model) → (tokens, d_model).
+  [[nodiscard]] virtual Tensor operator()(const Tensor& x) const = 0;
+};
+
+/// What a feed-forward sub-layer is built for.
+struct FeedForwardShape {
+  std::string name;  // of its layer, "encoder.layers.0": prefix of its parameters
+  int64_t d_model = 0;
+  int64_t width = 0;  // between its matrices
+  bool bias = true;
+  VariantOptions options{};
+};
+
+using FeedForwardFactory = std::function<std::unique_ptr<FeedForward>(Parameters&, const FeedForwardShape&)>;
+Registry<FeedForwardFactory>& feed_forwards();
+
+/// A matrix and, if it has one, its bias: y = W·x + b.
+struct Projection {
+  Tensor weight;  // (out, in)
+  Tensor bias;    // (out), or undefined
+};
+
+/// f(x) = W₂·activation(W₁·x + b₁) + b₂; W₁ and W₂ are linear1 and linear2, as in torch.nn.TransformerEncoderLayer.
+class PlainFeedForward : public FeedForward {
+ public:
+  PlainFeedForward(Parameters& parameters, const FeedForwardShape& shape);
+  [[nodiscard]] Tensor operator()(const Tensor& x) const override;
+
+ protected:
+  /// activation(W₁·x + b₁): (tokens, d_model) → (tokens, width).
+  [[nodiscard]] virtual Tensor inner(const Tensor& x, const Projection& first) const = 0;
+
+ private:
+  Projection first_;
+  Projection second_;
+};
+
+/// A gated linear unit, Dauphin et al. 2017, arXiv 1612.08083; Shazeer 2020, arXiv 2002.05202:
+///   f(x) = W₂·(activation(W₁·x + b₁) ⊙ (W₃·x + b₃)) + b₂;  W₁, W₂, W₃ are linear1, linear2, linear3.
+class GatedFeedForward : public FeedForward {
+ public:
+  GatedFeedForward(Parameters& parameters, const FeedForwardShape& shape);
+  [[nodiscard]] Tensor operator()(const Tensor& x) const override;
+
+ protected:
+  [[nodiscard]] virtual Tensor activation(const Tensor& x) const = 0;
+
+ private:
+  Projection gate_;
+  Projection content_;
+  Projection second_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,24 @@
+// GELU, Hendrycks & Gimpel 2016, arXiv 1606.08415:  f(x) = W₂·gelu(W₁·x + b₁) + b₂, gelu(x) = x·Φ(x), Φ the normal
+// distribution function.
+#include "plumb/nn/feed_forward/feed_forward.h"
+#include "plumb/ops/linear.h"
+
+namespace plumb {
+namespace {
+
+class Gelu final : public PlainFeedForward {
+ public:
+  using PlainFeedForward::PlainFeedForward;
+
+ private:
+  [[nodiscard]] Tensor inner(const Tensor& x, const Projection& first) const override {
+    return at::gelu(ops::linear(x, first.weight, first.bias));
+  }
+};
+
+const bool registered = feed_forwards().add(
+    "gelu", "W₂·gelu(W₁x + b₁) + b₂, gelu(x) = x·Φ(x)", "Hendrycks & Gimpel 2016, arXiv 1606.08415",
+    [](Parameters& parameters, const FeedForwardShape& shape) { return std::make_unique<Gelu>(parameters, shape); });
+
+}  // namespace
+}  // namespace plumb

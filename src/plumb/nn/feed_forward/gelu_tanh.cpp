@@ -1,0 +1,26 @@
+// GELU by its approximation, Hendrycks & Gimpel 2016, arXiv 1606.08415, which GPT-2 uses (Radford et al. 2019):
+//   f(x) = W₂·gelu(W₁·x + b₁) + b₂, gelu(x) ≈ x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))).
+#include "plumb/nn/feed_forward/feed_forward.h"
+#include "plumb/ops/linear.h"
+
+namespace plumb {
+namespace {
+
+class GeluTanh final : public PlainFeedForward {
+ public:
+  using PlainFeedForward::PlainFeedForward;
+
+ private:
+  [[nodiscard]] Tensor inner(const Tensor& x, const Projection& first) const override {
+    return at::gelu(ops::linear(x, first.weight, first.bias), "tanh");
+  }
+};
+
+const bool registered = feed_forwards().add("gelu-tanh", "the same, gelu(x) ≈ x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)))",
+                                            "Hendrycks & Gimpel 2016, arXiv 1606.08415; GPT-2: Radford et al. 2019",
+                                            [](Parameters& parameters, const FeedForwardShape& shape) {
+                                              return std::make_unique<GeluTanh>(parameters, shape);
+                                            });
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,23 @@
+// ReLU, Vaswani et al. 2017, arXiv 1706.03762:  f(x) = W₂·max(W₁·x + b₁, 0) + b₂.
+#include "plumb/nn/feed_forward/feed_forward.h"
+#include "plumb/ops/linear.h"
+
+namespace plumb {
+namespace {
+
+class Relu final : public PlainFeedForward {
+ public:
+  using PlainFeedForward::PlainFeedForward;
+
+ private:
+  [[nodiscard]] Tensor inner(const Tensor& x, const Projection& first) const override {
+    return ops::linear(x, first.weight, first.bias, ops::Activation::relu);
+  }
+};
+
+const bool registered = feed_forwards().add(
+    "relu", "W₂·max(W₁x + b₁, 0) + b₂", "Vaswani et al. 2017, arXiv 1706.03762",
+    [](Parameters& parameters, const FeedForwardShape& shape) { return std::make_unique<Relu>(parameters, shape); });
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,41 @@
+// Residual schemes that tensor2tensor's grammar (tensor2tensor.h) can spell, under their own names.
+#include "plumb/nn/residual/tensor2tensor.h"
+
+namespace plumb {
+namespace {
+
+struct Alias {
+  const char* name;
+  const char* preprocess;
+  const char* postprocess;
+  const char* summary;
+  const char* reference;
+};
+
+constexpr Alias kAliases[] = {
+    {"post-ln", "", "dan", "x ← norm(x + dropout(f(x)))", "Vaswani et al. 2017, arXiv 1706.03762"},
+    {"pre-ln", "n", "da", "x ← x + dropout(f(norm(x))), and one norm at the end of each stack",
+     "Xiong et al. 2020, arXiv 2002.04745"},
+    {"sandwich", "n", "dna", "x ← x + norm(dropout(f(norm(x)))), and one norm at the end of each stack",
+     "Sandwich: Ding et al. 2021, arXiv 2105.13290; Peri-LN: Kim et al. 2025, arXiv 2502.02732"},
+    {"rezero", "", "dz", "x ← x + γ·dropout(f(x)), γ a trained scalar for each sub-layer, from 0; no norm",
+     "Bachlechner et al. 2020, arXiv 2003.04887"},
+    {"plain", "", "da", "x ← x + dropout(f(x)); no norm", "He et al. 2016, arXiv 1512.03385"},
+    {"no-residual", "", "dn", "x ← norm(dropout(f(x))): Post-LN without the residual connection", ""},
+};
+
+bool add_all() {
+  bool added = true;
+  for (const Alias& alias : kAliases) {
+    added &= residual_schemes().add(
+        alias.name, alias.summary, alias.reference, [&alias](Parameters& parameters, const StackShape& shape) {
+          return make_tensor2tensor_scheme(alias.preprocess, alias.postprocess, parameters, shape);
+        });
+  }
+  return added;
+}
+
+const bool registered = add_all();
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,43 @@
+// Adam's update of a set of parameters, for the optimizers that are Adam or use it for some of the parameters. adam.cpp
+// has the equation.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plumb/optim/parameter_set.h"
+
+namespace plumb {
+
+struct AdamOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.98;
+  double eps = 1e-9;
+};
+void describe(Fields& field, AdamOptions& options);
+
+/// Adam's two running means for each parameter of a set, and the update made of them.
+class AdamMoments {
+ public:
+  /// Throws Error, naming a key of the section, on options out of range.
+  AdamMoments(ParameterSet set, const AdamOptions& options, const std::string& section);
+
+  void update(const OptimizerStep& step);
+
+  /// `m.NAME`, `v.NAME`, and `step`: how many steps each parameter has made, which is t. Frozen, it makes none.
+  void append_state(NamedTensors& tensors) const;
+  void load_state(const NamedTensors& tensors, const std::string& origin);
+
+ private:
+  ParameterSet set_;
+  AdamOptions options_;
+  Tensor m_, v_;
+  std::vector<int64_t> steps_;
+};
+
+/// Adam for all parameters.
+std::unique_ptr<Optimizer> make_adam(const Parameters& parameters, const AdamOptions& options,
+                                     const std::string& section);
+
+}  // namespace plumb

@@ -1,0 +1,61 @@
+// Lion (Chen et al. 2023, arXiv 2302.06675), with decoupled weight decay: every element moves by lr, whatever its
+// gradient's size. Its learning rates are three to ten times smaller than Adam's, its weight decays as much larger.
+//   u = sign(β₁m + (1 − β₁)g);  m ← β₂m + (1 − β₂)g
+//   w ← w − lr·(u + weight_decay·w)
+#include "plumb/optim/checks.h"
+#include "plumb/optim/parameter_set.h"
+
+namespace plumb {
+namespace {
+
+struct LionOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+};
+void describe(Fields& field, LionOptions& options) {
+  field("beta1", options.beta1, "β₁, the share of the running mean in the direction");
+  field("beta2", options.beta2, "β₂, of the running mean of gradients");
+}
+
+class Lion final : public Optimizer {
+ public:
+  Lion(const Parameters& parameters, const LionOptions& options)
+      : Optimizer(parameters), options_(options), set_(parameters), mean_(set_.zeros()) {
+    check_below_one("train.lion.beta1", options.beta1);
+    check_below_one("train.lion.beta2", options.beta2);
+  }
+
+  [[nodiscard]] NamedTensors state() const override {
+    NamedTensors tensors;
+    set_.append(tensors, "m", mean_);
+    return tensors;
+  }
+  void load_state(const NamedTensors& tensors, const std::string& origin) override {
+    set_.load(tensors, "m", mean_, origin);
+  }
+
+ private:
+  void update(const OptimizerStep& step) override {
+    set_.for_each_slice(step, [&](const ParameterSet::Slice& slice) {
+      const Tensor m = slice.of(mean_);
+      const Tensor direction = (m * options_.beta1).add_(slice.gradient, 1 - options_.beta1).sign_();
+      m.mul_(options_.beta2).add_(slice.gradient, 1 - options_.beta2);
+      slice.value.sub_(direction.add_(slice.value, slice.settings.weight_decay), slice.settings.learning_rate);
+    });
+  }
+
+  LionOptions options_;
+  ParameterSet set_;
+  Tensor mean_;  // m
+};
+
+[[maybe_unused]] const bool kRegistered = optimizers().add(
+    "lion", "u = sign(β₁m + (1 − β₁)g); m ← β₂m + (1 − β₂)g; w ← w − lr·(u + weight_decay·w)",
+    "Chen et al. 2023, arXiv 2302.06675",
+    [](const Parameters& parameters, const Options& options) {
+      return std::make_unique<Lion>(parameters, options.as<LionOptions>());
+    },
+    Options(LionOptions{}));
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,124 @@
+// Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon): the momentum of a matrix, made orthogonal, so
+// that a step changes all directions alike. Of every matrix within the model; embeddings, the output matrix and what is
+// no matrix have Adam.
+//   m ← μm + (1 − μ)g;  u = μm + (1 − μ)g with Nesterov's momentum, else m
+//   w ← w − lr·[scale·orthogonal(u) + weight_decay·w],  orthogonal(u) ≈ U·Vᵀ of u = U·S·Vᵀ (newton_schulz.h)
+// The scale is √max(1, rows/columns), or with `moonlight` 0.2·√max(rows, columns), which makes the step's mean square
+// that of Adam, whose learning rates and weight decay then fit (Liu et al. 2025, arXiv 2502.16982).
+#include <cmath>
+
+#include "plumb/optim/adam.h"
+#include "plumb/optim/checks.h"
+#include "plumb/optim/newton_schulz.h"
+
+namespace plumb {
+namespace {
+
+struct MuonOptions {
+  double momentum = 0.95;
+  bool nesterov = true;
+  int64_t iterations = 5;
+  std::string scale = "jordan";
+  double adam_rate_factor = 1;
+  AdamOptions adam{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-10};
+};
+void describe(Fields& field, MuonOptions& options) {
+  field("momentum", options.momentum, "μ");
+  field("nesterov", options.nesterov, "whether u looks ahead");
+  field("iterations", options.iterations, "of Newton and Schulz");
+  field("scale", options.scale, "`jordan`: √max(1, rows/columns); `moonlight`: 0.2·√max(rows, columns)");
+  field("adam_rate_factor", options.adam_rate_factor, "times lr: the learning rate of what Adam trains");
+  field.section(
+      "adam", [&](Fields& inner) { describe(inner, options.adam); }, true);
+}
+
+bool is_hidden_matrix(const Parameter& parameter) {
+  const Role role = parameter.role;
+  return parameter.value.dim() == 2 && role != Role::embedding && role != Role::position && role != Role::gain &&
+         role != Role::shift && role != Role::bias && role != Role::constant;
+}
+
+/// The rows of each matrix within a parameter: query, key and value are three in one.
+std::vector<int64_t> rows_of_matrices(const Parameter& parameter) {
+  const int64_t rows = parameter.value.size(0);
+  if (parameter.role != Role::stacked_qkv) return {rows};
+  return {rows / 3, rows / 3, rows / 3};
+}
+
+class Muon final : public Optimizer {
+ public:
+  Muon(const Parameters& parameters, const MuonOptions& options)
+      : Optimizer(parameters),
+        options_(options),
+        matrices_(parameters, is_hidden_matrix),
+        momentum_(matrices_.zeros()),
+        rest_(ParameterSet(parameters, [](const Parameter& parameter) { return !is_hidden_matrix(parameter); }),
+              options.adam, "train.muon.adam") {
+    check_below_one("train.muon.momentum", options.momentum);
+    check_at_least("train.muon.iterations", options.iterations, int64_t{1});
+    check_at_least("train.muon.adam_rate_factor", options.adam_rate_factor, 0.0);
+    if (options.scale != "jordan" && options.scale != "moonlight")
+      throw Error(fmt::format("unknown train.muon.scale '{}'", options.scale), "known: jordan, moonlight");
+  }
+
+  /// `momentum.NAME` of the matrices, and what Adam remembers of the rest.
+  [[nodiscard]] NamedTensors state() const override {
+    NamedTensors tensors;
+    matrices_.append(tensors, "momentum", momentum_);
+    rest_.append_state(tensors);
+    return tensors;
+  }
+  void load_state(const NamedTensors& tensors, const std::string& origin) override {
+    matrices_.load(tensors, "momentum", momentum_, origin);
+    rest_.load_state(tensors, origin);
+  }
+
+ private:
+  void update(const OptimizerStep& step) override {
+    for (const ParameterSet::Member& member : matrices_.members()) {
+      const ParameterStep& settings = step.parameters[member.index];
+      if (!settings.frozen) update_matrices(member, step.gradients[member.index] * step.gradient_scale, settings);
+    }
+    std::vector<ParameterStep> settings(step.parameters.begin(), step.parameters.end());
+    for (ParameterStep& each : settings) each.learning_rate *= options_.adam_rate_factor;
+    rest_.update({step.gradients, settings, step.gradient_scale});
+  }
+
+  void update_matrices(const ParameterSet::Member& member, const Tensor& gradient, const ParameterStep& settings) {
+    const Tensor m = ParameterSet::piece(member, momentum_);
+    m.lerp_(gradient, 1 - options_.momentum);
+    const Tensor u = options_.nesterov ? gradient.lerp(m, options_.momentum) : m;
+    const Tensor value = member.parameter.value.detach();
+    int64_t begin = 0;
+    for (const int64_t rows : rows_of_matrices(member.parameter)) {
+      const Tensor w = value.narrow(0, begin, rows);
+      const Tensor direction = newton_schulz(u.narrow(0, begin, rows), options_.iterations) * scale(rows, w.size(1));
+      w.sub_(direction.add_(w, settings.weight_decay), settings.learning_rate);
+      begin += rows;
+    }
+  }
+
+  [[nodiscard]] double scale(int64_t rows, int64_t columns) const {
+    const auto r = static_cast<double>(rows), c = static_cast<double>(columns);
+    return options_.scale == "moonlight" ? 0.2 * std::sqrt(std::max(r, c)) : std::sqrt(std::max(1.0, r / c));
+  }
+
+  MuonOptions options_;
+  ParameterSet matrices_;
+  Tensor momentum_;  // m
+  AdamMoments rest_;
+};
+
+[[maybe_unused]] const bool kRegistered = optimizers().add(
+    "muon",
+    "of matrices within the model: m ← μm + (1 − μ)g; u = μm + (1 − μ)g; w ← w − lr·[scale·U·Vᵀ + weight_decay·w] with "
+    "U·S·Vᵀ "
+    "= u, by Newton–Schulz; of embeddings, the output matrix, biases, norms and so on: `adam`",
+    "Jordan et al. 2024; `moonlight`: Liu et al. 2025, arXiv 2502.16982",
+    [](const Parameters& parameters, const Options& options) {
+      return std::make_unique<Muon>(parameters, options.as<MuonOptions>());
+    },
+    Options(MuonOptions{}));
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,105 @@
+// The parameters that an optimizer treats alike, with what it remembers of them in flat vectors.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plumb/base/parallel.h"
+#include "plumb/optim/optimizer.h"
+
+namespace plumb {
+
+class ParameterSet {
+ public:
+  struct Member {
+    size_t index;         // among the model's parameters
+    Parameter parameter;  // shares the model's value
+    Tensor flat;          // that value as a vector, without a graph
+    int64_t begin;        // of its piece of a flat vector
+  };
+
+  /// The parameters for which `belongs` holds; all of them if it is empty.
+  explicit ParameterSet(const Parameters& parameters, const std::function<bool(const Parameter&)>& belongs = {});
+
+  [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+
+  /// A flat vector with an element for every element of the members, one member after the other.
+  [[nodiscard]] Tensor zeros() const { return at::zeros({count_}, options_); }
+
+  /// The piece of a flat vector that belongs to a member, in its shape (a view).
+  [[nodiscard]] static Tensor piece(const Member& member, const Tensor& flat) {
+    return flat.narrow(0, member.begin, member.flat.numel()).view(member.parameter.value.sizes());
+  }
+
+  /// Appends a flat vector as tensors PREFIX.NAME, and the reverse: copies them into the vector. The latter throws
+  /// Error, naming `origin`, if one is missing or of another shape.
+  void append(NamedTensors& tensors, const std::string& prefix, const Tensor& flat) const;
+  void load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
+            const std::string& origin) const;
+
+  /// Calls work(member, number of the member, offset, n) in parallel until every element of every member that is not
+  /// frozen has been visited once: n of them, at most `longest`, from `offset` of the member on.
+  template <typename Work>
+  void for_each_range(const OptimizerStep& step, const Work& work, int64_t longest = INT64_MAX) const;
+
+  /// A part of a member, so short that what is computed of it stays in the cache.
+  struct Slice {
+    const ParameterStep& settings;
+    Tensor gradient;  // (n), scaled
+    Tensor value;     // (n): writing to it writes the parameter
+    int64_t begin;    // of it in a flat vector
+    /// The part of a flat vector that belongs to it (a view).
+    [[nodiscard]] Tensor of(const Tensor& flat) const { return flat.narrow(0, begin, value.numel()); }
+  };
+  /// Calls work(slice) in parallel until every element of every member that is not frozen has been visited once. So a
+  /// formula that treats elements alike is written in tensor operations and still passes over memory once.
+  template <typename Work>
+  void for_each_slice(const OptimizerStep& step, const Work& work) const;
+
+ private:
+  std::vector<Member> members_;
+  int64_t count_ = 0;
+  at::TensorOptions options_;
+};
+
+/// The tensor of this name. Throws Error, naming `origin`, if there is none.
+const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin);
+
+template <typename Work>
+void ParameterSet::for_each_range(const OptimizerStep& step, const Work& work, int64_t longest) const {
+  std::vector<size_t> moving;
+  std::vector<int64_t> begins{0};  // of the members that move, among all their elements
+  for (size_t k = 0; k < members_.size(); ++k) {
+    if (step.parameters[members_[k].index].frozen) continue;
+    moving.push_back(k);
+    begins.push_back(begins.back() + members_[k].flat.numel());
+  }
+  const auto visit = [&](int64_t begin, int64_t end) {
+    auto i = static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), begin) - begins.begin() - 1);
+    while (begin < end) {
+      const int64_t n = std::min(std::min(end, begins[i + 1]) - begin, longest);
+      if (n > 0) work(members_[moving[i]], moving[i], begin - begins[i], n);
+      begin += n;
+      if (begin == begins[i + 1]) ++i;
+    }
+  };
+  constexpr int64_t kGrain = 16384;
+  parallel_ranges(begins.back(), kGrain, visit);
+}
+
+template <typename Work>
+void ParameterSet::for_each_slice(const OptimizerStep& step, const Work& work) const {
+  constexpr int64_t kSlice = 32768;
+  const auto visit = [&](const Member& member, size_t, int64_t offset, int64_t n) {
+    const at::NoGradGuard no_graph;  // grad mode is a property of the thread
+    const Tensor gradient = step.gradients[member.index].view({-1}).narrow(0, offset, n);
+    work(Slice{step.parameters[member.index], step.gradient_scale == 1 ? gradient : gradient * step.gradient_scale,
+               member.flat.narrow(0, offset, n), member.begin + offset});
+  };
+  for_each_range(step, visit, kSlice);
+}
+
+}  // namespace plumb

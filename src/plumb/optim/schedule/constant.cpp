@@ -1,0 +1,14 @@
+// The learning rate itself (tensor2tensor, utils/learning_rate.py).
+#include "plumb/optim/schedule.h"
+
+namespace plumb {
+namespace {
+
+[[maybe_unused]] const bool kRegistered =
+    schedule_factors().add("constant", "`train.learning_rate`", "tensor2tensor, utils/learning_rate.py",
+                           [](const ScheduleFrame& frame, const Options&) -> ScheduleFactor {
+                             return [rate = frame.learning_rate](int64_t) { return rate; };
+                           });
+
+}  // namespace
+}  // namespace plumb

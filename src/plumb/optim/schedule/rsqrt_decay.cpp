@@ -1,0 +1,19 @@
+// Decay by the inverse square root (Vaswani et al. 2017, arXiv 1706.03762): √(s/max(step, s)), s where a decay begins.
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/optim/schedule.h"
+
+namespace plumb {
+namespace {
+
+[[maybe_unused]] const bool kRegistered = schedule_factors().add(
+    "rsqrt_decay", "√(s/max(step, s)): 1 at the peak", "Vaswani et al. 2017, arXiv 1706.03762",
+    [](const ScheduleFrame& frame, const Options&) -> ScheduleFactor {
+      return [begin = frame.decay_begin()](int64_t step) {
+        return std::sqrt(static_cast<double>(begin) / static_cast<double>(std::max(step, begin)));
+      };
+    });
+
+}  // namespace
+}  // namespace plumb

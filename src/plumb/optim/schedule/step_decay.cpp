@@ -1,0 +1,36 @@
+// Decay at given steps (Xiong et al. 2020, arXiv 2002.04745): factor to the number of steps in `at` that lie behind.
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/optim/checks.h"
+#include "plumb/optim/schedule.h"
+
+namespace plumb {
+namespace {
+
+struct StepDecayOptions {
+  std::vector<int64_t> at;
+  double factor = 0.1;
+};
+void describe(Fields& field, StepDecayOptions& options) {
+  field("at", options.at, "the steps after which it acts");
+  field("factor", options.factor, "what it multiplies by each time");
+}
+
+[[maybe_unused]] const bool kRenamed = rename_key("train.step_decay_at", "train.step_decay.at") &&
+                                       rename_key("train.step_decay_factor", "train.step_decay.factor");
+
+[[maybe_unused]] const bool kRegistered = schedule_factors().add(
+    "step_decay", "factor to the number of the steps `at` that lie behind", "Xiong et al. 2020, arXiv 2002.04745",
+    [](const ScheduleFrame&, const Options& given) -> ScheduleFactor {
+      const auto& options = given.as<StepDecayOptions>();
+      check_at_least("train.step_decay.factor", options.factor, 0.0);
+      return [options](int64_t step) {
+        const auto passed = std::count_if(options.at.begin(), options.at.end(), [&](int64_t at) { return step > at; });
+        return std::pow(options.factor, static_cast<double>(passed));
+      };
+    },
+    Options(StepDecayOptions{}));
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,61 @@
+// What the handles of one group share: Gloo's connections to the other ranks. Seen by the sources of this folder alone.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include <memory>
+#include <string>
+
+#include "plumb/base/error.h"
+#include "plumb/base/timing.h"
+#include "plumb/parallel/broken_pipe.h"
+#include "plumb/parallel/group.h"
+
+namespace plumb {
+
+class Connection {
+ public:
+  using Options = c10::intrusive_ptr<c10d::ProcessGroupGloo::Options>;
+
+  /// Connects to the other ranks, which find each other by `store`, and returns when all are connected. Whoever calls
+  /// it, and makes the options, holds a BrokenPipeGuard: both start threads.
+  Connection(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_t size, Options options)
+      : store_(std::move(store)),
+        gloo_(c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank), static_cast<int>(size),
+                                                          std::move(options))) {}
+
+  [[nodiscard]] int64_t rank() const { return gloo_->getRank(); }
+  [[nodiscard]] int64_t size() const { return gloo_->getSize(); }
+  [[nodiscard]] const ExchangeCost& cost() const { return cost_; }
+
+  /// Runs what `start(gloo)` returns to its end. Throws Error if another rank is lost.
+  template <typename Start>
+  void exchange(int64_t bytes, const Start& start) {
+    const Stopwatch watch;
+    const BrokenPipeGuard guard;
+    try {
+      start(*gloo_)->wait();
+    } catch (const std::exception& error) {
+      throw lost(error);
+    }
+    cost_.seconds += watch.seconds();
+    cost_.bytes += bytes;
+    ++cost_.calls;
+  }
+
+  /// A connection among some of the ranks, all of which give the same name. Each has a new rank.
+  std::shared_ptr<Connection> among(const std::string& name, int64_t rank, int64_t size);
+
+  /// How often the group was split before.
+  int64_t next_split() { return splits_++; }
+
+ private:
+  static Error lost(const std::exception& error);
+
+  c10::intrusive_ptr<c10d::Store> store_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_;
+  ExchangeCost cost_;
+  int64_t splits_ = 0;
+};
+
+}  // namespace plumb

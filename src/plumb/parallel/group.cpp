@@ -1,0 +1,225 @@
+#include "plumb/parallel/group.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "plumb/base/error.h"
+#include "plumb/parallel/connection.h"
+
+namespace plumb {
+namespace {
+
+/// The values of x as Gloo takes them, contiguous in the memory of the host: x's own memory where it is that.
+Tensor on_host(const Tensor& x) { return x.detach().to(at::kCPU).contiguous(); }
+
+void write_back(const Tensor& host, const Tensor& x) {
+  if (host.data_ptr() != x.data_ptr()) x.detach().copy_(host);
+}
+
+/// The same memory as bytes: Gloo knows few types.
+Tensor as_bytes(const Tensor& host) { return host.view({-1}).view(at::kByte); }
+std::vector<Tensor> as_bytes(const std::vector<Tensor>& hosts) {
+  std::vector<Tensor> bytes;
+  bytes.reserve(hosts.size());
+  for (const Tensor& host : hosts) bytes.push_back(as_bytes(host));
+  return bytes;
+}
+
+std::vector<Tensor> room_for(const Tensor& host, int64_t count) {
+  std::vector<Tensor> room;
+  for (int64_t i = 0; i < count; ++i) room.push_back(at::empty_like(host));
+  return room;
+}
+
+std::vector<Tensor> on_device_of(const Tensor& x, std::vector<Tensor> hosts) {
+  for (Tensor& host : hosts) host = host.to(x.device());
+  return hosts;
+}
+
+int64_t bytes_of(const Tensor& x) { return x.numel() * static_cast<int64_t>(x.element_size()); }
+
+struct SharedGroup : torch::CustomClassHolder {
+  Group group;
+};
+
+/// Linear and its own adjoint, so its derivative is the same operation, to any order.
+class Summed : public torch::autograd::Function<Summed> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const c10::intrusive_ptr<SharedGroup>& shared) {
+    ctx->saved_data["group"] = c10::IValue::make_capsule(shared);
+    Tensor sum = x.detach().clone();
+    shared->group.sum(sum);
+    return sum;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grad) {
+    const auto shared = c10::static_intrusive_pointer_cast<SharedGroup>(ctx->saved_data["group"].toCapsule());
+    return {Summed::apply(grad[0], shared), Tensor()};
+  }
+};
+
+}  // namespace
+
+int64_t Group::rank() const { return connection_ ? connection_->rank() : 0; }
+int64_t Group::size() const { return connection_ ? connection_->size() : 1; }
+ExchangeCost Group::cost() const { return connection_ ? connection_->cost() : ExchangeCost(); }
+
+void Group::sum(const Tensor& x) const {
+  if (!connection_ || x.numel() == 0) return;
+  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+  const Tensor host = on_host(half ? x.to(at::kFloat) : x);
+  std::vector<Tensor> tensors{host};
+  connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.allreduce(tensors); });
+  write_back(host, x);
+}
+
+std::vector<Tensor> Group::sum_coalesced(const std::vector<Tensor>& tensors) const {
+  if (!connection_ || tensors.empty()) return tensors;
+  std::vector<Tensor> rows;
+  rows.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) rows.push_back(tensor.detach().reshape({-1}));
+  const Tensor whole = at::cat(rows);
+  sum(whole);
+  std::vector<Tensor> sums;
+  sums.reserve(tensors.size());
+  int64_t begin = 0;
+  for (const Tensor& tensor : tensors) {
+    sums.push_back(whole.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
+    begin += tensor.numel();
+  }
+  return sums;
+}
+
+std::vector<double> Group::sums(const std::vector<double>& values) const {
+  std::vector<double> sums = values;
+  if (connection_) sum(at::from_blob(sums.data(), {static_cast<int64_t>(sums.size())}, at::kDouble));
+  return sums;
+}
+
+bool Group::any(bool condition) const { return sums({condition ? 1.0 : 0.0})[0] > 0; }
+
+Tensor Group::summed(const Tensor& x) const {
+  if (!connection_) return x;
+  auto shared = c10::make_intrusive<SharedGroup>();
+  shared->group = *this;
+  return Summed::apply(x, shared);
+}
+
+void Group::broadcast(const Tensor& x, int64_t root) const {
+  require_rank(root);
+  if (!connection_ || x.numel() == 0) return;
+  const Tensor host = on_host(x);
+  std::vector<Tensor> tensors{as_bytes(host)};
+  c10d::BroadcastOptions options;
+  options.rootRank = root;
+  connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.broadcast(tensors, options); });
+  write_back(host, x);
+}
+
+std::string Group::broadcast(const std::string& text, int64_t root) const {
+  const Tensor size = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
+  broadcast(size, root);
+  const Tensor bytes = at::zeros({size.item<int64_t>()}, at::kByte);
+  if (rank() == root) std::memcpy(bytes.data_ptr<uint8_t>(), text.data(), text.size());
+  broadcast(bytes, root);
+  return {reinterpret_cast<const char*>(bytes.data_ptr<uint8_t>()), static_cast<size_t>(bytes.numel())};
+}
+
+std::vector<Tensor> Group::gather(const Tensor& x, int64_t root) const {
+  require_rank(root);
+  if (!connection_) return {x.detach()};
+  const Tensor host = on_host(x);
+  const std::vector<Tensor> parts = room_for(host, rank() == root ? size() : 0);
+  std::vector<Tensor> inputs{as_bytes(host)};
+  std::vector<std::vector<Tensor>> outputs;
+  if (rank() == root) outputs.push_back(as_bytes(parts));
+  c10d::GatherOptions options;
+  options.rootRank = root;
+  if (x.numel() > 0)
+    connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.gather(outputs, inputs, options); });
+  return on_device_of(x, parts);
+}
+
+std::vector<Tensor> Group::all_gather(const Tensor& x) const {
+  if (!connection_) return {x.detach()};
+  const Tensor host = on_host(x);
+  const std::vector<Tensor> parts = room_for(host, size());
+  std::vector<Tensor> inputs{as_bytes(host)};
+  std::vector<std::vector<Tensor>> outputs{as_bytes(parts)};
+  if (x.numel() > 0) connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.allgather(outputs, inputs); });
+  return on_device_of(x, parts);
+}
+
+void Group::scatter(const std::vector<Tensor>& parts, const Tensor& x, int64_t root) const {
+  require_rank(root);
+  if (rank() == root) {
+    if (static_cast<int64_t>(parts.size()) != size())
+      throw Error(fmt::format("{} parts to scatter among {} ranks", parts.size(), size()));
+    for (const Tensor& part : parts) {
+      if (part.sizes() != x.sizes() || part.scalar_type() != x.scalar_type())
+        throw Error("a part to scatter differs from the tensor that takes it in shape or type");
+    }
+  }
+  if (!connection_) {
+    x.detach().copy_(parts[0]);
+    return;
+  }
+  if (x.numel() == 0) return;
+  const Tensor host = on_host(x);
+  std::vector<Tensor> outputs{as_bytes(host)};
+  std::vector<std::vector<Tensor>> inputs;
+  if (rank() == root) {
+    inputs.emplace_back();
+    for (const Tensor& part : parts) inputs[0].push_back(as_bytes(on_host(part)));
+  }
+  c10d::ScatterOptions options;
+  options.rootRank = root;
+  connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.scatter(outputs, inputs, options); });
+  write_back(host, x);
+}
+
+void Group::send(const Tensor& x, int64_t to) const {
+  require_other(to);
+  if (x.numel() == 0) return;
+  const Tensor host = on_host(x);
+  std::vector<Tensor> tensors{as_bytes(host)};
+  connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.send(tensors, static_cast<int>(to), 0); });
+}
+
+void Group::receive(const Tensor& x, int64_t from) const {
+  require_other(from);
+  if (x.numel() == 0) return;
+  const Tensor host = on_host(x);
+  std::vector<Tensor> tensors{as_bytes(host)};
+  connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.recv(tensors, static_cast<int>(from), 0); });
+  write_back(host, x);
+}
+
+void Group::barrier() const {
+  if (connection_) connection_->exchange(0, [](auto& gloo) { return gloo.barrier(); });
+}
+
+Group Group::split(int64_t color) const {
+  if (!connection_) return {};
+  const std::vector<Tensor> colors = all_gather(at::full({1}, color, at::kLong));
+  int64_t new_rank = 0;
+  int64_t members = 0;
+  for (int64_t other = 0; other < size(); ++other) {
+    if (colors[static_cast<size_t>(other)].item<int64_t>() != color) continue;
+    if (other < rank()) ++new_rank;
+    ++members;
+  }
+  const std::string name = fmt::format("split {} color {}", connection_->next_split(), color);
+  return members == 1 ? Group() : Group(connection_->among(name, new_rank, members));
+}
+
+void Group::require_rank(int64_t rank) const {
+  if (rank < 0 || rank >= size()) throw Error(fmt::format("no rank {} in a group of {}", rank, size()));
+}
+
+void Group::require_other(int64_t rank) const {
+  require_rank(rank);
+  if (rank == this->rank()) throw Error(fmt::format("rank {} cannot exchange with itself", rank));
+}
+
+}  // namespace plumb

@@ -1,0 +1,108 @@
+// Attention over cached keys, and what attention refuses.
+#include "plumb/ops/attention.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+#include "support/gradcheck.h"
+
+namespace plumb {
+namespace {
+
+using ops::HeadShape;
+using testing::random_tensor;
+
+constexpr HeadShape kShapes[] = {{2, 2, 5}, {6, 2, 3}, {4, 1, 8}};
+
+/// Sequences that grow: what each row has read so far, (tokens, width + 2·kv_width), and the same by way of a cache.
+class Rows {
+ public:
+  Rows(const HeadShape& shape, int64_t rows) : shape_(shape), seen_(static_cast<size_t>(rows)) {}
+
+  /// Appends new positions to the cache and compares what their queries find with causal attention over everything.
+  void read(const std::vector<int64_t>& lengths) {
+    const Ragged layout(lengths);
+    const Tensor packed = random_tensor({layout.tokens(), shape_.width() + 2 * shape_.kv_width()}, ++reads_);
+    const Tensor query = packed.narrow(1, 0, shape_.width()).contiguous();
+    cache_.append(packed.narrow(1, shape_.width(), 2 * shape_.kv_width()).contiguous(), layout);
+    const bool one_each = lengths == std::vector<int64_t>(lengths.size(), 1);
+    const Tensor found = ops::cached_attention(query, layout, cache_, shape_);
+    if (one_each) {
+      EXPECT_TRUE(found.equal(ops::cached_attention(query, cache_, shape_)));
+    }
+    ASSERT_EQ(found.sizes(), query.sizes());
+    for (int64_t r = 0; r < layout.sequences(); ++r) {
+      Tensor& all = seen_[static_cast<size_t>(r)];
+      const Tensor added = packed.narrow(0, layout.begin(r), layout.length(r));
+      all = all.defined() ? at::cat({all, added}, 0) : added;
+      ASSERT_EQ(cache_.length(r), all.size(0));
+      const Tensor whole = ops::self_attention(all, Ragged({all.size(0)}), shape_, /*causal=*/true);
+      const Tensor expected = whole.narrow(0, all.size(0) - layout.length(r), layout.length(r));
+      const Tensor difference = found.narrow(0, layout.begin(r), layout.length(r)) - expected;
+      if (difference.numel() == 0) continue;
+      EXPECT_LT(difference.abs().max().item<double>(), 1e-13) << "row " << r;
+    }
+  }
+
+  void reorder(const std::vector<int64_t>& order) {
+    cache_.reorder(order);
+    std::vector<Tensor> moved;
+    for (const int64_t row : order) moved.push_back(seen_[static_cast<size_t>(row)]);
+    seen_ = moved;
+  }
+
+  void expect_contents() const {
+    const std::vector<Tensor> rows = cache_.by_row();
+    ASSERT_EQ(rows.size(), seen_.size());
+    for (size_t r = 0; r < rows.size(); ++r) {
+      EXPECT_TRUE(rows[r].equal(seen_[r].narrow(1, shape_.width(), 2 * shape_.kv_width())));
+    }
+  }
+
+ private:
+  HeadShape shape_;
+  std::vector<Tensor> seen_;
+  ops::CachedKeys cache_;
+  uint64_t reads_ = 0;
+};
+
+TEST(CachedAttention, IsCausalAttentionOverWholeSequences) {
+  for (const HeadShape& shape : kShapes) {
+    SCOPED_TRACE(::testing::Message() << shape.heads << " heads, " << shape.kv_heads << " key-value heads");
+    Rows rows(shape, 4);
+    rows.read({3, 1, 7, 2});  // prompts of different lengths
+    rows.read({1, 1, 1, 1});
+    rows.read({2, 0, 5, 1});  // a row may wait
+    rows.reorder({2, 2, 0, 3, 1});
+    rows.expect_contents();
+    rows.read({1, 1, 1, 1, 1});
+    rows.reorder({4, 0, 1});
+    rows.read({1, 2, 1});
+    rows.expect_contents();
+  }
+}
+
+TEST(CachedAttention, RefusesRowsThatDoNotFit) {
+  const HeadShape shape{2, 1, 3};
+  const auto values = [](int64_t rows, int64_t columns) { return random_tensor({rows, columns}, 1); };
+  ops::CachedKeys cache;
+  cache.append(values(3, 6), Ragged({2, 1}));
+  EXPECT_THROW(cache.append(values(3, 6), Ragged({1, 1, 1})), Error);
+  EXPECT_THROW(ops::cached_attention(values(3, 6), cache, shape), Error) << "another number of rows";
+  EXPECT_THROW(ops::cached_attention(values(3, 6), Ragged({1, 2}), cache, shape), Error) << "more than a row has";
+  EXPECT_THROW(ops::cached_attention(values(2, 5), cache, shape), Error) << "another width";
+  EXPECT_THROW(ops::cached_attention(values(2, 6), cache, {2, 2, 3}), Error) << "keys of another width";
+}
+
+TEST(Attention, RefusesHeadsThatDoNotFit) {
+  const Ragged layout({2, 3});
+  const Tensor packed = random_tensor({5, 12}, 1);
+  EXPECT_NO_THROW(ops::self_attention(packed, layout, {4, 1, 2}, true));
+  EXPECT_THROW(ops::self_attention(packed, layout, {2, 1, 2}, true), Error) << "columns";
+  EXPECT_THROW(ops::self_attention(packed, layout, {3, 2, 2}, true), Error) << "groups";
+  EXPECT_THROW(ops::cross_attention(packed, packed, layout, Ragged({5}), {6, 3, 2}), Error) << "sequences";
+  EXPECT_THROW(ops::cross_attention(packed, packed, layout, layout, {6, 2, 2}), Error) << "columns of keys";
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,58 @@
+// Optimizers against those of PyTorch, step by step in float64; tests/golden/README.md says how the values were made.
+#include <gtest/gtest.h>
+
+#include "plumb/base/json.h"
+#include "plumb/optim/optimizer.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+/// [train], as far as it is about the optimizer.
+struct Section {
+  std::string optimizer;
+  VariantOptions options;
+};
+void describe(Fields& field, Section& section) {
+  describe_options(field, optimizers(), section.optimizer, section.options);
+}
+
+Tensor tensor(const Json& values, const Json& shape) {
+  return at::tensor(at::ArrayRef<double>(values.get<std::vector<double>>()), at::kDouble)
+      .view(shape.get<std::vector<int64_t>>());
+}
+
+TEST(GoldenOptimizers, FollowPyTorch) {
+  const Json golden = read_json(test::source_directory() / "tests" / "golden" / "optimizers.json");
+  for (const Json& made : golden["cases"]) {
+    SCOPED_TRACE(made["name"].get<std::string>());
+    Parameters parameters(at::kDouble);
+    for (const auto& [name, shape] : golden["shapes"].items())
+      parameters.add(name, shape.get<std::vector<int64_t>>(), shape.size() == 2 ? Role::weight : Role::bias);
+    parameters.finish();
+    for (const Parameter& parameter : parameters.all()) {
+      const at::NoGradGuard no_graph;
+      parameter.value.copy_(tensor(golden["weights"][parameter.name], golden["shapes"][parameter.name]));
+    }
+
+    Section section{made["optimizer"], {}};
+    Config::from_string(made["config"].get<std::string>(), "golden").read("train", section);
+    const auto optimizer = make_optimizer(section.optimizer, parameters, section.options);
+    for (size_t step = 0; step < golden["rates"].size(); ++step) {
+      std::vector<Tensor> gradients;
+      for (const Parameter& parameter : parameters.all())
+        gradients.push_back(tensor(golden["gradients"][step][parameter.name], golden["shapes"][parameter.name]));
+      const std::vector<ParameterStep> settings(
+          gradients.size(), {.learning_rate = golden["rates"][step], .weight_decay = made["weight_decay"]});
+      optimizer->step(gradients, settings, made["gradient_scale"]);
+      for (const Parameter& parameter : parameters.all()) {
+        const Tensor expected = tensor(made["after"][step][parameter.name], golden["shapes"][parameter.name]);
+        EXPECT_LT((parameter.value.detach() - expected).abs().max().item<double>(), 1e-10)
+            << parameter.name << " after step " << step + 1;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,48 @@
+#include "plumb/parallel/rendezvous.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+TEST(Rendezvous, ComesFromTheEnvironment) {
+  EXPECT_FALSE(rendezvous_of_environment());
+  ::setenv("WORLD_SIZE", "4", 1);
+  EXPECT_THROW(rendezvous_of_environment(), Error);
+  ::setenv("RANK", "3", 1);
+  ::setenv("MASTER_ADDR", "node0", 1);
+  ::setenv("MASTER_PORT", "29500", 1);
+  const auto rendezvous = rendezvous_of_environment();
+  ASSERT_TRUE(rendezvous);
+  EXPECT_EQ(rendezvous->rank, 3);
+  EXPECT_EQ(rendezvous->size, 4);
+  EXPECT_EQ(rendezvous->host, "node0");
+  EXPECT_EQ(rendezvous->port, 29500);
+  ::setenv("RANK", "4", 1);
+  EXPECT_THROW(rendezvous_of_environment(), Error);
+  for (const char* name : {"WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT"}) ::unsetenv(name);
+}
+
+TEST(Rendezvous, OneProcessNeedsNone) {
+  const Reception reception{[](int64_t) { FAIL() << "listens"; }, [] { FAIL() << "waits"; }};
+  EXPECT_EQ(meet({0, 1, "no such host", 1}, reception).size(), 1);
+}
+
+TEST(Rendezvous, EndsWithWhatIsThrownWhileWaiting) {
+  int64_t port = 0;
+  const Reception reception{[&](int64_t number) { port = number; }, [] { throw Error("nobody will join"); }};
+  try {
+    static_cast<void>(meet({0, 2}, reception));
+    FAIL() << "met a process that does not exist";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "nobody will join");
+  }
+  EXPECT_GT(port, 0);
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,157 @@
+// The signal part of a study against activations and gradients taken directly.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "plumb/base/progress.h"
+#include "plumb/data/batches.h"
+#include "plumb/model/model.h"
+#include "plumb/study/study.h"
+#include "train/copy_task.h"
+
+namespace plumb {
+namespace {
+
+constexpr int64_t kLayers = 2;
+constexpr int64_t kSeeds = 3;
+constexpr int64_t kPairs = 12;
+
+/// What the part says of one scheme and width, from forward and backward passes over a single batch.
+struct Direct {
+  std::map<int64_t, double> square;  // by layer from 1: the mean over tokens and seeds of ‖x‖²/d
+  double gradient = 0;               // ‖∂L/∂W^{2,L}‖, mean over seeds
+  double exceeding = 0;              // the largest share of a layer's tokens whose ‖x‖² is 10 % above the mean
+};
+
+Direct measured_directly(const DataDirectory& data, const std::string& scheme, int64_t width,
+                         const std::string& initialization) {
+  ModelConfig config;
+  config.residual = scheme;
+  config.initialization = initialization;
+  config.d_model = config.feed_forward = width;
+  config.heads = 1;
+  config.encoder_layers = config.decoder_layers = kLayers;
+  config.source_vocabulary = data.source_vocabulary();
+  config.target_vocabulary = data.target_vocabulary();
+  std::vector<int64_t> first;
+  for (int64_t i = 0; i < kPairs; ++i) first.push_back(i);
+  const Batch batch = make_batch(data.split("valid"), first);
+  Direct direct;
+  for (int64_t seed = 1; seed <= kSeeds; ++seed) {
+    const std::unique_ptr<Model> model = make_model(config);
+    model->initialize(static_cast<uint64_t>(seed));
+    ForwardContext context(Pass::measurement);
+    context.watch([&](const ActivationPoint& point, const Tensor& x) {
+      for (int64_t layer = 1; layer <= kLayers; ++layer) {
+        const std::string name = "encoder.layers." + std::to_string(layer - 1) + ".feed_forward.";
+        if (to_string(point) != name + (scheme == "post-ln" ? "sum" : "stream")) continue;
+        const Tensor square = x.detach().to(at::kDouble).square().sum(1);
+        const double mean = square.mean().item<double>();
+        direct.square[layer] += mean / static_cast<double>(width * kSeeds);
+        direct.exceeding = std::max(direct.exceeding, square.gt(1.1 * mean).to(at::kDouble).mean().item<double>());
+      }
+    });
+    const Tensor loss = model->loss(batch, {}, context).value;
+    const Tensor matrix = model->parameters().at("decoder.layers.1.linear2.weight").value;
+    direct.gradient += gradients({loss}, {matrix}, {})[0].norm().item<double>() / kSeeds;
+  }
+  return direct;
+}
+
+class SignalStudyTest : public ::testing::Test {
+ protected:
+  SignalStudyTest() {
+    set_verbosity(Verbosity::quiet);
+    test::make_copy_task(folder_ / "data");
+    StudyConfig config;
+    config.study.schemes = {"pre-ln", "post-ln", "keel"};  // the theory speaks of two of them
+    config.data.directory = (folder_ / "data").string();
+    config.signal = SignalStudy{kLayers, {16, 32}, kSeeds, kPairs};
+    results_ = run_study(config, folder_ / "out");
+    set_verbosity(Verbosity::normal);
+  }
+
+  [[nodiscard]] Direct direct(const std::string& scheme, int64_t width, const std::string& initialization) const {
+    return measured_directly(DataDirectory::open(folder_ / "data"), scheme, width, initialization);
+  }
+  [[nodiscard]] const Json& series(const std::string& name) const {
+    for (const Json& each : results_["figures"][0]["series"]) {
+      if (each["name"] == name) return each;
+    }
+    throw std::out_of_range(name);
+  }
+  [[nodiscard]] const Json& verdict(const std::string& id) const {
+    for (const Json& each : results_["verdicts"]) {
+      if (each["id"] == id) return each;
+    }
+    throw std::out_of_range(id);
+  }
+
+  test::TemporaryDirectory folder_;
+  Json results_;
+};
+
+TEST_F(SignalStudyTest, ActivationsAreThoseOfTheWidestModel) {
+  ASSERT_EQ(results_["figures"].size(), 1U);
+  EXPECT_EQ(results_["figures"][0]["id"], "activations");
+  EXPECT_EQ(results_["figures"][0]["series"].size(), 7U);  // two schemes, each twice, and three lines of theory
+  for (const auto& [scheme, name] : {std::pair{"post-ln", "Post-LN"}, {"pre-ln", "Pre-LN"}}) {
+    for (const std::string initialization : {"theory", "xavier-normal"}) {
+      const Json& found = series(name + (initialization == "theory" ? "" : ", " + initialization));
+      const Direct expected = direct(scheme, 32, initialization);
+      ASSERT_EQ(found["y"].size(), expected.square.size());
+      for (int64_t layer = 1; layer <= kLayers; ++layer) {
+        const auto at = static_cast<size_t>(layer - 1);
+        EXPECT_EQ(found["x"][at], layer);
+        EXPECT_NEAR(found["y"][at].get<double>(), expected.square.at(layer), 1e-5) << scheme << initialization;
+        EXPECT_LT(found["low"][at].get<double>(), found["y"][at].get<double>());
+      }
+    }
+  }
+  EXPECT_EQ(series("Lemma 2, Post-LN: 3/2")["y"], Json::array({1.5, 1.5}));
+  EXPECT_EQ(series("Lemma 2, Pre-LN: 1 + l/2")["y"], Json::array({1.5, 2.0}));
+  EXPECT_EQ(series("Lemma 2, Pre-LN: 1 + 3l/2")["y"], Json::array({2.5, 4.0}));
+}
+
+TEST_F(SignalStudyTest, ConstantsOfTheorem1AreGradientsOverBounds) {
+  const Json& rows = results_["tables"][0]["rows"];
+  ASSERT_EQ(rows.size(), 4U);
+  std::map<std::string, std::vector<double>> constants;
+  for (const Json& row : rows) {
+    const std::string scheme = row[0];
+    const auto d = row[1].get<double>();
+    const double norm = direct(scheme, row[1], "theory").gradient;
+    const double bound = d * std::sqrt(std::log(d) / (scheme == "post-ln" ? 1.0 : kLayers));
+    EXPECT_NEAR(row[2].get<double>(), norm, 1e-5 * norm) << row;
+    EXPECT_NEAR(row[3].get<double>(), bound, 1e-9) << row;
+    EXPECT_NEAR(row[4].get<double>(), norm / bound, 1e-5 * norm / bound) << row;
+    constants[scheme].push_back(norm / bound);
+  }
+  for (const auto& [scheme, values] : constants) {
+    const double ratio = std::max(values[0], values[1]) / std::min(values[0], values[1]);
+    EXPECT_EQ(verdict("theorem1_" + scheme)["verdict"], ratio < 1.5 ? "confirmed" : "contradicted");
+  }
+}
+
+TEST_F(SignalStudyTest, VerdictsFollowFromTheActivations) {
+  const Direct post = direct("post-ln", 32, "theory");
+  const Direct pre = direct("pre-ln", 32, "theory");
+  double worst = 0;
+  for (const auto& [layer, square] : post.square) worst = std::max(worst, std::abs(square / 1.5 - 1));
+  EXPECT_EQ(verdict("lemma2_post")["verdict"], worst < 0.1 ? "confirmed" : "contradicted");
+  EXPECT_EQ(verdict("lemma2_post")["evidence"],
+            fmt::format("The largest deviation over the layers is {:.1f} %.", 100 * worst));
+  EXPECT_NE(verdict("lemma2_pre")["evidence"].get<std::string>().find(fmt::format("is {:.2f}.", pre.square.at(2))),
+            std::string::npos);
+  const double exceeding = std::max(post.exceeding, pre.exceeding);
+  EXPECT_EQ(verdict("bounded")["verdict"], exceeding <= 0.125 ? "confirmed" : "contradicted");
+  EXPECT_NE(verdict("bounded")["evidence"].get<std::string>().find(fmt::format("{:.1f} %", 100 * exceeding)),
+            std::string::npos);
+  EXPECT_EQ(results_["verdicts"].size(), 5U);
+}
+
+}  // namespace
+}  // namespace plumb

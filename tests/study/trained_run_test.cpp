@@ -1,0 +1,134 @@
+// Measurements that are kept, and the training runs among them.
+#include "plumb/study/trained_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/progress.h"
+#include "train/copy_task.h"
+
+namespace plumb {
+namespace {
+
+struct Numbers {
+  std::vector<double> values;
+};
+Json to_json(const Numbers& numbers) { return {{"values", numbers.values}}; }
+void from_json(const Json& json, Numbers& numbers) { numbers.values = numbers_of(json.at("values")); }
+
+TEST(Measurements, AreMadeOncePerNameAndSettings) {
+  const test::TemporaryDirectory folder;
+  int made = 0;
+  const auto measure = [&made] {
+    ++made;
+    return Numbers{{0.1, 1.0 / made, std::numeric_limits<double>::infinity()}};
+  };
+  Measurements first(folder.path());
+  const Numbers measured = first.get("numbers", {{"seed", 1}}, measure);
+  EXPECT_EQ(measured.values[0], 0.1);
+  EXPECT_TRUE(std::isnan(measured.values[2]));  // as it is when it is found
+  Measurements second(folder.path());
+  const Numbers found = second.get("numbers", {{"seed", 1}}, measure);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(found.values[1], 1.0);
+  EXPECT_TRUE(std::isnan(found.values[2]));
+  EXPECT_EQ(first.measured(), 1);
+  EXPECT_EQ(second.found(), 1);
+  EXPECT_EQ(second.get("numbers", {{"seed", 2}}, measure).values[1], 0.5);
+  EXPECT_EQ(made, 2);
+}
+
+TrainedRun run_of(const char* outcome, const Json& history) {
+  TrainedRun run;
+  Json json = {{"outcome", outcome}, {"steps", 4}, {"history", history}};
+  if (!history.empty() && history.back().contains("valid_nll")) json["valid_nll"] = history.back()["valid_nll"];
+  run.result = TrainResult::from_json(json);
+  return run;
+}
+
+TEST(TrainedRun, LossOfWhatDivergedIsInfinite) {
+  const Json history = {{{"step", 2}, {"valid_nll", 3.5}}, {{"step", 3}}, {{"step", 4}, {"valid_nll", 2.25}}};
+  const TrainedRun finished = run_of("finished", history);
+  EXPECT_EQ(finished.loss(), 2.25);
+  EXPECT_EQ(finished.summary(), "loss 2.25");
+  const Series curve = finished.validation_curve("name", "group");
+  EXPECT_EQ(curve.x, Json::array({2, 4}));
+  EXPECT_EQ(curve.y, Json::array({3.5, 2.25}));
+  EXPECT_EQ(curve.name, "name");
+  EXPECT_EQ(curve.group, "group");
+
+  const TrainedRun diverged = run_of("diverged", history);
+  EXPECT_TRUE(diverged.diverged());
+  EXPECT_TRUE(std::isinf(diverged.loss()));
+  EXPECT_EQ(diverged.summary(), "diverged at step 4");
+  EXPECT_EQ(diverged.validation_curve("", "").y, Json::array({3.5, 2.25, nullptr}));
+  EXPECT_TRUE(std::isnan(run_of("finished", Json::array()).loss()));
+}
+
+class TrainedRunOnDisk : public ::testing::Test {
+ protected:
+  TrainedRunOnDisk() : data_(make(folder_ / "data")) {
+    set_verbosity(Verbosity::quiet);
+    study_.train = test::copy_run(folder_ / "data").train;
+    study_.train.steps = 4;
+    study_.train.validate_every = 2;
+    study_.study.seed = 3;
+  }
+  ~TrainedRunOnDisk() override { set_verbosity(Verbosity::normal); }
+
+  static DataDirectory make(const std::filesystem::path& path) {
+    test::make_copy_task(path);
+    return DataDirectory::open(path);
+  }
+
+  test::TemporaryDirectory folder_;
+  DataDirectory data_;
+  StudyConfig study_;
+};
+
+TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {
+  Measurements measurements(folder_ / "measurements");
+  int points = 0;
+  StudyContext context{
+      study_,          data_,        {{"info", "copy"}},
+      folder_ / "out", measurements, [&](const std::filesystem::path&, const TrainPoint&) { ++points; }};
+  ModelConfig model = test::copy_run(folder_ / "data").model;
+  model.source_vocabulary = data_.source_vocabulary();
+  model.target_vocabulary = data_.target_vocabulary();
+  RunRequest request{"copy", "copy", run_config(context, model)};
+  EXPECT_EQ(request.config.train.seed, 3);
+  EXPECT_EQ(request.config.train.steps, 4);
+  EXPECT_EQ(std::filesystem::path(request.config.data), folder_ / "data");
+  int asked = 0;
+  request.question = "parameters";
+  request.ask = [&](Model& trained) {
+    ++asked;
+    return Json(trained.parameters().count());
+  };
+  const TrainedRun run = trained_run(context, request);
+  EXPECT_EQ(run.result.steps, 4);
+  EXPECT_EQ(run.answer, make_model(model)->parameters().count());
+  EXPECT_GT(points, 0);
+  // What it says of itself is what its directory holds.
+  std::filesystem::path directory;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out" / "runs")) directory = entry.path();
+  EXPECT_TRUE(directory.filename().string().starts_with("copy-"));
+  EXPECT_EQ(run.loss(), read_json(directory / "result.json")["valid_nll"]);
+  EXPECT_LT(run.loss(), std::log(static_cast<double>(model.target_vocabulary)) + 1);
+
+  const int before = points;
+  const TrainedRun again = trained_run(context, request);
+  EXPECT_EQ(points, before);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(again.answer, run.answer);
+  EXPECT_EQ(again.loss(), run.loss());
+  EXPECT_EQ(again.result.history.size(), run.result.history.size());
+  // Another learning rate is another run, in another directory.
+  request.config.train.learning_rate *= 2;
+  EXPECT_NE(trained_run(context, request).loss(), run.loss());
+  EXPECT_EQ(asked, 2);
+}
+
+}  // namespace
+}  // namespace plumb
