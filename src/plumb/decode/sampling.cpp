@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "plumb/base/error.h"
@@ -24,11 +25,10 @@ double uniform_at(uint64_t seed, uint64_t stream, uint64_t index) {
   return static_cast<double>(uint64_t{words[0] >> 5} << 26 | words[1] >> 6) * 0x1p-53;
 }
 
-bool more_probable(const NextToken& a, const NextToken& b) {
+// A function object, so that sorting compiles it in.
+constexpr auto kMoreProbable = [](const NextToken& a, const NextToken& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.id < b.id;
-}
-
-bool lower_id(const NextToken& a, const NextToken& b) { return a.id < b.id; }
+};
 
 void penalize(std::vector<double>& logits, std::span<const int32_t> seen, double penalty) {
   std::vector<int32_t> once(seen.begin(), seen.end());
@@ -66,26 +66,28 @@ double kth_largest(const std::vector<double>& logits, int64_t k) {
   return best.back();
 }
 
-double total(const std::vector<NextToken>& tokens) {
-  double sum = 0;
-  for (const NextToken& token : tokens) sum += token.probability;
-  return sum;
-}
+double add(double sum, const NextToken& token) { return sum + token.probability; }
 
-/// Keeps the fewest most probable tokens that have the share p of the sum. They are sorted a part at a time: most often
-/// few are needed.
-void keep_nucleus(std::vector<NextToken>& tokens, double p) {
+double total(const std::vector<NextToken>& tokens) { return std::accumulate(tokens.begin(), tokens.end(), 0.0, add); }
+
+/// The last of the fewest most probable tokens that have the share p of the sum. The place is found by halving: the
+/// tokens need not be sorted.
+NextToken last_of_nucleus(std::vector<NextToken> tokens, double p) {
   const double wanted = p * total(tokens);
-  const auto size = std::ssize(tokens);
+  auto begin = tokens.begin();  // all before it are too few; their sum:
   double sum = 0;
-  std::ptrdiff_t kept = 0;
-  for (std::ptrdiff_t sorted = std::min<std::ptrdiff_t>(64, size);; sorted = std::min(8 * sorted, size)) {
-    std::partial_sort(tokens.begin() + kept, tokens.begin() + sorted, tokens.end(), more_probable);
-    while (kept < sorted && sum < wanted) sum += tokens[static_cast<size_t>(kept++)].probability;
-    if (sum >= wanted || sorted == size) break;
+  for (auto end = tokens.end() - 1; begin < end;) {  // all up to it are enough
+    const auto middle = begin + (end - begin) / 2;
+    std::nth_element(begin, middle, end + 1, kMoreProbable);
+    const double more = std::accumulate(begin, middle + 1, sum, add);
+    if (more >= wanted) {
+      end = middle;
+    } else {
+      sum = more;
+      begin = middle + 1;
+    }
   }
-  tokens.resize(static_cast<size_t>(kept));
-  std::sort(tokens.begin(), tokens.end(), lower_id);
+  return *begin;
 }
 
 }  // namespace
@@ -135,7 +137,10 @@ std::vector<NextToken> Sampler::distribution(std::span<const double> given, std:
     // The largest logit is taken off first, so that no temperature overflows; the sum is divided out at the end.
     tokens.push_back({static_cast<int32_t>(id), std::exp((logits[id] - logits[best]) / options_.temperature)});
   }
-  if (options_.top_p < 1) keep_nucleus(tokens, options_.top_p);
+  if (options_.top_p < 1) {
+    const NextToken last = last_of_nucleus(tokens, options_.top_p);
+    std::erase_if(tokens, [&last](const NextToken& token) { return kMoreProbable(last, token); });
+  }
   // The most probable token is always kept, and its term is exp(0) = 1.
   std::erase_if(tokens, [this](const NextToken& token) { return token.probability < options_.min_p; });
   const double sum = total(tokens);
