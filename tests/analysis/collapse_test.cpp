@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "plumb/model/encoder_decoder.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -52,15 +53,15 @@ TEST(Collapse, MeasuresTheStreamOfEverySubLayer) {
   const CollapseProfile profile = measure_collapse(model, batches);
   ASSERT_EQ(profile.encoder.size(), 4U);
   ASSERT_EQ(profile.decoder.size(), 3U);
-  EXPECT_EQ(profile.encoder[3].name, "encoder.layers.1.feed_forward");
+  EXPECT_EQ(profile.encoder[3].id, (LayerId{StackKind::encoder, 1, SubLayerKind::feed_forward}));
 
   // The third sub-layer of the encoder, by loops.
   std::vector<Tensor> before;
   std::vector<Tensor> after;
   ForwardContext context(Pass::measurement);
-  context.watch([&](const std::string& name, const Tensor& x) {
-    if (name == "encoder.layers.0.feed_forward.stream") before.push_back(x.detach());
-    if (name == "encoder.layers.1.self_attention.stream") after.push_back(x.detach());
+  context.watch([&](const ActivationPoint& point, const Tensor& x) {
+    if (to_string(point) == "encoder.layers.0.feed_forward.stream") before.push_back(x.detach());
+    if (to_string(point) == "encoder.layers.1.self_attention.stream") after.push_back(x.detach());
   });
   double change = 0;
   double cosine = 0;

@@ -144,17 +144,18 @@ TEST(Signal, EveryPointOfTheStreamOverAllTokensOfAllBatches) {
   const SignalProfile split = measure_signal(*c.model, {part(pairs, 0, 2), part(pairs, 2, pairs["source"].size())});
   ASSERT_EQ(whole.points.size(), split.points.size());
   for (const LayerPoint& point : whole.points) {
-    expect_near(split.at(point.name).mean_square, point.mean_square, point.name);
-    EXPECT_DOUBLE_EQ(split.at(point.name).delta_at_0_1, point.delta_at_0_1);
+    expect_near(split.at(point.point).mean_square, point.mean_square, to_string(point.point));
+    EXPECT_DOUBLE_EQ(split.at(point.point).delta_at_0_1, point.delta_at_0_1);
   }
-  EXPECT_EQ(whole.points.front().name, "encoder.input");
-  EXPECT_EQ(whole.points.front().layer, 0);
-  EXPECT_EQ(whole.at("decoder.layers.0.feed_forward.sum").layer, 1);
-  EXPECT_THROW((void)whole.at("encoder.inputs"), Error);
+  EXPECT_EQ(to_string(whole.points.front().point), "encoder.input");
+  EXPECT_EQ(whole.points.front().point.id.number(), 0);
+  EXPECT_EQ(whole.at({{StackKind::decoder, 0, SubLayerKind::feed_forward}, Point::sum}).point.id.number(), 1);
+  EXPECT_THROW((void)whole.at({{StackKind::encoder}, Point::sum}), Error);
   // What one reads off without the meter: the result of the encoder.
   ForwardContext context;
   const Tensor memory = c.model->encode(c.batch.source, c.batch.source_layout, context);
-  expect_near(whole.at("encoder.result").mean_square, memory.square().sum(1).mean().item<double>(), "encoder.result");
+  expect_near(whole.at({{StackKind::encoder}, Point::result}).mean_square, memory.square().sum(1).mean().item<double>(),
+              "encoder.result");
 }
 
 ModelConfig small(const std::string& residual) {

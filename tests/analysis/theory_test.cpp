@@ -53,7 +53,7 @@ std::map<std::string, Interval> mean_squares(const ModelConfig& config, const Ba
   for (int64_t seed = 1; seed <= seeds; ++seed) {
     model.initialize(static_cast<uint64_t>(seed));
     for (const LayerPoint& point : measure_signal(model, {batch}).points)
-      values[point.name].push_back(point.mean_square);
+      values[to_string(point.point)].push_back(point.mean_square);
   }
   std::map<std::string, Interval> result;
   for (const auto& [name, sample] : values) result[name] = confidence_interval(sample);
@@ -140,9 +140,9 @@ TEST(Theory, Lemma3NormOfTheJacobianOfLayerNorm) {
   for (int64_t i = 0; i < d; ++i) rows.push_back(gradients({y.select(0, 0).select(0, i)}, {x}, {}, false, true)[0]);
   const double norm = at::linalg_svdvals(at::cat(rows)).max().item<double>();
   SignalMeter meter;
-  meter.see("x", x);
+  meter.see({}, x);
   const double expected = norm * x.norm().item<double>() / std::sqrt(static_cast<double>(d));
-  EXPECT_NEAR(meter.profile().at("x").layer_norm_ratio, expected, 1e-9 * expected);
+  EXPECT_NEAR(meter.profile().at({}).layer_norm_ratio, expected, 1e-9 * expected);
 }
 
 TEST(Theory, BoundsOfTheorem1) {

@@ -22,9 +22,9 @@ constexpr double kEps = 1e-5;
 /// A stack of a scheme with random parameters around sub-layers f(x) = tanh(x·A).
 class Stack {
  public:
-  Stack(const std::string& scheme, int64_t layers, const std::string& name = "encoder", ModelDepth model = {})
-      : layers_(layers), parameters_(at::kDouble) {
-    scheme_ = make_residual_scheme(scheme, parameters_, {name, layers, kSubLayers, kWidth, "layernorm", kEps, model});
+  Stack(const std::string& scheme, int64_t layers, StackKind kind = StackKind::encoder, ModelDepth model = {})
+      : kind_(kind), layers_(layers), parameters_(at::kDouble) {
+    scheme_ = make_residual_scheme(scheme, parameters_, {kind, layers, kSubLayers, kWidth, "layernorm", kEps, model});
     parameters_.finish();
     parameters_.flat().copy_(random_tensor({parameters_.count()}, 3, 0.4));
     for (int64_t i = 0; i < layers * kSubLayers; ++i) {
@@ -37,7 +37,7 @@ class Stack {
     Stream stream = scheme_->enter(x, context);
     for (int64_t i = 0; i < layers_ * kSubLayers; ++i) {
       const std::function<Tensor(const Tensor&)> function = [this, i](const Tensor& h) { return f(i, h); };
-      scheme_->apply(stream, {i / kSubLayers, i % kSubLayers, fmt::format("sub_layer.{}", i), function}, context);
+      scheme_->apply(stream, {{kind_, i / kSubLayers}, i % kSubLayers, function}, context);
     }
     return scheme_->leave(stream, context);
   }
@@ -66,6 +66,7 @@ class Stack {
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
 
  private:
+  StackKind kind_;
   int64_t layers_;
   Parameters parameters_;
   std::unique_ptr<ResidualScheme> scheme_;
@@ -103,7 +104,7 @@ TEST(Residual, ResidualDual) {
 }
 
 TEST(Residual, Deepnorm) {
-  const Stack stack("deepnorm", 3, "encoder", {3, 2});
+  const Stack stack("deepnorm", 3, StackKind::encoder, {3, 2});
   const double alpha = 0.81 * std::pow(3.0 * 3 * 3 * 3 * 2, 1.0 / 16);
   Tensor x = kInput;
   for (int64_t i = 0; i < stack.count(); ++i) x = stack.norm(i, alpha * x + stack.f(i, x));
@@ -238,7 +239,7 @@ TEST(Residual, LettersOutOfPlaceAreErrors) {
 class EveryScheme : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryScheme, CanBeDifferentiatedTwice) {
-  const Stack stack(GetParam(), 2, "encoder", {2, 2});
+  const Stack stack(GetParam(), 2, StackKind::encoder, {2, 2});
   testing::expect_both([&](const std::vector<Tensor>& inputs) { return std::vector<Tensor>{stack.run(inputs[0])}; },
                        {random_tensor({3, kWidth}, 7)});
 }

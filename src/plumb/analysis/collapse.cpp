@@ -16,7 +16,7 @@ Tensor standardized(const Tensor& x) {
 /// What one stack shows, over all batches.
 struct StackSums {
   struct Sums {
-    std::string name;
+    LayerId id;
     double square = 0;
     double change = 0;
     double similarity = 0;
@@ -34,9 +34,9 @@ struct StackSums {
     tokens += static_cast<double>(input.size(0));
   }
 
-  void see(const std::string& name, const Tensor& stream) {
+  void see(const LayerId& id, const Tensor& stream) {
     const Tensor x = standardized(stream);
-    if (next == points.size()) points.push_back({name});
+    if (next == points.size()) points.push_back({id});
     Sums& sums = points[next++];
     const auto width = static_cast<double>(x.size(1));
     sums.square += stream.detach().to(at::kDouble).square().sum().item<double>() / width;
@@ -49,8 +49,8 @@ struct StackSums {
   [[nodiscard]] std::vector<CollapsePoint> profile() const {
     std::vector<CollapsePoint> profile;
     for (const Sums& sums : points) {
-      profile.push_back({static_cast<int64_t>(profile.size()) + 1, sums.name, sums.square / tokens,
-                         sums.change / tokens, sums.similarity / tokens, effective_rank(at::cat(sums.rows))});
+      profile.push_back({static_cast<int64_t>(profile.size()) + 1, sums.id, sums.square / tokens, sums.change / tokens,
+                         sums.similarity / tokens, effective_rank(at::cat(sums.rows))});
     }
     return profile;
   }
@@ -67,24 +67,17 @@ double effective_rank(const Tensor& rows) {
   return std::exp(-at::xlogy(p, p).sum().item<double>());
 }
 
-CollapseProfile measure_collapse(EncoderDecoder& model, const std::vector<Batch>& batches) {
+CollapseProfile measure_collapse(Model& model, const std::vector<Batch>& batches) {
   const at::NoGradGuard no_graph;
-  std::map<std::string, StackSums> stacks;
+  std::map<StackKind, StackSums> stacks;
   ForwardContext context(Pass::measurement);
-  context.watch([&stacks](const std::string& name, const Tensor& activation) {
-    StackSums& stack = stacks[name.substr(0, name.find('.'))];
-    constexpr std::string_view kStream = ".stream";
-    if (name.ends_with(".input") && name.find(".layers.") == std::string::npos) {
-      stack.begin(activation);
-    } else if (name.ends_with(kStream)) {
-      stack.see(name.substr(0, name.size() - kStream.size()), activation);
-    }
+  context.watch([&stacks](const ActivationPoint& point, const Tensor& activation) {
+    StackSums& stack = stacks[point.id.stack];
+    if (point.point == Point::input && !point.id.layer) stack.begin(activation);
+    if (point.point == Point::stream) stack.see(point.id, activation);
   });
-  for (const Batch& batch : batches) {
-    const Tensor memory = model.encode(batch.source, batch.source_layout, context);
-    model.decode(batch.target_input, batch.target_layout, memory, batch.source_layout, context);
-  }
-  return {stacks["encoder"].profile(), stacks["decoder"].profile()};
+  for (const Batch& batch : batches) model.states(batch, context);
+  return {stacks[StackKind::encoder].profile(), stacks[StackKind::decoder].profile()};
 }
 
 double predicted_pre_ln_change(int64_t depth) {

@@ -2,10 +2,9 @@
 // et al. 2023, arXiv 2304.14802, section 3).
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/model.h"
 
 namespace plumb {
 
@@ -13,13 +12,14 @@ namespace plumb {
 /// what a norm behind it would make of it. x_0 is the stack's input.
 struct CollapsePoint {
   int64_t depth = 0;          // k, from 1
-  std::string name;           // "encoder.layers.3.feed_forward"
+  LayerId id;                 // the sub-layer
   double mean_square = 0;     // of an element of the stream as it is, before it is normalized
   double change = 0;          // mean |x_k − x_{k−1}| over tokens and features
   double similarity = 0;      // mean over tokens of the cosine of x_k and x_{k−1}
   double effective_rank = 0;  // of all tokens' x_k, see below
 };
 
+/// By stack; empty where the model has none of a kind.
 struct CollapseProfile {
   std::vector<CollapsePoint> encoder;
   std::vector<CollapsePoint> decoder;
@@ -30,7 +30,7 @@ struct CollapseProfile {
 double effective_rank(const Tensor& rows);
 
 /// Forward passes without dropout and without a graph. All tokens of all batches are kept for the effective rank.
-CollapseProfile measure_collapse(EncoderDecoder& model, const std::vector<Batch>& batches);
+CollapseProfile measure_collapse(Model& model, const std::vector<Batch>& batches);
 
 /// Pre-LN at initialization (Xie et al. 2023): x_k is the sum of k + 1 independent terms of one size, normalized, so
 /// that  E|(x_k − x_{k−1})_i| = √(2/π)·√(2 − 2√(k/(k+1))),  O(1/√k).

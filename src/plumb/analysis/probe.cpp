@@ -34,17 +34,17 @@ class Measured {
 
  private:
   struct Stack {
-    std::string name;
+    StackKind kind;
     int64_t layers;
     int64_t attentions;  // a layer
   };
   [[nodiscard]] std::vector<Stack> stacks() const {
-    if (config_.kind == "decoder") return {{"decoder", config_.decoder_layers, 1}};
-    return {{"encoder", config_.encoder_layers, 1}, {"decoder", config_.decoder_layers, 2}};
+    if (config_.kind == "decoder") return {{StackKind::decoder, config_.decoder_layers, 1}};
+    return {{StackKind::encoder, config_.encoder_layers, 1}, {StackKind::decoder, config_.decoder_layers, 2}};
   }
 
   static std::string weight(const Stack& stack, int64_t layer, int matrix) {  // layer from 1, matrix 1 or 2
-    return fmt::format("{}.layers.{}.linear{}.weight", stack.name, layer - 1, matrix);
+    return fmt::format("{}.linear{}.weight", to_string(LayerId{stack.kind, layer - 1}), matrix);
   }
 
   [[nodiscard]] Json lemma2(const LayerPoint& point) const;
@@ -60,19 +60,22 @@ class Measured {
 Json pair_of(double low, double high) { return Json::array({low, high}); }
 
 Json Measured::lemma2(const LayerPoint& point) const {
-  if (point.layer == 0) return nullptr;
+  if (!point.point.id.layer) return nullptr;
   const int64_t d = config_.d_model;
   Json lemma;
-  if (placement_ == Placement::post_ln && point.name.ends_with(".feed_forward.sum")) {
+  const bool behind_feed_forward = point.point.id.sub_layer == SubLayerKind::feed_forward;
+  if (placement_ == Placement::post_ln && behind_feed_forward && point.point.point == Point::sum) {
     const double here = theory::lemma2_post_ln(d, config_.feed_forward);
     lemma["lemma_2"] = pair_of(theory::lemma2_post_ln(d), theory::lemma2_post_ln(d));
     lemma["adapted"] = pair_of(here, here);
-  } else if (placement_ == Placement::pre_ln && point.name.ends_with(".feed_forward.stream")) {
-    const std::string stack = point.name.substr(0, point.name.find('.'));
-    const int64_t attentions = stack == "decoder" ? stacks().back().attentions : 1;
-    const double input = over([&](const Measurement& m) { return m.signal.at(stack + ".input").mean_square; }).mean;
-    const auto [low, high] = theory::lemma2_pre_ln(point.layer, d);
-    const auto [low_here, high_here] = theory::lemma2_pre_ln(point.layer, d, config_.feed_forward, attentions, input);
+  } else if (placement_ == Placement::pre_ln && behind_feed_forward && point.point.point == Point::stream) {
+    const StackKind stack = point.point.id.stack;
+    const int64_t attentions = stack == StackKind::decoder ? stacks().back().attentions : 1;
+    const auto input_of = [&](const Measurement& m) { return m.signal.at({{stack}, Point::input}).mean_square; };
+    const double input = over(input_of).mean;
+    const auto [low, high] = theory::lemma2_pre_ln(point.point.id.number(), d);
+    const auto [low_here, high_here] =
+        theory::lemma2_pre_ln(point.point.id.number(), d, config_.feed_forward, attentions, input);
     lemma["lemma_2"] = pair_of(low, high);
     lemma["adapted"] = pair_of(low_here, high_here);
   } else {
@@ -85,11 +88,11 @@ Json Measured::signal() const {
   Json list = Json::array();
   for (const LayerPoint& point : all_.front().signal.points) {
     const auto interval = [&](double LayerPoint::*field) {
-      return to_json(over([&](const Measurement& m) { return m.signal.at(point.name).*field; }));
+      return to_json(over([&](const Measurement& m) { return m.signal.at(point.point).*field; }));
     };
     Json entry;
-    entry["name"] = point.name;
-    entry["layer"] = point.layer;
+    entry["name"] = to_string(point.point);
+    entry["layer"] = point.point.id.number();
     entry["mean_square"] = interval(&LayerPoint::mean_square);
     entry["delta_at_0_1"] = interval(&LayerPoint::delta_at_0_1);
     entry["epsilon_at_0_125"] = interval(&LayerPoint::epsilon_at_0_125);
@@ -107,7 +110,7 @@ Json Measured::feed_forward() const {
       for (const int matrix : {1, 2}) {
         const std::string parameter = weight(stack, layer, matrix);
         Json entry;
-        entry["stack"] = stack.name;
+        entry["stack"] = to_string(stack.kind);
         entry["layer"] = layer;
         entry["matrix"] = fmt::format("W{}", matrix);
         entry["parameter"] = parameter;
@@ -148,15 +151,15 @@ Json Measured::theorem1() const {
   const double bound =
       post ? theory::theorem1_post_ln(config_.d_model) : theory::theorem1_pre_ln(config_.d_model, last.layers);
   const std::string parameter = weight(last, last.layers, 2);
-  const std::string point =
-      fmt::format("{}.layers.{}.feed_forward.{}", last.name, last.layers - 1, post ? "sum" : "stream");
+  const ActivationPoint point{{last.kind, last.layers - 1, SubLayerKind::feed_forward},
+                              post ? Point::sum : Point::stream};
   const Interval delta = over([&](const Measurement& m) { return m.signal.at(point).delta_at_0_1; });
   Json json;
   json["parameter"] = parameter;
   json["bound"] = bound;
   json["norm"] = to_json(over([&](const Measurement& m) { return m.gradient.norm(parameter); }));
   json["constant"] = to_json(over([&](const Measurement& m) { return m.gradient.norm(parameter) / bound; }));
-  json["bounded_point"] = point;
+  json["bounded_point"] = to_string(point);
   json["probability"] = theory::theorem1_probability(0.1, delta.mean);
   return json;
 }
@@ -178,7 +181,7 @@ Json Measured::slope(const Stack& stack, int matrix) const {
   }
   const LineFit fit = fit_line(layers, logs);
   Json json;
-  json["stack"] = stack.name;
+  json["stack"] = to_string(stack.kind);
   json["matrix"] = fmt::format("W{}", matrix);
   json["predicted"] =
       placement_ == Placement::other ? Json() : Json(placement_ == Placement::post_ln ? theory::log_slope() : 0.0);
@@ -220,9 +223,9 @@ Json to_json(const Interval& interval) {
 Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing) {
   SignalMeter meter;
   Measurement measurement;
-  measurement.gradient =
-      measure_gradients(model, batches, label_smoothing,
-                        [&meter](const std::string& name, const Tensor& activation) { meter.see(name, activation); });
+  measurement.gradient = measure_gradients(
+      model, batches, label_smoothing,
+      [&meter](const ActivationPoint& point, const Tensor& activation) { meter.see(point, activation); });
   measurement.signal = meter.profile();
   return measurement;
 }

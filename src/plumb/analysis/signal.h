@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "plumb/model/model.h"
@@ -11,8 +10,7 @@ namespace plumb {
 
 /// One watched point, over all tokens of all batches.
 struct LayerPoint {
-  std::string name;         // as observers get it: "encoder.layers.3.feed_forward.sum"
-  int64_t layer = 0;        // from 1, as papers count (the name counts from 0); 0: the input or result of a stack
+  ActivationPoint point;
   double mean_square = 0;   // E‖x‖² of a token's vector
   double delta_at_0_1 = 0;  // ‖x‖² is (0.1, δ)-bounded and (ε, 0.125)-bounded, see statistics.h
   double epsilon_at_0_125 = 0;
@@ -25,23 +23,23 @@ struct SignalProfile {
   std::vector<LayerPoint> points;  // in the order in which a forward pass meets them
 
   /// Throws Error naming the nearest point.
-  [[nodiscard]] const LayerPoint& at(const std::string& name) const;
+  [[nodiscard]] const LayerPoint& at(const ActivationPoint& point) const;
 };
 
 /// Collects what a forward pass shows; to be asked for the profile after any number of passes.
 class SignalMeter {
  public:
-  void see(const std::string& name, const Tensor& activation);
+  void see(const ActivationPoint& point, const Tensor& activation);
   [[nodiscard]] SignalProfile profile() const;
 
  private:
   struct Samples {
-    std::string name;
+    ActivationPoint point;
     std::vector<double> square;  // ‖x‖² per token
     double ratio_sum = 0;
   };
   std::vector<Samples> points_;
-  std::map<std::string, size_t> index_;
+  std::map<ActivationPoint, size_t> index_;
 };
 
 /// Forward passes without dropout and without a graph.

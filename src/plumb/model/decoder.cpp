@@ -15,7 +15,7 @@ Decoder::Decoder(const ModelConfig& config, at::ScalarType type) : Model(config,
       table, positions()
                  .at(config.positions)
                  .make(parameters_, "tgt_position", {d, config.heads, config.max_positions, true, 0, config.options}));
-  stack_ = std::make_unique<Stack>(parameters_, config, Stack::Shape{"decoder", config.decoder_layers, true, false},
+  stack_ = std::make_unique<Stack>(parameters_, config, Stack::Shape{StackKind::decoder, config.decoder_layers, true, false},
                                    embedding_->positions());
   output_ = config.share_embeddings == "none"
                 ? parameters_.add("output.weight", {config.target_vocabulary, d}, Role::embedding)

@@ -24,9 +24,9 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) :
   target_ = std::make_unique<TokenEmbedding>(
       target,
       make_positions(parameters_, "tgt_position", {d, config.heads, config.max_positions, true, 0, config.options}));
-  encoder_ = std::make_unique<Stack>(parameters_, config, Stack::Shape{"encoder", config.encoder_layers, false, false},
+  encoder_ = std::make_unique<Stack>(parameters_, config, Stack::Shape{StackKind::encoder, config.encoder_layers, false, false},
                                      source_->positions());
-  decoder_ = std::make_unique<Stack>(parameters_, config, Stack::Shape{"decoder", config.decoder_layers, true, true},
+  decoder_ = std::make_unique<Stack>(parameters_, config, Stack::Shape{StackKind::decoder, config.decoder_layers, true, true},
                                      target_->positions());
   output_ = config.share_embeddings == "none"
                 ? parameters_.add("output.weight", {config.target_vocabulary, d}, Role::embedding)

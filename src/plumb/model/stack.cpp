@@ -1,7 +1,5 @@
 #include "plumb/model/stack.h"
 
-#include <fmt/format.h>
-
 namespace plumb {
 
 void DecoderState::reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows) {
@@ -14,7 +12,7 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
   const int64_t d = config.d_model;
   const MultiHeadOptions options{config.attention, config.qk_norm, config.norm_eps, config.options};
   for (int64_t i = 0; i < shape.layers; ++i) {
-    const std::string prefix = fmt::format("{}.layers.{}", shape.name, i);
+    const std::string prefix = to_string(LayerId{shape.stack, i});
     MultiHeadAttention self(parameters, prefix + ".self_attn", d, config.heads, options,
                             positions.within(parameters, prefix + ".self_attn"));
     std::unique_ptr<MultiHeadAttention> cross;
@@ -28,35 +26,33 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
              .make(parameters, {prefix, d, config.feed_forward, config.feed_forward_bias, config.options})});
   }
   scheme_ = make_residual_scheme(config.residual, parameters,
-                                 {shape.name, shape.layers, shape.cross_attention ? 3 : 2, d, config.norm,
+                                 {shape.stack, shape.layers, shape.cross_attention ? 3 : 2, d, config.norm,
                                   config.norm_eps, depth_of(config), config.options});
 }
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
                          ForwardContext& context) const {
-  context.show(shape_.name + ".input", x);
+  context.show({{shape_.stack}, Point::input}, x);
   Stream stream = scheme_->enter(x, context);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     const auto index = static_cast<int64_t>(i);
     int64_t position = 0;
-    const std::string prefix = fmt::format("{}.layers.{}.", shape_.name, i);
+    const auto id = [&](SubLayerKind kind) { return LayerId{shape_.stack, index, kind}; };
     scheme_->apply(stream,
-                   {index, position++, prefix + "self_attention",
+                   {id(SubLayerKind::self_attention), position++,
                     [&](const Tensor& h) { return layer.self_attention.self(h, layout, shape_.causal, context); }},
                    context);
     if (layer.cross_attention) {
       const MultiHeadAttention& cross = *layer.cross_attention;
       scheme_->apply(stream,
-                     {index, position++, prefix + "cross_attention",
+                     {id(SubLayerKind::cross_attention), position++,
                       [&](const Tensor& h) {
                         return cross.cross(h, layout, cross.remember(memory, memory_layout, context), context);
                       }},
                      context);
     }
-    scheme_->apply(
-        stream, {index, position, prefix + "feed_forward", [&](const Tensor& h) { return (*layer.feed_forward)(h); }},
-        context);
+    scheme_->apply(stream, {id(SubLayerKind::feed_forward), position, [&](const Tensor& h) { return (*layer.feed_forward)(h); }}, context);
   }
   return scheme_->leave(stream, context);
 }
@@ -86,21 +82,18 @@ Tensor Stack::step(const Tensor& x, DecoderState& state) const {
     const Layer& layer = layers_[i];
     const auto index = static_cast<int64_t>(i);
     int64_t position = 0;
+    const auto id = [&](SubLayerKind kind) { return LayerId{shape_.stack, index, kind}; };
     scheme_->apply(stream,
-                   {index,
-                    position++,
-                    {},
+                   {id(SubLayerKind::self_attention), position++,
                     [&](const Tensor& h) { return layer.self_attention.self_step(h, state.position, *state.self[i]); }},
                    context);
     if (layer.cross_attention) {
       scheme_->apply(stream,
-                     {index,
-                      position++,
-                      {},
+                     {id(SubLayerKind::cross_attention), position++,
                       [&](const Tensor& h) { return layer.cross_attention->cross(h, rows, state.memory[i], context); }},
                      context);
     }
-    scheme_->apply(stream, {index, position, {}, [&](const Tensor& h) { return (*layer.feed_forward)(h); }}, context);
+    scheme_->apply(stream, {id(SubLayerKind::feed_forward), position, [&](const Tensor& h) { return (*layer.feed_forward)(h); }}, context);
   }
   ++state.position;
   return scheme_->leave(stream, context);

@@ -29,9 +29,8 @@ struct DecoderState {
 
 class Stack {
  public:
-  /// name: "encoder" or "decoder", the beginning of its parameters' names.
   struct Shape {
-    std::string name;
+    StackKind stack = StackKind::encoder;  // its name begins those of the parameters
     int64_t layers = 0;
     bool causal = false;
     bool cross_attention = false;

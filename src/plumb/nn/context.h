@@ -2,17 +2,16 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <utility>
 
 #include "plumb/base/random.h"
+#include "plumb/nn/layer_id.h"
 #include "plumb/ops/dropout.h"
 
 namespace plumb {
 
-/// Sees named activations as they arise: (name, tensor (tokens, width)). Names read
-/// "encoder.layers.3.feed_forward.sum".
-using Observer = std::function<void(const std::string&, const Tensor&)>;
+/// Sees activations as they arise: (where, tensor (tokens, width)).
+using Observer = std::function<void(const ActivationPoint&, const Tensor&)>;
 
 /// What a forward pass is for. Only norms over a batch and profiled schemes ask.
 enum class Pass {
@@ -48,8 +47,8 @@ class ForwardContext {
 
   void watch(Observer observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool watched() const { return static_cast<bool>(observer_); }
-  void show(const std::string& name, const Tensor& activation) const {
-    if (observer_) observer_(name, activation);
+  void show(const ActivationPoint& point, const Tensor& activation) const {
+    if (observer_) observer_(point, activation);
   }
 
   Tensor dropout(const Tensor& x) { return ops::dropout(x, p_, next_key()); }

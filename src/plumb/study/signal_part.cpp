@@ -34,8 +34,8 @@ ModelConfig theory_model(const StudyContext& context, const std::string& scheme,
 }
 
 /// The point of the encoder stream that the lemma speaks of: Post-LN the sum before the second norm, Pre-LN the stream.
-std::string lemma_point(const std::string& scheme, int64_t layer) {
-  return fmt::format("encoder.layers.{}.feed_forward.{}", layer, scheme == "post-ln" ? "sum" : "stream");
+ActivationPoint lemma_point(const std::string& scheme, int64_t layer) {
+  return {{StackKind::encoder, layer, SubLayerKind::feed_forward}, scheme == "post-ln" ? Point::sum : Point::stream};
 }
 
 Measured measure(StudyContext& context, const std::string& scheme, int64_t width, const std::string& initialization,
@@ -60,7 +60,7 @@ Measured measure(StudyContext& context, const std::string& scheme, int64_t width
           const SignalProfile profile = measure_signal(model, batches);
           for (const LayerPoint& point : profile.points) {
             for (int64_t layer = 0; layer < part.layers; ++layer) {
-              if (point.name != lemma_point(scheme, layer)) continue;
+              if (point.point != lemma_point(scheme, layer)) continue;
               squares[static_cast<size_t>(layer)].push_back(point.mean_square / static_cast<double>(width));
               delta = std::max(delta, point.delta_at_0_1);
             }

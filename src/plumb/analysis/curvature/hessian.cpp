@@ -49,13 +49,6 @@ std::vector<Tensor> chosen(const std::vector<Tensor>& all, const std::vector<siz
   return some;
 }
 
-/// "encoder.layers.0" of "encoder.layers.0.linear1.weight"; empty for what belongs to no layer.
-std::string layer_of(const std::string& parameter) {
-  const std::string mark = ".layers.";
-  const size_t at = parameter.find(mark);
-  return at == std::string::npos ? "" : parameter.substr(0, parameter.find('.', at + mark.size()));
-}
-
 LossOptions share_of_mean(int64_t tokens, double label_smoothing, bool twice_differentiable) {
   LossOptions options;
   options.label_smoothing = label_smoothing;
@@ -83,9 +76,10 @@ std::vector<ParameterBlock> layer_blocks(const Parameters& parameters) {
   std::vector<ParameterBlock> blocks;
   for (size_t i = 0; i < parameters.all().size(); ++i) {
     const Parameter& parameter = parameters.all()[i];
-    const std::string layer = layer_of(parameter.name);
-    if (layer.empty()) continue;
-    auto block = std::find_if(blocks.begin(), blocks.end(), [&](const auto& known) { return known.name == layer; });
+    const std::optional<LayerId> owner = LayerId::of_parameter(parameter.name);
+    if (!owner || !owner->layer) continue;
+    const LayerId layer{owner->stack, owner->layer};
+    auto block = std::find_if(blocks.begin(), blocks.end(), [&](const auto& known) { return known.id == layer; });
     if (block == blocks.end()) block = blocks.insert(block, {layer, {}, 0});
     block->places.push_back(i);
     block->size += parameter.value.numel();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "plumb/model/model.h"
@@ -26,7 +25,7 @@ struct HessianOptions {
 
 /// Some of a model's parameters: rows and columns of a diagonal block of the Hessian.
 struct ParameterBlock {
-  std::string name;
+  LayerId id;
   std::vector<size_t> places;  // in Parameters::all(), ascending
   int64_t size = 0;            // elements
 };

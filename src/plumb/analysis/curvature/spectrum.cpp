@@ -210,7 +210,7 @@ void put_layers(Json& json, TimedOperator& multiply, const std::vector<Parameter
   }
   json["blocks"] = Json::array();
   for (size_t i = 0; i < blocks.size(); ++i) {
-    Json block = {{"name", blocks[i].name}, {"parameters", blocks[i].size}};
+    Json block = {{"name", to_string(blocks[i].id)}, {"parameters", blocks[i].size}};
     put_probes(block, results[i], blocks[i].size, options.sigma);
     json["blocks"].push_back(std::move(block));
   }

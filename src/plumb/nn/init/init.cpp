@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "plumb/base/parallel.h"
+#include "plumb/nn/layer_id.h"
 #include "plumb/ops/dispatch.h"
 
 namespace plumb {
@@ -50,7 +51,8 @@ void fill_scaled_xavier(const Parameter& parameter, double scale, Random& random
 }
 
 bool in_decoder(const Parameter& parameter) {
-  return parameter.name.starts_with("decoder.") || parameter.name.starts_with("tgt_");
+  const std::optional<LayerId> id = LayerId::of_parameter(parameter.name);
+  return id && id->stack == StackKind::decoder;
 }
 
 void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed) {

@@ -27,9 +27,9 @@ class AdminScheme final : public ResidualScheme {
       omegas_[index + 1].detach().fill_(variance.sqrt());
     }
     const Tensor sum = context.add_dropout(carried, y);
-    context.show(f.name + ".sum", sum);
+    context.show({f.id, Point::sum}, sum);
     stream.x = norms_.at(f)(sum, context);
-    context.show(f.name + ".stream", stream.x);
+    context.show({f.id, Point::stream}, stream.x);
   }
 
   [[nodiscard]] bool profiled() const override { return true; }

@@ -24,14 +24,15 @@ namespace {
 class DeepnormScheme final : public ResidualScheme {
  public:
   DeepnormScheme(Parameters& parameters, const StackShape& shape)
-      : alpha_(deepnorm_constants(shape.model, shape.name == "decoder").alpha), norms_(parameters, shape, "norm") {}
+      : alpha_(deepnorm_constants(shape.model, shape.stack == StackKind::decoder).alpha),
+        norms_(parameters, shape, "norm") {}
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor y = watched_forward(f, stream.x, context);
     const Tensor sum = context.add_dropout(alpha_ * stream.x, y);
-    context.show(f.name + ".sum", sum);
+    context.show({f.id, Point::sum}, sum);
     stream.x = norms_.at(f)(sum, context);
-    context.show(f.name + ".stream", stream.x);
+    context.show({f.id, Point::stream}, stream.x);
   }
 
  private:

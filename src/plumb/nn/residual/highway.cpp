@@ -31,7 +31,7 @@ class HighwayScheme final : public ResidualScheme {
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor y = context.dropout(watched_forward(f, stream.x, context));
     stream.x = gates_[static_cast<size_t>(index_of(f, shape_))](stream.x, y);
-    context.show(f.name + ".stream", stream.x);
+    context.show({f.id, Point::stream}, stream.x);
   }
 
  private:

@@ -15,9 +15,9 @@ class KeelScheme final : public ResidualScheme {
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor y = watched_forward(f, inner_.at(f)(stream.x, context), context);
     const Tensor sum = context.add_dropout(alpha_ * stream.x, y);
-    context.show(f.name + ".sum", sum);
+    context.show({f.id, Point::sum}, sum);
     stream.x = outer_.at(f)(sum, context);
-    context.show(f.name + ".stream", stream.x);
+    context.show({f.id, Point::stream}, stream.x);
   }
 
  private:

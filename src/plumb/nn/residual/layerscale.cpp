@@ -22,12 +22,12 @@ class LayerScaleScheme final : public ResidualScheme {
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor y = watched_forward(f, norms_.at(f)(stream.x, context), context);
     stream.x = stream.x + scales_[static_cast<size_t>(index_of(f, shape_))] * context.dropout(y);
-    context.show(f.name + ".stream", stream.x);
+    context.show({f.id, Point::stream}, stream.x);
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
     Tensor out = (*final_norm_)(stream.x, context);
-    context.show(shape_.name + ".result", out);
+    context.show({{shape_.stack}, Point::result}, out);
     return out;
   }
 

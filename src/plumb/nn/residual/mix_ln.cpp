@@ -8,29 +8,29 @@ namespace {
 class MixLnScheme final : public ResidualScheme {
  public:
   MixLnScheme(Parameters& parameters, const StackShape& shape)
-      : name_(shape.name),
+      : stack_(shape.stack),
         post_layers_(shape.layers / 4),
         norms_(parameters, shape, "norm"),
         final_norm_(make_final_norm(parameters, shape)) {}
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
-    const bool post = f.layer < post_layers_;
+    const bool post = f.layer() < post_layers_;
     const Norm& norm = norms_.at(f);
     const Tensor y = watched_forward(f, post ? stream.x : norm(stream.x, context), context);
     const Tensor sum = context.add_dropout(stream.x, y);
-    context.show(f.name + ".sum", sum);
+    context.show({f.id, Point::sum}, sum);
     stream.x = post ? norm(sum, context) : sum;
-    context.show(f.name + ".stream", stream.x);
+    context.show({f.id, Point::stream}, stream.x);
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
     Tensor out = (*final_norm_)(stream.x, context);
-    context.show(name_ + ".result", out);
+    context.show({{stack_}, Point::result}, out);
     return out;
   }
 
  private:
-  std::string name_;
+  StackKind stack_;
   int64_t post_layers_;
   SubLayerNorms norms_;
   std::unique_ptr<Norm> final_norm_;

@@ -6,9 +6,9 @@
 namespace plumb {
 
 Tensor watched_forward(const SubLayer& f, const Tensor& input, ForwardContext& context) {
-  if (context.watched()) context.show(f.name + ".input", input);
+  context.show({f.id, Point::input}, input);
   Tensor output = f.forward(input);
-  if (context.watched()) context.show(f.name + ".output", output);
+  context.show({f.id, Point::output}, output);
   return output;
 }
 

@@ -10,6 +10,7 @@
 #include "plumb/base/registry.h"
 #include "plumb/nn/context.h"
 #include "plumb/nn/depth.h"
+#include "plumb/nn/layer_id.h"
 #include "plumb/nn/parameters.h"
 
 namespace plumb {
@@ -22,13 +23,14 @@ struct Stream {
 
 /// One sub-layer: self-attention, cross-attention or feed-forward; (tokens, d_model) → (tokens, d_model).
 struct SubLayer {
-  int64_t layer;     // of the stack, from 0
+  LayerId id;
   int64_t position;  // within the layer, from 0
-  std::string name;  // "encoder.layers.3.feed_forward": for observers
   std::function<Tensor(const Tensor&)> forward;
+
+  [[nodiscard]] int64_t layer() const { return id.layer.value(); }
 };
 
-/// f(input), shown to observers as "NAME.input" and "NAME.output".
+/// f(input), both shown to observers, as Point::input and Point::output.
 Tensor watched_forward(const SubLayer& f, const Tensor& input, ForwardContext& context);
 
 /// Decides what a sub-layer reads and how its output joins the stream. All it does acts on each token by itself, so
@@ -43,9 +45,9 @@ class ResidualScheme {
   [[nodiscard]] virtual bool profiled() const { return false; }
 };
 
-/// What a scheme is built for: one stack ("encoder" or "decoder") of `layers` layers of `sub_layers` sub-layers each.
+/// What a scheme is built for: one stack of `layers` layers of `sub_layers` sub-layers each.
 struct StackShape {
-  std::string name;
+  StackKind stack;
   int64_t layers;
   int64_t sub_layers;
   int64_t d_model;

@@ -10,22 +10,22 @@ namespace {
 class ResidualDualScheme final : public ResidualScheme {
  public:
   ResidualDualScheme(Parameters& parameters, const StackShape& shape)
-      : name_(shape.name), norms_(parameters, shape, "norm"), final_norm_(make_final_norm(parameters, last(shape))) {}
+      : stack_(shape.stack), norms_(parameters, shape, "norm"), final_norm_(make_final_norm(parameters, last(shape))) {}
 
   Stream enter(const Tensor& x, ForwardContext&) const override { return {x, x}; }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor y = context.dropout(watched_forward(f, stream.x, context));
     const Tensor sum = stream.x + y;
-    context.show(f.name + ".sum", sum);
+    context.show({f.id, Point::sum}, sum);
     stream.second = stream.second + y;
     stream.x = norms_.at(f)(sum, context);
-    context.show(f.name + ".stream", stream.x);
+    context.show({f.id, Point::stream}, stream.x);
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
     Tensor out = stream.x + (*final_norm_)(stream.second, context);
-    context.show(name_ + ".result", out);
+    context.show({{stack_}, Point::result}, out);
     return out;
   }
 
@@ -36,7 +36,7 @@ class ResidualDualScheme final : public ResidualScheme {
     return shape;
   }
 
-  std::string name_;
+  StackKind stack_;
   SubLayerNorms norms_;
   std::unique_ptr<Norm> final_norm_;
 };

@@ -5,7 +5,7 @@
 namespace plumb {
 
 std::string layer_prefix(const StackShape& shape, int64_t layer) {
-  return fmt::format("{}.layers.{}.", shape.name, layer);
+  return to_string(LayerId{shape.stack, layer}) + ".";
 }
 
 SubLayerNorms::SubLayerNorms(Parameters& parameters, const StackShape& shape, const std::string& name)
@@ -20,7 +20,7 @@ SubLayerNorms::SubLayerNorms(Parameters& parameters, const StackShape& shape, co
 }
 
 std::unique_ptr<Norm> make_final_norm(Parameters& parameters, const StackShape& shape) {
-  return norms().at(shape.norm).make(parameters, shape.name + ".norm", shape.d_model, shape.norm_eps);
+  return norms().at(shape.norm).make(parameters, to_string(shape.stack) + ".norm", shape.d_model, shape.norm_eps);
 }
 
 }  // namespace plumb

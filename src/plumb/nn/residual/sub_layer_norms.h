@@ -14,14 +14,16 @@ namespace plumb {
 std::string layer_prefix(const StackShape& shape, int64_t layer);
 
 /// The number of a sub-layer within its stack, from 0.
-inline int64_t index_of(const SubLayer& f, const StackShape& shape) { return f.layer * shape.sub_layers + f.position; }
+inline int64_t index_of(const SubLayer& f, const StackShape& shape) {
+  return f.layer() * shape.sub_layers + f.position;
+}
 
 /// Norms of the stack's kind named "STACK.layers.I.NAMEk", k the position of the sub-layer from 1.
 class SubLayerNorms {
  public:
   SubLayerNorms(Parameters& parameters, const StackShape& shape, const std::string& name);
   [[nodiscard]] const Norm& at(const SubLayer& f) const {
-    return *norms_[static_cast<size_t>(f.layer * sub_layers_ + f.position)];
+    return *norms_[static_cast<size_t>(f.layer() * sub_layers_ + f.position)];
   }
 
  private:

@@ -64,19 +64,19 @@ class Tensor2TensorScheme final : public ResidualScheme {
         postprocess_.push_back(make_operations(postprocess, prefix, post_norm, number, parameters, shape));
       }
     }
-    final_ = make_operations(preprocess, shape.name + ".", "norm", "", parameters, shape);
+    final_ = make_operations(preprocess, to_string(shape.stack) + ".", "norm", "", parameters, shape);
   }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const auto index = static_cast<size_t>(index_of(f, shape_));
     const Tensor y = watched_forward(f, preprocessed(preprocess_[index], stream.x, context), context);
     stream.x = postprocessed(postprocess_[index], stream.x, y, f, context);
-    if (context.watched()) context.show(f.name + ".stream", stream.x);
+    context.show({f.id, Point::stream}, stream.x);
   }
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
     Tensor out = preprocessed(final_, stream.x, context);
-    context.show(shape_.name + ".result", out);
+    context.show({{shape_.stack}, Point::result}, out);
     return out;
   }
 
@@ -112,7 +112,7 @@ class Tensor2TensorScheme final : public ResidualScheme {
           joined = false;
           y = (*operation.norm)(y, context);
       }
-      if (joined && context.watched()) context.show(f.name + ".sum", y);
+      if (joined) context.show({f.id, Point::sum}, y);
     }
     return y;
   }

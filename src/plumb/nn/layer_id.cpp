@@ -1,0 +1,92 @@
+#include "plumb/nn/layer_id.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace plumb {
+namespace {
+
+constexpr std::array<std::string_view, 2> kStacks = {"encoder", "decoder"};
+constexpr std::array<std::string_view, 4> kSubLayers = {"self_attention", "cross_attention", "feed_forward",
+                                                        "parallel"};
+constexpr std::array<std::string_view, 5> kPoints = {"input", "output", "sum", "stream", "result"};
+constexpr std::string_view kLayers = "layers";
+
+/// The beginnings of a sub-layer's parameters, as PyTorch names them.
+constexpr std::array<std::pair<std::string_view, SubLayerKind>, 3> kModules = {
+    {{"self_attn", SubLayerKind::self_attention},
+     {"multihead_attn", SubLayerKind::cross_attention},
+     {"linear", SubLayerKind::feed_forward}}};
+
+/// Removes everything up to the next dot from the front of a name, and returns it without the dot.
+std::string_view next_part(std::string_view& name) {
+  const size_t dot = name.find('.');
+  const std::string_view part = name.substr(0, dot);
+  name.remove_prefix(dot == std::string_view::npos ? name.size() : dot + 1);
+  return part;
+}
+
+template <typename Kind, size_t count>
+std::optional<Kind> kind_of(const std::array<std::string_view, count>& names, std::string_view name) {
+  for (size_t i = 0; i < count; ++i) {
+    if (names[i] == name) return static_cast<Kind>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+/// Removes "encoder.layers.3." or "encoder." from the front of a name, and returns which layer it is.
+std::optional<LayerId> take_layer(std::string_view& name) {
+  const std::optional<StackKind> stack = kind_of<StackKind>(kStacks, next_part(name));
+  if (!stack) return std::nullopt;
+  LayerId id{*stack};
+  std::string_view rest = name;
+  if (next_part(rest) == kLayers) {
+    id.layer = number(next_part(rest));
+    if (!id.layer) return std::nullopt;
+    name = rest;
+  }
+  return id;
+}
+
+}  // namespace
+
+std::optional<LayerId> LayerId::of_parameter(std::string_view name) {
+  if (name.starts_with("src_")) return LayerId{StackKind::encoder};
+  if (name.starts_with("tgt_")) return LayerId{StackKind::decoder};
+  std::optional<LayerId> id = take_layer(name);
+  if (!id || !id->layer) return id;
+  for (const auto& [module, sub_layer] : kModules) {
+    if (name.starts_with(module)) id->sub_layer = sub_layer;
+  }
+  return id;
+}
+
+std::optional<LayerId> LayerId::parse(std::string_view name) {
+  std::optional<LayerId> id = take_layer(name);
+  if (!id || name.empty()) return id;
+  id->sub_layer = kind_of<SubLayerKind>(kSubLayers, name);
+  return id->layer && id->sub_layer ? id : std::nullopt;
+}
+
+std::string to_string(StackKind stack) { return std::string(kStacks.at(static_cast<size_t>(stack))); }
+
+std::string to_string(const LayerId& id) {
+  std::string name = to_string(id.stack);
+  if (id.layer) name.append(".").append(kLayers).append(".").append(std::to_string(*id.layer));
+  if (id.sub_layer) name.append(".").append(kSubLayers.at(static_cast<size_t>(*id.sub_layer)));
+  return name;
+}
+
+std::string to_string(const ActivationPoint& point) {
+  return to_string(point.id).append(".").append(kPoints.at(static_cast<size_t>(point.point)));
+}
+
+}  // namespace plumb

@@ -1,0 +1,52 @@
+// Where something lies in a model: which stack, which layer, which sub-layer. Names are formatted and read here alone.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+enum class StackKind { encoder, decoder };
+
+/// `parallel`: attention and feed-forward side by side, as one sub-layer.
+enum class SubLayerKind { self_attention, cross_attention, feed_forward, parallel };
+
+/// A sub-layer, a layer as a whole, or a stack as a whole.
+struct LayerId {
+  StackKind stack = StackKind::encoder;
+  std::optional<int64_t> layer{};           // from 0; none: the stack
+  std::optional<SubLayerKind> sub_layer{};  // none: the layer
+
+  auto operator<=>(const LayerId&) const = default;
+
+  /// The layer as papers count, from 1; 0 for a stack.
+  [[nodiscard]] int64_t number() const { return layer ? *layer + 1 : 0; }
+
+  /// Where a parameter belongs by its name: "encoder.layers.3.linear1.weight" to a feed-forward sub-layer, a layer's
+  /// other parameters (norms, gains) to the layer, "decoder.norm.weight" and "tgt_embed.weight" to the decoder. None
+  /// for what belongs to no stack alone, such as "output.weight".
+  static std::optional<LayerId> of_parameter(std::string_view name);
+
+  /// Reads what to_string writes; none for anything else.
+  static std::optional<LayerId> parse(std::string_view name);
+};
+
+/// What observers are shown: of a sub-layer `input` (what it reads), `output` (what it gives), `sum` (after the
+/// addition) and `stream` (what the next sub-layer finds); of a stack `input` and `result`.
+enum class Point { input, output, sum, stream, result };
+
+struct ActivationPoint {
+  LayerId id;
+  Point point = Point::input;
+
+  auto operator<=>(const ActivationPoint&) const = default;
+};
+
+std::string to_string(StackKind stack);               // "encoder"
+std::string to_string(const LayerId& id);             // "encoder.layers.3.feed_forward", "encoder.layers.3", "encoder"
+std::string to_string(const ActivationPoint& point);  // "encoder.layers.3.feed_forward.sum", "encoder.result"
+
+}  // namespace plumb
