@@ -11,6 +11,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/decode/translate.h"
+#include "plumb/model/encoder_decoder.h"
 
 namespace plumb {
 namespace {
@@ -246,7 +247,7 @@ TEST(BeamSearch, LearnedPositionsEndTheOutputAndRefuseALongSource) {
     translate(model, {{3}, Ids(9, 4)}, options);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "sentence 2 has 10 tokens, EOS counted, but the model has 9 learned positions");
+    EXPECT_STREQ(error.what(), "sentence 2 has 10 tokens, EOS counted, but the model has 9 positions");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/model/decoder.h"
 #include "plumb/model/encoder_decoder.h"
@@ -33,6 +34,9 @@ ModelConfig small() {
   config.max_positions = 24;
   return config;
 }
+
+/// DPFP's features of all rotations: every query shares some with some key, so that nothing divides rounding errors.
+VariantOptions all_rotations() { return {{"dpfp", Options(DpfpOptions{11})}}; }
 
 /// Rows with the tokens that each has read; every one is decoded anew as a whole and compared in its last position.
 class Stepwise {
@@ -157,57 +161,215 @@ TEST(Incremental, EveryAttentionWithQueryKeyNormAndRotation) {
         config.attention = attention;
         config.qk_norm = qk_norm;
         config.positions = positions;
-        config.options = {
-            {"dpfp",
-             Options(DpfpOptions{11})}};  // every query shares features with some key: no quotient of rounding errors
+        config.options = all_rotations();
         expect_equal(config);
       }
     }
   }
 }
 
-/// A decoder's rows branch and end; each is compared with its whole sequence.
+/// A decoder whose rows read pieces of different lengths, branch and end; every token's hidden state is compared with
+/// that of the row's whole sequence.
+class Piecewise {
+ public:
+  explicit Piecewise(const ModelConfig& config) : model_(config, at::kDouble), state_(model_.start(3)), rows_(3) {
+    fill(model_);
+  }
+
+  void read(const std::vector<int64_t>& lengths) {
+    ASSERT_EQ(lengths.size(), rows_.size());
+    std::vector<int64_t> tokens;
+    for (size_t r = 0; r < rows_.size(); ++r) {
+      for (int64_t i = 0; i < lengths[r]; ++i) {
+        rows_[r].push_back(static_cast<int64_t>(random_.below(11)));
+        tokens.push_back(rows_[r].back());
+      }
+    }
+    const at::NoGradGuard no_graph;
+    const Ragged layout(lengths);
+    const Tensor hidden = model_.read(state_, tokens, layout);
+    ASSERT_EQ(hidden.size(0), layout.tokens());
+    for (size_t r = 0; r < rows_.size(); ++r) {
+      const auto length = static_cast<int64_t>(rows_[r].size());
+      ASSERT_EQ(state_.positions[r], length);
+      if (lengths[r] == 0) continue;
+      ForwardContext context;
+      const Tensor whole = model_.hidden(rows_[r], Ragged({length}), context);
+      const Tensor expected = whole.narrow(0, length - lengths[r], lengths[r]);
+      const Tensor found = hidden.narrow(0, layout.begin(static_cast<int64_t>(r)), lengths[r]);
+      ASSERT_LT((found - expected).abs().max().item<double>(),
+                1e-12 * std::max(1.0, expected.abs().max().item<double>()))
+          << "row " << r << ", " << lengths[r] << " of " << length << " tokens";
+    }
+  }
+  void reorder(const std::vector<int64_t>& order) {
+    std::vector<std::vector<int64_t>> moved;
+    for (const int64_t row : order) moved.push_back(rows_[static_cast<size_t>(row)]);
+    rows_ = std::move(moved);
+    state_.reorder(order);
+  }
+
+ private:
+  Decoder model_;
+  DecoderState state_;
+  std::vector<std::vector<int64_t>> rows_;
+  Random random_{1, "tokens"};
+};
+
+void expect_pieces_equal(ModelConfig config) {
+  config.kind = "decoder";
+  {
+    Piecewise rows(config);  // a ragged prompt first
+    ASSERT_NO_FATAL_FAILURE(rows.read({4, 1, 3}));
+    ASSERT_NO_FATAL_FAILURE(rows.read({1, 1, 1}));
+    ASSERT_NO_FATAL_FAILURE(rows.read({2, 0, 3}));
+    rows.reorder({2, 0, 0, 1});
+    ASSERT_NO_FATAL_FAILURE(rows.read({1, 1, 1, 1}));
+    ASSERT_NO_FATAL_FAILURE(rows.read({0, 1, 0, 1}));
+    ASSERT_NO_FATAL_FAILURE(rows.read({1, 4, 2, 5}));
+    rows.reorder({3, 1});
+    ASSERT_NO_FATAL_FAILURE(rows.read({1, 1}));
+  }
+  Piecewise rows(config);  // one token first, or none
+  ASSERT_NO_FATAL_FAILURE(rows.read({1, 1, 1}));
+  rows.reorder({1, 1, 0});
+  ASSERT_NO_FATAL_FAILURE(rows.read({3, 2, 1}));
+  Piecewise late(config);
+  ASSERT_NO_FATAL_FAILURE(late.read({0, 3, 0}));
+  ASSERT_NO_FATAL_FAILURE(late.read({2, 1, 1}));
+  ASSERT_NO_FATAL_FAILURE(late.read({1, 1, 1}));
+}
+
+bool adds_to_scores(const std::string& encoding) {
+  return encoding == "alibi" || encoding == "t5" || encoding == "transformer-xl";
+}
+
 TEST(Incremental, DecoderOfEveryAttentionAndPosition) {
   for (const std::string& attention : attentions().names()) {
     for (const std::string& encoding : positions().names()) {
-      const bool biased = encoding == "alibi" || encoding == "t5" || encoding == "transformer-xl";
-      if (biased && attention != "softmax") continue;
+      if (adds_to_scores(encoding) && attention != "softmax") continue;
       SCOPED_TRACE(fmt::format("{} {}", attention, encoding));
       ModelConfig config = small();
-      config.kind = "decoder";
       config.attention = attention;
       config.positions = encoding;
-      config.options = {{"dpfp", Options(DpfpOptions{11})}};
-      Decoder model(config, at::kDouble);
-      fill(model);
-      Random random(1, "tokens");
-      const at::NoGradGuard no_graph;
-      DecoderState state = model.start(2);
-      std::vector<std::vector<int64_t>> rows(2);
-      for (int step = 0; step < 9; ++step) {
-        std::vector<int64_t> tokens;
-        for (auto& row : rows) {
-          row.push_back(row.empty() ? kBos : static_cast<int64_t>(random.below(11)));
-          tokens.push_back(row.back());
-        }
-        const Tensor hidden = model.step(state, tokens);
-        for (size_t r = 0; r < rows.size(); ++r) {
-          ForwardContext context;
-          const Ragged layout({static_cast<int64_t>(rows[r].size())});
-          const Tensor whole = model.hidden(rows[r], layout, context)[-1];
-          ASSERT_LT((hidden[static_cast<int64_t>(r)] - whole).abs().max().item<double>(), 1e-11) << step << ' ' << r;
-        }
-        if (step == 3) {
-          state.reorder({1, 1, 0}, {1, 1, 1});
-          rows = {rows[1], rows[1], rows[0]};
-        }
-        if (step == 6) {
-          state.reorder({2, 0}, {1, 1});
-          rows = {rows[2], rows[0]};
-        }
+      config.options = all_rotations();
+      ASSERT_NO_FATAL_FAILURE(expect_pieces_equal(config));
+    }
+  }
+}
+
+TEST(Incremental, GroupsOfHeadsOfAnySize) {
+  for (const std::string& attention : attentions().names()) {
+    for (const int64_t kv_heads : {1, 2}) {
+      for (const std::string& encoding : positions().names()) {
+        if (adds_to_scores(encoding) ? attention != "softmax" : encoding != "rotary" && encoding != "sinusoidal")
+          continue;
+        SCOPED_TRACE(fmt::format("{} {} {}", attention, kv_heads, encoding));
+        ModelConfig config = small();
+        config.attention = attention;
+        config.positions = encoding;
+        config.options = all_rotations();
+        config.heads = 4;
+        config.kv_heads = kv_heads;
+        config.head_size = 5;
+        config.qk_norm = kv_heads == 1 ? "none" : "layernorm";
+        config.value_residual = kv_heads == 2;
+        ASSERT_NO_FATAL_FAILURE(expect_pieces_equal(config));
+        ASSERT_NO_FATAL_FAILURE(expect_equal(config));
       }
     }
   }
+}
+
+TEST(Incremental, EveryKindOfRotation) {
+  for (const char* options : {"interleaved = false", "features = 4", "features = 4\ninterleaved = false", "theta = 3.0",
+                              "scaling = \"linear\"\nfactor = 2.0", "scaling = \"ntk\"\nfactor = 2.0",
+                              "scaling = \"llama3\"\nfactor = 2.0\noriginal_length = 20"}) {
+    SCOPED_TRACE(options);
+    ModelConfig config = small();
+    config.positions = "rotary";
+    Config::from_string(std::string("[model.rotary]\n") + options, "test").read("model", config);
+    ASSERT_NO_FATAL_FAILURE(expect_pieces_equal(config));
+    ASSERT_NO_FATAL_FAILURE(expect_equal(config));
+  }
+}
+
+TEST(Incremental, ValueResidualOfEveryAttention) {
+  for (const std::string& attention : attentions().names()) {
+    SCOPED_TRACE(attention);
+    ModelConfig config = small();
+    config.attention = attention;
+    config.value_residual = true;
+    config.options = all_rotations();
+    ASSERT_NO_FATAL_FAILURE(expect_pieces_equal(config));
+    ASSERT_NO_FATAL_FAILURE(expect_equal(config));
+  }
+}
+
+TEST(Incremental, ParallelSubLayersOfEveryScheme) {
+  for (const std::string& residual : schemes()) {
+    SCOPED_TRACE(residual);
+    ModelConfig config = small();
+    config.residual = residual;
+    config.parallel = true;
+    ASSERT_NO_FATAL_FAILURE(expect_pieces_equal(config));
+    ASSERT_NO_FATAL_FAILURE(expect_equal(config));
+  }
+}
+
+TEST(Incremental, WholeArchitectures) {
+  const std::vector<std::string> architectures = {// Llama
+                                                  R"(norm = "rmsnorm"
+positions = "rotary"
+activation = "swiglu"
+feed_forward_bias = false
+attention_bias = "none"
+heads = 4
+kv_heads = 2
+embedding_factor = 1.0
+share_embeddings = "none"
+[model.rotary]
+interleaved = false)",
+                                                  // GPT-2
+                                                  R"(positions = "learned"
+activation = "gelu-tanh"
+embedding_factor = 1.0)",
+                                                  // GPT-J
+                                                  R"(parallel = true
+positions = "rotary"
+activation = "gelu-tanh"
+attention_bias = "none"
+output_bias = true
+share_embeddings = "none"
+[model.rotary]
+features = 4)",
+                                                  // What none of them has
+                                                  R"(residual = "post-ln"
+embedding_norm = true
+attention_bias = "qkv"
+activation = "geglu"
+qk_norm = "rmsnorm"
+value_residual = true)"};
+  for (const std::string& architecture : architectures) {
+    SCOPED_TRACE(architecture);
+    ModelConfig config = small();
+    Config::from_string("[model]\n" + architecture, "test").read("model", config);
+    ASSERT_NO_FATAL_FAILURE(expect_pieces_equal(config));
+    ASSERT_NO_FATAL_FAILURE(expect_equal(config));
+  }
+}
+
+TEST(Incremental, RefusesWhatDoesNotFitTheRows) {
+  ModelConfig config = small();
+  config.kind = "decoder";
+  config.positions = "learned";
+  Decoder model(config, at::kDouble);
+  EXPECT_EQ(model.longest(), config.max_positions);
+  DecoderState state = model.start(2);
+  EXPECT_THROW(model.step(state, {1}), Error);
+  EXPECT_THROW(model.read(state, {1, 2, 3}, Ragged({1, 1, 1})), Error);
+  EXPECT_NO_THROW(model.read(state, std::vector<int64_t>(25, 1), Ragged({24, 1})));
+  EXPECT_THROW(model.step(state, {1, 1}), Error);  // position 25 of 24
 }
 
 TEST(Incremental, OneHeadAndHeadsLargerThanAVector) {

@@ -13,6 +13,7 @@
 #include "plumb/base/random.h"
 #include "plumb/data/prepare.h"
 #include "plumb/metrics/bleu.h"
+#include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/threads.h"
 #include "support/paths.h"

@@ -11,7 +11,9 @@
 #include "plumb/base/random.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/nn/attention/attention.h"
+#include "plumb/nn/attention/dpfp.h"
 #include "plumb/nn/norm/norm.h"
+#include "support/gradcheck.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -87,12 +89,126 @@ TEST(Decoder, SequencesDoNotSeeOneAnother) {
   }
 }
 
+/// x + attention(norm(x)) + feed_forward(norm(x)), then the last norm.
+TEST(Decoder, ParallelSubLayersReadTheSame) {
+  ModelConfig config = small("decoder");
+  config.decoder_layers = 1;
+  config.parallel = true;
+  config.share_embeddings = "none";
+  config.output_bias = true;
+  Decoder model(config, at::kDouble);
+  model.parameters().flat().copy_(testing::random_tensor({model.parameters().count()}, 3, 0.5));
+  EXPECT_EQ(model.parameters().find("decoder.layers.0.norm2.weight"), nullptr);
+  const auto value = [&](const std::string& name) { return model.parameters().at(name).value.detach(); };
+  Tensor x;
+  ForwardContext context;
+  context.watch([&](const ActivationPoint& point, const Tensor& activation) {
+    if (to_string(point) == "decoder.input") x = activation;
+  });
+  const Tensor found = model.hidden({1, 5, 6, 7}, Ragged({4}), context);
+  const auto norm = [&](const Tensor& of, const std::string& name) {
+    const Tensor centered = of - of.mean(1, true);
+    return centered / (centered.square().mean(1, true) + 1e-5).sqrt() * value(name + ".weight") + value(name + ".bias");
+  };
+  const auto linear = [&](const Tensor& of, const std::string& weight, const std::string& bias) {
+    return at::addmm(value("decoder.layers.0." + bias), of, value("decoder.layers.0." + weight).t());
+  };
+  const Tensor h = norm(x, "decoder.layers.0.norm1");
+  const auto parts = linear(h, "self_attn.in_proj_weight", "self_attn.in_proj_bias").chunk(3, 1);
+  const auto by_head = [](const Tensor& part) { return part.reshape({4, 2, 4}); };
+  Tensor scores = at::einsum("ihd,jhd->hij", {by_head(parts[0]), by_head(parts[1])}) / 2;
+  scores = scores.masked_fill(at::ones({4, 4}, at::kBool).triu(1), -INFINITY);
+  const Tensor mixed = at::einsum("hij,jhd->ihd", {at::softmax(scores, -1), by_head(parts[2])}).reshape({4, 8});
+  const Tensor attention = linear(mixed, "self_attn.out_proj.weight", "self_attn.out_proj.bias");
+  const Tensor inner = at::relu(linear(h, "linear1.weight", "linear1.bias"));
+  const Tensor expected = norm(x + attention + linear(inner, "linear2.weight", "linear2.bias"), "decoder.norm");
+  EXPECT_LT((found - expected).abs().max().item<double>(), 1e-12);
+  const Tensor logits = at::addmm(value("output.bias"), expected, value("output.weight").t());
+  EXPECT_LT((model.logits(found) - logits).abs().max().item<double>(), 1e-12);
+}
+
+TEST(Decoder, EmbeddingFactorMultipliesTokensAlone) {
+  ModelConfig config = small("decoder");
+  config.positions = "learned";
+  const auto input = [&](double factor) {
+    config.embedding_factor = factor;
+    Decoder model(config, at::kDouble);
+    model.parameters().flat().copy_(testing::random_tensor({model.parameters().count()}, 3));
+    Tensor x;
+    ForwardContext context;
+    context.watch([&](const ActivationPoint& point, const Tensor& activation) {
+      if (to_string(point) == "decoder.input") x = activation;
+    });
+    (void)model.hidden({4}, Ragged({1}), context);
+    const Tensor token = model.parameters().at("tgt_embed.weight").value.detach()[4];
+    const Tensor position = model.parameters().at("tgt_position.weight").value.detach()[0];
+    return ((x[0] - position) / token).mean().item<double>();
+  };
+  EXPECT_NEAR(input(0), std::sqrt(8.0), 1e-12);
+  EXPECT_NEAR(input(1), 1, 1e-12);
+  EXPECT_NEAR(input(2.5), 2.5, 1e-12);
+}
+
+/// A gradient step, a Hessian-vector product against differences of gradients where the model is smooth, and a file
+/// there and back.
+void expect_to_train(const ModelConfig& config, bool smooth) {
+  const Batch batch = small_batch();
+  const auto model = make_model(config, at::kDouble);
+  model->initialize(2);
+  const Parameters& parameters = model->parameters();
+  const std::vector<Tensor> values = parameters.values();
+  const LossOptions twice{0.1, std::nullopt, true};
+  const auto gradient = [&] {
+    ForwardContext context;
+    return joined(gradients({model->loss(batch, twice, context).value}, values, {}));
+  };
+  const Tensor flat = parameters.flat();
+  const Tensor start = flat.clone();
+  const Tensor v = at::empty_like(flat);
+  Random random(1, "direction");
+  for (int64_t i = 0; i < v.numel(); ++i) v.data_ptr<double>()[i] = random.normal();
+
+  ForwardContext context;
+  const std::vector<Tensor> with_graph =
+      gradients({model->loss(batch, twice, context).value}, values, {}, /*create_graph=*/true);
+  const std::vector<Tensor> pieces = parameters.split(v);
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> weights;
+  for (size_t i = 0; i < with_graph.size(); ++i) {
+    if (!with_graph[i].requires_grad()) continue;
+    outputs.push_back(with_graph[i]);
+    weights.push_back(pieces[i]);
+  }
+  const Tensor product = joined(gradients(outputs, values, weights));
+  constexpr double kStep = 1e-6;
+  flat.copy_(start + kStep * v);
+  const Tensor up = gradient();
+  flat.copy_(start - kStep * v);
+  const Tensor down = gradient();
+  flat.copy_(start);
+  const Tensor numeric = (up - down) / (2 * kStep);
+  if (smooth) {
+    EXPECT_LT((product - numeric).norm().item<double>(), 1e-6 * (1 + numeric.norm().item<double>()));
+  } else {
+    EXPECT_TRUE(at::isfinite(product).all().item<bool>());
+  }
+
+  const double before = model->loss(batch, {}, context).value.item<double>();
+  const Tensor downhill = gradient();
+  flat.sub_(downhill * (1e-3 / (1 + downhill.norm().item<double>())));
+  EXPECT_LT(model->loss(batch, {}, context).value.item<double>(), before);
+
+  const test::TemporaryDirectory directory;
+  save_safetensors(directory / "model.safetensors", named_values(parameters));
+  const auto loaded = make_model(config, at::kDouble);
+  load_parameters(loaded->parameters(), load_safetensors(directory / "model.safetensors"), "file");
+  EXPECT_TRUE(at::equal(loaded->parameters().flat(), flat));
+}
+
 class DecoderCrossProduct : public ::testing::TestWithParam<std::string> {};
 
-/// A gradient step, a Hessian-vector product against differences of gradients, and a file there and back.
 TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
   const std::string& attention = GetParam();
-  const Batch batch = small_batch();
   for (const char* kind : {"encoder-decoder", "decoder"}) {
     for (const std::string& encoding : positions().names()) {
       const bool biased = encoding == "alibi" || encoding == "t5" || encoding == "transformer-xl";
@@ -107,58 +223,30 @@ TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
           EXPECT_THROW(make_model(config), Error);
           continue;
         }
-        const auto model = make_model(config, at::kDouble);
-        model->initialize(2);
-        const Parameters& parameters = model->parameters();
-        const std::vector<Tensor> values = parameters.values();
-        const LossOptions twice{0.1, std::nullopt, true};
-        const auto gradient = [&] {
-          ForwardContext context;
-          return joined(gradients({model->loss(batch, twice, context).value}, values, {}));
-        };
-        const Tensor flat = parameters.flat();
-        const Tensor start = flat.clone();
-        const Tensor v = at::empty_like(flat);
-        Random random(1, "direction");
-        for (int64_t i = 0; i < v.numel(); ++i) v.data_ptr<double>()[i] = random.normal();
-
-        ForwardContext context;
-        const std::vector<Tensor> with_graph =
-            gradients({model->loss(batch, twice, context).value}, values, {}, /*create_graph=*/true);
-        const std::vector<Tensor> pieces = parameters.split(v);
-        std::vector<Tensor> outputs;
-        std::vector<Tensor> weights;
-        for (size_t i = 0; i < with_graph.size(); ++i) {
-          if (!with_graph[i].requires_grad()) continue;
-          outputs.push_back(with_graph[i]);
-          weights.push_back(pieces[i]);
-        }
-        const Tensor product = joined(gradients(outputs, values, weights));
-        constexpr double kStep = 1e-6;
-        flat.copy_(start + kStep * v);
-        const Tensor up = gradient();
-        flat.copy_(start - kStep * v);
-        const Tensor down = gradient();
-        flat.copy_(start);
-        const Tensor numeric = (up - down) / (2 * kStep);
         // The rectified features of DPFP have kinks, where differences are of no use.
-        if (attention != "dpfp" && attention != "delta") {
-          EXPECT_LT((product - numeric).norm().item<double>(), 1e-6 * (1 + numeric.norm().item<double>()));
-        } else {
-          EXPECT_TRUE(at::isfinite(product).all().item<bool>());
-        }
-
-        const double before = model->loss(batch, {}, context).value.item<double>();
-        const Tensor downhill = gradient();
-        flat.sub_(downhill * (1e-3 / (1 + downhill.norm().item<double>())));
-        EXPECT_LT(model->loss(batch, {}, context).value.item<double>(), before);
-
-        const test::TemporaryDirectory directory;
-        save_safetensors(directory / "model.safetensors", named_values(parameters));
-        const auto loaded = make_model(config, at::kDouble);
-        load_parameters(loaded->parameters(), load_safetensors(directory / "model.safetensors"), "file");
-        EXPECT_TRUE(at::equal(loaded->parameters().flat(), flat));
+        expect_to_train(config, attention != "dpfp" && attention != "delta");
       }
+    }
+  }
+}
+
+TEST_P(DecoderCrossProduct, OfAttentionAndTheOptionsOfBlocks) {
+  const std::string& attention = GetParam();
+  for (const char* kind : {"encoder-decoder", "decoder"}) {
+    for (const char* options :
+         {"kv_heads = 1\nhead_size = 3", "kv_heads = 2\nheads = 4\nqk_norm = \"rmsnorm\"\nvalue_residual = true",
+          "parallel = true\nactivation = \"gelu-tanh\"", "activation = \"swiglu\"\nfeed_forward_bias = false",
+          "activation = \"geglu\"\nattention_bias = \"qkv\"\noutput_bias = true",
+          "attention_bias = \"none\"\nembedding_norm = true\nembedding_factor = 1.0",
+          "positions = \"rotary\"\n[model.rotary]\ninterleaved = false\nfeatures = 2"}) {
+      SCOPED_TRACE(fmt::format("{} {}", kind, options));
+      ModelConfig config = small(kind);
+      config.attention = attention;
+      config.activation = "gelu";
+      // All rotations: every query shares features with some key, and nothing divides rounding errors.
+      config.options = {{"dpfp", Options(DpfpOptions{7})}};
+      Config::from_string(std::string("[model]\n") + options, "test").read("model", config);
+      expect_to_train(config, attention != "dpfp" && attention != "delta");
     }
   }
 }

@@ -63,6 +63,28 @@ TEST(Initialization, Variances) {
   expect_variance(value(gpt, "src_embed.weight"), 1.0 / 64);
 }
 
+/// Query, key and value are matrices of their own, whatever their heights.
+TEST(Initialization, StackedMatricesOfDifferentHeights) {
+  ModelConfig config = config_of("xavier-normal");
+  config.heads = 8;
+  config.kv_heads = 2;
+  config.head_size = 24;  // query 192, key and value 48 rows
+  EncoderDecoder model(config, at::kDouble);
+  model.initialize(7);
+  const Tensor stacked = value(model, "decoder.layers.0.self_attn.in_proj_weight");
+  ASSERT_EQ(stacked.size(0), 288);
+  expect_variance(stacked.narrow(0, 0, 192), 2.0 / (192 + 64));
+  expect_variance(stacked.narrow(0, 192, 48), 2.0 / (48 + 64));
+  expect_variance(stacked.narrow(0, 240, 48), 2.0 / (48 + 64));
+  expect_variance(value(model, "decoder.layers.0.self_attn.out_proj.weight"), 2.0 / (192 + 64));
+  config.initialization = "deepnorm";
+  EncoderDecoder scaled(config, at::kDouble);
+  scaled.initialize(7);
+  const Tensor ratio = value(scaled, "decoder.layers.0.self_attn.in_proj_weight") / stacked;
+  EXPECT_NEAR(ratio.narrow(0, 0, 240).mean().item<double>(), 1, 1e-12);
+  EXPECT_NEAR(ratio.narrow(0, 240, 48).mean().item<double>(), 1 / std::pow(24.0, 0.25), 1e-12);
+}
+
 /// Which multiple of Xavier's numbers, drawn from the same seed, a kind's matrix is; it must be one number for all.
 double multiple(const EncoderDecoder& scaled, const EncoderDecoder& xavier, const std::string& name,
                 int64_t part = -1) {
@@ -108,6 +130,18 @@ TEST(Initialization, ConstantsAndBuffers) {
   EXPECT_EQ(value(model, "encoder.layers.0.layer_scale1.weight").min().item<double>(), 0.1);
   for (const Parameter& buffer : model.parameters().buffers()) {
     EXPECT_EQ(buffer.value.max().item<double>(), buffer.name.ends_with("running_var") ? 1 : 0) << buffer.name;
+  }
+}
+
+TEST(Initialization, ProfilesModelsOfOnePosition) {
+  for (const char* kind : {"encoder-decoder", "decoder", "encoder"}) {
+    ModelConfig config = config_of("xavier-normal");
+    config.kind = kind;
+    config.residual = "admin";
+    config.positions = "learned";
+    config.max_positions = 1;
+    config.labels = 2;
+    EXPECT_NO_THROW(make_model(config, at::kDouble)->initialize(1)) << kind;
   }
 }
 

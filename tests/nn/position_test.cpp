@@ -20,6 +20,7 @@ using testing::random_tensor;
 constexpr int64_t kHeads = 3;
 constexpr int64_t kSize = 4;
 constexpr int64_t kWidth = kHeads * kSize;
+constexpr ops::HeadShape kShape{kHeads, kHeads, kSize};
 
 /// The options of a position encoding from the lines of its section.
 VariantOptions parsed(const std::string& name, const std::string& lines) {
@@ -38,7 +39,7 @@ struct Fixture {
   Fixture(const std::string& name, bool causal, const std::string& options = "") {
     encoding =
         positions().at(name).make(parameters, "position", {kWidth, kHeads, 64, causal, kSize, parsed(name, options)});
-    attention = std::make_unique<MultiHeadAttention>(parameters, "a", kWidth, kHeads, MultiHeadOptions(),
+    attention = std::make_unique<MultiHeadAttention>(parameters, "a", kWidth, kShape, MultiHeadOptions(),
                                                      encoding->within(parameters, "a"));
     parameters.finish();
     for (const Parameter& parameter : parameters.all()) {
@@ -91,7 +92,7 @@ void expect_formula(const std::string& name, const std::function<Score(const Fix
 }
 
 /// x with pair m turned by p·frequencies[m]; pair m is (2m, 2m + 1), or (m, m + count).
-Tensor turned(const Tensor& x, int64_t position, const std::vector<double>& frequencies, bool interleaved) {
+Tensor rotated(const Tensor& x, int64_t position, const std::vector<double>& frequencies, bool interleaved) {
   Tensor out = x.clone();
   const auto count = static_cast<int64_t>(frequencies.size());
   for (int64_t m = 0; m < count; ++m) {
@@ -112,7 +113,7 @@ void expect_rotary(const std::string& options, const std::vector<double>& freque
       "rotary",
       [&](const Fixture&, bool) -> Score {
         return [&](int64_t, int64_t i, const Tensor& q, int64_t j, const Tensor& k) {
-          return inner_product(turned(q, i, frequencies, interleaved), turned(k, j, frequencies, interleaved)) /
+          return inner_product(rotated(q, i, frequencies, interleaved), rotated(k, j, frequencies, interleaved)) /
                  std::sqrt(static_cast<double>(kSize));
         };
       },
@@ -240,7 +241,7 @@ TEST(Positions, ThoseThatAddToScoresNeedSoftmax) {
     const auto encoding = positions().at(name).make(parameters, "position", {kWidth, kHeads, 64, true});
     MultiHeadOptions options;
     options.kind = "linear";
-    EXPECT_THROW(MultiHeadAttention(parameters, "a", kWidth, kHeads, options, encoding->within(parameters, "a")), Error)
+    EXPECT_THROW(MultiHeadAttention(parameters, "a", kWidth, kShape, options, encoding->within(parameters, "a")), Error)
         << name;
   }
 }

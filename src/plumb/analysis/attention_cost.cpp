@@ -9,7 +9,8 @@ namespace plumb {
 AttentionCost measure_attention_cost(const std::string& kind, const VariantOptions& options, int64_t d_model,
                                      int64_t heads, int64_t length, int64_t runs, uint64_t seed) {
   Parameters parameters(at::kFloat);
-  const auto attention = attentions().at(kind).make(parameters, {"attention", d_model, heads, options, nullptr});
+  const auto attention =
+      attentions().at(kind).make(parameters, {"attention", d_model, {heads, heads, d_model / heads}, options, nullptr});
   parameters.finish();
   initialize(parameters, "xavier-normal", {}, seed);
   Random random(seed, "attention cost");

@@ -48,7 +48,8 @@ Tensor index(const std::vector<int64_t>& ids) {
 Retrieval measure_retrieval(const std::string& kind, const VariantOptions& options, const RetrievalTask& task,
                             uint64_t seed) {
   Parameters parameters(at::kFloat);
-  const auto attention = attentions().at(kind).make(parameters, {"attention", task.size, 1, options, nullptr});
+  const auto attention =
+      attentions().at(kind).make(parameters, {"attention", task.size, {1, 1, task.size}, options, nullptr});
   const Tensor keys = parameters.add("keys", {task.keys, task.size}, Role::weight);
   // Another scale for queries: softmax sharpens, outer products need no norm of 1.
   const Tensor scale = parameters.add("scale", {1}, Role::gain);

@@ -108,11 +108,11 @@ std::vector<double> eos_scores(const Tensor& logits, const ops::TopScores& top) 
   return scores;
 }
 
-int64_t output_limit(const EncoderDecoder& model, size_t source_tokens, const DecodeOptions& options) {
+int64_t output_limit(const Translates& model, size_t source_tokens, const DecodeOptions& options) {
   const auto limit =
       static_cast<int64_t>(options.length_factor * static_cast<double>(source_tokens)) + options.length_extra;
   // The decoder reads BOS and the output, one position each.
-  return model.config().positions == "learned" ? std::min(limit, model.config().max_positions - 1) : limit;
+  return std::min(limit, model.longest() - 1);
 }
 
 /// The tokens that the active hypotheses end in, one a row.
@@ -127,7 +127,7 @@ std::vector<int64_t> last_tokens(const std::vector<Search>& searches) {
 
 }  // namespace
 
-std::vector<std::vector<int32_t>> beam_search(EncoderDecoder& model, const std::vector<std::vector<int32_t>>& sources,
+std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vector<std::vector<int32_t>>& sources,
                                               const DecodeOptions& options) {
   validate(options);
   const at::NoGradGuard no_graph;
@@ -148,8 +148,7 @@ std::vector<std::vector<int32_t>> beam_search(EncoderDecoder& model, const std::
   }
   if (searches.empty()) return results;
 
-  ForwardContext context;
-  DecoderState state = model.start(model.encode(source, layout, context), layout);
+  DecoderState state = model.start(source, layout);
   for (int64_t length = 0;; ++length) {
     const std::vector<int64_t> tokens = last_tokens(searches);
     if (tokens.empty()) break;

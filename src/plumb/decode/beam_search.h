@@ -1,4 +1,4 @@
-// Beam search over the encoder-decoder, a batch of sentences at a time; beam 1 is greedy decoding.
+// Beam search over a model that translates, a batch of sentences at a time; beam 1 is greedy decoding.
 //
 // The rule (that of fairseq). A hypothesis of n tokens, its EOS counted, has the score  Σ log p(token) /
 // n^length_penalty. At every position the 2·beam best continuations of a sentence's active hypotheses, by Σ log p, are
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "plumb/base/config.h"
-#include "plumb/model/encoder_decoder.h"
+#include "plumb/model/capabilities.h"
 
 namespace plumb {
 
@@ -35,9 +35,9 @@ void describe(Fields& field, DecodeOptions& options);
 void validate(const DecodeOptions& options);
 
 /// The translations of one batch of sentences, all ids without specials; an empty sentence gives an empty one.
-/// Throws Error on a source longer than a model with learned positions can take, and if the model's scores are not
+/// Throws Error on a source longer than the model can take, and if the model's scores are not
 /// finite.
-std::vector<std::vector<int32_t>> beam_search(EncoderDecoder& model, const std::vector<std::vector<int32_t>>& sources,
+std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vector<std::vector<int32_t>>& sources,
                                               const DecodeOptions& options);
 
 }  // namespace plumb

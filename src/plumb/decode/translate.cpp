@@ -61,20 +61,18 @@ std::vector<std::string> texts(const Tokenizer& target, const std::vector<std::v
   return lines;
 }
 
-void require_vocabularies(const EncoderDecoder& model, const Tokenizer& source, const Tokenizer& target) {
-  const ModelConfig& config = model.config();
-  if (config.source_vocabulary == source.vocabulary() && config.target_vocabulary == target.vocabulary()) return;
+void require_vocabularies(const Translates& model, const Tokenizer& source, const Tokenizer& target) {
+  if (model.source_vocabulary() == source.vocabulary() && model.vocabulary() == target.vocabulary()) return;
   throw Error(fmt::format("the model's vocabularies ({} and {}) are not the tokenizers' ({} and {})",
-                          config.source_vocabulary, config.target_vocabulary, source.vocabulary(), target.vocabulary()),
+                          model.source_vocabulary(), model.vocabulary(), source.vocabulary(), target.vocabulary()),
               "give the data directory that the model was trained on");
 }
 
 }  // namespace
 
-std::vector<std::vector<int32_t>> translate(EncoderDecoder& model, const std::vector<std::vector<int32_t>>& sources_in,
+std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector<std::vector<int32_t>>& sources_in,
                                             const DecodeOptions& options, const TranslateProgress& progress) {
   validate(options);
-  const ModelConfig& config = model.config();
   std::vector<std::vector<int32_t>> sources = sources_in;
   for (size_t i = 0; i < sources.size(); ++i) {
     const size_t length = sources[i].size();
@@ -84,9 +82,9 @@ std::vector<std::vector<int32_t>> translate(EncoderDecoder& model, const std::ve
                       with_thousands(static_cast<int64_t>(length)), with_thousands(options.longest_source)));
       sources[i].resize(limit);
     }
-    if (config.positions == "learned" && static_cast<int64_t>(sources[i].size()) >= config.max_positions) {
-      throw Error(fmt::format("sentence {} has {} tokens, EOS counted, but the model has {} learned positions", i + 1,
-                              sources[i].size() + 1, config.max_positions),
+    if (static_cast<int64_t>(sources[i].size()) >= model.longest_source()) {
+      throw Error(fmt::format("sentence {} has {} tokens, EOS counted, but the model has {} positions", i + 1,
+                              sources[i].size() + 1, model.longest_source()),
                   "leave it out or split it");
     }
   }
@@ -128,7 +126,7 @@ std::vector<std::vector<int32_t>> translate(EncoderDecoder& model, const std::ve
   return results;
 }
 
-std::vector<std::string> translate(EncoderDecoder& model, const Tokenizer& source, const Tokenizer& target,
+std::vector<std::string> translate(Translates& model, const Tokenizer& source, const Tokenizer& target,
                                    const std::vector<std::string>& lines, const DecodeOptions& options,
                                    const TranslateProgress& progress) {
   require_vocabularies(model, source, target);
@@ -138,7 +136,7 @@ std::vector<std::string> translate(EncoderDecoder& model, const Tokenizer& sourc
   return texts(target, translate(model, sources, options, progress));
 }
 
-double bleu_of_split(EncoderDecoder& model, const DataDirectory& data, const std::string& split,
+double bleu_of_split(Translates& model, const DataDirectory& data, const std::string& split,
                      const DecodeOptions& options) {
   require_vocabularies(model, data.source_tokenizer(), data.target_tokenizer());
   const ParallelSplit& pairs = data.split(split);

@@ -9,6 +9,7 @@
 #include "plumb/base/text.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/feed_forward/feed_forward.h"
+#include "plumb/nn/pooling.h"
 #include "plumb/nn/position/position.h"
 #include "plumb/nn/residual/residual.h"
 
@@ -18,15 +19,81 @@ namespace {
 
 const bool renamed = rename_key("model.initialisation", "model.initialization");
 
+void require_one_of(const std::string& key, const std::string& value, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), value) != known.end()) return;
+  const std::string guess = nearest(value, known);
+  throw Error(
+      fmt::format("model.{} = \"{}\" is unknown", key, value),
+      guess.empty() ? "known: " + join(known) : fmt::format("did you mean \"{}\"? known: {}", guess, join(known)));
+}
+
+void require_positive(const std::string& key, int64_t value) {
+  if (value <= 0) throw Error(fmt::format("model.{} = {} must be positive", key, value));
+}
+
+void require_not_negative(const std::string& key, double value) {
+  if (!(value >= 0) || !std::isfinite(value)) throw Error(fmt::format("model.{} = {} must be 0 or more", key, value));
+}
+
+void validate_sizes(const ModelConfig& config) {
+  const ModelDepth depth = depth_of(config);
+  require_positive("d_model", config.d_model);
+  require_positive("feed_forward", config.feed_forward);
+  require_positive("heads", config.heads);
+  require_not_negative("kv_heads", static_cast<double>(config.kv_heads));
+  require_not_negative("head_size", static_cast<double>(config.head_size));
+  if (config.kind != "decoder") require_positive("encoder_layers", depth.encoder_layers);
+  if (config.kind != "encoder") require_positive("decoder_layers", depth.decoder_layers);
+  require_positive("max_positions", config.max_positions);
+  require_not_negative("segments", static_cast<double>(config.segments));
+  if (config.head_size == 0 && config.d_model % config.heads != 0) {
+    throw Error(fmt::format("model.heads = {} does not divide model.d_model = {}", config.heads, config.d_model),
+                "or give model.head_size");
+  }
+  if (config.kv_heads > 0 && config.heads % config.kv_heads != 0) {
+    throw Error(fmt::format("model.kv_heads = {} does not divide model.heads = {}", config.kv_heads, config.heads));
+  }
+}
+
+void validate_vocabularies(const ModelConfig& config) {
+  const bool reads_source = config.kind != "decoder";
+  const bool reads_target = config.kind != "encoder";
+  if ((reads_source && source_vocabulary_of(config) <= 0) || (reads_target && config.target_vocabulary <= 0)) {
+    throw Error("the model's vocabulary sizes are not known",
+                "set model.source_vocabulary and model.target_vocabulary, or give --data");
+  }
+  if (reads_source && reads_target && config.share_embeddings == "all" &&
+      config.source_vocabulary != config.target_vocabulary) {
+    throw Error(fmt::format("embeddings are shared by vocabularies of {} and {}", config.source_vocabulary,
+                            config.target_vocabulary),
+                "prepare the data with one joint vocabulary, or set model.share_embeddings = \"target\"");
+  }
+  if (config.kind == "decoder" && config.segments > 0) {
+    throw Error("a decoder has no segments", "set model.segments = 0");
+  }
+}
+
+void validate_encoder(const ModelConfig& config) {
+  (void)poolings().at(config.pooling);
+  if (config.pooling != "none") {
+    if (config.labels <= 0) throw Error("the number of labels is not known", "set model.labels, or give --data");
+  } else if (config.pooler) {
+    throw Error("model.pooler = true, but with model.pooling = \"none\" nothing is pooled");
+  }
+}
+
 }  // namespace
 
 void describe(Fields& field, ModelConfig& config) {
   field("kind", config.kind);
   field("residual", config.residual);
+  field("parallel", config.parallel);
   field("norm", config.norm);
   field("norm_eps", config.norm_eps);
   field("attention", config.attention);
+  field("attention_bias", config.attention_bias);
   field("qk_norm", config.qk_norm);
+  field("value_residual", config.value_residual);
   field("positions", config.positions);
   field("max_positions", config.max_positions);
   field("activation", config.activation);
@@ -34,11 +101,20 @@ void describe(Fields& field, ModelConfig& config) {
   field("feed_forward", config.feed_forward);
   field("feed_forward_bias", config.feed_forward_bias);
   field("heads", config.heads);
+  field("kv_heads", config.kv_heads);
+  field("head_size", config.head_size);
   field("encoder_layers", config.encoder_layers);
   field("decoder_layers", config.decoder_layers);
   field("source_vocabulary", config.source_vocabulary);
   field("target_vocabulary", config.target_vocabulary);
   field("share_embeddings", config.share_embeddings);
+  field("embedding_factor", config.embedding_factor);
+  field("embedding_norm", config.embedding_norm);
+  field("segments", config.segments);
+  field("output_bias", config.output_bias);
+  field("pooling", config.pooling);
+  field("pooler", config.pooler);
+  field("labels", config.labels);
   field("initialization", config.initialization);
   field("dropout", config.dropout);
   describe_options(field, residual_schemes(), config.residual, config.options);
@@ -52,45 +128,33 @@ bool ModelConfig::operator==(const ModelConfig& other) const {
 }
 
 ModelDepth depth_of(const ModelConfig& config) {
-  return {config.kind == "decoder" ? 0 : config.encoder_layers, config.decoder_layers};
+  return {config.kind == "decoder" ? 0 : config.encoder_layers, config.kind == "encoder" ? 0 : config.decoder_layers};
+}
+
+int64_t source_vocabulary_of(const ModelConfig& config) {
+  const bool alone = config.kind == "encoder";
+  return alone && config.source_vocabulary == 0 ? config.target_vocabulary : config.source_vocabulary;
+}
+
+void require_kind(const ModelConfig& config, const std::string& kind) {
+  if (config.kind == kind) return;
+  throw Error(fmt::format("model.kind = \"{}\" where \"{}\" is wanted", config.kind, kind),
+              kind == "encoder-decoder" ? "only an encoder-decoder translates" : "");
 }
 
 void validate(const ModelConfig& config) {
-  const auto one_of = [](const std::string& key, const std::string& value, const std::vector<std::string>& known) {
-    if (std::find(known.begin(), known.end(), value) != known.end()) return;
-    const std::string guess = nearest(value, known);
-    throw Error(
-        fmt::format("model.{} = \"{}\" is unknown", key, value),
-        guess.empty() ? "known: " + join(known) : fmt::format("did you mean \"{}\"? known: {}", guess, join(known)));
-  };
-  const auto positive = [](const std::string& key, int64_t value) {
-    if (value <= 0) throw Error(fmt::format("model.{} = {} must be positive", key, value));
-  };
-  one_of("kind", config.kind, {"encoder-decoder", "decoder"});
-  one_of("share_embeddings", config.share_embeddings, {"none", "target", "all"});
-  positive("d_model", config.d_model);
-  positive("feed_forward", config.feed_forward);
-  positive("heads", config.heads);
-  positive("encoder_layers", config.encoder_layers);
-  positive("decoder_layers", config.decoder_layers);
-  positive("max_positions", config.max_positions);
-  if (config.d_model % config.heads != 0) {
-    throw Error(fmt::format("model.heads = {} does not divide model.d_model = {}", config.heads, config.d_model));
-  }
-  const bool decoder_only = config.kind == "decoder";
-  if ((config.source_vocabulary <= 0 && !decoder_only) || config.target_vocabulary <= 0) {
-    throw Error("the model's vocabulary sizes are not known",
-                "set model.source_vocabulary and model.target_vocabulary, or give --data");
-  }
-  if (!decoder_only && config.share_embeddings == "all" && config.source_vocabulary != config.target_vocabulary) {
-    throw Error(fmt::format("embeddings are shared by vocabularies of {} and {}", config.source_vocabulary,
-                            config.target_vocabulary),
-                "prepare the data with one joint vocabulary, or set model.share_embeddings = \"target\"");
-  }
-  if (config.initialization == "theory" && config.heads != 1) {
-    throw Error(fmt::format("the theory initialization is for a single head, not {}", config.heads),
+  require_one_of("kind", config.kind, {"encoder-decoder", "decoder", "encoder"});
+  require_one_of("share_embeddings", config.share_embeddings, {"none", "target", "all"});
+  require_one_of("attention_bias", config.attention_bias, {"all", "qkv", "none"});
+  validate_sizes(config);
+  validate_vocabularies(config);
+  if (config.kind == "encoder") validate_encoder(config);
+  if (config.initialization == "theory" &&
+      (config.heads != 1 || (config.head_size != 0 && config.head_size != config.d_model))) {
+    throw Error(fmt::format("the theory initialization is for a single head of size d_model, not {}", config.heads),
                 "set model.heads = 1");
   }
+  require_not_negative("embedding_factor", config.embedding_factor);
   if (!(config.dropout >= 0 && config.dropout < 1))
     throw Error(fmt::format("model.dropout = {} must lie in [0, 1)", config.dropout));
   if (!(config.norm_eps > 0) || !std::isfinite(config.norm_eps))

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "plumb/model/capabilities.h"
 #include "plumb/model/embedding.h"
 #include "plumb/model/model.h"
 #include "plumb/model/stack.h"
@@ -12,21 +13,26 @@ namespace plumb {
 
 /// Reads the target side of batches alone. Parameters: tgt_embed.weight, decoder.layers.i.{self_attn, linear1, linear2,
 /// norm1, norm2}, decoder.norm, and output.weight unless it is shared with the embedding.
-class Decoder final : public Model {
+class Decoder final : public Model, public Generates, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
-  /// none, or one of another kind of model.
+  /// invalid, or one of another kind of model.
   explicit Decoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
   /// Tokens, each seeing itself and those before it, to hidden states (tokens, d_model).
   Tensor hidden(const std::vector<int64_t>& tokens, const Ragged& layout, ForwardContext& context);
+  Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
+                ForwardContext& context) override;
 
   Tensor states(const Batch& batch, ForwardContext& context) override;
+  [[nodiscard]] Tensor logits(const Tensor& hidden) const override { return Model::logits(hidden); }
+  Generates* generates() override { return this; }
+  Embeds* embeds() override { return this; }
 
-  /// Step by step: a state of `rows` rows; then one token a row in, hidden states (rows, d_model) out. Without dropout
-  /// and without a graph.
-  DecoderState start(int64_t rows);
-  Tensor step(DecoderState& state, const std::vector<int64_t>& tokens);
+  DecoderState start(int64_t rows) override;
+  Tensor read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) override;
+  [[nodiscard]] int64_t longest() const override { return embedding_->positions().longest(); }
+  [[nodiscard]] int64_t vocabulary() const override { return config().target_vocabulary; }
 
  private:
   [[nodiscard]] bool profiled() const override { return stack_->profiled(); }

@@ -1,25 +1,56 @@
 #include "plumb/model/embedding.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
+#include "plumb/base/error.h"
 #include "plumb/ops/embedding.h"
 
 namespace plumb {
 
-TokenEmbedding::TokenEmbedding(Tensor table, std::unique_ptr<Positions> positions)
-    : table_(std::move(table)), positions_(std::move(positions)) {}
-
-Tensor TokenEmbedding::operator()(const std::vector<int64_t>& ids, const Ragged& layout,
-                                  ForwardContext& context) const {
-  const Tensor tokens = ops::embedding(table_, ids, std::sqrt(static_cast<double>(table_.size(1))));
-  const Tensor positions = positions_->table(layout.longest());
-  return context.dropout(positions.defined() ? tokens + ops::embedding(positions, layout.positions(), 1.0) : tokens);
+TokenEmbedding::TokenEmbedding(Parameters& parameters, const ModelConfig& config, const Shape& shape, Tensor table)
+    : table_(std::move(table)),
+      factor_(config.embedding_factor > 0 ? config.embedding_factor : std::sqrt(static_cast<double>(config.d_model))),
+      positions_(plumb::positions()
+                     .at(config.positions)
+                     .make(parameters, shape.side + "_position",
+                           {config.d_model, config.heads, config.max_positions, shape.causal, config.head_size,
+                            config.options})) {
+  if (shape.segments > 0) {
+    segments_ = parameters.add(shape.side + "_segment.weight", {shape.segments, config.d_model}, Role::position);
+  }
+  if (config.embedding_norm)
+    norm_ = norms().at(config.norm).make(parameters, shape.side + "_embed_norm", config.d_model, config.norm_eps);
 }
 
-Tensor TokenEmbedding::at(const std::vector<int64_t>& ids, int64_t position) const {
-  const Tensor tokens = ops::embedding(table_, ids, std::sqrt(static_cast<double>(table_.size(1))));
-  const Tensor positions = positions_->table(position + 1);
-  return positions.defined() ? tokens + positions.narrow(0, position, 1) : tokens;
+Tensor TokenEmbedding::operator()(const std::vector<int64_t>& tokens, const std::vector<int64_t>& positions,
+                                  const std::vector<int64_t>& segments, ForwardContext& context) const {
+  Tensor sum = ops::embedding(table_, tokens, factor_);
+  const int64_t length = positions.empty() ? 0 : *std::max_element(positions.begin(), positions.end()) + 1;
+  const Tensor of_positions = positions_->table(length);
+  if (of_positions.defined()) sum = sum + ops::embedding(of_positions, positions, 1.0);
+  if (segments_.defined()) {
+    sum = sum + ops::embedding(segments_, segments.empty() ? std::vector<int64_t>(tokens.size(), 0) : segments, 1.0);
+  } else if (std::any_of(segments.begin(), segments.end(), [](int64_t segment) { return segment != 0; })) {
+    throw Error("sequences of several segments, but the model has no embeddings of segments",
+                "set model.segments to their number");
+  }
+  if (norm_) sum = (*norm_)(sum, context);
+  return context.dropout(sum);
+}
+
+std::vector<int64_t> positions_behind(const std::vector<int64_t>& so_far, const Ragged& layout) {
+  if (layout.sequences() != static_cast<int64_t>(so_far.size())) {
+    throw Error(fmt::format("tokens of {} sequences read by {} rows", layout.sequences(), so_far.size()));
+  }
+  std::vector<int64_t> positions = layout.positions();
+  for (int64_t r = 0; r < layout.sequences(); ++r) {
+    for (int64_t t = layout.begin(r); t < layout.begin(r + 1); ++t)
+      positions[static_cast<size_t>(t)] += so_far[static_cast<size_t>(r)];
+  }
+  return positions;
 }
 
 }  // namespace plumb

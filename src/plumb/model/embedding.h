@@ -1,35 +1,49 @@
-// Token embeddings with positions:  √d · E[token] + P[position], then dropout.
+// What a stack reads: the embeddings of tokens, with positions and segments.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "plumb/base/ragged.h"
+#include "plumb/model/config.h"
 #include "plumb/nn/context.h"
+#include "plumb/nn/norm/norm.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/nn/position/position.h"
 
 namespace plumb {
 
-/// One side's embedding; what it adds of the positions is nothing where they act within attention.
+/// The embedding of one side of a model:  factor·E[token] + P[position] + S[segment], then a norm where
+/// model.embedding_norm says so (BERT, Devlin et al. 2019, arXiv 1810.04805), then dropout. Positions that act within
+/// attention add nothing here.
 class TokenEmbedding {
  public:
+  struct Shape {
+    std::string side;     // "src" or "tgt": the beginning of its parameters' names
+    bool causal = false;  // of the stack that reads it
+    int64_t segments = 0;
+  };
   /// table: (vocabulary, d_model).
-  TokenEmbedding(Tensor table, std::unique_ptr<Positions> positions);
+  TokenEmbedding(Parameters& parameters, const ModelConfig& config, const Shape& shape, Tensor table);
 
-  /// → (tokens, d_model).
-  [[nodiscard]] Tensor operator()(const std::vector<int64_t>& ids, const Ragged& layout, ForwardContext& context) const;
+  /// Tokens at these positions of their sequences; segments: of each token, or empty for 0 each → (tokens, d_model).
+  [[nodiscard]] Tensor operator()(const std::vector<int64_t>& tokens, const std::vector<int64_t>& positions,
+                                  const std::vector<int64_t>& segments, ForwardContext& context) const;
 
-  /// One token a row, all at the same position, without dropout → (rows, d_model).
-  [[nodiscard]] Tensor at(const std::vector<int64_t>& ids, int64_t position) const;
-
-  [[nodiscard]] const Tensor& table() const { return table_; }
   [[nodiscard]] Positions& positions() const { return *positions_; }
 
  private:
   Tensor table_;
+  double factor_;
   std::unique_ptr<Positions> positions_;
+  Tensor segments_;             // (segments, d_model), or undefined
+  std::unique_ptr<Norm> norm_;  // or null
 };
+
+/// Where the next tokens of rows that have read `so_far` lie: (tokens), those of sequence r of `layout` behind the
+/// first so_far[r].
+std::vector<int64_t> positions_behind(const std::vector<int64_t>& so_far, const Ragged& layout);
 
 }  // namespace plumb

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "plumb/model/capabilities.h"
 #include "plumb/model/embedding.h"
 #include "plumb/model/model.h"
 #include "plumb/model/stack.h"
@@ -11,25 +12,32 @@
 namespace plumb {
 
 /// Parameter names are those of torch.nn.Transformer{Encoder,Decoder} with src_embed, tgt_embed and output.
-class EncoderDecoder final : public Model {
+class EncoderDecoder final : public Model, public Translates {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
-  /// none, or one of another kind of model.
+  /// invalid, or one of another kind of model.
   explicit EncoderDecoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
-  /// Source tokens to memory, (source tokens, d_model).
-  Tensor encode(const std::vector<int64_t>& source, const Ragged& layout, ForwardContext& context);
+  /// Source tokens to memory, (source tokens, d_model); segments: of each token, or empty for 0 each.
+  Tensor encode(const std::vector<int64_t>& source, const Ragged& layout, ForwardContext& context,
+                const std::vector<int64_t>& segments = {});
 
   /// Target tokens, each seeing those before it and the memory, to hidden states (target tokens, d_model).
   Tensor decode(const std::vector<int64_t>& target, const Ragged& layout, const Tensor& memory,
                 const Ragged& memory_layout, ForwardContext& context);
 
   Tensor states(const Batch& batch, ForwardContext& context) override;
+  [[nodiscard]] Tensor logits(const Tensor& hidden) const override { return Model::logits(hidden); }
+  Translates* translates() override { return this; }
 
-  /// Decoding step by step: a state for one row a source sentence; then one token a row in, hidden states (rows,
-  /// d_model) out. Without dropout and without a graph.
+  DecoderState start(const std::vector<int64_t>& source, const Ragged& layout) override;
+  /// From the memory that `encode` gives.
   DecoderState start(const Tensor& memory, const Ragged& memory_layout);
-  Tensor step(DecoderState& state, const std::vector<int64_t>& tokens);
+  Tensor read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) override;
+  [[nodiscard]] int64_t longest() const override { return target_->positions().longest(); }
+  [[nodiscard]] int64_t longest_source() const override { return source_->positions().longest(); }
+  [[nodiscard]] int64_t vocabulary() const override { return config().target_vocabulary; }
+  [[nodiscard]] int64_t source_vocabulary() const override { return config().source_vocabulary; }
 
  private:
   [[nodiscard]] bool profiled() const override { return encoder_->profiled(); }

@@ -4,6 +4,7 @@
 
 #include "plumb/base/random.h"
 #include "plumb/model/decoder.h"
+#include "plumb/model/encoder.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/ops/cross_entropy.h"
@@ -13,25 +14,21 @@ namespace plumb {
 
 namespace {
 
-/// Sentences of random tokens: enough for the variances of a profiling pass.
+/// Sequences of random tokens: enough for the variances of a profiling pass. What is to be predicted plays no part.
 Batch random_batch(const ModelConfig& config, uint64_t seed) {
-  constexpr int64_t kPairs = 16;
-  const int64_t length = std::min<int64_t>(24, config.max_positions - 1);
+  constexpr int64_t kSequences = 16;
+  constexpr int64_t kLength = 24;
   Random random(seed, "profile");
-  const auto sentence = [&](int64_t vocabulary) {
-    std::vector<int32_t> ids(static_cast<size_t>(length));
-    for (int32_t& id : ids) id = static_cast<int32_t>(random.below(static_cast<uint64_t>(vocabulary)));
-    return ids;
+  const auto tokens = [&](int64_t vocabulary, std::vector<int64_t>& ids, Ragged& layout) {
+    for (int64_t i = 0; i < kSequences; ++i) {
+      layout.append(std::min(kLength, config.max_positions));
+      while (std::ssize(ids) < layout.tokens())
+        ids.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(vocabulary))));
+    }
   };
   Batch batch;
-  for (int64_t i = 0; i < kPairs; ++i) {
-    const std::vector<int32_t> target = sentence(config.target_vocabulary);
-    if (config.kind == "decoder") {
-      append_running_text(batch, target, i);
-    } else {
-      append(batch, sentence(config.source_vocabulary), target, i);
-    }
-  }
+  if (config.kind != "decoder") tokens(source_vocabulary_of(config), batch.source, batch.source_layout);
+  if (config.kind != "encoder") tokens(config.target_vocabulary, batch.target_input, batch.target_layout);
   return batch;
 }
 
@@ -48,21 +45,29 @@ void Model::profile(const Batch& batch) {
   states(batch, context);
 }
 
-Tensor Model::logits(const Tensor& hidden) const { return ops::linear(hidden, output_, Tensor()); }
+void Model::add_output(int64_t vocabulary, const Tensor& shared) {
+  output_ =
+      shared.defined() ? shared : parameters_.add("output.weight", {vocabulary, config_.d_model}, Role::embedding);
+  if (config_.output_bias) output_bias_ = parameters_.add("output.bias", {vocabulary}, Role::bias);
+}
+
+Tensor Model::logits(const Tensor& hidden) const { return ops::linear(hidden, output_, output_bias_); }
 
 Loss Model::loss(const Batch& batch, const LossOptions& options, ForwardContext& context) {
   const Tensor hidden = states(batch, context);
-  const int64_t tokens = batch.target_layout.tokens();
-  const double scale = options.scale.value_or(1.0 / static_cast<double>(tokens));
+  const double weight = batch.weight();
+  const double scale = options.scale.value_or(1.0 / weight);
   const ops::CrossEntropy result =
       options.twice_differentiable
-          ? ops::cross_entropy(logits(hidden), batch.labels, {}, options.label_smoothing, scale)
-          : ops::linear_cross_entropy(hidden, output_, Tensor(), batch.labels, {}, options.label_smoothing, scale);
-  return {result.loss, result.nll, tokens};
+          ? ops::cross_entropy(logits(hidden), batch.labels, batch.weights, options.label_smoothing, scale)
+          : ops::linear_cross_entropy(hidden, output_, output_bias_, batch.labels, batch.weights,
+                                      options.label_smoothing, scale);
+  return {result.loss, result.nll, std::ssize(batch.labels), weight};
 }
 
 std::unique_ptr<Model> make_model(const ModelConfig& config, at::ScalarType type) {
   validate(config);
+  if (config.kind == "encoder") return std::make_unique<Encoder>(config, type);
   if (config.kind == "decoder") return std::make_unique<Decoder>(config, type);
   return std::make_unique<EncoderDecoder>(config, type);
 }

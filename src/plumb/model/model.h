@@ -11,16 +11,22 @@
 
 namespace plumb {
 
+class Generates;
+class Translates;
+class Classifies;
+class Embeds;
+
 /// The loss of a batch.
 struct Loss {
-  Tensor value;        // scalar, differentiable: scale · Σ over target tokens of the label-smoothed cross-entropy
-  double nll = 0;      // Σ −log p(token)
-  int64_t tokens = 0;  // target tokens
+  Tensor value;        // scalar, differentiable: scale · Σ over labels of weight · label-smoothed cross-entropy
+  double nll = 0;      // Σ −weight·log p(label)
+  int64_t tokens = 0;  // labels
+  double weight = 0;   // the sum of their weights
 };
 
 struct LossOptions {
   double label_smoothing = 0;
-  /// Factor on the sum over tokens; none: 1/tokens, the mean of this batch.
+  /// Factor on the sum over labels; none: 1/(sum of their weights), the mean of this batch.
   std::optional<double> scale;
   /// Keep the logits, so that the loss can be differentiated twice.
   bool twice_differentiable = false;
@@ -38,31 +44,41 @@ class Model {
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
 
-  /// Fills the parameters by config().initialization. A scheme that is profiled is so with a batch of random tokens.
+  /// Fills the parameters by config().initialization. Schemes that need profiling are run on random tokens.
   void initialize(uint64_t seed);
 
   /// The profiling pass of a scheme that has one (Admin), with a batch of one's own; to follow `initialize`.
   void profile(const Batch& batch);
 
-  /// Hidden states at the end of the model for the target tokens of a batch, (target tokens, d_model).
+  /// Hidden states at the end of the model, one row per label of the batch: (labels, d_model).
   virtual Tensor states(const Batch& batch, ForwardContext& context) = 0;
 
-  /// (tokens, d_model) → (tokens, target vocabulary).
-  [[nodiscard]] Tensor logits(const Tensor& hidden) const;
+  /// (rows, d_model) → (rows, output vocabulary or labels).
+  [[nodiscard]] virtual Tensor logits(const Tensor& hidden) const;
 
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
+
+  /// What else the model can do (model/capabilities.h); null where it cannot.
+  [[nodiscard]] virtual Generates* generates() { return nullptr; }
+  [[nodiscard]] virtual Translates* translates() { return nullptr; }
+  [[nodiscard]] virtual Classifies* classifies() { return nullptr; }
+  [[nodiscard]] virtual Embeds* embeds() { return nullptr; }
 
  protected:
   /// Whether the residual scheme wants a profiling pass.
   [[nodiscard]] virtual bool profiled() const = 0;
 
-  Tensor output_;  // (target vocabulary, d_model)
+  /// Declares the output over a vocabulary: its matrix is `shared`, or one of its own where that is undefined.
+  void add_output(int64_t vocabulary, const Tensor& shared);
+
+  Tensor output_;       // (output vocabulary or labels, d_model)
+  Tensor output_bias_;  // (output vocabulary or labels), or undefined
   ModelConfig config_;
   Parameters parameters_;
 };
 
 /// A model of config.kind with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration
-/// is none.
+/// is invalid.
 std::unique_ptr<Model> make_model(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
 }  // namespace plumb

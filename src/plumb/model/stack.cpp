@@ -4,20 +4,28 @@ namespace plumb {
 
 void DecoderState::reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows) {
   for (const auto& state : self) state->reorder(order);
+  std::vector<int64_t> moved;
+  moved.reserve(order.size());
+  for (const int64_t row : order) moved.push_back(positions[static_cast<size_t>(row)]);
+  positions = std::move(moved);
   rows_per_source = std::move(rows);
 }
 
 Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& shape, Positions& positions)
-    : shape_(shape) {
+    : shape_(shape), parallel_(config.parallel) {
   const int64_t d = config.d_model;
-  const MultiHeadOptions options{config.attention, config.qk_norm, config.norm_eps, config.options};
+  const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
+                             config.head_size > 0 ? config.head_size : d / config.heads};
+  const MultiHeadOptions options{config.attention, config.qk_norm, config.norm_eps, config.attention_bias,
+                                 config.options};
   for (int64_t i = 0; i < shape.layers; ++i) {
     const std::string prefix = to_string(LayerId{shape.stack, i});
-    MultiHeadAttention self(parameters, prefix + ".self_attn", d, config.heads, options,
-                            positions.within(parameters, prefix + ".self_attn"));
+    const std::string self_prefix = prefix + ".self_attn";
+    MultiHeadAttention self(parameters, self_prefix, d, heads, options, positions.within(parameters, self_prefix));
+    if (config.value_residual && i > 0) self.add_value_residual(parameters, self_prefix);
     std::unique_ptr<MultiHeadAttention> cross;
     if (shape.cross_attention) {
-      cross = std::make_unique<MultiHeadAttention>(parameters, prefix + ".multihead_attn", d, config.heads, options);
+      cross = std::make_unique<MultiHeadAttention>(parameters, prefix + ".multihead_attn", d, heads, options);
     }
     layers_.push_back(
         {std::move(self), std::move(cross),
@@ -25,41 +33,49 @@ Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& sha
              .at(config.activation)
              .make(parameters, {prefix, d, config.feed_forward, config.feed_forward_bias, config.options})});
   }
-  scheme_ = make_residual_scheme(config.residual, parameters,
-                                 {shape.stack, shape.layers, shape.cross_attention ? 3 : 2, d, config.norm,
-                                  config.norm_eps, depth_of(config), config.options});
+  const int64_t sub_layers = (shape.cross_attention ? 3 : 2) - (parallel_ ? 1 : 0);
+  scheme_ = make_residual_scheme(
+      config.residual, parameters,
+      {shape.stack, shape.layers, sub_layers, d, config.norm, config.norm_eps, depth_of(config), config.options});
+}
+
+Tensor Stack::run(const Tensor& x, const Attend& self, const Attend& cross, ForwardContext& context) const {
+  Stream stream = scheme_->enter(x, context);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    int64_t position = 0;
+    const auto apply = [&](SubLayerKind kind, const std::function<Tensor(const Tensor&)>& forward) {
+      const LayerId id{shape_.stack, static_cast<int64_t>(i), kind};
+      scheme_->apply(stream, {id, position++, forward}, context);
+    };
+    const FeedForward& feed_forward = *layers_[i].feed_forward;
+    if (parallel_) {
+      apply(SubLayerKind::parallel, [&](const Tensor& h) { return self(i, h) + feed_forward(h); });
+    } else {
+      apply(SubLayerKind::self_attention, [&](const Tensor& h) { return self(i, h); });
+    }
+    if (shape_.cross_attention) apply(SubLayerKind::cross_attention, [&](const Tensor& h) { return cross(i, h); });
+    if (!parallel_) apply(SubLayerKind::feed_forward, [&](const Tensor& h) { return feed_forward(h); });
+  }
+  return scheme_->leave(stream, context);
 }
 
 Tensor Stack::operator()(const Tensor& x, const Ragged& layout, const Tensor& memory, const Ragged& memory_layout,
                          ForwardContext& context) const {
   context.show({{shape_.stack}, Point::input}, x);
-  Stream stream = scheme_->enter(x, context);
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    const Layer& layer = layers_[i];
-    const auto index = static_cast<int64_t>(i);
-    int64_t position = 0;
-    const auto id = [&](SubLayerKind kind) { return LayerId{shape_.stack, index, kind}; };
-    scheme_->apply(stream,
-                   {id(SubLayerKind::self_attention), position++,
-                    [&](const Tensor& h) { return layer.self_attention.self(h, layout, shape_.causal, context); }},
-                   context);
-    if (layer.cross_attention) {
-      const MultiHeadAttention& cross = *layer.cross_attention;
-      scheme_->apply(stream,
-                     {id(SubLayerKind::cross_attention), position++,
-                      [&](const Tensor& h) {
-                        return cross.cross(h, layout, cross.remember(memory, memory_layout, context), context);
-                      }},
-                     context);
-    }
-    scheme_->apply(stream, {id(SubLayerKind::feed_forward), position, [&](const Tensor& h) { return (*layer.feed_forward)(h); }}, context);
-  }
-  return scheme_->leave(stream, context);
+  AttentionPass pass(layout);
+  const Attend self = [&](size_t i, const Tensor& h) {
+    return layers_[i].self_attention.self(h, pass, shape_.causal, context);
+  };
+  const Attend cross = [&](size_t i, const Tensor& h) {
+    const MultiHeadAttention& attention = *layers_[i].cross_attention;
+    return attention.cross(h, layout, attention.remember(memory, memory_layout, context), context);
+  };
+  return run(x, self, cross, context);
 }
 
 DecoderState Stack::start(int64_t rows) const {
   DecoderState state;
-  state.rows_per_source.assign(static_cast<size_t>(rows), 1);
+  state.positions.assign(static_cast<size_t>(rows), 0);
   for (const Layer& layer : layers_) state.self.push_back(layer.self_attention.start(rows));
   return state;
 }
@@ -68,35 +84,32 @@ DecoderState Stack::start(const Tensor& memory, const Ragged& memory_layout) con
   const at::NoGradGuard no_graph;
   const ForwardContext context;
   DecoderState state = start(memory_layout.sequences());
+  state.rows_per_source.assign(static_cast<size_t>(memory_layout.sequences()), 1);
   for (const Layer& layer : layers_)
     state.memory.push_back(layer.cross_attention->remember(memory, memory_layout, context));
   return state;
 }
 
-Tensor Stack::step(const Tensor& x, DecoderState& state) const {
+Tensor Stack::read(const Tensor& x, const Ragged& layout, const std::vector<int64_t>& positions,
+                   DecoderState& state) const {
   const at::NoGradGuard no_graph;
   ForwardContext context;
-  const Ragged rows(state.rows_per_source);  // the rows of one source, seen as the positions of one sequence
-  Stream stream = scheme_->enter(x, context);
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    const Layer& layer = layers_[i];
-    const auto index = static_cast<int64_t>(i);
-    int64_t position = 0;
-    const auto id = [&](SubLayerKind kind) { return LayerId{shape_.stack, index, kind}; };
-    scheme_->apply(stream,
-                   {id(SubLayerKind::self_attention), position++,
-                    [&](const Tensor& h) { return layer.self_attention.self_step(h, state.position, *state.self[i]); }},
-                   context);
-    if (layer.cross_attention) {
-      scheme_->apply(stream,
-                     {id(SubLayerKind::cross_attention), position++,
-                      [&](const Tensor& h) { return layer.cross_attention->cross(h, rows, state.memory[i], context); }},
-                     context);
-    }
-    scheme_->apply(stream, {id(SubLayerKind::feed_forward), position, [&](const Tensor& h) { return (*layer.feed_forward)(h); }}, context);
+  AttentionPass pass(layout, positions);
+  Ragged by_source;  // the tokens of one source's rows, seen as those of one sequence
+  int64_t row = 0;
+  for (const int64_t rows : state.rows_per_source) {
+    by_source.append(layout.begin(row + rows) - layout.begin(row));
+    row += rows;
   }
-  ++state.position;
-  return scheme_->leave(stream, context);
+  const Attend self = [&](size_t i, const Tensor& h) {
+    return layers_[i].self_attention.read(h, pass, *state.self[i]);
+  };
+  const Attend cross = [&](size_t i, const Tensor& h) {
+    return layers_[i].cross_attention->cross(h, by_source, state.memory[i], context);
+  };
+  Tensor out = run(x, self, cross, context);
+  for (size_t r = 0; r < state.positions.size(); ++r) state.positions[r] += layout.length(static_cast<int64_t>(r));
+  return out;
 }
 
 }  // namespace plumb

@@ -1,12 +1,13 @@
 // A stack of layers, each a list of sub-layers run through the residual scheme: encoder, decoder with cross-attention,
-// and decoder without, over whole sequences and step by step.
+// and decoder without, over whole sequences and piece by piece.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "plumb/model/config.h"
+#include "plumb/model/decoder_state.h"
 #include "plumb/nn/attention/multi_head.h"
 #include "plumb/nn/context.h"
 #include "plumb/nn/feed_forward/feed_forward.h"
@@ -14,18 +15,6 @@
 #include "plumb/nn/residual/residual.h"
 
 namespace plumb {
-
-/// What decoding step by step keeps: for every row (a hypothesis) what its self-attentions have seen, and the source
-/// that it looks at.
-struct DecoderState {
-  std::vector<std::unique_ptr<AttentionState>> self;  // [layer]
-  std::vector<AttentionMemory> memory;                // [layer]; empty without cross-attention
-  std::vector<int64_t> rows_per_source;               // hypotheses of each source, adjacent and in order
-  int64_t position = 0;
-
-  /// Row i becomes what row order[i] was; `rows` as rows_per_source afterwards.
-  void reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows);
-};
 
 class Stack {
  public:
@@ -48,12 +37,14 @@ class Stack {
   /// Whether the scheme's initialization ends with a profiling pass.
   [[nodiscard]] bool profiled() const { return scheme_->profiled(); }
 
-  /// The state of one row a source, or of `rows` rows without cross-attention; no graph.
+  /// The state of one row per source, or of `rows` rows without cross-attention; no graph.
   [[nodiscard]] DecoderState start(const Tensor& memory, const Ragged& memory_layout) const;
   [[nodiscard]] DecoderState start(int64_t rows) const;
 
-  /// One more position of every row: x (rows, d_model) → (rows, d_model); no dropout, no graph.
-  [[nodiscard]] Tensor step(const Tensor& x, DecoderState& state) const;
+  /// Further positions of every row, those of sequence r of `layout` of row r, which `positions` names: x (tokens,
+  /// d_model) → (tokens, d_model); no dropout, no graph.
+  [[nodiscard]] Tensor read(const Tensor& x, const Ragged& layout, const std::vector<int64_t>& positions,
+                            DecoderState& state) const;
 
  private:
   struct Layer {
@@ -61,8 +52,12 @@ class Stack {
     std::unique_ptr<MultiHeadAttention> cross_attention;
     std::unique_ptr<FeedForward> feed_forward;
   };
+  /// An attention of the layer of a number: (tokens, d_model) → (tokens, d_model).
+  using Attend = std::function<Tensor(size_t layer, const Tensor& x)>;
+  [[nodiscard]] Tensor run(const Tensor& x, const Attend& self, const Attend& cross, ForwardContext& context) const;
 
   Shape shape_;
+  bool parallel_;  // self-attention and feed-forward side by side, as one sub-layer
   std::vector<Layer> layers_;
   std::unique_ptr<ResidualScheme> scheme_;
 };

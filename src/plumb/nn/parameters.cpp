@@ -14,6 +14,13 @@ Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Role role
   return value;
 }
 
+Tensor Parameters::add_stacked(const std::string& name, at::IntArrayRef shape, const std::vector<int64_t>& parts,
+                               Role role) {
+  Tensor value = add(name, shape, role);
+  all_.back().parts = parts;
+  return value;
+}
+
 Tensor Parameters::add_constant(const std::string& name, at::IntArrayRef shape, double initial) {
   Tensor value = add(name, shape, Role::constant);
   all_.back().initial = initial;

@@ -26,8 +26,9 @@ enum class Role {
 struct Parameter {
   std::string name;  // as in a PyTorch state dict
   Role role;
-  Tensor value;        // a leaf that requires gradients; a view of the flat buffer
-  double initial = 0;  // of a constant
+  Tensor value;                  // a leaf that requires gradients; a view of the flat buffer
+  double initial = 0;            // of a constant
+  std::vector<int64_t> parts{};  // rows of each matrix, where several lie one above the other; else empty
 };
 
 /// A flat vector cut into pieces of the shapes of `like`, one after another (views), and the reverse (a copy without a
@@ -43,6 +44,10 @@ class Parameters {
 
   /// Declares a parameter of zeros. Throws Error on a name declared twice.
   Tensor add(const std::string& name, at::IntArrayRef shape, Role role);
+
+  /// Declares matrices that lie one above the other in one parameter, as query, key and value do: `parts` are their
+  /// numbers of rows.
+  Tensor add_stacked(const std::string& name, at::IntArrayRef shape, const std::vector<int64_t>& parts, Role role);
 
   /// Declares a parameter that every initialization sets to `initial`.
   Tensor add_constant(const std::string& name, at::IntArrayRef shape, double initial);

@@ -30,7 +30,8 @@ Json measure_equality(at::ScalarType type, uint64_t seed) {
   for (const char* kind : {"linear", "fwp-1991"}) {
     const bool normalized = std::string(kind) == "linear";
     Parameters parameters(type);
-    const auto attention = attentions().at(kind).make(parameters, {"attention", kWidth, kHeads, {}, nullptr});
+    const auto attention =
+        attentions().at(kind).make(parameters, {"attention", kWidth, {kHeads, kHeads, kSize}, {}, nullptr});
     parameters.finish();
     const Tensor packed = at::empty({kLength, 3 * kWidth}, type);
     Random random(seed, "equality");
@@ -50,7 +51,8 @@ Json measure_equality(at::ScalarType type, uint64_t seed) {
     std::vector<Tensor> steps;
     for (int64_t t = 0; t < kLength; ++t) {
       const Tensor row = packed.narrow(0, t, 1);
-      steps.push_back(attention->step(row.narrow(1, 0, kWidth), row.narrow(1, kWidth, 2 * kWidth), row, *state));
+      steps.push_back(
+          attention->read(row.narrow(1, 0, kWidth), row.narrow(1, kWidth, 2 * kWidth), row, Ragged({1}), *state));
     }
     const double scale = as_attention.abs().max().item<double>();
     const auto difference = [&](const Tensor& other) {

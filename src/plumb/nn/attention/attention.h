@@ -14,6 +14,7 @@
 #include "plumb/nn/context.h"
 #include "plumb/nn/parameters.h"
 #include "plumb/nn/position/relative.h"
+#include "plumb/ops/attention.h"
 
 namespace plumb {
 
@@ -21,11 +22,9 @@ namespace plumb {
 struct AttentionShape {
   std::string name;  // "encoder.layers.0.self_attn": prefix of its own parameters, and name of its random numbers
   int64_t d_model = 0;
-  int64_t heads = 1;
+  ops::HeadShape heads;
   VariantOptions options;                              // of all kinds, by name
   std::shared_ptr<const RelativePositions> positions;  // of self-attention; may be null
-
-  [[nodiscard]] int64_t size() const { return d_model / heads; }
 };
 
 /// What self-attention keeps of the positions that it has seen, a row for each hypothesis.
@@ -38,35 +37,38 @@ class AttentionState {
 
 /// What cross-attention keeps of the sequences that it attends to.
 struct AttentionMemory {
-  Tensor content;  // softmax: keys and values, (tokens, 2·d); fast weights: their matrices, (sequences, heads, …)
+  Tensor
+      content;  // softmax: keys and values, (tokens, 2·kv_width); fast weights: their matrices, (sequences, heads, …)
   Ragged layout;
 };
 
-/// How projected queries look at projected keys and values. Each head has the columns [h·size, (h+1)·size) of query,
-/// key and value.
+/// How projected queries look at projected keys and values. Head h of `heads` has the columns [h·size, (h + 1)·size) of
+/// the query, head h of `kv_heads` those of key and value, and a group of query heads shares a key-value head.
 class Attention {
  public:
   virtual ~Attention() = default;
 
-  /// Every sequence attends to itself. packed: (tokens, 3·d), query, key and value side by side; x: (tokens, d), what
-  /// they were projected from → (tokens, d). If `causal`, a position sees itself and what came before.
+  /// Every sequence attends to itself. packed: (tokens, width + 2·kv_width), query, key and value side by side; x:
+  /// (tokens, d_model), what they were projected from → (tokens, width). If `causal`, a position sees itself and what
+  /// came before.
   [[nodiscard]] virtual Tensor self(const Tensor& packed, const Tensor& x, const Ragged& layout, bool causal,
                                     const ForwardContext& context) const = 0;
 
-  /// Prepares sequences to be attended to. key_value: (tokens, 2·d), projected from x: (tokens, d).
+  /// Prepares sequences to be attended to. key_value: (tokens, 2·kv_width), projected from x: (tokens, d_model).
   [[nodiscard]] virtual AttentionMemory remember(const Tensor& key_value, const Tensor& x, const Ragged& layout,
                                                  const ForwardContext& context) const = 0;
 
-  /// Sequence i of `layout` attends to sequence i of the memory. query: (tokens, d) → (tokens, d).
+  /// Sequence i of `layout` attends to sequence i of the memory. query: (tokens, width) → (tokens, width).
   [[nodiscard]] virtual Tensor cross(const Tensor& query, const Ragged& layout, const AttentionMemory& memory,
                                      const ForwardContext& context) const = 0;
 
   /// The state of `rows` rows that have seen nothing.
   [[nodiscard]] virtual std::unique_ptr<AttentionState> start(int64_t rows) const = 0;
 
-  /// One more position of every row, without a graph. query: (rows, d); key_value: (rows, 2·d); x: (rows, d) → (rows,
-  /// d). Equal to the last position of `self` with `causal`.
-  [[nodiscard]] virtual Tensor step(const Tensor& query, const Tensor& key_value, const Tensor& x,
+  /// Further positions of every row, without a graph: those of sequence r of `layout` follow what row r has seen.
+  /// query: (tokens, width); key_value: (tokens, 2·kv_width); x: (tokens, d_model) → (tokens, width). Equal to the last
+  /// positions of `self` with `causal`, whatever the pieces in which a sequence is read.
+  [[nodiscard]] virtual Tensor read(const Tensor& query, const Tensor& key_value, const Tensor& x, const Ragged& layout,
                                     AttentionState& state) const = 0;
 };
 

@@ -13,7 +13,7 @@ class Delta final : public FastWeights {
   Delta(Parameters& parameters, const AttentionShape& shape)
       : FastWeights(shape, Rule::delta),
         nu_(dpfp_options(shape.options).nu),
-        beta_(parameters.add(shape.name + ".beta.weight", {shape.heads, shape.d_model}, Role::weight)) {}
+        beta_(parameters.add(shape.name + ".beta.weight", {shape.heads.heads, shape.d_model}, Role::weight)) {}
 
  protected:
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return features(query); }

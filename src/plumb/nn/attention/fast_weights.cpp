@@ -1,5 +1,7 @@
 #include "plumb/nn/attention/fast_weights.h"
 
+#include <fmt/format.h>
+
 #include "plumb/base/error.h"
 #include "plumb/ops/linear_attention.h"
 
@@ -11,9 +13,12 @@ namespace {
 constexpr double kSmallest = 1e-30;
 
 struct FastWeightState final : AttentionState {
-  Tensor weights;  // (rows, heads, features, size); undefined before the first step
+  explicit FastWeightState(int64_t count) : rows(count) {}
+  int64_t rows;
+  Tensor weights;  // (rows, heads, features, size); undefined before the first position
 
   void reorder(const std::vector<int64_t>& order) override {
+    rows = static_cast<int64_t>(order.size());
     if (!weights.defined()) return;
     const Tensor index = at::tensor(at::ArrayRef<int64_t>(order), at::TensorOptions(at::kLong));
     weights = weights.index_select(0, index.to(weights.device()));
@@ -22,8 +27,7 @@ struct FastWeightState final : AttentionState {
 
 }  // namespace
 
-FastWeights::FastWeights(const AttentionShape& shape, Rule rule)
-    : heads_(shape.heads), size_(shape.size()), rule_(rule) {
+FastWeights::FastWeights(const AttentionShape& shape, Rule rule) : heads_(shape.heads), rule_(rule) {
   if (shape.positions && shape.positions->biased()) {
     throw Error("these positions add to the scores of softmax attention, and fast weights have none",
                 "choose model.positions = \"rotary\", \"sinusoidal\", \"learned\" or \"none\", or attention = "
@@ -33,40 +37,59 @@ FastWeights::FastWeights(const AttentionShape& shape, Rule rule)
 
 Tensor FastWeights::write_strength(const Tensor&) const { return {}; }
 
-/// (tokens, d) → (tokens, heads, size); with a column of ones where z is wanted.
-Tensor FastWeights::values(const Tensor& value) const {
-  const Tensor v = by_head(value);
-  return rule_ == Rule::normalized_sum ? at::cat({v, at::ones({v.size(0), heads_, 1}, v.options())}, 2) : v;
+/// (tokens, heads·size) → (tokens, heads, size)
+Tensor FastWeights::by_head(const Tensor& x) const {
+  return x.reshape({x.size(0), x.size(1) / heads_.size, heads_.size});
 }
 
-/// (tokens, heads, size), or with the divisor as last column → (tokens, d).
-Tensor FastWeights::result(const Tensor& read) const {
-  if (rule_ != Rule::normalized_sum) return read.reshape({read.size(0), heads_ * size_});
-  const Tensor quotient = read.narrow(2, 0, size_) / (read.narrow(2, size_, 1) + kSmallest);
-  return quotient.reshape({read.size(0), heads_ * size_});
+/// (tokens, kv_heads, …) → (tokens, heads, …)
+Tensor FastWeights::repeated(const Tensor& x) const {
+  return heads_.group() == 1 ? x : x.repeat_interleave(heads_.group(), 1);
 }
 
-Tensor FastWeights::self(const Tensor& packed, const Tensor& x, const Ragged& layout, bool causal,
-                         const ForwardContext& context) const {
-  const int64_t d = heads_ * size_;
-  if (!causal) {
-    return cross(packed.narrow(1, 0, d), layout, remember(packed.narrow(1, d, 2 * d), x, layout, context), context);
+FastWeights::Projected FastWeights::projected(const Tensor& query, const Tensor& key_value, const Tensor& x,
+                                              const ForwardContext& context) const {
+  Projected tokens;
+  if (query.defined()) tokens.query = query_features(by_head(query), context);
+  tokens.key = repeated(key_features(by_head(key_value.narrow(1, 0, heads_.kv_width())), context));
+  tokens.value = repeated(by_head(key_value.narrow(1, heads_.kv_width(), heads_.kv_width())));
+  if (rule_ == Rule::normalized_sum) {
+    const Tensor& value = tokens.value;
+    tokens.value = at::cat({value, at::ones({value.size(0), heads_.heads, 1}, value.options())}, 2);
   }
-  const Tensor query = query_features(by_head(packed.narrow(1, 0, d)), context);
-  const Tensor key = key_features(by_head(packed.narrow(1, d, d)), context);
-  const Tensor value = values(packed.narrow(1, 2 * d, d));
-  return result(rule_ == Rule::delta ? ops::delta_rule(query, key, value, write_strength(x), layout)
-                                     : ops::sum_rule(query, key, value, layout));
+  if (rule_ == Rule::delta) tokens.beta = write_strength(x);
+  return tokens;
+}
+
+/// (tokens, heads, size), or with the divisor as last column → (tokens, width).
+Tensor FastWeights::result(const Tensor& read) const {
+  if (rule_ != Rule::normalized_sum) return read.reshape({read.size(0), heads_.width()});
+  const Tensor quotient = read.narrow(2, 0, heads_.size) / (read.narrow(2, heads_.size, 1) + kSmallest);
+  return quotient.reshape({read.size(0), heads_.width()});
+}
+
+/// S after the last position of each sequence.
+Tensor FastWeights::weights(const Projected& tokens, const Ragged& layout) const {
+  return rule_ == Rule::delta ? ops::delta_rule_weights(tokens.key, tokens.value, tokens.beta, layout)
+                              : ops::sum_rule_weights(tokens.key, tokens.value, layout);
+}
+
+Tensor FastWeights::causal(const Projected& tokens, const Ragged& layout) const {
+  return result(rule_ == Rule::delta ? ops::delta_rule(tokens.query, tokens.key, tokens.value, tokens.beta, layout)
+                                     : ops::sum_rule(tokens.query, tokens.key, tokens.value, layout));
+}
+
+Tensor FastWeights::self(const Tensor& packed, const Tensor& x, const Ragged& layout, bool causal_in,
+                         const ForwardContext& context) const {
+  const Tensor query = packed.narrow(1, 0, heads_.width());
+  const Tensor key_value = packed.narrow(1, heads_.width(), 2 * heads_.kv_width());
+  if (!causal_in) return cross(query, layout, remember(key_value, x, layout, context), context);
+  return causal(projected(query, key_value, x, context), layout);
 }
 
 AttentionMemory FastWeights::remember(const Tensor& key_value, const Tensor& x, const Ragged& layout,
                                       const ForwardContext& context) const {
-  const int64_t d = heads_ * size_;
-  const Tensor key = key_features(by_head(key_value.narrow(1, 0, d)), context);
-  const Tensor value = values(key_value.narrow(1, d, d));
-  return {rule_ == Rule::delta ? ops::delta_rule_weights(key, value, write_strength(x), layout)
-                               : ops::sum_rule_weights(key, value, layout),
-          layout};
+  return {weights(projected({}, key_value, x, context), layout), layout};
 }
 
 Tensor FastWeights::cross(const Tensor& query, const Ragged& layout, const AttentionMemory& memory,
@@ -74,19 +97,57 @@ Tensor FastWeights::cross(const Tensor& query, const Ragged& layout, const Atten
   return result(ops::read_weights(query_features(by_head(query), context), memory.content, layout));
 }
 
-std::unique_ptr<AttentionState> FastWeights::start(int64_t) const { return std::make_unique<FastWeightState>(); }
+std::unique_ptr<AttentionState> FastWeights::start(int64_t rows) const {
+  return std::make_unique<FastWeightState>(rows);
+}
 
-Tensor FastWeights::step(const Tensor& query, const Tensor& key_value, const Tensor& x, AttentionState& state) const {
-  const ForwardContext context;
-  const int64_t d = heads_ * size_;
-  const Tensor q = query_features(by_head(query), context);
-  const Tensor k = key_features(by_head(key_value.narrow(1, 0, d)), context);
-  Tensor v = values(key_value.narrow(1, d, d));
-  Tensor& s = dynamic_cast<FastWeightState&>(state).weights;
-  if (!s.defined()) s = at::zeros({k.size(0), heads_, k.size(2), v.size(2)}, k.options());
-  if (rule_ == Rule::delta) v = write_strength(x).unsqueeze(2) * (v - at::matmul(k.unsqueeze(2), s).squeeze(2));
-  s = s + k.unsqueeze(3) * v.unsqueeze(2);
-  return result(at::matmul(q.unsqueeze(2), s).squeeze(2));
+/// One position of each row of `weights`, (rows, heads, features, size), which it changes.
+Tensor FastWeights::step(const Projected& tokens, Tensor& weights) const {
+  Tensor v = tokens.value;
+  const Tensor& k = tokens.key;
+  if (rule_ == Rule::delta) v = tokens.beta.unsqueeze(2) * (v - at::matmul(k.unsqueeze(2), weights).squeeze(2));
+  weights = weights + k.unsqueeze(3) * v.unsqueeze(2);
+  return result(at::matmul(tokens.query.unsqueeze(2), weights).squeeze(2));
+}
+
+Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Tensor& x, const Ragged& layout,
+                         AttentionState& state_in) const {
+  auto& state = dynamic_cast<FastWeightState&>(state_in);
+  const Projected tokens = projected(query, key_value, x, {});
+  if (layout.sequences() != state.rows) {
+    throw Error(fmt::format("positions of {} sequences read by {} rows", layout.sequences(), state.rows));
+  }
+  if (!state.weights.defined()) {
+    if (layout.longest() > 1) {
+      state.weights = weights(tokens, layout);
+      return causal(tokens, layout);
+    }
+    state.weights = at::zeros({state.rows, heads_.heads, tokens.key.size(2), tokens.value.size(2)}, query.options());
+  }
+  if (layout.longest() == 1 && layout.tokens() == state.rows) return step(tokens, state.weights);
+  // Position by position, of the rows that have that many.
+  Tensor out = at::empty({query.size(0), heads_.width()}, query.options());
+  for (int64_t position = 0; position < layout.longest(); ++position) {
+    std::vector<int64_t> rows;
+    std::vector<int64_t> places;  // of their positions among the tokens
+    for (int64_t r = 0; r < layout.sequences(); ++r) {
+      if (layout.length(r) <= position) continue;
+      rows.push_back(r);
+      places.push_back(layout.begin(r) + position);
+    }
+    const auto index = [&](const std::vector<int64_t>& ids) {
+      return at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong)).to(query.device());
+    };
+    const Tensor at_places = index(places);
+    const auto of_places = [&](const Tensor& all) { return all.defined() ? all.index_select(0, at_places) : all; };
+    Tensor of_rows = state.weights.index_select(0, index(rows));
+    out.index_copy_(
+        0, at_places,
+        step({of_places(tokens.query), of_places(tokens.key), of_places(tokens.value), of_places(tokens.beta)},
+             of_rows));
+    state.weights = state.weights.index_copy(0, index(rows), of_rows);
+  }
+  return out;
 }
 
 }  // namespace plumb

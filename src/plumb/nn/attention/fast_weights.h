@@ -24,22 +24,34 @@ class FastWeights : public Attention {
   Tensor cross(const Tensor& query, const Ragged& layout, const AttentionMemory& memory,
                const ForwardContext& context) const override;
   std::unique_ptr<AttentionState> start(int64_t rows) const override;
-  Tensor step(const Tensor& query, const Tensor& key_value, const Tensor& x, AttentionState& state) const override;
+  Tensor read(const Tensor& query, const Tensor& key_value, const Tensor& x, const Ragged& layout,
+              AttentionState& state) const override;
 
  protected:
-  /// φ of queries and of keys: (tokens, heads, size) → (tokens, heads, features).
+  /// φ of queries and of keys, of any number of heads: (tokens, heads, size) → (tokens, heads, features).
   [[nodiscard]] virtual Tensor query_features(const Tensor& query, const ForwardContext& context) const = 0;
   [[nodiscard]] virtual Tensor key_features(const Tensor& key, const ForwardContext& context) const = 0;
   /// β of the delta rule from what keys and values are projected from: (tokens, d) → (tokens, heads).
   [[nodiscard]] virtual Tensor write_strength(const Tensor& x) const;
 
  private:
-  [[nodiscard]] Tensor by_head(const Tensor& x) const { return x.reshape({x.size(0), heads_, size_}); }
-  [[nodiscard]] Tensor values(const Tensor& value) const;
+  /// What positions write and read with, head by head, a key-value head repeated for each query head of its group.
+  struct Projected {
+    Tensor query;  // φ(q), (tokens, heads, features)
+    Tensor key;    // φ(k)
+    Tensor value;  // (tokens, heads, size); with a column of ones where z is wanted
+    Tensor beta;   // of the delta rule, (tokens, heads)
+  };
+  [[nodiscard]] Projected projected(const Tensor& query, const Tensor& key_value, const Tensor& x,
+                                    const ForwardContext& context) const;
+  [[nodiscard]] Tensor by_head(const Tensor& x) const;
+  [[nodiscard]] Tensor repeated(const Tensor& x) const;
   [[nodiscard]] Tensor result(const Tensor& read) const;
+  [[nodiscard]] Tensor weights(const Projected& tokens, const Ragged& layout) const;
+  [[nodiscard]] Tensor causal(const Projected& tokens, const Ragged& layout) const;
+  [[nodiscard]] Tensor step(const Projected& tokens, Tensor& weights) const;
 
-  int64_t heads_;
-  int64_t size_;
+  ops::HeadShape heads_;
   Rule rule_;
 };
 

@@ -68,8 +68,8 @@ class Favor final : public FastWeights {
   Favor(const AttentionShape& shape, const FavorOptions& options)
       : FastWeights(shape, Rule::normalized_sum),
         name_(shape.name),
-        size_(shape.size()),
-        count_(options.features > 0 ? options.features : usual(shape.size())),
+        size_(shape.heads.size),
+        count_(options.features > 0 ? options.features : usual(shape.heads.size)),
         redraw_(options.redraw) {
     if (options.features < 0) throw Error(fmt::format("model.favor.features = {} is negative", options.features));
     if (options.redraw < 0) throw Error(fmt::format("model.favor.redraw = {} is negative", options.redraw));

@@ -1,80 +1,105 @@
 #include "plumb/nn/attention/multi_head.h"
 
+#include <fmt/format.h>
+
+#include "plumb/base/error.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb {
 
 MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model,
-                                       int64_t heads, const MultiHeadOptions& options,
+                                       const ops::HeadShape& heads, const MultiHeadOptions& options,
                                        const std::shared_ptr<const RelativePositions>& positions)
-    : d_model_(d_model),
-      heads_(heads),
-      in_weight_(parameters.add(prefix + ".in_proj_weight", {3 * d_model, d_model}, Role::stacked_qkv)),
-      in_bias_(parameters.add(prefix + ".in_proj_bias", {3 * d_model}, Role::bias)),
-      out_weight_(parameters.add(prefix + ".out_proj.weight", {d_model, d_model}, Role::attention_output)),
-      out_bias_(parameters.add(prefix + ".out_proj.bias", {d_model}, Role::bias)),
-      positions_(positions),
-      attention_(
-          attentions().at(options.kind).make(parameters, {prefix, d_model, heads, options.attention, positions})) {
+    : heads_(heads), positions_(positions) {
+  if (heads.kv_heads <= 0 || heads.heads % heads.kv_heads != 0) {
+    throw Error(fmt::format("{} heads cannot share {} key-value heads", heads.heads, heads.kv_heads),
+                "model.kv_heads must divide model.heads");
+  }
+  const std::vector<int64_t> parts = {heads.width(), heads.kv_width(), heads.kv_width()};
+  const int64_t rows = heads.width() + 2 * heads.kv_width();
+  in_weight_ = parameters.add_stacked(prefix + ".in_proj_weight", {rows, d_model}, parts, Role::stacked_qkv);
+  if (options.bias != "none") in_bias_ = parameters.add(prefix + ".in_proj_bias", {rows}, Role::bias);
+  out_weight_ = parameters.add(prefix + ".out_proj.weight", {d_model, heads.width()}, Role::attention_output);
+  if (options.bias == "all") out_bias_ = parameters.add(prefix + ".out_proj.bias", {d_model}, Role::bias);
+  attention_ = attentions().at(options.kind).make(parameters, {prefix, d_model, heads, options.options, positions});
   if (options.qk_norm == "none") return;
   const auto& make = norms().at(options.qk_norm).make;
-  query_norm_ = make(parameters, prefix + ".q_norm", d_model / heads, options.norm_eps);
-  key_norm_ = make(parameters, prefix + ".k_norm", d_model / heads, options.norm_eps);
+  query_norm_ = make(parameters, prefix + ".q_norm", heads.size, options.norm_eps);
+  key_norm_ = make(parameters, prefix + ".k_norm", heads.size, options.norm_eps);
+}
+
+void MultiHeadAttention::add_value_residual(Parameters& parameters, const std::string& prefix) {
+  value_residual_.emplace(parameters, prefix);
 }
 
 Tensor MultiHeadAttention::project(const Tensor& x, int64_t begin, int64_t count) const {
-  return ops::linear(x, in_weight_.narrow(0, begin * d_model_, count * d_model_),
-                     in_bias_.narrow(0, begin * d_model_, count * d_model_));
+  return ops::linear(x, in_weight_.narrow(0, begin, count),
+                     in_bias_.defined() ? in_bias_.narrow(0, begin, count) : Tensor());
 }
 
 Tensor MultiHeadAttention::normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const {
-  return norm(x.reshape({x.size(0) * heads_, d_model_ / heads_}), context).view({x.size(0), d_model_});
+  return norm(x.reshape({x.size(0) * (x.size(1) / heads_.size), heads_.size}), context).view({x.size(0), x.size(1)});
 }
 
 Tensor MultiHeadAttention::out(const Tensor& mixed) const { return ops::linear(mixed, out_weight_, out_bias_); }
 
-Tensor MultiHeadAttention::self(const Tensor& x, const Ragged& layout, bool causal,
-                                const ForwardContext& context) const {
-  Tensor packed = ops::linear(x, in_weight_, in_bias_);  // (tokens, 3·d)
-  if (query_norm_ || turns()) {
-    Tensor both = packed.narrow(1, 0, 2 * d_model_);  // query and key
-    if (query_norm_) {
-      both = at::cat({normalized(both.narrow(1, 0, d_model_), *query_norm_, context),
-                      normalized(both.narrow(1, d_model_, d_model_), *key_norm_, context)},
-                     1);
-    }
-    if (turns()) both = positions_->turned(both, positions_->turn_at(layout.positions(), x.options()));
-    packed = at::cat({both, packed.narrow(1, 2 * d_model_, d_model_)}, 1);
+Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const {
+  const int64_t width = heads_.width();
+  const int64_t kv_width = heads_.kv_width();
+  Tensor query_key = packed.narrow(1, 0, width + kv_width);
+  Tensor value = packed.narrow(1, width + kv_width, kv_width);
+  if (query_norm_) {
+    query_key = at::cat({normalized(query_key.narrow(1, 0, width), *query_norm_, context),
+                         normalized(query_key.narrow(1, width, kv_width), *key_norm_, context)},
+                        1);
   }
-  return out(attention_->self(packed, x, layout, causal, context));
+  if (rotates()) {
+    if (pass.angles_of != positions_.get()) {
+      pass.angles = positions_->angles_at(pass.positions, packed.options());
+      pass.angles_of = positions_.get();
+    }
+    query_key = positions_->rotated(query_key, pass.angles);
+  }
+  if (value_residual_) value = (*value_residual_)(value, pass.first_values);
+  return at::cat({query_key, value}, 1);
 }
 
-Tensor MultiHeadAttention::self_step(const Tensor& x, int64_t position, AttentionState& state) const {
-  const ForwardContext evaluation;
-  Tensor query = project(x, 0, 1);
-  Tensor key_value = project(x, 1, 2);
-  if (query_norm_ || turns()) {
-    Tensor key = key_value.narrow(1, 0, d_model_);
-    if (query_norm_) {
-      query = normalized(query, *query_norm_, evaluation);
-      key = normalized(key, *key_norm_, evaluation);
-    }
-    if (turns()) {
-      const Turn turn = positions_->turn_at({position}, x.options());
-      query = positions_->turned(query, turn);
-      key = positions_->turned(key, turn);
-    }
-    key_value = at::cat({key, key_value.narrow(1, d_model_, d_model_)}, 1);
+Tensor MultiHeadAttention::self(const Tensor& x, AttentionPass& pass, bool causal,
+                                const ForwardContext& context) const {
+  const Tensor projected = ops::linear(x, in_weight_, in_bias_);  // (tokens, width + 2·kv_width)
+  if (!pass.first_values.defined()) {
+    pass.first_values = projected.narrow(1, heads_.width() + heads_.kv_width(), heads_.kv_width());
   }
-  return out(attention_->step(query, key_value, x, state));
+  const Tensor packed = prepares() ? prepared(projected, pass, context) : projected;
+  return out(attention_->self(packed, x, pass.layout, causal, context));
+}
+
+Tensor MultiHeadAttention::read(const Tensor& x, AttentionPass& pass, AttentionState& state) const {
+  const int64_t width = heads_.width();
+  const int64_t kv_width = heads_.kv_width();
+  Tensor query;
+  Tensor key_value;
+  if (prepares()) {
+    const Tensor projected = ops::linear(x, in_weight_, in_bias_);
+    if (!pass.first_values.defined()) pass.first_values = projected.narrow(1, width + kv_width, kv_width);
+    const Tensor packed = prepared(projected, pass, {});
+    query = packed.narrow(1, 0, width).contiguous();
+    key_value = packed.narrow(1, width, 2 * kv_width).contiguous();
+  } else {
+    query = project(x, 0, width);
+    key_value = project(x, width, 2 * kv_width);
+    if (!pass.first_values.defined()) pass.first_values = key_value.narrow(1, kv_width, kv_width);
+  }
+  return out(attention_->read(query, key_value, x, pass.layout, state));
 }
 
 AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged& layout,
                                              const ForwardContext& context) const {
-  Tensor key_value = project(memory, 1, 2);
+  const int64_t kv_width = heads_.kv_width();
+  Tensor key_value = project(memory, heads_.width(), 2 * kv_width);
   if (key_norm_) {
     key_value = at::cat(
-        {normalized(key_value.narrow(1, 0, d_model_), *key_norm_, context), key_value.narrow(1, d_model_, d_model_)},
+        {normalized(key_value.narrow(1, 0, kv_width), *key_norm_, context), key_value.narrow(1, kv_width, kv_width)},
         1);
   }
   return attention_->remember(key_value, memory, layout, context);
@@ -82,7 +107,7 @@ AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged&
 
 Tensor MultiHeadAttention::cross(const Tensor& x, const Ragged& layout, const AttentionMemory& memory,
                                  const ForwardContext& context) const {
-  Tensor query = project(x, 0, 1);
+  Tensor query = project(x, 0, heads_.width());
   if (query_norm_) query = normalized(query, *query_norm_, context);
   return out(attention_->cross(query, layout, memory, context));
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "plumb/nn/attention/attention.h"
+#include "plumb/nn/attention/value_residual.h"
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -13,54 +16,84 @@ struct MultiHeadOptions {
   std::string kind = "softmax";
   std::string qk_norm = "none";  // a norm over the features of each head's queries and keys
   double norm_eps = 1e-5;
-  VariantOptions attention;
+  std::string bias = "all";  // which projections have one: "all", "qkv" (none on the output), "none"
+  VariantOptions options;    // of attentions
+};
+
+/// Tokens on their way through the self-attentions of a stack: where they are, and what one layer leaves to the next.
+struct AttentionPass {
+  /// Tokens at these positions of their sequences.
+  AttentionPass(const Ragged& layout_in, std::vector<int64_t> positions_in)
+      : layout(layout_in), positions(std::move(positions_in)) {}
+  /// Whole sequences.
+  explicit AttentionPass(const Ragged& layout_in) : AttentionPass(layout_in, layout_in.positions()) {}
+
+  const Ragged& layout;
+  std::vector<int64_t> positions;                // (tokens)
+  const RelativePositions* angles_of = nullptr;  // whose `angles` they are
+  Angles angles{};
+  Tensor first_values{};  // (tokens, kv_width): those of the first layer
 };
 
 /// out = concat over heads of attention(Q, K, V), times W^O; Q, K, V from one stacked projection (Vaswani et al. 2017).
-/// Parameters as in torch.nn.MultiheadAttention: in_proj_weight (3·d, d), in_proj_bias, out_proj.weight, out_proj.bias.
-/// With qk_norm, q_norm.weight and k_norm.weight (size) too: Q and K are normalized a head at a time before they meet
+/// Parameters as in torch.nn.MultiheadAttention: in_proj_weight (width + 2·kv_width, d_model), in_proj_bias,
+/// out_proj.weight (d_model, width), out_proj.bias.
+/// With qk_norm, q_norm.weight and k_norm.weight (size) too: Q and K are normalized head by head before they meet
 /// (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, arXiv 2302.05442).
 class MultiHeadAttention {
  public:
-  /// `positions` act within self-attention; null: none do.
-  MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model, int64_t heads,
+  /// `positions` act within self-attention; null: none do. Throws Error if heads are no multiple of key-value heads.
+  MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model, const ops::HeadShape& heads,
                      const MultiHeadOptions& options = {},
                      const std::shared_ptr<const RelativePositions>& positions = nullptr);
 
-  /// Every sequence attends to itself; x: (tokens, d).
-  [[nodiscard]] Tensor self(const Tensor& x, const Ragged& layout, bool causal, const ForwardContext& context) const;
+  /// Mixes into the values those of the first layer; to be called when all parameters of the attention are declared.
+  void add_value_residual(Parameters& parameters, const std::string& prefix);
+
+  /// Every sequence attends to itself; x: (tokens, d_model).
+  [[nodiscard]] Tensor self(const Tensor& x, AttentionPass& pass, bool causal, const ForwardContext& context) const;
+  [[nodiscard]] Tensor self(const Tensor& x, const Ragged& layout, bool causal, const ForwardContext& context) const {
+    AttentionPass pass(layout);
+    return self(x, pass, causal, context);
+  }
 
   /// The state of `rows` rows that have seen nothing.
   [[nodiscard]] std::unique_ptr<AttentionState> start(int64_t rows) const { return attention_->start(rows); }
 
-  /// The position `position` of every row; x: (rows, d). Equal to `self` with causal on the whole sequence.
-  [[nodiscard]] Tensor self_step(const Tensor& x, int64_t position, AttentionState& state) const;
+  /// Further positions of every row, without dropout and without a graph; x: (tokens, d_model). Equal to the last
+  /// positions of `self` with causal on the whole sequences.
+  [[nodiscard]] Tensor read(const Tensor& x, AttentionPass& pass, AttentionState& state) const;
 
-  /// What `cross` needs of the source; memory: (source tokens, d).
+  /// What `cross` needs of the source; memory: (source tokens, d_model).
   [[nodiscard]] AttentionMemory remember(const Tensor& memory, const Ragged& layout,
                                          const ForwardContext& context) const;
 
-  /// Sequences of `layout` attend to those of the memory; x: (tokens, d).
+  /// Sequences of `layout` attend to those of the memory; x: (tokens, d_model).
   [[nodiscard]] Tensor cross(const Tensor& x, const Ragged& layout, const AttentionMemory& memory,
                              const ForwardContext& context) const;
 
  private:
-  /// Rows [begin, begin + count)·d of the stacked projection.
+  /// Columns [begin, begin + count) of the projection of all.
   [[nodiscard]] Tensor project(const Tensor& x, int64_t begin, int64_t count) const;
+  /// Heads side by side, each normalized.
   [[nodiscard]] Tensor normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
-  [[nodiscard]] bool turns() const { return positions_ && positions_->turns(); }
+  /// Whether anything happens to what is projected before attention sees it.
+  [[nodiscard]] bool prepares() const { return query_norm_ || rotates() || value_residual_; }
+  /// Query, key and value side by side as attention sees them: normalized, rotated, mixed with the first layer's.
+  [[nodiscard]] Tensor prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const;
+  [[nodiscard]] bool rotates() const { return positions_ && positions_->rotates(); }
   [[nodiscard]] Tensor out(const Tensor& mixed) const;
 
-  int64_t d_model_;
-  int64_t heads_;
-  Tensor in_weight_;
-  Tensor in_bias_;
-  Tensor out_weight_;
-  Tensor out_bias_;
+  ops::HeadShape heads_;
+  Tensor in_weight_;                  // (width + 2·kv_width, d_model)
+  Tensor in_bias_;                    // (width + 2·kv_width), or undefined
+  Tensor out_weight_;                 // (d_model, width)
+  Tensor out_bias_;                   // (d_model), or undefined
   std::unique_ptr<Norm> query_norm_;  // both or none
   std::unique_ptr<Norm> key_norm_;
   std::shared_ptr<const RelativePositions> positions_;
   std::unique_ptr<Attention> attention_;
+  std::optional<ValueResidual> value_residual_;
 };
 
 }  // namespace plumb

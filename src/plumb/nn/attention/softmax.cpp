@@ -18,13 +18,12 @@ struct KeyValueCache final : AttentionState {
 
 class Softmax final : public Attention {
  public:
-  explicit Softmax(const AttentionShape& shape)
-      : heads_(shape.heads), size_(shape.size()), positions_(shape.positions) {}
+  explicit Softmax(const AttentionShape& shape) : heads_(shape.heads), positions_(shape.positions) {}
 
   Tensor self(const Tensor& packed, const Tensor&, const Ragged& layout, bool causal,
               const ForwardContext&) const override {
-    if (positions_ && positions_->biased()) return biased_self(packed, layout, causal);
-    return ops::self_attention(packed, layout, shape(), causal);
+    if (biased()) return biased_self(packed, layout, causal);
+    return ops::self_attention(packed, layout, heads_, causal);
   }
 
   AttentionMemory remember(const Tensor& key_value, const Tensor&, const Ragged& layout,
@@ -34,7 +33,7 @@ class Softmax final : public Attention {
 
   Tensor cross(const Tensor& query, const Ragged& layout, const AttentionMemory& memory,
                const ForwardContext&) const override {
-    return ops::cross_attention(query, memory.content, layout, memory.layout, shape());
+    return ops::cross_attention(query, memory.content, layout, memory.layout, heads_);
   }
 
   std::unique_ptr<AttentionState> start(int64_t rows) const override {
@@ -43,56 +42,70 @@ class Softmax final : public Attention {
     return cache;
   }
 
-  Tensor step(const Tensor& query, const Tensor& key_value, const Tensor&, AttentionState& state) const override {
-    auto& cache = dynamic_cast<KeyValueCache&>(state);
-    cache.keys.append(key_value, Ragged(std::vector<int64_t>(static_cast<size_t>(key_value.size(0)), 1)));
-    if (positions_ && positions_->biased()) return biased_step(query, cache.keys);
-    return ops::cached_attention(query, cache.keys, shape());
+  Tensor read(const Tensor& query, const Tensor& key_value, const Tensor&, const Ragged& layout,
+              AttentionState& state) const override {
+    ops::CachedKeys& keys = dynamic_cast<KeyValueCache&>(state).keys;
+    const bool first = keys.steps.empty();
+    keys.append(key_value, layout);
+    if (biased()) return biased_read(query, layout, keys);
+    if (first && layout.longest() > 1) {
+      return ops::self_attention(at::cat({query, key_value}, 1), layout, heads_, /*causal=*/true);
+    }
+    return ops::cached_attention(query, layout, keys, heads_);
   }
 
  private:
-  [[nodiscard]] ops::HeadShape shape() const { return {heads_, heads_, size_}; }
+  [[nodiscard]] bool biased() const { return positions_ && positions_->biased(); }
 
-  /// (rows, heads·size) → (heads, rows, size)
-  [[nodiscard]] Tensor by_head(const Tensor& x) const { return x.view({x.size(0), heads_, size_}).transpose(0, 1); }
+  /// (tokens, heads·size) → (heads, tokens, size)
+  [[nodiscard]] Tensor by_head(const Tensor& x) const {
+    return x.reshape({x.size(0), x.size(1) / heads_.size, heads_.size}).transpose(0, 1);
+  }
 
-  /// query: (heads, queries, size); key, value: (heads, keys, size) → (queries, d).
-  [[nodiscard]] Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, int64_t begin,
-                              bool causal) const {
+  /// The same for keys or values, a head of which is repeated for each query head of its group.
+  [[nodiscard]] Tensor repeated(const Tensor& x) const {
+    return heads_.group() == 1 ? by_head(x) : by_head(x).repeat_interleave(heads_.group(), 0);
+  }
+
+  /// One sequence. query: (queries, width), at the positions begin, begin + 1, …; key_value: (keys, 2·kv_width) →
+  /// (queries, width).
+  [[nodiscard]] Tensor attend(const Tensor& query_in, const Tensor& key_value, int64_t begin, bool causal) const {
+    const Tensor query = by_head(query_in);
+    const Tensor key = repeated(key_value.narrow(1, 0, heads_.kv_width()));
+    const Tensor value = repeated(key_value.narrow(1, heads_.kv_width(), heads_.kv_width()));
     const int64_t keys = key.size(1);
-    Tensor scores = at::matmul(query, key.transpose(1, 2)) / std::sqrt(static_cast<double>(size_));
+    Tensor scores = at::matmul(query, key.transpose(1, 2)) / std::sqrt(static_cast<double>(heads_.size));
     scores = scores + positions_->bias(query, key, begin);
     if (causal) {
       const Tensor hidden = at::ones({query.size(1), keys}, query.options().dtype(at::kBool)).triu(begin + 1);
       scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
     }
     const Tensor mixed = at::matmul(at::softmax(scores, -1), value);
-    return mixed.transpose(0, 1).reshape({query.size(1), heads_ * size_});
+    return mixed.transpose(0, 1).reshape({query.size(1), heads_.width()});
   }
 
   [[nodiscard]] Tensor biased_self(const Tensor& packed, const Ragged& layout, bool causal) const {
     std::vector<Tensor> out;
     for (int64_t s = 0; s < layout.sequences(); ++s) {
-      const std::vector<Tensor> parts = packed.narrow(0, layout.begin(s), layout.length(s)).chunk(3, 1);
-      out.push_back(attend(by_head(parts[0].contiguous()), by_head(parts[1].contiguous()),
-                           by_head(parts[2].contiguous()), 0, causal));
+      const Tensor sequence = packed.narrow(0, layout.begin(s), layout.length(s));
+      out.push_back(attend(sequence.narrow(1, 0, heads_.width()),
+                           sequence.narrow(1, heads_.width(), 2 * heads_.kv_width()), 0, causal));
     }
     return at::cat(out, 0);
   }
 
-  [[nodiscard]] Tensor biased_step(const Tensor& query, const ops::CachedKeys& keys) const {
+  [[nodiscard]] Tensor biased_read(const Tensor& query, const Ragged& layout, const ops::CachedKeys& keys) const {
     std::vector<Tensor> out;
-    for (const Tensor& seen : keys.by_row()) {  // (positions, 2·d)
-      const std::vector<Tensor> parts = seen.chunk(2, 1);
-      const auto row = static_cast<int64_t>(out.size());
-      out.push_back(attend(by_head(query.narrow(0, row, 1).contiguous()), by_head(parts[0].contiguous()),
-                           by_head(parts[1].contiguous()), seen.size(0) - 1, false));
+    int64_t row = 0;
+    for (const Tensor& seen : keys.by_row()) {  // (positions, 2·kv_width)
+      const int64_t begin = layout.begin(row);
+      const int64_t count = layout.length(row++);
+      if (count > 0) out.push_back(attend(query.narrow(0, begin, count), seen, seen.size(0) - count, count > 1));
     }
     return at::cat(out, 0);
   }
 
-  int64_t heads_;
-  int64_t size_;
+  ops::HeadShape heads_;
   std::shared_ptr<const RelativePositions> positions_;
 };
 

@@ -34,8 +34,8 @@ void fill_uniform(const Tensor& tensor, double bound, Random& random) {
 void for_each_matrix(const Parameter& parameter,
                      const std::function<void(const Tensor&, int64_t, int64_t)>& fill_matrix) {
   const Tensor whole = parameter.value.detach();
-  const int64_t parts = parameter.role == Role::stacked_qkv ? 3 : 1;
-  for (const Tensor& matrix : whole.chunk(parts, 0)) fill_matrix(matrix, matrix.size(1), matrix.size(0));
+  const std::vector<int64_t> parts = parameter.parts.empty() ? std::vector<int64_t>{whole.size(0)} : parameter.parts;
+  for (const Tensor& matrix : whole.split_with_sizes(parts, 0)) fill_matrix(matrix, matrix.size(1), matrix.size(0));
 }
 
 double xavier_deviation(int64_t fan_in, int64_t fan_out) {

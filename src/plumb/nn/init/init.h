@@ -24,8 +24,8 @@ Registry<Initialization>& initializations();
 /// 1; biases and shifts 0; constants and buffers their initial value.
 void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed);
 
-/// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: itself, or the three of a stacked query, key
-/// and value, each (d, d), which Xavier et al. treat as matrices of their own.
+/// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: itself, or the query, key and value stacked
+/// in it, which are matrices of their own for Xavier and others.
 void for_each_matrix(const Parameter& parameter,
                      const std::function<void(const Tensor&, int64_t fan_in, int64_t fan_out)>& fill);
 

@@ -1,0 +1,47 @@
+#include "plumb/model/encoder.h"
+
+#include "plumb/ops/linear.h"
+
+namespace plumb {
+
+Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
+    : Model(config, type), pooling_(poolings().at(config.pooling).make) {
+  validate(config);
+  require_kind(config, "encoder");
+  const int64_t d = config.d_model;
+  const Tensor table = parameters_.add("src_embed.weight", {source_vocabulary_of(config), d}, Role::embedding);
+  embedding_ = std::make_unique<TokenEmbedding>(parameters_, config,
+                                                TokenEmbedding::Shape{"src", false, config.segments}, table);
+  stack_ = std::make_unique<Stack>(parameters_, config,
+                                   Stack::Shape{StackKind::encoder, config.encoder_layers, false, false},
+                                   embedding_->positions());
+  if (config.pooler) {
+    pooler_weight_ = parameters_.add("pooler.weight", {d, d}, Role::weight);
+    pooler_bias_ = parameters_.add("pooler.bias", {d}, Role::bias);
+  }
+  if (config.pooling == "none") {
+    add_output(source_vocabulary_of(config), config.share_embeddings == "none" ? Tensor() : table);
+  } else {
+    output_ = parameters_.add("output.weight", {config.labels, d}, Role::weight);
+    output_bias_ = parameters_.add("output.bias", {config.labels}, Role::bias);
+  }
+  parameters_.finish();
+}
+
+Tensor Encoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
+                       ForwardContext& context) {
+  return (*stack_)((*embedding_)(tokens, layout.positions(), segments, context), layout, context);
+}
+
+Tensor Encoder::states(const Batch& batch, ForwardContext& context) {
+  Tensor pooled = pooling_(hidden(batch.source, batch.segments, batch.source_layout, context), batch.source_layout);
+  return pooler_weight_.defined() ? at::tanh(ops::linear(pooled, pooler_weight_, pooler_bias_)) : pooled;
+}
+
+Tensor Encoder::class_logits(const Batch& batch) {
+  const at::NoGradGuard no_graph;
+  ForwardContext context;
+  return logits(states(batch, context));
+}
+
+}  // namespace plumb

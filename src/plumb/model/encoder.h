@@ -1,0 +1,48 @@
+// The encoder-only Transformer: every token sees the whole sequence, and a sequence is given a label (BERT, Devlin et
+// al. 2019, arXiv 1810.04805).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plumb/model/capabilities.h"
+#include "plumb/model/embedding.h"
+#include "plumb/model/model.h"
+#include "plumb/model/stack.h"
+#include "plumb/nn/pooling.h"
+
+namespace plumb {
+
+/// Reads the source side of batches alone. Parameters: src_embed.weight, encoder.layers.i.{self_attn, linear1, linear2,
+/// norm1, norm2}, encoder.norm, pooler.weight and pooler.bias where there is a pooler, and output.weight, output.bias.
+/// With pooling "none" it predicts a token for every token, as masked language models do: its output is that of a
+/// Decoder, shared with the embedding or not.
+class Encoder final : public Model, public Classifies, public Embeds {
+ public:
+  /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
+  /// invalid, or one of another kind of model.
+  explicit Encoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
+
+  Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
+                ForwardContext& context) override;
+
+  /// One row per sequence: its tokens' hidden states pooled, then tanh(W·x + b) where there is a pooler. With pooling
+  /// "none", one row per token.
+  Tensor states(const Batch& batch, ForwardContext& context) override;
+
+  Tensor class_logits(const Batch& batch) override;
+  [[nodiscard]] int64_t labels() const override { return config().labels; }
+  Classifies* classifies() override { return config().pooling == "none" ? nullptr : this; }
+  Embeds* embeds() override { return this; }
+
+ private:
+  [[nodiscard]] bool profiled() const override { return stack_->profiled(); }
+
+  std::unique_ptr<TokenEmbedding> embedding_;
+  std::unique_ptr<Stack> stack_;
+  Pooling pooling_;
+  Tensor pooler_weight_;  // (d_model, d_model), or undefined
+  Tensor pooler_bias_;    // (d_model)
+};
+
+}  // namespace plumb
