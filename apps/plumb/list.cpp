@@ -15,6 +15,7 @@
 #include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/nn/norm/norm.h"
+#include "plumb/nn/pooling.h"
 #include "plumb/nn/position/position.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/optim/optimizer.h"
@@ -75,14 +76,16 @@ std::vector<Kind> kinds() {
                  "", variants(norms())});
   all.push_back(
       {"position", "Positions", "model.positions",
-       "Added to the embeddings, which are multiplied by √d before, or acting within self-attention: `rotary` "
-       "turns queries and keys, whatever the attention; `alibi`, `t5` and `transformer-xl` add to the scores "
+       "Added to the embeddings, which are multiplied by √d before (`model.embedding_factor`), or acting "
+       "within self-attention: `rotary` "
+       "rotates queries and keys, whatever the attention; `alibi`, `t5` and `transformer-xl` add to the scores "
        "of softmax attention and go with no other. i is the query's position, j the key's, h = 1 … heads; "
        "cross-attention knows no positions.",
        "", variants(positions())});
   all.push_back(
       {"attention", "Attention", "model.attention",
-       "Of every self- and cross-attention, for each head; size is d/heads. All but `softmax` are fast weights: a "
+       "Of every self- and cross-attention, for each head; size is that of a head. With `model.kv_heads`, query heads "
+       "in groups share keys and values. All but `softmax` are fast weights: a "
        "matrix S that a position writes φ(k) and v to and reads with φ(q), at a cost linear in length. Causal "
        "attention reads after its own position has written; other attention, cross-attention among it, when the "
        "whole sequence has, in order.",
@@ -101,6 +104,10 @@ std::vector<Kind> kinds() {
        "kind, embeddings and the output matrix are N(0, 1/d) if nothing else is said, learned positions "
        "N(0, 0.02²), gains 1, biases and shifts 0, and constants of a residual scheme or a norm what it says.",
        "", variants(initializations())});
+  all.push_back({"pooling", "Pooling", "model.pooling",
+                 "What an `encoder` makes of the vectors of a sequence's tokens before it predicts the label; with "
+                 "`model.pooler`, tanh(W·x + b) of that.",
+                 "", variants(poolings())});
   all.push_back({"optimizer", "Optimizers", "train.optimizer",
                  "g is the gradient after clipping to `train.clip_norm`, lr the learning rate of the step t, "
                  "weight_decay `train.weight_decay`; both can differ between `[[train.groups]]`, and norms, biases, "
@@ -162,7 +169,9 @@ std::string markdown(const std::vector<Kind>& all) {
   text += "\n## Kinds of models: `model.kind`\n" +
           wrapped(
               "`encoder-decoder` translates (Vaswani et al. 2017). `decoder` is the decoder alone, without "
-              "cross-attention: a causal language model of the target side of the data.");
+              "cross-attention: a causal language model of the target side of the data. `encoder` is the encoder "
+              "alone, which reads the source side in both directions and gives it one of `model.labels` labels "
+              "(Devlin et al. 2019, arXiv 1810.04805).");
   return text;
 }
 

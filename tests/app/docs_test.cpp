@@ -14,6 +14,7 @@
 #include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/nn/init/init.h"
 #include "plumb/nn/norm/norm.h"
+#include "plumb/nn/pooling.h"
 #include "plumb/nn/position/position.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/optim/optimizer.h"
@@ -107,6 +108,7 @@ TEST(Documentation, VariantsAreWhatTheRegistriesSay) {
   expect_names("## Attention: `model.attention`", attentions());
   expect_names("## Feed-forward sub-layers: `model.activation`", feed_forwards());
   expect_names("## Initializations: `model.initialization`", initializations());
+  expect_names("## Pooling: `model.pooling`", poolings());
   expect_names("## Optimizers: `train.optimizer`", optimizers());
   expect_names("## Schedule factors: `train.schedule`", schedule_factors());
   expect_names("## BLEU tokenizers: `plumb score --tokenize`", bleu_tokenizers());

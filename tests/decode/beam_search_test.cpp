@@ -11,6 +11,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
 #include "plumb/decode/translate.h"
+#include "plumb/model/encoder_decoder.h"
 #include "support/batches.h"
 
 namespace plumb {

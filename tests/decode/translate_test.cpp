@@ -12,6 +12,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/random.h"
 #include "plumb/data/prepare.h"
+#include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/threads.h"
 #include "support/paths.h"

@@ -9,6 +9,7 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/decode/beam_search.h"
 #include "plumb/io/safetensors.h"
+#include "plumb/model/encoder_decoder.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/norm/norm.h"
 #include "plumb/optim/optimizer.h"

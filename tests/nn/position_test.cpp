@@ -92,7 +92,7 @@ void expect_formula(const std::string& name, const std::function<Score(const Fix
 }
 
 /// x with pair m turned by p·frequencies[m]; pair m is (2m, 2m + 1), or (m, m + count).
-Tensor turned(const Tensor& x, int64_t position, const std::vector<double>& frequencies, bool interleaved) {
+Tensor rotated(const Tensor& x, int64_t position, const std::vector<double>& frequencies, bool interleaved) {
   Tensor out = x.clone();
   const auto count = static_cast<int64_t>(frequencies.size());
   for (int64_t m = 0; m < count; ++m) {
@@ -113,7 +113,7 @@ void expect_rotary(const std::string& options, const std::vector<double>& freque
       "rotary",
       [&](const Fixture&, bool) -> Score {
         return [&](int64_t, int64_t i, const Tensor& q, int64_t j, const Tensor& k) {
-          return inner_product(turned(q, i, frequencies, interleaved), turned(k, j, frequencies, interleaved)) /
+          return inner_product(rotated(q, i, frequencies, interleaved), rotated(k, j, frequencies, interleaved)) /
                  std::sqrt(static_cast<double>(kSize));
         };
       },

@@ -6,6 +6,7 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/lanczos.h"
 #include "plumb/decode/translate.h"
+#include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/threads.h"

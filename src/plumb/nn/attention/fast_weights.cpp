@@ -125,7 +125,7 @@ Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Ten
     state.weights = at::zeros({state.rows, heads_.heads, tokens.key.size(2), tokens.value.size(2)}, query.options());
   }
   if (layout.longest() == 1 && layout.tokens() == state.rows) return step(tokens, state.weights);
-  // Position by position, of the rows that have so many.
+  // Position by position, of the rows that have that many.
   Tensor out = at::empty({query.size(0), heads_.width()}, query.options());
   for (int64_t position = 0; position < layout.longest(); ++position) {
     std::vector<int64_t> rows;

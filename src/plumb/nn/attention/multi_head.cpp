@@ -53,12 +53,12 @@ Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, c
                          normalized(query_key.narrow(1, width, kv_width), *key_norm_, context)},
                         1);
   }
-  if (turns()) {
-    if (pass.turned_by != positions_.get()) {
-      pass.turn = positions_->turn_at(pass.positions, packed.options());
-      pass.turned_by = positions_.get();
+  if (rotates()) {
+    if (pass.angles_of != positions_.get()) {
+      pass.angles = positions_->angles_at(pass.positions, packed.options());
+      pass.angles_of = positions_.get();
     }
-    query_key = positions_->turned(query_key, pass.turn);
+    query_key = positions_->rotated(query_key, pass.angles);
   }
   if (value_residual_) value = (*value_residual_)(value, pass.first_values);
   return at::cat({query_key, value}, 1);

@@ -30,15 +30,15 @@ struct AttentionPass {
 
   const Ragged& layout;
   std::vector<int64_t> positions;                // (tokens)
-  const RelativePositions* turned_by = nullptr;  // whose angles `turn` are
-  Turn turn{};
+  const RelativePositions* angles_of = nullptr;  // whose `angles` they are
+  Angles angles{};
   Tensor first_values{};  // (tokens, kv_width): those of the first layer
 };
 
 /// out = concat over heads of attention(Q, K, V), times W^O; Q, K, V from one stacked projection (Vaswani et al. 2017).
 /// Parameters as in torch.nn.MultiheadAttention: in_proj_weight (width + 2·kv_width, d_model), in_proj_bias,
 /// out_proj.weight (d_model, width), out_proj.bias.
-/// With qk_norm, q_norm.weight and k_norm.weight (size) too: Q and K are normalized a head at a time before they meet
+/// With qk_norm, q_norm.weight and k_norm.weight (size) too: Q and K are normalized head by head before they meet
 /// (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, arXiv 2302.05442).
 class MultiHeadAttention {
  public:
@@ -78,10 +78,10 @@ class MultiHeadAttention {
   /// Heads side by side, each normalized.
   [[nodiscard]] Tensor normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
   /// Whether anything happens to what is projected before attention sees it.
-  [[nodiscard]] bool prepares() const { return query_norm_ || turns() || value_residual_; }
-  /// Query, key and value side by side as attention sees them: normalized, turned, mixed with the first layer's.
+  [[nodiscard]] bool prepares() const { return query_norm_ || rotates() || value_residual_; }
+  /// Query, key and value side by side as attention sees them: normalized, rotated, mixed with the first layer's.
   [[nodiscard]] Tensor prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const;
-  [[nodiscard]] bool turns() const { return positions_ && positions_->turns(); }
+  [[nodiscard]] bool rotates() const { return positions_ && positions_->rotates(); }
   [[nodiscard]] Tensor out(const Tensor& mixed) const;
 
   ops::HeadShape heads_;

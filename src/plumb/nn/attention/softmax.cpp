@@ -96,10 +96,11 @@ class Softmax final : public Attention {
 
   [[nodiscard]] Tensor biased_read(const Tensor& query, const Ragged& layout, const ops::CachedKeys& keys) const {
     std::vector<Tensor> out;
+    int64_t row = 0;
     for (const Tensor& seen : keys.by_row()) {  // (positions, 2·kv_width)
-      const auto row = static_cast<int64_t>(out.size());
-      const int64_t count = layout.length(row);
-      out.push_back(attend(query.narrow(0, layout.begin(row), count), seen, seen.size(0) - count, count > 1));
+      const int64_t begin = layout.begin(row);
+      const int64_t count = layout.length(row++);
+      if (count > 0) out.push_back(attend(query.narrow(0, begin, count), seen, seen.size(0) - count, count > 1));
     }
     return at::cat(out, 0);
   }

@@ -1,5 +1,5 @@
 // GPT-2's initialization, Radford et al. 2019: N(0, 0.02²), and the matrices that write to the stream (the last one of
-// attention and of the feed-forward sub-layer) divided by √(number of sub-layers of their stack): 2 a layer, 3 in a
+// attention and of the feed-forward sub-layer) divided by √(number of sub-layers of their stack): 2 per layer, 3 in a
 // decoder with an encoder.
 #include <cmath>
 

@@ -1,6 +1,7 @@
 // Rows of a table that are functions of a position, kept from one use to the next.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -21,7 +22,7 @@ class GrowingTable {
     constexpr int64_t kFirst = 256;
     const std::scoped_lock lock(mutex_);
     const int64_t known = exact_.defined() ? exact_.size(0) : 0;
-    if (known < length) {
+    if (!exact_.defined() || known < length) {
       int64_t wanted = std::max(kFirst, 2 * known);
       while (wanted < length) wanted *= 2;
       exact_ = compute_(wanted);

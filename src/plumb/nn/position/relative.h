@@ -1,4 +1,4 @@
-// Positions that act within self-attention: by turning queries and keys, or by adding to the scores of softmax
+// Positions that act within self-attention: by rotating queries and keys, or by adding to the scores of softmax
 // attention.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace plumb {
 
-/// The angles by which tokens are turned, as cosine and sine: (tokens, 1, pairs of features); undefined where nothing
-/// is turned.
-struct Turn {
+/// The angles by which tokens are rotated, as cosine and sine: (tokens, 1, pairs of features); undefined where nothing
+/// is rotated.
+struct Angles {
   Tensor cosine;
   Tensor sine;
 };
@@ -19,12 +19,13 @@ class RelativePositions {
  public:
   virtual ~RelativePositions() = default;
 
-  /// Whether `turned` does anything.
-  [[nodiscard]] virtual bool turns() const { return false; }
+  /// Whether `rotated` does anything.
+  [[nodiscard]] virtual bool rotates() const { return false; }
 
-  /// What tokens at these positions of their sequences are turned by, in the type and on the device of `options`; the
+  /// What tokens at these positions of their sequences are rotated by, in the type and on the device of `options`; the
   /// same for all layers.
-  [[nodiscard]] virtual Turn turn_at(const std::vector<int64_t>& positions, const at::TensorOptions& options) const {
+  [[nodiscard]] virtual Angles angles_at(const std::vector<int64_t>& positions,
+                                         const at::TensorOptions& options) const {
     (void)positions;
     (void)options;
     return {};
@@ -32,8 +33,8 @@ class RelativePositions {
 
   /// Queries or keys as attention reads them. x: (tokens, heads·size), any number of heads side by side → the same
   /// shape.
-  [[nodiscard]] virtual Tensor turned(const Tensor& x, const Turn& turn) const {
-    (void)turn;
+  [[nodiscard]] virtual Tensor rotated(const Tensor& x, const Angles& angles) const {
+    (void)angles;
     return x;
   }
 

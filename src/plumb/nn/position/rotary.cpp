@@ -1,9 +1,9 @@
 // Rotary positions, Su et al. 2021, "RoFormer", arXiv 2104.09864: in queries and keys of every head, pairs of features
-// at position p are turned by the angle p·θ_m, θ_m = theta^(−2m/size) for pair m:
+// at position p are rotated by the angle p·θ_m, θ_m = theta^(−2m/size) for pair m:
 //   (a, b) → (a·cos − b·sin, a·sin + b·cos),
 // so that their scores depend on the distance of positions alone. Pair m consists of the features 2m and 2m + 1
 // (interleaved), or of m and m + size/2 (the "rotate half" of GPT-NeoX and Llama). An odd last feature stays as it is.
-// Where only the first `features` of a head turn (GPT-J, GPT-NeoX), they take the place of size.
+// Where only the first `features` of a head are rotated (GPT-J, GPT-NeoX), they take the place of size.
 //
 // For sequences longer than those of training, frequencies are lowered by a factor f:
 //   linear  θ_m/f                                      (Chen et al. 2023, arXiv 2306.15595)
@@ -41,7 +41,7 @@ void describe(Fields& field, RotaryOptions& options) {
   field("low_frequency_factor", options.low_frequency_factor, "of `llama3`: wavelengths above L/low are scaled");
   field("high_frequency_factor", options.high_frequency_factor, "of `llama3`: wavelengths below L/high are not");
   field("original_length", options.original_length, "of `llama3`: L, the length of sequences in training");
-  field("features", options.features, "how many of each head turn, the first ones; 0: all");
+  field("features", options.features, "how many of each head are rotated, the first ones; 0: all");
 }
 
 void validate(const RotaryOptions& options, int64_t size) {
@@ -104,15 +104,16 @@ class Rotation final : public RelativePositions {
  public:
   Rotation(const RotaryOptions& options, int64_t size)
       : size_(size),
-        turning_((options.features > 0 ? options.features : size) / 2 * 2),
+        rotating_((options.features > 0 ? options.features : size) / 2 * 2),
         interleaved_(options.interleaved),
         table_([frequencies = frequencies(options, options.features > 0 ? options.features : size)](int64_t length) {
           return angles(frequencies, length);
         }) {}
 
-  [[nodiscard]] bool turns() const override { return true; }
+  [[nodiscard]] bool rotates() const override { return true; }
 
-  [[nodiscard]] Turn turn_at(const std::vector<int64_t>& positions, const at::TensorOptions& options) const override {
+  [[nodiscard]] Angles angles_at(const std::vector<int64_t>& positions,
+                                 const at::TensorOptions& options) const override {
     int64_t length = 0;
     for (const int64_t position : positions) length = std::max(length, position + 1);
     const Tensor index = at::tensor(at::ArrayRef<int64_t>(positions), at::TensorOptions(at::kLong));
@@ -120,27 +121,27 @@ class Rotation final : public RelativePositions {
     return {rows.narrow(1, 0, 1), rows.narrow(1, 1, 1)};
   }
 
-  [[nodiscard]] Tensor turned(const Tensor& x, const Turn& turn) const override {
+  [[nodiscard]] Tensor rotated(const Tensor& x, const Angles& angles) const override {
     const int64_t tokens = x.size(0);
     const int64_t heads = x.size(1) / size_;
-    const int64_t pairs = turning_ / 2;
+    const int64_t pairs = rotating_ / 2;
     const Tensor by_head = x.reshape({tokens, heads, size_});
     // Whatever pairs are made of, the third dimension counts them and the last or last but one has their two features.
     const std::vector<int64_t> shape =
         interleaved_ ? std::vector<int64_t>{tokens, heads, pairs, 2} : std::vector<int64_t>{tokens, heads, 2, pairs};
     const int64_t dimension = interleaved_ ? 3 : 2;
-    const Tensor both = by_head.narrow(2, 0, turning_).reshape(shape);
+    const Tensor both = by_head.narrow(2, 0, rotating_).reshape(shape);
     const Tensor a = both.select(dimension, 0);
     const Tensor b = both.select(dimension, 1);
-    Tensor out = at::stack({a * turn.cosine - b * turn.sine, a * turn.sine + b * turn.cosine}, dimension)
-                     .view({tokens, heads, turning_});
-    if (turning_ < size_) out = at::cat({out, by_head.narrow(2, turning_, size_ - turning_)}, 2);
+    Tensor out = at::stack({a * angles.cosine - b * angles.sine, a * angles.sine + b * angles.cosine}, dimension)
+                     .view({tokens, heads, rotating_});
+    if (rotating_ < size_) out = at::cat({out, by_head.narrow(2, rotating_, size_ - rotating_)}, 2);
     return out.reshape({tokens, heads * size_});
   }
 
  private:
   int64_t size_;
-  int64_t turning_;  // features of a head
+  int64_t rotating_;  // features of a head
   bool interleaved_;
   GrowingTable table_;
 };
@@ -158,7 +159,7 @@ class Rotary final : public Positions {
 };
 
 const bool registered = positions().add(
-    "rotary", "features (2m, 2m + 1) of each head's query and key are turned by the angle p·theta^(−2m/size)",
+    "rotary", "features (2m, 2m + 1) of each head's query and key are rotated by the angle p·theta^(−2m/size)",
     "Su et al. 2021, arXiv 2104.09864",
     [](Parameters&, const std::string&, const PositionShape& shape) {
       const auto& entry = positions().at("rotary");
