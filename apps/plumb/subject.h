@@ -22,7 +22,7 @@ struct SubjectOptions {
   std::string batch;               // a JSON file with token ids, or
   std::string data;                // a data directory with
   std::string split = "valid";
-  int64_t pairs = 1000;  // the first so many pairs of the split; 0: all
+  int64_t pairs = 1000;  // the first ones of the split; 0: all
   int64_t batch_tokens = 2048;
   std::string dtype = "float32";
 };

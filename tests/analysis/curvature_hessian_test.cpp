@@ -329,7 +329,7 @@ TEST_P(Curvature, DocumentHasWhatItsFormatSaysAndIsReadBack) {
 
   options.by_layer = true;
   report = measure_spectrum(model_, batches(), options);
-  EXPECT_EQ(to_json(report)["blocks"][1]["name"], "encoder.layers.1");
+  EXPECT_EQ(to_json(report)["blocks"][1]["name"], "decoder.layers.0");
   EXPECT_FALSE(to_json(report).contains("max"));
   EXPECT_EQ(to_json(through_a_file(report)), to_json(report));
   options.by_layer = false;

@@ -5,9 +5,11 @@
 
 #include <cmath>
 
+#include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/theory.h"
 #include "plumb/base/error.h"
 #include "plumb/model/encoder_decoder.h"
+#include "plumb/ops/cross_entropy.h"
 #include "support/batches.h"
 #include "support/paths.h"
 #include "support/process.h"
@@ -151,6 +153,41 @@ TEST(Gradients, TakeTheLossThatIsGiven) {
   expect_near(found.loss, 3 * plain.loss, "loss");
   expect_near(found.loss_label_smoothing, 3 * plain.loss_label_smoothing, "loss_label_smoothing");
   for (const auto& [name, norm] : plain.norm_by_parameter) expect_near(found.norm(name), 3 * norm, name);
+}
+
+/// The model's cross-entropy, with the labels weighed as the batch says.
+Loss weighed(Model& model, const Batch& batch, const LossOptions& options, ForwardContext& context) {
+  const ops::CrossEntropy result = ops::cross_entropy(model.logits(model.states(batch, context)), batch.labels,
+                                                      batch.weights, options.label_smoothing, options.scale.value());
+  return {result.loss, result.nll, std::ssize(batch.labels)};
+}
+
+TEST(Gradients, OfLabelsThatDifferInWeight) {
+  const Case c("post_tiny");
+  const Json& pairs = c.golden["batch"];
+  std::vector<Batch> batches = {part(pairs, 0, 2), part(pairs, 2, pairs["source"].size())};
+  double total = 0;
+  for (Batch& batch : batches) {
+    for (size_t i = 0; i < batch.labels.size(); ++i) batch.weights.push_back(static_cast<double>(i % 3));  // 0, 1, 2
+    total += batch.weight();
+  }
+  // Σ w·(−log p)/Σ w, by log_softmax.
+  Tensor loss = at::zeros({}, at::kDouble);
+  for (const Batch& batch : batches) {
+    ForwardContext context(Pass::measurement);
+    const Tensor logarithms = at::log_softmax(c.model->logits(c.model->states(batch, context)), 1);
+    for (size_t i = 0; i < batch.labels.size(); ++i) {
+      const Tensor nll = -logarithms.select(0, static_cast<int64_t>(i)).select(0, batch.labels[i]);
+      loss = loss + batch.weights[i] / total * nll;
+    }
+  }
+  const Tensor gradient = joined(gradients({loss}, c.model->parameters().values(), {}));
+  const GradientProfile profile = measure_gradients(*c.model, batches, 0, {}, weighed);
+  expect_near(profile.loss, loss.item<double>(), "loss");
+  expect_near(profile.total, gradient.norm().item<double>(), "total");
+  const MeanLoss mean = mean_loss(*c.model, batches, 0, weighed);
+  expect_near(mean.loss, loss.item<double>(), "mean loss");
+  EXPECT_LT((mean.gradient - gradient).abs().max().item<double>(), 1e-12);
 }
 
 TEST(Signal, EveryPointOfTheStreamOverAllTokensOfAllBatches) {

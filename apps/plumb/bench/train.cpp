@@ -62,7 +62,7 @@ Json measure(const Arguments& arguments, uint64_t seed) {
   int64_t tokens = 0;
   for (const Batch& batch : batches) {
     flops += 3 * forward_flops(sizes, batch);
-    tokens += batch.target_layout.tokens();
+    tokens += std::ssize(batch.labels);
   }
   json["parameters"] = model->parameters().count();
   json["batches"] = batches.size();

@@ -13,8 +13,8 @@
 namespace plumb {
 namespace {
 
-/// Ways to train that are compared: a norm, and for BatchNorm over processes whether its statistics are exchanged.
-struct Way {
+/// What is compared: a norm, and for BatchNorm over processes whether its statistics are exchanged.
+struct NormVariant {
   std::string norm;
   bool synchronized = true;
 
@@ -47,17 +47,17 @@ struct Run {
   }
 };
 
-Run train_run(StudyContext& context, const NormsStudy& part, const Way& way, int64_t batch_tokens, int64_t processes,
-              int64_t seed) {
+Run train_run(StudyContext& context, const NormsStudy& part, const NormVariant& variant, int64_t batch_tokens,
+              int64_t processes, int64_t seed) {
   const TrainConfig& given = context.config.train;
   RunRequest request;
   request.config = run_config(context, model_for(context, context.config.study.schemes.front(), part.layers));
-  request.config.model.norm = way.norm;
+  request.config.model.norm = variant.norm;
   TrainConfig& train = request.config.train;
   train.seed += seed;
   train.batch_tokens = batch_tokens;
   train.processes = processes;
-  train.synchronize_norms = way.synchronized;
+  train.synchronize_norms = variant.synchronized;
   // [train] is for batches of its own size; warm-up and the points of the history are the same shares of a run.
   const double ratio = static_cast<double>(batch_tokens) / static_cast<double>(given.batch_tokens);
   const auto steps = [&](int64_t of_given) {
@@ -69,9 +69,9 @@ Run train_run(StudyContext& context, const NormsStudy& part, const Way& way, int
   train.decay_start = given.decay_start == 0 ? 0 : steps(given.decay_start);
   train.validate_every = steps(given.validate_every);
   train.log_every = steps(given.log_every);
-  request.name = fmt::format("norms-{}{}-batch{}-processes{}-seed{}", way.norm, way.synchronized ? "" : "-own",
+  request.name = fmt::format("norms-{}{}-batch{}-processes{}-seed{}", variant.norm, variant.synchronized ? "" : "-own",
                              batch_tokens, processes, train.seed);
-  request.label = fmt::format("{}, batches of {} tokens{}", way.name(), batch_tokens,
+  request.label = fmt::format("{}, batches of {} tokens{}", variant.name(), batch_tokens,
                               processes == 1 ? "" : fmt::format(", {} processes", processes));
   return {batch_tokens, processes, trained_run(context, request)};
 }
@@ -206,10 +206,10 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
 
 /// Training of one batch size by several processes.
 void over_processes(StudyContext& context, const NormsStudy& part, PartResult& result) {
-  std::vector<Way> ways;
+  std::vector<NormVariant> variants;
   for (const std::string& norm : part.norms) {
-    ways.push_back({norm});
-    if (norm == "batchnorm") ways.push_back({norm, false});
+    variants.push_back({norm});
+    if (norm == "batchnorm") variants.push_back({norm, false});
   }
   const int64_t batch = part.shared_batch_tokens;
   Figure figure{"norms_processes", "Validation loss at the end, over the number of processes"};
@@ -234,20 +234,21 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
               {"norm", "processes", "outcome", "loss at step 1", "gradient norm at step 1", "validation loss",
                "target tokens/s", "exchange, ms a step", "exchange, kB a step"}};
   std::map<std::string, std::vector<Run>> runs;
-  for (const Way& way : ways) {
-    Series series{way.name(), way.norm};
-    series.style = way.synchronized ? "solid" : "dashed";
-    Series times{way.name(), way.name()};
+  for (const NormVariant& variant : variants) {
+    Series series{variant.name(), variant.norm};
+    series.style = variant.synchronized ? "solid" : "dashed";
+    Series times{variant.name(), variant.name()};
     for (const int64_t processes : part.processes) {
       const Run run =
-          train_run(context, part, way.synchronized || processes > 1 ? way : Way{way.norm}, batch, processes, 0);
+          train_run(context, part, variant.synchronized || processes > 1 ? variant : NormVariant{variant.norm}, batch,
+                    processes, 0);
       series.point(processes, run.loss());
       if (processes > 1) times.point(fmt::format("{} processes", processes), run.exchange_seconds() * 1e3);
       const TrainPoint& first = run.trained.result.history.front();
-      table.rows.push_back({way.name(), processes, run.trained.result.outcome, first.nll,
+      table.rows.push_back({variant.name(), processes, run.trained.result.outcome, first.nll,
                             finite_or_null(first.gradient_norm.value_or(std::nan(""))), finite_or_null(run.loss()),
                             run.tokens_per_second(), run.exchange_seconds() * 1e3, run.exchange_bytes() / 1e3});
-      runs[way.name()].push_back(run);
+      runs[variant.name()].push_back(run);
     }
     figure.series.push_back(series);
     cost.series.push_back(times);
