@@ -3,7 +3,7 @@
 //   w ← w − lr·[(m/(1 − β₁ᵗ)) / (√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]
 #include <cmath>
 
-#include "plumb/ops/kernels/optimizer.h"
+#include "plumb/ops/update.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/update.h"
 
@@ -17,21 +17,14 @@ class Adam final : public Optimizer {
 
   void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale) override {
     const auto t = static_cast<double>(++steps_);
-    const kernels::AdamStep step{options_.beta1,
-                                 options_.beta2,
-                                 options_.eps,
-                                 learning_rate / (1 - std::pow(options_.beta1, t)),
-                                 1 / std::sqrt(1 - std::pow(options_.beta2, t)),
-                                 learning_rate * options_.weight_decay,
-                                 gradient_scale};
-    ops::dispatch(m_, [&]<typename T>() {
-      T* m = m_.data_ptr<T>();
-      T* v = v_.data_ptr<T>();
-      T* w = parameters_.flat().data_ptr<T>();
-      for_each_piece<T>(parameters_, gradients, [&](const T* gradient, int64_t begin, int64_t n) {
-        kernels::adam(step, gradient, m + begin, v + begin, w + begin, 0, n);
-      });
-    });
+    const ops::AdamUpdate update{.beta1 = options_.beta1,
+                                 .beta2 = options_.beta2,
+                                 .eps = options_.eps,
+                                 .step = learning_rate / (1 - std::pow(options_.beta1, t)),
+                                 .root_scale = 1 / std::sqrt(1 - std::pow(options_.beta2, t)),
+                                 .decay = learning_rate * options_.weight_decay,
+                                 .gradient_scale = gradient_scale};
+    ops::adam_update(update, gradients, parameters_.split(m_), parameters_.split(v_), parameters_.values());
   }
 
   [[nodiscard]] NamedTensors state() const override {

@@ -1,6 +1,6 @@
 // Stochastic gradient descent with momentum (Polyak 1964; Sutskever et al. 2013), weight decay as an L2 penalty:
 //   b ← momentum·b + g + weight_decay·w;  w ← w − lr·b
-#include "plumb/ops/kernels/optimizer.h"
+#include "plumb/ops/update.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/update.h"
 
@@ -13,14 +13,11 @@ class Sgd final : public Optimizer {
       : parameters_(parameters), options_(options), momentum_(at::zeros_like(parameters.flat())) {}
 
   void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale) override {
-    const kernels::SgdStep step{learning_rate, options_.momentum, options_.weight_decay, gradient_scale};
-    ops::dispatch(momentum_, [&]<typename T>() {
-      T* b = momentum_.data_ptr<T>();
-      T* w = parameters_.flat().data_ptr<T>();
-      for_each_piece<T>(parameters_, gradients, [&](const T* gradient, int64_t begin, int64_t n) {
-        kernels::sgd(step, gradient, b + begin, w + begin, n);
-      });
-    });
+    const ops::SgdUpdate update{.rate = learning_rate,
+                                .momentum = options_.momentum,
+                                .decay = options_.weight_decay,
+                                .gradient_scale = gradient_scale};
+    ops::sgd_update(update, gradients, parameters_.split(momentum_), parameters_.values());
   }
 
   [[nodiscard]] NamedTensors state() const override {
