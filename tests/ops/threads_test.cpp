@@ -1,4 +1,4 @@
-// The number of threads changes no bit of what the operations' own loops compute.
+// The number of threads changes no bit of what the kernels compute.
 #include <gtest/gtest.h>
 
 #include "ops/derivatives.h"
@@ -9,6 +9,7 @@
 #include "plumb/ops/linear.h"
 #include "plumb/ops/norm.h"
 #include "plumb/ops/threads.h"
+#include "support/kernels.h"
 
 namespace plumb {
 namespace {
@@ -18,6 +19,7 @@ using testing::Tensors;
 
 class Threads : public ::testing::Test {
  protected:
+  void SetUp() override { PLUMB_REQUIRE_KERNELS(); }
   void TearDown() override { ops::set_threads(0); }
 
   /// Value, gradients and Hessian-vector products with one, two and five threads.

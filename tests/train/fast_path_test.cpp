@@ -12,6 +12,7 @@
 #include "plumb/ops/threads.h"
 #include "plumb/optim/optimizer.h"
 #include "support/batches.h"
+#include "support/kernels.h"
 
 namespace plumb {
 namespace {
@@ -73,6 +74,7 @@ std::string told(const ops::FallbackCounter& counter) {
 
 class FastPath : public ::testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override { PLUMB_REQUIRE_KERNELS(); }
   void TearDown() override { ops::set_threads(0); }
 };
 
@@ -126,6 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, FastPath, ::testing::ValuesIn(residual_schemes
 });
 
 TEST(FallbackCounter, CountsCopiesOfFloat32FromItsMakingOn) {
+  PLUMB_REQUIRE_KERNELS();
   const Tensor a = at::ones({6, 4}), b = at::ones({8, 6});
   const auto apart = b.t().narrow(1, 0, 4);  // its rows are not contiguous
   ops::gemm(a, apart, {.transpose_a = true});

@@ -2,185 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/parallel.h"
-#include "plumb/ops/dispatch.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/kernels/attention.h"
+#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/index.h"
+#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
 namespace {
-
-/// Where query, key and value lie: for self-attention all in `query` (the packed matrix), else key and value in
-/// `packed`.
-struct Geometry : torch::CustomClassHolder {
-  Ragged queries;
-  Ragged keys;
-  HeadShape shape;
-  bool causal = false;
-  bool self = false;
-
-  [[nodiscard]] int64_t key_column() const { return self ? shape.width() : 0; }
-  [[nodiscard]] int64_t value_column() const { return key_column() + shape.kv_width(); }
-};
-
-template <typename T>
-struct Pointers {
-  T* query;
-  T* key;
-  T* value;
-  int64_t query_stride;
-  int64_t key_stride;
-};
-
-template <typename T>
-Pointers<T> pointers(const Geometry& g, const Tensor& query, const Tensor& packed) {
-  T* kv = g.self ? query.data_ptr<T>() : packed.data_ptr<T>();
-  return {query.data_ptr<T>(), kv + g.key_column(), kv + g.value_column(), query.size(1),
-          g.self ? query.size(1) : packed.size(1)};
-}
-
-template <typename T>
-T score_scale(const HeadShape& shape) {
-  return static_cast<T>(1.0 / std::sqrt(static_cast<double>(shape.size)));
-}
-
-/// Calls work(head, query offset, key offset, output offset) for every head of every sequence, in parallel. With
-/// `by_group`, heads that share keys and values are worked on one after the other: what is added to the gradients of
-/// these must not be added at the same time.
-template <typename T, typename Work>
-void for_each_head(const Geometry& g, const Pointers<T>& in, bool by_group, const Work& work) {
-  const HeadShape& shape = g.shape;
-  const int64_t together = by_group ? shape.group() : 1;
-  const int64_t items = shape.heads / together;
-  parallel_items(g.queries.sequences() * items, [&](int64_t item) {
-    const int64_t sequence = item / items;
-    const int64_t first = item % items * together;
-    for (int64_t h = first; h < first + together; ++h) {
-      const int64_t query = g.queries.begin(sequence) * in.query_stride + h * shape.size;
-      const int64_t key = g.keys.begin(sequence) * in.key_stride + h / shape.group() * shape.size;
-      const kernels::AttentionHead<T> head{.query_length = g.queries.length(sequence),
-                                           .key_length = g.keys.length(sequence),
-                                           .size = shape.size,
-                                           .causal = g.causal,
-                                           .scale = score_scale<T>(shape),
-                                           .q = in.query + query,
-                                           .q_stride = in.query_stride,
-                                           .k = in.key + key,
-                                           .v = in.value + key,
-                                           .kv_stride = in.key_stride};
-      work(head, query, key, g.queries.begin(sequence) * shape.width() + h * shape.size);
-    }
-  });
-}
-
-c10::intrusive_ptr<Geometry> saved_geometry(AutogradContext* ctx) {
-  return c10::static_intrusive_pointer_cast<Geometry>(ctx->saved_data["geometry"].toCapsule());
-}
-
-void save_geometry(AutogradContext* ctx, const c10::intrusive_ptr<Geometry>& geometry) {
-  ctx->saved_data["geometry"] = c10::IValue::make_capsule(geometry);
-}
-
-Tensor zeros_like_if_defined(const Tensor& tensor) { return tensor.defined() ? at::zeros_like(tensor) : Tensor(); }
-Tensor contiguous_if_defined(const Tensor& tensor) {
-  return tensor.defined() ? as_contiguous(tensor, "attention") : Tensor();
-}
-
-/// The gradients of `query` and `packed` as a function of (dout, query, packed); its backward is the double backward.
-class AttentionGradient : public torch::autograd::Function<AttentionGradient> {
- public:
-  static variable_list forward(AutogradContext* ctx, const Tensor& dout_in, const Tensor& query,
-                               const c10::optional<Tensor>& packed_in, const c10::intrusive_ptr<Geometry>& geometry) {
-    const Geometry& g = *geometry;
-    const Tensor packed = packed_in.value_or(Tensor());
-    const Tensor dout = as_contiguous(dout_in, "attention");
-    const Tensor query_rows = as_contiguous(query, "attention");
-    const Tensor packed_rows = contiguous_if_defined(packed);
-    const Tensor dquery = at::zeros_like(query_rows);
-    const Tensor dpacked = zeros_like_if_defined(packed_rows);
-    dispatch(dout, [&]<typename T>() {
-      const auto in = pointers<T>(g, query_rows, packed_rows);
-      const auto out = pointers<T>(g, dquery, dpacked);
-      const T* cotangent = dout.data_ptr<T>();
-      for_each_head<T>(g, in, /*by_group=*/true,
-                       [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
-                         kernels::attention_backward<T>(head, {.dout = cotangent + out_at,
-                                                               .dout_stride = g.shape.width(),
-                                                               .dq = out.query + query_at,
-                                                               .dk = out.key + key_at,
-                                                               .dv = out.value + key_at});
-                       });
-    });
-    ctx->save_for_backward({dout_in, query, packed});
-    save_geometry(ctx, geometry);
-    return g.self ? variable_list{dquery} : variable_list{dquery, dpacked};
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto geometry = saved_geometry(ctx);
-    const Geometry& g = *geometry;
-    const auto saved = ctx->get_saved_variables();
-    const Tensor dout = as_contiguous(saved[0], "attention");
-    const Tensor query = as_contiguous(saved[1], "attention");
-    const Tensor packed = contiguous_if_defined(saved[2]);
-    const Tensor query_cotangent = as_contiguous(grad[0], "attention");
-    const Tensor packed_cotangent = g.self ? Tensor() : as_contiguous(grad[1], "attention");
-    const Tensor ddout = at::empty_like(dout);
-    const Tensor dquery = at::zeros_like(query);
-    const Tensor dpacked = zeros_like_if_defined(packed);
-    dispatch(dout, [&]<typename T>() {
-      const auto in = pointers<T>(g, query, packed);
-      const auto cotangent = pointers<T>(g, query_cotangent, packed_cotangent);
-      const auto out = pointers<T>(g, dquery, dpacked);
-      for_each_head<T>(g, in, /*by_group=*/true,
-                       [&](const kernels::AttentionHead<T>& head, int64_t query_at, int64_t key_at, int64_t out_at) {
-                         kernels::attention_double_backward<T>(head, {.dout = dout.data_ptr<T>() + out_at,
-                                                                      .dout_stride = g.shape.width(),
-                                                                      .a = cotangent.query + query_at,
-                                                                      .b = cotangent.key + key_at,
-                                                                      .c = cotangent.value + key_at,
-                                                                      .ddout = ddout.data_ptr<T>() + out_at,
-                                                                      .q_bar = out.query + query_at,
-                                                                      .k_bar = out.key + key_at,
-                                                                      .v_bar = out.value + key_at});
-                       });
-    });
-    return {ddout, dquery, dpacked, Tensor()};
-  }
-};
-
-class Attention : public torch::autograd::Function<Attention> {
- public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& query, const c10::optional<Tensor>& packed_in,
-                        const c10::intrusive_ptr<Geometry>& geometry) {
-    const Geometry& g = *geometry;
-    const Tensor packed = packed_in.value_or(Tensor());
-    const Tensor query_rows = as_contiguous(query, "attention");
-    const Tensor packed_rows = contiguous_if_defined(packed);
-    Tensor out = at::empty({g.queries.tokens(), g.shape.width()}, query.options());
-    dispatch(query_rows, [&]<typename T>() {
-      const auto in = pointers<T>(g, query_rows, packed_rows);
-      T* result = out.data_ptr<T>();
-      for_each_head<T>(g, in, /*by_group=*/false,
-                       [&](const kernels::AttentionHead<T>& head, int64_t, int64_t, int64_t out_at) {
-                         kernels::attention_forward<T>(head, result + out_at, g.shape.width());
-                       });
-    });
-    ctx->save_for_backward({query, packed});
-    save_geometry(ctx, geometry);
-    return out;
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto saved = ctx->get_saved_variables();
-    const auto geometry = saved_geometry(ctx);
-    const auto gradient = AttentionGradient::apply(grad[0], saved[0], if_defined(saved[1]), geometry);
-    return {gradient[0], geometry->self ? Tensor() : gradient[1], Tensor()};
-  }
-};
 
 void check_shape(const HeadShape& shape) {
   if (shape.heads < 1 || shape.kv_heads < 1 || shape.heads % shape.kv_heads != 0) {
@@ -196,23 +28,15 @@ void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
   }
 }
 
-c10::intrusive_ptr<Geometry> make_geometry(const Ragged& queries, const Ragged& keys, const HeadShape& shape) {
-  auto geometry = c10::make_intrusive<Geometry>();
-  geometry->queries = queries;
-  geometry->keys = keys;
-  geometry->shape = shape;
-  return geometry;
-}
-
 }  // namespace
 
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal) {
   check_shape(shape);
   check_columns(packed, shape.width() + 2 * shape.kv_width(), shape);
-  auto geometry = make_geometry(layout, layout, shape);
-  geometry->causal = causal;
-  geometry->self = true;
-  return Attention::apply(packed, c10::optional<Tensor>(), geometry);
+  if constexpr (kKernelsBuilt) {
+    if (uses_kernels(packed)) return fused::self_attention(packed, layout, shape, causal);
+  }
+  return reference::self_attention(packed, layout, shape, causal);
 }
 
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
@@ -223,7 +47,10 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
   if (query_layout.sequences() != key_layout.sequences()) {
     throw Error(fmt::format("attention of {} sequences to {}", query_layout.sequences(), key_layout.sequences()));
   }
-  return Attention::apply(query, if_defined(packed), make_geometry(query_layout, key_layout, shape));
+  if constexpr (kKernelsBuilt) {
+    if (uses_kernels(query)) return fused::cross_attention(query, packed, query_layout, key_layout, shape);
+  }
+  return reference::cross_attention(query, packed, query_layout, key_layout, shape);
 }
 
 void CachedKeys::append(const Tensor& key_value, const Ragged& layout) {
@@ -256,66 +83,29 @@ std::vector<Tensor> CachedKeys::by_row() const {
     for (const Place& place : places) index.push_back(begins[static_cast<size_t>(place.step)] + place.row);
   }
   const Tensor all = at::cat(steps, 0);
-  return all.index_select(0, at::tensor(index, at::kLong).to(all.device())).split_with_sizes(lengths, 0);
+  return all.index_select(0, index_beside(all, index)).split_with_sizes(lengths, 0);
 }
 
 Tensor cached_attention(const Tensor& query, const CachedKeys& cache, const HeadShape& shape) {
   return cached_attention(query, Ragged(std::vector<int64_t>(static_cast<size_t>(query.size(0)), 1)), cache, shape);
 }
 
-Tensor cached_attention(const Tensor& query_in, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape) {
+Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape) {
   check_shape(shape);
-  check_columns(query_in, shape.width(), shape);
+  check_columns(query, shape.width(), shape);
+  for (const Tensor& step : cache.steps) check_columns(step, 2 * shape.kv_width(), shape);
   const int64_t rows = layout.sequences();
-  if (rows != static_cast<int64_t>(cache.rows.size()) || layout.tokens() != query_in.size(0)) {
-    throw Error(fmt::format("{} queries of {} rows against {} rows", query_in.size(0), rows, cache.rows.size()));
+  if (rows != static_cast<int64_t>(cache.rows.size()) || layout.tokens() != query.size(0)) {
+    throw Error(fmt::format("{} queries of {} rows against {} rows", query.size(0), rows, cache.rows.size()));
   }
-  std::vector<int64_t> row_of(static_cast<size_t>(layout.tokens()));
   for (int64_t r = 0; r < rows; ++r) {
     if (layout.length(r) > cache.length(r)) throw Error("a row was asked about more positions than it has");
-    std::fill(row_of.begin() + layout.begin(r), row_of.begin() + layout.begin(r + 1), r);
   }
-  const Tensor query = as_contiguous(query_in, "attention");
-  Tensor out = at::empty_like(query);
-  const int64_t columns = 2 * shape.kv_width();
-  dispatch(query, [&]<typename T>() {
-    const T scale = score_scale<T>(shape);
-    const T* q = query.data_ptr<T>();
-    T* result = out.data_ptr<T>();
-    std::vector<const T*> steps;
-    for (const Tensor& step : cache.steps) {
-      check_columns(step, columns, shape);
-      steps.push_back(step.data_ptr<T>());
-    }
-    parallel_ranges(layout.tokens(), 4, [&](int64_t begin, int64_t end) {
-      std::vector<const T*> keys;
-      int64_t current = -1;
-      for (int64_t token = begin; token < end; ++token) {
-        const int64_t row = row_of[static_cast<size_t>(token)];
-        const std::vector<CachedKeys::Place>& places = cache.rows[static_cast<size_t>(row)];
-        if (row != current) {
-          keys.resize(places.size());
-          for (size_t p = 0; p < places.size(); ++p) {
-            keys[p] = steps[static_cast<size_t>(places[p].step)] + columns * places[p].row;
-          }
-          current = row;
-        }
-        const int64_t length = cache.length(row) - (layout.begin(row + 1) - token) + 1;
-        for (int64_t h = 0; h < shape.heads; ++h) {
-          const int64_t at = token * shape.width() + h * shape.size;
-          kernels::cached_attention<T>({.length = length,
-                                        .size = shape.size,
-                                        .scale = scale,
-                                        .q = q + at,
-                                        .keys = keys.data(),
-                                        .column = h / shape.group() * shape.size,
-                                        .value_offset = shape.kv_width()},
-                                       result + at);
-        }
-      }
-    });
-  });
-  return out;
+  const at::NoGradGuard no_graph;
+  if constexpr (kKernelsBuilt) {
+    if (uses_kernels(query)) return fused::cached_attention(query, layout, cache, shape);
+  }
+  return reference::cached_attention(query, layout, cache, shape);
 }
 
 }  // namespace plumb::ops

@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plumb/ops/index.h"
+
 namespace plumb::ops {
-namespace {
-
-Tensor index_of(const std::vector<int64_t>& values, const Tensor& like) {
-  return at::tensor(at::ArrayRef<int64_t>(values), at::TensorOptions(at::kLong)).to(like.device());
-}
-
-}  // namespace
-
 Blocks::Blocks(const Ragged& layout, int64_t size) : size_(size), tokens_(layout.tokens()) {
   const auto blocks_of = [&](int64_t s) { return (layout.length(s) + size - 1) / size; };
   order_.resize(static_cast<size_t>(layout.sequences()));
@@ -41,7 +35,7 @@ Tensor Blocks::cut(const Tensor& x) const {
   const int64_t heads = x.size(1);
   const int64_t width = x.size(2);
   const Tensor rows =
-      whole_ ? x : at::zeros({count_ * size_, heads, width}, x.options()).index_copy(0, index_of(place_, x), x);
+      whole_ ? x : at::zeros({count_ * size_, heads, width}, x.options()).index_copy(0, index_beside(x, place_), x);
   return rows.reshape({count_, size_, heads, width}).transpose(1, 2).reshape({count_ * heads, size_, width});
 }
 
@@ -49,18 +43,18 @@ Tensor Blocks::join(const Tensor& blocks, int64_t heads) const {
   const int64_t width = blocks.size(2);
   const Tensor rows =
       blocks.view({count_, heads, size_, width}).transpose(1, 2).reshape({count_ * size_, heads, width});
-  return whole_ ? rows : rows.index_select(0, index_of(place_, blocks));
+  return whole_ ? rows : rows.index_select(0, index_beside(blocks, place_));
 }
 
 Tensor Blocks::sorted(const Tensor& by_sequence) const {
-  return sequences() == 1 ? by_sequence : by_sequence.index_select(0, index_of(order_, by_sequence));
+  return sequences() == 1 ? by_sequence : by_sequence.index_select(0, index_beside(by_sequence, order_));
 }
 
 Tensor Blocks::unsorted(const Tensor& by_rank) const {
   if (sequences() == 1) return by_rank;
   std::vector<int64_t> rank(order_.size());
   for (size_t i = 0; i < order_.size(); ++i) rank[static_cast<size_t>(order_[i])] = static_cast<int64_t>(i);
-  return by_rank.index_select(0, index_of(rank, by_rank));
+  return by_rank.index_select(0, index_beside(by_rank, rank));
 }
 
 int64_t block_size(const Ragged& layout, int64_t features) {

@@ -1,202 +1,89 @@
 #include "plumb/ops/linear.h"
 
-#include "plumb/base/parallel.h"
-#include "plumb/ops/dispatch.h"
+#include "plumb/base/error.h"
 #include "plumb/ops/fallback.h"
-#include "plumb/ops/kernels/elementwise.h"
-#include "plumb/ops/kernels/gemm.h"
+#include "plumb/ops/fused/fused.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/precision.h"
+#include "plumb/ops/reference/reference.h"
+#include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
 namespace {
 
-/// The matrix itself if its rows are contiguous, else a copy.
-Tensor with_contiguous_rows(const Tensor& matrix) {
-  const bool usable = matrix.stride(1) == 1 && matrix.stride(0) >= matrix.size(1);
-  return usable || matrix.size(0) == 0 ? matrix : as_contiguous(matrix, "matrix product");
-}
-
-Tensor column_sums_kernel(const Tensor& x_in) {
-  const Tensor x = as_contiguous(x_in, "column sums");
-  const int64_t rows = x.size(0);
-  const int64_t width = x.size(1);
-  Tensor sums = at::zeros({width}, x.options());
-  // Partial sums over a fixed number of row ranges, added in order: the same result for any number of threads.
-  constexpr int64_t kParts = 8;
-  if (rows < 8 * kParts) {
-    dispatch(x, [&]<typename T>() { kernels::column_sums<T>(x.data_ptr<T>(), width, 0, rows, sums.data_ptr<T>()); });
-    return sums;
-  }
-  const Tensor parts = at::zeros({kParts, width}, x.options());
-  dispatch(x, [&]<typename T>() {
-    const T* in = x.data_ptr<T>();
-    T* out = parts.data_ptr<T>();
-    parallel_ranges(kParts, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        kernels::column_sums<T>(in, width, rows * part / kParts, rows * (part + 1) / kParts, out + part * width);
-      }
-    });
-    kernels::column_sums<T>(out, width, 0, kParts, sums.data_ptr<T>());
-  });
-  return sums;
-}
-
-class MatMul : public torch::autograd::Function<MatMul> {
- public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
-    ctx->save_for_backward({a, b});
-    ctx->saved_data["ta"] = transpose_a;
-    ctx->saved_data["tb"] = transpose_b;
-    return gemm(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b});
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const auto saved = ctx->get_saved_variables();
-    const Tensor& a = saved[0];
-    const Tensor& b = saved[1];
-    const bool ta = ctx->saved_data["ta"].toBool();
-    const bool tb = ctx->saved_data["tb"].toBool();
-    const Tensor& dc = grad[0];
-    Tensor da;
-    Tensor db;
-    // Only what leads to something that is asked for: of a diagonal block of the Hessian, half is not.
-    if (ctx->needs_input_grad(0)) da = ta ? matrix_product(b, dc, tb, true) : matrix_product(dc, b, false, !tb);
-    if (ctx->needs_input_grad(1)) db = tb ? matrix_product(dc, a, true, ta) : matrix_product(a, dc, !ta, false);
-    return {da, db, Tensor(), Tensor()};
-  }
-};
-
-/// dy where y > 0. Linear in dy; its derivative with respect to y is 0 almost everywhere.
-class ReluMask : public torch::autograd::Function<ReluMask> {
- public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& dy, const Tensor& y) {
-    ctx->save_for_backward({y});
-    const Tensor gradient = as_contiguous(dy, "relu");
-    Tensor dx = at::empty_like(y);
-    dispatch(y, [&]<typename T>() {
-      const T* in = gradient.data_ptr<T>();
-      const T* gate = y.data_ptr<T>();
-      T* out = dx.data_ptr<T>();
-      parallel_ranges(y.numel(), 1 << 15,
-                      [&](int64_t begin, int64_t end) { kernels::relu_backward<T>(in, gate, out, begin, end); });
-    });
-    return dx;
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    return {ReluMask::apply(grad[0], ctx->get_saved_variables()[0]), Tensor()};
-  }
-};
-
-class ColumnSums : public torch::autograd::Function<ColumnSums> {
- public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x) {
-    ctx->saved_data["rows"] = x.size(0);
-    return column_sums_kernel(x);
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    return {grad[0].unsqueeze(0).expand({ctx->saved_data["rows"].toInt(), -1})};
-  }
-};
-
-class Linear : public torch::autograd::Function<Linear> {
+/// y = round(x)·round(W)ᵀ + b, and with dz = dy∘[y > 0]: dx = round(dz)·round(W), dW = round(dz)ᵀ·round(x), db = Σ dz.
+class RoundedLinear : public torch::autograd::Function<RoundedLinear> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight_in,
                         const c10::optional<Tensor>& bias, bool relu) {
-    const bool rounded = rounds_to_bfloat16(x_in);
-    const Tensor x = rounded ? to_bfloat16(x_in) : x_in;
-    const Tensor weight = rounded ? to_bfloat16(weight_in) : weight_in;
+    const Tensor x = to_bfloat16(x_in);
+    const Tensor weight = to_bfloat16(weight_in);
     Tensor y = gemm(x, weight, {.transpose_b = true, .bias = bias.value_or(Tensor()), .relu = relu});
-    // y is saved for its sign only, detached: its derivative plays no part.
     ctx->save_for_backward({x, weight, relu ? y.detach() : Tensor()});
-    ctx->saved_data["rounded"] = rounded;
     ctx->saved_data["biased"] = bias.has_value();
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
+    if (at::GradMode::is_enabled()) {
+      throw Error("a layer computed in bfloat16 was asked for a second derivative", "curvature wants float32");
+    }
     const auto saved = ctx->get_saved_variables();
-    const Tensor& x = saved[0];
-    const Tensor& weight = saved[1];
-    const Tensor dz = saved[2].defined() ? ReluMask::apply(grad[0], saved[2]) : grad[0];
+    const Tensor dz = saved[2].defined() ? at::threshold_backward(grad[0], saved[2], 0) : grad[0];
+    const Tensor rounded = to_bfloat16(dz);
     Tensor dx;
     Tensor dw;
-    if (ctx->saved_data["rounded"].toBool()) {
-      if (at::GradMode::is_enabled()) {
-        throw Error("a layer computed in bfloat16 was asked for a second derivative", "curvature wants float32");
-      }
-      const Tensor rounded = to_bfloat16(dz);
-      if (ctx->needs_input_grad(0)) dx = gemm(rounded, weight);
-      if (ctx->needs_input_grad(1)) dw = gemm(rounded, x, {.transpose_a = true});
-    } else {
-      if (ctx->needs_input_grad(0)) dx = matrix_product(dz, weight);
-      if (ctx->needs_input_grad(1)) dw = matrix_product(dz, x, true, false);
-    }
+    if (ctx->needs_input_grad(0)) dx = gemm(rounded, saved[1]);
+    if (ctx->needs_input_grad(1)) dw = gemm(rounded, saved[0], {.transpose_a = true});
     const bool shifted = ctx->saved_data["biased"].toBool() && ctx->needs_input_grad(2);
     return {dx, dw, shifted ? column_sums(dz) : Tensor(), Tensor()};
   }
 };
 
-/// y (rows, width) += bias where defined, then max(y, 0) if `relu`, for the types that oneDNN does not do it for.
-void add_bias(Tensor& y, const Tensor& bias, bool relu) {
-  if (!bias.defined() && !relu) return;
-  dispatch(y, [&]<typename T>() {
-    const int64_t width = y.size(1);
-    parallel_ranges(y.size(0), std::max<int64_t>(1, (1 << 14) / width), [&](int64_t begin, int64_t end) {
-      kernels::add_bias<T>(y.data_ptr<T>(), bias.defined() ? bias.data_ptr<T>() : nullptr, relu, width, begin, end);
-    });
-  });
+/// Whether oneDNN has the product.
+[[maybe_unused]] bool multiplied_by_kernels(const Tensor& a, const Tensor& b) {
+  const at::ScalarType type = a.scalar_type();
+  if (!kernels_serve(a.device()) || type == at::kDouble || a.numel() == 0 || b.numel() == 0) return false;
+  if (type == at::kFloat || type == at::kBFloat16) return true;
+  note_fallback("matrix product");
+  return false;
 }
 
 }  // namespace
 
-Tensor gemm(const Tensor& a_in, const Tensor& b_in, const GemmOptions& options) {
-  const auto& [transpose_a, transpose_b, accumulate_into, bias, relu] = options;
-  const int64_t m = a_in.size(transpose_a ? 1 : 0);
-  const int64_t k = a_in.size(transpose_a ? 0 : 1);
-  const int64_t n = b_in.size(transpose_b ? 0 : 1);
-  const bool accumulate = accumulate_into.defined();
-  const bool rounded = a_in.scalar_type() == at::kBFloat16;
-  if ((a_in.scalar_type() != at::kFloat && !rounded) || m == 0 || n == 0 || k == 0) {
-    if (a_in.scalar_type() != at::kDouble && m * n * k != 0) note_fallback("matrix product");
-    Tensor product = at::mm(transpose_a ? a_in.t() : a_in, transpose_b ? b_in.t() : b_in);
-    if (rounded) product = product.to(at::kFloat);
-    if (accumulate) product = accumulate_into.add_(product);
-    add_bias(product, bias, relu);
-    return product;
+Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
+  if constexpr (kKernelsBuilt) {
+    if (multiplied_by_kernels(a, b)) return fused::gemm(a, b, options);
   }
-  const Tensor a = with_contiguous_rows(a_in);
-  const Tensor b = with_contiguous_rows(b_in);
-  Tensor c = accumulate ? accumulate_into : at::empty({m, n}, a.options().dtype(at::kFloat));
-  const kernels::Product product{.transpose_a = transpose_a,
-                                 .transpose_b = transpose_b,
-                                 .m = m,
-                                 .n = n,
-                                 .k = k,
-                                 .lda = a.stride(0),
-                                 .ldb = b.stride(0),
-                                 .ldc = c.stride(0),
-                                 .accumulate = accumulate,
-                                 .relu = relu,
-                                 .bias = bias.defined() ? bias.data_ptr<float>() : nullptr};
-  if (rounded) {
-    kernels::gemm(product, static_cast<const kernels::Bfloat16*>(a.data_ptr()),
-                  static_cast<const kernels::Bfloat16*>(b.data_ptr()), c.data_ptr<float>());
-  } else {
-    kernels::gemm(product, static_cast<const float*>(a.data_ptr<float>()),
-                  static_cast<const float*>(b.data_ptr<float>()), c.data_ptr<float>());
-  }
-  return c;
+  return reference::gemm(a, b, options);
 }
 
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
-  return MatMul::apply(a, b, transpose_a, transpose_b);
+  if constexpr (kKernelsBuilt) {
+    if (uses_kernels(a)) return fused::matrix_product(a, b, transpose_a, transpose_b);
+  }
+  return reference::matrix_product(a, b, transpose_a, transpose_b);
 }
 
-Tensor column_sums(const Tensor& x) { return ColumnSums::apply(x); }
+Tensor column_sums(const Tensor& x) {
+  if constexpr (kKernelsBuilt) {
+    if (uses_kernels(x)) return fused::column_sums(x);
+  }
+  return reference::column_sums(x);
+}
+
+Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
+  return RoundedLinear::apply(x, weight, if_defined(bias), activation == Activation::relu);
+}
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
-  const bool relu = activation == Activation::relu;
-  if (MatrixPrecision* packing = packing_for(x)) return packing->packed(weight)(x, bias, relu);
-  return Linear::apply(x, weight, if_defined(bias), relu);
+  if (MatrixPrecision* packing = packing_for(x)) {
+    return packing->packed(weight)(x, bias, activation == Activation::relu);
+  }
+  if (rounds_to_bfloat16(x)) return rounded_linear(x, weight, bias, activation);
+  if constexpr (kKernelsBuilt) {
+    if (uses_kernels(x)) return fused::linear(x, weight, bias, activation);
+  }
+  return reference::linear(x, weight, bias, activation);
 }
 
 }  // namespace plumb::ops

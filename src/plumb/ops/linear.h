@@ -6,7 +6,7 @@
 namespace plumb::ops {
 
 /// op(a)·op(b) for matrices, op transposing where asked. Differentiable any number of times:
-/// for c = a·b, ∂a = ∂c·bᵀ and ∂b = aᵀ·∂c, products again. float32 goes to oneDNN, float64 to ATen.
+/// for c = a·b, ∂a = ∂c·bᵀ and ∂b = aᵀ·∂c, products again.
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
 
 /// The same without a graph, with what may follow a product in the same pass. In float32 for operands of float32 or
@@ -26,8 +26,10 @@ Tensor column_sums(const Tensor& x);
 enum class Activation { none, relu };
 
 /// x·Wᵀ + b, then the activation. x: (tokens, in); weight: (out, in); bias: (out) or undefined → (tokens, out).
-/// Backward: with dz = dy∘[y > 0], dx = dz·W, dW = dzᵀ·x, db = Σ dz. In the precision that a PrecisionGuard names; a
-/// second derivative of what was computed in bfloat16 throws Error.
+/// Backward: with dz = dy∘[y > 0], dx = dz·W, dW = dzᵀ·x, db = Σ dz. In the precision that a PrecisionGuard names.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation = Activation::none);
+
+/// The same for float32, with the operands of all products rounded to bfloat16. Its second derivative throws Error.
+Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
 
 }  // namespace plumb::ops

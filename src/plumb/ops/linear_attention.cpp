@@ -1,6 +1,7 @@
 #include "plumb/ops/linear_attention.h"
 
 #include "plumb/ops/blocks.h"
+#include "plumb/ops/index.h"
 
 namespace plumb::ops {
 namespace {
@@ -43,8 +44,8 @@ Tensor sums_of_sequences(const Tensor& by_block, const Blocks& blocks) {
   }
   std::vector<int64_t> shape(by_block.sizes().begin(), by_block.sizes().end());
   shape[0] = blocks.sequences();
-  const Tensor index = at::tensor(at::ArrayRef<int64_t>(ranks), at::TensorOptions(at::kLong)).to(by_block.device());
-  return blocks.unsorted(at::zeros(shape, by_block.options()).index_add(0, index, by_block));
+  const Tensor sums = at::zeros(shape, by_block.options());
+  return blocks.unsorted(sums.index_add(0, index_beside(by_block, ranks), by_block));
 }
 
 /// (rows·heads, …) ↔ (rows, heads, …)

@@ -15,17 +15,20 @@ class PackedLinear {
  public:
   /// From float32.
   PackedLinear(const Tensor& weight, Precision precision);
-  ~PackedLinear();
-  PackedLinear(const PackedLinear&) = delete;
-  PackedLinear& operator=(const PackedLinear&) = delete;
 
   /// x·Wᵀ + b, then max(·, 0) if `relu`, without a graph. x: (rows, in) in float32; bias: (out) or undefined → (rows,
   /// out). By several threads at a time if they like.
   [[nodiscard]] Tensor operator()(const Tensor& x, const Tensor& bias, bool relu) const;
 
+  /// What the weight has become, and its product. x: (rows, in), contiguous.
+  struct Weight {
+    virtual ~Weight() = default;
+    [[nodiscard]] virtual Tensor multiply(const Tensor& x, const Tensor& bias, bool relu) const = 0;
+  };
+
  private:
-  struct Weight;
-  std::unique_ptr<Weight> weight_;
+  int64_t columns_;
+  std::unique_ptr<const Weight> weight_;
 };
 
 }  // namespace plumb::ops

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
-#include "plumb/base/parallel.h"
-#include "plumb/ops/fallback.h"
-#include "plumb/ops/kernels/elementwise.h"
+#include "plumb/ops/fused/fused.h"
 #include "plumb/ops/packed_linear.h"
+#include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
 namespace {
@@ -22,15 +21,11 @@ Precision precision_of(const std::string& name) {
   throw Error(fmt::format("unknown precision '{}'", name), "known: float32, bf16, int8");
 }
 
-Tensor to_bfloat16(const Tensor& x_in) {
-  const Tensor x = as_contiguous(x_in, "rounding");
-  Tensor rounded = at::empty(x.sizes(), x.options().dtype(at::kBFloat16));
-  const float* in = x.data_ptr<float>();
-  auto* out = reinterpret_cast<kernels::Bfloat16*>(rounded.data_ptr());
-  parallel_ranges(x.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
-    kernels::round_to_bfloat16(in + begin, end - begin, out + begin);
-  });
-  return rounded;
+Tensor to_bfloat16(const Tensor& x) {
+  if constexpr (kKernelsBuilt) {
+    if (uses_kernels(x)) return fused::to_bfloat16(x);
+  }
+  return x.to(at::kBFloat16);
 }
 
 MatrixPrecision::MatrixPrecision(Precision precision, bool weights_stay)

@@ -7,8 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "plumb/ops/dispatch.h"
-#include "plumb/ops/kernels/optimizer.h"
+#include "plumb/ops/update.h"
 #include "plumb/optim/checks.h"
 
 namespace plumb {
@@ -63,28 +62,21 @@ AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, const std
 }
 
 void AdamMoments::update(const OptimizerStep& step) {
-  std::vector<kernels::AdamStep> scalars(steps_.size());
-  for (size_t k = 0; k < steps_.size(); ++k) {
+  const std::vector<size_t> moving = set_.moving(step);
+  std::vector<ops::AdamUpdate> updates;
+  for (const size_t k : moving) {
     const ParameterStep& settings = step.parameters[set_.members()[k].index];
-    if (settings.frozen) continue;
     const auto t = static_cast<double>(++steps_[k]);
-    scalars[k] = {.beta1 = options_.beta1,
-                  .beta2 = options_.beta2,
-                  .eps = options_.eps,
-                  .step = settings.learning_rate / (1 - std::pow(options_.beta1, t)),
-                  .root_scale = 1 / std::sqrt(1 - std::pow(options_.beta2, t)),
-                  .decay = settings.learning_rate * settings.weight_decay,
-                  .gradient_scale = step.gradient_scale};
+    updates.push_back({.beta1 = options_.beta1,
+                       .beta2 = options_.beta2,
+                       .eps = options_.eps,
+                       .step = settings.learning_rate / (1 - std::pow(options_.beta1, t)),
+                       .root_scale = 1 / std::sqrt(1 - std::pow(options_.beta2, t)),
+                       .decay = settings.learning_rate * settings.weight_decay,
+                       .gradient_scale = step.gradient_scale});
   }
-  ops::dispatch(m_, [&]<typename T>() {
-    T* m = m_.data_ptr<T>();
-    T* v = v_.data_ptr<T>();
-    set_.for_each_range(step, [&](const ParameterSet::Member& member, size_t k, int64_t offset, int64_t n) {
-      const int64_t at = member.begin + offset;
-      kernels::adam(scalars[k], step.gradients[member.index].data_ptr<T>() + offset, m + at, v + at,
-                    member.flat.data_ptr<T>() + offset, 0, n);
-    });
-  });
+  ops::adam_update(updates, set_.gradients(step, moving), set_.pieces(m_, moving), set_.pieces(v_, moving),
+                   set_.values(moving));
 }
 
 void AdamMoments::append_state(NamedTensors& tensors) const {

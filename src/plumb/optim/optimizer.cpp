@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "plumb/base/error.h"
-#include "plumb/base/parallel.h"
-#include "plumb/ops/dispatch.h"
-#include "plumb/ops/kernels/optimizer.h"
+#include "plumb/ops/update.h"
 
 namespace plumb {
 
@@ -44,33 +41,7 @@ void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate,
        gradient_scale);
 }
 
-double global_norm(const std::vector<Tensor>& gradients) {
-  constexpr int64_t kChunk = 16384;
-  struct Chunk {
-    const Tensor* tensor;
-    int64_t begin, size;
-  };
-  std::vector<Tensor> dense;
-  for (const Tensor& gradient : gradients) dense.push_back(gradient.detach().contiguous());
-  std::vector<Chunk> chunks;
-  for (const Tensor& tensor : dense) {
-    for (int64_t begin = 0; begin < tensor.numel(); begin += kChunk) {
-      chunks.push_back({&tensor, begin, std::min(kChunk, tensor.numel() - begin)});
-    }
-  }
-  std::vector<double> sums(chunks.size());
-  parallel_ranges(static_cast<int64_t>(chunks.size()), 2, [&](int64_t begin, int64_t end) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      const Chunk& chunk = chunks[i];
-      ops::dispatch(*chunk.tensor, [&]<typename T>() {
-        sums[i] = kernels::sum_of_squares(chunk.tensor->data_ptr<T>() + chunk.begin, chunk.size);
-      });
-    }
-  });
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return std::sqrt(total);
-}
+double global_norm(const std::vector<Tensor>& gradients) { return std::sqrt(ops::sum_of_squares(gradients)); }
 
 double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
   std::vector<Tensor> moving;

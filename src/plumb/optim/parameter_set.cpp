@@ -16,6 +16,32 @@ ParameterSet::ParameterSet(const Parameters& parameters, const std::function<boo
   }
 }
 
+std::vector<size_t> ParameterSet::moving(const OptimizerStep& step) const {
+  std::vector<size_t> all;
+  for (size_t k = 0; k < members_.size(); ++k) {
+    if (!step.parameters[members_[k].index].frozen) all.push_back(k);
+  }
+  return all;
+}
+
+std::vector<Tensor> ParameterSet::gradients(const OptimizerStep& step, const std::vector<size_t>& members) const {
+  std::vector<Tensor> all;
+  for (const size_t k : members) all.push_back(step.gradients[members_[k].index]);
+  return all;
+}
+
+std::vector<Tensor> ParameterSet::pieces(const Tensor& flat, const std::vector<size_t>& members) const {
+  std::vector<Tensor> all;
+  for (const size_t k : members) all.push_back(flat.narrow(0, members_[k].begin, members_[k].flat.numel()));
+  return all;
+}
+
+std::vector<Tensor> ParameterSet::values(const std::vector<size_t>& members) const {
+  std::vector<Tensor> all;
+  for (const size_t k : members) all.push_back(members_[k].flat);
+  return all;
+}
+
 void ParameterSet::append(NamedTensors& tensors, const std::string& prefix, const Tensor& flat) const {
   for (const Member& member : members_) tensors.emplace_back(prefix + "." + member.parameter.name, piece(member, flat));
 }

@@ -34,6 +34,13 @@ class ParameterSet {
     return flat.narrow(0, member.begin, member.flat.numel()).view(member.parameter.value.sizes());
   }
 
+  /// The members that are not frozen, their gradients, and their pieces of a flat vector or of the parameters: the
+  /// lists that the updates in ops/update.h take.
+  [[nodiscard]] std::vector<size_t> moving(const OptimizerStep& step) const;
+  [[nodiscard]] std::vector<Tensor> gradients(const OptimizerStep& step, const std::vector<size_t>& members) const;
+  [[nodiscard]] std::vector<Tensor> pieces(const Tensor& flat, const std::vector<size_t>& members) const;
+  [[nodiscard]] std::vector<Tensor> values(const std::vector<size_t>& members) const;
+
   /// Appends a flat vector as tensors PREFIX.NAME, and the reverse: copies them into the vector. The latter throws
   /// Error, naming `origin`, if one is missing or of another shape.
   void append(NamedTensors& tensors, const std::string& prefix, const Tensor& flat) const;

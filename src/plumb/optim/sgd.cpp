@@ -2,8 +2,7 @@
 //   g ← g + weight_decay·w;  b ← momentum·b + g;  w ← w − lr·b
 // and with Nesterov's momentum (Sutskever et al. 2013), written for the gradient at w:
 //   w ← w − lr·(g + momentum·b)
-#include "plumb/ops/dispatch.h"
-#include "plumb/ops/kernels/optimizer.h"
+#include "plumb/ops/update.h"
 #include "plumb/optim/checks.h"
 #include "plumb/optim/parameter_set.h"
 
@@ -37,19 +36,17 @@ class Sgd final : public Optimizer {
 
  private:
   void update(const OptimizerStep& step) override {
-    ops::dispatch(momentum_, [&]<typename T>() {
-      T* b = momentum_.data_ptr<T>();
-      set_.for_each_range(step, [&](const ParameterSet::Member& member, size_t, int64_t offset, int64_t n) {
-        const ParameterStep& settings = step.parameters[member.index];
-        const kernels::SgdStep scalars{.rate = settings.learning_rate,
-                                       .momentum = options_.momentum,
-                                       .decay = settings.weight_decay,
-                                       .gradient_scale = step.gradient_scale,
-                                       .nesterov = options_.nesterov};
-        kernels::sgd(scalars, step.gradients[member.index].data_ptr<T>() + offset, b + member.begin + offset,
-                     member.flat.data_ptr<T>() + offset, n);
-      });
-    });
+    const std::vector<size_t> moving = set_.moving(step);
+    std::vector<ops::SgdUpdate> updates;
+    for (const size_t k : moving) {
+      const ParameterStep& settings = step.parameters[set_.members()[k].index];
+      updates.push_back({.rate = settings.learning_rate,
+                         .momentum = options_.momentum,
+                         .decay = settings.weight_decay,
+                         .gradient_scale = step.gradient_scale,
+                         .nesterov = options_.nesterov});
+    }
+    ops::sgd_update(updates, set_.gradients(step, moving), set_.pieces(momentum_, moving), set_.values(moving));
   }
 
   SgdOptions options_;

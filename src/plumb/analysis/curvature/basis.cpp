@@ -5,45 +5,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 
 #include "plumb/base/error.h"
-#include "plumb/base/parallel.h"
-#include "plumb/ops/dispatch.h"
-#include "plumb/ops/kernels/gram_schmidt.h"
+#include "plumb/ops/gram_schmidt.h"
 
 namespace plumb {
-namespace {
-
-constexpr int64_t kParts = 64;  // partial sums, so that the number of threads changes no result
-
-/// One pass over the basis: w ← w − Σ subtract_k·v_k, then the new products v_k·w (if wanted), and last w·w.
-template <typename T>
-std::vector<double> pass(const std::vector<const T*>& vectors, const std::vector<double>& subtract, bool products, T* w,
-                         int64_t size) {
-  const size_t width = vectors.size() + 1;
-  std::vector<double> parts(static_cast<size_t>(kParts) * width, 0.0);
-  parallel_ranges(kParts, 1, [&](int64_t first, int64_t last) {
-    for (int64_t part = first; part < last; ++part) {
-      const int64_t part_end = size * (part + 1) / kParts;
-      for (int64_t begin = size * part / kParts; begin < part_end; begin += kernels::kGramSchmidtBlock) {
-        kernels::gram_schmidt<T>(vectors.data(), vectors.size(), begin,
-                                 std::min(begin + kernels::kGramSchmidtBlock, part_end),
-                                 subtract.empty() ? nullptr : subtract.data(), products, w,
-                                 parts.data() + static_cast<size_t>(part) * width);
-      }
-    }
-  });
-  std::vector<double> total(width, 0.0);
-  for (size_t i = 0; i < parts.size(); ++i) total[i % width] += parts[i];
-  return total;
-}
-
-}  // namespace
-
 /// A mapped file without a name.
 class Basis::File {
  public:
@@ -96,17 +65,14 @@ void Basis::append(const Tensor& w, double scale) {
 
 Basis::Projection Basis::orthogonalize(Tensor& w) const {
   Projection result{std::vector<double>(vectors_.size()), 0};
-  ops::dispatch(w, [&]<typename T>() {
-    std::vector<const T*> vectors;
-    for (const Tensor& vector : vectors_) vectors.push_back(vector.data_ptr<T>());
-    // Three passes in place of four: the second products are taken while their block of the vectors is in cache.
-    std::vector<double> sums = pass<T>(vectors, {}, true, w.data_ptr<T>(), size_);
-    for (const bool again : {true, false}) {
-      for (size_t k = 0; k < vectors.size(); ++k) result.coefficients[k] += sums[k];
-      sums = pass<T>(vectors, sums, again, w.data_ptr<T>(), size_);
-    }
-    result.norm = std::sqrt(sums.back());
-  });
+  // Three passes in place of four: the second products are taken while their block of the vectors is in cache.
+  std::vector<double> sums = ops::gram_schmidt(vectors_, {}, true, w);
+  for (const bool again : {true, false}) {
+    for (size_t k = 0; k < vectors_.size(); ++k) result.coefficients[k] += sums[k];
+    sums.resize(vectors_.size());
+    sums = ops::gram_schmidt(vectors_, sums, again, w);
+  }
+  result.norm = std::sqrt(sums.back());
   return result;
 }
 

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <numeric>
+
+#include "plumb/base/parallel.h"
+#include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
+#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/kernels/cross_entropy.h"
+#include "plumb/ops/precision.h"
+
+namespace plumb::ops::fused {
+namespace {
+
+/// What the rows of logits are held against.
+struct Targets : torch::CustomClassHolder {
+  std::vector<int64_t> labels;
+  std::vector<double> weights;  // empty: 1 each
+  double smoothing = 0;
+  double scale = 1;
+
+  [[nodiscard]] double weight(int64_t row) const { return weights.empty() ? 1.0 : weights[static_cast<size_t>(row)]; }
+  /// What the row's loss is multiplied by.
+  [[nodiscard]] double factor(int64_t row) const { return scale * weight(row); }
+
+  template <typename T>
+  [[nodiscard]] kernels::CrossEntropyRow<T> row(int64_t vocabulary, int64_t i) const {
+    return {vocabulary, labels[static_cast<size_t>(i)], static_cast<T>(smoothing)};
+  }
+};
+using TargetsPointer = c10::intrusive_ptr<Targets>;
+
+TargetsPointer make_targets(const std::vector<int64_t>& labels, const std::vector<double>& weights, double smoothing,
+                            double scale) {
+  auto targets = c10::make_intrusive<Targets>();
+  targets->labels = labels;
+  targets->weights = weights;
+  targets->smoothing = smoothing;
+  targets->scale = scale;
+  return targets;
+}
+
+void save_targets(AutogradContext* ctx, const TargetsPointer& targets) {
+  ctx->saved_data["targets"] = c10::IValue::make_capsule(targets);
+}
+
+TargetsPointer saved_targets(AutogradContext* ctx) {
+  return c10::static_intrusive_pointer_cast<Targets>(ctx->saved_data["targets"].toCapsule());
+}
+
+/// The losses of all rows by their weights.
+struct Losses {
+  std::vector<double> smoothed, nll;
+
+  explicit Losses(int64_t rows) : smoothed(static_cast<size_t>(rows)), nll(smoothed.size()) {}
+
+  template <typename T>
+  void set(int64_t row, double weight, const kernels::RowLoss<T>& loss) {
+    smoothed[static_cast<size_t>(row)] = weight * static_cast<double>(loss.smoothed);
+    nll[static_cast<size_t>(row)] = weight * static_cast<double>(loss.nll);
+  }
+};
+
+double sum_in_order(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+/// upstream·scale·weight·(softmax − target) as a function of (upstream, logits).
+class LogitGradient : public torch::autograd::Function<LogitGradient> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& upstream, const Tensor& logits, const Tensor& partition,
+                        const TargetsPointer& targets) {
+    ctx->save_for_backward({upstream, logits, partition});
+    save_targets(ctx, targets);
+    Tensor out = at::empty_like(logits);
+    const int64_t vocabulary = logits.size(1);
+    dispatch(logits, [&]<typename T>() {
+      const T above = upstream.data_ptr<T>()[0];
+      parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          T* row = out.data_ptr<T>() + i * vocabulary;
+          if (targets->weight(i) == 0) {
+            std::fill(row, row + vocabulary, T{0});
+            continue;
+          }
+          kernels::cross_entropy_gradient(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary,
+                                          partition.data_ptr<T>()[i], static_cast<T>(targets->factor(i)) * above, row);
+        }
+      });
+    });
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grad) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor& upstream = saved[0];
+    const Tensor& logits = saved[1];
+    const Tensor& partition = saved[2];
+    const TargetsPointer targets = saved_targets(ctx);
+    const Tensor cotangent = as_contiguous(grad[0], "cross-entropy");
+    Tensor dlogits = at::empty_like(logits);
+    const int64_t vocabulary = logits.size(1);
+    std::vector<double> parts(static_cast<size_t>(logits.size(0)));
+    dispatch(logits, [&]<typename T>() {
+      const T above = upstream.data_ptr<T>()[0];
+      parallel_ranges(logits.size(0), 4, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          T* row = dlogits.data_ptr<T>() + i * vocabulary;
+          if (targets->weight(i) == 0) {
+            std::fill(row, row + vocabulary, T{0});
+            continue;
+          }
+          const T part = kernels::cross_entropy_curvature(
+              targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary, partition.data_ptr<T>()[i],
+              static_cast<T>(targets->factor(i)) * above, cotangent.data_ptr<T>() + i * vocabulary, row);
+          parts[static_cast<size_t>(i)] = targets->weight(i) * static_cast<double>(part);
+        }
+      });
+    });
+    const Tensor dupstream = at::full({}, targets->scale * sum_in_order(parts), upstream.options());
+    return {dupstream, dlogits, Tensor(), Tensor()};
+  }
+};
+
+class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogits> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in, const TargetsPointer& targets, double* nll) {
+    const Tensor logits = as_contiguous(logits_in, "cross-entropy");
+    const int64_t tokens = logits.size(0);
+    const int64_t vocabulary = logits.size(1);
+    Tensor partition = at::empty({tokens}, logits.options());
+    Losses losses(tokens);
+    dispatch(logits, [&]<typename T>() {
+      parallel_ranges(tokens, 4, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          if (targets->weight(i) == 0) continue;
+          const auto loss =
+              kernels::cross_entropy_loss(targets->row<T>(vocabulary, i), logits.data_ptr<T>() + i * vocabulary);
+          losses.set(i, targets->weight(i), loss);
+          partition.data_ptr<T>()[i] = loss.log_partition;
+        }
+      });
+    });
+    *nll = sum_in_order(losses.nll);
+    ctx->save_for_backward({logits_in, partition});
+    save_targets(ctx, targets);
+    return at::full({}, targets->scale * sum_in_order(losses.smoothed), logits.options());
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grad) {
+    const auto saved = ctx->get_saved_variables();
+    return {LogitGradient::apply(grad[0], as_contiguous(saved[0], "cross-entropy"), saved[1], saved_targets(ctx)),
+            Tensor(), Tensor()};
+  }
+};
+
+/// Rows of logits held at a time: about 16 MB, many enough for fast products.
+int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 22) / vocabulary, 64, 1024); }
+
+class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& hidden_in, const Tensor& weight_in,
+                        const c10::optional<Tensor>& bias_in, const TargetsPointer& targets, bool with_gradient,
+                        double* nll) {
+    const bool rounded = rounds_to_bfloat16(hidden_in);
+    const Tensor hidden = rounded ? to_bfloat16(hidden_in) : as_contiguous(hidden_in, "cross-entropy");
+    const Tensor weight = rounded ? to_bfloat16(weight_in) : as_contiguous(weight_in, "cross-entropy");
+    const Tensor bias = bias_in.value_or(Tensor());
+    const int64_t tokens = hidden.size(0);
+    const int64_t vocabulary = weight.size(0);
+    const Tensor dhidden = with_gradient ? at::zeros_like(hidden_in) : Tensor();
+    const Tensor dweight = with_gradient ? at::zeros_like(weight_in) : Tensor();
+    const Tensor dbias = with_gradient && bias.defined() ? at::zeros_like(bias) : Tensor();
+    Losses losses(tokens);
+    const int64_t step = chunk_rows(vocabulary);
+    for (int64_t first = 0; first < tokens; first += step) {
+      const int64_t count = std::min(step, tokens - first);
+      const Tensor rows = hidden.narrow(0, first, count);
+      Tensor logits = ops::gemm(rows, weight, {.transpose_b = true, .bias = bias});
+      dispatch(logits, [&]<typename T>() {
+        T* data = logits.data_ptr<T>();
+        parallel_ranges(count, 4, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t at = first + i;
+            T* x = data + i * vocabulary;
+            if (targets->weight(at) == 0) {
+              if (with_gradient) std::fill(x, x + vocabulary, T{0});
+              continue;
+            }
+            const auto row = targets->row<T>(vocabulary, at);
+            const auto loss = kernels::cross_entropy_loss(row, x);
+            losses.set(at, targets->weight(at), loss);
+            if (with_gradient) {
+              kernels::cross_entropy_gradient(row, x, loss.log_partition, static_cast<T>(targets->factor(at)), x);
+            }
+          }
+        });
+      });
+      if (with_gradient) {
+        if (dbias.defined()) dbias.add_(column_sums(logits));
+        if (rounded) logits = to_bfloat16(logits);
+        ops::gemm(logits, weight, {.accumulate_into = dhidden.narrow(0, first, count)});
+        ops::gemm(logits, rows, {.transpose_a = true, .accumulate_into = dweight});
+      }
+    }
+    *nll = sum_in_order(losses.nll);
+    ctx->saved_data["dhidden"] = dhidden;
+    ctx->saved_data["dweight"] = dweight;
+    ctx->saved_data["dbias"] = dbias;
+    return at::full({}, targets->scale * sum_in_order(losses.smoothed), hidden_in.options());
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grad) {
+    if (at::GradMode::is_enabled()) {
+      throw Error("the chunked cross-entropy was asked for a second derivative",
+                  "use cross_entropy() where curvature is wanted");
+    }
+    const double upstream = grad[0].item<double>();
+    const auto scaled = [&](const char* name) {
+      Tensor gradient = ctx->saved_data[name].toTensor();
+      if (gradient.defined() && upstream != 1.0) gradient = gradient * upstream;
+      return gradient;
+    };
+    return {scaled("dhidden"), scaled("dweight"), scaled("dbias"), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
+                           double smoothing, double scale) {
+  const auto targets = make_targets(labels, weights, smoothing, scale);
+  CrossEntropy result;
+  result.loss = CrossEntropyOfLogits::apply(logits, targets, &result.nll);
+  return result;
+}
+
+CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
+                                  const std::vector<int64_t>& labels, const std::vector<double>& weights,
+                                  double smoothing, double scale) {
+  const auto targets = make_targets(labels, weights, smoothing, scale);
+  CrossEntropy result;
+  const bool with_gradient = at::GradMode::is_enabled() && (hidden.requires_grad() || weight.requires_grad() ||
+                                                            (bias.defined() && bias.requires_grad()));
+  result.loss = FusedCrossEntropy::apply(hidden, weight, if_defined(bias), targets, with_gradient, &result.nll);
+  return result;
+}
+
+}  // namespace plumb::ops::fused

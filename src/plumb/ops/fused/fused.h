@@ -1,0 +1,61 @@
+// The operations as the CPU kernels compute them (ops/kernels): differentiable functions whose backward pass is again
+// made of kernels, for tensors that uses_kernels() is true for. What each computes is said with the operation of the
+// same name; arguments have been checked there.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plumb/ops/attention.h"
+#include "plumb/ops/cross_entropy.h"
+#include "plumb/ops/dropout.h"
+#include "plumb/ops/gram_schmidt.h"
+#include "plumb/ops/linear.h"
+#include "plumb/ops/packed_linear.h"
+#include "plumb/ops/top_scores.h"
+#include "plumb/ops/torch.h"
+#include "plumb/ops/update.h"
+
+namespace plumb::ops::fused {
+
+Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal);
+Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
+                       const HeadShape& shape);
+Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape);
+
+CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
+                           double smoothing, double scale);
+CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
+                                  const std::vector<int64_t>& labels, const std::vector<double>& weights,
+                                  double smoothing, double scale);
+
+/// `residual` may be undefined.
+Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key);
+
+Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale);
+
+Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps);
+Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps);
+
+/// x in float32.
+Tensor to_bfloat16(const Tensor& x);
+
+Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b);
+Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
+Tensor column_sums(const Tensor& x);
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
+/// From float32.
+std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision);
+
+TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool normalize);
+
+void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients, const std::vector<Tensor>& m,
+                 const std::vector<Tensor>& v, const std::vector<Tensor>& parameters);
+void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients, const std::vector<Tensor>& momentum,
+                const std::vector<Tensor>& parameters);
+double sum_of_squares(const std::vector<Tensor>& tensors);
+
+std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::vector<double>& subtract, bool products,
+                                 Tensor& w);
+
+}  // namespace plumb::ops::fused

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "plumb/base/parallel.h"
+#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/kernels/elementwise.h"
+#include "plumb/ops/kernels/gemm.h"
+#include "plumb/ops/kernels/quantize.h"
+
+namespace plumb::ops::fused {
+namespace {
+
+using kernels::Bfloat16;
+using kernels::PackedWeight;
+
+struct QuantizedWeight {
+  PackedWeight<int8_t> values;
+  std::vector<float> scales;  // (out)
+};
+
+using AnyWeight = std::variant<PackedWeight<float>, PackedWeight<Bfloat16>, QuantizedWeight>;
+
+AnyWeight packed(const Tensor& weight, Precision precision) {
+  const int64_t n = weight.size(0);
+  const int64_t k = weight.size(1);
+  if (precision == Precision::float32) return PackedWeight<float>(weight.data_ptr<float>(), n, k);
+  if (precision == Precision::bfloat16) {
+    const Tensor rounded = to_bfloat16(weight);
+    return PackedWeight<Bfloat16>(static_cast<const Bfloat16*>(rounded.data_ptr()), n, k);
+  }
+  std::vector<int8_t> values(static_cast<size_t>(n * k));
+  std::vector<float> scales(static_cast<size_t>(n));
+  for (int64_t row = 0; row < n; ++row) {
+    scales[static_cast<size_t>(row)] =
+        kernels::quantize(weight.data_ptr<float>() + row * k, k, values.data() + row * k);
+  }
+  return QuantizedWeight{PackedWeight<int8_t>(values.data(), n, k), std::move(scales)};
+}
+
+/// Rows that are copied anyway are made up to a multiple of this: matrix units take as many at a time, and batches of
+/// nearly the same size need the same compiled product.
+int64_t whole_tiles(int64_t rows) {
+  constexpr int64_t kTile = 16;
+  return (rows + kTile - 1) / kTile * kTile;
+}
+
+/// A matrix of at least `rows` rows, which `convert(row, out)` writes one by one; those beyond are 0.
+template <typename T, typename Convert>
+Tensor converted(int64_t rows, int64_t width, at::ScalarType type, const Convert& convert) {
+  Tensor matrix = at::empty({whole_tiles(rows), width}, at::TensorOptions(type));
+  auto* out = static_cast<T*>(matrix.data_ptr());
+  std::fill(out + rows * width, out + matrix.numel(), T{});
+  parallel_ranges(rows, std::max<int64_t>(1, (1 << 15) / width), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) convert(row, out + row * width);
+  });
+  return matrix;
+}
+
+Tensor multiply(const Tensor& x, const PackedWeight<float>& weight, const float* bias, bool relu) {
+  Tensor y = at::empty({x.size(0), weight.n()}, x.options());
+  kernels::gemm(x.size(0), x.data_ptr<float>(), weight, bias, relu, y.data_ptr<float>());
+  return y;
+}
+
+Tensor multiply(const Tensor& x, const PackedWeight<Bfloat16>& weight, const float* bias, bool relu) {
+  const int64_t rows = x.size(0);
+  const float* in = x.data_ptr<float>();
+  const Tensor a = converted<Bfloat16>(rows, weight.k(), at::kBFloat16, [&](int64_t row, Bfloat16* out) {
+    kernels::round_to_bfloat16(in + row * weight.k(), weight.k(), out);
+  });
+  Tensor y = at::empty({a.size(0), weight.n()}, x.options());
+  kernels::gemm(a.size(0), static_cast<const Bfloat16*>(a.data_ptr()), weight, bias, relu, y.data_ptr<float>());
+  return y.narrow(0, 0, rows);
+}
+
+Tensor multiply(const Tensor& x, const QuantizedWeight& weight, const float* bias, bool relu) {
+  const int64_t rows = x.size(0);
+  const int64_t n = weight.values.n();
+  const int64_t k = weight.values.k();
+  const float* in = x.data_ptr<float>();
+  std::vector<float> scales(static_cast<size_t>(rows));
+  const Tensor a = converted<int8_t>(rows, k, at::kChar, [&](int64_t row, int8_t* out) {
+    scales[static_cast<size_t>(row)] = kernels::quantize(in + row * k, k, out);
+  });
+  const Tensor sums = at::empty({a.size(0), n}, x.options().dtype(at::kInt));
+  kernels::gemm(a.size(0), a.data_ptr<int8_t>(), weight.values, sums.data_ptr<int32_t>());
+  Tensor y = at::empty({rows, n}, x.options());
+  parallel_ranges(rows, std::max<int64_t>(1, (1 << 15) / n), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      kernels::dequantize(sums.data_ptr<int32_t>() + row * n, scales[static_cast<size_t>(row)], weight.scales.data(),
+                          bias, relu, n, y.data_ptr<float>() + row * n);
+    }
+  });
+  return y;
+}
+
+struct KernelWeight final : PackedLinear::Weight {
+  explicit KernelWeight(AnyWeight weight) : any(std::move(weight)) {}
+
+  [[nodiscard]] Tensor multiply(const Tensor& x, const Tensor& bias, bool relu) const override {
+    const float* shift = bias.defined() ? bias.data_ptr<float>() : nullptr;
+    return std::visit(
+        [&](const auto& weight) {
+          if (x.size(0) > 0) return fused::multiply(x, weight, shift, relu);
+          if constexpr (requires { weight.values; })
+            return at::empty({0, weight.values.n()}, x.options());
+          else
+            return at::empty({0, weight.n()}, x.options());
+        },
+        any);
+  }
+
+  AnyWeight any;
+};
+
+}  // namespace
+
+std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision) {
+  return std::make_unique<KernelWeight>(packed(weight, precision));
+}
+
+}  // namespace plumb::ops::fused

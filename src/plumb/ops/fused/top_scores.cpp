@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "plumb/base/parallel.h"
+#include "plumb/ops/dispatch.h"
+#include "plumb/ops/fallback.h"
+#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/kernels/top_values.h"
+
+namespace plumb::ops::fused {
+
+TopScores top_scores(const Tensor& logits_in, int64_t k, int64_t first_id, bool normalize) {
+  const Tensor logits = as_contiguous(logits_in, "top scores");
+  const int64_t rows = logits.size(0);
+  const int64_t vocabulary = logits.size(1);
+  TopScores top;
+  top.k = std::min(k, vocabulary - first_id);
+  top.ids.assign(static_cast<size_t>(rows * top.k), -1);
+  top.scores.resize(static_cast<size_t>(rows * top.k));
+  if (normalize) top.log_partition.resize(static_cast<size_t>(rows));
+  dispatch(logits, [&]<typename T>() {
+    const T* in = logits.data_ptr<T>();
+    parallel_ranges(rows, 4, [&](int64_t begin, int64_t end) {
+      std::vector<T> values(static_cast<size_t>(top.k));
+      for (int64_t row = begin; row < end; ++row) {
+        const T* x = in + row * vocabulary;
+        int32_t* ids = top.ids.data() + row * top.k;
+        const int64_t found = kernels::top_values(x + first_id, vocabulary - first_id, top.k, values.data(), ids);
+        for (int64_t i = 0; i < found; ++i) {
+          ids[i] += static_cast<int32_t>(first_id);
+          top.scores[static_cast<size_t>(row * top.k + i)] = static_cast<double>(values[static_cast<size_t>(i)]);
+        }
+        if (!normalize || found == 0) continue;
+        const T largest = std::max(values[0], first_id > 0 ? *std::max_element(x, x + first_id) : values[0]);
+        top.log_partition[static_cast<size_t>(row)] =
+            static_cast<double>(kernels::log_partition(x, vocabulary, largest));
+      }
+    });
+  });
+  return top;
+}
+
+}  // namespace plumb::ops::fused

@@ -1,2 +1,0 @@
-// The exponential function stands in hwy/highway.h.
-#pragma once

@@ -1,0 +1,116 @@
+// The references of the operations: their first and second derivatives, and any float type. That they are the formulas
+// is tested by holding the kernels against both (fast_path_test.cpp, kernels/reference_test.cpp), and by this suite as
+// a whole with PLUMB_KERNELS=off.
+#include "plumb/ops/reference/reference.h"
+
+#include <gtest/gtest.h>
+
+#include "support/gradcheck.h"
+#include "support/reference.h"
+
+namespace plumb {
+namespace {
+
+using testing::expect_both;
+using testing::random_tensor;
+using Tensors = std::vector<Tensor>;
+
+TEST(References, OfAttention) {
+  const Ragged queries({2, 4, 1}), keys({3, 2, 5});
+  for (const ops::HeadShape& shape : {ops::HeadShape{2, 2, 2}, {4, 2, 1}}) {
+    const int64_t d = shape.width(), kv = shape.kv_width();
+    const Tensors inputs = {random_tensor({7, d}, 1), random_tensor({10, 2 * kv}, 2)};
+    const auto cross = [&](const Tensors& in) {
+      return Tensors{ops::reference::cross_attention(in[0], in[1], queries, keys, shape)};
+    };
+    const Tensor expected = reference::attention(inputs[0], inputs[1].narrow(1, 0, kv), inputs[1].narrow(1, kv, kv),
+                                                 queries, keys, shape.size, false);
+    EXPECT_LT((cross(inputs)[0] - expected).abs().max().item<double>(), 1e-14);
+    expect_both(cross, inputs);
+
+    const Tensor packed = random_tensor({10, d + 2 * kv}, 3);
+    const auto self = [&](const Tensors& in) {
+      return Tensors{ops::reference::self_attention(in[0], keys, shape, true)};
+    };
+    const Tensor causal = reference::attention(packed.narrow(1, 0, d), packed.narrow(1, d, kv),
+                                               packed.narrow(1, d + kv, kv), keys, keys, shape.size, true);
+    EXPECT_LT((self({packed})[0] - causal).abs().max().item<double>(), 1e-14);
+    expect_both(self, {packed});
+  }
+}
+
+TEST(References, OfCrossEntropy) {
+  const std::vector<int64_t> labels = {1, 0, 6, 3};
+  for (const std::vector<double>& weights : {std::vector<double>{}, {0.5, 0.0, 2.0, 1.0}}) {
+    const Tensor logits = random_tensor({4, 7}, 1);
+    const auto of_logits = [&](const Tensors& in) {
+      return Tensors{ops::reference::cross_entropy(in[0], labels, weights, 0.3, 0.25).loss};
+    };
+    EXPECT_NEAR(of_logits({logits})[0].item<double>(),
+                reference::cross_entropy(logits, labels, weights, 0.3, 0.25).item<double>(), 1e-14);
+    expect_both(of_logits, {logits});
+    expect_both(
+        [&](const Tensors& in) {
+          return Tensors{ops::reference::linear_cross_entropy(in[0], in[1], in[2], labels, weights, 0.3, 0.25).loss};
+        },
+        {random_tensor({4, 3}, 2), random_tensor({7, 3}, 3), random_tensor({7}, 4)});
+  }
+}
+
+TEST(References, OfDropout) {
+  const ops::DropoutKey key{0xFEDCBA9876543210, 0x89ABCDEF01234567};
+  const Tensor x = random_tensor({11, 67}, 1);
+  constexpr uint32_t kKeepBelow = 45875;  // 0.7 · 65536, rounded
+  const std::vector<double> kept = reference::dropout_mask(key.seed, key.stream, kKeepBelow, 0, x.numel());
+  const Tensor mask = at::tensor(kept, at::kDouble).view(x.sizes()) * (65536.0 / kKeepBelow);
+  EXPECT_LT((ops::reference::add_dropout(Tensor(), x, 0.3, key) - mask * x).abs().max().item<double>(), 1e-14);
+  expect_both([&](const Tensors& in) { return Tensors{ops::reference::add_dropout(in[0], in[1].square(), 0.4, key)}; },
+              {random_tensor({4, 5}, 1), random_tensor({4, 5}, 2)});
+}
+
+TEST(References, OfNorms) {
+  const Tensors inputs = {random_tensor({3, 5}, 1), random_tensor({5}, 2), random_tensor({5}, 3)};
+  const auto layer_norm = [](const Tensors& in) {
+    return Tensors{ops::reference::layer_norm(in[0], in[1], in[2], 1e-2)};
+  };
+  const auto rms_norm = [](const Tensors& in) { return Tensors{ops::reference::rms_norm(in[0], in[1], 1e-2)}; };
+  const Tensor expected = reference::norm(inputs[0], inputs[1], inputs[2], 1e-2);
+  EXPECT_LT((layer_norm(inputs)[0] - expected).abs().max().item<double>(), 1e-14);
+  EXPECT_LT((rms_norm(inputs)[0] - reference::norm(inputs[0], inputs[1], Tensor(), 1e-2)).abs().max().item<double>(),
+            1e-14);
+  expect_both(layer_norm, inputs);
+  expect_both(rms_norm, {inputs[0], inputs[1]});
+}
+
+TEST(References, OfLinearLayersAndEmbeddings) {
+  const Tensors inputs = {random_tensor({5, 3}, 1), random_tensor({4, 3}, 2), random_tensor({4}, 3)};
+  expect_both(
+      [](const Tensors& in) { return Tensors{ops::reference::linear(in[0], in[1], in[2], ops::Activation::relu)}; },
+      inputs);
+  expect_both(
+      [](const Tensors& in) {
+        return Tensors{ops::reference::embedding(in[0].square(), {2, 0, 2, 3}, 1.7)};
+      },
+      {random_tensor({5, 3}, 1)});
+}
+
+TEST(References, TakeOverWhereThereIsNoKernel) {
+  // float16 has none; bfloat16 has products alone.
+  const Tensor x = random_tensor({6, 8}, 1), gamma = random_tensor({8}, 2), beta = random_tensor({8}, 3);
+  const std::vector<int64_t> labels = {1, 2, 3, 4, 5, 6};
+  const Ragged layout({2, 4});
+  const auto all = [&](at::ScalarType type) {
+    const Tensor in = x.to(type);
+    return Tensors{ops::self_attention(in, layout, {2, 1, 2}, true), ops::cross_entropy(in, labels, {}, 0.1, 1.0).loss,
+                   ops::dropout(in, 0.5, {1, 2})};
+  };
+  const Tensors expected = all(at::kDouble), found = all(at::kBFloat16);
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].scalar_type(), at::kBFloat16);
+    EXPECT_LT((found[i].to(at::kDouble) - expected[i]).abs().max().item<double>(),
+              0.02 * expected[i].abs().max().item<double>());
+  }
+}
+
+}  // namespace
+}  // namespace plumb
