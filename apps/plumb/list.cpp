@@ -20,6 +20,7 @@
 #include "plumb/nn/residual/residual.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/task/task.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -118,6 +119,12 @@ std::vector<Kind> kinds() {
                  "The learning rate of a step is the product of the factors, joined by `*`. Steps count from 1. s is "
                  "`train.decay_start`, or `train.warm_up` (at least 1) if that is 0.",
                  "", variants(schedule_factors())});
+  all.push_back({"task", "Tasks", "task.name",
+                 "What is learnt from a data directory, which says what it is made for.",
+                 "Every label has a weight in the loss. Metrics of all tasks: `valid_loss` and `valid_nll`, nats per "
+                 "label; of translation `bleu`, of language modeling `perplexity`, of classification `accuracy` and "
+                 "`f1`.",
+                 variants(tasks())});
   all.push_back({"bleu-tokenizer", "BLEU tokenizers", "plumb score --tokenize", "", "", variants(bleu_tokenizers())});
   all.push_back({"bleu-smoothing", "BLEU smoothings", "plumb score --smoothing",
                  "What an order of n-grams without a match counts.", "", variants(bleu_smoothings())});

@@ -91,6 +91,7 @@ TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [model]", ModelConfig());
   expect_keys("### [train]", TrainConfig());
   expect_keys("### [[train.groups]]", ParameterGroup());
+  expect_keys("### [task]", TaskConfig());
   expect_keys("### [study]", StudyHead());
   expect_keys("### [data] of a study", StudyData());
   StudyConfig study;
@@ -111,6 +112,7 @@ TEST(Documentation, VariantsAreWhatTheRegistriesSay) {
   expect_names("## Pooling: `model.pooling`", poolings());
   expect_names("## Optimizers: `train.optimizer`", optimizers());
   expect_names("## Schedule factors: `train.schedule`", schedule_factors());
+  expect_names("## Tasks: `task.name`", tasks());
   expect_names("## BLEU tokenizers: `plumb score --tokenize`", bleu_tokenizers());
   expect_names("## BLEU smoothings: `plumb score --smoothing`", bleu_smoothings());
 }
