@@ -81,7 +81,9 @@ extern "C" int plumb_main(int argc, char** argv) {
   app.require_subcommand(1);
   app::Globals globals;
   app::add_bench(app, globals);
+  app::add_classify(app, globals);
   app::add_data(app, globals);
+  app::add_generate(app, globals);
   app::add_list(app, globals);
   app::add_probe(app, globals);
   app::add_report(app, globals);

@@ -33,7 +33,9 @@ void add_seed_option(CLI::App& verb, Globals& globals);
 void emit(const Globals& globals, const Json& result, const std::string& text);
 
 void add_bench(CLI::App& app, Globals& globals);
+void add_classify(CLI::App& app, Globals& globals);
 void add_data(CLI::App& app, Globals& globals);
+void add_generate(CLI::App& app, Globals& globals);
 void add_list(CLI::App& app, Globals& globals);
 void add_probe(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);

@@ -75,6 +75,7 @@ class RandomModel final : public Generates {
 
   DecoderState start(int64_t rows) override {
     DecoderState state;
+    state.positions.assign(static_cast<size_t>(rows), 0);
     state.self.push_back(std::make_unique<History>(static_cast<size_t>(rows)));
     return state;
   }

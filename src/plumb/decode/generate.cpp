@@ -105,7 +105,7 @@ class Generation {
       if (samples.empty()) return;
       std::vector<int64_t> rows(static_cast<size_t>(logits.size(0)));
       std::iota(rows.begin(), rows.end(), int64_t{0});
-      if (order != rows) state.reorder(order, std::vector<int64_t>(order.size(), 1));
+      if (order != rows) state.reorder(order);
       logits = model_.logits(model_.step(state, tokens));
     }
   }
@@ -237,6 +237,12 @@ void validate(const GenerateOptions& options) {
 
 std::string name_of(Finish finish) {
   return finish == Finish::end ? "end" : finish == Finish::stop ? "stop" : "length";
+}
+
+Generates& generator_of(Model& model) {
+  if (Generates* generator = model.generates()) return *generator;
+  throw Error(fmt::format("a model of kind \"{}\" does not generate", model.config().kind),
+              "only a language model, a decoder, does; `plumb translate` translates text, `plumb classify` labels it");
 }
 
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,

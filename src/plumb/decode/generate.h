@@ -12,6 +12,7 @@
 
 #include "plumb/decode/sampling.h"
 #include "plumb/model/capabilities.h"
+#include "plumb/model/model.h"
 #include "plumb/text/specials.h"
 
 namespace plumb {
@@ -46,6 +47,9 @@ struct GenerateHooks {
   std::function<bool(size_t prompt, size_t sample, int32_t id)> token;  // one more; false: the sample ends with it
   std::function<void(size_t prompt, size_t sample, const Generated& generated)> end;
 };
+
+/// Throws Error if the model does not generate, naming what does.
+Generates& generator_of(Model& model);
 
 /// Continues prompts, given without specials but for EOS between lines; sample s of prompt p is result
 /// [p·samples + s]. PAD, BOS and the unknown token are never put out. Throws Error on a prompt longer than the model

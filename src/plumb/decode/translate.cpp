@@ -4,12 +4,11 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
 #include <numeric>
 
 #include "plumb/base/error.h"
-#include "plumb/base/parallel.h"
+#include "plumb/base/parallel_tasks.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/precision.h"
@@ -98,7 +97,6 @@ std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector
   const std::vector<std::vector<size_t>> batches = plan(sources, options);
   ops::MatrixPrecision precision(ops::precision_of(options.precision), /*weights_stay=*/true);
   std::mutex mutex;
-  std::exception_ptr failure;
   int64_t done = 0;
   int64_t tokens = 0;
   const auto work = [&](const std::vector<size_t>& batch) {
@@ -114,20 +112,7 @@ std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector
     done += static_cast<int64_t>(batch.size());
     if (progress) progress(done, tokens);
   };
-  const auto failed = [&] {
-    const std::scoped_lock lock(mutex);
-    return failure != nullptr;
-  };
-  parallel_items(static_cast<int64_t>(batches.size()), [&](int64_t b) {
-    if (failed()) return;
-    try {
-      work(batches[static_cast<size_t>(b)]);
-    } catch (...) {  // no exception may leave a parallel region
-      const std::scoped_lock lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  });
-  if (failure) std::rethrow_exception(failure);
+  parallel_tasks(std::ssize(batches), [&](int64_t b) { work(batches[static_cast<size_t>(b)]); });
   return results;
 }
 

@@ -1,0 +1,205 @@
+// plumb generate: text from a language model, behind a prompt or many.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/base/timing.h"
+#include "plumb/data/directory.h"
+#include "plumb/decode/generate_text.h"
+#include "plumb/train/run.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct GenerateArguments {
+  std::string model;  // a run directory or a checkpoint in one
+  std::string data;
+  std::optional<std::string> prompt;
+  std::string prompts;  // a file
+  std::vector<std::string> stop;
+  bool greedy = false;
+  GenerateOptions options;
+};
+
+/// The prompts of --prompts, that of --prompt, what is piped in, or an empty one.
+std::vector<std::string> prompts_of(const GenerateArguments& arguments) {
+  if (!arguments.prompts.empty()) {
+    const bool from_input = arguments.prompts == "-";
+    std::vector<std::string> lines = from_input ? read_standard_input() : read_lines(arguments.prompts);
+    if (lines.empty())
+      throw Error((from_input ? "standard input" : arguments.prompts) + " has no prompt", "one a line is wanted");
+    return lines;
+  }
+  if (arguments.prompt) {
+    if (!is_valid_utf8(*arguments.prompt))
+      throw Error("--prompt is not valid UTF-8", "convert it, for example with `iconv -f latin1 -t utf8`");
+    return {*arguments.prompt};
+  }
+  if (::isatty(STDIN_FILENO) != 0) return {""};
+  return {join(read_standard_input(), "\n")};
+}
+
+/// A prompt as it stands before its continuation: without the white space at its end, which tokenizers drop.
+std::string_view shown(std::string_view prompt) {
+  const size_t last = prompt.find_last_not_of(" \t\r\n");
+  return prompt.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
+void write(std::string_view text) {
+  std::cout << text << std::flush;
+  if (!std::cout) throw Error("standard output could not be written");
+}
+
+/// All samples, each under a line that says which one it is.
+std::string human(const std::vector<std::string>& prompts, const std::vector<GeneratedText>& results) {
+  const size_t samples = results.size() / prompts.size();
+  std::string text;
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::vector<std::string> which;
+    if (prompts.size() > 1) which.push_back(fmt::format("prompt {}", i / samples + 1));
+    if (samples > 1) which.push_back(fmt::format("sample {}", i % samples + 1));
+    text += fmt::format("{}=== {} ===\n{}{}\n", i > 0 ? "\n" : "", join(which), shown(prompts[i / samples]),
+                        results[i].text);
+  }
+  return text;
+}
+
+Json document(const RunAndCheckpoint& place, const GenerateArguments& arguments,
+              const std::vector<std::string>& prompts, const std::vector<GeneratedText>& results) {
+  const GenerateOptions& options = arguments.options;
+  Json json = make_document("generate", 1);
+  json["run"] = place.run.string();
+  json["checkpoint"] = place.checkpoint.string();
+  json["temperature"] = options.sampling.temperature;
+  json["top_k"] = options.sampling.top_k;
+  json["top_p"] = options.sampling.top_p;
+  json["min_p"] = options.sampling.min_p;
+  json["repetition_penalty"] = options.sampling.repetition_penalty;
+  json["seed"] = options.sampling.seed;
+  json["max_tokens"] = options.max_tokens;
+  json["lines"] = options.lines;
+  json["stop"] = arguments.stop;
+  json["precision"] = options.precision;
+  json["samples"] = Json::array();
+  for (size_t i = 0; i < results.size(); ++i) {
+    const GeneratedText& result = results[i];
+    json["samples"].push_back({{"prompt", prompts[i / static_cast<size_t>(options.samples)]},
+                               {"text", result.text},
+                               {"tokens", result.ids},
+                               {"finish", name_of(result.finish)},
+                               {"log_probability", result.log_probability}});
+  }
+  return json;
+}
+
+void generate_samples(GenerateArguments arguments, const Globals& globals) {
+  GenerateOptions& options = arguments.options;
+  if (arguments.greedy) options.sampling.temperature = 0;
+  options.sampling.seed = static_cast<int64_t>(globals.seed);
+  validate(options);
+  const RunAndCheckpoint place = locate_run(arguments.model);
+  const RunConfig config = load_run_config(place.run);
+  const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
+  Generates& generator = generator_of(*model);
+  const DataDirectory data = DataDirectory::open(arguments.data.empty() ? config.data : arguments.data);
+  const std::vector<std::string> prompts = prompts_of(arguments);
+
+  const int64_t samples = std::ssize(prompts) * options.samples;
+  const bool streams = samples == 1 && globals.json.empty();
+  std::optional<Progress> progress;
+  int64_t done = 0;
+  GenerateTextHooks hooks;
+  if (streams) {
+    write(shown(prompts.front()));
+    hooks.text = [](size_t, size_t, std::string_view text) { write(text); };
+  } else {
+    progress.emplace("generating", samples);
+    hooks.end = [&](size_t, size_t) { progress->update(++done); };
+  }
+  const Stopwatch watch;
+  const std::vector<GeneratedText> results =
+      generate_text(generator, data.target_tokenizer(), prompts, options, arguments.stop, hooks);
+  const double seconds = watch.seconds();
+  progress.reset();
+  if (streams) {
+    write("\n");
+  } else {
+    emit(globals, document(place, arguments, prompts, results), globals.json.empty() ? human(prompts, results) : "");
+  }
+  if (verbosity() == Verbosity::verbose) {
+    int64_t tokens = 0;
+    for (const GeneratedText& result : results) tokens += std::ssize(result.ids);
+    say(fmt::format("{} sample{}, {} tokens in {}: {:.0f} tokens/s", with_thousands(samples), samples == 1 ? "" : "s",
+                    with_thousands(tokens), duration(seconds), static_cast<double>(tokens) / seconds));
+  }
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Globals& globals) {
+  auto arguments = std::make_shared<GenerateArguments>();
+  CLI::App* verb = add_verb(app, globals, "generate", "Continue a prompt with a trained language model",
+                            "plumb generate runs/wikitext --prompt \"The city of\" --temperature 0.8 --top-p 0.95",
+                            [arguments, &globals] { generate_samples(*arguments, globals); });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
+  verb->add_option("MODEL", arguments->model, "A run directory (its latest checkpoint), or a checkpoint in one")
+      ->type_name("RUN_OR_CHECKPOINT")
+      ->required();
+  verb->add_option("--data", arguments->data, "The data directory with the tokenizer (default: the run's)")
+      ->type_name("DIR");
+  CLI::Option* prompt = verb->add_option("--prompt", arguments->prompt,
+                                         "What the text begins with (default: what is piped in, else nothing)")
+                            ->type_name("TEXT");
+  verb->add_option("--prompts", arguments->prompts, "A file with a prompt a line; -: standard input")
+      ->type_name("FILE")
+      ->excludes(prompt);
+  GenerateOptions& options = arguments->options;
+  verb->add_option("--max-tokens", options.max_tokens, "Tokens of a sample, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--lines", options.lines,
+                   "Lines of a sample: it ends where the model ends this one; 0: at --max-tokens alone")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--stop", arguments->stop, "A sample ends before this text; may be repeated")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_option("--samples", options.samples, "Of each prompt")->check(CLI::PositiveNumber)->capture_default_str();
+  SamplingOptions& sampling = options.sampling;
+  CLI::Option* temperature =
+      verb->add_option("--temperature", sampling.temperature,
+                       "Logits are divided by it: below 1 probable tokens become more probable; 0: greedy")
+          ->capture_default_str();
+  verb->add_flag("--greedy", arguments->greedy, "Always the most probable token: --temperature 0")
+      ->excludes(temperature);
+  verb->add_option("--top-k", sampling.top_k, "Draw from the K most probable tokens; 0: from all")
+      ->capture_default_str();
+  verb->add_option("--top-p", sampling.top_p, "Draw from the most probable tokens that have this probability together")
+      ->capture_default_str();
+  verb->add_option("--min-p", sampling.min_p, "Draw from tokens of at least this share of the largest probability")
+      ->capture_default_str();
+  verb->add_option("--repetition-penalty", sampling.repetition_penalty,
+                   "Above 1 tokens that were there become less probable")
+      ->capture_default_str();
+  verb->add_option("--precision", options.precision, "Of matrix products")
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
+      ->capture_default_str();
+  verb->add_option("--batch-rows", options.batch_rows, "Samples that are continued together")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+}  // namespace plumb::app

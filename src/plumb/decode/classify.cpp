@@ -1,0 +1,84 @@
+#include "plumb/decode/classify.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "plumb/base/error.h"
+#include "plumb/base/parallel_tasks.h"
+#include "plumb/data/batches.h"
+#include "plumb/data/prepare_labels.h"
+#include "plumb/data/sequences.h"
+#include "plumb/ops/precision.h"
+
+namespace plumb {
+namespace {
+
+void validate(const ClassifyOptions& options) {
+  if (options.length_limit < 0) throw Error(fmt::format("a length limit of {} is impossible", options.length_limit));
+  if (options.batch_tokens < 1) throw Error(fmt::format("batches of {} tokens are impossible", options.batch_tokens));
+}
+
+/// exp(z) / Σ exp(z) of every row of (rows, labels).
+std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
+  const Tensor probabilities = at::softmax(logits.to(at::kDouble), 1).contiguous();
+  if (!at::isfinite(probabilities).all().item<bool>()) {
+    throw Error("the model gives no finite score to the labels",
+                "its training has diverged, or its weights are damaged");
+  }
+  std::vector<std::vector<double>> rows;
+  const int64_t labels = probabilities.size(1);
+  for (int64_t r = 0; r < probabilities.size(0); ++r) {
+    const double* row = probabilities.data_ptr<double>() + r * labels;
+    rows.emplace_back(row, row + labels);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Classifies& classifier_of(Model& model) {
+  if (Classifies* classifier = model.classifies()) return *classifier;
+  throw Error(fmt::format("a model of kind \"{}\" does not classify", model.config().kind),
+              "only an encoder with labels does; `plumb generate` continues text, `plumb translate` translates it");
+}
+
+std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& tokenizer,
+                                          const std::vector<TextExample>& examples, const ClassifyOptions& options,
+                                          const ClassifyProgress& progress) {
+  validate(options);
+  struct Encoded {
+    std::vector<int32_t> first, second;
+  };
+  std::vector<Encoded> encoded;
+  std::vector<ExampleCost> costs;
+  for (const TextExample& example : examples) {
+    Encoded ids{tokenizer.encode(example.first), tokenizer.encode(example.second)};
+    if (options.length_limit > 0) cut_to_limit(ids.first, ids.second, options.length_limit);
+    costs.push_back({std::ssize(ids.first) + std::ssize(ids.second) + 3, 0});
+    encoded.push_back(std::move(ids));
+  }
+  const std::vector<std::vector<int64_t>> batches = plan_evaluation_batches(costs, options.batch_tokens);
+  ops::MatrixPrecision precision(ops::precision_of(options.precision), /*weights_stay=*/true);
+  std::vector<std::vector<double>> results(examples.size());
+  std::mutex mutex;
+  int64_t done = 0;
+  parallel_tasks(std::ssize(batches), [&](int64_t b) {
+    const std::vector<int64_t>& members = batches[static_cast<size_t>(b)];
+    Batch batch;
+    for (const int64_t i : members) {
+      const Encoded& ids = encoded[static_cast<size_t>(i)];
+      append_labeled(batch, ids.first, ids.second, tokenizer.specials(), /*label=*/0, i);
+    }
+    const at::NoGradGuard no_graph;
+    const ops::PrecisionGuard guard(precision);
+    std::vector<std::vector<double>> rows = softmax_rows(model.class_logits(batch));
+    const std::scoped_lock lock(mutex);
+    for (size_t r = 0; r < members.size(); ++r) results[static_cast<size_t>(members[r])] = std::move(rows[r]);
+    done += std::ssize(members);
+    if (progress) progress(done);
+  });
+  return results;
+}
+
+}  // namespace plumb

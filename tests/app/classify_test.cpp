@@ -1,0 +1,128 @@
+// plumb classify, from labeled text and a trained run to labels.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "plumb/base/text.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+using test::Finished;
+using test::Process;
+using test::run_plumb;
+
+class ClassifyVerb : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new test::TemporaryDirectory;
+    std::string single;
+    std::string pairs;
+    for (int i = 0; i < 300; ++i) {
+      const bool good = i % 2 == 0;
+      const std::string text = fmt::format("the {} was {} {}", i % 3 == 0 ? "film" : "book", i % 5 == 0 ? "so" : "very",
+                                           good ? "good" : "bad");
+      single += fmt::format("{}\t{}\n", good ? "praise" : "blame", text);
+      pairs +=
+          fmt::format("{}\t{}\tit was {}\n", i % 4 < 2 ? "same" : "other", text, i % 4 < 2 == good ? "good" : "bad");
+    }
+    write_file_atomic(*folder_ / "single.tsv", single);
+    write_file_atomic(*folder_ / "pairs.tsv", pairs);
+    ASSERT_EQ(prepare("single", {"--vocabulary", "50"}).status, 0);
+    ASSERT_EQ(prepare("pairs", {"--vocabulary", "45", "--text", "2", "3"}).status, 0);
+    train("single", "run", 150);
+    train("pairs", "pair-run", 2);
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static std::string path(const std::string& name) { return (*folder_ / name).string(); }
+
+  static Finished prepare(const std::string& name, const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {"data", "labels", "--train", path(name + ".tsv"), "--out", path(name), "-q"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return run_plumb(arguments);
+  }
+
+  static void train(const std::string& data, const std::string& run, int steps) {
+    std::vector<std::string> arguments = {"train", "--data", path(data), "--out", path(run), "-q"};
+    for (const std::string& setting :
+         std::vector<std::string>{"model.kind=encoder", "model.d_model=16", "model.heads=2", "model.feed_forward=32",
+                                  "model.encoder_layers=1", "train.learning_rate=0.01", "train.warm_up=0",
+                                  "train.batch_tokens=256", fmt::format("train.steps={}", steps)}) {
+      arguments.emplace_back("--set");
+      arguments.push_back(setting);
+    }
+    const Finished trained = run_plumb(arguments);
+    ASSERT_EQ(trained.status, 0) << trained.errors;
+  }
+
+  static Finished classify(const std::string& input, const std::string& run, const std::string& options = "") {
+    write_file_atomic(*folder_ / "input", input);
+    return Process("/bin/sh",
+                   {"-c", fmt::format("{} classify {} -q {} < {}", PLUMB_BINARY, path(run), options, path("input"))})
+        .wait();
+  }
+
+  static inline test::TemporaryDirectory* folder_ = nullptr;
+};
+
+TEST_F(ClassifyVerb, ALabelAndItsProbabilityForEveryLine) {
+  const Finished finished = classify("the film was very good\nthe book was so bad\n\nthe book was good\n", "run");
+  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const std::vector<std::string> lines = split(finished.output, '\n');
+  ASSERT_EQ(lines.size(), 5U) << finished.output;
+  EXPECT_TRUE(lines[0].starts_with("praise\t0.")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with("blame\t0.")) << lines[1];
+  EXPECT_TRUE(lines[3].starts_with("praise\t0.")) << lines[3];
+  EXPECT_EQ(lines[4], "");
+  EXPECT_EQ(classify("the book was so bad\n", "run", "--threads 1").output, lines[1] + "\n");
+  EXPECT_EQ(classify("", "run").output, "");
+}
+
+TEST_F(ClassifyVerb, WritesJson) {
+  const Finished finished = classify("the film was very good\nbad\n", "run", "--json -");
+  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Json json = Json::parse(finished.output);
+  EXPECT_EQ(json["schema"], "plumb.classify/1");
+  EXPECT_EQ(json["labels"], (std::vector<std::string>{"blame", "praise"}));
+  ASSERT_EQ(json["examples"].size(), 2U);
+  for (const Json& example : json["examples"]) {
+    const std::vector<double> p = example["probabilities"];
+    ASSERT_EQ(p.size(), 2U);
+    EXPECT_NEAR(p[0] + p[1], 1, 1e-12);
+    EXPECT_EQ(example["probability"], std::max(p[0], p[1]));
+    EXPECT_EQ(example["label"], p[0] > p[1] ? "blame" : "praise");
+  }
+  EXPECT_EQ(json["examples"][1]["text"], "bad");
+  EXPECT_FALSE(json["examples"][1].contains("second"));
+}
+
+TEST_F(ClassifyVerb, APairHasATab) {
+  const Finished finished = classify("the film was good\tit was bad\nx\ty\n", "pair-run", "--json -");
+  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Json examples = Json::parse(finished.output)["examples"];
+  EXPECT_EQ(examples[0]["text"], "the film was good");
+  EXPECT_EQ(examples[0]["second"], "it was bad");
+  const Finished lacks = classify("x\ty\nthe film was good\n", "pair-run");
+  EXPECT_EQ(lacks.status, 1);
+  EXPECT_NE(lacks.errors.find("standard input:2: one sentence where a pair is wanted\nhint: "), std::string::npos)
+      << lacks.errors;
+  EXPECT_EQ(classify("the film\n", "run", "--pair").status, 1);
+  EXPECT_EQ(classify("a\tb\n", "run", "--pair").status, 0);
+}
+
+TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
+  const Finished other = classify("x\n", "run", "--data " + path("pairs"));
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.errors.find("give the data directory that the model was trained on"), std::string::npos)
+      << other.errors;
+  EXPECT_EQ(classify("x\n", "single").status, 1);
+  EXPECT_EQ(classify("x\xFF\n", "run").status, 1);
+}
+
+}  // namespace
+}  // namespace plumb

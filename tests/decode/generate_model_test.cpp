@@ -1,0 +1,86 @@
+// Generation from real models: step by step with a state, against the whole sequence read anew for every token.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plumb/base/random.h"
+#include "plumb/decode/generate.h"
+#include "plumb/model/model.h"
+
+namespace plumb {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+std::unique_ptr<Model> random_model(const std::string& attention, const std::string& positions) {
+  ModelConfig config;
+  config.kind = "decoder";
+  config.attention = attention;
+  config.positions = positions;
+  config.max_positions = 20;
+  config.d_model = 12;
+  config.feed_forward = 16;
+  config.heads = 2;
+  config.decoder_layers = 2;
+  config.target_vocabulary = 15;
+  std::unique_ptr<Model> model = make_model(config, at::kDouble);
+  Random random(3, "generate model test");
+  const Tensor flat = model->parameters().flat();
+  for (int64_t i = 0; i < flat.numel(); ++i) flat.data_ptr<double>()[i] = 0.4 * random.normal();
+  return model;
+}
+
+/// Logits behind a sequence that begins with BOS.
+std::vector<double> logits_behind(Model& model, const Ids& sequence) {
+  const at::NoGradGuard no_graph;
+  Batch batch;
+  batch.target_input.assign(sequence.begin(), sequence.end());
+  batch.labels = batch.target_input;
+  batch.target_layout = Ragged({std::ssize(sequence)});
+  ForwardContext context;
+  const Tensor last = model.logits(model.states(batch, context).narrow(0, std::ssize(sequence) - 1, 1)).contiguous();
+  return {last.data_ptr<double>(), last.data_ptr<double>() + last.numel()};
+}
+
+Ids plain(Model& model, const Ids& prompt, const GenerateOptions& options, int64_t sample) {
+  const Specials specials;
+  const Sampler sampler(options.sampling, {specials.pad, specials.bos, specials.unknown});
+  Ids sequence = prompt;
+  sequence.insert(sequence.begin(), specials.bos);
+  Ids ids;
+  while (std::ssize(ids) < options.max_tokens) {
+    const int32_t id = sampler.draw(logits_behind(model, sequence), sequence, sample, std::ssize(sequence));
+    if (id == specials.eos) break;
+    ids.push_back(id);
+    sequence.push_back(id);
+  }
+  return ids;
+}
+
+class GenerateModel : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(GenerateModel, EqualsReadingTheWholeForEveryToken) {
+  const std::unique_ptr<Model> model = random_model(GetParam().first, GetParam().second);
+  ASSERT_NE(model->generates(), nullptr);
+  const std::vector<Ids> prompts = {{5, 6, 7, 8}, {}, {9}, {4, 4, 4, 10, 11, 12, 13}, {14, 5}};
+  GenerateOptions options;
+  options.max_tokens = 10;
+  options.samples = 2;
+  options.batch_rows = 6;
+  for (const double temperature : {0.0, 1.0}) {
+    options.sampling.temperature = temperature;
+    const std::vector<Generated> found = generate(*model->generates(), prompts, options);
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].ids, plain(*model, prompts[i / 2], options, static_cast<int64_t>(i % 2))) << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GenerateModel,
+                         ::testing::Values(std::pair("softmax", "sinusoidal"), std::pair("softmax", "learned"),
+                                           std::pair("softmax", "rotary"), std::pair("softmax", "alibi"),
+                                           std::pair("softmax", "t5"), std::pair("delta", "none"),
+                                           std::pair("favor", "sinusoidal")));
+
+}  // namespace
+}  // namespace plumb
