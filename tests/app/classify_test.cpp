@@ -28,7 +28,7 @@ class ClassifyVerb : public ::testing::Test {
                                            good ? "good" : "bad");
       single += fmt::format("{}\t{}\n", good ? "praise" : "blame", text);
       pairs +=
-          fmt::format("{}\t{}\tit was {}\n", i % 4 < 2 ? "same" : "other", text, i % 4 < 2 == good ? "good" : "bad");
+          fmt::format("{}\t{}\tit was {}\n", i % 4 < 2 ? "same" : "other", text, (i % 4 < 2) == good ? "good" : "bad");
     }
     write_file_atomic(*folder_ / "single.tsv", single);
     write_file_atomic(*folder_ / "pairs.tsv", pairs);

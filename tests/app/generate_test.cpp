@@ -94,12 +94,12 @@ TEST_F(GenerateVerb, WritesSamplesAsJson) {
     EXPECT_LE(tokens.size(), 20U);
     EXPECT_EQ(sample["finish"], tokens.size() < 20 ? "end" : "length");
     EXPECT_LT(sample["log_probability"].get<double>(), 0);
-    EXPECT_LE(std::count(tokens.begin(), tokens.end(), kEos), 1);
+    EXPECT_LE(std::count(tokens.begin(), tokens.end(), Specials().eos), 1);
     std::string text;  // the lines of prompt and tokens
     std::vector<int32_t> line = data.target_tokenizer().encode("the cat");
     for (const int32_t id : tokens) {
-      if (id == kEos) text += data.target_tokenizer().decode(std::exchange(line, {})) + '\n';
-      if (id != kEos) line.push_back(id);
+      if (id == Specials().eos) text += data.target_tokenizer().decode(std::exchange(line, {})) + '\n';
+      if (id != Specials().eos) line.push_back(id);
     }
     text += data.target_tokenizer().decode(line);
     EXPECT_EQ("the cat" + sample["text"].get<std::string>(), text);
