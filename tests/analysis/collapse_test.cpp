@@ -97,7 +97,7 @@ TEST(Collapse, OfAStackByItself) {
   const std::unique_ptr<Model> model = make_model(config, at::kDouble);
   model->initialize(1);
   Batch batch;
-  append_running_text(batch, std::vector<int32_t>{4, 5, 6, 7, 8}, 0);
+  append_running_text(batch, std::vector<int32_t>{4, 5, 6, 7, 8}, {}, 0);
   const CollapseProfile profile = measure_collapse(*model, {batch});
   EXPECT_TRUE(profile.encoder.empty());
   ASSERT_EQ(profile.decoder.size(), 6U);

@@ -67,8 +67,6 @@ TEST_F(PrepareText, LinesAreSequencesWithoutBlocks) {
   EXPECT_EQ(data.split("train").size(), 60);
   EXPECT_EQ(data.info()["dropped"]["over_length_limit"], 1);
   EXPECT_EQ(data.raw_target("valid"), (std::vector<std::string>{"the cat sees the dog", "a dog"}));
-  const Batch batch = make_batch(data.split("valid"), std::vector<int64_t>{1});
-  EXPECT_EQ(batch.labels.back(), data.target_tokenizer().specials().eos);
 }
 
 TEST_F(PrepareText, HoldsTheLastLinesOutWithoutValidation) {

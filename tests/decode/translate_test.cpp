@@ -11,6 +11,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/random.h"
+#include "plumb/data/directory.h"
 #include "plumb/data/prepare.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/ops/packed_linear.h"
