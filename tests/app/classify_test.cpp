@@ -42,7 +42,8 @@ class ClassifyVerb : public ::testing::Test {
   static std::string path(const std::string& name) { return (*folder_ / name).string(); }
 
   static Finished prepare(const std::string& name, const std::vector<std::string>& options) {
-    std::vector<std::string> arguments = {"data", "labels", "--train", path(name + ".tsv"), "--out", path(name), "-q"};
+    std::vector<std::string> arguments = {
+        "data", "labels", "--train", path(name + ".tsv"), "--valid", path(name + ".tsv"), "--out", path(name), "-q"};
     arguments.insert(arguments.end(), options.begin(), options.end());
     return run_plumb(arguments);
   }

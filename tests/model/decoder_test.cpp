@@ -196,7 +196,8 @@ void expect_to_train(const ModelConfig& config, bool smooth) {
 
   const double before = model->loss(batch, {}, context).value.item<double>();
   const Tensor downhill = gradient();
-  flat.sub_(downhill * (1e-3 / (1 + downhill.norm().item<double>())));
+  // Where quotients of small numbers and kinks leave the loss rough, only a short step is sure to go down.
+  flat.sub_(downhill * ((smooth ? 1e-3 : 1e-7) / (1 + downhill.norm().item<double>())));
   EXPECT_LT(model->loss(batch, {}, context).value.item<double>(), before);
 
   const test::TemporaryDirectory directory;

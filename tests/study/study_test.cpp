@@ -155,7 +155,7 @@ TEST(Study, ReportsWhatIsMeasuredDirectly) {
       load_parameters(trained->parameters(), load_safetensors(file), file.string());
       std::vector<int64_t> all(static_cast<size_t>(data.split("valid").size()));
       std::iota(all.begin(), all.end(), int64_t{0});
-      const Batch valid = make_batch(data.split("valid"), all);
+      const Batch valid = make_task({}, data, "encoder-decoder")->dataset("valid")->batch(all);
       ForwardContext evaluation;
       const double loss = trained->loss(valid, {}, evaluation).nll / static_cast<double>(valid.labels.size());
       EXPECT_NEAR(row[6].get<double>(), loss, 1e-5) << row;

@@ -7,6 +7,7 @@
 #include "copy_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
+#include "plumb/model/encoder_decoder.h"
 #include "plumb/train/run.h"
 #include "plumb/train/trainer.h"
 #include "support/paths.h"

@@ -153,7 +153,7 @@ frozen_until = 3
     }
   }
   EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
-  EXPECT_NEAR(result.history.back().gradient_norm, norm, 1e-10);
+  EXPECT_NEAR(result.history.back().gradient_norm.value(), norm, 1e-10);
   EXPECT_EQ(result.history.back().learning_rate, 0.05);
 }
 
