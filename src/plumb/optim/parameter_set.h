@@ -47,11 +47,6 @@ class ParameterSet {
   void load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
             const std::string& origin) const;
 
-  /// Calls work(member, number of the member, offset, n), on the CPU in parallel, until every element of every member
-  /// that is not frozen has been visited once: n of them, at most `longest`, from `offset` of the member on.
-  template <typename Work>
-  void for_each_range(const OptimizerStep& step, const Work& work, int64_t longest = INT64_MAX) const;
-
   /// A part of a member, so short that what is computed of it stays in the cache.
   struct Slice {
     const ParameterStep& settings;
@@ -76,38 +71,30 @@ class ParameterSet {
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin);
 
 template <typename Work>
-void ParameterSet::for_each_range(const OptimizerStep& step, const Work& work, int64_t longest) const {
-  std::vector<size_t> moving;
-  std::vector<int64_t> begins{0};  // of the members that move, among all their elements
-  for (size_t k = 0; k < members_.size(); ++k) {
-    if (step.parameters[members_[k].index].frozen) continue;
-    moving.push_back(k);
-    begins.push_back(begins.back() + members_[k].flat.numel());
-  }
+void ParameterSet::for_each_slice(const OptimizerStep& step, const Work& work) const {
+  const std::vector<size_t> members = moving(step);
+  std::vector<int64_t> begins{0};  // of these among all their elements
+  for (const size_t k : members) begins.push_back(begins.back() + members_[k].flat.numel());
+  const bool parallel = options_.device().is_cpu();
+  const int64_t longest = parallel ? 32768 : INT64_MAX;
   const auto visit = [&](int64_t begin, int64_t end) {
+    const at::NoGradGuard no_graph;  // grad mode is a property of the thread
     auto i = static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), begin) - begins.begin() - 1);
     while (begin < end) {
-      const int64_t n = std::min(std::min(end, begins[i + 1]) - begin, longest);
-      if (n > 0) work(members_[moving[i]], moving[i], begin - begins[i], n);
+      const Member& member = members_[members[i]];
+      const int64_t offset = begin - begins[i], n = std::min(std::min(end, begins[i + 1]) - begin, longest);
+      if (n > 0) {
+        const Tensor gradient = step.gradients[member.index].view({-1}).narrow(0, offset, n);
+        work(Slice{step.parameters[member.index], step.gradient_scale == 1 ? gradient : gradient * step.gradient_scale,
+                   member.flat.narrow(0, offset, n), member.begin + offset});
+      }
       begin += n;
       if (begin == begins[i + 1]) ++i;
     }
   };
-  if (!options_.device().is_cpu()) return visit(0, begins.back());
+  if (!parallel) return visit(0, begins.back());
   constexpr int64_t kGrain = 16384;
   parallel_ranges(begins.back(), kGrain, visit);
-}
-
-template <typename Work>
-void ParameterSet::for_each_slice(const OptimizerStep& step, const Work& work) const {
-  const int64_t longest = options_.device().is_cpu() ? 32768 : INT64_MAX;
-  const auto visit = [&](const Member& member, size_t, int64_t offset, int64_t n) {
-    const at::NoGradGuard no_graph;  // grad mode is a property of the thread
-    const Tensor gradient = step.gradients[member.index].view({-1}).narrow(0, offset, n);
-    work(Slice{step.parameters[member.index], step.gradient_scale == 1 ? gradient : gradient * step.gradient_scale,
-               member.flat.narrow(0, offset, n), member.begin + offset});
-  };
-  for_each_range(step, visit, longest);
 }
 
 }  // namespace plumb
