@@ -33,9 +33,6 @@ Tensor TokenEmbedding::operator()(const std::vector<int64_t>& tokens, const std:
   if (of_positions.defined()) sum = sum + ops::embedding(of_positions, positions, 1.0);
   if (segments_.defined()) {
     sum = sum + ops::embedding(segments_, segments.empty() ? std::vector<int64_t>(tokens.size(), 0) : segments, 1.0);
-  } else if (std::any_of(segments.begin(), segments.end(), [](int64_t segment) { return segment != 0; })) {
-    throw Error("sequences of several segments, but the model has no embeddings of segments",
-                "set model.segments to their number");
   }
   if (norm_) sum = (*norm_)(sum, context);
   return context.dropout(sum);

@@ -28,7 +28,8 @@ class TokenEmbedding {
   /// table: (vocabulary, d_model).
   TokenEmbedding(Parameters& parameters, const ModelConfig& config, const Shape& shape, Tensor table);
 
-  /// Tokens at these positions of their sequences; segments: of each token, or empty for 0 each → (tokens, d_model).
+  /// Tokens at these positions of their sequences; segments: of each token, or empty for 0 each; without
+  /// embeddings of segments they are not told apart → (tokens, d_model).
   [[nodiscard]] Tensor operator()(const std::vector<int64_t>& tokens, const std::vector<int64_t>& positions,
                                   const std::vector<int64_t>& segments, ForwardContext& context) const;
 
