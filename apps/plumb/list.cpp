@@ -119,8 +119,7 @@ std::vector<Kind> kinds() {
                  "The learning rate of a step is the product of the factors, joined by `*`. Steps count from 1. s is "
                  "`train.decay_start`, or `train.warm_up` (at least 1) if that is 0.",
                  "", variants(schedule_factors())});
-  all.push_back({"task", "Tasks", "task.name",
-                 "What is learnt from a data directory, which says what it is made for.",
+  all.push_back({"task", "Tasks", "task.name", "What is learnt from a data directory, which says what it is made for.",
                  "Every label has a weight in the loss. Metrics of all tasks: `valid_loss` and `valid_nll`, nats per "
                  "label; of translation `bleu`, of language modeling `perplexity`, of classification `accuracy` and "
                  "`f1`.",

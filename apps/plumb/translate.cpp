@@ -37,8 +37,8 @@ void translate_input(const TranslateOptions& options) {
   std::vector<std::string> translations;
   {
     Progress progress("translating", static_cast<int64_t>(lines.size()));
-    translations = translate(translator_of(*model), data.source_tokenizer(), data.target_tokenizer(), lines, options.decode,
-                             [&](int64_t sentences, int64_t so_far) {
+    translations = translate(translator_of(*model), data.source_tokenizer(), data.target_tokenizer(), lines,
+                             options.decode, [&](int64_t sentences, int64_t so_far) {
                                tokens = so_far;
                                progress.update(sentences);
                              });

@@ -19,8 +19,8 @@ void check(size_t updates, const std::vector<Tensor>& pieces, const std::vector<
 
 }  // namespace
 
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients, const std::vector<Tensor>& m,
-                 const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
+void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
+                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
   for (const std::vector<Tensor>* pieces : {&m, &v, &parameters}) check(updates.size(), *pieces, gradients);
   const at::NoGradGuard no_graph;
   if constexpr (kKernelsBuilt) {
@@ -29,8 +29,8 @@ void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tenso
   reference::adam_update(updates, gradients, m, v, parameters);
 }
 
-void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients, const std::vector<Tensor>& momentum,
-                const std::vector<Tensor>& parameters) {
+void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
+                const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters) {
   for (const std::vector<Tensor>* pieces : {&momentum, &parameters}) check(updates.size(), *pieces, gradients);
   const at::NoGradGuard no_graph;
   if constexpr (kKernelsBuilt) {

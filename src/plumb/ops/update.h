@@ -8,9 +8,9 @@
 namespace plumb::ops {
 
 // Pieces are tensors that together make up what is updated, such as one per parameter: gradient, memory and parameter
-// of piece i have the same number of elements, and an update of their own. Memory and parameters are contiguous. The pieces are split between
-// threads as if they were one vector, so that many small ones cost no more than a large one. All of these throw Error
-// if the lists do not match.
+// of piece i have the same number of elements, and an update of their own. Memory and parameters are contiguous. The
+// pieces are split between threads as if they were one vector, so that many small ones cost no more than a large one.
+// All of these throw Error if the lists do not match.
 
 /// Adam, Kingma & Ba 2015, arXiv 1412.6980. With g = gradient_scale·gradient:
 ///   m ← β₁m + (1−β₁)g;  v ← β₂v + (1−β₂)g²;  w ← w − step·m/(√v·root_scale + eps) − decay·w,
@@ -24,8 +24,8 @@ struct AdamUpdate {
   double decay = 0;
   double gradient_scale = 1;
 };
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients, const std::vector<Tensor>& m,
-                 const std::vector<Tensor>& v, const std::vector<Tensor>& parameters);
+void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
+                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters);
 
 /// Stochastic gradient descent with momentum (Polyak 1964; Sutskever et al. 2013):
 ///   d = gradient_scale·gradient + decay·w;  b ← momentum·b + d;  w ← w − rate·b, or w − rate·(d + momentum·b) with
@@ -37,8 +37,8 @@ struct SgdUpdate {
   double gradient_scale = 1;
   bool nesterov = false;
 };
-void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients, const std::vector<Tensor>& momentum,
-                const std::vector<Tensor>& parameters);
+void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
+                const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters);
 
 /// Σ x² over all elements of all tensors, in float64, in an order that does not depend on the number of threads.
 double sum_of_squares(const std::vector<Tensor>& tensors);

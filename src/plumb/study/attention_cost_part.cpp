@@ -67,8 +67,8 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
       Progress progress("cost of attention, " + kind, std::ssize(part.lengths));
       Costs costs;
       for (const int64_t length : part.lengths) {
-        costs.push_back({length, measure_attention_cost(kind, model.options, part.d_model, part.heads, length, part.runs,
-                                                        static_cast<uint64_t>(context.config.study.seed))});
+        costs.push_back({length, measure_attention_cost(kind, model.options, part.d_model, part.heads, length,
+                                                        part.runs, static_cast<uint64_t>(context.config.study.seed))});
         progress.update(std::ssize(costs));
       }
       return to_json(costs);

@@ -41,8 +41,8 @@ Json score(Model& model, const StudyContext& context, const TrainingStudy& part)
   reference.resize(count);
   DecodeOptions options;
   options.beam = part.beam;
-  const auto hypotheses =
-      translate(translator_of(model), context.data.source_tokenizer(), context.data.target_tokenizer(), source, options);
+  const auto hypotheses = translate(translator_of(model), context.data.source_tokenizer(),
+                                    context.data.target_tokenizer(), source, options);
   return corpus_bleu(hypotheses, {reference}).score;
 }
 

@@ -32,8 +32,8 @@ std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients, const std::vector<Tensor>& m,
-                 const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
+void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
+                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
   if (parameters.empty()) return;
   const std::vector<Tensor> dense = contiguous(gradients);
   dispatch(parameters[0], [&]<typename T>() {
@@ -52,8 +52,8 @@ void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tenso
   });
 }
 
-void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients, const std::vector<Tensor>& momentum,
-                const std::vector<Tensor>& parameters) {
+void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
+                const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters) {
   if (parameters.empty()) return;
   const std::vector<Tensor> dense = contiguous(gradients);
   dispatch(parameters[0], [&]<typename T>() {

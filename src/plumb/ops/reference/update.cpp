@@ -2,8 +2,8 @@
 
 namespace plumb::ops::reference {
 
-void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients, const std::vector<Tensor>& m,
-                 const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
+void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tensor>& gradients,
+                 const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     const AdamUpdate& update = updates[i];
     const Tensor g = update.gradient_scale * gradients[i].reshape(parameters[i].sizes());
