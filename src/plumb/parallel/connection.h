@@ -22,7 +22,9 @@ class Connection {
   Connection(c10::intrusive_ptr<c10d::Store> store, int64_t rank, int64_t size, Options options)
       : store_(std::move(store)),
         gloo_(c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(rank), static_cast<int>(size),
-                                                          std::move(options))) {}
+                                                          std::move(options))) {
+    gloo_->barrier()->wait();  // a rank that is connected might leave while others still connect
+  }
 
   [[nodiscard]] int64_t rank() const { return gloo_->getRank(); }
   [[nodiscard]] int64_t size() const { return gloo_->getSize(); }
