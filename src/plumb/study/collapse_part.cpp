@@ -182,7 +182,7 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
   }
 
   PartResult result;
-  for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
+  for (const StackKind stack : stacks_of(context)) {
     for (const Quantity& quantity : kQuantities) {
       Figure figure;
       figure.id = fmt::format("collapse_{}_{}", quantity.key, to_string(stack));
@@ -225,35 +225,36 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
                           last(curves.similarity), last(curves.effective_rank)});
   };
   for (const std::string& scheme : context.config.study.schemes) {
-    for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
+    for (const StackKind stack : stacks_of(context)) {
       add_row(scheme, stack, "initialization", start[scheme].of(stack));
       if (trained[scheme]) add_row(scheme, stack, "trained", trained[scheme]->of(stack));
     }
   }
   result.tables.push_back(table);
 
+  const StackKind first = first_stack(context);
   std::vector<std::string> powers;
   for (const std::string& scheme : context.config.study.schemes) {
     powers.push_back(
-        fmt::format("{:.2f} with {}", fit_exponent(start[scheme].encoder.change).slope, display_name(scheme)));
+        fmt::format("{:.2f} with {}", fit_exponent(start[scheme].of(first).change).slope, display_name(scheme)));
   }
   result.summary.push_back(
-      fmt::format("At initialization the change from sub-layer to sub-layer goes as depth to a power: {} (encoder, {} "
+      fmt::format("At initialization the change from sub-layer to sub-layer goes as depth to a power: {} ({}, {} "
                   "layers).",
-                  join(powers, ", "), part.layers));
+                  join(powers, ", "), to_string(first), part.layers));
 
   for (const Claim& claim : kClaims) {
     if (start.count(claim.scheme) == 0) continue;
-    const Curves& curves = start[claim.scheme].encoder;
+    const Curves& curves = start[claim.scheme].of(first);
     const LineFit plain = fit_exponent(curves.change);
     const bool falls = claim.exponent < 0;
     const double input = falls ? weight_of_input(curves.mean_square) : 0;
     const LineFit fit = falls ? fit_exponent(curves.change, input) : plain;
     const double distance = std::abs(fit.slope - claim.exponent);
     std::string evidence = fmt::format(
-        "In the encoder at initialization the change goes as k to the power {:.2f} ± {:.2f} over {} sub-layers "
+        "In the {} at initialization the change goes as k to the power {:.2f} ± {:.2f} over {} sub-layers "
         "(predicted {:g}).",
-        plain.slope, plain.slope_error, curves.change.size(), claim.exponent);
+        to_string(first), plain.slope, plain.slope_error, curves.change.size(), claim.exponent);
     if (falls) {
       evidence += fmt::format(
           " The stack's input weighs as much as {:.1f} sub-layers, which the prediction leaves out; over k + {:.1f} "
@@ -267,7 +268,7 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
                                distance < 0.1                                  ? "confirmed"
                                : distance < std::max(0.2, 2 * fit.slope_error) ? "unclear"
                                                                                : "contradicted",
-                               evidence, "collapse_change_encoder"});
+                               evidence, "collapse_change_" + to_string(first)});
   }
   return result;
 }

@@ -24,7 +24,7 @@ std::vector<double> measure(StudyContext& context, const std::string& scheme, in
   const std::string label = fmt::format("depth-{}-{}", file_name(scheme), layers);
   const Json norms = context.measurements.get(label, settings, [&] {
     const std::vector<Batch> batches = measured_batches(context, part.pairs);
-    const std::string last = feed_forward_matrix({StackKind::decoder, layers - 1}, 2);
+    const std::string last = feed_forward_matrix({last_stack(context), layers - 1}, 2);
     Progress progress(fmt::format("depth {}-{}, {}", layers, layers, display_name(scheme)), part.seeds);
     std::vector<double> measured;
     for (int64_t i = 0; i < part.seeds; ++i) {
@@ -43,12 +43,13 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
   Figure figure;
   figure.id = "gradient_by_depth";
   figure.title = "Gradient of the last feed-forward layer over depth";
-  figure.caption =
-      "Frobenius norm of the mean gradient of W₂ in the last decoder layer at initialization, for models of growing "
-      "depth; mean "
-      "over seeds with its 95 % interval. Theorem 1 bounds it by O(d√ln d) for Post-LN and O(d√(ln d / L)) for Pre-LN.";
+  figure.caption = fmt::format(
+      "Frobenius norm of the mean gradient of W₂ in the last {} layer at initialization, for models of growing depth; "
+      "mean over seeds with its 95 % interval. Theorem 1 bounds it by O(d√ln d) for Post-LN and O(d√(ln d / L)) for "
+      "Pre-LN.",
+      to_string(last_stack(context)));
   figure.kind = "line";
-  figure.x = {"layers (encoder and decoder each)"};
+  figure.x = {stacks_of(context).size() > 1 ? "layers (encoder and decoder each)" : "layers"};
   figure.y = {"gradient norm"};
   std::map<std::string, LineFit> fits;
   std::map<std::string, std::pair<Interval, Interval>> ends;

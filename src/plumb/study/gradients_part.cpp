@@ -122,8 +122,10 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
   for (const std::string& scheme : context.config.study.schemes) by_scheme[scheme] = measure(context, scheme, part);
 
   PartResult result;
-  for (const StackKind stack : {StackKind::decoder, StackKind::encoder})
-    result.figures.push_back(figure_of(stack, by_scheme, part.layers));
+  const std::vector<StackKind> stacks = stacks_of(context);
+  const StackKind last = stacks.back();
+  for (auto stack = stacks.rbegin(); stack != stacks.rend(); ++stack)
+    result.figures.push_back(figure_of(*stack, by_scheme, part.layers));
   Table slopes{"gradient_slopes",
                "Growth of the gradient from layer to layer",
                "Factor by which the norm of W₂'s gradient changes from one layer to the next, fitted over the layers; "
@@ -131,7 +133,7 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
                "√(3/2) = 1.225.",
                {"scheme", "stack", "factor a layer", "± (standard error)", "last layer over first"}};
   for (const auto& [scheme, norms] : by_scheme) {
-    for (const StackKind stack : {StackKind::encoder, StackKind::decoder}) {
+    for (const StackKind stack : stacks) {
       const LineFit fit = fit_growth(norms, stack, part.layers);
       slopes.rows.push_back({scheme, to_string(stack), std::exp(fit.slope), std::exp(fit.slope) * fit.slope_error,
                              ratio_last_to_first(norms, stack, part.layers)});
@@ -139,42 +141,45 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
   }
   result.tables.push_back(slopes);
 
-  const std::string id = "gradient_by_layer_decoder";
+  const std::string id = "gradient_by_layer_" + to_string(last);
   if (by_scheme.count("post-ln") != 0) {
     const Norms& norms = by_scheme["post-ln"];
-    const double ratio = ratio_last_to_first(norms, StackKind::decoder, part.layers);
-    result.verdicts.push_back(
-        {"post_ln_grows", "Post-LN: at initialization the gradient grows towards the output",
-         "Xiong et al. 2020, Figure 3a", confirmed_if(ratio > 1.5),
-         fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
-    const LineFit fit = fit_growth(norms, StackKind::decoder, part.layers);
+    const double ratio = ratio_last_to_first(norms, last, part.layers);
+    result.verdicts.push_back({"post_ln_grows", "Post-LN: at initialization the gradient grows towards the output",
+                               "Xiong et al. 2020, Figure 3a", confirmed_if(ratio > 1.5),
+                               fmt::format("W₂ of {} layer {} has {:.2f} times the gradient norm of layer 1.",
+                                           to_string(last), part.layers, ratio),
+                               id});
+    const LineFit fit = fit_growth(norms, last, part.layers);
     const double theory = -theory::log_slope();
     const bool agrees = std::abs(fit.slope - std::abs(theory)) <= 2 * fit.slope_error + 0.05;
     result.verdicts.push_back(
         {"post_ln_slope", "Post-LN: the gradient of layer l carries the factor (2/3)^((L−l)/2)",
          "Xiong et al. 2020, appendix", confirmed_if(agrees),
-         fmt::format("Fitted over the decoder the norm grows by {:.3f} ± {:.3f} a layer, theory {:.3f}.",
+         fmt::format("Fitted over the {} the norm grows by {:.3f} ± {:.3f} per layer, theory {:.3f}.", to_string(last),
                      std::exp(fit.slope), std::exp(fit.slope) * fit.slope_error, std::exp(std::abs(theory))),
          id});
-    result.summary.push_back(fmt::format(
-        "At initialization the Post-LN gradient of the last decoder layer is {:.1f} times that of the first.", ratio));
+    result.summary.push_back(
+        fmt::format("At initialization the Post-LN gradient of the last {} layer is {:.1f} times that of the first.",
+                    to_string(last), ratio));
   }
   if (by_scheme.count("pre-ln") != 0) {
-    const double ratio = ratio_last_to_first(by_scheme["pre-ln"], StackKind::decoder, part.layers);
+    const double ratio = ratio_last_to_first(by_scheme["pre-ln"], last, part.layers);
     const bool flat = ratio > 1 / 1.5 && ratio < 1.5;
-    result.verdicts.push_back(
-        {"pre_ln_flat", "Pre-LN: the gradient is about the same in every layer", "Xiong et al. 2020, Figure 3a",
-         confirmed_if(flat),
-         fmt::format("W₂ of decoder layer {} has {:.2f} times the gradient norm of layer 1.", part.layers, ratio), id});
+    result.verdicts.push_back({"pre_ln_flat", "Pre-LN: the gradient is about the same in every layer",
+                               "Xiong et al. 2020, Figure 3a", confirmed_if(flat),
+                               fmt::format("W₂ of {} layer {} has {:.2f} times the gradient norm of layer 1.",
+                                           to_string(last), part.layers, ratio),
+                               id});
   }
   if (by_scheme.count("residual-dual") != 0 && by_scheme.count("pre-ln") != 0) {
-    const double dual = mean_norm(by_scheme["residual-dual"], StackKind::decoder, 0);
-    const double pre = mean_norm(by_scheme["pre-ln"], StackKind::decoder, 0);
-    std::string evidence =
-        fmt::format("W₂ of decoder layer 1 has a gradient norm of {:.3g}, with Pre-LN of {:.3g}", dual, pre);
+    const double dual = mean_norm(by_scheme["residual-dual"], last, 0);
+    const double pre = mean_norm(by_scheme["pre-ln"], last, 0);
+    std::string evidence = fmt::format("W₂ of {} layer 1 has a gradient norm of {:.3g}, with Pre-LN of {:.3g}",
+                                       to_string(last), dual, pre);
     evidence += by_scheme.count("post-ln") == 0
                     ? "."
-                    : fmt::format(", with Post-LN of {:.3g}.", mean_norm(by_scheme["post-ln"], StackKind::decoder, 0));
+                    : fmt::format(", with Post-LN of {:.3g}.", mean_norm(by_scheme["post-ln"], last, 0));
     result.verdicts.push_back(
         {"residual_dual_bounded", "ResiDual: the gradient of early layers vanishes as little as with Pre-LN",
          "Xie et al. 2023, arXiv 2304.14802, section 3", confirmed_if(dual > pre / 1.5), evidence, id});

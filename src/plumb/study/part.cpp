@@ -15,6 +15,14 @@ ModelConfig model_for(const StudyContext& context, const std::string& scheme, in
   return model;
 }
 
+std::vector<StackKind> stacks_of(const StudyContext& context) {
+  const ModelDepth depth = depth_of(context.config.model);
+  std::vector<StackKind> stacks;
+  if (depth.encoder_layers > 0) stacks.push_back(StackKind::encoder);
+  if (depth.decoder_layers > 0) stacks.push_back(StackKind::decoder);
+  return stacks;
+}
+
 std::unique_ptr<Model> initialized_model(const StudyContext& context, const ModelConfig& config, int64_t i) {
   std::unique_ptr<Model> model = make_model(config);
   model->initialize(static_cast<uint64_t>(context.config.study.seed + i));

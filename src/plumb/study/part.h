@@ -9,6 +9,7 @@
 
 #include "plumb/data/directory.h"
 #include "plumb/model/model.h"
+#include "plumb/nn/layer_id.h"
 #include "plumb/study/config.h"
 #include "plumb/study/measurements.h"
 #include "plumb/study/report_parts.h"
@@ -33,6 +34,11 @@ struct StudyContext {
 /// The study's model with a scheme and a number of layers, its vocabularies those of the data. A scheme that has an
 /// initialization of its own name (DeepNorm) gets it.
 ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers);
+
+/// The stacks of the study's models, from input to output: encoder and decoder, or the only one there is.
+std::vector<StackKind> stacks_of(const StudyContext& context);
+inline StackKind first_stack(const StudyContext& context) { return stacks_of(context).front(); }
+inline StackKind last_stack(const StudyContext& context) { return stacks_of(context).back(); }
 
 /// Such a model, initialized from the study's seed plus `i`.
 std::unique_ptr<Model> initialized_model(const StudyContext& context, const ModelConfig& config, int64_t i = 0);

@@ -42,9 +42,9 @@ ModelConfig theory_model(const StudyContext& context, const std::string& scheme,
   return config;
 }
 
-/// The point of the encoder stream that the lemma speaks of: Post-LN the sum before the second norm, Pre-LN the stream.
-ActivationPoint lemma_point(const std::string& scheme, int64_t layer) {
-  return {{StackKind::encoder, layer, SubLayerKind::feed_forward}, scheme == "post-ln" ? Point::sum : Point::stream};
+/// The point of the first stack that the lemma speaks of: Post-LN the sum before the second norm, Pre-LN the stream.
+ActivationPoint lemma_point(StackKind stack, const std::string& scheme, int64_t layer) {
+  return {{stack, layer, SubLayerKind::feed_forward}, scheme == "post-ln" ? Point::sum : Point::stream};
 }
 
 Measured measure(StudyContext& context, const std::string& scheme, int64_t width, const std::string& initialization,
@@ -58,14 +58,14 @@ Measured measure(StudyContext& context, const std::string& scheme, int64_t width
   const std::string name = fmt::format("signal-{}-{}-{}", scheme, initialization, width);
   return context.measurements.get(name, settings, [&] {
     const std::vector<Batch> batches = measured_batches(context, part.pairs);
-    const std::string last = feed_forward_matrix({StackKind::decoder, part.layers - 1}, 2);
+    const std::string last = feed_forward_matrix({last_stack(context), part.layers - 1}, 2);
     Progress progress(fmt::format("signal, {}, width {}", display_name(scheme), width), part.seeds);
     Measured measured{std::vector<std::vector<double>>(static_cast<size_t>(part.layers)), {}};
     for (int64_t i = 0; i < part.seeds; ++i) {
       const std::unique_ptr<Model> model = initialized_model(context, config, i);
       const SignalProfile profile = measure_signal(*model, batches);
       for (int64_t layer = 0; layer < part.layers; ++layer) {
-        const LayerPoint& point = profile.at(lemma_point(scheme, layer));
+        const LayerPoint& point = profile.at(lemma_point(first_stack(context), scheme, layer));
         measured.squares[static_cast<size_t>(layer)].push_back(point.mean_square / static_cast<double>(width));
         measured.delta = std::max(measured.delta, point.delta_at_0_1);
       }
@@ -76,17 +76,17 @@ Measured measure(StudyContext& context, const std::string& scheme, int64_t width
   });
 }
 
-Figure activation_figure(const std::map<std::string, std::map<std::string, Measured>>& measured, int64_t width,
-                         int64_t layers) {
+Figure activation_figure(const std::map<std::string, std::map<std::string, Measured>>& measured, StackKind stack,
+                         int64_t width, int64_t layers) {
   Figure figure;
   figure.id = "activations";
   figure.title = "Activations by layer, against Lemma 2";
   figure.caption = fmt::format(
-      "Mean squared norm of the encoder's activations over d at initialization, d = {}: for Post-LN the sum that "
+      "Mean squared norm of the {}'s activations over d at initialization, d = {}: for Post-LN the sum that "
       "enters each layer's second "
       "norm, for Pre-LN the stream after each layer. Solid: the theory's setting (one head, W^Q = W^K = 0); dashed: "
       "Xavier W^Q, W^K and W^O.",
-      width);
+      to_string(stack), width);
   figure.kind = "line";
   figure.x = {"layer"};
   figure.y = {"E‖x‖² / d"};
@@ -150,7 +150,7 @@ PartResult measure(StudyContext& context, const SignalStudy& part) {
     measured[scheme]["xavier-normal"] = measure(context, scheme, widest, "xavier-normal", part);
   }
   if (measured.empty()) return result;
-  result.figures.push_back(activation_figure(measured, widest, part.layers));
+  result.figures.push_back(activation_figure(measured, first_stack(context), widest, part.layers));
   result.tables.push_back(bounds);
 
   if (measured.count("post-ln") != 0) {

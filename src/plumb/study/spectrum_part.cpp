@@ -68,19 +68,19 @@ std::vector<Extreme> sharpest_by_layer(const SpectrumReport& report, StackKind s
   return layers;
 }
 
-std::string growth_sentence(const Spectra& by_scheme) {
+std::string growth_sentence(const Spectra& by_scheme, StackKind stack) {
   std::vector<std::string> factors;
   for (const auto& [scheme, report] : by_scheme) {
-    const std::vector<Extreme> layers = sharpest_by_layer(report, StackKind::decoder);
+    const std::vector<Extreme> layers = sharpest_by_layer(report, stack);
     factors.push_back(fmt::format("{:.2g} with {}", layers.back().value / layers.front().value, display_name(scheme)));
   }
   return fmt::format(
-      "From the first decoder layer to the last, the largest curvature within a layer changes by a factor of {}.",
-      fmt::join(factors, ", "));
+      "From the first {} layer to the last, the largest curvature within a layer changes by a factor of {}.",
+      to_string(stack), fmt::join(factors, ", "));
 }
 
 /// The sharpest direction within each layer, others held fixed.
-Figure layers_figure(const Spectra& by_scheme, const SpectrumStudy& part) {
+Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& stacks, const SpectrumStudy& part) {
   Figure figure{"hessian_by_layer", "Curvature by layer at initialization"};
   figure.caption = fmt::format(
       "The largest eigenvalue of each layer's diagonal block of the Hessian, the other layers held fixed; {} Lanczos "
@@ -90,7 +90,7 @@ Figure layers_figure(const Spectra& by_scheme, const SpectrumStudy& part) {
   figure.x = {"layer"};
   figure.y = {"λ_max of the block", true};
   for (const auto& [scheme, report] : by_scheme) {
-    for (const StackKind stack : {StackKind::decoder, StackKind::encoder}) {
+    for (const StackKind stack : stacks) {
       Series line{fmt::format("{}, {}", display_name(scheme), to_string(stack)), scheme};
       line.style = stack == StackKind::decoder ? "solid" : "dashed";
       int64_t layer = 0;
@@ -162,8 +162,8 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
     Spectra by_layer;
     for (const std::string& scheme : context.config.study.schemes)
       by_layer[scheme] = measure(context, scheme, part, true);
-    result.figures.push_back(layers_figure(by_layer, part));
-    growth = growth_sentence(by_layer);
+    result.figures.push_back(layers_figure(by_layer, stacks_of(context), part));
+    growth = growth_sentence(by_layer, last_stack(context));
   }
   result.tables = {table};
   if (spectra.count("post-ln") != 0 && spectra.count("pre-ln") != 0) {
