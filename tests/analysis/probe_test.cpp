@@ -143,7 +143,7 @@ TEST(Gradients, LabelSmoothingChangesTheGradientAlone) {
 /// Three times the model's loss.
 Loss tripled(Model& model, const Batch& batch, const LossOptions& options, ForwardContext& context) {
   Loss loss = model.loss(batch, options, context);
-  return {3 * loss.value, 3 * loss.nll, loss.weight};
+  return {3 * loss.value, 3 * loss.nll, loss.tokens, loss.weight};
 }
 
 TEST(Gradients, TakeTheLossThatIsGiven) {
