@@ -2,6 +2,7 @@
 #include <plumb/base/batch.h>
 #include <plumb/base/config.h>
 #include <plumb/base/error.h>
+#include <plumb/data/sequences.h>
 #include <plumb/model/encoder_decoder.h>
 
 #include <cmath>
@@ -19,7 +20,7 @@ int main() try {
   plumb::EncoderDecoder model(config);
   model.initialize(1);
   plumb::Batch batch;
-  plumb::append(batch, std::vector<int32_t>{5, 6, 7}, std::vector<int32_t>{8, 9}, 0);
+  plumb::append_pair(batch, std::vector<int32_t>{5, 6, 7}, {}, std::vector<int32_t>{8, 9}, {}, 0);
   plumb::ForwardContext context;
   const plumb::Loss loss = model.loss(batch, {}, context);
   std::cout << loss.value.item<float>() << " over " << loss.tokens << " tokens\n";
