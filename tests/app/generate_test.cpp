@@ -174,8 +174,12 @@ TEST_F(GenerateVerb, ManyPromptsAndSamplesAreToldApart) {
   EXPECT_EQ(found[0]["prompt"], "the cat");
   EXPECT_EQ(found[3]["prompt"], "");
   EXPECT_EQ(found[4]["prompt"], "the dog met");
-  // A prompt's text does not depend on the others.
-  EXPECT_EQ(samples({"--prompt", "the dog met", "--max-tokens", "8"})[0], found[4]);
+  // A prompt's text does not depend on the others. Its log-probability may in the last bits, where the size of the
+  // batch chooses the order of a sum.
+  const Json alone = samples({"--prompt", "the dog met", "--max-tokens", "8"})[0];
+  EXPECT_EQ(alone["text"], found[4]["text"]);
+  EXPECT_EQ(alone["tokens"], found[4]["tokens"]);
+  EXPECT_NEAR(alone["log_probability"].get<double>(), found[4]["log_probability"].get<double>(), 1e-5);
   std::string expected;
   for (size_t i = 0; i < 6; ++i) {
     expected += fmt::format("{}=== prompt {}, sample {} ===\n{}{}\n", i > 0 ? "\n" : "", i / 2 + 1, i % 2 + 1,

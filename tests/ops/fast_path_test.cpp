@@ -10,6 +10,7 @@
 #include "plumb/ops/embedding.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/norm.h"
+#include "support/kernels.h"
 #include "support/reference.h"
 
 namespace plumb {
@@ -144,6 +145,7 @@ TEST(FastPath, CrossAttention) {
 }
 
 TEST(FastPath, CrossEntropyInBothForms) {
+  PLUMB_REQUIRE_KERNELS();
   // The last two: more than one chunk of tokens.
   for (const auto& [tokens, d, vocabulary] :
        {std::tuple<int64_t, int64_t, int64_t>{1, 3, 5}, {37, 17, 101}, {150, 9, 16411}, {1100, 5, 31}}) {
