@@ -65,7 +65,8 @@ FieldList columns_of(std::string_view line, ColumnSeparator separator, const Pos
 }
 
 /// The index of a column, given by its name in `header` or its number.
-size_t column_index(const std::string& column, const std::optional<FieldList>& header, const std::filesystem::path& file) {
+size_t column_index(const std::string& column, const std::optional<FieldList>& header,
+                    const std::filesystem::path& file) {
   if (header) {
     const auto named = std::find(header->begin(), header->end(), column);
     if (named != header->end()) return static_cast<size_t>(named - header->begin());

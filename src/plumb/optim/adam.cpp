@@ -34,8 +34,8 @@ class Adam final : public Optimizer {
 };
 
 [[maybe_unused]] const bool kAdamRenamed = rename_key("train.adam_beta1", "train.adam.beta1") &&
-                                       rename_key("train.adam_beta2", "train.adam.beta2") &&
-                                       rename_key("train.adam_eps", "train.adam.eps");
+                                           rename_key("train.adam_beta2", "train.adam.beta2") &&
+                                           rename_key("train.adam_eps", "train.adam.eps");
 
 [[maybe_unused]] const bool kAdamRegistered = optimizers().add(
     "adam",

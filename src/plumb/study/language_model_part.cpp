@@ -68,8 +68,8 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
                      softmax == runs.end() ? "" : fmt::format(", {:.3f} with softmax", softmax->loss())),
          "language_model"});
   }
-  const auto best =
-      std::min_element(runs.begin(), runs.end(), [](const KindRun& a, const KindRun& b) { return a.loss() < b.loss(); });
+  const auto best = std::min_element(runs.begin(), runs.end(),
+                                     [](const KindRun& a, const KindRun& b) { return a.loss() < b.loss(); });
   if (best != runs.end() && std::isfinite(best->loss())) {
     result.summary.push_back(fmt::format("Of {} language models that of {} attention is best: perplexity {:.2f}.",
                                          runs.size(), best->kind, std::exp(best->loss())));

@@ -48,7 +48,7 @@ struct NormRun {
 };
 
 NormRun train_run(StudyContext& context, const NormsStudy& part, const NormVariant& variant, int64_t batch_tokens,
-              int64_t processes, int64_t seed) {
+                  int64_t processes, int64_t seed) {
   const TrainConfig& given = context.config.train;
   RunRequest request;
   request.config = run_config(context, model_for(context, context.config.study.schemes.front(), part.layers));

@@ -46,8 +46,8 @@ Json score(Model& model, const StudyContext& context, const TrainingStudy& part)
   return corpus_bleu(hypotheses, {reference}).score;
 }
 
-SchemeRun train_run(StudyContext& context, const std::string& scheme, int64_t layers, int64_t warm_up, double learning_rate,
-              const TrainingStudy& part) {
+SchemeRun train_run(StudyContext& context, const std::string& scheme, int64_t layers, int64_t warm_up,
+                    double learning_rate, const TrainingStudy& part) {
   SchemeRun run{scheme, layers, warm_up, learning_rate, {}, {}};
   RunRequest request;
   request.name = fmt::format("train-{}-layers{}-warmup{}-lr{:g}", file_name(scheme), layers, warm_up, learning_rate);
@@ -88,7 +88,7 @@ Figure curves(const std::vector<SchemeRun>& runs, double learning_rate, int64_t 
 }
 
 const SchemeRun* find(const std::vector<SchemeRun>& runs, const std::string& scheme, int64_t layers, bool warmed,
-                double learning_rate) {
+                      double learning_rate) {
   for (const SchemeRun& run : runs) {
     const bool same = run.scheme == scheme && run.layers == layers && run.learning_rate == learning_rate;
     if (same && (run.warm_up > 0) == warmed) return &run;
@@ -115,8 +115,8 @@ constexpr WarmUpClaim kClaims[] = {
 
 /// Warm-up against none for one scheme, over depths and learning rates; a row a comparison, and a verdict where a paper
 /// has said something.
-void judge_warm_up(const std::vector<SchemeRun>& runs, const std::string& scheme, const TrainingStudy& part, Table& table,
-                   PartResult& result) {
+void judge_warm_up(const std::vector<SchemeRun>& runs, const std::string& scheme, const TrainingStudy& part,
+                   Table& table, PartResult& result) {
   std::vector<std::string> evidence;
   int64_t needed = 0;
   int64_t compared = 0;
@@ -203,8 +203,8 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   for (const std::string& scheme : context.config.study.schemes) judge_warm_up(runs, scheme, part, gains, result);
   if (!gains.rows.empty()) result.tables.push_back(gains);
 
-  const auto best =
-      std::min_element(runs.begin(), runs.end(), [](const SchemeRun& a, const SchemeRun& b) { return a.loss() < b.loss(); });
+  const auto best = std::min_element(runs.begin(), runs.end(),
+                                     [](const SchemeRun& a, const SchemeRun& b) { return a.loss() < b.loss(); });
   if (best != runs.end() && std::isfinite(best->loss())) {
     result.summary.push_back(
         fmt::format("Of {} training runs the best is {}: {}.", runs.size(), best->name(), best->summary()));

@@ -14,7 +14,7 @@ namespace plumb {
 namespace {
 
 [[maybe_unused]] const bool kTrainKeysRenamed = rename_key("train.synchronise_norms", "train.synchronize_norms") &&
-                                       rename_key("train.bleu_every", "train.score_every");
+                                                rename_key("train.bleu_every", "train.score_every");
 
 struct DataSection {
   std::string directory;

@@ -119,7 +119,7 @@ class Favor final : public FastWeights {
 };
 
 const bool kFavorRenamed = rename_key("model.favor_features", "model.favor.features") &&
-                     rename_key("model.favor_redraw", "model.favor.redraw");
+                           rename_key("model.favor_redraw", "model.favor.redraw");
 
 const bool kFavorRegistered = attentions().add(
     "favor",
