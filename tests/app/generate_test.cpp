@@ -210,7 +210,7 @@ TEST_F(GenerateVerb, WrongInput) {
   fails(generate({"--stop", ""}), "a stop string is empty");
   fails(generate({"--prompts", path("none")}), "cannot be read");
   write_file_atomic(*folder_ / "empty", "");
-  fails(generate({"--prompts", path("empty")}), "has no prompt");
+  fails(generate({"--prompts", path("empty")}), "contains no prompt");
   fails(generate({"--prompt", "ca\xFFt"}), "--prompt is not valid UTF-8");
   fails(piped("the\nca\xFFt\n", ""), "standard input:2: not valid UTF-8");
   fails(generate({}, "data"), "is not a run directory");
