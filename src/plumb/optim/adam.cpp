@@ -49,9 +49,9 @@ class Adam final : public Optimizer {
 }  // namespace
 
 void describe(Fields& field, AdamOptions& options) {
-  field("beta1", options.beta1, "β₁, of the running mean of gradients");
-  field("beta2", options.beta2, "β₂, of the running mean of their squares");
-  field("eps", options.eps, "added to the root of the latter");
+  field("beta1", options.beta1, "β₁, decay rate of the running mean of gradients");
+  field("beta2", options.beta2, "β₂, decay rate of the running mean of squared gradients");
+  field("eps", options.eps, "added to the square root of that mean");
 }
 
 AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, const std::string& section)

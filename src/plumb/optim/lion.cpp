@@ -13,8 +13,8 @@ struct LionOptions {
   double beta2 = 0.99;
 };
 void describe(Fields& field, LionOptions& options) {
-  field("beta1", options.beta1, "β₁, the share of the running mean in the direction");
-  field("beta2", options.beta2, "β₂, of the running mean of gradients");
+  field("beta1", options.beta1, "β₁, weight of the running mean in the update direction");
+  field("beta2", options.beta2, "β₂, decay rate of the running mean of gradients");
 }
 
 class Lion final : public Optimizer {

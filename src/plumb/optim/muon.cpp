@@ -24,10 +24,10 @@ struct MuonOptions {
 };
 void describe(Fields& field, MuonOptions& options) {
   field("momentum", options.momentum, "μ");
-  field("nesterov", options.nesterov, "whether u looks ahead");
-  field("iterations", options.iterations, "of Newton and Schulz");
+  field("nesterov", options.nesterov, "whether to use Nesterov momentum");
+  field("iterations", options.iterations, "Newton–Schulz iterations");
   field("scale", options.scale, "`jordan`: √max(1, rows/columns); `moonlight`: 0.2·√max(rows, columns)");
-  field("adam_rate_factor", options.adam_rate_factor, "times lr: the learning rate of what Adam trains");
+  field("adam_rate_factor", options.adam_rate_factor, "multiplies lr for the parameters that Adam trains");
   field.section(
       "adam", [&](Fields& inner) { describe(inner, options.adam); }, true);
 }
@@ -107,9 +107,10 @@ class Muon final : public Optimizer {
 
 [[maybe_unused]] const bool kRegistered = optimizers().add(
     "muon",
-    "of matrices within the model: m ← μm + (1 − μ)g; u = μm + (1 − μ)g; w ← w − lr·[scale·U·Vᵀ + weight_decay·w] with "
+    "for matrices within the model: m ← μm + (1 − μ)g; u = μm + (1 − μ)g; w ← w − lr·[scale·U·Vᵀ + weight_decay·w] "
+    "with "
     "U·S·Vᵀ "
-    "= u, by Newton–Schulz; of embeddings, the output matrix, biases, norms and so on: `adam`",
+    "= u, by Newton–Schulz; for embeddings, the output matrix, biases, norms and so on: `adam`",
     "Jordan et al. 2024; `moonlight`: Liu et al. 2025, arXiv 2502.16982",
     [](const Parameters& parameters, const Options& options) {
       return std::make_unique<Muon>(parameters, options.as<MuonOptions>());
