@@ -88,7 +88,7 @@ void AdamMoments::append_state(NamedTensors& tensors) const {
 void AdamMoments::load_state(const NamedTensors& tensors, const std::string& origin) {
   const Tensor found = find_tensor(tensors, "step", origin).to(at::kLong).contiguous();
   const auto count = static_cast<int64_t>(steps_.size());
-  // A single number is that of every parameter: so files of before there were groups have it.
+  // A single number applies to every parameter, as in files written before parameters had separate counts.
   if (found.numel() != count && found.numel() != 1) {
     throw Error(fmt::format("{}: tensor 'step' has {} elements, not {}", origin, found.numel(), count),
                 "the file belongs to another configuration");

@@ -1,4 +1,4 @@
-// Half a cosine (Loshchilov & Hutter 2017, arXiv 1608.03983): floor + (1 − floor)·(1 + cos(π·progress))/2.
+// Cosine decay (Loshchilov & Hutter 2017, arXiv 1608.03983): floor + (1 − floor)·(1 + cos(π·progress))/2.
 #include <cmath>
 #include <numbers>
 

@@ -1,4 +1,4 @@
-// A line (tensor2tensor, utils/learning_rate.py): 1 − (1 − floor)·progress.
+// Linear decay (tensor2tensor, utils/learning_rate.py): 1 − (1 − floor)·progress.
 #include "plumb/optim/schedule.h"
 
 namespace plumb {

@@ -1,4 +1,5 @@
-// Decay at given steps (Xiong et al. 2020, arXiv 2002.04745): factor to the number of steps in `at` that lie behind.
+// Decay at given steps (Xiong et al. 2020, arXiv 2002.04745): factor to the power of the number of steps in `at`
+// passed.
 #include <algorithm>
 #include <cmath>
 
