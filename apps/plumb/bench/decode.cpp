@@ -27,7 +27,7 @@ double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens
 }
 
 /// Sentences from a data directory's training split, with its vocabulary sizes, or random ones.
-std::vector<std::vector<int32_t>> sources_of(const Arguments& arguments, Sizes& sizes, uint64_t seed) {
+std::vector<std::vector<int32_t>> sources_of(const DecodeArguments& arguments, Sizes& sizes, uint64_t seed) {
   std::vector<std::vector<int32_t>> sources;
   if (arguments.data.empty()) {
     Random random(seed, "bench");
@@ -79,7 +79,7 @@ Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams
 }  // namespace
 
 void add_decode(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DecodeArguments>();
   CLI::App* verb = add_measurement(
       bench, globals, "decode", "Time translation with beam widths 1 and 5 by a random model", [arguments, &globals] {
         return measure(*arguments, {1, 5}, globals.seed);

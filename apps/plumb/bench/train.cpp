@@ -21,7 +21,7 @@ struct TrainArguments {
 };
 
 /// Batches of real lengths from across the training split, with its vocabulary sizes.
-std::vector<Batch> real_batches(const Arguments& arguments, Sizes& sizes, uint64_t seed) {
+std::vector<Batch> real_batches(const TrainArguments& arguments, Sizes& sizes, uint64_t seed) {
   constexpr size_t kBatches = 8;
   const DataDirectory data = DataDirectory::open(arguments.data);
   sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
@@ -78,7 +78,7 @@ Json measure(const TrainArguments& arguments, uint64_t seed) {
 }  // namespace
 
 void add_train(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* verb = add_measurement(bench, globals, "train", "Time a training step: forward, backward, Adam",
                                    [arguments, &globals] { return measure(*arguments, globals.seed); });
   verb->add_option("--data", arguments->data,

@@ -95,7 +95,7 @@ double mean_loss(const std::vector<NormRun>& runs, int64_t batch_tokens) { retur
 constexpr double kClear = 0.05;
 
 /// How much larger the losses of `a` are than those of `b`; 0 if the difference does not count.
-double clear_difference(const std::vector<Run>& a, const std::vector<Run>& b, int64_t batch_tokens) {
+double clear_difference(const std::vector<NormRun>& a, const std::vector<NormRun>& b, int64_t batch_tokens) {
   const Finals first = finals_of(a, batch_tokens);
   const Finals second = finals_of(b, batch_tokens);
   const double difference = first.mean - second.mean;
@@ -236,7 +236,7 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
               "Speed and communication time on this machine, whose cores the processes share: medians over the run.",
               {"norm", "processes", "outcome", "loss at step 1", "gradient norm at step 1", "validation loss",
                "target tokens/s", "exchange, ms per step", "exchange, kB per step"}};
-  std::map<std::string, std::vector<Run>> runs;
+  std::map<std::string, std::vector<NormRun>> runs;
   for (const NormVariant& variant : variants) {
     Series series{variant.name(), variant.norm};
     series.style = variant.synchronized ? "solid" : "dashed";

@@ -77,7 +77,7 @@ Figure curves(const std::vector<SchemeRun>& runs, double learning_rate, int64_t 
   figure.kind = "line";
   figure.x = {"step"};
   figure.y = {"validation loss (nats per token)", true};
-  for (const Run& run : runs) {
+  for (const SchemeRun& run : runs) {
     if (run.learning_rate != learning_rate || run.layers != layers) continue;
     const std::string warm_up = run.warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", run.warm_up);
     Series series = run.trained.validation_curve(fmt::format("{}, {}", display_name(run.scheme), warm_up), run.scheme);
@@ -115,8 +115,8 @@ constexpr WarmUpClaim kClaims[] = {
 
 /// Compares training with and without warm-up for one scheme, for all depths and learning rates; one row per
 /// comparison, and a verdict if a paper makes a claim.
-void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, const TrainingStudy& part, Table& table,
-                   PartResult& result) {
+void judge_warm_up(const std::vector<SchemeRun>& runs, const std::string& scheme, const TrainingStudy& part,
+                   Table& table, PartResult& result) {
   std::vector<std::string> evidence;
   int64_t needed = 0;
   int64_t compared = 0;

@@ -60,7 +60,7 @@ class T5 final : public Positions {
   std::shared_ptr<const RelativePositions> bias_;
 };
 
-const bool registered =
+const bool kT5Registered =
     positions().add("t5",
                     "score + a trained number for each head and bucket of i − j; 32 buckets, widening up to distance "
                     "128; one table per side",

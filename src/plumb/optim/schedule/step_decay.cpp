@@ -21,7 +21,7 @@ void describe(Fields& field, StepDecayOptions& options) {
 [[maybe_unused]] const bool kStepDecayRenamed = rename_key("train.step_decay_at", "train.step_decay.at") &&
                                                 rename_key("train.step_decay_factor", "train.step_decay.factor");
 
-[[maybe_unused]] const bool kRegistered = schedule_factors().add(
+[[maybe_unused]] const bool kStepDecayRegistered = schedule_factors().add(
     "step_decay", "factor to the power of the number of steps in `at` that have passed",
     "Xiong et al. 2020, arXiv 2002.04745",
     [](const ScheduleFrame&, const Options& given) -> ScheduleFactor {
