@@ -44,8 +44,8 @@ export function formatTick(value: number, step: number, largest: number): string
     return minus(`${trimZeros((value / 10 ** exponent).toFixed(decimalsOf(step / 10 ** exponent)))}·`) + powerOfTen(exponent);
   }
   // Thousands and millions, unless the ticks are so close that whole numbers are shorter.
-  const units: [number, string][] = [[1e6, "M"], [1e3, "k"]];
-  const [unit, suffix] = units.find(([size]) => largest >= (size === 1e6 ? 2e6 : 2e4) && step >= size / 1000) ?? [1, ""];
+  const [large, letter]: [number, string] = largest >= 2e6 ? [1e6, "M"] : largest >= 2e4 ? [1e3, "k"] : [1, ""];
+  const [unit, suffix] = step >= large / 10 ? [large, letter] : [1, ""];
   const text = (value / unit).toFixed(decimalsOf(step / unit));
   return minus(withThousands(suffix ? trimZeros(text) : text)) + suffix;
 }
