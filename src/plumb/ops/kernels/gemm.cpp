@@ -4,12 +4,12 @@
 #include <omp.h>
 
 #include <array>
-#include <dnnl.hpp>
 #include <map>
 #include <memory>
 #include <unordered_map>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/kernels/onednn.h"
 
 namespace plumb::kernels {
 namespace {
@@ -52,13 +52,11 @@ std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::m
   const dnnl::memory::desc bias({1, p.n}, DataType::f32, dnnl::memory::dims{p.n, 1});
   dnnl::post_ops after;
   if (p.accumulate) after.append_sum(1.0F);
-  if (p.relu) after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+  if (p.relu) onednn::append_relu(after);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(after);
-  const dnnl::matmul::desc description =
-      p.bias != nullptr ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
   auto compiled = std::make_unique<Compiled>(
-      Compiled{dnnl::matmul(dnnl::matmul::primitive_desc(description, attributes, on.engine)),
+      Compiled{dnnl::matmul(onednn::product(on.engine, a, b, p.bias != nullptr ? &bias : nullptr, c, attributes)),
                dnnl::memory(a, on.engine, nullptr),
                dnnl::memory(b, on.engine, nullptr),
                dnnl::memory(c, on.engine, nullptr),
@@ -149,9 +147,8 @@ PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_
   constexpr DataType kType = kDataType<T>;
   try {
     const dnnl::memory::desc any({k, n}, kType, dnnl::memory::format_tag::any);
-    const dnnl::matmul::primitive_desc best(
-        dnnl::matmul::desc(matrix(kRows, k, k, false, kType), any, matrix(kRows, n, n, false, type_of_sums(kType))),
-        engine().engine);
+    const auto best = onednn::product(engine().engine, matrix(kRows, k, k, false, kType), any, nullptr,
+                                      matrix(kRows, n, n, false, type_of_sums(kType)));
     dnnl::memory plain(matrix(k, n, k, true, kType), engine().engine, const_cast<T*>(weight));
     dnnl::memory packed(best.weights_desc(), engine().engine);
     dnnl::reorder(plain, packed).execute(engine().stream, plain, packed);
