@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "plumb/base/error.h"
 #include "plumb/ops/kernels/onednn.h"
@@ -120,6 +121,14 @@ constexpr DataType kDataType<Bfloat16> = DataType::bf16;
 template <>
 constexpr DataType kDataType<int8_t> = DataType::s8;
 
+/// Every `step`-th of `count` values, copied together.
+template <typename T>
+std::vector<T> together(const T* values, int64_t count, int64_t step) {
+  std::vector<T> result(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) result[static_cast<size_t>(i)] = values[i * step];
+  return result;
+}
+
 template <typename T>
 Product packed_product(int64_t m, const PackedWeight<T>& weight) {
   return {.m = m, .n = weight.n(), .k = weight.k(), .lda = weight.k(), .ldc = weight.n()};
@@ -129,7 +138,24 @@ Product packed_product(int64_t m, const PackedWeight<T>& weight) {
 
 template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c) {
-  run(product, kDataType<T>, a, b, nullptr, c);
+  // With AVX-512 oneDNN 3.7 takes the elements of an A of one row, and of a C of one column, for neighbors in memory
+  // whatever the strides say. So they are made neighbors.
+  const bool spread_a = product.m == 1 && product.transpose_a && product.lda > 1;
+  const bool spread_c = product.n == 1 && product.ldc > 1;
+  if (!spread_a && !spread_c) return run(product, kDataType<T>, a, b, nullptr, c);
+  Product dense = product;
+  std::vector<T> row;
+  std::vector<float> column;
+  if (spread_a) {
+    row = together(a, product.k, product.lda);
+    dense.lda = 1;
+  }
+  if (spread_c) {
+    column = product.accumulate ? together(c, product.m, product.ldc) : std::vector<float>(product.m);
+    dense.ldc = 1;
+  }
+  run(dense, kDataType<T>, spread_a ? row.data() : a, b, nullptr, spread_c ? column.data() : c);
+  for (size_t i = 0; i < column.size(); ++i) c[static_cast<int64_t>(i) * product.ldc] = column[i];
 }
 
 template void gemm<float>(const Product&, const float*, const float*, float*);
