@@ -10,7 +10,7 @@ BENCH_ARGS ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help packages setup build test demo studies bench variants lint format sanitize install clean
+.PHONY: help packages setup build program test demo studies bench variants lint format sanitize install clean
 .DEFAULT_GOAL := help
 
 help:  ## This list
@@ -30,14 +30,17 @@ test: build  ## Run every test
 	$(CTEST) --test-dir '$(BUILD)'
 	@scripts/skipped-tests.sh '$(BUILD)'
 
-demo: build  ## Study of where layer normalization stands, on the corpus that Plumb brings along
+program: setup  ## Compile the program alone, without tests and benchmarks
+	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
+
+demo: program  ## Study of where layer normalization stands, on the corpus that Plumb brings along
 	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'
 
 bench: build  ## Measure speeds, beside PyTorch's if python3-torch is there, and write the table of docs/performance.md
 	scripts/bench.py --plumb '$(BUILD)/plumb' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
-studies: build  ## Every study on that corpus
+studies: program  ## Every study on that corpus
 	for study in layernorm residual_schemes collapse tricks norms fast_weights; do '$(BUILD)/plumb' study $$study --out "$(OUT)/$$study" || exit 1; done
 
 variants: build  ## Write docs/variants.md from the registries

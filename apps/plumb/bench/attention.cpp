@@ -5,7 +5,7 @@
 namespace plumb::app::bench {
 namespace {
 
-struct Arguments {
+struct AttentionArguments {
   Sizes sizes{256, 1024, 4, 1, 10000, 1, 4096, 3};
   std::string kind = "softmax";
 };
@@ -28,7 +28,7 @@ Json measure(const Sizes& sizes, const std::string& kind, uint64_t seed) {
 }  // namespace
 
 void add_attention(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<AttentionArguments>();
   CLI::App* verb =
       add_measurement(bench, globals, "attention", "Causal self-attention over growing length",
                       [arguments, &globals] { return measure(arguments->sizes, arguments->kind, globals.seed); });

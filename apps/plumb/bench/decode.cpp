@@ -9,7 +9,7 @@
 namespace plumb::app::bench {
 namespace {
 
-struct Arguments {
+struct DecodeArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 1000, 12, 1};
   std::string data;  // a data directory: its sentences
   int64_t batch_tokens = 4096;
@@ -28,7 +28,7 @@ double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens
 }
 
 /// Sentences of a data directory's training split, the vocabularies becoming those of the data, or random ones.
-std::vector<std::vector<int32_t>> sources_of(const Arguments& arguments, Sizes& sizes, uint64_t seed) {
+std::vector<std::vector<int32_t>> sources_of(const DecodeArguments& arguments, Sizes& sizes, uint64_t seed) {
   std::vector<std::vector<int32_t>> sources;
   if (arguments.data.empty()) {
     Random random(seed, "bench");
@@ -43,7 +43,7 @@ std::vector<std::vector<int32_t>> sources_of(const Arguments& arguments, Sizes& 
   return sources;
 }
 
-Json measure(const Arguments& arguments, const std::vector<int64_t>& beams, uint64_t seed) {
+Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   const std::vector<std::vector<int32_t>> sources = sources_of(arguments, sizes, seed);
   const std::unique_ptr<Model> model = random_model(sizes, seed);
@@ -80,7 +80,7 @@ Json measure(const Arguments& arguments, const std::vector<int64_t>& beams, uint
 }  // namespace
 
 void add_decode(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DecodeArguments>();
   CLI::App* verb = add_measurement(bench, globals, "decode", "Translation with beams 1 and 5 by a random model",
                                    [arguments, &globals] {
                                      return measure(*arguments, {1, 5}, globals.seed);

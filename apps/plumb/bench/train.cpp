@@ -14,14 +14,14 @@ namespace {
 
 constexpr double kDropout = 0.1;
 
-struct Arguments {
+struct TrainArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 64, 32};
   std::string data;  // a data directory: batches of its lengths
   int64_t batch_tokens = 4096;
 };
 
 /// Batches of real lengths from all over the training split; the vocabularies become those of the data.
-std::vector<Batch> real_batches(const Arguments& arguments, Sizes& sizes, uint64_t seed) {
+std::vector<Batch> real_batches(const TrainArguments& arguments, Sizes& sizes, uint64_t seed) {
   constexpr size_t kBatches = 8;
   const DataDirectory data = DataDirectory::open(arguments.data);
   sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
@@ -34,7 +34,7 @@ std::vector<Batch> real_batches(const Arguments& arguments, Sizes& sizes, uint64
   return batches;
 }
 
-Json measure(const Arguments& arguments, uint64_t seed) {
+Json measure(const TrainArguments& arguments, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   std::vector<Batch> batches;
   if (arguments.data.empty()) {
@@ -78,7 +78,7 @@ Json measure(const Arguments& arguments, uint64_t seed) {
 }  // namespace
 
 void add_train(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* verb = add_measurement(bench, globals, "train", "A training step: forward, backward, Adam",
                                    [arguments, &globals] { return measure(*arguments, globals.seed); });
   verb->add_option("--data", arguments->data, "Batches of a data directory's training split, of --batch-tokens each")

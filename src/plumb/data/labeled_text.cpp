@@ -18,7 +18,7 @@
 namespace plumb {
 namespace {
 
-using Fields = std::vector<std::string>;
+using FieldList = std::vector<std::string>;
 
 /// Where an error is: "FILE:LINE".
 struct Position {
@@ -52,20 +52,21 @@ std::string next_comma_field(std::string_view line, size_t& at, const Position& 
               "fields of several lines are not read; with --separator tab quotes are text");
 }
 
-Fields columns_of(std::string_view line, ColumnSeparator separator, const Position& position) {
+FieldList columns_of(std::string_view line, ColumnSeparator separator, const Position& position) {
   if (separator == ColumnSeparator::tab) return split(line, '\t');
   if (separator == ColumnSeparator::space) {
     const size_t space = line.find(' ');
     if (space == std::string_view::npos) return {std::string(line)};
     return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
   }
-  Fields fields;
+  FieldList fields;
   for (size_t at = 0; at != std::string_view::npos;) fields.push_back(next_comma_field(line, at, position));
   return fields;
 }
 
 /// The index of a column, given by its name in `header` or its number.
-size_t column_index(const std::string& column, const std::optional<Fields>& header, const std::filesystem::path& file) {
+size_t column_index(const std::string& column, const std::optional<FieldList>& header,
+                    const std::filesystem::path& file) {
   if (header) {
     const auto named = std::find(header->begin(), header->end(), column);
     if (named != header->end()) return static_cast<size_t>(named - header->begin());
@@ -123,7 +124,7 @@ std::map<std::string, int64_t> quotas_of(const std::map<std::string, int64_t>& c
 LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTextFormat& format) {
   const std::vector<std::string> lines = lines_of(file, format.encoding);
   LabeledText text{file, {}};
-  std::optional<Fields> header;
+  std::optional<FieldList> header;
   if (format.header && !lines.empty()) {
     header = columns_of(lines.front(), format.separator, {file, 1});
     for (std::string& name : *header) name = trim(name);
@@ -140,7 +141,7 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
   for (size_t i = header ? 1 : 0; i < lines.size(); ++i) {
     const Position position{file, static_cast<int64_t>(i) + 1};
     if (is_blank(lines[i])) continue;
-    const Fields fields = columns_of(lines[i], format.separator, position);
+    const FieldList fields = columns_of(lines[i], format.separator, position);
     if (fields.size() < wanted) {
       throw Error(fmt::format("{}: {} column{} where column {} is wanted", position.text(), fields.size(),
                               fields.size() == 1 ? "" : "s", wanted),

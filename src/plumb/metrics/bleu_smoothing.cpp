@@ -39,7 +39,7 @@ Precisions add_one(const BleuCounts& counts) {
   return unsmoothed(more);
 }
 
-Registry<BleuSmoothing> make_registry() {
+Registry<BleuSmoothing> make_smoothings() {
   Registry<BleuSmoothing> registry("BLEU smoothing");
   const std::string paper = "Chen and Cherry 2014";
   registry.add("exp", "matches 1/2, 1/4, … of the orders without a match", paper + ", method 3", {"exp", exponential});
@@ -53,7 +53,7 @@ Registry<BleuSmoothing> make_registry() {
 }  // namespace
 
 const Registry<BleuSmoothing>& bleu_smoothings() {
-  static const Registry<BleuSmoothing> registry = make_registry();
+  static const Registry<BleuSmoothing> registry = make_smoothings();
   return registry;
 }
 

@@ -114,7 +114,7 @@ std::vector<std::string> tokenize_characters(std::string_view line) {
   return characters;
 }
 
-Registry<BleuTokenizer> make_registry() {
+Registry<BleuTokenizer> make_tokenizers() {
   Registry<BleuTokenizer> registry("BLEU tokenizer");
   registry.add("13a", "ASCII punctuation apart, but . , within numbers", "NIST mteval-v13a.pl", tokenize_13a);
   registry.add("intl", "punctuation and symbols of all scripts apart", "NIST mteval-v14.pl", tokenize_international);
@@ -126,7 +126,7 @@ Registry<BleuTokenizer> make_registry() {
 }  // namespace
 
 const Registry<BleuTokenizer>& bleu_tokenizers() {
-  static const Registry<BleuTokenizer> registry = make_registry();
+  static const Registry<BleuTokenizer> registry = make_tokenizers();
   return registry;
 }
 

@@ -17,7 +17,7 @@ namespace plumb {
 
 namespace {
 
-const bool renamed = rename_key("model.initialisation", "model.initialization");
+const bool kConfigRenamed = rename_key("model.initialisation", "model.initialization");
 
 void require_one_of(const std::string& key, const std::string& value, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), value) != known.end()) return;

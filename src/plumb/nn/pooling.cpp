@@ -38,7 +38,7 @@ Tensor max(const Tensor& hidden, const Ragged& layout) {
   return at::stack(rows, 0);
 }
 
-const bool registered =
+const bool kPoolingRegistered =
     poolings().add("first", "that of the first token", "BERT: Devlin et al. 2019, arXiv 1810.04805", first) &&
     poolings().add("last", "that of the last token", "", last) &&
     poolings().add("mean", "the mean over tokens", "", mean) &&

@@ -33,11 +33,11 @@ class Adam final : public Optimizer {
   AdamMoments moments_;
 };
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.adam_beta1", "train.adam.beta1") &&
-                                       rename_key("train.adam_beta2", "train.adam.beta2") &&
-                                       rename_key("train.adam_eps", "train.adam.eps");
+[[maybe_unused]] const bool kAdamRenamed = rename_key("train.adam_beta1", "train.adam.beta1") &&
+                                           rename_key("train.adam_beta2", "train.adam.beta2") &&
+                                           rename_key("train.adam_eps", "train.adam.eps");
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
+[[maybe_unused]] const bool kAdamRegistered = optimizers().add(
     "adam",
     "m ← β₁m + (1 − β₁)g; v ← β₂v + (1 − β₂)g²; w ← w − lr·[(m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]",
     "Kingma & Ba 2015, arXiv 1412.6980; weight decay: Loshchilov & Hutter 2019, arXiv 1711.05101",

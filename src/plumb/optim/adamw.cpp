@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
+[[maybe_unused]] const bool kAdamwRegistered = optimizers().add(
     "adamw",
     "`adam` with β₂ = 0.999 and eps = 1e-8: w ← w − lr·[(m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]",
     "Loshchilov & Hutter 2019, arXiv 1711.05101",

@@ -49,7 +49,7 @@ class Lion final : public Optimizer {
   Tensor mean_;  // m
 };
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
+[[maybe_unused]] const bool kLionRegistered = optimizers().add(
     "lion", "u = sign(β₁m + (1 − β₁)g); m ← β₂m + (1 − β₂)g; w ← w − lr·(u + weight_decay·w)",
     "Chen et al. 2023, arXiv 2302.06675",
     [](const Parameters& parameters, const Options& options) {

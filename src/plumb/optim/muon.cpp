@@ -105,7 +105,7 @@ class Muon final : public Optimizer {
   AdamMoments rest_;
 };
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
+[[maybe_unused]] const bool kMuonRegistered = optimizers().add(
     "muon",
     "of matrices within the model: m ← μm + (1 − μ)g; u = μm + (1 − μ)g; w ← w − lr·[scale·U·Vᵀ + weight_decay·w] with "
     "U·S·Vᵀ "

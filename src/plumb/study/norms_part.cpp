@@ -21,7 +21,7 @@ struct NormVariant {
   [[nodiscard]] std::string name() const { return norm + (synchronized ? "" : ", own statistics"); }
 };
 
-struct Run {
+struct NormRun {
   int64_t batch_tokens = 0;
   int64_t processes = 1;
   TrainedRun trained{};
@@ -47,8 +47,8 @@ struct Run {
   }
 };
 
-Run train_run(StudyContext& context, const NormsStudy& part, const NormVariant& variant, int64_t batch_tokens,
-              int64_t processes, int64_t seed) {
+NormRun train_run(StudyContext& context, const NormsStudy& part, const NormVariant& variant, int64_t batch_tokens,
+                  int64_t processes, int64_t seed) {
   const TrainConfig& given = context.config.train;
   RunRequest request;
   request.config = run_config(context, model_for(context, context.config.study.schemes.front(), part.layers));
@@ -81,28 +81,28 @@ struct Finals {
   double mean = 0;
   double range = 0;  // from the best to the worst seed
 };
-Finals finals_of(const std::vector<Run>& runs, int64_t batch_tokens) {
+Finals finals_of(const std::vector<NormRun>& runs, int64_t batch_tokens) {
   std::vector<double> losses;
-  for (const Run& run : runs) {
+  for (const NormRun& run : runs) {
     if (run.batch_tokens == batch_tokens) losses.push_back(run.loss());
   }
   const auto [low, high] = std::minmax_element(losses.begin(), losses.end());
   return {std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size()), *high - *low};
 }
-double mean_loss(const std::vector<Run>& runs, int64_t batch_tokens) { return finals_of(runs, batch_tokens).mean; }
+double mean_loss(const std::vector<NormRun>& runs, int64_t batch_tokens) { return finals_of(runs, batch_tokens).mean; }
 
 /// What counts as a difference between norms, nats a token, if it is larger than what seeds make as well.
 constexpr double kClear = 0.05;
 
 /// How much larger the losses of `a` are than those of `b`; 0 if that does not count.
-double clear_difference(const std::vector<Run>& a, const std::vector<Run>& b, int64_t batch_tokens) {
+double clear_difference(const std::vector<NormRun>& a, const std::vector<NormRun>& b, int64_t batch_tokens) {
   const Finals first = finals_of(a, batch_tokens);
   const Finals second = finals_of(b, batch_tokens);
   const double difference = first.mean - second.mean;
   return std::abs(difference) > std::max({kClear, first.range, second.range}) ? difference : 0;
 }
 
-std::string losses(const std::vector<Run>& a, const std::vector<Run>& b, const std::vector<int64_t>& batches) {
+std::string losses(const std::vector<NormRun>& a, const std::vector<NormRun>& b, const std::vector<int64_t>& batches) {
   std::vector<std::string> parts;
   for (const int64_t batch : batches)
     parts.push_back(fmt::format("{:.3f} against {:.3f} at {}", mean_loss(a, batch), mean_loss(b, batch), batch));
@@ -111,7 +111,7 @@ std::string losses(const std::vector<Run>& a, const std::vector<Run>& b, const s
 
 /// Training over sizes of batches, in one process.
 void over_batches(StudyContext& context, const NormsStudy& part, PartResult& result) {
-  std::map<std::string, std::vector<Run>> runs;
+  std::map<std::string, std::vector<NormRun>> runs;
   for (const std::string& norm : part.norms) {
     for (const int64_t batch : part.batch_tokens) {
       for (int64_t seed = 0; seed < part.seeds; ++seed)
@@ -138,7 +138,7 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
     for (const int64_t batch : part.batch_tokens) {
       std::vector<double> finals;
       int64_t seed = context.config.study.seed;
-      for (const Run& run : runs[norm]) {
+      for (const NormRun& run : runs[norm]) {
         if (run.batch_tokens != batch) continue;
         if (std::isfinite(run.loss())) finals.push_back(run.loss());
         table.rows.push_back({norm, batch, seed++, run.trained.result.outcome, run.trained.result.steps,
@@ -233,13 +233,13 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
               "Speed and time of exchange on this machine, where the processes share its cores: medians over the run.",
               {"norm", "processes", "outcome", "loss at step 1", "gradient norm at step 1", "validation loss",
                "target tokens/s", "exchange, ms a step", "exchange, kB a step"}};
-  std::map<std::string, std::vector<Run>> runs;
+  std::map<std::string, std::vector<NormRun>> runs;
   for (const NormVariant& variant : variants) {
     Series series{variant.name(), variant.norm};
     series.style = variant.synchronized ? "solid" : "dashed";
     Series times{variant.name(), variant.name()};
     for (const int64_t processes : part.processes) {
-      const Run run =
+      const NormRun run =
           train_run(context, part, variant.synchronized || processes > 1 ? variant : NormVariant{variant.norm}, batch,
                     processes, 0);
       series.point(processes, run.loss());
@@ -258,10 +258,10 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
   result.tables.push_back(table);
   if (runs.count("batchnorm") == 0 || part.processes.size() < 2) return;
 
-  const Run& one = runs["batchnorm"].front();
-  const Run& exchanged = runs["batchnorm"].back();
-  const Run& own = runs["batchnorm, own statistics"].back();
-  const auto step_one = [](const Run& run) {
+  const NormRun& one = runs["batchnorm"].front();
+  const NormRun& exchanged = runs["batchnorm"].back();
+  const NormRun& own = runs["batchnorm, own statistics"].back();
+  const auto step_one = [](const NormRun& run) {
     return run.trained.result.history.front().gradient_norm.value_or(std::nan(""));
   };
   const double exact = std::abs(step_one(exchanged) / step_one(one) - 1);
@@ -283,7 +283,7 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
                    exchanged.processes, batch / exchanged.processes, batch, exchanged.loss(), own.loss()),
        "norms_processes"});
   if (runs.count("layernorm") == 0) return;
-  const Run& layer = runs["layernorm"].back();
+  const NormRun& layer = runs["layernorm"].back();
   result.verdicts.push_back(
       {"batchnorm_exchange_costs", "Exchanging statistics makes BatchNorm's step dearer than LayerNorm's",
        "Shen et al. 2020, arXiv 2003.07845", confirmed_if(exchanged.exchange_seconds() > layer.exchange_seconds()),

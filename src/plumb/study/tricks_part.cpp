@@ -24,7 +24,7 @@ constexpr Trick kTricks[] = {
 };
 
 /// A run without some of the tricks, given as bits in the order of kTricks.
-struct Run {
+struct TrickRun {
   unsigned without = 0;
   TrainedRun trained{};
 
@@ -39,9 +39,9 @@ struct Run {
   }
 };
 
-Run train_run(StudyContext& context, unsigned without, const TricksStudy& part) {
+TrickRun train_run(StudyContext& context, unsigned without, const TricksStudy& part) {
   const auto has = [&](unsigned trick) { return (without >> trick & 1U) == 0; };
-  Run run{without};
+  TrickRun run{without};
   RunRequest request;
   request.name = "tricks";
   for (unsigned i = 0; i < std::size(kTricks); ++i) request.name += has(i) ? "" : fmt::format("-no-{}", kTricks[i].id);
@@ -66,7 +66,7 @@ Run train_run(StudyContext& context, unsigned without, const TricksStudy& part) 
 
 PartResult measure(StudyContext& context, const TricksStudy& part) {
   constexpr unsigned kCount = std::size(kTricks);
-  std::vector<Run> runs = {train_run(context, 0, part)};
+  std::vector<TrickRun> runs = {train_run(context, 0, part)};
   for (unsigned i = 0; i < kCount; ++i) runs.push_back(train_run(context, 1U << i, part));
   for (unsigned i = 0; i < kCount; ++i) {
     for (unsigned j = i + 1; j < kCount; ++j) runs.push_back(train_run(context, 1U << i | 1U << j, part));
@@ -90,7 +90,7 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   Table table{
       "tricks", "Training without", "At the end of training.", {"left out", "outcome", "steps", "validation loss"}};
   for (size_t i = 0; i < runs.size(); ++i) {
-    const Run& run = runs[i];
+    const TrickRun& run = runs[i];
     final_losses.point(run.name(), run.loss());
     table.rows.push_back({run.without == 0 ? "nothing" : run.name().substr(3), run.trained.result.outcome,
                           run.trained.result.steps, finite_or_null(run.loss())});
@@ -104,7 +104,7 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   constexpr double kClear = 0.1;  // nats a token
   int64_t needed = 0;
   for (unsigned i = 0; i < kCount; ++i) {
-    const Run& without = runs[i + 1];
+    const TrickRun& without = runs[i + 1];
     const bool worse = without.loss() > runs[0].loss() + kClear;
     needed += worse ? 1 : 0;
     result.verdicts.push_back({fmt::format("needs_{}", kTricks[i].id),

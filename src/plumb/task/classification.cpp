@@ -93,7 +93,7 @@ class Classification final : public Task {
   int64_t classes_;
 };
 
-[[maybe_unused]] const bool kRegistered = tasks().add(
+[[maybe_unused]] const bool kClassificationRegistered = tasks().add(
     "classification", "encoder reads BOS + first + EOS [+ second + EOS]; its pooled state predicts the label",
     "Devlin et al. 2019, arXiv 1810.04805",
     [](const DataDirectory& data, const Options&) { return std::make_unique<Classification>(data); });

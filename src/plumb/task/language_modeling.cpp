@@ -39,7 +39,7 @@ class LanguageModeling final : public Task {
   }
 };
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kLanguageModelingRegistered =
     tasks().add("language-modeling", "decoder reads BOS + tokens; position i predicts token i + 1",
                 "Bengio et al. 2003; Radford et al. 2019",
                 [](const DataDirectory& data, const Options&) { return std::make_unique<LanguageModeling>(data); });

@@ -18,7 +18,7 @@ void describe(Fields& field, TranslationOptions& options) {
   field("beam", options.beam, "beam width of the search that BLEU is computed from; 0: no BLEU");
 }
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.bleu_beam", "task.translation.beam");
+[[maybe_unused]] const bool kTranslationRenamed = rename_key("train.bleu_beam", "task.translation.beam");
 
 class Translation final : public Task {
  public:
@@ -69,7 +69,7 @@ class Translation final : public Task {
   TranslationOptions options_;
 };
 
-[[maybe_unused]] const bool kRegistered = tasks().add(
+[[maybe_unused]] const bool kTranslationRegistered = tasks().add(
     "translation", "encoder reads source + EOS, decoder reads BOS + target and predicts target + EOS",
     "Vaswani et al. 2017, arXiv 1706.03762",
     [](const DataDirectory& data, const Options& options) {

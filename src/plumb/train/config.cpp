@@ -13,8 +13,8 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.synchronise_norms", "train.synchronize_norms") &&
-                                       rename_key("train.bleu_every", "train.score_every");
+[[maybe_unused]] const bool kTrainKeysRenamed = rename_key("train.synchronise_norms", "train.synchronize_norms") &&
+                                                rename_key("train.bleu_every", "train.score_every");
 
 struct DataSection {
   std::string directory;

@@ -33,7 +33,7 @@ class Delta final : public FastWeights {
   Tensor beta_;  // (heads, d)
 };
 
-const bool registered = attentions().add(
+const bool kDeltaRegistered = attentions().add(
     "delta", "S ← S + β·φ(k)·(v − Sᵀφ(k))ᵀ, y = Sᵀφ(q), φ that of `dpfp` (and its ν) divided by its sum, β = σ(w_β·x)",
     "Schlag et al. 2021, arXiv 2102.11174",
     [](Parameters& parameters, const AttentionShape& shape) { return std::make_unique<Delta>(parameters, shape); });

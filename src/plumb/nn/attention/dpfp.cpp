@@ -19,7 +19,7 @@ DpfpOptions dpfp_options(const VariantOptions& given) {
 
 namespace {
 
-const bool renamed = rename_key("model.dpfp_nu", "model.dpfp.nu");
+const bool kDpfpRenamed = rename_key("model.dpfp_nu", "model.dpfp.nu");
 
 class Dpfp final : public FastWeights {
  public:
@@ -34,7 +34,7 @@ class Dpfp final : public FastWeights {
   int64_t nu_;
 };
 
-const bool registered = attentions().add(
+const bool kDpfpRegistered = attentions().add(
     "dpfp", "the same, φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp.nu`",
     "Schlag et al. 2021, arXiv 2102.11174",
     [](Parameters&, const AttentionShape& shape) { return std::make_unique<Dpfp>(shape); }, Options(DpfpOptions()));

@@ -118,10 +118,10 @@ class Favor final : public FastWeights {
   mutable Tensor drawn_directions_;
 };
 
-const bool renamed = rename_key("model.favor_features", "model.favor.features") &&
-                     rename_key("model.favor_redraw", "model.favor.redraw");
+const bool kFavorRenamed = rename_key("model.favor_features", "model.favor.features") &&
+                           rename_key("model.favor_redraw", "model.favor.redraw");
 
-const bool registered = attentions().add(
+const bool kFavorRegistered = attentions().add(
     "favor",
     "the same, φ(x) = exp(w·x′ − ‖x′‖²/2)/√m, x′ = x/size^¼, for m = `model.favor.features` orthogonal random w: in "
     "expectation the weights of softmax; redrawn every `model.favor.redraw` steps of training",

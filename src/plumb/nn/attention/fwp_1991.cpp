@@ -16,7 +16,7 @@ class FastWeightProgrammer final : public FastWeights {
   Tensor key_features(const Tensor& key, const ForwardContext&) const override { return key; }
 };
 
-const bool registered = attentions().add(
+const bool kFwp1991Registered = attentions().add(
     "fwp-1991", "S ← S + k·vᵀ, y = Sᵀq", "Schmidhuber 1991, Neural Computation",
     [](Parameters&, const AttentionShape& shape) { return std::make_unique<FastWeightProgrammer>(shape); });
 

@@ -109,7 +109,7 @@ class Softmax final : public Attention {
   std::shared_ptr<const RelativePositions> positions_;
 };
 
-const bool registered =
+const bool kSoftmaxRegistered =
     attentions().add("softmax", "softmax(QKᵀ/√size)·V", "Vaswani et al. 2017, arXiv 1706.03762",
                      [](Parameters&, const AttentionShape& shape) { return std::make_unique<Softmax>(shape); });
 

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-const bool registered = initializations().add(
+const bool kDeepnormRegistered = initializations().add(
     "deepnorm",
     "`xavier-normal`; feed-forward, value and output matrices divided by (8N)^(1/4) in a single stack of N layers; "
     "with "

@@ -14,7 +14,7 @@ double sub_layers(const Parameter& parameter, const ModelDepth& depth) {
   return static_cast<double>(count);
 }
 
-const bool registered = initializations().add(
+const bool kGpt2Registered = initializations().add(
     "gpt-2", "N(0, 0.02²); the last matrix of each sub-layer divided by √(sub-layers of the stack)",
     "Radford et al. 2019", {[](const Parameter& parameter, const ModelDepth& depth, Random& random) {
       const bool writes = parameter.role == Role::attention_output || parameter.role == Role::feed_forward_output;

@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-const bool registered =
+const bool kSmallInitRegistered =
     initializations().add("small-init", "N(0, 2/(5d))", "Nguyen & Salazar 2019, arXiv 1910.05895",
                           {[](const Parameter& parameter, const ModelDepth&, Random& random) {
                             for_each_matrix(parameter, [&](const Tensor& matrix, int64_t fan_in, int64_t fan_out) {

@@ -14,7 +14,7 @@ double factor(const Parameter& parameter, const ModelDepth& depth) {
                                : 0.67 * std::pow(static_cast<double>(depth.encoder_layers), -0.25);
 }
 
-const bool registered = initializations().add(
+const bool kTFixupRegistered = initializations().add(
     "t-fixup",
     "`xavier-normal`; feed-forward, value and output matrices and the embeddings times 0.67·N^(−1/4) in an encoder of "
     "N layers, (9M)^(−1/4) in a decoder of M; for the scheme `plain`",

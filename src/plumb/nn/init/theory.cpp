@@ -18,7 +18,7 @@ void fill_weight(const Parameter& parameter, const ModelDepth&, Random& random) 
   });
 }
 
-const bool registered = initializations().add(
+const bool kTheoryRegistered = initializations().add(
     "theory",
     "W^Q = W^K = 0, so that attention is the mean over positions; W^O = I; the rest as `xavier-normal`; for one head",
     "Xiong et al. 2020, arXiv 2002.04745, section 3.3", {fill_weight});

@@ -52,7 +52,7 @@ class BatchNorm final : public Norm {
   double eps_;
 };
 
-const bool registered = norms().add(
+const bool kBatchnormRegistered = norms().add(
     "batchnorm",
     "y = (x − μ)/√(σ² + eps)·γ + β for each feature, μ and σ² over the tokens of the batch; in evaluation and decoding "
     "their running averages",

@@ -22,7 +22,7 @@ class DynamicTanh final : public Norm {
   Tensor beta_;   // (width)
 };
 
-const bool registered =
+const bool kDynamicTanhRegistered =
     norms().add("dynamic-tanh", "y = tanh(α·x)·γ + β, α a trained scalar from 0.5", "Zhu et al. 2025, arXiv 2503.10622",
                 [](Parameters& parameters, const std::string& prefix, int64_t width, double) {
                   return std::make_unique<DynamicTanh>(parameters, prefix, width);

@@ -74,7 +74,7 @@ class PowerNorm final : public Norm {
   double eps_;
 };
 
-const bool registered = norms().add(
+const bool kPowernormRegistered = norms().add(
     "powernorm",
     "y = x/√(ψ² + eps)·γ + β for each feature, ψ² a running average over steps of mean(x²) over the batch's tokens, "
     "with the paper's approximate gradient; at initialization ψ² is the batch's",

@@ -49,7 +49,7 @@ class Alibi final : public Positions {
   std::shared_ptr<const RelativePositions> penalty_;
 };
 
-const bool registered = positions().add(
+const bool kAlibiRegistered = positions().add(
     "alibi", "score − 2^(−8h/heads)·abs(i − j); for heads that are no power of two as in the paper's code",
     "Press et al. 2021, arXiv 2108.12409",
     [](Parameters&, const std::string&, const PositionShape& shape) { return std::make_unique<Alibi>(shape.heads); });

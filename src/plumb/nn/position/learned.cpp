@@ -26,7 +26,7 @@ class Learned final : public Positions {
   Tensor table_;  // (max_positions, d_model)
 };
 
-const bool registered = positions().add(
+const bool kLearnedRegistered = positions().add(
     "learned", "one trained vector per position, `model.max_positions` of them; a longer sequence is an error",
     "Gehring et al. 2017, arXiv 1705.03122",
     [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {

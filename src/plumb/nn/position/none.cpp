@@ -4,7 +4,7 @@
 namespace plumb {
 namespace {
 
-const bool registered = positions().add(
+const bool kNoPositionsRegistered = positions().add(
     "none", "nothing", "Haviv et al. 2022, arXiv 2203.16634",
     [](Parameters&, const std::string&, const PositionShape&) { return std::make_unique<Positions>(); });
 

@@ -158,7 +158,7 @@ class Rotary final : public Positions {
   std::shared_ptr<const RelativePositions> rotation_;
 };
 
-const bool registered = positions().add(
+const bool kRotaryRegistered = positions().add(
     "rotary", "features (2m, 2m + 1) of each head's query and key are rotated by the angle p·theta^(−2m/size)",
     "Su et al. 2021, arXiv 2104.09864",
     [](Parameters&, const std::string&, const PositionShape& shape) {

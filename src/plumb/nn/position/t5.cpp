@@ -60,7 +60,7 @@ class T5 final : public Positions {
   std::shared_ptr<const RelativePositions> bias_;
 };
 
-const bool registered = positions().add(
+const bool kT5Registered = positions().add(
     "t5",
     "score + a trained number for each head and bucket of i − j, 32 buckets, widening up to 128; one table a side",
     "Raffel et al. 2019, arXiv 1910.10683",

@@ -90,7 +90,7 @@ class TransformerXl final : public Positions {
   std::shared_ptr<const GrowingTable> table_;  // of all layers
 };
 
-const bool registered = positions().add(
+const bool kTransformerXlRegistered = positions().add(
     "transformer-xl",
     "score [(q + u)·k + (q + v)·W_R·R(i − j)]/√size, R sinusoidal; u, v and W_R trained, in each layer",
     "Dai et al. 2019, arXiv 1901.02860",

@@ -40,7 +40,7 @@ class AdminScheme final : public ResidualScheme {
   std::vector<Tensor> omegas_;  // [sub-layer]: (d_model)
 };
 
-const bool registered = residual_schemes().add(
+const bool kAdminRegistered = residual_schemes().add(
     "admin",
     "x ← norm(ω∘x + dropout(f(x))), ω a trained vector for each sub-layer, 1 in the first one and set by a profiling "
     "pass in the others: ω² ← Var[ω·x] + Var[f(x)] of the one before",

@@ -35,7 +35,7 @@ bool add_all() {
   return added;
 }
 
-const bool registered = add_all();
+const bool kAliasesRegistered = add_all();
 
 }  // namespace
 }  // namespace plumb

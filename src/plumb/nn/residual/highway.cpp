@@ -39,7 +39,7 @@ class HighwayScheme final : public ResidualScheme {
   std::vector<HighwayGate> gates_;  // [sub-layer]
 };
 
-const bool registered = residual_schemes().add(
+const bool kHighwayRegistered = residual_schemes().add(
     "highway", "x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), b from −1; no norm",
     "Srivastava et al. 2015, arXiv 1505.00387",
     [](Parameters& parameters, const StackShape& shape) { return std::make_unique<HighwayScheme>(parameters, shape); });

@@ -38,7 +38,7 @@ class LayerScaleScheme final : public ResidualScheme {
   std::vector<Tensor> scales_;  // [sub-layer]: (d_model)
 };
 
-const bool registered = residual_schemes().add(
+const bool kLayerscaleRegistered = residual_schemes().add(
     "layerscale",
     "x ← x + λ∘dropout(f(norm(x))), λ a trained vector for each sub-layer, from 0.1 (1e-5 above 18 layers, 1e-6 above "
     "24), and one norm at the end of each stack",

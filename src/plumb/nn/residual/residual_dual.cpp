@@ -41,7 +41,7 @@ class ResidualDualScheme final : public ResidualScheme {
   std::unique_ptr<Norm> final_norm_;
 };
 
-const bool registered = residual_schemes().add(
+const bool kResidualDualRegistered = residual_schemes().add(
     "residual-dual",
     "y = dropout(f(x)); r ← r + y; x ← norm(x + y); r₀ = x₀; a stack gives x + norm(r), the last norm with eps 1e-7",
     "ResiDual: Xie et al. 2023, arXiv 2304.14802", [](Parameters& parameters, const StackShape& shape) {

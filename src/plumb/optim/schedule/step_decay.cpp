@@ -17,10 +17,10 @@ void describe(Fields& field, StepDecayOptions& options) {
   field("factor", options.factor, "what it multiplies by each time");
 }
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.step_decay_at", "train.step_decay.at") &&
-                                       rename_key("train.step_decay_factor", "train.step_decay.factor");
+[[maybe_unused]] const bool kStepDecayRenamed = rename_key("train.step_decay_at", "train.step_decay.at") &&
+                                                rename_key("train.step_decay_factor", "train.step_decay.factor");
 
-[[maybe_unused]] const bool kRegistered = schedule_factors().add(
+[[maybe_unused]] const bool kStepDecayRegistered = schedule_factors().add(
     "step_decay", "factor to the number of the steps `at` that lie behind", "Xiong et al. 2020, arXiv 2002.04745",
     [](const ScheduleFrame&, const Options& given) -> ScheduleFactor {
       const auto& options = given.as<StepDecayOptions>();
