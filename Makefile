@@ -52,6 +52,7 @@ lint:  ## Check format and clang-tidy's findings (SINCE=REF: only files that dif
 	cmake --preset tidy -B '$(BUILD)-tidy' $(CMAKE_ARGS)
 	cmake --build '$(BUILD)-tidy' --target plumb_messages
 	scripts/lint.sh '$(BUILD)-tidy' $(JOBS)
+	scripts/lint-page.sh '$(BUILD)-tidy'
 
 format:  ## Format all sources
 	@$(SETUP) $(LISTS)

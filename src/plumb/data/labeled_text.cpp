@@ -45,11 +45,11 @@ std::string next_comma_field(std::string_view line, size_t& at, const Position& 
       at = i + 1 == line.size() ? std::string_view::npos : i + 2;
       return field;
     } else {
-      throw Error(position.text() + ": text behind a quoted field", "a quote within a quoted field is written twice");
+      throw Error(position.text() + ": text after a quoted field", "double the quotation marks inside a quoted field");
     }
   }
   throw Error(position.text() + ": a quoted field does not end on its line",
-              "fields of several lines are not read; with --separator tab quotes are text");
+              "multi-line fields are not supported; with --separator tab, quotation marks are ordinary text");
 }
 
 FieldList columns_of(std::string_view line, ColumnSeparator separator, const Position& position) {
@@ -75,10 +75,9 @@ size_t column_index(const std::string& column, const std::optional<FieldList>& h
   const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
   if (error == std::errc() && end == column.data() + column.size() && number > 0) return number - 1;
   if (!header) {
-    throw Error(fmt::format("column '{}' is no number from 1", column),
-                "columns have names where the first line gives them, with --header");
+    throw Error(fmt::format("column '{}' is not a number from 1", column), "to select columns by name, use --header");
   }
-  throw Error(fmt::format("{}: no column '{}'", file.string(), column), "there are: " + join(*header));
+  throw Error(fmt::format("{}: no column '{}'", file.string(), column), "available: " + join(*header));
 }
 
 /// The lines of a file as UTF-8, without line ends.
@@ -93,7 +92,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file, TextEncodin
     if (lines[i].ends_with('\r')) lines[i].pop_back();
     if (!is_valid_utf8(lines[i])) {
       throw Error(fmt::format("{}:{}: not valid UTF-8", file.string(), i + 1),
-                  "if the file is Latin-1, say so with --encoding latin-1");
+                  "if the file is Latin-1, pass --encoding latin-1");
     }
   }
   return lines;
@@ -133,7 +132,7 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
   std::vector<size_t> text_columns;
   for (const std::string& column : format.text) text_columns.push_back(column_index(column, header, file));
   if (text_columns.empty() || text_columns.size() > 2) {
-    throw Error(fmt::format("an example of {} sentences is impossible", text_columns.size()),
+    throw Error(fmt::format("an example cannot have {} sentences", text_columns.size()),
                 "--text names one column, or two for pairs of sentences");
   }
   size_t wanted = label_column + 1;
@@ -143,18 +142,18 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
     if (is_blank(lines[i])) continue;
     const FieldList fields = columns_of(lines[i], format.separator, position);
     if (fields.size() < wanted) {
-      throw Error(fmt::format("{}: {} column{} where column {} is wanted", position.text(), fields.size(),
+      throw Error(fmt::format("{}: {} column{}, but column {} is needed", position.text(), fields.size(),
                               fields.size() == 1 ? "" : "s", wanted),
-                  "--separator, --label and --text say where label and text stand");
+                  "check --separator, --label and --text");
     }
     const std::string& whole = fields[label_column];
     std::string label = trim(format.label_end.empty() ? whole : whole.substr(0, whole.find(format.label_end)));
-    if (label.empty()) throw Error(position.text() + ": the label is empty", "--label names its column");
+    if (label.empty()) throw Error(position.text() + ": the label is empty", "--label selects its column");
     text.examples.push_back({std::move(label), trim(fields[text_columns[0]]),
                              text_columns.size() > 1 ? trim(fields[text_columns[1]]) : std::string(), position.line});
   }
   if (text.examples.empty()) {
-    throw Error(fmt::format("{}: holds no example", file.string()), "each line has a label and text");
+    throw Error(fmt::format("{}: contains no examples", file.string()), "each line must have a label and text");
   }
   return text;
 }

@@ -49,9 +49,9 @@ class Adam final : public Optimizer {
 }  // namespace
 
 void describe(Fields& field, AdamOptions& options) {
-  field("beta1", options.beta1, "β₁, of the running mean of gradients");
-  field("beta2", options.beta2, "β₂, of the running mean of their squares");
-  field("eps", options.eps, "added to the root of the latter");
+  field("beta1", options.beta1, "β₁, decay rate of the running mean of gradients");
+  field("beta2", options.beta2, "β₂, decay rate of the running mean of squared gradients");
+  field("eps", options.eps, "added to the square root of that mean");
 }
 
 AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, const std::string& section)
@@ -88,7 +88,7 @@ void AdamMoments::append_state(NamedTensors& tensors) const {
 void AdamMoments::load_state(const NamedTensors& tensors, const std::string& origin) {
   const Tensor found = find_tensor(tensors, "step", origin).to(at::kLong).contiguous();
   const auto count = static_cast<int64_t>(steps_.size());
-  // A single number is that of every parameter: so files of before there were groups have it.
+  // A single number applies to every parameter, as in files written before parameters had separate counts.
   if (found.numel() != count && found.numel() != 1) {
     throw Error(fmt::format("{}: tensor 'step' has {} elements, not {}", origin, found.numel(), count),
                 "the file belongs to another configuration");

@@ -14,8 +14,8 @@ struct SgdOptions {
   bool nesterov = false;
 };
 void describe(Fields& field, SgdOptions& options) {
-  field("momentum", options.momentum, "how much of b is kept; 0: none");
-  field("nesterov", options.nesterov, "whether the step is g + momentum·b");
+  field("momentum", options.momentum, "fraction of b that is kept; 0: no momentum");
+  field("nesterov", options.nesterov, "whether to use Nesterov momentum");
 }
 
 class Sgd final : public Optimizer {

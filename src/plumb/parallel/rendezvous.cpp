@@ -23,7 +23,7 @@ std::string variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == 0) {
     throw Error(fmt::format("WORLD_SIZE is set, but {} is not", name),
-                "processes that meet by their environment need RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+                "a rendezvous through the environment needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
   }
   return value;
 }

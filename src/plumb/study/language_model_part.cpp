@@ -1,4 +1,4 @@
-// Language models that differ in their attention alone.
+// Language models that differ only in their attention.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,14 +35,14 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
   const ModelConfig& model = context.config.model;
   Figure curves{"language_model", "Language models by attention: validation loss"};
   curves.caption =
-      fmt::format("Negative log-likelihood a token of decoders with {} layers, d_model {}, {} heads, positions {}.",
+      fmt::format("Negative log-likelihood per token of decoders with {} layers, d_model {}, {} heads, positions {}.",
                   part.layers, model.d_model, model.heads, model.positions);
   curves.kind = "line";
   curves.x = {"step"};
-  curves.y = {"validation loss (nats a token)"};
+  curves.y = {"validation loss (nats per token)"};
   Table table{"language_models",
               "Language models by attention",
-              "Of the validation split at the end of training.",
+              "On the validation split at the end of training.",
               {"attention", "parameters", "outcome", "steps", "loss", "perplexity", "seconds"}};
   for (const KindRun& run : runs) {
     curves.series.push_back(run.trained.validation_curve(run.kind, run.kind));
@@ -61,9 +61,9 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
   const auto linear = find("linear");
   if (delta != runs.end() && linear != runs.end()) {
     result.verdicts.push_back(
-        {"language_model_delta", "In language models the delta rule does better than linear attention",
+        {"language_model_delta", "In language models, the delta rule performs better than linear attention",
          "Schlag et al. 2021, section 6.4", confirmed_if(delta->loss() < linear->loss()),
-         fmt::format("Validation loss {:.3f} with delta, {:.3f} with linear{}; a single run each.", delta->loss(),
+         fmt::format("Validation loss {:.3f} with delta, {:.3f} with linear{}; one run each.", delta->loss(),
                      linear->loss(),
                      softmax == runs.end() ? "" : fmt::format(", {:.3f} with softmax", softmax->loss())),
          "language_model"});
@@ -71,7 +71,7 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
   const auto best = std::min_element(runs.begin(), runs.end(),
                                      [](const KindRun& a, const KindRun& b) { return a.loss() < b.loss(); });
   if (best != runs.end() && std::isfinite(best->loss())) {
-    result.summary.push_back(fmt::format("Of {} language models that of {} attention is best: perplexity {:.2f}.",
+    result.summary.push_back(fmt::format("Of {} language models, the one with {} attention is best: perplexity {:.2f}.",
                                          runs.size(), best->kind, std::exp(best->loss())));
   }
   return result;

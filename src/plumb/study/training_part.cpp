@@ -31,7 +31,7 @@ struct SchemeRun {
   }
 };
 
-/// BLEU of the translations of the first pairs of a split; null where the study asks for none.
+/// BLEU of the translations of the first pairs of a split; null if the study does not ask for it.
 Json score(Model& model, const StudyContext& context, const TrainingStudy& part) {
   if (part.bleu_pairs == 0) return nullptr;
   std::vector<std::string> source = context.data.raw_source(part.bleu_split);
@@ -70,13 +70,13 @@ std::string curves_id(double learning_rate, int64_t layers) {
 Figure curves(const std::vector<SchemeRun>& runs, double learning_rate, int64_t layers) {
   Figure figure{
       curves_id(learning_rate, layers),
-      fmt::format("Validation loss over training, {0}+{0} layers, learning rate {1:g}", layers, learning_rate)};
+      fmt::format("Validation loss during training, {0}+{0} layers, learning rate {1:g}", layers, learning_rate)};
   figure.caption =
-      "Negative log-likelihood a target token of the validation split; solid with warm-up, dashed without. A cross "
+      "Negative log-likelihood per target token of the validation split; solid: with warm-up, dashed: without. A cross "
       "marks a run that diverged.";
   figure.kind = "line";
   figure.x = {"step"};
-  figure.y = {"validation loss (nats a token)", true};
+  figure.y = {"validation loss (nats per token)", true};
   for (const SchemeRun& run : runs) {
     if (run.learning_rate != learning_rate || run.layers != layers) continue;
     const std::string warm_up = run.warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", run.warm_up);
@@ -96,10 +96,10 @@ const SchemeRun* find(const std::vector<SchemeRun>& runs, const std::string& sch
   return nullptr;
 }
 
-/// What "clearly worse" means: a tenth of a nat a token, or divergence.
+/// What counts as "clearly worse": a tenth of a nat per token, or divergence.
 constexpr double kClear = 0.1;
 
-/// What a paper says of training its scheme without warm-up.
+/// What a paper claims about training its scheme without warm-up.
 struct WarmUpClaim {
   const char* scheme;
   bool needed;
@@ -113,8 +113,8 @@ constexpr WarmUpClaim kClaims[] = {
     {"rezero", false, "ReZero: trains without warm-up", "Bachlechner et al. 2020, arXiv 2003.04887"},
 };
 
-/// Warm-up against none for one scheme, over depths and learning rates; a row a comparison, and a verdict where a paper
-/// has said something.
+/// Compares training with and without warm-up for one scheme, for all depths and learning rates; one row per
+/// comparison, and a verdict if a paper makes a claim.
 void judge_warm_up(const std::vector<SchemeRun>& runs, const std::string& scheme, const TrainingStudy& part,
                    Table& table, PartResult& result) {
   std::vector<std::string> evidence;
@@ -165,7 +165,7 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   PartResult result;
   Table table{"runs",
               "Training runs",
-              "Loss and perplexity of the validation split at the end.",
+              "Loss and perplexity on the validation split at the end.",
               {"scheme", "layers", "warm-up", "learning rate", "outcome", "steps", "validation loss", "perplexity",
                "BLEU", "seconds"}};
   for (const SchemeRun& run : runs) {
@@ -179,7 +179,7 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   }
   if (part.bleu_pairs > 0) {
     Figure bleu{"bleu", "BLEU at the end of training"};
-    bleu.caption = fmt::format("Detokenized, cased BLEU of {} pairs, beam {}; a run that diverged has none.",
+    bleu.caption = fmt::format("Detokenized, cased BLEU of {} pairs, beam width {}; runs that diverged have none.",
                                part.bleu_pairs, part.beam);
     bleu.kind = "bar";
     bleu.y = {"BLEU"};
@@ -197,8 +197,8 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   }
   result.tables.push_back(table);
   Table gains{"warm_up",
-              "What warm-up is worth",
-              "Validation loss, nats a token; empty where a run diverged.",
+              "Effect of warm-up",
+              "Validation loss, nats per token; empty if the run diverged.",
               {"scheme", "layers", "learning rate", "with warm-up", "without", "difference"}};
   for (const std::string& scheme : context.config.study.schemes) judge_warm_up(runs, scheme, part, gains, result);
   if (!gains.rows.empty()) result.tables.push_back(gains);
@@ -207,7 +207,7 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
                                      [](const SchemeRun& a, const SchemeRun& b) { return a.loss() < b.loss(); });
   if (best != runs.end() && std::isfinite(best->loss())) {
     result.summary.push_back(
-        fmt::format("Of {} training runs the best is {}: {}.", runs.size(), best->name(), best->summary()));
+        fmt::format("The best of {} training runs is {}: {}.", runs.size(), best->name(), best->summary()));
   }
   if (const auto failed =
           std::count_if(runs.begin(), runs.end(), [](const SchemeRun& run) { return run.trained.diverged(); });

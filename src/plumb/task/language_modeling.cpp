@@ -34,7 +34,7 @@ class LanguageModeling final : public Task {
 
   [[nodiscard]] std::vector<MetricInfo> metric_infos() const override {
     std::vector<MetricInfo> infos = Task::metric_infos();
-    infos.push_back({"perplexity", "exp(nll), per token of the vocabulary", false});
+    infos.push_back({"perplexity", "exp(nll), per vocabulary token", false});
     return infos;
   }
 };

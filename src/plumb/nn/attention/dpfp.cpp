@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-void describe(Fields& field, DpfpOptions& options) { field("nu", options.nu, "ν, of `dpfp` and of `delta`"); }
+void describe(Fields& field, DpfpOptions& options) { field("nu", options.nu, "ν of `dpfp` and `delta`"); }
 
 DpfpOptions dpfp_options(const VariantOptions& given) {
   const auto options = options_of(given, "dpfp", attentions().at("dpfp")).as<DpfpOptions>();
@@ -35,7 +35,7 @@ class Dpfp final : public FastWeights {
 };
 
 const bool kDpfpRegistered = attentions().add(
-    "dpfp", "the same, φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp.nu`",
+    "dpfp", "as `linear`, with φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp.nu`",
     "Schlag et al. 2021, arXiv 2102.11174",
     [](Parameters&, const AttentionShape& shape) { return std::make_unique<Dpfp>(shape); }, Options(DpfpOptions()));
 

@@ -1,7 +1,7 @@
 // The fast weight programmer, Schmidhuber 1991, "Learning to control fast-weight memories: an alternative to dynamic
 // recurrent networks" (Neural Computation 4(1), 1992): a slow net emits a "from" pattern k and a "to" pattern v for
 // every input and adds their outer product to the weights of the fast net, which maps the input's q to its output:
-//   S ← S + k·vᵀ;  y = Sᵀ·q.  Neither feature map nor normalization.
+//   S ← S + k·vᵀ;  y = Sᵀ·q.  It has neither a feature map nor normalization.
 #include "plumb/nn/attention/fast_weights.h"
 
 namespace plumb {

@@ -1,6 +1,6 @@
-// GPT-2's initialization, Radford et al. 2019: N(0, 0.02²), and the matrices that write to the stream (the last one of
-// attention and of the feed-forward sub-layer) divided by √(number of sub-layers of their stack): 2 per layer, 3 in a
-// decoder with an encoder.
+// GPT-2's initialization, Radford et al. 2019: N(0, 0.02²), with the matrices that write to the stream (the last ones
+// of attention and of the feed-forward sub-layer) divided by √(number of sub-layers of their stack): 2 per layer, 3 in
+// a decoder with cross-attention.
 #include <cmath>
 
 #include "plumb/nn/init/init.h"

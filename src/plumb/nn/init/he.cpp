@@ -1,4 +1,4 @@
-// He initialization, He et al. 2015, arXiv 1502.01852: N(0, 2/fan_in), which keeps the size of a signal through ReLUs.
+// He initialization, He et al. 2015, arXiv 1502.01852: N(0, 2/fan_in), which preserves the variance through ReLUs.
 #include <cmath>
 
 #include "plumb/nn/init/init.h"

@@ -1,5 +1,5 @@
-// SmallInit, Nguyen & Salazar 2019, arXiv 1910.05895: every weight matrix as Xavier would draw a feed-forward matrix of
-// width 4d, N(0, 2/(d + 4d)), d the smaller side of the matrix.
+// SmallInit, Nguyen & Salazar 2019, arXiv 1910.05895: every weight matrix is drawn as Xavier would draw a feed-forward
+// matrix of width 4d: N(0, 2/(d + 4d)), where d is the smaller dimension of the matrix.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// tensor2tensor's "noam" norm:  y = √d·x/√(‖x‖² + eps), nothing trained. It is RMSNorm without gains and with eps/d.
+// tensor2tensor's "noam" norm: y = √d·x/√(‖x‖² + eps), without parameters. Equals RMSNorm without gains and with eps/d.
 #include "plumb/nn/norm/norm.h"
 #include "plumb/ops/norm.h"
 

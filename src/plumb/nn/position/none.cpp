@@ -1,4 +1,4 @@
-// No positions: a causal model can still tell them apart by what each one sees (Haviv et al. 2022, arXiv 2203.16634).
+// No positions: a causal model can still distinguish them by what each one sees (Haviv et al. 2022, arXiv 2203.16634).
 #include "plumb/nn/position/position.h"
 
 namespace plumb {

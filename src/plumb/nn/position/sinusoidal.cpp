@@ -10,7 +10,7 @@ namespace {
 
 /// (length, d_model)
 Tensor waves(int64_t length, int64_t d_model) {
-  std::vector<double> divisors;  // of each feature
+  std::vector<double> divisors;  // one per feature
   for (int64_t j = 0; j < d_model; ++j)
     divisors.push_back(std::pow(10000.0, static_cast<double>(j / 2 * 2) / static_cast<double>(d_model)));
   Tensor table = at::empty({length, d_model}, at::kDouble);

@@ -1,4 +1,4 @@
-// DeepNorm, Wang et al. 2022, arXiv 2203.00555:  x ← norm(α·x + dropout(f(x))), α growing with the number of layers.
+// DeepNorm, Wang et al. 2022, arXiv 2203.00555: x ← norm(α·x + dropout(f(x))), where α grows with the number of layers.
 #include "plumb/nn/residual/deepnorm.h"
 
 #include <cmath>

@@ -110,7 +110,7 @@ void run(const Product& p, DataType type, const void* a, const void* b, const dn
   } catch (const dnnl::error& error) {
     throw Error(
         fmt::format("oneDNN refused a matrix product of ({}, {}) by ({}, {}): {}", p.m, p.k, p.k, p.n, error.what()),
-        type == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
+        type == DataType::bf16 ? "does this processor support bfloat16?" : "");
   }
 }
 
@@ -182,7 +182,7 @@ PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_
     content_ = std::make_shared<Content>(Content{packed});
   } catch (const dnnl::error& error) {
     throw Error(fmt::format("oneDNN refused to pack a weight of ({}, {}): {}", n, k, error.what()),
-                kType == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
+                kType == DataType::bf16 ? "does this processor support bfloat16?" : "");
   }
 }
 

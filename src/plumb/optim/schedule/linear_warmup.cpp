@@ -1,4 +1,4 @@
-// Warm-up along a line (Vaswani et al. 2017, arXiv 1706.03762): min(1, step/warm_up).
+// Linear warm-up (Vaswani et al. 2017, arXiv 1706.03762): min(1, step/warm_up).
 #include <algorithm>
 
 #include "plumb/optim/schedule.h"

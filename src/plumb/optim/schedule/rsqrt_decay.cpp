@@ -1,4 +1,4 @@
-// Decay by the inverse square root (Vaswani et al. 2017, arXiv 1706.03762): √(s/max(step, s)), s where a decay begins.
+// Inverse square root decay (Vaswani et al. 2017, arXiv 1706.03762): √(s/max(step, s)), s where the decay begins.
 #include <algorithm>
 #include <cmath>
 
