@@ -10,7 +10,7 @@ BENCH_ARGS ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help packages setup build program test demo studies bench variants lint format sanitize install clean
+.PHONY: help packages setup build program test demo studies bench variants lint format sanitize install package clean
 .DEFAULT_GOAL := help
 
 help:  ## This list
@@ -65,6 +65,13 @@ sanitize: packages  ## Run every test under the address and undefined-behavior s
 
 install: build  ## Install the program, the library and its headers under PREFIX
 	cmake --install '$(BUILD)' --prefix '$(PREFIX)'
+
+package: build  ## Release archives and a Debian package for this distribution, in OUT/package
+	@$(SETUP) scripts/packages-release.txt
+	cpack --config '$(BUILD)/CPackConfig.cmake' -B '$(OUT)/package'
+	rm -rf '$(OUT)/package/_CPack_Packages'
+	scripts/source-archive.sh '$(BUILD)/report/dist/report.html' '$(OUT)/package'
+	@ls -sh '$(OUT)/package'
 
 clean:  ## Remove what was built
 	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-sanitize'

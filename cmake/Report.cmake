@@ -42,27 +42,29 @@ function(plumb_fetch_report_packages source build)
   file(WRITE ${stamp} "${wanted}")
 endfunction()
 
-# Adds the generated sources of the report to a target. Sets PLUMB_BUILT_REPORT_PAGE to the page.
+# Adds the generated sources of the report to a target. The page itself is <build>/report/dist/report.html.
 function(plumb_add_report target)
   set(source ${PROJECT_SOURCE_DIR}/web/report)
   set(build ${PROJECT_BINARY_DIR}/report)
   set(page ${build}/report_template.cpp)
-  set(built ${PLUMB_REPORT_PAGE})
+  set(built ${build}/dist/report.html)
+  set(given ${PLUMB_REPORT_PAGE})
   file(MAKE_DIRECTORY ${build}/plumb/report)
 
-  if(NOT built AND EXISTS ${source}/dist/report.html)
-    set(built ${source}/dist/report.html)
+  if(NOT given AND EXISTS ${source}/dist/report.html)
+    set(given ${source}/dist/report.html)
   endif()
-  if(built)
-    get_filename_component(built ${built} ABSOLUTE BASE_DIR ${PROJECT_BINARY_DIR})
-    if(NOT EXISTS ${built})
-      message(FATAL_ERROR "PLUMB_REPORT_PAGE: there is no ${built}")
+  if(given)
+    get_filename_component(given ${given} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+    if(NOT EXISTS ${given})
+      message(FATAL_ERROR "PLUMB_REPORT_PAGE: there is no ${given}")
     endif()
+    configure_file(${given} ${built} COPYONLY)
     add_custom_command(
       OUTPUT ${page}
       COMMAND ${CMAKE_COMMAND} -DPAGE=${built} -DOUTPUT=${page} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
       DEPENDS ${built} ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
-      COMMENT "Embedding ${built}" VERBATIM)
+      COMMENT "Embedding ${given}" VERBATIM)
   else()
     find_program(PLUMB_NODE NAMES node nodejs)
     find_program(PLUMB_NPM NAMES npm)
@@ -72,7 +74,6 @@ function(plumb_add_report target)
                           "or build from its source archive, which brings the page")
     endif()
     plumb_fetch_report_packages(${source} ${build})
-    set(built ${build}/dist/report.html)
     file(GLOB files CONFIGURE_DEPENDS ${source}/src/*)
     add_custom_command(
       OUTPUT ${page}
@@ -84,7 +85,6 @@ function(plumb_add_report target)
       DEPENDS ${build}/packages.stamp ${files} ${source}/build.mjs ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
       COMMENT "Bundling the report's page" VERBATIM)
   endif()
-  set(PLUMB_BUILT_REPORT_PAGE ${built} PARENT_SCOPE)
 
   # Not find_package's protobuf_generate(): the header has to appear as "plumb/report/tensorboard.pb.h".
   set(messages ${build}/plumb/report/tensorboard.pb)
