@@ -6,9 +6,8 @@
 //   temperature T          p ∝ exp(z / T); T = 0: the token with the largest z (greedy), regardless of what follows
 //   top-k                  the k most probable tokens, and ties with the k-th (Fan et al. 2018, arXiv
 //                          1805.04833)
-//   top-p                  the smallest set of most probable tokens with a total probability of at least p (nucleus
-//   sampling,
-//                          Holtzman et al. 2020, arXiv 1904.09751)
+//   top-p                  the smallest set of most probable tokens with a total probability of at least p
+//                          (nucleus sampling, Holtzman et al. 2020, arXiv 1904.09751)
 //   min-p                  tokens at least min-p times as probable as the most probable one (Nguyen et al. 2024, arXiv
 //                          2407.01082)
 // Among equally probable tokens, the one with the lower id comes first.

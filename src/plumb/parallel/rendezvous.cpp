@@ -16,7 +16,8 @@ namespace plumb {
 namespace {
 
 constexpr std::chrono::milliseconds kJoin = std::chrono::minutes(5);
-// One process may score or save while the others wait; one that has died is noticed by its closed connection at once.
+// One process may score or save while the others wait; a process that has died is noticed at once by its closed
+// connection.
 constexpr std::chrono::milliseconds kExchange = std::chrono::hours(24 * 7);
 
 std::string variable(const char* name) {
@@ -37,7 +38,7 @@ int64_t integer(const char* name, int64_t smallest, int64_t largest) {
   return value;
 }
 
-/// The key-value store that rank 0 serves, by which the ranks learn each other's addresses.
+/// The key-value store served by rank 0, through which the ranks learn each other's addresses.
 c10::intrusive_ptr<c10d::TCPStore> open_store(const Rendezvous& rendezvous) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(rendezvous.port);
@@ -48,7 +49,7 @@ c10::intrusive_ptr<c10d::TCPStore> open_store(const Rendezvous& rendezvous) {
   return c10::make_intrusive<c10d::TCPStore>(rendezvous.host, options);
 }
 
-/// Waits for every rank, before any waits inside of Gloo, which could not call `reception.waiting`.
+/// Waits for every rank before waiting inside Gloo, which could not call `reception.waiting`.
 void wait_for_all(c10d::TCPStore& store, const Rendezvous& rendezvous, const Reception& reception) {
   store.add("joined", 1);
   const Stopwatch watch;
