@@ -1,4 +1,4 @@
-# From a clean clone: `make demo` or `make test`. Each target does the set-up it needs; `make` lists them all.
+# From a clean clone: `make demo` or `make test`. Each target does the setup it needs; `make` lists them all.
 BUILD      ?= build
 OUT        ?= out
 PREFIX     ?= /usr/local
@@ -13,36 +13,36 @@ CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 .PHONY: help setup build test demo studies bench variants lint format sanitize install clean
 .DEFAULT_GOAL := help
 
-help:  ## This list
+help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=…; SETUP=true skips the set-up"
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=…; SETUP=true skips the setup"
 
-setup:  ## Install the system packages that are missing (Debian 12)
+setup:  ## Install missing system packages (Debian, Ubuntu)
 	@$(SETUP)
 
 build: setup  ## Compile everything, optimized
 	cmake --preset release -B $(BUILD) $(CMAKE_ARGS)
 	cmake --build $(BUILD) --parallel $(JOBS)
 
-test: build  ## Run every test
+test: build  ## Run all tests
 	$(CTEST) --test-dir $(BUILD)
 	@scripts/skipped-tests.sh $(BUILD)
 
-demo: build  ## Study of where layer normalization stands, on the corpus that Plumb brings along
+demo: build  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpus
 	$(BUILD)/plumb study layernorm --out $(OUT)/layernorm
 
-bench: build  ## Measure speeds, beside PyTorch's if python3-torch is there, and write the table of docs/performance.md
+bench: build  ## Measure speed, compare with PyTorch, and write the table of docs/performance.md
 	scripts/bench.py --plumb $(BUILD)/plumb --json $(OUT)/bench.json --page docs/performance.md $(BENCH_ARGS)
 	test ! -x $(BUILD)/bench/kernels || $(BUILD)/bench/kernels --benchmark_out=$(OUT)/bench-kernels.json
 
-studies: build  ## Every study on that corpus
+studies: build  ## Run every study on that corpus
 	for study in layernorm residual_schemes collapse tricks norms fast_weights; do $(BUILD)/plumb study $$study --out $(OUT)/$$study || exit 1; done
 
 variants: build  ## Write docs/variants.md from the registries
 	$(BUILD)/plumb list --markdown > docs/variants.md.new
 	mv docs/variants.md.new docs/variants.md
 
-lint:  ## Check format and clang-tidy's findings (SINCE=REF: only files that differ from REF)
+lint:  ## Run clang-format and clang-tidy (SINCE=REF: only files that differ from REF)
 	@$(SETUP) $(LISTS)
 	cmake --preset tidy -B $(BUILD)-tidy $(CMAKE_ARGS)
 	cmake --build $(BUILD)-tidy --target plumb_messages
@@ -52,7 +52,7 @@ format:  ## Format all sources
 	@$(SETUP) $(LISTS)
 	git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp' | xargs clang-format -i
 
-sanitize: setup  ## Run every test under the address and undefined-behavior sanitizers
+sanitize: setup  ## Run all tests under the address and undefined-behavior sanitizers
 	cmake --preset sanitize -B $(BUILD)-sanitize $(CMAKE_ARGS)
 	cmake --build $(BUILD)-sanitize --parallel $(JOBS)
 	$(CTEST) --test-dir $(BUILD)-sanitize
@@ -60,5 +60,5 @@ sanitize: setup  ## Run every test under the address and undefined-behavior sani
 install: build  ## Install the program, the library and its headers under PREFIX
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
-clean:  ## Remove what was built
+clean:  ## Remove the build directories
 	rm -rf $(BUILD) $(BUILD)-tidy $(BUILD)-sanitize
