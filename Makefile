@@ -31,8 +31,8 @@ test: build  ## Run every test
 demo: build  ## Study of where layer normalization stands, on the corpus that Plumb brings along
 	$(BUILD)/plumb study layernorm --out $(OUT)/layernorm
 
-bench: build  ## Measure speeds, beside PyTorch's if python3-torch is there, and write the table of docs/performance.md
-	scripts/bench.py --plumb $(BUILD)/plumb --json $(OUT)/bench.json --page docs/performance.md $(BENCH_ARGS)
+bench: build  ## Race the newest PyTorch and CTranslate2, which it installs into $(BUILD)-peers, and write the table of docs/performance.md
+	scripts/bench.py --plumb $(BUILD)/plumb --peers $(BUILD)-peers --json $(OUT)/bench.json --page docs/performance.md $(BENCH_ARGS)
 	test ! -x $(BUILD)/bench/kernels || $(BUILD)/bench/kernels --benchmark_out=$(OUT)/bench-kernels.json
 
 studies: build  ## Every study on that corpus
@@ -61,4 +61,4 @@ install: build  ## Install the program, the library and its headers under PREFIX
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:  ## Remove what was built
-	rm -rf $(BUILD) $(BUILD)-tidy $(BUILD)-sanitize
+	rm -rf $(BUILD) $(BUILD)-tidy $(BUILD)-sanitize $(BUILD)-peers
