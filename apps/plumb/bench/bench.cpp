@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 #include <sys/resource.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
@@ -14,12 +15,11 @@
 namespace plumb::app::bench {
 namespace {
 
-Json sizes_json(const Sizes& s) {
-  return {{"d_model", s.d_model}, {"feed_forward", s.feed_forward}, {"heads", s.heads},
-          {"layers", s.layers},   {"vocabulary", s.vocabulary},     {"sentences", s.sentences},
-          {"length", s.length},   {"residual", s.residual},         {"precision", s.precision},
-          {"runs", s.runs}};
-}
+#ifdef __clang__
+constexpr const char* kCompiler = "Clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
 
 /// The figures of a document as a table of names and values.
 std::string human(const Json& json) {
@@ -44,6 +44,13 @@ std::string human(const Json& json) {
 
 }  // namespace
 
+Json sizes_json(const Sizes& s) {
+  return {{"d_model", s.d_model}, {"feed_forward", s.feed_forward}, {"heads", s.heads},
+          {"layers", s.layers},   {"vocabulary", s.vocabulary},     {"sentences", s.sentences},
+          {"length", s.length},   {"residual", s.residual},         {"precision", s.precision},
+          {"runs", s.runs}};
+}
+
 std::vector<int32_t> random_ids(Random& random, int64_t count, int64_t vocabulary) {
   std::vector<int32_t> ids(static_cast<size_t>(count));
   for (int32_t& id : ids) id = static_cast<int32_t>(4 + random.below(static_cast<uint64_t>(vocabulary - 4)));
@@ -60,9 +67,10 @@ Batch random_batch(const Sizes& sizes, uint64_t seed) {
   return batch;
 }
 
-std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed) {
+std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed, const std::string& share_embeddings) {
   ModelConfig config;
   config.residual = sizes.residual;
+  config.share_embeddings = share_embeddings;
   config.d_model = sizes.d_model;
   config.feed_forward = sizes.feed_forward;
   config.heads = sizes.heads;
@@ -110,6 +118,8 @@ Json result_document(const std::string& what, const Sizes& sizes) {
   json["what"] = what;
   json["sizes"] = sizes_json(sizes);
   json["threads"] = omp_get_max_threads();
+  json["compiler"] = kCompiler;
+  json["libtorch"] = TORCH_VERSION;
   return json;
 }
 

@@ -13,11 +13,14 @@ namespace plumb::app::bench {
 namespace {
 
 constexpr double kDropout = 0.1;
+constexpr double kLabelSmoothing = 0.1;
+constexpr double kLearningRate = 1e-4;
 
 struct TrainArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 64, 32};
   std::string data;  // a data directory whose batch lengths are used
   int64_t batch_tokens = 4096;
+  std::string directory;  // to export to, if any
 };
 
 /// Batches of real lengths from across the training split, with its vocabulary sizes.
@@ -34,7 +37,22 @@ std::vector<Batch> real_batches(const TrainArguments& arguments, Sizes& sizes, u
   return batches;
 }
 
-Json measure(const TrainArguments& arguments, uint64_t seed) {
+/// The batches, and their losses without dropout before the first step.
+void export_training(const Arguments& arguments, const Sizes& sizes, Model& model, const std::vector<Batch>& batches,
+                     const LossOptions& options) {
+  const at::NoGradGuard no_graph;
+  Json work = {{"dropout", kDropout}, {"label_smoothing", kLabelSmoothing}, {"learning_rate", kLearningRate}};
+  work["batches"] = Json::array();
+  for (const Batch& batch : batches) {
+    ForwardContext context;
+    Json json = batch_json(batch);
+    json["loss"] = model.loss(batch, options, context).value.item<double>();
+    work["batches"].push_back(json);
+  }
+  export_work(arguments.directory, "train", sizes, work, &model);
+}
+
+Json measure(const Arguments& arguments, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   std::vector<Batch> batches;
   if (arguments.data.empty()) {
@@ -45,7 +63,8 @@ Json measure(const TrainArguments& arguments, uint64_t seed) {
   const std::unique_ptr<Model> model = random_model(sizes, seed);
   const auto optimizer = make_optimizer("adam", model->parameters());
   LossOptions options;
-  options.label_smoothing = 0.1;
+  options.label_smoothing = kLabelSmoothing;
+  if (!arguments.directory.empty()) export_training(arguments, sizes, *model, batches, options);
   ops::MatrixPrecision precision(ops::precision_of(sizes.precision));
   const ops::PrecisionGuard guard(precision);
   int64_t step = 0;
@@ -53,7 +72,7 @@ Json measure(const TrainArguments& arguments, uint64_t seed) {
     for (const Batch& batch : batches) {
       ForwardContext context(kDropout, seed, ++step);
       const Loss loss = model->loss(batch, options, context);
-      optimizer->step(gradients({loss.value}, model->parameters().values(), {}), 1e-4, 1.0);
+      optimizer->step(gradients({loss.value}, model->parameters().values(), {}), kLearningRate, 1.0);
     }
   });
   Json json = result_document("train", sizes);
@@ -90,6 +109,7 @@ void add_train(CLI::App& bench, Globals& globals) {
   verb->add_option("--precision", arguments->sizes.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16"}))
       ->capture_default_str();
+  add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);
 }
 
