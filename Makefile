@@ -33,12 +33,11 @@ test: build  ## Run all tests
 program: setup  ## Compile only the program, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
 
-bench: build  ## Race the newest PyTorch and CTranslate2, which it installs into $(BUILD)-peers, and write the table of docs/performance.md
-	scripts/bench.py --plumb $(BUILD)/plumb --peers $(BUILD)-peers --json $(OUT)/bench.json --page docs/performance.md $(BENCH_ARGS)
-	test ! -x $(BUILD)/bench/kernels || $(BUILD)/bench/kernels --benchmark_out=$(OUT)/bench-kernels.json
+demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpus
+	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'
 
-bench: build  ## Measure speed, compare with PyTorch, and write the table of docs/performance.md
-	scripts/bench.py --plumb '$(BUILD)/plumb' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
+bench: build  ## Measure speed beside the newest PyTorch and CTranslate2 (in BUILD-peers), and write docs/performance.md
+	scripts/bench.py --plumb '$(BUILD)/plumb' --peers '$(BUILD)-peers' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
 studies: program  ## Run all studies on that corpus
@@ -75,4 +74,4 @@ package: build  ## Release archives and a Debian package for this distribution, 
 	@ls -sh '$(OUT)/package'
 
 clean:  ## Remove what was built
-	rm -rf $(BUILD) $(BUILD)-tidy $(BUILD)-sanitize $(BUILD)-peers
+	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-sanitize' '$(BUILD)-peers'

@@ -11,7 +11,7 @@ struct AttentionArguments {
   std::string directory;  // to export to, if any
 };
 
-Json measure(const Arguments& arguments, uint64_t seed) {
+Json measure(const AttentionArguments& arguments, uint64_t seed) {
   const auto& [sizes, kind, directory] = arguments;
   Json json = result_document("attention", sizes);
   json["kind"] = kind;
@@ -33,8 +33,8 @@ Json measure(const Arguments& arguments, uint64_t seed) {
 }  // namespace
 
 void add_attention(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_measurement(bench, globals, "attention", "Causal self-attention over growing length",
+  const auto arguments = std::make_shared<AttentionArguments>();
+  CLI::App* verb = add_measurement(bench, globals, "attention", "Time causal self-attention at increasing lengths",
                                    [arguments, &globals] { return measure(*arguments, globals.seed); });
   add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);

@@ -29,7 +29,7 @@ std::vector<int32_t> random_ids(Random& random, int64_t count, int64_t vocabular
 /// Pairs of `length` tokens on each side, including special tokens.
 Batch random_batch(const Sizes& sizes, uint64_t seed);
 
-/// An encoder-decoder, initialized; its embeddings shared as model.share_embeddings says.
+/// An initialized encoder-decoder; `share_embeddings` is the key model.share_embeddings.
 std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed, const std::string& share_embeddings = "target");
 
 /// Throughput of matrix products in GFLOP/s, the ceiling of everything else: the best of several runs over shapes
@@ -43,7 +43,7 @@ double forward_flops(const Sizes& sizes, const Batch& batch);
 /// The peak memory of this process.
 int64_t peak_memory_bytes();
 
-/// What every document begins with; the compiler and the LibTorch of this build among it.
+/// The first keys of every document, with the compiler and the LibTorch of this build.
 Json result_document(const std::string& what, const Sizes& sizes);
 
 Json sizes_json(const Sizes& sizes);
@@ -51,8 +51,8 @@ Json sizes_json(const Sizes& sizes);
 /// The sequences of a batch: source, target_input and labels, each an array of arrays of ids.
 Json batch_json(const Batch& batch);
 
-/// Writes what another program needs to do the same work and to check its results: DIRECTORY/work.json with the sizes
-/// and the keys of `work`, and the weights of a model, if any, as DIRECTORY/model.safetensors. Throws Error if the
+/// Writes what another program needs to do the same work and check its results: DIRECTORY/work.json with the sizes
+/// and the keys of `work`, and the weights of the model, if any, in DIRECTORY/model.safetensors. Throws Error if the
 /// directory cannot be made.
 void export_work(const std::string& directory, const std::string& what, const Sizes& sizes, const Json& work,
                  const Model* model = nullptr);
@@ -60,7 +60,7 @@ void export_work(const std::string& directory, const std::string& what, const Si
 /// Adds --export.
 void add_export_option(CLI::App& verb, std::string& directory);
 
-/// Adds `plumb bench NAME`, which measures and prints, with --json and --seed.
+/// Adds `plumb bench NAME` with --json and --seed, which measures and prints.
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
                           const std::function<Json()>& measure);
 

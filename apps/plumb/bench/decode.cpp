@@ -19,9 +19,8 @@ struct DecodeArguments {
 constexpr double kLengthFactor = 1.0;
 constexpr int64_t kLengthExtra = 3;
 
-/// About as many multiplications and additions as there are in the matrix products of a search that put out `tokens`
-/// tokens, EOS counted, for sentences of `source` tokens in all: at a sentence's first token one hypothesis, `beam` at
-/// the others.
+/// Approximate number of multiplications and additions in the matrix products of a search that outputs `tokens` tokens,
+/// including EOS, for `source` tokens in total: one hypothesis at a sentence's first token, `beam` at the others.
 double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens) {
   const auto d = static_cast<double>(s.d_model);
   const auto f = static_cast<double>(s.feed_forward);
@@ -50,7 +49,7 @@ std::vector<std::vector<int32_t>> sources_of(const DecodeArguments& arguments, S
 Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   const std::vector<std::vector<int32_t>> sources = sources_of(arguments, sizes, seed);
-  // With an output matrix of its own: one shared with the embeddings makes a random model repeat what it has read.
+  // The output matrix is separate: one shared with the embeddings makes a random model repeat what it has read.
   const std::unique_ptr<Model> model = random_model(sizes, seed, "none");
   int64_t source_tokens = 0;
   for (const auto& source : sources) source_tokens += static_cast<int64_t>(source.size()) + 1;

@@ -42,12 +42,12 @@ Json block_seconds(Model& model, const std::vector<Batch>& batches, const Tensor
       {"hvp_seconds_graph_not_kept", one}, {"hvp_seconds_four_at_once", four / 4}, {"block_factor", 4 * one / four}};
 }
 
-struct Arguments {
+struct ProductArguments {
   Sizes sizes{256, 1024, 4, 6, 10000, 16, 24};
   std::string directory;  // to export to, if any
 };
 
-Json measure(const Arguments& arguments, uint64_t seed) {
+Json measure(const ProductArguments& arguments, uint64_t seed) {
   const Sizes& sizes = arguments.sizes;
   const std::unique_ptr<Model> built = random_model(sizes, seed);
   Model& model = *built;
@@ -86,10 +86,10 @@ Json measure(const Arguments& arguments, uint64_t seed) {
 }  // namespace
 
 void add_hvp(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb =
-      add_measurement(bench, globals, "hvp", "A gradient, and a Hessian-vector product with the gradient's graph kept",
-                      [arguments, &globals] { return measure(*arguments, globals.seed); });
+  const auto arguments = std::make_shared<ProductArguments>();
+  CLI::App* verb = add_measurement(bench, globals, "hvp",
+                                   "Time a gradient, and a Hessian-vector product with the gradient's graph kept",
+                                   [arguments, &globals] { return measure(*arguments, globals.seed); });
   add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);
 }

@@ -38,8 +38,8 @@ std::vector<Batch> real_batches(const TrainArguments& arguments, Sizes& sizes, u
 }
 
 /// The batches, and their losses without dropout before the first step.
-void export_training(const Arguments& arguments, const Sizes& sizes, Model& model, const std::vector<Batch>& batches,
-                     const LossOptions& options) {
+void export_training(const TrainArguments& arguments, const Sizes& sizes, Model& model,
+                     const std::vector<Batch>& batches, const LossOptions& options) {
   const at::NoGradGuard no_graph;
   Json work = {{"dropout", kDropout}, {"label_smoothing", kLabelSmoothing}, {"learning_rate", kLearningRate}};
   work["batches"] = Json::array();
@@ -52,7 +52,7 @@ void export_training(const Arguments& arguments, const Sizes& sizes, Model& mode
   export_work(arguments.directory, "train", sizes, work, &model);
 }
 
-Json measure(const Arguments& arguments, uint64_t seed) {
+Json measure(const TrainArguments& arguments, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   std::vector<Batch> batches;
   if (arguments.data.empty()) {
