@@ -175,9 +175,10 @@ void expect_quoted(const std::string& page, const std::string& source, const std
 }
 
 TEST(Documentation, ShowsTheExamplesThatAreTested) {
-  expect_quoted("docs/library.md",
-                document("tests/install/example/example.cpp") + document("tests/install/example/CMakeLists.txt"),
-                {"cpp", "cmake"});
+  std::string examples;
+  for (const std::string name : {"CMakeLists.txt", "spectrum.cpp", "norm.cpp", "training.cpp"})
+    examples += document("examples/" + name);
+  expect_quoted("docs/library.md", examples, {"cpp", "cmake"});
   expect_quoted("docs/extending.md", document("tests/nn/extending_test.cpp"), {"cpp"});
 }
 

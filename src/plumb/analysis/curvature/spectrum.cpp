@@ -86,10 +86,9 @@ void describe_distribution(Spectrum& spectrum, const std::vector<Ritz>& probes, 
   spectrum.density = smoothed_density(probes, sigma);
 }
 
-Spectrum measure_dense(TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
-                       const SpectrumOptions& options, const SpectrumProgress& progress) {
-  const int64_t n = hessian.size();
-  const DenseSpectrum found = dense_spectrum(std::ref(multiply), n, type, [&](int64_t done) {
+Spectrum measure_dense(const LinearOperator& multiply, int64_t n, at::ScalarType type, const SpectrumOptions& options,
+                       const SpectrumProgress& progress) {
+  const DenseSpectrum found = dense_spectrum(multiply, n, type, [&](int64_t done) {
     if (progress) progress(done, n, done == n ? "eigenvalues" : "");
   });
   Spectrum spectrum;
@@ -154,16 +153,17 @@ Spectrum spectrum_of(const std::vector<Tridiagonal>& tridiagonals, int64_t n, do
   return spectrum;
 }
 
-Spectrum measure_lanczos(TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
-                         const SpectrumOptions& options, const SpectrumProgress& progress) {
-  const int64_t steps = std::min(options.steps, hessian.size());
+/// `multiply` forms the products with several vectors (n).
+Spectrum measure_lanczos(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& multiply, int64_t n,
+                         at::ScalarType type, const SpectrumOptions& options, const SpectrumProgress& progress) {
+  const int64_t steps = std::min(options.steps, n);
   std::vector<Tridiagonal> results;
   for (int64_t first = 0; first < options.probes; first += options.at_once) {
     const int64_t count = std::min(options.at_once, options.probes - first);
     std::vector<Lanczos> processes;
-    for (int64_t i = 0; i < count; ++i) processes.push_back(make_lanczos(hessian.size(), type, options, first + i));
+    for (int64_t i = 0; i < count; ++i) processes.push_back(make_lanczos(n, type, options, first + i));
     const auto products = [&](const std::vector<size_t>&, const std::vector<Tensor>& directions) {
-      return multiply.multiply(directions);
+      return multiply(directions);
     };
     const auto report = [&](int64_t done, const Tridiagonal& so_far) {
       if (progress) progress(first * steps + done * count, options.probes * steps, extremes_so_far(so_far));
@@ -171,7 +171,7 @@ Spectrum measure_lanczos(TimedOperator& multiply, const HessianOperator& hessian
     for (Tridiagonal& result : run_together(std::move(processes), products, report))
       results.push_back(std::move(result));
   }
-  return spectrum_of(results, hessian.size(), options.sigma);
+  return spectrum_of(results, n, options.sigma);
 }
 
 /// The diagonal blocks of the layers, all advancing one step at a time.
@@ -199,15 +199,32 @@ std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::ve
   return spectra;
 }
 
+void require_work(const SpectrumOptions& options) {
+  if (options.dense || (options.steps >= 1 && options.probes >= 1 && options.at_once >= 1)) return;
+  throw Error(
+      fmt::format("invalid options: {} steps, {} probes, {} at once", options.steps, options.probes, options.at_once),
+      "all must be at least 1");
+}
+
 }  // namespace
+
+Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, at::ScalarType type,
+                          const SpectrumOptions& options, const SpectrumProgress& progress) {
+  require_work(options);
+  if (n < 1) throw Error(fmt::format("an operator on vectors of {} elements has no spectrum", n));
+  if (options.by_layer) throw Error("only a model has layers", "leave out by_layer, or give the model");
+  if (options.dense) return measure_dense(multiply, n, type, options, progress);
+  const auto one_by_one = [&](const std::vector<Tensor>& vectors) {
+    std::vector<Tensor> products;
+    for (const Tensor& v : vectors) products.push_back(multiply(v));
+    return products;
+  };
+  return measure_lanczos(one_by_one, n, type, options, progress);
+}
 
 SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                                 const SpectrumProgress& progress) {
-  if (!options.dense && (options.steps < 1 || options.probes < 1 || options.at_once < 1)) {
-    throw Error(
-        fmt::format("invalid options: {} steps, {} probes, {} at once", options.steps, options.probes, options.at_once),
-        "all must be at least 1");
-  }
+  require_work(options);
   if (options.by_layer && (options.dense || options.at_once > 1)) {
     throw Error("blocks are measured by Lanczos, with one probe at a time", "omit --dense and --at-once");
   }
@@ -233,11 +250,12 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   report.gradient_norm = mean.gradient.to(at::kDouble).norm().item<double>();
   if (!options.dense) report.lanczos = {std::min(options.steps, hessian.size()), options.probes, options.seed};
   if (options.dense) {
-    report.whole = measure_dense(multiply, hessian, type, options, progress);
+    report.whole = measure_dense(std::ref(multiply), hessian.size(), type, options, progress);
   } else if (options.by_layer) {
     report.blocks = measure_layers(multiply, layer_blocks(model.parameters()), type, options, progress);
   } else {
-    report.whole = measure_lanczos(multiply, hessian, type, options, progress);
+    const auto products = [&](const std::vector<Tensor>& vectors) { return multiply.multiply(vectors); };
+    report.whole = measure_lanczos(products, hessian.size(), type, options, progress);
   }
   report.micro_batches = std::ssize(micro_batches);
   report.graphs_kept = static_cast<int64_t>(hessian.kept());
