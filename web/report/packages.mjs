@@ -20,7 +20,7 @@ export function install(folder) {
   for (const file of files) copyFileSync(join(here, file), join(folder, file));
   const env = { ...process.env };
   if (authorities) env.NODE_EXTRA_CA_CERTS ??= authorities;
-  const flags = ["--include=dev", "--include=optional", "--ignore-scripts", "--prefer-offline", "--loglevel=error"];
+  const flags = ["--include=dev", "--include=optional", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1", "--loglevel=error"];
   const npm = spawnSync("npm", ["ci", ...flags], { cwd: folder, env, stdio: ["ignore", "inherit", "inherit"], timeout: 300_000 });
   if (npm.status !== 0) return false;
   writeFileSync(stamp, wanted);

@@ -190,7 +190,7 @@ const faintest = (page: Page): Promise<{ ratio: number; where: string }> => page
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   let worst = { ratio: 21, where: "" };
-  for (const element of document.querySelectorAll("h1, h2, h3, p, td, th button, a, .key, .tool, dt, dd, code, cite, summary, .canvas text")) {
+  for (const element of document.querySelectorAll("h1, h2, h3, p, td, th button, a, .key, .tool, dt, dd, code, cite, summary, span, em, b, .canvas text")) {
     if (!element.textContent?.trim() || element.getClientRects().length === 0) continue;
     let behind: Element | null = element;
     while (behind && channels(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
@@ -290,6 +290,22 @@ test("the page fits a phone", () => visit(sample, async (page) => {
   for (const size of sizes) assert.ok(size >= 36, "large enough for a finger");
   await figure(page, "loss").locator("summary").tap();
   assert.deepEqual(await overflow(page), []);
+
+  // A finger scrolls the page, until it is asked to draw the box to zoom to.
+  const swipe = () => figure(page, "loss").locator(".canvas").evaluate((canvas) => {
+    const box = canvas.getBoundingClientRect();
+    const touch = (type: string, part: number) => canvas.dispatchEvent(new PointerEvent(type, { pointerType: "touch", bubbles: true,
+      cancelable: true, clientX: box.left + part * box.width, clientY: box.top + part * box.height }));
+    touch("pointerdown", 0.4);
+    touch("pointermove", 0.5);
+    touch("pointerup", 0.6);
+  });
+  const reset = figure(page, "loss").getByRole("button", { name: "Reset zoom" });
+  await swipe();
+  assert.ok(await reset.isHidden());
+  await figure(page, "loss").getByRole("button", { name: "Zoom by touch" }).tap();
+  await swipe();
+  await reset.waitFor();
 }, { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true }));
 
 test("paper shows every figure, the whole command and all settings", () => visit(sample, async (page) => {
