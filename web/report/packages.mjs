@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const files = ["package.json", "package-lock.json", ".npmrc"];
-const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"; // the system's; Node brings a list of its own
+/** The system's certificate authorities; Node.js knows only its own list. */
+const authorities = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"].find(existsSync);
 
 /** True if the packages are in FOLDER/node_modules afterwards. */
 export function install(folder) {
@@ -18,8 +19,8 @@ export function install(folder) {
   mkdirSync(folder, { recursive: true });
   for (const file of files) copyFileSync(join(here, file), join(folder, file));
   const env = { ...process.env };
-  if (!env.NODE_EXTRA_CA_CERTS && existsSync(AUTHORITIES)) env.NODE_EXTRA_CA_CERTS = AUTHORITIES;
-  const flags = ["--include=dev", "--include=optional", "--ignore-scripts", "--prefer-offline", "--loglevel=error"];
+  if (authorities) env.NODE_EXTRA_CA_CERTS ??= authorities;
+  const flags = ["--include=dev", "--include=optional", "--ignore-scripts", "--prefer-offline", "--fetch-retries=1", "--loglevel=error"];
   const npm = spawnSync("npm", ["ci", ...flags], { cwd: folder, env, stdio: ["ignore", "inherit", "inherit"], timeout: 300_000 });
   if (npm.status !== 0) return false;
   writeFileSync(stamp, wanted);

@@ -41,7 +41,7 @@ export function formatTick(value: number, step: number, largest: number): string
   if (Math.abs(value) < step * 1e-6) return "0";
   if ((step < 1e-3 && largest < 1e-2) || largest >= 1e9) {
     const exponent = Math.floor(Math.log10(largest) + 1e-9);
-    return minus(`${trimZeros((value / 10 ** exponent).toFixed(decimalsOf(step / 10 ** exponent)))}·`) + powerOfTen(exponent);
+    return minus(`${(value / 10 ** exponent).toFixed(decimalsOf(step / 10 ** exponent))}·`) + powerOfTen(exponent);
   }
   // Thousands and millions, unless the ticks are so close that whole numbers are shorter.
   const [large, letter]: [number, string] = largest >= 2e6 ? [1e6, "M"] : largest >= 2e4 ? [1e3, "k"] : [1, ""];

@@ -5,7 +5,8 @@ import type { Palette } from "./palette";
 import type { DrawnSeries, Plot, Point } from "./plot";
 import { type Tick } from "./scale";
 
-export const FONT = 'ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+/** Without quotation marks, which ECharts would write into the attributes of an SVG as they are. */
+export const FONT = "ui-sans-serif, system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif";
 
 /** Markers are drawn where there are fewer points than this. */
 const MARKER_LIMIT = 30;

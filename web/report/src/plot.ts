@@ -120,7 +120,7 @@ function domain(axis: AxisSpec, scale: Scale, ats: number[], padding: number, wi
   [low, high] = [Math.max(low, -LARGEST), Math.min(high, LARGEST)];
   if (!scale.resolves(low, high)) low = high; // all the same, to the digits that labels have
   const constant = low === high;
-  const span = constant ? Math.abs(high) * 0.2 || 1 : high - low;
+  const span = !constant ? high - low : Math.abs(high) > 1e-200 ? Math.abs(high) * 0.2 : 1;
   if (constant) padding = 0.5;
   const touchesZero = (bound: number) => withZero && bound === 0;
   const padded: [number, number] = [

@@ -132,7 +132,7 @@ export function readResults(document: unknown): Results {
     settings: objects(raw.settings).map((group) => ({
       group: text(group.group),
       items: list(group.items).map(list).map((item) => [text(item[0]), text(item[1])] as [string, string]),
-    })),
+    })).filter((group) => group.items.length > 0),
     verdicts: objects(raw.verdicts).map((verdict, index) => ({
       id: text(verdict.id) || `v${index + 1}`,
       claim: prose(verdict.claim),

@@ -76,7 +76,7 @@ test("results of any shape are read", () => {
   assert.equal(odd.figures[1].series[1].low, undefined);
   assert.deepEqual(odd.tables[1].rows, [[], [], ['{"a":1}', "[2]"]]);
   assert.equal(odd.verdicts[1].verdict, "unclear");
-  assert.deepEqual(odd.settings[1].items, [["", ""], ["only", ""]]);
+  assert.deepEqual(odd.settings, [{ group: "", items: [["", ""], ["only", ""]] }], "a group of no settings has nothing to show");
 });
 
 test("prose has the percent signs and minus signs of print", () => {
