@@ -13,34 +13,34 @@ CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 .PHONY: help packages setup build program test demo studies bench variants lint format sanitize install package clean
 .DEFAULT_GOAL := help
 
-help:  ## This list
+help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=…; SETUP=true skips the set-up"
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=…; SETUP=true skips the setup"
 
 packages:
 	@$(SETUP)
 
-setup: packages  ## Install the system packages that are missing and fetch the report's; nothing later needs the network
+setup: packages  ## Install missing system packages, fetch the report's, configure; nothing later needs the network
 	cmake --preset release -B '$(BUILD)' $(CMAKE_ARGS)
 
 build: setup  ## Compile everything, optimized
 	cmake --build '$(BUILD)' --parallel $(JOBS)
 
-test: build  ## Run every test
+test: build  ## Run all tests
 	$(CTEST) --test-dir '$(BUILD)'
 	@scripts/skipped-tests.sh '$(BUILD)'
 
-program: setup  ## Compile the program alone, without tests and benchmarks
+program: setup  ## Compile only the program, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
 
-demo: program  ## Study of where layer normalization stands, on the corpus that Plumb brings along
+demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpus
 	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'
 
-bench: build  ## Measure speeds, beside PyTorch's if python3-torch is there, and write the table of docs/performance.md
+bench: build  ## Measure speed, compare with PyTorch, and write the table of docs/performance.md
 	scripts/bench.py --plumb '$(BUILD)/plumb' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
-studies: program  ## Every study on that corpus
+studies: program  ## Run all studies on that corpus
 	for study in layernorm residual_schemes collapse tricks norms fast_weights; do '$(BUILD)/plumb' study $$study --out "$(OUT)/$$study" || exit 1; done
 
 variants: build  ## Write docs/variants.md from the registries

@@ -22,7 +22,7 @@ std::string sha256(std::string_view content) {
 }
 
 uint32_t crc32_of(std::span<const std::byte> content, uint32_t start) {
-  if (content.empty()) return start;  // zlib takes a null pointer as the wish for its initial value
+  if (content.empty()) return start;  // zlib takes a null pointer as a request for its initial value
   return static_cast<uint32_t>(
       ::crc32_z(start, reinterpret_cast<const unsigned char*>(content.data()), content.size()));
 }

@@ -23,7 +23,7 @@ Tokenizer load_tokenizer(const std::filesystem::path& path, int64_t vocabulary) 
   return tokenizer;
 }
 
-/// Directories made before data.json had a task are told by their kind of text.
+/// Directories written before data.json recorded a task are recognized by their kind of text.
 std::string task_of(const Json& info) {
   if (info.contains("task")) return info["task"];
   return info.contains("text") ? "language-modeling" : "translation";

@@ -20,14 +20,15 @@ namespace {
 
 using FieldList = std::vector<std::string>;
 
-/// Where an error is: "FILE:LINE".
+/// The location of an error: "FILE:LINE".
 struct Position {
   const std::filesystem::path& file;
   int64_t line;
   [[nodiscard]] std::string text() const { return fmt::format("{}:{}", file.string(), line); }
 };
 
-/// One field of comma-separated values (RFC 4180) from `at` on, which moves behind the comma or, at the end, to npos.
+/// Parses one field of comma-separated values (RFC 4180) starting at `at`, which moves past the comma or, at the end,
+/// to npos.
 std::string next_comma_field(std::string_view line, size_t& at, const Position& position) {
   std::string field;
   if (at >= line.size() || line[at] != '"') {
@@ -98,7 +99,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file, TextEncodin
   return lines;
 }
 
-/// How many examples of each label to hold out: in proportion, rounded so that the sum is `wanted`, and never all.
+/// How many examples of each label to hold out: proportionally, rounded so that the sum is `wanted`, and never all.
 std::map<std::string, int64_t> quotas_of(const std::map<std::string, int64_t>& counts, int64_t total, int64_t wanted) {
   std::map<std::string, int64_t> quotas;
   std::vector<std::pair<int64_t, std::string>> remainders;  // of the division by `total`
@@ -213,7 +214,7 @@ LabeledText hold_out(LabeledText& text, int64_t examples, uint64_t seed) {
 }
 
 std::string utf8_of_latin1(std::string_view text) {
-  // Windows-1252 from 80 to 9F; where it has no character the byte itself.
+  // Windows-1252 from 80 to 9F; where it has no character, the byte itself.
   constexpr std::array<uint16_t, 32> kWindows = {0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
                                                  0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D,   0x017D, 0x8F,
                                                  0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,

@@ -35,7 +35,7 @@ struct EncodedSplit {
   Sequences sources, targets;
 };
 
-// Drops the pairs for which `reason` gives one; counts them by reason.
+// Drops the pairs for which `reason` returns one, and counts them by reason.
 template <typename Reason>
 void drop(EncodedSplit& split, Json& dropped, const Reason& reason) {
   EncodedSplit kept;
@@ -140,7 +140,7 @@ Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::p
   };
   encode_split("train", std::move(corpora.train));
   drop(splits.front().second, dropped, [&](const auto& s, const auto& t) -> const char* {
-    if (s.empty() || t.empty()) return "empty";  // nothing but characters that normalization removes
+    if (s.empty() || t.empty()) return "empty";  // only characters that normalization removes
     return std::max(std::ssize(s), std::ssize(t)) > options.length_limit ? "over_length_limit" : nullptr;
   });
   if (dropped["empty"] > 0) say(fmt::format("dropped {} training pairs with an empty side", dropped["empty"].dump()));

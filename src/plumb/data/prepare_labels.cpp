@@ -21,7 +21,7 @@ struct LabeledSplit {
   std::string name;
   LabeledText text;
   Sequences first, second;
-  int64_t cut = 0;  // examples that were longer than the limit
+  int64_t cut = 0;  // examples that were truncated
 };
 
 std::vector<std::string> column_of(const LabeledText& text, std::string LabeledExample::*member) {
@@ -33,7 +33,7 @@ std::vector<std::string> column_of(const LabeledText& text, std::string LabeledE
 
 bool has_text(const LabeledExample& example) { return !example.first.empty() || !example.second.empty(); }
 
-/// Throws Error if these labels cannot be what a classifier is to learn.
+/// Throws Error if a classifier cannot learn from these labels.
 void check_label_set(const std::vector<std::string>& labels, const LabeledText& train) {
   if (labels.size() < 2) {
     throw Error(fmt::format("{}: every example has the label '{}'", train.file.string(), labels.front()),
@@ -126,7 +126,7 @@ void check_options(const LabelOptions& options) {
 bool cut_to_limit(std::vector<int32_t>& first, std::vector<int32_t>& second, int64_t limit) {
   const int64_t surplus = std::ssize(first) + std::ssize(second) - limit;
   if (surplus <= 0) return false;
-  // What the longer one loses before both are of a length; the rest is shared, and the second loses the odd one.
+  // What the longer one loses until both have the same length; the rest is shared, and the second loses the odd one.
   const int64_t difference = std::ssize(first) - std::ssize(second);
   const int64_t alone = std::min(surplus, std::abs(difference));
   const int64_t shared = surplus - alone;

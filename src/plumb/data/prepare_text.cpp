@@ -23,7 +23,7 @@ void drop_blank(Lines& lines) {
   std::erase_if(lines, [](const std::string& line) { return is_blank(line); });
 }
 
-/// Words between white space, and one for the end of each line, as language modeling counts them.
+/// Words between white space, plus one for each line end, as is customary in language modeling.
 int64_t count_words(const Lines& lines) {
   int64_t words = 0;
   for (const std::string& line : lines) {
@@ -48,7 +48,7 @@ Lines take_valid(Lines& train, int64_t wanted) {
   return held;
 }
 
-/// All lines as one text, cut into blocks.
+/// Concatenates all lines and cuts them into blocks.
 Sequences cut_into_blocks(const Sequences& lines, int64_t block, int32_t eos) {
   Sequences blocks;
   const auto add = [&](int32_t id) {

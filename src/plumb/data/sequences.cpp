@@ -34,7 +34,7 @@ std::vector<std::vector<int32_t>> sequences(const Json& json, const std::string&
 
 void extend(std::vector<int64_t>& to, TokenSpan ids) { to.insert(to.end(), ids.begin(), ids.end()); }
 
-/// Adds no token: what is given is read as it is.
+/// Adds no tokens; the input is used as it is.
 Batch classification_from_json(const Json& json) {
   const auto tokens = sequences(json, "tokens");
   const auto segments = json.contains("segments") ? sequences(json, "segments") : std::vector<std::vector<int32_t>>();

@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "splits are little-end
 struct Header {
   std::array<char, 8> magic;
   uint32_t version;
-  uint32_t checksum;  // CRC-32 of everything behind this field
+  uint32_t checksum;  // CRC-32 of everything after this field
   uint64_t pairs;
   uint64_t source_tokens;
   uint64_t target_tokens;
@@ -75,7 +75,7 @@ ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
     throw damaged(
         path, fmt::format("unsupported format version {}; this program reads version {}", header.version, kVersion));
   }
-  // Each count is held against the size first, so that the sum below cannot overflow.
+  // Each count is compared with the size first, so that the sum below cannot overflow.
   const uint64_t size = bytes.size();
   const bool plausible = header.pairs < size && header.source_tokens < size && header.target_tokens < size;
   const uint64_t expected =

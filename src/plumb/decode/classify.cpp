@@ -21,7 +21,7 @@ void validate(const ClassifyOptions& options) {
     throw Error(fmt::format("batch_tokens must be at least 1, not {}", options.batch_tokens));
 }
 
-/// exp(z) / Σ exp(z) of every row of (rows, labels).
+/// exp(z) / Σ exp(z) for each row of (rows, labels).
 std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
   const Tensor probabilities = at::softmax(logits.to(at::kDouble), 1).contiguous();
   if (!at::isfinite(probabilities).all().item<bool>()) {

@@ -15,7 +15,7 @@
 namespace plumb {
 namespace {
 
-constexpr size_t kWorthThreads = 1 << 15;  // logits: fewer are looked at by one thread
+constexpr size_t kWorthThreads = 1 << 15;  // logits: fewer are processed by one thread
 
 /// Samples of one prompt that are continued together.
 struct Share {
@@ -24,8 +24,8 @@ struct Share {
   size_t samples = 0;
 };
 
-/// Batches of at most `batch_rows` samples, and of prompts that are not too much to read at once. They depend on
-/// nothing but prompts and options: not on the number of threads, so that neither do roundings.
+/// Batches of at most `batch_rows` samples, and of prompts that are not too large to read at once. They depend only on
+/// prompts and options, not on the number of threads, so neither do rounding errors.
 std::vector<std::vector<Share>> plan(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options) {
   constexpr size_t kPromptTokens = 8192;
   const auto samples = static_cast<size_t>(options.samples);
@@ -51,18 +51,18 @@ std::vector<std::vector<Share>> plan(const std::vector<std::vector<int32_t>>& pr
   return batches;
 }
 
-/// A sample in the making.
+/// A sample being generated.
 struct Sample {
   size_t prompt = 0;
   size_t number = 0;
-  std::vector<int32_t> sequence;  // BOS, prompt, and what has been drawn
-  int64_t limit = 0;              // tokens to draw
-  int64_t lines = 0;              // still to end; below 1: any number
-  int64_t row = 0;                // of the logits for its next token
+  std::vector<int32_t> sequence;  // BOS, prompt, and the tokens drawn so far
+  int64_t limit = 0;              // maximum tokens to draw
+  int64_t lines = 0;              // lines left to end; below 1: unlimited
+  int64_t row = 0;                // index of its row in the logits for the next token
   Generated* result = nullptr;
 };
 
-/// Those that the vocabulary has.
+/// The special tokens that the vocabulary has.
 std::vector<int32_t> never_put_out(const Specials& specials) {
   std::vector<int32_t> ids = {specials.pad, specials.bos, specials.unknown};
   std::erase_if(ids, [](int32_t id) { return id < 0; });
@@ -113,7 +113,7 @@ class Generation {
   std::vector<Generated> results() && { return std::move(results_); }
 
  private:
-  /// Logits for the first token behind each prompt, (prompts of the batch, vocabulary).
+  /// Logits for the first token after each prompt, (prompts of the batch, vocabulary).
   Tensor read_prompts(const std::vector<Share>& batch, DecoderState& state) const {
     std::vector<int64_t> tokens;
     std::vector<int64_t> last;
@@ -149,7 +149,7 @@ class Generation {
     return samples;
   }
 
-  /// The next token of each sample, and its probability into the result.
+  /// Draws the next token of each sample and records its probability.
   std::vector<int32_t> draw(const std::vector<Sample>& samples, const Tensor& logits) const {
     const std::vector<double> log_partition = ops::top_scores(logits, 1, 0, true).log_partition;
     const Tensor wide = logits.to(at::kDouble).contiguous();
@@ -172,7 +172,7 @@ class Generation {
     return drawn;
   }
 
-  /// Appends a token to its sample. False if the sample ends.
+  /// Appends a token to its sample. Returns false if the sample ends.
   bool accept(Sample& sample, int32_t id) {
     Generated& result = *sample.result;
     const bool ends_line = id == specials_.eos;
@@ -190,7 +190,7 @@ class Generation {
     return hooks_.token(sample.prompt, sample.number, id);
   }
 
-  /// Always false: the sample does not go on.
+  /// Always returns false: the sample ends.
   bool end(const Sample& sample, Finish finish) {
     sample.result->finish = finish;
     if (hooks_.end) {

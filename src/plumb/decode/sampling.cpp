@@ -19,13 +19,13 @@ namespace {
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr const char* kBrokenModel = "its training has diverged, or its weights are damaged";
 
-/// Uniform in [0, 1), 53 bits: the number that belongs to this place.
+/// Uniform in [0, 1), 53 bits: the random number for this location.
 double uniform_at(uint64_t seed, uint64_t stream, uint64_t index) {
   const std::array<uint32_t, 4> words = philox(seed, stream, index);
   return static_cast<double>(uint64_t{words[0] >> 5} << 26 | words[1] >> 6) * 0x1p-53;
 }
 
-// A function object, so that sorting compiles it in.
+// A function object, so that sorting can inline it.
 constexpr auto kMoreProbable = [](const NextToken& a, const NextToken& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.id < b.id;
 };
@@ -40,7 +40,7 @@ void penalize(std::vector<double>& logits, std::span<const int32_t> seen, double
   }
 }
 
-/// The place of the largest logit. Throws Error where there is none, and where a logit is no score.
+/// The index of the largest logit. Throws Error if there is none, and if a logit is NaN or +∞.
 size_t largest(const std::vector<double>& logits) {
   const size_t none = logits.size();
   size_t best = none;
@@ -70,13 +70,13 @@ double add(double sum, const NextToken& token) { return sum + token.probability;
 
 double total(const std::vector<NextToken>& tokens) { return std::accumulate(tokens.begin(), tokens.end(), 0.0, add); }
 
-/// The last of the fewest most probable tokens that have the share p of the sum. The place is found by halving: the
-/// tokens need not be sorted.
+/// The index of the last token in the smallest set of most probable tokens with the share p of the sum, found by
+/// bisection: the tokens need not be sorted.
 NextToken last_of_nucleus(std::vector<NextToken> tokens, double p) {
   const double wanted = p * total(tokens);
-  auto begin = tokens.begin();  // all before it are too few; their sum:
+  auto begin = tokens.begin();  // all tokens before it are too few; their sum:
   double sum = 0;
-  for (auto end = tokens.end() - 1; begin < end;) {  // all up to it are enough
+  for (auto end = tokens.end() - 1; begin < end;) {  // all tokens up to it are enough
     const auto middle = begin + (end - begin) / 2;
     std::nth_element(begin, middle, end + 1, kMoreProbable);
     const double more = std::accumulate(begin, middle + 1, sum, add);
@@ -134,14 +134,14 @@ std::vector<NextToken> Sampler::distribution(std::span<const double> given, std:
   tokens.reserve(all ? logits.size() : static_cast<size_t>(options_.top_k));
   for (size_t id = 0; id < logits.size(); ++id) {
     if (logits[id] < least || logits[id] == kNever) continue;
-    // The largest logit is taken off first, so that no temperature overflows; the sum is divided out at the end.
+    // The largest logit is subtracted first, so that no temperature overflows; the sum is divided out at the end.
     tokens.push_back({static_cast<int32_t>(id), std::exp((logits[id] - logits[best]) / options_.temperature)});
   }
   if (options_.top_p < 1) {
     const NextToken last = last_of_nucleus(tokens, options_.top_p);
     std::erase_if(tokens, [&last](const NextToken& token) { return kMoreProbable(last, token); });
   }
-  // The most probable token is always kept, and its term is exp(0) = 1.
+  // The most probable token is always kept; its term is exp(0) = 1.
   std::erase_if(tokens, [this](const NextToken& token) { return token.probability < options_.min_p; });
   const double sum = total(tokens);
   for (NextToken& token : tokens) token.probability /= sum;
@@ -159,7 +159,7 @@ int32_t Sampler::draw(std::span<const double> logits, std::span<const int32_t> s
   double sum = 0;
   int32_t last = tokens.front().id;
   for (const NextToken& token : tokens) {
-    if (token.probability == 0) continue;  // too improbable for a number
+    if (token.probability == 0) continue;  // underflow
     sum += token.probability;
     last = token.id;
     if (sum > wanted) break;

@@ -58,7 +58,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
     offset += size;
   }
   std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');  // data begins on a multiple of 8
+  text.append((8 - text.size() % 8) % 8, ' ');  // data starts at a multiple of 8
   write_file_atomic(path, [&](std::ostream& out) {
     const uint64_t length = text.size();
     out.write(reinterpret_cast<const char*>(&length), sizeof length);

@@ -5,7 +5,7 @@ namespace {
 
 using Precisions = std::array<double, kBleuOrder>;
 
-// matches / totals, in percent; of an order without a match, 100 · pseudo_matches() / totals.
+// matches / totals, in percent; for an order without a match, 100 · pseudo_matches() / totals.
 template <typename PseudoMatches>
 Precisions precisions_with(const BleuCounts& counts, PseudoMatches pseudo_matches) {
   Precisions precisions{};
@@ -20,7 +20,7 @@ Precisions unsmoothed(const BleuCounts& counts) {
   return precisions_with(counts, [] { return 0.0; });
 }
 
-// 1/2 of a match for the first order without one, 1/4 for the second, …
+// 1/2 match for the first order without one, 1/4 for the second, …
 Precisions exponential(const BleuCounts& counts) {
   return precisions_with(counts, [matches = 1.0]() mutable { return matches /= 2; });
 }
@@ -29,7 +29,7 @@ Precisions with_floor(const BleuCounts& counts) {
   return precisions_with(counts, [] { return 0.1; });
 }
 
-// One match and one n-gram more in every order but the first.
+// One additional match and n-gram in every order but the first.
 Precisions add_one(const BleuCounts& counts) {
   BleuCounts more = counts;
   for (size_t n = 1; n < kBleuOrder; ++n) {

@@ -75,7 +75,7 @@ void CachedKeys::reorder(const std::vector<int64_t>& order) {
 }
 
 std::vector<Tensor> CachedKeys::by_row() const {
-  std::vector<int64_t> begins{0};  // of each step among all
+  std::vector<int64_t> begins{0};  // offset of each step among all
   for (const Tensor& step : steps) begins.push_back(begins.back() + step.size(0));
   std::vector<int64_t> index, lengths;
   for (const std::vector<Place>& places : rows) {

@@ -27,7 +27,7 @@ fs::path own_program() {
   throw Error("cannot find the plumb executable for worker processes", "set PLUMB_PROGRAM to its path");
 }
 
-/// The environment with some variables changed, "NAME=value".
+/// The environment with some variables changed, as "NAME=value".
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
   std::vector<std::string> all = changes;
   for (char** entry = environ; *entry != nullptr; ++entry) {

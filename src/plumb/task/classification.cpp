@@ -1,5 +1,5 @@
-// Classification of a sentence or of a pair of sentences: an encoder reads BOS + first + EOS [+ second + EOS], and one
-// label is predicted from its pooled states (Devlin et al. 2019, arXiv 1810.04805). Metrics: accuracy and macro F1.
+// Classification of a sentence or a pair of sentences: an encoder reads BOS + first + EOS [+ second + EOS], and a label
+// is predicted from its pooled states (Devlin et al. 2019, arXiv 1810.04805). Metrics: accuracy and macro F1.
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"

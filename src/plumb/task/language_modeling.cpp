@@ -1,5 +1,5 @@
-// Language modeling: a decoder predicts each token from those before it. Of running text, blocks of equal length are
-// read; of sentences, or of the target side of pairs, each by itself, with its end. Metric: perplexity.
+// Language modeling: a decoder predicts each token from the previous ones. Running text is read in blocks of equal
+// length; sentences, including the target side of pairs, are read one by one, with their end. Metric: perplexity.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -60,7 +60,7 @@ void Lanczos::advance(const Tensor& product) {
   result_.alpha.push_back(alpha);
   result_.beta.push_back(projection.norm);
   scale_ = std::max(scale_, std::abs(alpha) + projection.norm);
-  // What remains is rounding: the next direction would be noise.
+  // What remains is rounding error; the next direction would be noise.
   result_.exhausted = basis_.count() == n || projection.norm <= 100 * epsilon * scale_;
   if (options_.on_step) options_.on_step(result_);
   const bool check = options_.tolerance > 0 && result_.alpha.size() % kStepsBetweenChecks == 0;

@@ -13,10 +13,10 @@
 namespace plumb {
 namespace {
 
-/// Eigenvalues count as zero below this share of the largest magnitude.
+/// Eigenvalues below this fraction of the largest magnitude count as zero.
 constexpr double kZeroBand = 1e-3;
 
-/// An operator that keeps how long each product took.
+/// An operator that records the time of each product.
 class TimedOperator {
  public:
   explicit TimedOperator(HessianOperator& hessian) : hessian_(hessian) {}
@@ -47,7 +47,7 @@ class TimedOperator {
   std::vector<double> seconds_;
 };
 
-/// The extreme Ritz value of all probes: `sign` is +1 for the largest, −1 for the smallest.
+/// The extreme Ritz value over all probes: `sign` is +1 for the largest, −1 for the smallest.
 Extreme extreme_of(const std::vector<ProbeSpectrum>& probes, double sign) {
   const auto extreme = [sign](const ProbeSpectrum& probe) {
     const size_t place = sign > 0 ? probe.ritz.values.size() - 1 : 0;
@@ -60,7 +60,7 @@ Extreme extreme_of(const std::vector<ProbeSpectrum>& probes, double sign) {
   return best;
 }
 
-/// What both methods say of the distribution, given the extremes; `exact` if the probes hold every eigenvalue.
+/// The parts common to both methods, given the extremes; `exact` if the probes contain all eigenvalues.
 void describe_distribution(Spectrum& spectrum, const std::vector<Ritz>& probes, double n, bool exact, double sigma) {
   const auto mean_of = [&](const std::function<double(double)>& f) {
     Estimate mean = spectral_mean(probes, f);
@@ -109,10 +109,11 @@ Lanczos make_lanczos(int64_t size, at::ScalarType type, const SpectrumOptions& o
   return {random_probe(size, type, options.seed, probe), lanczos_options};
 }
 
-/// Which processes are to advance, and their directions → the products.
+/// Maps the processes to advance and their directions to products.
 using Products = std::function<std::vector<Tensor>(const std::vector<size_t>&, const std::vector<Tensor>&)>;
 
-/// Runs Lanczos processes to their end, a step of each after the other; on_step(steps done, the first that still ran).
+/// Runs Lanczos processes to completion, one step of each at a time; on_step(steps done, the first process still
+/// running).
 std::vector<Tridiagonal> run_together(std::vector<Lanczos> processes, const Products& multiply,
                                       const std::function<void(int64_t, const Tridiagonal&)>& on_step) {
   for (int64_t done = 1;; ++done) {
@@ -138,7 +139,7 @@ std::string extremes_so_far(const Tridiagonal& tridiagonal) {
   return fmt::format("max {:.4g} min {:.4g}", found.values.back(), found.values.front());
 }
 
-/// What Lanczos from some probes says of a matrix of n rows.
+/// The Lanczos results of some probes for a matrix of n rows.
 Spectrum spectrum_of(const std::vector<Tridiagonal>& tridiagonals, int64_t n, double sigma) {
   Spectrum spectrum;
   std::vector<Ritz> probes;
@@ -173,7 +174,7 @@ Spectrum measure_lanczos(TimedOperator& multiply, const HessianOperator& hessian
   return spectrum_of(results, hessian.size(), options.sigma);
 }
 
-/// The diagonal blocks of the layers, all of them a step further at a time.
+/// The diagonal blocks of the layers, all advancing one step at a time.
 std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::vector<ParameterBlock>& blocks,
                                           at::ScalarType type, const SpectrumOptions& options,
                                           const SpectrumProgress& progress) {

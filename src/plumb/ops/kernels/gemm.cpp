@@ -17,7 +17,7 @@ namespace {
 
 using DataType = dnnl::memory::data_type;
 
-/// All that a compiled product depends on.
+/// Everything that a compiled product depends on.
 using Key = std::array<int64_t, 12>;
 
 /// A compiled product and the operands that it is run on.
@@ -33,7 +33,7 @@ struct Engine {
   std::map<Key, std::unique_ptr<Compiled>> compiled;
 };
 
-/// One a thread: neither streams nor operands may be shared.
+/// One per thread: neither streams nor operands may be shared.
 Engine& engine() {
   static thread_local Engine instance;
   return instance;
@@ -45,7 +45,7 @@ dnnl::memory::desc matrix(int64_t rows, int64_t columns, int64_t stride, bool tr
 
 DataType type_of_sums(DataType type) { return type == DataType::s8 ? DataType::s32 : DataType::f32; }
 
-/// `packed`: the layout of B where it is not a plain one.
+/// `packed`: the layout of B if it is packed.
 std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::memory::desc* packed, Engine& on) {
   const auto a = matrix(p.m, p.k, p.lda, p.transpose_a, type);
   const auto b = packed != nullptr ? *packed : matrix(p.k, p.n, p.ldb, p.transpose_b, type);
@@ -69,7 +69,7 @@ std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::m
 }
 
 Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc* packed, Engine& on) {
-  // Within a parallel region a product runs on the thread that asks for it.
+  // Within a parallel region, a product runs on the calling thread.
   const int64_t threads = omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
   const Key key = {p.transpose_a,
                    p.transpose_b,
@@ -90,7 +90,7 @@ Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc
   return *on.compiled.emplace(key, compile(p, type, packed, on)).first->second;
 }
 
-/// Runs the product on these operands: B as it is stored, or packed.
+/// Runs the product on these operands, where B may be packed.
 void run(const Product& p, DataType type, const void* a, const void* b, const dnnl::memory* packed, void* c) {
   try {
     Engine& on = engine();
@@ -168,7 +168,7 @@ struct PackedWeight<T>::Content {
 
 template <typename T>
 PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_(k) {
-  // oneDNN says which layout it likes best; it is the same for every number of rows.
+  // oneDNN chooses the best layout; it is the same for any number of rows.
   constexpr int64_t kRows = 64;
   constexpr DataType kType = kDataType<T>;
   try {

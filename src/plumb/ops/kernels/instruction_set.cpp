@@ -9,7 +9,7 @@
 namespace plumb::kernels {
 
 std::vector<std::string> instruction_sets() {
-  // What was asked for narrows what Highway reports.
+  // A selection restricts what Highway reports.
   const int64_t asked_for = hwy::SupportedTargets();
   hwy::SetSupportedTargetsForTest(0);
   std::vector<std::string> names;
