@@ -72,11 +72,20 @@ for names in "${missing[@]}"; do
     fi
   done
 done
-if [ ${#unknown[@]} -gt 0 ]; then
-  echo "This release has no package of these names:" >&2
-  printf '  %s\n' "${unknown[@]//|/ or }" >&2
-  echo "$by_other_means" >&2
-  exit 1
+if [ ${#packages[@]} -gt 0 ]; then
+  echo "Installing: ${packages[*]}" >&2
+  "${as_root[@]}" "${install[@]}" "${packages[@]}"
 fi
-echo "Installing: ${packages[*]}" >&2
-"${as_root[@]}" "${install[@]}" "${packages[@]}"
+[ ${#unknown[@]} -gt 0 ] || exit 0
+echo "This release has no package of these names:" >&2
+printf '  %s\n' "${unknown[@]//|/ or }" >&2
+if [[ " ${unknown[*]} " == *" libtorch-dev "* ]]; then
+  cat >&2 << 'TORCH'
+LibTorch comes with PyTorch too:
+  python3 -m venv torch && torch/bin/pip install torch
+  make demo SETUP=true CMAKE_ARGS=-DCMAKE_PREFIX_PATH="$(torch/bin/python -c 'import torch; print(torch.utils.cmake_prefix_path)')"
+TORCH
+else
+  echo "$by_other_means" >&2
+fi
+exit 1

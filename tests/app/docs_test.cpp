@@ -174,6 +174,22 @@ void expect_quoted(const std::string& page, const std::string& source, const std
   }
 }
 
+TEST(Documentation, HasEveryTargetOfMakeAndEveryOptionOfTheBuild) {
+  const std::string page = document("docs/building.md");
+  const auto expect_rows = [&](const std::string& file, const char* pattern, const char* row) {
+    const std::string text = document(file);
+    const std::regex names(pattern, std::regex::multiline);
+    int found = 0;
+    for (std::sregex_iterator name(text.begin(), text.end(), names), end; name != end; ++name, ++found) {
+      const std::string start = fmt::format(fmt::runtime(row), (*name)[1].str());
+      EXPECT_NE(page.find(start), std::string::npos) << "docs/building.md has no row" << start;
+    }
+    EXPECT_GT(found, 3) << file;
+  };
+  expect_rows("Makefile", "^(?!help)([a-z-]+):.*## ", "\n| `make {}` | ");
+  expect_rows("CMakeLists.txt", "^option\\((PLUMB_[A-Z_]+)", "\n| `{}` | ");
+}
+
 TEST(Documentation, ShowsTheExamplesThatAreTested) {
   std::string examples;
   for (const std::string name : {"CMakeLists.txt", "spectrum.cpp", "norm.cpp", "training.cpp"})
