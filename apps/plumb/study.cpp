@@ -15,8 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the studies that come with Plumb may lie: installed beside the program, or in the source tree it was built
-/// from.
+/// Folders of the studies that come with Plumb: installed along with the program, or in its source tree.
 std::vector<fs::path> study_folders() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);

@@ -1,4 +1,4 @@
-// The program as a user meets it: exit status, and what goes to standard output and standard error.
+// The program from the user's perspective: exit status, and what goes to standard output and standard error.
 #include <gtest/gtest.h>
 
 #include "plumb/base/json.h"

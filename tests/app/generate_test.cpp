@@ -60,7 +60,7 @@ class GenerateVerb : public ::testing::Test {
     return run_plumb(arguments);
   }
 
-  /// The samples that --json gives.
+  /// The samples in the --json output.
   static Json samples(std::vector<std::string> options) {
     options.insert(options.end(), {"--json", path("samples.json")});
     const Finished finished = generate(options);
@@ -174,8 +174,8 @@ TEST_F(GenerateVerb, ManyPromptsAndSamplesAreToldApart) {
   EXPECT_EQ(found[0]["prompt"], "the cat");
   EXPECT_EQ(found[3]["prompt"], "");
   EXPECT_EQ(found[4]["prompt"], "the dog met");
-  // A prompt's text does not depend on the others. Its log-probability may in the last bits, where the size of the
-  // batch chooses the order of a sum.
+  // A prompt's text does not depend on the others. Its log-probability may differ in the last bits, because the size of
+  // the batch determines the order of a sum.
   const Json alone = samples({"--prompt", "the dog met", "--max-tokens", "8"})[0];
   EXPECT_EQ(alone["text"], found[4]["text"]);
   EXPECT_EQ(alone["tokens"], found[4]["tokens"]);

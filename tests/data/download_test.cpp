@@ -33,7 +33,7 @@ std::string gzip(const std::string& text) {
 
 const std::string kText = "Hallo!\nGut.\n";
 
-// A data set of one file that "lies on the network" in a directory of this machine.
+// A data set of one file whose "network" is a directory on this machine.
 class Download : public testing::Test {
  protected:
   Download() {

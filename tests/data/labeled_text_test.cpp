@@ -66,7 +66,7 @@ TEST_F(LabeledTextFiles, ColumnsByName) {
   const std::string content =
       "\xEF\xBB\xBFQuality\t#1 ID\t#1 String\t#2 String\r\n1\t702876\tHe said \"so.\tSo he said.\r\n";
   EXPECT_EQ(columns(content), (Columns{{"1", "He said \"so.", "So he said."}}));
-  format_.text = {"3"};  // a number still does where no column has that name
+  format_.text = {"3"};  // a number still works if no column has that name
   EXPECT_EQ(columns(content), (Columns{{"1", "He said \"so.", ""}}));
   format_.label = "quality";
   EXPECT_EQ(failure(content), "file: no column 'quality' | available: Quality, #1 ID, #1 String, #2 String");

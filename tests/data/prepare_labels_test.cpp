@@ -78,7 +78,7 @@ TEST_F(PrepareLabels, DocumentSaysWhatThereIs) {
   EXPECT_EQ(info["held_out"], true);
   EXPECT_EQ(info["splits"]["train"]["pairs"], 190);  // 5 % of 200 are held out
   EXPECT_EQ(info["splits"]["valid"]["pairs"], 10);
-  EXPECT_EQ(info["splits"]["train"]["labels"]["question"], 48);  // of each label its share: 2.5 of 50, rounded to 2
+  EXPECT_EQ(info["splits"]["train"]["labels"]["question"], 48);  // each label in proportion: 2.5 of 50, rounded to 2
   EXPECT_EQ(info["splits"]["valid"]["labels"]["answer"], 8);
   EXPECT_EQ(info["splits"]["a"]["labels"], Json({{"answer", 0}, {"question", 1}}));
   EXPECT_EQ(info["inputs"]["a"][0]["bytes"], 18);
@@ -104,7 +104,7 @@ TEST_F(PrepareLabels, LongExamplesAreCutInEverySplit) {
   const auto whole = prepare();
   const int64_t first = std::ssize(whole.split("train").source(0)), second = std::ssize(whole.split("train").target(0));
   ASSERT_GT(first, second + 1);
-  options_.length_limit = first;  // what exceeds is taken from the longer sentence
+  options_.length_limit = first;  // the excess is removed from the longer sentence
   const DataDirectory data = prepare();
   for (const char* name : {"train", "valid"}) {
     const auto& split = data.split(name);
@@ -209,7 +209,7 @@ TEST_F(PrepareLabels, OtherDataHaveNoLabels) {
   EXPECT_THROW((void)data.labels_of("train"), Error);
 }
 
-// The public data sets as they are published, each read by options alone.
+// Public data sets in their published form, each read only with options.
 class SharedLabels : public testing::Test {
  protected:
   void TearDown() override { set_verbosity(Verbosity::normal); }

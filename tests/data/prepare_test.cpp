@@ -37,7 +37,7 @@ class Prepare : public testing::Test {
     write_file_atomic(directory_ / name, content);
     return directory_ / name;
   }
-  // What stands beside the inputs after a failure: nothing.
+  // What is next to the inputs after a failure: nothing.
   void expect_nothing_new() const {
     for (const auto& entry : fs::directory_iterator(directory_.path())) {
       EXPECT_FALSE(entry.is_directory()) << entry.path();
@@ -111,7 +111,7 @@ TEST_F(Prepare, SeparateVocabularies) {
   prepare_data(options_, directory_ / "out");
   const DataDirectory data = DataDirectory::open(directory_ / "out");
   EXPECT_FALSE(data.joint());
-  const auto ids = data.source_tokenizer().encode("dog");  // "g" stands in the target language alone: "Hund" has none
+  const auto ids = data.source_tokenizer().encode("dog");  // "g" occurs only in the target language: "Hund" has none
   EXPECT_NE(std::count(ids.begin(), ids.end(), 3), 0);
   const auto known = data.target_tokenizer().encode("dog");
   EXPECT_EQ(std::count(known.begin(), known.end(), 3), 0);
@@ -129,7 +129,7 @@ TEST_F(Prepare, DroppedPairsAreCountedByReason) {
   EXPECT_EQ(info["dropped"]["over_length_limit"], 1);
   EXPECT_EQ(info["splits"]["train"]["pairs"], 100);
   EXPECT_LE(info["splits"]["train"]["source"]["longest"], 40);
-  EXPECT_EQ(info["splits"]["valid"]["pairs"], 1);  // the limit is for training alone
+  EXPECT_EQ(info["splits"]["valid"]["pairs"], 1);  // the limit applies only to training
   EXPECT_GT(info["splits"]["valid"]["source"]["longest"], 40);
 }
 
@@ -181,7 +181,7 @@ TEST_F(Prepare, ReplacesItsOwnDirectoryOnlyAtTheEnd) {
   EXPECT_NE(failure(), "no error");
   EXPECT_EQ(read_file(out / "data.json"), before);
   options_.length_limit = 100;
-  prepare_data(options_, out / "");  // with a slash at its end
+  prepare_data(options_, out / "");  // with a trailing slash
   EXPECT_EQ(DataDirectory::open(out).info()["length_limit"], 100);
   for (const auto& entry : fs::directory_iterator(directory_.path())) {
     EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos);
@@ -273,7 +273,7 @@ TEST_F(Prepare, TheTaskIsTranslation) {
   const fs::path out = directory_ / "out";
   Json info = prepare_data(options_, out);
   EXPECT_EQ(DataDirectory::open(out).task(), "translation");
-  // Directories made by earlier versions do not say so.
+  // Directories written by earlier versions do not contain it.
   info.erase("task");
   write_json(out / "data.json", info);
   EXPECT_EQ(DataDirectory::open(out).task(), "translation");

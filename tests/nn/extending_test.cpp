@@ -1,4 +1,4 @@
-// The example of docs/extending.md, which quotes it.
+// The example quoted by docs/extending.md.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Groups of parameters: who decays, learns at a rate of its own, or waits.
+// Parameter groups: which parameters decay, have their own learning rate, or are frozen.
 #include "plumb/optim/groups.h"
 
 #include <gtest/gtest.h>
@@ -42,9 +42,9 @@ TEST(ParameterSettings, AreThoseOfTheFirstGroupThatMatches) {
   const std::vector<ParameterSettings> expected = {
       {1, 0, -1},       // of the last group
       {0.5, 0.01, 10},  // of the second
-      {2, 0, 0},        // of the first, not of the second: a bias, and without a decay of its own as ever
+      {2, 0, 0},        // of the first group, not of the second: a bias, and without a decay of its own as usual
       {2, 0, 0},       {1, 0.3, 0}, {2, 0, 0},  // "*.bias"
-      {1, 0.3, 0}};                             // a decay that is asked for holds for scalars too
+      {1, 0.3, 0}};                             // an explicit decay applies to scalars too
   EXPECT_EQ(settings, expected);
 }
 
@@ -70,7 +70,7 @@ TEST(ParameterGroups, WithAPatternThatMatchesNothingNameTheNearestParameter) {
   const Error error = error_of({.pattern = {"*", "encoder.layer.1.*"}});
   EXPECT_STREQ(error.what(), "[[train.groups]]: the pattern 'encoder.layer.1.*' matches no parameter");
   EXPECT_EQ(error.hint(), "the closest is 'encoder.layers.1.linear1.weight'; * matches any characters");
-  // A part of a name is no pattern for it.
+  // Part of a name does not match.
   EXPECT_EQ(error_of({.pattern = {"norm1"}}).hint().find("the closest is"), 0U);
 }
 

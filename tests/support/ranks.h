@@ -1,4 +1,4 @@
-// Several ranks of one group, each in a thread of this process: the connections are those of processes.
+// Several ranks of one group, each in a thread of this process, with the same connections as between processes.
 #pragma once
 
 #include <exception>

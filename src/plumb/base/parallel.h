@@ -8,8 +8,8 @@
 
 namespace plumb {
 
-/// Splits [0, n) into one contiguous range a thread and calls `work(begin, end)` for each. Ranges shorter than `grain`
-/// are not split, so that small work stays on one thread. Safe to call from within another parallel region.
+/// Splits [0, n) into one contiguous range per thread and calls `work(begin, end)` for each. Ranges shorter than
+/// `grain` are not split, so that small work stays on one thread. Safe to call from within another parallel region.
 template <typename Work>
 void parallel_ranges(int64_t n, int64_t grain, const Work& work) {
   const int64_t wanted = std::min<int64_t>(omp_get_max_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1));
@@ -27,7 +27,7 @@ void parallel_ranges(int64_t n, int64_t grain, const Work& work) {
   }
 }
 
-/// Calls `work(i)` for every i in [0, n), handing items out as threads become free: for items of unequal cost.
+/// Calls `work(i)` for every i in [0, n), assigning items as threads become free: for items of unequal cost.
 template <typename Work>
 void parallel_items(int64_t n, const Work& work) {
   if (n <= 1 || omp_in_parallel() != 0) {
