@@ -5,6 +5,7 @@
 #include <functional>
 #include <future>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/error.h"
@@ -20,26 +21,32 @@ inline void as_ranks(int64_t size, const std::function<void(Group)>& work,
   const std::shared_future<int64_t> known = port.get_future().share();
   std::mutex mutex;
   std::exception_ptr first;
-  const auto fail = [&] {
-    const std::lock_guard lock(mutex);
-    if (!first) first = std::current_exception();
-  };
-  const auto check = [&] {
-    const std::lock_guard lock(mutex);
-    if (first) throw Error("another rank has failed");
-  };
+  int64_t joined = 0;  // ranks that have joined, or failed to
   const auto run = [&](int64_t rank) {
-    bool told = rank != 0;
+    bool told = rank != 0, joining = true;
+    const auto tell = [&](int64_t number) {
+      told = true;
+      port.set_value(number);
+    };
+    // Rank 0 leaves last: who does not find it to connect to would look for it for minutes.
+    const auto check = [&] {
+      const std::lock_guard lock(mutex);
+      if (first && (rank > 0 || joined == size - 1)) throw Error("another rank has failed");
+    };
+    const auto leave = [&](const std::exception_ptr& error) {
+      const std::lock_guard lock(mutex);
+      if (error && !first) first = error;
+      joined += joining ? 1 : 0;
+      joining = false;
+    };
     try {
       Rendezvous rendezvous{rank, size};
       if (rank > 0) rendezvous.port = known.get();
-      const auto tell = [&](int64_t number) {
-        told = true;
-        port.set_value(number);
-      };
-      work(join(rendezvous, {tell, check}));
+      Group group = join(rendezvous, {tell, check});
+      leave(nullptr);
+      work(std::move(group));
     } catch (...) {
-      fail();
+      leave(std::current_exception());
       if (!told) port.set_exception(std::current_exception());
     }
   };
