@@ -1,4 +1,4 @@
-# From a clean clone: `make demo` or `make test`. Each target does the set-up it needs; `make` lists them all.
+# From a clean clone: `make demo` or `make test`. Each target does the setup it needs; `make` lists them all.
 BUILD      ?= build
 OUT        ?= out
 PREFIX     ?= /usr/local
@@ -20,7 +20,7 @@ help:  ## List the targets
 packages:
 	@$(SETUP)
 
-setup: packages  ## Install missing system packages, fetch the report's, configure; nothing later needs the network
+setup: packages  ## Install packages, fetch those of the report and configure; later targets work offline
 	cmake --preset release -B '$(BUILD)' $(CMAKE_ARGS)
 
 build: setup  ## Compile everything, optimized
@@ -36,7 +36,7 @@ program: setup  ## Compile only the program, without tests and benchmarks
 demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpus
 	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'
 
-bench: build  ## Measure speed beside the newest PyTorch and CTranslate2 (in BUILD-peers), and write docs/performance.md
+bench: build  ## Race the newest PyTorch and CTranslate2 (installed in BUILD-peers); write docs/performance.md
 	scripts/bench.py --plumb '$(BUILD)/plumb' --peers '$(BUILD)-peers' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
@@ -47,7 +47,7 @@ variants: build  ## Write docs/variants.md from the registries
 	'$(BUILD)/plumb' list --markdown > docs/variants.md.new
 	mv docs/variants.md.new docs/variants.md
 
-lint:  ## Check format and clang-tidy's findings (SINCE=REF: only files that differ from REF)
+lint:  ## Run clang-format and clang-tidy (SINCE=REF: only files that differ from REF)
 	@$(SETUP) $(LISTS)
 	cmake --preset tidy -B '$(BUILD)-tidy' $(CMAKE_ARGS)
 	cmake --build '$(BUILD)-tidy' --target plumb_messages
@@ -58,7 +58,7 @@ format:  ## Format all sources
 	@$(SETUP) $(LISTS)
 	git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' | xargs -0 clang-format -i
 
-sanitize: packages  ## Run every test under the address and undefined-behavior sanitizers
+sanitize: packages  ## Run all tests under the address and undefined-behavior sanitizers
 	cmake --preset sanitize -B '$(BUILD)-sanitize' $(CMAKE_ARGS)
 	cmake --build '$(BUILD)-sanitize' --parallel $(JOBS)
 	$(CTEST) --test-dir '$(BUILD)-sanitize'
@@ -66,12 +66,12 @@ sanitize: packages  ## Run every test under the address and undefined-behavior s
 install: build  ## Install the program, the library and its headers under PREFIX
 	cmake --install '$(BUILD)' --prefix '$(PREFIX)'
 
-package: build  ## Release archives and a Debian package for this distribution, in OUT/package
+package: build  ## Write release archives and a Debian package for this distribution to OUT/package
 	@$(SETUP) scripts/packages-release.txt
 	cpack --config '$(BUILD)/CPackConfig.cmake' -B '$(OUT)/package'
 	rm -rf '$(OUT)/package/_CPack_Packages'
 	scripts/source-archive.sh '$(BUILD)/report/dist/report.html' '$(OUT)/package'
 	@ls -sh '$(OUT)/package'
 
-clean:  ## Remove what was built
+clean:  ## Remove the build directories
 	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-sanitize' '$(BUILD)-peers'

@@ -1,4 +1,4 @@
-# What Plumb stands on, found once. Debian's packages for these are listed in scripts/packages.txt.
+# Plumb's dependencies. scripts/packages.txt lists the Debian packages that provide them.
 find_package(Torch REQUIRED)
 find_package(OpenMP REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
@@ -14,7 +14,7 @@ pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
-# The kernels' own; without them a machine needs neither.
+# Only for the kernels.
 set(PLUMB_KERNEL_DEPENDENCIES)
 if(PLUMB_CPU_KERNELS)
   pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
@@ -22,7 +22,7 @@ if(PLUMB_CPU_KERNELS)
   set(PLUMB_KERNEL_DEPENDENCIES PkgConfig::hwy ${DNNL_LIBRARY})
 endif()
 
-# What the public headers show, and what only the library's own sources use.
+# Used by public headers, and used only by the library's own sources.
 set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json fmt::fmt OpenMP::OpenMP_CXX)
 set(PLUMB_TENSOR_DEPENDENCIES ${TORCH_LIBRARIES})
 set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n ZLIB::ZLIB OpenSSL::Crypto

@@ -26,8 +26,8 @@ def _complete(python: pathlib.Path) -> bool:
 
 
 def make(directory: pathlib.Path) -> pathlib.Path:
-    """The Python of the environment in `directory`, made or brought up to date first. Packages come from where the user's
-    pip looks for them. Throws Missing if there is none and none can be made."""
+    """The Python of the environment in `directory`, made or updated first. Packages come from where the user's
+    pip looks for them. Throws Missing if there is no environment and none can be created."""
     python = directory / 'bin' / 'python'
     if not python.exists():
         print(f'bench.py: making {directory} for the newest PyTorch and CTranslate2 (some gigabytes)', file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What is raced."""
+"""The works that are raced."""
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ class Race:
     sizes: list[str] = field(default_factory=list)
     peer: str | None = None                                          # a script of bench/peers
     precisions: list[str] = field(default_factory=lambda: ['float32'])
-    description: Figures = field(default_factory=dict)               # what the peer says of itself
+    description: Figures = field(default_factory=dict)               # the peer's description of itself
     plumb: dict[str, list[Figures]] = field(default_factory=dict)    # by precision: a result per round
     peers: dict[str, list[Figures]] = field(default_factory=dict)    # by the peer's name of the work
 
