@@ -118,7 +118,7 @@ TEST(Directories, AFailureLeavesTheOldOne) {
   EXPECT_EQ(entries(directory.path()), 1U);
 }
 
-TEST(Directories, AreClaimedOnceAndRecognisedAgain) {
+TEST(Directories, AreClaimedOnceAndRecognizedAgain) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "out/run";
   EXPECT_FALSE(claim_output_directory(path, "run"));
