@@ -10,7 +10,7 @@ BENCH_ARGS ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help packages setup build program test demo studies bench variants lint format sanitize install package clean
+.PHONY: help packages setup build program installable test demo studies bench variants lint format sanitize install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -63,10 +63,13 @@ sanitize: packages  ## Run every test under the address and undefined-behavior s
 	cmake --build '$(BUILD)-sanitize' --parallel $(JOBS)
 	$(CTEST) --test-dir '$(BUILD)-sanitize'
 
-install: build  ## Install the program, the library and its headers under PREFIX
+installable: setup
+	cmake --build '$(BUILD)' --parallel $(JOBS) --target installable
+
+install: installable  ## Install the program, the library and its headers under PREFIX
 	cmake --install '$(BUILD)' --prefix '$(PREFIX)'
 
-package: build  ## Release archives and a Debian package for this distribution, in OUT/package
+package: installable  ## Release archives and a Debian package for this distribution, in OUT/package
 	@$(SETUP) scripts/packages-release.txt
 	cpack --config '$(BUILD)/CPackConfig.cmake' -B '$(OUT)/package'
 	rm -rf '$(OUT)/package/_CPack_Packages'

@@ -20,4 +20,11 @@ write_basic_package_version_file(plumbConfigVersion.cmake COMPATIBILITY SameMino
 install(FILES ${PROJECT_BINARY_DIR}/plumbConfig.cmake ${PROJECT_BINARY_DIR}/plumbConfigVersion.cmake
         DESTINATION ${PLUMB_PACKAGE_DIR})
 
+# All that is installed, without tests and benchmarks.
+add_custom_target(installable)
+add_dependencies(installable plumb_app plumb_program plumb_sentencepiece plumb)
+if(TARGET plumb_manual)
+  add_dependencies(installable plumb_manual)
+endif()
+
 include(Archive)
