@@ -309,7 +309,7 @@ void add_get(CLI::App& data, Globals& globals) {
                               emit(globals, info, info.dump(2) + '\n');
                             });
   add_json_option(*verb, globals);
-  verb->add_option("name", arguments->name, "Which one")->check(CLI::IsMember({"multi30k"}))->required();
+  verb->add_option("NAME", arguments->name, "The data set")->check(CLI::IsMember({"multi30k"}))->required();
   verb->add_option("--out", arguments->out, "The directory for its files")->type_name("DIR")->required();
   verb->add_option("--from", arguments->from, "Take the files from this directory, not from the network")
       ->type_name("DIR");

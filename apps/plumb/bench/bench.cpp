@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <array>
 
+#include "../manual.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
+#include "plumb/nn/residual/residual.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb::app::bench {
@@ -141,7 +143,8 @@ void add_sizes(CLI::App& verb, Sizes& sizes) {
   verb.add_option("--runs", sizes.runs, "Timed runs, of which the median counts")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb.add_option("--residual", sizes.residual, "Residual scheme")->capture_default_str();
+  suggest(verb.add_option("--residual", sizes.residual, "Residual scheme")->type_name("NAME")->capture_default_str(),
+          residual_schemes().names());
 }
 
 }  // namespace plumb::app::bench
