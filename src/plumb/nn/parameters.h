@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// What a parameter is, for initialization.
+/// What a parameter is, for initialization and for optimizers.
 enum class Role {
   weight,
   stacked_qkv,          // query, key and value, one above the other
@@ -17,6 +17,7 @@ enum class Role {
   feed_forward_output,  // its last one
   bias,
   embedding,
+  readout,  // from the last representation to what is asked for, such as labels
   position,
   gain,
   shift,
