@@ -20,7 +20,8 @@ struct DecoderState {
   [[nodiscard]] int64_t rows() const { return static_cast<int64_t>(positions.size()); }
 
   /// Row i becomes what row order[i] was; a row may be named several times or not at all. `rows` as rows_per_source
-  /// afterwards, where there are sources.
+  /// afterwards, where there are sources: rows keep looking at theirs. Throws Error, and leaves the state as it is,
+  /// where a row is not there or the sources do not fit.
   void reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows = {});
 };
 
