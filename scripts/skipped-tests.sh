@@ -3,6 +3,9 @@
 set -euo pipefail
 log="$1/Testing/Temporary/LastTest.log"
 skipped=$(grep -oE '\[  SKIPPED \] [A-Za-z0-9_]+\.[A-Za-z0-9_/]+' "$log" | sort -u | cut -c14- || true)
-[ -n "$skipped" ] || exit 0
-echo "Skipped, because the files that they read are absent:"
-while read -r name; do echo "  $name"; done <<< "$skipped"
+if [ -n "$skipped" ]; then
+  echo "Skipped, because the files that they read are absent:"
+  while read -r name; do echo "  $name"; done <<< "$skipped"
+fi
+# Whole tests that say themselves why they skip.
+sed -nE -e '/^[0-9]+\/[0-9]+ Test: /{s/^[^:]*: //;h}' -e '/^Skipped: /{H;g;s/(.*)\nSkipped: (.*)/Skipped: \1 (\2)/p}' "$log"

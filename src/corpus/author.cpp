@@ -309,7 +309,7 @@ Clause Author::event_with(const NounPhrase& subject, const Verb& verb) {
   if (verb.frame == Frame::ditransitive) {
     NounPhrase receiver = object(subject, kind::person);
     // "gives the friendly teacher from her own class ..." stays short.
-    if (receiver.adjectives.size() > 1) receiver.adjectives.resize(1);
+    while (receiver.adjectives.size() > 1) receiver.adjectives.pop_back();
     clause.receiver = {receiver};
   }
   return clause;

@@ -9,7 +9,7 @@
 
 namespace plumb::corpus {
 
-/// All randomness of the corpus. Every draw stands in a statement of its own, for the order in which a compiler
+/// All randomness of the corpus. Every draw is a separate statement, because the order in which a compiler
 /// evaluates arguments is free, and the text must not depend on it.
 class Author {
  public:
@@ -31,25 +31,25 @@ class Author {
 
   /// "der alte Mann", "Anna", "zwei Kinder", "mein Bruder", "wir".
   NounPhrase subject(Selection selection);
-  /// One that a pronoun can take up in both languages ("das Kind" cannot: he or she?).
+  /// One that a pronoun can refer to in both languages ("das Kind" cannot: he or she?).
   NounPhrase referable_subject(Selection selection);
   /// "einen roten Apfel", "die Bücher", "sein Fahrrad" (the subject's).
   NounPhrase object(const NounPhrase& subject, Selection selection);
   void add_adjectives(NounPhrase& phrase, double probability);
-  /// One that can be said of the noun; null if there is none.
+  /// An adjective that applies to the noun; null if there is none.
   const Adjective* adjective(const Noun& noun, bool gradable);
 
   /// Where, whereto, which way: each empty if no such place is known.
   Words place(uint32_t sites);
   Words goal(uint32_t sites);
   Words way(uint32_t sites);
-  /// "auf den Tisch" (resting: "auf dem Tisch") for what stands, lies or hangs.
+  /// "auf den Tisch" (at rest: "auf dem Tisch") for things that stand, lie or hang.
   Words spot(Kinds thing, bool resting);
 
   /// An action with its objects, in the present, without place and time.
   Clause event(const NounPhrase& subject, std::initializer_list<Frame> frames);
   Clause event(const NounPhrase& subject);
-  /// With a subject of its own.
+  /// With its own subject.
   Clause event(Selection subjects = kind::person | kind::animal);
   Clause event_with(const NounPhrase& subject, const Verb& verb);
   /// Place, manner, company: at most two.
@@ -67,18 +67,18 @@ class Author {
   Random random_;
 };
 
-/// What kinds of nouns a phrase stands for; a name or "wir" is a person.
+/// The kinds of nouns that a phrase represents; a name or "wir" is a person.
 Kinds kinds_of(const NounPhrase& phrase);
-/// Where such a being or thing is found.
+/// Where such a creature or object is found.
 uint32_t habitat(Kinds kinds);
-/// "sein", "ihr" … of this owner; the definite article where none is sure.
+/// "sein", "ihr" … of this owner; the definite article if none is certain.
 Determiner possessive_of(const NounPhrase& owner);
 /// The selection without dresses and skirts unless a woman is meant.
 Selection wearable_by(const NounPhrase& person, Selection selection);
 /// Whether the accusative shows that the phrase is the object ("den Mann"; "die Frau" could be the subject as well), or
 /// its meaning does.
 bool is_clearly_object(const NounPhrase& phrase);
-/// The past told in order: preterite, English simple past.
+/// Past events in order: preterite, English simple past.
 Clause told(Clause clause);
 
 }  // namespace plumb::corpus

@@ -1,5 +1,6 @@
-// A sentence before it is words: noun phrases and clauses that both languages are written from. What is said is fixed
-// here; how it is said in German (order, case, agreement) and in English (aspect, do-support) follows from it alone.
+// A sentence before it becomes words: noun phrases and clauses from which both languages are written. The content is
+// fixed here; how it is said in German (order, case, agreement) and in English (aspect, do-support) follows from it
+// alone.
 #pragma once
 
 #include <string>
@@ -69,18 +70,18 @@ struct Clause {
   bool past_time = false;  // a perfect with "gestern": English takes the simple past
   bool negated = false;
   bool passive = false;
-  Words front;  // what stands first instead of the subject; the English has its comma
+  Words front;  // what precedes the verb instead of the subject; the English has its comma
   Words time, frequency, manner, companion, place, goal, complement;
   bool manner_last = false;
 };
 
-/// What is left out because it stands elsewhere: a relative or question pronoun, or the subject shared by "und".
+/// What is omitted because it appears elsewhere: a relative or question pronoun, or the subject shared by "und".
 enum class Gap : uint8_t { none, subject, object };
 
 /// "sein" with a complement.
 const Verb& copula();
 
-/// The pronoun that takes up the phrase again.
+/// The pronoun that refers back to the phrase.
 NounPhrase pronoun_for(const NounPhrase& phrase);
 
 /// Number and person that verbs agree with; English counts "pants" and "glasses" as plural.
@@ -110,7 +111,7 @@ std::string english_infinitive(const Clause& clause);
 std::string german_number_word(int count);
 std::string english_number_word(int count);
 
-/// Joins with spaces, leaving out what is empty.
+/// Joins with spaces, omitting empty parts.
 std::string say(std::initializer_list<std::string_view> parts);
 /// Sets the commas and the end, capitalizes: "heute , lacht er" with "." → "Heute, lacht er."
 std::string finish(std::string_view text, std::string_view end);

@@ -118,7 +118,7 @@ constexpr uint32_t outdoors = yard | town | nature | shore | farm;
 constexpr uint32_t anywhere = indoors | outdoors | public_room | kitchen | sport;
 }  // namespace site
 
-/// A noun as a place, with the prepositions of rest (dative), of motion towards it, and of a way over it (accusative).
+/// A noun as a place, with the prepositions of rest (dative), of motion toward it, and of a way over it (accusative).
 struct Place {
   std::string noun;
   uint32_t sites;
@@ -127,7 +127,7 @@ struct Place {
   std::string german_over, english_over;  // empty: no way leads over it
 };
 
-/// The order in which adjectives stand before a noun, in both languages.
+/// The order of adjectives before a noun, in both languages.
 enum class Rank : uint8_t { opinion, size, state, age, color };
 
 struct Adjective {
@@ -140,7 +140,7 @@ struct Adjective {
   Kinds kinds;
 };
 
-/// What a verb wants beside its subject; a posture ("sitzen") wants a place.
+/// What a verb requires besides its subject; a posture ("sitzen") requires a place.
 enum class Frame : uint8_t { intransitive, posture, accusative, dative, prepositional, motion, put, ditransitive };
 
 /// How an action can be done; an adverb names the manners it describes.
@@ -149,7 +149,7 @@ inline constexpr std::string_view kNames[] = {"speed", "care",  "joy",       "qu
                                               "calm",  "peace", "curiosity", "on_foot", "cleaning"};
 }  // namespace manner
 
-/// Principal parts; a separable prefix stands apart: "heben", "auf", "hebt", "hob", "aufgehoben".
+/// Principal parts; a separable prefix is listed separately: "heben", "auf", "hebt", "hob", "aufgehoben".
 struct GermanVerb {
   std::string infinitive;
   std::string prefix;
@@ -190,7 +190,7 @@ struct Modal {
 struct Adverb {
   Words words;
   uint32_t manners;
-  bool last;  // English puts it behind the object ("runs fast")
+  bool last;  // English places it after the object ("runs fast")
 };
 
 /// What a time expression says about the tense of its clause.

@@ -23,7 +23,7 @@ SentencePair travel(Author& author);             // Nächste Woche wird Anna mit
 SentencePair passive_scene(Author& author);      // Das Auto wird von dem Mechaniker repariert.
 SentencePair existence(Author& author);          // Es gibt 14 Stühle in dem Garten.
 
-// What is said of someone or something.
+// Statements about someone or something.
 SentencePair description(Author& author);          // Der Turm der Kirche ist sehr alt.
 SentencePair comparison(Author& author);           // Die Katze ist kleiner als der Hund.
 SentencePair price(Author& author);                // Das neue Buch kostet 12 Euro.

@@ -1,4 +1,4 @@
-// Representation collapse: the measure against plain loops, the prediction against a simulation of its assumption.
+// Representation collapse: the measure compared with plain loops, the prediction with a simulation of its assumption.
 #include "plumb/analysis/collapse.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(Collapse, MeasuresTheStreamOfEverySubLayer) {
   ASSERT_EQ(profile.decoder.size(), 3U);
   EXPECT_EQ(profile.encoder[3].id, (LayerId{StackKind::encoder, 1, SubLayerKind::feed_forward}));
 
-  // The third sub-layer of the encoder, by loops.
+  // The third sub-layer of the encoder, in plain loops.
   std::vector<Tensor> before;
   std::vector<Tensor> after;
   ForwardContext context(Pass::measurement);

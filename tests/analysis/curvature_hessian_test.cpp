@@ -1,4 +1,4 @@
-// Hessian-vector products against differences of the gradient, and spectra against an independent implementation's.
+// Hessian-vector products compared with differences of the gradient, and spectra with an independent implementation.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,7 @@ Tensor part_of(const Tensor& flat, const ParameterBlock& block, const Parameters
   return joined(part);
 }
 
-/// The vector of all parameters that is v in the block and 0 elsewhere.
+/// The vector of all parameters that equals v in the block and 0 elsewhere.
 Tensor embedded(const Tensor& v, const ParameterBlock& block, const Parameters& parameters) {
   Tensor flat = at::zeros({parameters.count()}, at::kDouble);
   const std::vector<Tensor> pieces = parameters.split(flat);

@@ -15,7 +15,7 @@
 namespace plumb {
 namespace {
 
-/// diag(values), turned by the reflection I − 2uuᵀ so that no coordinate is an eigenvector.
+/// diag(values), rotated by the reflection I − 2uuᵀ so that no coordinate is an eigenvector.
 LinearOperator turned(const Tensor& values) {
   const Tensor u = at::cos(at::arange(values.numel(), at::kDouble) * 1.7 + 0.3);
   const Tensor unit = (u / u.norm()).to(values.scalar_type());
@@ -142,7 +142,7 @@ TEST(Lanczos, ProbesAreSignsAndDifferByIndex) {
 }
 
 TEST(Basis, OrthogonalizeLeavesNoComponentAndReportsThem) {
-  // More than one block a part, and a last block that is not full.
+  // More than one block per part, and a partial last block.
   constexpr int64_t kSize = 200'003;
   const test::TemporaryDirectory scratch;
   for (const bool in_file : {false, true}) {
@@ -200,8 +200,7 @@ TEST(Quadrature, DensityIntegratesToOne) {
 }
 
 TEST(Quadrature, DensityIsThatOfTheExactEigenvalues) {
-  // A wide kernel: the mean over many probes comes near Σ N(x; λ_i, σ²)/n, computed here from the eigenvalues
-  // themselves.
+  // A wide kernel: the mean over many probes approaches Σ N(x; λ_i, σ²)/n, computed here from the eigenvalues.
   const Tensor values = bulk_and_outliers();
   const Density density = smoothed_density(several_probes(30), 0.4);
   for (size_t i = 0; i < density.x.size(); i += 10) {

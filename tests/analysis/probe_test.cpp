@@ -1,4 +1,4 @@
-// Measurements against an independent float64 implementation, through the library and through the program.
+// Measurements compared with an independent float64 implementation, through the library and through the program.
 #include "plumb/analysis/probe_json.h"
 
 #include <gtest/gtest.h>
@@ -155,7 +155,7 @@ TEST(Gradients, TakeTheLossThatIsGiven) {
   for (const auto& [name, norm] : plain.norm_by_parameter) expect_near(found.norm(name), 3 * norm, name);
 }
 
-/// The model's cross-entropy, with the labels weighed as the batch says.
+/// The model's cross-entropy, weighted as in the batch.
 Loss weighed(Model& model, const Batch& batch, const LossOptions& options, ForwardContext& context) {
   const ops::CrossEntropy result = ops::cross_entropy(model.logits(model.states(batch, context)), batch.labels,
                                                       batch.weights, options.label_smoothing, options.scale.value());
@@ -204,7 +204,7 @@ TEST(Signal, EveryPointOfTheStreamOverAllTokensOfAllBatches) {
   EXPECT_EQ(whole.points.front().point.id.number(), 0);
   EXPECT_EQ(whole.at({{StackKind::decoder, 0, SubLayerKind::feed_forward}, Point::sum}).point.id.number(), 1);
   EXPECT_THROW((void)whole.at({{StackKind::encoder}, Point::sum}), Error);
-  // What one reads off without the meter: the result of the encoder.
+  // The same without the meter: the result of the encoder.
   ForwardContext context;
   const Tensor memory = c.model->encode(c.batch.source, c.batch.source_layout, context);
   expect_near(whole.at({{StackKind::encoder}, Point::result}).mean_square, memory.square().sum(1).mean().item<double>(),

@@ -40,7 +40,7 @@ TEST(AttentionCost, TimesAreSecondsOfTheWorkDone) {
   const AttentionCost cost = measure_attention_cost("softmax", {}, 16, 2, 6144, 1, 1);
   const double whole = watch.seconds();
   EXPECT_GT(cost.gradient_seconds, cost.forward_seconds);  // a gradient includes a forward pass
-  // Of each there was one run to warm up and one that counts, and a last forward pass for the memory.
+  // Each had one warm-up run and one timed run, and a final forward pass for the memory.
   EXPECT_LT(cost.forward_seconds + cost.gradient_seconds, whole);
   EXPECT_GT(cost.forward_seconds + cost.gradient_seconds, whole / 10);
   EXPECT_GT(cost.forward_seconds, 1e-3);  // 4 · 16 · 6144²/2 multiplications and additions
@@ -58,7 +58,7 @@ TEST(AttentionCost, EveryKindHoldsMemoryInProportionToLength) {
     EXPECT_GE(half, 512 * 16 * 4) << kind;  // the output at least
     EXPECT_NEAR(whole / half, 2, 0.1) << kind;
   }
-  // Softmax forms its weights again in the backward pass: it holds the output and a number for each row and head.
+  // Softmax recomputes its weights in the backward pass: it holds the output and one number per row and head.
   EXPECT_LT(measure_attention_cost("softmax", {}, 16, 2, 1024, 1, 1).held_bytes, 1024 * (16 + 2) * 4 + 4096);
 }
 

@@ -1,4 +1,4 @@
-// Confidence intervals against tables, lines against closed forms, (ε, δ) by hand.
+// Confidence intervals compared with tables, lines with closed forms, (ε, δ) with hand computation.
 #include "plumb/analysis/statistics.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(Bounded, EpsilonAndDeltaByHand) {
   EXPECT_NEAR(bounded_epsilon(sample, 0.125), 0.1, 1e-14);  // one of eight may lie above 11
   EXPECT_NEAR(bounded_epsilon(sample, 0.124), 0.5, 1e-14);
   EXPECT_NEAR(bounded_epsilon(sample, 0.9), 0, 1e-14);  // never negative
-  // The two fit together: the ε for a δ has at most that δ.
+  // The two are consistent: the ε for a δ has at most that δ.
   EXPECT_LE(bounded_delta(sample, bounded_epsilon(sample, 0.25)), 0.25);
   EXPECT_EQ(bounded_delta({3, 3, 3}, 0.1), 0);
 }

@@ -34,7 +34,7 @@ ModelConfig setting(const std::string& residual, int64_t feed_forward = kWidth) 
   return config;
 }
 
-/// Sentences of `words` random tokens a side.
+/// Sentences of `words` random tokens per side.
 Batch sentences(int64_t pairs, int64_t words) {
   Random random(7, "sentences");
   const auto draw = [&] {
@@ -112,7 +112,7 @@ TEST(Theory, Lemma2PreLayerNorm) {
     const Interval encoder = measured.at(point("encoder", layer, "feed_forward.stream"));
     EXPECT_GT(encoder.low, low);
     EXPECT_LT(encoder.high, high);
-    // Two attentions a decoder layer, each of which adds between 0 and d.
+    // Two attentions per decoder layer, each of which adds between 0 and d.
     const Interval decoder = measured.at(point("decoder", layer, "feed_forward.stream"));
     const auto [decoder_low, decoder_high] = theory::lemma2_pre_ln(layer, kWidth, kWidth, 2, kWidth);
     EXPECT_GT(decoder.low, decoder_low);
@@ -168,7 +168,7 @@ TEST(Theory, PlacementKnowsTheSchemesByBothNames) {
   EXPECT_EQ(theory::placement("residual"), Placement::other);
 }
 
-// Theorem 1 is a statement about depth: the last layer's gradient falls with √L under Pre-LN and not under Post-LN.
+// Theorem 1 is a statement about depth: the last layer's gradient decreases with √L under Pre-LN and not under Post-LN.
 TEST(Theory, Theorem1DepthDependence) {
   const auto last_gradient = [](const std::string& residual, int64_t layers) {
     ModelConfig config = setting(residual);

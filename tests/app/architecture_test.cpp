@@ -1,4 +1,4 @@
-// The table of folders in docs/architecture.md against every include of the code.
+// The table of folders in docs/architecture.md compared with every include in the code.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,14 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A row of the table: a folder, and the folders that it includes from.
+/// A row of the table: a folder, and the folders that it may include from.
 struct Folder {
   std::string name;
   std::vector<std::string> includes;
   bool all_above = false;
 };
 
-/// The words in backquotes of a cell.
+/// The words in backquotes in a cell.
 std::vector<std::string> quoted(const std::string& cell) {
   static const std::regex name("`([^`]+)`");
   std::vector<std::string> names;
@@ -49,7 +49,7 @@ std::vector<Folder> table_of_folders(const std::string& page) {
   return folders;
 }
 
-/// Where code lies, and how its paths begin in an include.
+/// A source tree, and the prefix of its include paths.
 struct Tree {
   std::string root, prefix;
 };
@@ -68,8 +68,8 @@ class Architecture : public testing::Test {
     return found == folders_.end() ? std::nullopt : std::optional(static_cast<size_t>(found - folders_.begin()));
   }
 
-  /// The row that a file or an included path belongs to: the longest name that the path begins with. `path` is relative
-  /// to its tree.
+  /// The row that a file or an included path belongs to: the longest name that is a prefix of the path. `path` is
+  /// relative to its tree.
   [[nodiscard]] std::optional<size_t> row_of(const Tree& tree, const std::string& path) const {
     if (tree.root == "src/corpus") return row("corpus");
     if (tree.root == "apps/plumb") return row("apps");
@@ -105,7 +105,7 @@ TEST_F(Architecture, AFolderIncludesFromFoldersAboveIt) {
 TEST_F(Architecture, TheTableHasEveryFolder) {
   const fs::path root = test::source_directory();
   for (const Folder& folder : folders_) {
-    if (folder.name == "corpus" || folder.name == "apps") continue;  // trees of their own
+    if (folder.name == "corpus" || folder.name == "apps") continue;  // separate trees
     EXPECT_TRUE(fs::is_directory(root / "src" / "plumb" / folder.name))
         << "no folder for the row `" << folder.name << "`";
   }

@@ -1,4 +1,4 @@
-// The program as a user meets it: exit status, and what goes to standard output and standard error.
+// The program from the user's perspective: exit status, and what goes to standard output and standard error.
 #include <gtest/gtest.h>
 
 #include "plumb/base/json.h"
@@ -53,6 +53,14 @@ TEST(CommandLine, AFailureHasStatusOneOneLineAndAHint) {
   EXPECT_EQ(lines[0], "plumb: error: " + absent + ": cannot be read: No such file or directory");
   EXPECT_TRUE(lines[1].starts_with("hint: ")) << lines[1];
   EXPECT_EQ(lines[2], "");
+}
+
+TEST(CommandLine, SetTakesOneValueAndLeavesTheNextArgumentAlone) {
+  const TemporaryDirectory directory;
+  const std::string absent = (directory / "no-such-run").string();
+  const Finished finished = run_plumb({"probe", "--set", "model.dropout=0", absent});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(finished.errors.find(absent), std::string::npos) << finished.errors;
 }
 
 TEST(CommandLine, AResultGoesToTheFileThatJsonNames) {

@@ -1,4 +1,4 @@
-// The documentation against the code: every verb, every key with its default, every registered name, every link.
+// Documentation compared with the code: commands, keys and their defaults, registered names, and links.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 std::string document(const std::string& name) { return read_file(test::source_directory() / name); }
 
-/// A document from a heading on, to the next one of any level.
+/// The part of a document from a heading to the next one of any level.
 std::string section(const std::string& text, const std::string& heading) {
   const size_t begin = text.find(heading + '\n');
   EXPECT_NE(begin, std::string::npos) << "no heading '" << heading << "'";
@@ -38,10 +38,10 @@ std::string section(const std::string& text, const std::string& heading) {
   return text.substr(begin, end - begin);
 }
 
-/// Every key of a section stands in the table under `heading`, with its default; keys of sections within it do not.
+/// Every key of a section is in the table under `heading`, with its default; keys of nested sections are not.
 template <typename T>
 void expect_keys(const std::string& heading, const T& defaults) {
-  const std::string table = section(document("docs/formats.md"), heading);
+  const std::string table = section(document("docs/configuration.md"), heading);
   int keys = 0;
   for (const KeyList::Key& key : list_keys(defaults)) {
     if (key.name.find('.') != std::string::npos) continue;
@@ -55,8 +55,7 @@ void expect_keys(const std::string& heading, const T& defaults) {
   EXPECT_EQ(rows, keys) << "rows under '" << heading << "', and keys";
 }
 
-/// Every name of a registry has a row in the section under `heading`, and so has every option, which says what it
-/// means.
+/// Every name of a registry has a row in the section under `heading`, and so has every option with its meaning.
 template <typename Factory>
 void expect_names(const std::string& heading, const Registry<Factory>& registry) {
   const std::string table = section(document("docs/variants.md"), heading);
@@ -73,7 +72,7 @@ void expect_names(const std::string& heading, const Registry<Factory>& registry)
   }
 }
 
-/// The names of the verbs in what `--help` says: the first words of the lines behind "Subcommands:".
+/// The names of the commands in the output of `--help`: the first words of the lines after "Subcommands:".
 std::vector<std::string> verbs(const std::vector<std::string>& arguments) {
   const std::string help = test::run_plumb(arguments).output;
   const size_t begin = help.find("Subcommands:\n");
@@ -144,11 +143,11 @@ TEST(Documentation, ListsAsJson) {
 }
 
 TEST(Documentation, HasEveryVerb) {
-  const std::string table = section(document("README.md"), "## Verbs");
+  const std::string table = section(document("docs/command-line.md"), "## Commands");
   const std::vector<std::string> names = verbs({"--help"});
   EXPECT_GE(names.size(), 8U);
   for (const std::string& name : names) {
-    if (name == "data" || name == "bench") continue;  // have verbs of their own
+    if (name == "data" || name == "bench") continue;  // have subcommands
     EXPECT_NE(table.find("\n| `plumb " + name + "` |"), std::string::npos) << name;
   }
   for (const std::string parent : {"data", "bench"}) {
@@ -159,7 +158,7 @@ TEST(Documentation, HasEveryVerb) {
   }
 }
 
-/// Every fenced block of these languages in a page stands, word by word, in `source`.
+/// Every fenced block of these languages in a page occurs verbatim in `source`.
 void expect_quoted(const std::string& page, const std::string& source, const std::vector<std::string>& languages) {
   const std::string text = document(page);
   for (const std::string& language : languages) {
@@ -174,10 +173,27 @@ void expect_quoted(const std::string& page, const std::string& source, const std
   }
 }
 
+TEST(Documentation, HasEveryTargetOfMakeAndEveryOptionOfTheBuild) {
+  const std::string page = document("docs/building.md");
+  const auto expect_rows = [&](const std::string& file, const char* pattern, const char* row) {
+    const std::string text = document(file);
+    const std::regex names(pattern, std::regex::multiline);
+    int found = 0;
+    for (std::sregex_iterator name(text.begin(), text.end(), names), end; name != end; ++name, ++found) {
+      const std::string start = fmt::format(fmt::runtime(row), (*name)[1].str());
+      EXPECT_NE(page.find(start), std::string::npos) << "docs/building.md has no row" << start;
+    }
+    EXPECT_GT(found, 3) << file;
+  };
+  expect_rows("Makefile", "^(?!help)([a-z-]+):.*## ", "\n| `make {}` | ");
+  expect_rows("CMakeLists.txt", "^option\\((PLUMB_[A-Z_]+)", "\n| `{}` | ");
+}
+
 TEST(Documentation, ShowsTheExamplesThatAreTested) {
-  expect_quoted("README.md",
-                document("tests/install/example/example.cpp") + document("tests/install/example/CMakeLists.txt"),
-                {"cpp", "cmake"});
+  std::string examples;
+  for (const std::string name : {"CMakeLists.txt", "spectrum.cpp", "norm.cpp", "training.cpp"})
+    examples += document("examples/" + name);
+  expect_quoted("docs/library.md", examples, {"cpp", "cmake"});
   expect_quoted("docs/extending.md", document("tests/nn/extending_test.cpp"), {"cpp"});
 }
 
@@ -194,7 +210,7 @@ std::string prose(const std::string& text) {
 
 TEST(Documentation, LinksToWhatExists) {
   const fs::path root = test::source_directory();
-  std::vector<fs::path> pages = {root / "README.md"};
+  std::vector<fs::path> pages = {root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md"};
   for (const auto& entry : fs::recursive_directory_iterator(root / "docs")) {
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   }

@@ -60,7 +60,7 @@ class GenerateVerb : public ::testing::Test {
     return run_plumb(arguments);
   }
 
-  /// The samples that --json gives.
+  /// The samples in the --json output.
   static Json samples(std::vector<std::string> options) {
     options.insert(options.end(), {"--json", path("samples.json")});
     const Finished finished = generate(options);
@@ -174,8 +174,8 @@ TEST_F(GenerateVerb, ManyPromptsAndSamplesAreToldApart) {
   EXPECT_EQ(found[0]["prompt"], "the cat");
   EXPECT_EQ(found[3]["prompt"], "");
   EXPECT_EQ(found[4]["prompt"], "the dog met");
-  // A prompt's text does not depend on the others. Its log-probability may in the last bits, where the size of the
-  // batch chooses the order of a sum.
+  // A prompt's text does not depend on the others. Its log-probability may differ in the last bits, because the size of
+  // the batch determines the order of a sum.
   const Json alone = samples({"--prompt", "the dog met", "--max-tokens", "8"})[0];
   EXPECT_EQ(alone["text"], found[4]["text"]);
   EXPECT_EQ(alone["tokens"], found[4]["tokens"]);
@@ -210,7 +210,7 @@ TEST_F(GenerateVerb, WrongInput) {
   fails(generate({"--stop", ""}), "a stop string is empty");
   fails(generate({"--prompts", path("none")}), "cannot be read");
   write_file_atomic(*folder_ / "empty", "");
-  fails(generate({"--prompts", path("empty")}), "has no prompt");
+  fails(generate({"--prompts", path("empty")}), "contains no prompt");
   fails(generate({"--prompt", "ca\xFFt"}), "--prompt is not valid UTF-8");
   fails(piped("the\nca\xFFt\n", ""), "standard input:2: not valid UTF-8");
   fails(generate({}, "data"), "is not a run directory");
@@ -227,7 +227,7 @@ TEST_F(GenerateVerb, ATranslationModelDoesNotGenerate) {
   train("pairs", "translation", {"train.steps=1"});
   const Finished finished = generate({"--prompt", "the"}, "translation");
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find("a model of kind \"encoder-decoder\" does not generate\nhint: only a language model"),
+  EXPECT_NE(finished.errors.find("a model of kind \"encoder-decoder\" cannot generate text\nhint: only a decoder"),
             std::string::npos)
       << finished.errors;
 }
@@ -239,7 +239,8 @@ TEST_F(GenerateVerb, ALearnedPositionIsTheLast) {
   for (int i = 0; i < 24; ++i) prompt += "the ";
   const Finished finished = generate({"--prompt", prompt}, "learned");
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find("BOS counted, but the model reads at most 24"), std::string::npos) << finished.errors;
+  EXPECT_NE(finished.errors.find("including BOS, but the model reads at most 24"), std::string::npos)
+      << finished.errors;
   const Finished cut = generate({"--prompt", "the", "--lines", "0", "--max-tokens", "500", "--json", "-"}, "learned");
   ASSERT_EQ(cut.status, 0) << cut.errors;
   const Json sample = Json::parse(cut.output)["samples"][0];

@@ -33,7 +33,7 @@ TEST(Glob, MatchesWholeTexts) {
 }
 
 TEST(Glob, CountsTheCharactersThatAreWrong) {
-  EXPECT_EQ(glob_distance("kitten", "sitting"), 3U);  // without wildcards that of Levenshtein
+  EXPECT_EQ(glob_distance("kitten", "sitting"), 3U);  // without wildcards, the Levenshtein distance
   EXPECT_EQ(glob_distance("layer.*", "layers.0.weight"), 1U);
   EXPECT_EQ(glob_distance("*.baias", "linear1.bias"), 1U);
   EXPECT_EQ(glob_distance("l?st", "mast"), 1U);

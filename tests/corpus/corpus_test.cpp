@@ -1,4 +1,4 @@
-// The embedded corpus: its grammar against hand-written forms, its text against what every sentence must hold.
+// The embedded corpus: its grammar against hand-written forms, and properties that every sentence must have.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -113,7 +113,7 @@ TEST_F(SyntheticCorpus, IsAFunctionOfItsSeedAndAPrefixOfALargerOne) {
   EXPECT_LT(equal, 3U);
 }
 
-// The same bytes with every compiler and machine: a change of grammar or lexicon changes this number, nothing else may.
+// The same bytes with every compiler and machine: only a change of grammar or lexicon may change this number.
 TEST_F(SyntheticCorpus, HasTheSameBytesEverywhere) {
   uint64_t hash = stream_of("");
   for (const SentencePair& pair : pairs()) hash = hash * 31 + stream_of(pair.source + "\t" + pair.target);
@@ -155,7 +155,7 @@ TEST_F(SyntheticCorpus, IsCleanText) {
   }
 }
 
-// Articles that no noun can follow in this form betray a wrong case or number.
+// Articles that no noun can follow in this form reveal a wrong case or number.
 TEST_F(SyntheticCorpus, EveryArticleAgreesWithItsNoun) {
   std::map<std::string, std::set<std::string>> allowed;  // noun form → articles directly before it
   for (const Noun& entry : nouns()) {

@@ -51,9 +51,9 @@ TEST_F(Reading, BadInputHasOneClearLine) {
   EXPECT_EQ(message({file("latin1", "a\nb\xE4r\n"), two}), "latin1:2: not valid UTF-8");
   EXPECT_EQ(message({file("t.tsv", "a\tb\n\n"), {}}), "t.tsv:2: no TAB between source and target");
   EXPECT_EQ(message({file("bad.tsv", "a\tb\nc\t\xFF\n"), {}}), "bad.tsv:2: not valid UTF-8");
-  EXPECT_EQ(message({file("empty", ""), file("empty2", "")}), "empty: holds no sentence");
-  EXPECT_EQ(message({two, file("blank", "\n \n")}), "blank: holds no sentence");
-  EXPECT_EQ(message({file("empty.tsv", ""), {}}), "empty.tsv: holds no sentence");
+  EXPECT_EQ(message({file("empty", ""), file("empty2", "")}), "empty: contains no sentences");
+  EXPECT_EQ(message({two, file("blank", "\n \n")}), "blank: contains no sentences");
+  EXPECT_EQ(message({file("empty.tsv", ""), {}}), "empty.tsv: contains no sentences");
 }
 
 TEST(ParallelText, DropEmpty) {
@@ -62,7 +62,7 @@ TEST(ParallelText, DropEmpty) {
   EXPECT_EQ(text, (ParallelText{{"a"}, {"x"}}));
 }
 
-// 600 pairs: target k stands beside k % 5 + 1 sources.
+// 600 pairs: target k with k % 5 + 1 sources.
 ParallelText grouped() {
   ParallelText text;
   for (int round = 0; round < 5; ++round) {
@@ -81,7 +81,7 @@ TEST(HoldOut, NoTargetOnBothSides) {
   EXPECT_EQ(rest.size() + held.size(), text.size());
   const std::set<std::string> trained(rest.targets.begin(), rest.targets.end());
   for (const std::string& target : held.targets) EXPECT_EQ(trained.count(target), 0U) << target;
-  // Every pair is still a pair: source k n beside target k.
+  // Every pair is still a pair: source k n with target k.
   for (size_t i = 0; i < held.size(); ++i) {
     const std::string k = held.targets[i].substr(7);
     EXPECT_EQ(held.sources[i].substr(0, 7 + k.size() + 1), "source " + k + " ");

@@ -78,7 +78,7 @@ TEST_F(PrepareLabels, DocumentSaysWhatThereIs) {
   EXPECT_EQ(info["held_out"], true);
   EXPECT_EQ(info["splits"]["train"]["pairs"], 190);  // 5 % of 200 are held out
   EXPECT_EQ(info["splits"]["valid"]["pairs"], 10);
-  EXPECT_EQ(info["splits"]["train"]["labels"]["question"], 48);  // of each label its share: 2.5 of 50, rounded to 2
+  EXPECT_EQ(info["splits"]["train"]["labels"]["question"], 48);  // each label in proportion: 2.5 of 50, rounded to 2
   EXPECT_EQ(info["splits"]["valid"]["labels"]["answer"], 8);
   EXPECT_EQ(info["splits"]["a"]["labels"], Json({{"answer", 0}, {"question", 1}}));
   EXPECT_EQ(info["inputs"]["a"][0]["bytes"], 18);
@@ -104,7 +104,7 @@ TEST_F(PrepareLabels, LongExamplesAreCutInEverySplit) {
   const auto whole = prepare();
   const int64_t first = std::ssize(whole.split("train").source(0)), second = std::ssize(whole.split("train").target(0));
   ASSERT_GT(first, second + 1);
-  options_.length_limit = first;  // what exceeds is taken from the longer sentence
+  options_.length_limit = first;  // the excess is removed from the longer sentence
   const DataDirectory data = prepare();
   for (const char* name : {"train", "valid"}) {
     const auto& split = data.split(name);
@@ -166,19 +166,19 @@ TEST_F(PrepareLabels, RefusesWhatNoClassifierCanLearn) {
   options_.valid = file("valid", "answer\tx\nanswr\ty\n");
   EXPECT_EQ(failure(), "valid:2: no training example has the label 'answr'");
   options_.valid = file("blank", "\n\n");
-  EXPECT_EQ(failure(), "blank: holds no example");
+  EXPECT_EQ(failure(), "blank: contains no examples");
   options_ = good;
   options_.train = file("blank", "a\t \nb\t\n");
-  EXPECT_EQ(failure(), "blank: no example has text");
+  EXPECT_EQ(failure(), "blank: no example has any text");
   options_ = good;
   options_.valid_size = 200;
   EXPECT_EQ(failure(), "200 examples cannot be held out of 200");
   options_ = good;
   options_.length_limit = 0;
-  EXPECT_EQ(failure(), "a length limit of 0 tokens is impossible");
+  EXPECT_EQ(failure(), "the length limit must be at least 1, not 0");
   options_ = good;
   options_.tests = {{"valid", options_.train}};
-  EXPECT_EQ(failure(), "there are two splits named 'valid'");
+  EXPECT_EQ(failure(), "two splits are named 'valid'");
 }
 
 TEST_F(PrepareLabels, DamagedLabelsAreNoticed) {
@@ -194,7 +194,7 @@ TEST_F(PrepareLabels, DamagedLabelsAreNoticed) {
   };
   EXPECT_EQ(message(), "no error");
   write_file_atomic(labels, "answer\n");
-  EXPECT_NE(message().find("valid.labels: 1 lines beside 10 pairs"), std::string::npos) << message();
+  EXPECT_NE(message().find("valid.labels: 1 lines, but 10 pairs"), std::string::npos) << message();
   write_file_atomic(labels, "answer\nother\n3\n4\n5\n6\n7\n8\n9\n10\n");
   EXPECT_NE(message().find("valid.labels:2: 'other' is not among the labels"), std::string::npos) << message();
   EXPECT_THROW((void)DataDirectory::open(directory_ / "out").labels_of("tset"), Error);
@@ -209,7 +209,7 @@ TEST_F(PrepareLabels, OtherDataHaveNoLabels) {
   EXPECT_THROW((void)data.labels_of("train"), Error);
 }
 
-// The public data sets as they are published, each read by options alone.
+// Public data sets in their published form, each read only with options.
 class SharedLabels : public testing::Test {
  protected:
   void TearDown() override { set_verbosity(Verbosity::normal); }

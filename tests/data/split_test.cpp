@@ -89,7 +89,7 @@ TEST(Split, ReadsTheWholeFileOnlyToVerifyIt) {
   EXPECT_EQ(split.target_tokens(), 5);
   const ParallelSplit copy = split;
   EXPECT_THROW(copy.verify(), Error);
-  EXPECT_THROW(split.verify(), Error);  // a failure is not taken for a success
+  EXPECT_THROW(split.verify(), Error);  // a failure is not mistaken for a success
 }
 
 TEST(Split, OtherFiles) {

@@ -1,5 +1,5 @@
-// Beam search against exhaustive enumeration, a greedy loop, and a plain beam search that decodes every prefix as a
-// whole.
+// Beam search compared with exhaustive enumeration, a greedy loop, and a plain beam search that decodes every prefix
+// from the beginning.
 #include "plumb/decode/beam_search.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ Ids greedy(Oracle& oracle, int64_t limit) {
   return ids;
 }
 
-/// The rule of beam_search.h word by word, without its early end.
+/// The rules in beam_search.h, literally, without the early end.
 Ids plain_beam_search(Oracle& oracle, int64_t limit, int64_t beam, double length_penalty) {
   std::vector<Scored> active(1);
   Scored best;
@@ -172,7 +172,7 @@ TEST(BeamSearch, AWideBeamFindsTheBestOfAllSequences) {
       }
     }
   }
-  EXPECT_GT(not_greedy, 5U);  // else the search had nothing to find
+  EXPECT_GT(not_greedy, 5U);  // otherwise the search had nothing to find
 }
 
 TEST(BeamSearch, BeamOneIsGreedy) {
@@ -227,7 +227,7 @@ TEST(BeamSearch, LimitOfTheLengthFollowsTheSource) {
   EncoderDecoder model = random_model(1);
   const Tensor output = model.parameters().at("output.weight").value.detach();  // (vocabulary, d_model)
   output.narrow(0, 0, 5).zero_();
-  output[6].copy_(-output[5]);  // one of 5 and 6 has a positive score, EOS has 0: it is nobody's best
+  output[6].copy_(-output[5]);  // either 5 or 6 has a positive score, EOS has 0: it is never the best
   DecodeOptions options;
   options.beam = 1;
   options.length_factor = 1.5;
@@ -248,7 +248,7 @@ TEST(BeamSearch, LearnedPositionsEndTheOutputAndRefuseALongSource) {
     translate(model, {{3}, Ids(9, 4)}, options);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "sentence 2 has 10 tokens, EOS counted, but the model has 9 positions");
+    EXPECT_STREQ(error.what(), "sentence 2 has 10 tokens including EOS, but the model has 9 positions");
   }
 }
 

@@ -1,4 +1,4 @@
-// Labels of texts from a model whose scores tell what it was given.
+// Labels of texts from a model whose scores reveal its input.
 #include "plumb/decode/classify.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// Scores of three labels that depend on every token, its place and its segment.
+/// Scores of three labels that depend on every token, its position and its segment.
 class Sums final : public Classifies {
  public:
   Tensor class_logits(const Batch& batch) override {
@@ -136,7 +136,7 @@ TEST(Classify, OnlyAnEncoderWithLabelsClassifies) {
     (void)classifier_of(*decoder);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "a model of kind \"decoder\" does not classify");
+    EXPECT_STREQ(error.what(), "a model of kind \"decoder\" cannot classify");
   }
   config.kind = "encoder";
   config.source_vocabulary = 10;

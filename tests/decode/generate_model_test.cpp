@@ -1,4 +1,4 @@
-// Generation from real models: step by step with a state, against the whole sequence read anew for every token.
+// Generation from real models: incremental decoding compared with reading the entire sequence again for every token.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::unique_ptr<Model> random_model(const std::string& attention, const std::str
   return model;
 }
 
-/// Logits behind a sequence that begins with BOS.
+/// Logits after a sequence that begins with BOS.
 std::vector<double> logits_behind(Model& model, const Ids& sequence) {
   const at::NoGradGuard no_graph;
   Batch batch;

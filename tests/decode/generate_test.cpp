@@ -1,4 +1,5 @@
-// Generation from a model whose next token depends on everything before it, against a plain loop over one sequence.
+// Generation from a model whose next token depends on everything before it, compared with a plain loop over one
+// sequence.
 #include "plumb/decode/generate.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ using Ids = std::vector<int32_t>;
 
 const Specials kSpecials;
 
-/// What `generate` is to give for one sample: the tokens one by one, each sequence looked at as a whole.
+/// The expected output of `generate` for one sample: the tokens one by one, each computed from the entire sequence.
 Generated plain(const RandomModel& model, const Ids& prompt, const GenerateOptions& options, int64_t sample) {
   const Sampler sampler(options.sampling, {kSpecials.pad, kSpecials.bos, kSpecials.unknown});
   Generated result;
@@ -137,7 +138,7 @@ TEST(Generate, SamplesShareTheReadingOfTheirPromptAndLeaveWhenTheyEnd) {
   options.max_tokens = 10;
   const std::vector<Generated> found = generate(model, {{5, 6, 7}, {}}, options);
   EXPECT_EQ(model.reads[0], Ragged({4, 1}));
-  std::vector<int64_t> steps;  // that each sample needs: one for every token but the last
+  std::vector<int64_t> steps;  // what each sample needs: one for every token except the last
   for (const Generated& one : found) {
     steps.push_back(std::ssize(one.ids) - (one.finish == Finish::length ? 1 : 0));
   }
@@ -160,7 +161,7 @@ TEST(Generate, APromptIsReadInAsFewBatchesAsRowsAllow) {
   generate(model, {{5}, {6, 6}, {7}, {8}}, options);
   EXPECT_EQ(model.reads, (std::vector<Ragged>{Ragged({2, 3}), Ragged({2, 2})}));
   model.reads.clear();
-  options.batch_rows = 2;  // fewer than the samples of a prompt
+  options.batch_rows = 2;  // fewer than the samples per prompt
   generate(model, {{5, 5}}, options);
   EXPECT_EQ(model.reads, (std::vector<Ragged>{Ragged({3}), Ragged({3})}));
   ops::set_threads(threads);
@@ -181,7 +182,7 @@ TEST(Generate, EndsWhereTheModelCanReadNoFurther) {
     generate(model, {{5}, {5, 6, 7, 8, 9, 10}}, options);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "prompt 2 has 7 tokens, BOS counted, but the model reads at most 6");
+    EXPECT_STREQ(error.what(), "prompt 2 has 7 tokens including BOS, but the model reads at most 6");
   }
 }
 

@@ -1,4 +1,4 @@
-// Text behind prompts: encoding, spacing, stop strings, and what hooks see of it.
+// Text after prompts: encoding, spacing, stop strings, and the calls of hooks.
 #include "plumb/decode/generate_text.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ Tokenizer trained() {
                           options);
 }
 
-/// The text of ids, EOS read as the end of a line.
+/// The text of ids, with EOS as the end of a line.
 std::string text_of(const Tokenizer& tokenizer, const Ids& ids) {
   std::string text;
   Ids line;

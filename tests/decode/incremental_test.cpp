@@ -1,4 +1,4 @@
-// Decoding step by step gives the hidden states of decoding the whole prefix.
+// Incremental decoding gives the same hidden states as decoding the entire prefix.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace plumb {
 namespace {
 
-/// Random everywhere, gains and biases too: a parameter left at 0 or 1 would hide a mistake.
+/// Random everywhere, including gains and biases: a parameter left at 0 or 1 would hide a mistake.
 void fill(const Model& model) {
   Random random(5, "incremental test");
   const Tensor flat = model.parameters().flat();
@@ -36,10 +36,10 @@ ModelConfig small() {
   return config;
 }
 
-/// DPFP's features of all rotations: every query shares some with some key, so that nothing divides rounding errors.
+/// DPFP's features of all rotations: every query shares some with some key, so nothing is divided by rounding errors.
 VariantOptions all_rotations() { return {{"dpfp", Options(DpfpOptions{11})}}; }
 
-/// Rows with the tokens that each has read; every one is decoded anew as a whole and compared in its last position.
+/// Rows with the tokens that each has read; each is decoded again as a whole and compared at its last position.
 class Stepwise {
  public:
   explicit Stepwise(const ModelConfig& config) : model_(config, at::kDouble) {
@@ -63,13 +63,13 @@ class Stepwise {
     for (size_t r = 0; r < rows_.size(); ++r) {
       const Tensor expected = whole(rows_[r]);
       const double difference = (hidden.select(0, static_cast<int64_t>(r)) - expected).abs().max().item<double>();
-      // Relative to the largest value: schemes that scale x without a norm that undoes it reach millions.
+      // Relative to the largest value: schemes that scale x without a norm to undo it reach millions.
       ASSERT_LT(difference, 1e-12 * std::max(1.0, expected.abs().max().item<double>()))
           << "row " << r << ", position " << rows_[r].tokens.size() - 1;
     }
   }
 
-  /// As reorder does: row i continues row order[i].
+  /// Like reorder: row i continues row order[i].
   void reorder(const std::vector<int64_t>& order, const std::vector<int64_t>& rows_per_source) {
     std::vector<Row> moved;
     for (const int64_t i : order) moved.push_back(rows_[static_cast<size_t>(i)]);
@@ -85,7 +85,7 @@ class Stepwise {
     std::vector<int64_t> tokens;
   };
 
-  /// The last hidden state of the row's tokens, decoded at once with the memory of its sentence alone.
+  /// The last hidden state of the row's tokens, decoded at once with only the memory of its sentence.
   Tensor whole(const Row& row) {
     const at::NoGradGuard no_graph;
     const Tensor memory = memory_.narrow(0, layout_.begin(row.sentence), layout_.length(row.sentence));
@@ -121,7 +121,7 @@ TEST(Incremental, RowsKeepTheirSources) {
   ASSERT_NO_FATAL_FAILURE(stepwise.step());  // as before
 }
 
-/// Rows branch, change places, and leave, a whole sentence among them.
+/// Rows branch, swap and leave, including an entire sentence.
 void expect_equal(const ModelConfig& config) {
   Stepwise stepwise(config);
   for (int i = 0; i < 3; ++i) ASSERT_NO_FATAL_FAILURE(stepwise.step());
@@ -190,7 +190,7 @@ TEST(Incremental, EveryAttentionWithQueryKeyNormAndRotation) {
 }
 
 /// A decoder whose rows read pieces of different lengths, branch and end; every token's hidden state is compared with
-/// that of the row's whole sequence.
+/// that of the row's entire sequence.
 class Piecewise {
  public:
   explicit Piecewise(const ModelConfig& config) : model_(config, at::kDouble), state_(model_.start(3)), rows_(3) {

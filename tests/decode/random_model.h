@@ -1,4 +1,4 @@
-// A language model made of random numbers, for tests of what works on any model that generates.
+// A language model made of random numbers, for tests of code that works on any generating model.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class History final : public AttentionState {
   std::vector<std::vector<int64_t>> rows;
 };
 
-/// The logits behind a sequence are drawn with a key that is a hash of the whole of it.
+/// The logits after a sequence are drawn with a key that is a hash of the entire sequence.
 class RandomModel final : public Generates {
  public:
   explicit RandomModel(uint64_t seed, int64_t vocabulary = 12, int64_t longest = std::numeric_limits<int64_t>::max())
@@ -81,7 +81,7 @@ class RandomModel final : public Generates {
   }
 
   std::vector<Ragged> reads;  // the layouts of all calls
-  double eos = 0;             // is added to the logit of EOS
+  double eos = 0;             // added to the logit of EOS
   bool broken = false;        // all logits are NaN
 
  private:

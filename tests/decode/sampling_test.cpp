@@ -1,4 +1,4 @@
-// The distribution of the next token against probabilities computed by hand, and draws against the distribution.
+// The distribution of the next token compared with hand-computed probabilities, and samples compared with it.
 #include "plumb/decode/sampling.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ SamplingOptions with_top_k(int64_t k) {
 TEST(Sampling, WithoutFiltersItIsTheSoftmax) {
   expect_distribution({}, logs({0.1, 0.2, 0.3, 0.4}), {{0, 0.1}, {1, 0.2}, {2, 0.3}, {3, 0.4}});
   std::vector<double> moved = logs({0.1, 0.2, 0.3, 0.4});
-  for (double& logit : moved) logit += 700;  // exp of it is no number
+  for (double& logit : moved) logit += 700;  // its exp overflows
   expect_distribution({}, {-kInfinity, std::log(0.25), std::log(0.75)}, {{1, 0.25}, {2, 0.75}});
   const std::vector<NextToken> found = Sampler({}).distribution(moved, {});
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(found[i].probability, 0.1 * static_cast<double>(i + 1), 1e-13);
@@ -94,7 +94,7 @@ TEST(Sampling, TopK) {
   for (const int64_t k : {0, 4, 1000}) {
     expect_distribution(with_top_k(k), logits, {{0, 0.1}, {1, 0.4}, {2, 0.3}, {3, 0.2}});
   }
-  // Tokens as probable as the k-th stay.
+  // Ties with the k-th token are kept.
   expect_distribution(with_top_k(2), {1, 3, 1, 1, 0}, [] {
     const double rest = std::exp(-2.0);
     const double sum = 1 + 3 * rest;
@@ -111,7 +111,7 @@ TEST(Sampling, TopP) {
   expect_distribution(with(&SamplingOptions::top_p, 0.69), logits, {{1, 4.0 / 7}, {2, 3.0 / 7}});
   expect_distribution(with(&SamplingOptions::top_p, 0.71), logits, {{1, 4.0 / 9}, {2, 3.0 / 9}, {3, 2.0 / 9}});
   expect_distribution(with(&SamplingOptions::top_p, 0.95), logits, {{0, 0.1}, {1, 0.4}, {2, 0.3}, {3, 0.2}});
-  // Equals: as few as are needed, those of the lower ids.
+  // Equal probabilities: as few as needed, those with the lower ids.
   expect_distribution(with(&SamplingOptions::top_p, 0.6), {0, 0, 0, 0}, {{0, 1.0 / 3}, {1, 1.0 / 3}, {2, 1.0 / 3}});
   expect_distribution(with(&SamplingOptions::top_p, 0.5), {0, 0, 0, 0}, {{0, 0.5}, {1, 0.5}});
 }
@@ -152,7 +152,7 @@ TEST(Sampling, MinP) {
 
 TEST(Sampling, RepetitionPenaltyDividesPositiveAndMultipliesNegativeLogits) {
   const SamplingOptions options = with(&SamplingOptions::repetition_penalty, 2);
-  // Token 1: 2 → 1, token 2: −1 → −2, once however often they were seen; token 3 was not.
+  // Token 1: 2 → 1, token 2: −1 → −2, once no matter how often they were seen; token 3 was not.
   const double sum = std::exp(0.5) + std::exp(1) + std::exp(-2) + std::exp(3);
   expect_distribution(
       options, {0.5, 2, -1, 3},
@@ -162,7 +162,7 @@ TEST(Sampling, RepetitionPenaltyDividesPositiveAndMultipliesNegativeLogits) {
 
 TEST(Sampling, EachFilterTakesWhatTheOneBeforeLeaves) {
   const std::vector<double> logits = logs({0.1, 0.4, 0.3, 0.2});
-  // Of the two best alone, 4/7 and 3/7, the first has more than half; of all it has not.
+  // Of just the two best, 4/7 and 3/7, the first has more than half; of all tokens it has not.
   SamplingOptions options = with(&SamplingOptions::top_p, 0.5);
   expect_distribution(options, logits, {{1, 4.0 / 7}, {2, 3.0 / 7}});
   options.top_k = 2;
@@ -171,11 +171,11 @@ TEST(Sampling, EachFilterTakesWhatTheOneBeforeLeaves) {
   options = with(&SamplingOptions::top_p, 0.5);
   options.temperature = 0.5;
   expect_distribution(options, logits, {{1, 1.0}});
-  // Top-p sees all tokens, of which 0.4 + 0.3 are too few; of those that min-p leaves they would be 7/9.
+  // Top-p sees all tokens, of which 0.4 + 0.3 are too few; among those that min-p keeps they would be 7/9.
   options = with(&SamplingOptions::top_p, 0.75);
   options.min_p = 0.26;
   expect_distribution(options, logits, {{1, 4.0 / 9}, {2, 3.0 / 9}, {3, 2.0 / 9}});
-  // The penalty comes first: it takes token 1, the best, below the two that top-k keeps.
+  // The penalty comes first: it lowers token 1, the best, below the two that top-k keeps.
   options = with_top_k(2);
   options.repetition_penalty = 3;
   expect_distribution(options, logits, {{2, 0.6}, {3, 0.4}}, {1});
@@ -246,11 +246,11 @@ TEST(Sampling, ADrawIsAFunctionOfSeedSampleAndPosition) {
   EXPECT_NE(draws(5, 2), draws(6, 2));
   EXPECT_NE(draws(5, 2), draws(5, 3));
   options.seed = 5;
-  EXPECT_EQ(Sampler(options).draw(logits, {}, 2, 13), draws(5, 2)[13]);  // without the draws before it
+  EXPECT_EQ(Sampler(options).draw(logits, {}, 2, 13), draws(5, 2)[13]);  // without the earlier draws
 }
 
 TEST(Sampling, ImprobableTokensDoNotComeOut) {
-  // exp(−800) is no number: such tokens have the probability 0.
+  // exp(−800) underflows: such tokens have probability 0.
   for (int64_t position = 0; position < 100; ++position) {
     EXPECT_EQ(Sampler({}).draw(std::vector<double>{-800, 0, -800}, {}, 0, position), 1);
   }
@@ -267,9 +267,9 @@ void expect_error(const std::string& message, const std::vector<double>& logits)
 }
 
 TEST(Sampling, AModelWithoutScoresIsAnError) {
-  expect_error("the model gives no finite score to any next token", {-kInfinity, -kInfinity});
-  expect_error("the model gives no finite score to any next token", {kNaN, kInfinity});
-  expect_error("the model gives no finite score to any next token", {});
+  expect_error("the model has no finite score for any next token", {-kInfinity, -kInfinity});
+  expect_error("the model has no finite score for any next token", {kNaN, kInfinity});
+  expect_error("the model has no finite score for any next token", {});
   expect_error("the model's score of token 1 is nan", {0, kNaN, 1});
   expect_error("the model's score of token 2 is inf", {0, 1, kInfinity});
   EXPECT_THROW((void)Sampler(with(&SamplingOptions::temperature, 0)).draw(std::vector<double>{kNaN}, {}, 0, 0), Error);

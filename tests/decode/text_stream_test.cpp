@@ -1,4 +1,4 @@
-// Text that comes token by token against the text of all tokens at once.
+// Text that arrives token by token compared with the text of all tokens at once.
 #include "plumb/decode/text_stream.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Tokenizer trained() {
   return Tokenizer::train(kText, options);
 }
 
-/// A tokenizer that writes what it has no piece for as bytes.
+/// A tokenizer that encodes text without matching pieces as bytes.
 Tokenizer with_bytes(const test::TemporaryDirectory& directory) {
   std::string serialized;
   const std::string message = SentencePieceModel::train({{"model_type", "bpe"},
@@ -41,7 +41,7 @@ Tokenizer with_bytes(const test::TemporaryDirectory& directory) {
 }
 
 struct Streamed {
-  std::vector<std::string> pieces;  // what each call returned, `finish` the last
+  std::vector<std::string> pieces;  // what each call returned, with `finish` last
   std::string text;
   bool stopped = false;
 };
@@ -82,7 +82,7 @@ TEST(TextStream, OfManyTokensIsTheirWhole) {
   const Tokenizer tokenizer = trained();
   Random random(1, "text stream test");
   for (const size_t length : {0, 1, 5, 63, 64, 65, 400}) {
-    Ids ids;  // unknown tokens among them
+    Ids ids;  // including unknown tokens
     for (size_t i = 0; i < length; ++i) ids.push_back(static_cast<int32_t>(3 + random.below(42)));
     const Ids prompt(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(length / 3));
     const std::string whole = tokenizer.decode(ids);
@@ -113,11 +113,11 @@ TEST(TextStream, CharactersAreWhole) {
   const Streamed streamed = stream(tokenizer, {}, ids);
   EXPECT_EQ(streamed.text, text);
   for (const std::string& piece : streamed.pieces) EXPECT_EQ(piece.find("\xEF\xBF\xBD"), std::string::npos) << piece;
-  for (size_t length = 0; length <= ids.size(); ++length) {  // a cut within a character shows what is there
+  for (size_t length = 0; length <= ids.size(); ++length) {  // truncation within a character shows what there is
     const Ids cut(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(length));
     EXPECT_EQ(stream(tokenizer, {}, cut).text, tokenizer.decode(cut));
   }
-  // Bytes that are no character, in a long text.
+  // Bytes that are not a character, in a long text.
   Random random(2, "text stream test");
   Ids noise;
   for (int i = 0; i < 500; ++i) {
@@ -148,19 +148,19 @@ TEST(TextStream, EndsBeforeTheFirstStopString) {
     return streamed.text + (streamed.stopped ? "|" : "");
   };
   EXPECT_EQ(stopped_by({"sat"}), "the cat |");
-  EXPECT_EQ(stopped_by({"at s"}), "the c|");  // over the border of tokens
+  EXPECT_EQ(stopped_by({"at s"}), "the c|");  // across the border of tokens
   EXPECT_EQ(stopped_by({"dog", "mat"}), "the cat sat on the |");
   EXPECT_EQ(stopped_by({"mat", "mat, and"}), "the cat sat on the |");
   EXPECT_EQ(stopped_by({"the"}), "|");
   EXPECT_EQ(stopped_by({"bird"}), "the cat sat on the mat, and the dog sees");
   EXPECT_EQ(stopped_by({"sees!"}), "the cat sat on the mat, and the dog sees");
   EXPECT_EQ(stream(tokenizer, tokenizer.encode("the cat"), ids, {"cat the"}).text,
-            " the cat sat on the mat, and the dog sees");  // the prompt is not looked at
+            " the cat sat on the mat, and the dog sees");  // the prompt is ignored
 }
 
 TEST(TextStream, HoldsBackWhatAStopStringMayBeginWith) {
   const Tokenizer tokenizer = trained();
-  // As far as a token ends in "t" or "t s", nothing of it is shown before what follows is known.
+  // When a token ends in "t" or "t s", that part is not shown before what follows is known.
   const Streamed streamed = stream(tokenizer, {}, tokenizer.encode("the cat sat on"), {"t sees"});
   EXPECT_EQ(streamed.text, "the cat sat on");
   std::string shown;

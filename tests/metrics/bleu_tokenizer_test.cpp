@@ -61,7 +61,7 @@ TEST(Tokenizer13a, UndoesSgmlEntitiesAndSkippedMarks) {
 
 TEST(Tokenizer13a, JoinsHyphenatedLinesAndSeparatesOthers) {
   EXPECT_EQ(tokenize_13a("trans-\nformer\nmodel"), (Words{"transformer", "model"}));
-  EXPECT_EQ(tokenize_13a("end-\n"), (Words{"end-"}));  // the line end of the last line is no hyphenation
+  EXPECT_EQ(tokenize_13a("end-\n"), (Words{"end-"}));  // the end of the last line is not a hyphenation
 }
 
 TEST(Tokenizer13a, LeavesPunctuationOutsideAsciiAlone) {
@@ -88,7 +88,7 @@ TEST(TokenizerInternational, KeepsPunctuationBetweenNumbersOfAnyScript) {
 
 TEST(TokenizerInternational, APeriodAfterANumberAtTheEndOfTheLineStays) {
   EXPECT_EQ(tokenize_international("In 1999."), (Words{"In", "1999."}));
-  EXPECT_EQ(tokenize_international("In 1999. \n"), (Words{"In", "1999."}));  // trailing white space is not looked at
+  EXPECT_EQ(tokenize_international("In 1999. \n"), (Words{"In", "1999."}));  // trailing white space is ignored
   EXPECT_EQ(tokenize_international("In 1999. Yes."), (Words{"In", "1999", ".", "Yes", "."}));
 }
 
@@ -102,7 +102,7 @@ TEST(TokenizerCharacter, OneWordACodePointWithoutWhiteSpace) {
 
 TEST(TokenizerNone, CutsAtWhiteSpaceOfAllKindsOnly) {
   EXPECT_EQ(tokenize("none", " a,b  c.\t\u00A0d\u3000e\x1F f "), (Words{"a,b", "c.", "d", "e", "f"}));
-  EXPECT_EQ(tokenize("none", "a\u200Bb"), (Words{"a\u200Bb"}));  // the zero-width space is no white space
+  EXPECT_EQ(tokenize("none", "a\u200Bb"), (Words{"a\u200Bb"}));  // the zero-width space is not white space
 }
 
 TEST(Tokenizers, AnEmptyLineHasNoWords) {

@@ -1,4 +1,4 @@
-// The [model] section: options of variants in sections of their own, keys that have moved, values that make no model.
+// The [model] section: options of variants in their own sections, renamed keys, and invalid values.
 #include "plumb/model/config.h"
 
 #include <gtest/gtest.h>

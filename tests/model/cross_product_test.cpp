@@ -40,9 +40,9 @@ Batch small_batch() {
   return batch;
 }
 
-/// What the literature does not do either: fast weights of the last century, whose sums nobody bounds, where no norm
-/// bounds them token by token; and attentions made of products where the signal dies out for want of a residual
-/// connection or explodes for want of a norm.
+/// Combinations that the literature does not use either: the oldest fast weights, whose sums are unbounded, without a
+/// norm that bounds them for each token; and attentions built from products whose signal vanishes without a residual
+/// connection or explodes without a norm.
 bool makes_sense(const std::string& residual, const std::string& norm, const std::string& attention) {
   if (attention == "softmax") return true;
   if (residual == "no-residual" || residual == "plain" || norm == "none") return false;
@@ -78,7 +78,7 @@ TEST_P(CrossProduct, TrainsCurvesSavesAndDecodes) {
   ASSERT_TRUE(std::isfinite(left));
   EXPECT_NEAR(left, right, 1e-9 * (1 + std::abs(left)));
 
-  // A step against the gradient that is small beside the curvature along it lowers the loss.
+  // A gradient step that is small relative to the curvature along it decreases the loss.
   const Tensor g = joined(gradient);
   const double curvature = std::abs(g.dot(hessian(g)).item<double>()) / (length * length);
   const auto optimizer = make_optimizer("sgd", model.parameters());
@@ -87,7 +87,7 @@ TEST_P(CrossProduct, TrainsCurvesSavesAndDecodes) {
     EXPECT_LT(loss(2).value.item<double>(), before.value.item<double>());
   }
 
-  // What is saved and loaded decodes as the original does.
+  // What is saved and loaded decodes like the original.
   const test::TemporaryDirectory directory;
   save_safetensors(directory / "model.safetensors", named_values(model.parameters()));
   EncoderDecoder loaded(config, at::kDouble);

@@ -1,5 +1,5 @@
-// The decoder-only model: its parameters, that it looks back only, and that every kind of attention and positions can
-// be trained, differentiated twice, saved and loaded in it and in the encoder-decoder.
+// The decoder-only model: its parameters, its causality, and that it and the encoder-decoder can be trained,
+// differentiated twice, saved and loaded with every kind of attention and positions.
 #include "plumb/model/decoder.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ TEST(Decoder, HasTheParametersOfADecoderWithoutCrossAttention) {
 TEST(Decoder, IsAModelOfItsKindAlone) {
   EXPECT_THROW(Decoder{small("encoder-decoder")}, Error);
   ModelConfig config = small("decoder");
-  config.source_vocabulary = 0;  // of no use to it
+  config.source_vocabulary = 0;  // which it does not use
   EXPECT_NO_THROW(make_model(config));
 }
 
@@ -150,8 +150,8 @@ TEST(Decoder, EmbeddingFactorMultipliesTokensAlone) {
   EXPECT_NEAR(input(2.5), 2.5, 1e-12);
 }
 
-/// A gradient step, a Hessian-vector product against differences of gradients where the model is smooth, and a file
-/// there and back.
+/// A gradient step, a Hessian-vector product compared with differences of gradients where the model is smooth, and a
+/// file written and read back.
 void expect_to_train(const ModelConfig& config, bool smooth) {
   const Batch batch = small_batch();
   const auto model = make_model(config, at::kDouble);
@@ -196,7 +196,7 @@ void expect_to_train(const ModelConfig& config, bool smooth) {
 
   const double before = model->loss(batch, {}, context).value.item<double>();
   const Tensor downhill = gradient();
-  // Where quotients of small numbers and kinks leave the loss rough, only a short step is sure to go down.
+  // Where quotients of small numbers and kinks make the loss rough, only a short step is certain to decrease it.
   flat.sub_(downhill * ((smooth ? 1e-3 : 1e-7) / (1 + downhill.norm().item<double>())));
   EXPECT_LT(model->loss(batch, {}, context).value.item<double>(), before);
 
@@ -220,12 +220,12 @@ TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
         config.attention = attention;
         config.positions = encoding;
         config.qk_norm = qk_norm;
-        config.activation = "gelu";  // no kinks for differences to stumble over
+        config.activation = "gelu";  // without kinks, which would spoil differences
         if (biased && attention != "softmax") {
           EXPECT_THROW(make_model(config), Error);
           continue;
         }
-        // The rectified features of DPFP have kinks, where differences are of no use.
+        // The rectified features of DPFP have kinks, where differences are meaningless.
         expect_to_train(config, attention != "dpfp" && attention != "delta");
       }
     }
@@ -245,7 +245,7 @@ TEST_P(DecoderCrossProduct, OfAttentionAndTheOptionsOfBlocks) {
       ModelConfig config = small(kind);
       config.attention = attention;
       config.activation = "gelu";
-      // All rotations: every query shares features with some key, and nothing divides rounding errors.
+      // All rotations: every query shares features with some key, so nothing is divided by rounding errors.
       config.options = {{"dpfp", Options(DpfpOptions{7})}};
       Config::from_string(std::string("[model]\n") + options, "test").read("model", config);
       expect_to_train(config, attention != "dpfp" && attention != "delta");

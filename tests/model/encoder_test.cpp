@@ -1,4 +1,4 @@
-// The encoder-only model: its parameters, that every token sees the whole sequence and nothing of others, pooling and
+// The encoder-only model: its parameters, that each token sees its entire sequence and nothing of others, pooling and
 // pooler, segments, and its derivatives.
 #include "plumb/model/encoder.h"
 
@@ -186,8 +186,8 @@ TEST(Encoder, PredictsATokenForEachWhereNothingIsPooled) {
   }
 }
 
-/// A Hessian-vector product against differences of gradients, which themselves are held against differences of the
-/// loss.
+/// A Hessian-vector product compared with differences of gradients, which are themselves compared with differences of
+/// the loss.
 TEST(Encoder, CanBeDifferentiatedTwice) {
   for (const char* pooling : {"first", "mean", "max"}) {
     SCOPED_TRACE(pooling);
@@ -241,7 +241,7 @@ TEST(Encoder, IsAModelOfItsKindAlone) {
   Encoder without(config);
   ForwardContext context;
   without.initialize(1);
-  // Segments without embeddings are not told apart.
+  // Segments without embeddings are ignored.
   EXPECT_TRUE(
       without.hidden({1, 2}, {0, 1}, Ragged({2}), context).equal(without.hidden({1, 2}, {0, 0}, Ragged({2}), context)));
 }

@@ -1,5 +1,5 @@
-// Models built from a configuration against the classes of the Python package transformers on the same weights, in
-// float64; tests/golden/README.md says how the values were made.
+// Models built from a configuration compared with classes of the Python package transformers on the same weights, in
+// float64; see tests/golden/README.md for the origin of the values.
 #include <gtest/gtest.h>
 
 #include "plumb/base/json.h"
@@ -117,7 +117,7 @@ TEST_P(LanguageModel, LossAndEveryGradientNorm) {
   expect_loss_and_gradients(golden, batch);
 }
 
-/// Each sequence from an empty state, a token at a time.
+/// Each sequence from an empty state, one token at a time.
 TEST_P(LanguageModel, StepByStep) {
   Golden golden(GetParam());
   Generates* generates = golden.model->generates();
@@ -131,8 +131,8 @@ TEST_P(LanguageModel, StepByStep) {
   expect_equal(generates->logits(at::cat(hidden)), golden.matrix("logits"));
 }
 
-/// All sequences together: all tokens but the last of each in one pass, then the last ones, each at a position of its
-/// own.
+/// All sequences together: all tokens except the last of each in one pass, then the last ones, each at its own
+/// position.
 TEST_P(LanguageModel, RaggedPrefillAndAStep) {
   Golden golden(GetParam());
   Generates* generates = golden.model->generates();
@@ -156,7 +156,7 @@ TEST_P(LanguageModel, RaggedPrefillAndAStep) {
   expect_equal(at::cat(hidden), golden.matrix("hidden"));
 }
 
-/// A long prompt in two passes: the second sees what the first left in the state.
+/// A long prompt in two passes: the second sees the state left by the first.
 TEST_P(LanguageModel, PrefillInTwoPasses) {
   Golden golden(GetParam());
   Generates* generates = golden.model->generates();

@@ -1,4 +1,4 @@
-// Kinds of attention against their formulas, written as plain sums over pairs of positions.
+// Kinds of attention compared with their formulas, written as plain sums over pairs of positions.
 #include "plumb/nn/attention/attention.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-/// y_i = Σ_j φ(q_i)·φ(k_j)·v_j, over j ≤ i or over all of the sequence, divided by the sum of its weights if
+/// y_i = Σ_j φ(q_i)·φ(k_j)·v_j, over j ≤ i or over the entire sequence, divided by the sum of its weights if
 /// `normalized`.
 Tensor weighted_sums(const Tensor& packed, const Ragged& layout, bool causal, bool normalized, const FeatureMap& phi) {
   Tensor out = at::zeros({packed.size(0), kWidth}, at::kDouble);
@@ -120,9 +120,9 @@ TEST(Attention, FastWeightProgrammerOf1991) {
 }
 
 TEST(Attention, DpfpWithTheSumRule) {
-  // A single product of signs decides whether a query has features in common with a key: only where there is a sum to
-  // divide by is there a formula. The first position of a causal sequence may have none.
-  // ν = 7, all rotations: no query is without features in common with its own key's.
+  // A single product of signs decides whether a query and a key have features in common: the formula holds only if
+  // there is a sum to divide by. The first position of a causal sequence may have none.
+  // ν = 7, all rotations: every query has features in common with its own key.
   const Fixture fixture("dpfp", {{"dpfp", Options(DpfpOptions{7})}});
   const Ragged layout({40});
   const Tensor packed = random_tensor({40, 3 * kWidth}, 1).abs();
@@ -268,7 +268,7 @@ TEST(Attention, EveryKindHasGradientsAndSecondOnes) {
     SCOPED_TRACE(kind);
     const Fixture fixture(kind, {{"favor", Options(FavorOptions{5, 0})}, {"dpfp", Options(DpfpOptions{1})}});
     const Ragged layout({3, 2});
-    // DPFP without a product in common would divide 0 by 0: inputs well above 0.
+    // DPFP without a common product would divide 0 by 0: inputs well above 0.
     const Tensor packed = random_tensor({5, 3 * kWidth}, 1, 0.5) + (kind == "dpfp" ? 2.0 : 0.0);
     const Tensor x = random_tensor({5, kWidth}, 2);  // only `delta` looks at it
     const std::vector<Tensor> inputs = kind == "delta" ? std::vector<Tensor>{packed, x} : std::vector<Tensor>{packed};
@@ -282,7 +282,7 @@ TEST(Attention, EveryKindHasGradientsAndSecondOnes) {
   }
 }
 
-/// Cross-attention of a kind that sums over all keys equals self-attention both ways where queries are the keys' own.
+/// Cross-attention of a kind that sums over all keys equals bidirectional self-attention if queries are the keys' own.
 TEST(Attention, CrossEqualsSelfBothWays) {
   for (const std::string& kind : attentions().names()) {
     const Fixture fixture(kind);
@@ -344,7 +344,7 @@ struct MultiHead {
   [[nodiscard]] Tensor value(const std::string& name) const { return parameters.at(name).value.detach(); }
 };
 
-/// Rows of key and value heads repeated for each query head that shares them; query rows as they are.
+/// Rows of key and value heads repeated for each query head that shares them; query rows unchanged.
 Tensor with_heads_repeated(const Tensor& stacked, const ops::HeadShape& heads) {
   std::vector<Tensor> rows = {stacked.narrow(0, 0, heads.width())};
   for (int64_t part = 0; part < 2; ++part) {
@@ -356,7 +356,7 @@ Tensor with_heads_repeated(const Tensor& stacked, const ops::HeadShape& heads) {
   return at::cat(rows, 0);
 }
 
-/// Query heads that share key-value heads are heads of their own whose keys and values are the same.
+/// Query heads that share key-value heads behave like separate heads with equal keys and values.
 TEST(MultiHeadAttention, GroupsShareKeysAndValues) {
   constexpr int64_t kModel = 7;
   for (const std::string& kind : attentions().names()) {
@@ -385,7 +385,7 @@ TEST(MultiHeadAttention, GroupsShareKeysAndValues) {
           const Ragged layout({4, 5});
           const Ragged source({2, 3});
           for (const bool causal : {true, false}) {
-            if (!causal && encoding == "t5") continue;  // its buckets are those of looking back
+            if (!causal && encoding == "t5") continue;  // its buckets are the causal ones
             EXPECT_LT(
                 distance(grouped.attention->self(x, layout, causal, {}), full.attention->self(x, layout, causal, {})),
                 1e-12);
@@ -439,7 +439,7 @@ TEST(MultiHeadAttention, HasTheBiasesThatAreWanted) {
   }
 }
 
-/// v ← λ₁·v + λ₂·v₁ in the second layer of a pass, the first one's values untouched.
+/// v ← λ₁·v + λ₂·v₁ in the second layer of a pass; the first layer's values are unchanged.
 TEST(MultiHeadAttention, MixesInTheValuesOfTheFirstLayer) {
   const ops::HeadShape heads{4, 2, 3};
   const MultiHead first(kWidth, heads, {}, "rotary");

@@ -63,7 +63,7 @@ TEST(Initialization, Variances) {
   expect_variance(value(gpt, "src_embed.weight"), 1.0 / 64);
 }
 
-/// Query, key and value are matrices of their own, whatever their heights.
+/// Query, key and value are separate matrices, whatever their heights.
 TEST(Initialization, StackedMatricesOfDifferentHeights) {
   ModelConfig config = config_of("xavier-normal");
   config.heads = 8;
@@ -85,7 +85,7 @@ TEST(Initialization, StackedMatricesOfDifferentHeights) {
   EXPECT_NEAR(ratio.narrow(0, 240, 48).mean().item<double>(), 1 / std::pow(24.0, 0.25), 1e-12);
 }
 
-/// Which multiple of Xavier's numbers, drawn from the same seed, a kind's matrix is; it must be one number for all.
+/// The factor between a kind's matrix and Xavier's numbers from the same seed, which must be the same for all elements.
 double multiple(const EncoderDecoder& scaled, const EncoderDecoder& xavier, const std::string& name,
                 int64_t part = -1) {
   Tensor ratio = value(scaled, name) / value(xavier, name);

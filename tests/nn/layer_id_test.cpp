@@ -1,4 +1,4 @@
-// Names of layers and activations, and to which layer a parameter belongs.
+// Names of layers and activations, and the layers that parameters belong to.
 #include "plumb/nn/layer_id.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(LayerId, OfAParameter) {
 TEST(LayerId, ObserversAreShownThePoint) {
   ForwardContext context;
   const ActivationPoint point{{StackKind::decoder, 1, SubLayerKind::self_attention}, Point::stream};
-  context.show(point, at::ones({2, 3}));  // nobody watches
+  context.show(point, at::ones({2, 3}));  // no observers
   std::vector<ActivationPoint> seen;
   context.watch([&](const ActivationPoint& shown, const Tensor& x) {
     seen.push_back(shown);

@@ -1,4 +1,4 @@
-// Norms against their equations, written here once more in plain tensor operations and float64.
+// Norms compared with their equations, written again in plain tensor operations and float64.
 #include "plumb/nn/norm/norm.h"
 
 #include <gtest/gtest.h>
@@ -112,7 +112,7 @@ TEST(Norm, BatchNormCountsTheTokensOfAllRanks) {
   });
 }
 
-// Σx² − (Σx)²/n of numbers about 1000 has no correct digit in float32.
+// Σx² − (Σx)²/n of numbers around 1000 has no correct digit in float32.
 TEST(Norm, BatchNormKeepsItsDigitsFarFromZeroOverRanks) {
   const Tensor x = (random_tensor({20, kWidth}, 1) + 1000).to(at::kFloat);
   const Tensor exact = x.to(at::kDouble);

@@ -1,4 +1,4 @@
-// Positions that act within self-attention, against their formulas written pair by pair.
+// Positions that act within self-attention, compared with their formulas pair by pair.
 #include "plumb/nn/position/position.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ struct Fixture {
 /// score(head, i, q_i, j, k_j), √size included.
 using Score = std::function<double(int64_t, int64_t, const Tensor&, int64_t, const Tensor&)>;
 
-/// The whole attention of ragged sequences, with the scores of a formula.
+/// The entire attention of ragged sequences, with the scores of a formula.
 Tensor attend(const Fixture& fixture, const Tensor& x, const Ragged& layout, bool causal, const Score& score) {
   const std::vector<Tensor> parts =
       at::addmm(fixture.value("a.in_proj_bias"), x, fixture.value("a.in_proj_weight").t()).chunk(3, 1);
@@ -91,7 +91,7 @@ void expect_formula(const std::string& name, const std::function<Score(const Fix
   }
 }
 
-/// x with pair m turned by p·frequencies[m]; pair m is (2m, 2m + 1), or (m, m + count).
+/// x with pair m rotated by p·frequencies[m]; pair m is (2m, 2m + 1), or (m, m + count).
 Tensor rotated(const Tensor& x, int64_t position, const std::vector<double>& frequencies, bool interleaved) {
   Tensor out = x.clone();
   const auto count = static_cast<int64_t>(frequencies.size());
@@ -146,7 +146,7 @@ TEST(Positions, RotaryRefusesWhatMakesNoRotation) {
   }
 }
 
-/// Positions far beyond the first ones: tables that grow keep what they had.
+/// Positions far beyond the first ones: growing tables keep their contents.
 TEST(Positions, TablesGrow) {
   for (const char* name : {"sinusoidal", "rotary", "transformer-xl"}) {
     SCOPED_TRACE(name);
@@ -181,8 +181,8 @@ TEST(Positions, AlibiPenalizesDistance) {
 }
 
 TEST(Positions, T5AddsABiasByBucket) {
-  // Below 16 (8 on either side) each distance has its own bucket; 16 … 18 share one, as do 19 … 20, 21 … 23, 24 … 26
-  // and 27 … 30. Looking both ways: 8 … 11, 12 … 15, 16 … 22, 23 … 31.
+  // Below 16 (8 in each direction) each distance has its own bucket; 16 … 18 share one, as do 19 … 20, 21 … 23, 24 … 26
+  // and 27 … 30. In both directions: 8 … 11, 12 … 15, 16 … 22, 23 … 31.
   const auto bucket = [](int64_t i, int64_t j, bool causal) -> int64_t {
     const int64_t distance = std::abs(i - j);
     if (causal) {

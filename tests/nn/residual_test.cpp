@@ -1,4 +1,4 @@
-// Residual schemes against their equations, written here once more in plain tensor operations and float64.
+// Residual schemes compared with their equations, written again in plain tensor operations and float64.
 #include "plumb/nn/residual/residual.h"
 
 #include <fmt/format.h>

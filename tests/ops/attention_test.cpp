@@ -1,4 +1,4 @@
-// Attention over cached keys, and what attention refuses.
+// Attention over cached keys, and invalid arguments.
 #include "plumb/ops/attention.h"
 
 #include <gtest/gtest.h>
@@ -14,12 +14,12 @@ using testing::random_tensor;
 
 constexpr HeadShape kShapes[] = {{2, 2, 5}, {6, 2, 3}, {4, 1, 8}};
 
-/// Sequences that grow: what each row has read so far, (tokens, width + 2·kv_width), and the same by way of a cache.
+/// Growing sequences: what each row has read so far, (tokens, width + 2·kv_width), and the same in a cache.
 class Rows {
  public:
   Rows(const HeadShape& shape, int64_t rows) : shape_(shape), seen_(static_cast<size_t>(rows)) {}
 
-  /// Appends new positions to the cache and compares what their queries find with causal attention over everything.
+  /// Appends new positions to the cache and compares their results with causal attention over everything.
   void read(const std::vector<int64_t>& lengths) {
     const Ragged layout(lengths);
     const Tensor packed = random_tensor({layout.tokens(), shape_.width() + 2 * shape_.kv_width()}, ++reads_);

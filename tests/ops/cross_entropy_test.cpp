@@ -1,4 +1,4 @@
-// What the weights of labels mean; derivatives and both forms are in gradients_test.cpp and fast_path_test.cpp.
+// The meaning of label weights; derivatives and both forms are in gradients_test.cpp and fast_path_test.cpp.
 #include "plumb/ops/cross_entropy.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(CrossEntropy, CountsEveryLabelByItsWeight) {
 }
 
 TEST(CrossEntropy, RowsOfWeightZeroPlayNoPart) {
-  // Not even where their logits are no numbers.
+  // Not even if their logits are NaN.
   Tensor logits = random_tensor({4, 5}, 1);
   logits[1].fill_(std::numeric_limits<double>::quiet_NaN());
   const Tensor rest = logits.index_select(0, at::tensor({0, 2, 3}, at::kLong));

@@ -1,4 +1,4 @@
-// A function's value, gradients and Hessian-vector products at one point, to be compared between ways to compute it.
+// A function's value, gradients and Hessian-vector products at one point, for comparing ways to compute it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ inline Tensors derivatives(const TensorFunction& f, const Tensors& inputs, bool 
   return all;
 }
 
-/// How a test names the tensors of derivatives() of `inputs` inputs.
+/// The names of the tensors returned by derivatives() for `inputs` inputs.
 inline std::string derivative_name(size_t index, size_t inputs) {
   if (index == 0) return "value";
   if (index <= inputs) return "gradient of input " + std::to_string(index - 1);

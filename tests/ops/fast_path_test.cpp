@@ -1,4 +1,4 @@
-// float32 operations against the composed formulas in float64: values, gradients and Hessian-vector products agree to
+// float32 operations compared with composed formulas in float64: values, gradients and Hessian-vector products agree to
 // 1e-5 on ragged batches of random shapes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ void expect_agreement(const std::function<Tensor(const Tensors&)>& fast,
   }
 }
 
-/// Batches of sentences: one token, one sentence, lengths of one, odd ones, one far longer than the rest.
+/// Batches of sentences: one token, one sentence, lengths of one, odd ones, one much longer than the rest.
 std::vector<Ragged> layouts(uint64_t seed) {
   Random random(seed, "layouts");
   std::vector<int64_t> lengths;
@@ -57,7 +57,7 @@ TEST(FastPath, Linear) {
     for (const bool relu : {false, true}) {
       for (const bool with_bias : {false, true}) {
         SCOPED_TRACE(::testing::Message() << tokens << ": " << in << " -> " << out << (relu ? " relu" : ""));
-        // Away from 0, where the rounding of a sum decides over ReLU.
+        // Away from 0, where the rounding of a sum would decide ReLU.
         Tensors inputs = {random_tensor({tokens, in}, 1), random_tensor({out, in}, 2)};
         if (with_bias) inputs.push_back(random_tensor({out}, 3));
         expect_agreement(
@@ -93,7 +93,7 @@ TEST(FastPath, Norms) {
       SCOPED_TRACE(::testing::Message() << tokens << " tokens of " << width);
       const Tensors inputs = {random_tensor({tokens, width}, 1) + 0.3, random_tensor({width}, 2),
                               random_tensor({width}, 3)};
-      // A square behind it, lest the second derivative with respect to the output be nothing.
+      // Followed by a square, so that the second derivative with respect to the output is not zero.
       expect_agreement([](const Tensors& x) { return ops::layer_norm(x[0], x[1], x[2], 1e-2).square(); },
                        [](const Tensors& x) { return reference::norm(x[0], x[1], x[2], double{1e-2F}).square(); },
                        inputs);

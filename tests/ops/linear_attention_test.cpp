@@ -1,4 +1,4 @@
-// Fast weights in blocks against the recurrences, position by position, and their derivatives.
+// Fast weights in blocks compared with the recurrences, position by position, and their derivatives.
 #include "plumb/ops/linear_attention.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using testing::random_tensor;
 using Tensors = std::vector<Tensor>;
 
 /// The recurrence of either rule in plain loops. Without beta: the sum rule. Returns what every position reads from the
-/// matrix after its own writing, or, if `last`, from that after the whole sequence.
+/// matrix after its own writing or, if `last`, from the final matrix.
 Tensor by_steps(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,
                 bool last) {
   const int64_t heads = key.size(1);
@@ -64,8 +64,8 @@ struct Inputs {
 
 double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-/// Shorter than a block, as long as one, of several blocks, of equal and of different numbers of blocks; more features
-/// than fit the smaller block.
+/// Shorter than a block, exactly one block, several blocks, equal and different numbers of blocks; more features than
+/// fit the smaller block.
 const std::vector<std::vector<int64_t>> kLayouts = {{5, 1, 3}, {64}, {70, 3, 200, 64, 129}, {128, 128}, {90, 100, 127}};
 
 TEST(LinearAttention, SumRuleEqualsTheRecurrence) {

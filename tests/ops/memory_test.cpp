@@ -1,4 +1,4 @@
-// Memory of tensors: freed blocks are used again, and freed neighbors become one.
+// Tensor memory: freed blocks are reused, and adjacent freed blocks are merged.
 #include "plumb/ops/memory.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// The references of the operations: their first and second derivatives, and any float type. That they are the formulas
-// is tested by holding the kernels against both (fast_path_test.cpp, kernels/reference_test.cpp), and by this suite as
-// a whole with PLUMB_KERNELS=off.
+// The reference implementations: their first and second derivatives, for any floating-point type. Their values are
+// tested by comparing the kernels with both (fast_path_test.cpp, kernels/reference_test.cpp), and by running this suite
+// with PLUMB_KERNELS=off.
 #include "plumb/ops/reference/reference.h"
 
 #include <gtest/gtest.h>

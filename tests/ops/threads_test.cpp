@@ -1,4 +1,4 @@
-// The number of threads changes no bit of what the kernels compute.
+// Kernel results do not depend on the number of threads, bit for bit.
 #include <gtest/gtest.h>
 
 #include "ops/derivatives.h"
@@ -71,7 +71,7 @@ TEST_F(Threads, Attention) {
 
 TEST_F(Threads, ColumnSumsAndEmbeddings) {
   for (const int64_t rows : {40, 1001}) {
-    // Not the second derivatives: there LibTorch sums the rows of an expanded vector, in parts of its own.
+    // Except second derivatives: there LibTorch sums the rows of an expanded vector in its own parts.
     expect_same([](const Tensors& in) { return ops::column_sums(in[0] * in[0]); }, {random_tensor({rows, 37}, 1)},
                 /*second=*/false);
   }

@@ -1,4 +1,4 @@
-// Optimizers against those of PyTorch, step by step in float64; tests/golden/README.md says how the values were made.
+// Optimizers compared with PyTorch's, step by step in float64; see tests/golden/README.md for the origin of the values.
 #include <gtest/gtest.h>
 
 #include "plumb/base/json.h"
@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-/// [train], as far as it is about the optimizer.
+/// The part of [train] that concerns the optimizer.
 struct Section {
   std::string optimizer;
   VariantOptions options;

@@ -1,4 +1,4 @@
-// Groups of parameters: who decays, learns at a rate of its own, or waits.
+// Parameter groups: which parameters decay, have their own learning rate, or are frozen.
 #include "plumb/optim/groups.h"
 
 #include <gtest/gtest.h>
@@ -42,9 +42,9 @@ TEST(ParameterSettings, AreThoseOfTheFirstGroupThatMatches) {
   const std::vector<ParameterSettings> expected = {
       {1, 0, -1},       // of the last group
       {0.5, 0.01, 10},  // of the second
-      {2, 0, 0},        // of the first, not of the second: a bias, and without a decay of its own as ever
+      {2, 0, 0},        // of the first group, not of the second: a bias, and without a decay of its own as usual
       {2, 0, 0},       {1, 0.3, 0}, {2, 0, 0},  // "*.bias"
-      {1, 0.3, 0}};                             // a decay that is asked for holds for scalars too
+      {1, 0.3, 0}};                             // an explicit decay applies to scalars too
   EXPECT_EQ(settings, expected);
 }
 
@@ -69,9 +69,9 @@ Error error_of(const ParameterGroup& group) {
 TEST(ParameterGroups, WithAPatternThatMatchesNothingNameTheNearestParameter) {
   const Error error = error_of({.pattern = {"*", "encoder.layer.1.*"}});
   EXPECT_STREQ(error.what(), "[[train.groups]]: the pattern 'encoder.layer.1.*' matches no parameter");
-  EXPECT_EQ(error.hint(), "the nearest is 'encoder.layers.1.linear1.weight'; * stands for any characters");
-  // A part of a name is no pattern for it.
-  EXPECT_EQ(error_of({.pattern = {"norm1"}}).hint().find("the nearest is"), 0U);
+  EXPECT_EQ(error.hint(), "the closest is 'encoder.layers.1.linear1.weight'; * matches any characters");
+  // Part of a name does not match.
+  EXPECT_EQ(error_of({.pattern = {"norm1"}}).hint().find("the closest is"), 0U);
 }
 
 TEST(ParameterGroups, OutOfRangeAreErrors) {
@@ -98,7 +98,7 @@ TEST(ParameterGroups, AreSummedUp) {
              {.pattern = {"*.0.*"}, .weight_decay = 0.1, .frozen_until = 7}},
             0.01),
       (std::vector<std::string>{"weight decay 0.01 for 128 of 1,089 parameters",
-                                "weight decay 0.1 for 152 of 1,089 parameters; none for the others",
+                                "weight decay 0.1 for 152 of 1,089 parameters; none for the rest",
                                 "learning rate × 0.5 for 800 of 1,089 parameters", "800 of 1,089 parameters are frozen",
                                 "152 of 1,089 parameters are frozen until step 7"}));
 }

@@ -1,4 +1,4 @@
-// Muon and its Newton–Schulz iteration against formulas in singular values and in plain products.
+// Muon and its Newton–Schulz iteration compared with formulas in singular values and plain products.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ TEST(NewtonSchulz, IsItsProducts) {
     const Tensor a = at::matmul(x, x.t());
     x = kA * x + at::matmul(kB * a + kC * at::matmul(a, a), x);
   }
-  EXPECT_LT(difference(newton_schulz(given, 5), x), 1e-6);  // but for the 1e-7 beside the norm
+  EXPECT_LT(difference(newton_schulz(given, 5), x), 1e-6);  // except for the 1e-7 added to the norm
   const Tensor single = newton_schulz(given.to(at::kFloat), 5);
   EXPECT_EQ(single.scalar_type(), at::kFloat);
   EXPECT_LT(difference(single.to(at::kDouble), x), 1e-4);
@@ -58,7 +58,7 @@ TEST(NewtonSchulz, MakesAMatrixNearlyOrthogonal) {
 
 const std::vector<int64_t> kParts = {8, 4, 2};  // query, key and value
 
-/// Of every kind that Muon treats in its own way.
+/// One of every kind that Muon treats differently.
 Parameters make_parameters(at::ScalarType type) {
   Parameters parameters(type);
   parameters.add("embed.weight", {11, 6}, Role::embedding);

@@ -1,4 +1,4 @@
-// Optimizers against their formulas, element by element in double precision, and what holds for all of them.
+// Optimizers compared with their formulas, element by element in double precision, and properties common to all.
 #include "plumb/optim/optimizer.h"
 
 #include <fmt/format.h>
@@ -18,13 +18,13 @@ namespace {
 
 using test::options;
 
-// Three parameters; the middle one longer than a thread's smallest share, so that pieces begin within it.
+// Three parameters; the middle one is longer than a thread's smallest share, so that pieces begin within it.
 constexpr int64_t kShapes[3][2] = {{3, 5}, {301, 211}, {1, 7}};
 
 Parameters make_parameters(at::ScalarType type) {
   Parameters parameters(type);
   for (int i = 0; i < 3; ++i) {
-    // The last is none of Muon's matrices.
+    // The last is not one of Muon's matrices.
     parameters.add(fmt::format("p{}", i), {kShapes[i][0], kShapes[i][1]}, i < 2 ? Role::weight : Role::embedding);
   }
   parameters.finish();
@@ -35,7 +35,7 @@ Parameters make_parameters(at::ScalarType type) {
 std::vector<Tensor> make_gradients(const Parameters& parameters, uint64_t seed) {
   std::vector<Tensor> gradients;
   for (const auto& shape : kShapes) {
-    // Transposed in memory: optimizers must go by elements, not by addresses.
+    // Transposed in memory: optimizers must address elements, not memory.
     gradients.push_back(testing::random_tensor({shape[1], shape[0]}, seed++).t().to(parameters.type()));
   }
   return gradients;
@@ -52,14 +52,14 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
     ASSERT_NEAR(found[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << i;
 }
 
-/// One rate, decay and state of freezing per parameter.
+/// One learning rate, decay and frozen state per parameter.
 std::vector<ParameterStep> settings_of(int t) {
   return {{.learning_rate = 0.1 / t, .weight_decay = 0.01},
           {.learning_rate = 0.05 / t, .weight_decay = 0},
           {.learning_rate = 0.2 / t, .weight_decay = 0.3}};
 }
 
-/// Changes one element: w from its gradient, with two numbers that are remembered of it, at step t.
+/// Updates one element: w from its gradient, with two numbers of optimizer state, at step t.
 using Formula = std::function<void(double& w, double g, double& m, double& v, int t, double rate, double weight_decay)>;
 
 class Optimizers : public ::testing::TestWithParam<at::ScalarType> {
@@ -183,7 +183,7 @@ TEST_P(Optimizers, LeaveAFrozenParameterAndItsStateAlone) {
         late_one->step(make_gradients(late, t), settings);
       }
     }
-    // From then on it moves like a parameter of an optimizer that begins.
+    // From then on it moves like a parameter of a new optimizer.
     EXPECT_FALSE(at::equal(parameters.at("p1").value, before)) << name;
     expect_near(doubles(parameters.at("p1").value), doubles(late.at("p1").value), tolerance());
     EXPECT_FALSE(at::equal(parameters.at("p0").value, late.at("p0").value)) << name;
@@ -238,7 +238,7 @@ TEST(WeightDecay, CountsInFloat32WhereItIsFarBelowTheRounding) {
       parameters.flat().copy_(w);
       expected = 1e-9 * w.sum().item<double>();
       const std::vector<Tensor> gradients = {testing::random_tensor({1000, 1000}, 6).to(at::kFloat)};
-      // With a large eps the step is in proportion to the gradient, not the same for all.
+      // With a large eps, the step is proportional to the gradient instead of the same for all.
       make_optimizer(name, parameters, options("[train." + name + "]\neps = 10.0"))
           ->step(gradients, std::vector<ParameterStep>{{.learning_rate = 1e-4, .weight_decay = weight_decay}});
       found.push_back(parameters.flat().to(at::kDouble));
@@ -286,7 +286,7 @@ TEST(OptimizerState, HasNamesAndShapesThatDoNotDependOnTheStep) {
 }
 
 TEST(OptimizerState, OfAdamMayHaveOneNumberOfSteps) {
-  // As files have it that were written when all parameters made every step.
+  // As in files written when all parameters took every step.
   const Parameters parameters = make_parameters(at::kDouble), other = make_parameters(at::kDouble);
   const auto adam = make_optimizer("adam", parameters), continued = make_optimizer("adam", other);
   adam->step(make_gradients(parameters, 1), 0.1);
@@ -331,7 +331,7 @@ TEST(OptimizerStep, RefusesWhatBelongsToAnotherModel) {
   std::vector<Tensor> gradients = make_gradients(parameters, 1);
   EXPECT_NE(error_of([&] { sgd->step(gradients, std::vector<ParameterStep>(2)); }), "accepted");
   gradients[1] = gradients[1].t();
-  EXPECT_EQ(error_of([&] { sgd->step(gradients, 0.1); }), "the gradient of 'p1' has another shape");
+  EXPECT_EQ(error_of([&] { sgd->step(gradients, 0.1); }), "the gradient of 'p1' has the wrong shape");
   gradients.pop_back();
   EXPECT_NE(error_of([&] { sgd->step(gradients, 0.1); }), "accepted");
 }
@@ -345,7 +345,7 @@ TEST(Clipping, BringsTheGlobalNormToTheLimit) {
   EXPECT_DOUBLE_EQ(clip_scale(13.0, 13.0), 1.0);
   EXPECT_DOUBLE_EQ(clip_scale(13.0, 100.0), 1.0);
   EXPECT_DOUBLE_EQ(clip_scale(13.0, 0.0), 1.0);
-  // What is frozen does not count: 3² + 4² = 5².
+  // Frozen parameters do not count: 3² + 4² = 5².
   EXPECT_DOUBLE_EQ(global_norm(gradients, std::vector<ParameterStep>{{}, {}, {.frozen = true}}), 5.0);
 
   // Longer than a chunk: √(Σ_{i=1}^{n} i²), the sum in closed form.

@@ -1,4 +1,4 @@
-// Options of optimizers and schedule factors, as a configuration gives them.
+// Options of optimizers and schedule factors, as given by a configuration.
 #pragma once
 
 #include <string>

@@ -58,7 +58,7 @@ TEST(Group, HalfPrecisionIsSummedInFloat) {
   });
 }
 
-// Ranks hold values whose sum depends on the order: what matters is that all take the same.
+// Ranks hold values whose sum depends on the order; all must get the same result.
 TEST(Group, SumsAreTheSameBitsInAllRanks) {
   as_ranks(3, [](const Group& group) {
     const Tensor x = at::sin(at::arange(1000, at::kFloat) * static_cast<double>(1 + group.rank())) * 1e3;
@@ -167,8 +167,8 @@ TEST_P(OverRanks, ScatterFromEach) {
   });
 }
 
-// A pipeline: every rank adds its number to what comes from the one before. The last has 0 + 1 + … in the order of
-// the messages.
+// A pipeline: every rank adds its number to what it receives from the previous one. The last has 0 + 1 + … in the order
+// of the messages.
 TEST_P(OverRanks, SendAndReceive) {
   const int64_t n = size();
   as_ranks(n, [&](const Group& group) {
@@ -290,7 +290,7 @@ TEST(Group, SplitsUnevenlyAndAgain) {
   });
 }
 
-/// What every remaining rank of three meets when rank 2 has left.
+/// What the remaining ranks of three encounter after rank 2 has left.
 class LostRank : public ::testing::TestWithParam<std::pair<const char*, std::function<void(const Group&)>>> {};
 TEST_P(LostRank, IsAnError) {
   as_ranks(3, [](const Group& group) {

@@ -20,7 +20,7 @@ size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-/// What stands between the tags of the element with id "results".
+/// The text between the tags of the element with id "results".
 std::string embedded(const std::string& html) {
   const std::string open = "<script type=\"application/json\" id=\"results\">";
   const size_t begin = html.find(open) + open.size();

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A reader of our own: records by TensorFlow's description of the file, messages by protobuf's description of the wire.
+// An independent reader: records follow TensorFlow's description of the file, and messages protobuf's wire format.
 
 uint64_t fixed(std::string_view bytes) {
   uint64_t value = 0;

@@ -1,4 +1,4 @@
-// The study of fast weights from its TOML to results.json, small.
+// The study of fast weights from TOML to results.json, at a small size.
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"
@@ -42,7 +42,7 @@ layers = 1
 )";
 
 TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
-  ops::set_threads(1);  // stands among the settings, which are compared below
+  ops::set_threads(1);  // part of the settings, which are compared below
   set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory directory;
   const StudyConfig config = read_study(Config::from_string(kStudy, "study.toml"));
@@ -61,7 +61,7 @@ TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
   Json again = run_study(config, directory / "out");
   Json before = results;
   for (Json* each : {&again, &before}) each->erase("created");
-  EXPECT_EQ(again, before);  // times among them: nothing was measured anew
+  EXPECT_EQ(again, before);  // including times: nothing was measured again
   EXPECT_EQ(read_study(Config::from_file(directory / "out" / "study.toml")).fast_weights->keys,
             (std::vector<int64_t>{3, 12}));
   set_verbosity(Verbosity::normal);

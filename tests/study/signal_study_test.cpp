@@ -1,4 +1,4 @@
-// The signal part of a study against activations and gradients taken directly.
+// The signal part of a study compared with activations and gradients computed directly.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ constexpr int64_t kLayers = 2;
 constexpr int64_t kSeeds = 3;
 constexpr int64_t kPairs = 12;
 
-/// What the part says of one scheme and width, from forward and backward passes over a single batch.
+/// The expected output of the part for one scheme and width, from forward and backward passes over a single batch.
 struct Direct {
   std::map<int64_t, double> square;  // by layer from 1: the mean over tokens and seeds of ‖x‖²/d
   double gradient = 0;               // ‖∂L/∂W^{2,L}‖, mean over seeds
@@ -67,7 +67,7 @@ class SignalStudyTest : public ::testing::Test {
     set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     StudyConfig config;
-    config.study.schemes = {"pre-ln", "post-ln", "keel"};  // the theory speaks of two of them
+    config.study.schemes = {"pre-ln", "post-ln", "keel"};  // the theory covers two of them
     config.data.directory = (folder_ / "data").string();
     config.signal = SignalStudy{kLayers, {16, 32}, kSeeds, kPairs};
     results_ = run_study(config, folder_ / "out");

@@ -1,4 +1,4 @@
-// A study of the smallest size, with every residual scheme in it.
+// A minimal study with every residual scheme.
 #include "plumb/study/study.h"
 
 #include <fmt/format.h>
@@ -171,7 +171,7 @@ TEST(Study, LeavesOutEveryTrickAndEveryPair) {
   const Json results = run_study(config, directory / "out");
   EXPECT_EQ(results["verdicts"].size(), 4U);
   EXPECT_EQ(results["tables"][0]["rows"].size(), 11U);  // all four; 4 singly; 6 pairs
-  // The study is complete: it says again what it said, from what it has measured.
+  // The study is complete: it reports the same again from its measurements.
   const Json again = run_study(config, directory / "out");
   EXPECT_EQ(again["figures"], results["figures"]);
   const std::string run = read_file(directory / "out" / "study.toml");
@@ -191,8 +191,8 @@ TEST(Study, TrainsWithNormsOverBatchesAndProcesses) {
   EXPECT_EQ(results["tables"][0]["rows"].size(), 4U);
   const Json& rows = results["tables"][1]["rows"];
   ASSERT_EQ(rows.size(), 6U);
-  // Norm, processes, outcome, loss and gradient norm at step 1, …: without dropout, step 1 is that of one process for
-  // LayerNorm, for BatchNorm if its statistics are exchanged, and is not if they are not.
+  // Norm, processes, outcome, loss and gradient norm at step 1, …: without dropout, step 1 equals that of one process
+  // for LayerNorm, and for BatchNorm if and only if its statistics are exchanged.
   const auto gradient = [&](size_t row) { return rows[row][4].get<double>(); };
   EXPECT_EQ(rows[5][0].get<std::string>(), "batchnorm, own statistics");
   EXPECT_NEAR(gradient(1) / gradient(0), 1, 1e-4);

@@ -1,4 +1,4 @@
-// Measurements that are kept, and the training runs among them.
+// Cached measurements, including training runs.
 #include "plumb/study/trained_run.h"
 
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {
   EXPECT_EQ(run.result.steps, 4);
   EXPECT_EQ(run.answer, make_model(model)->parameters().count());
   EXPECT_GT(points, 0);
-  // What it says of itself is what its directory holds.
+  // What it reports is what its directory contains.
   std::filesystem::path directory;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out" / "runs")) directory = entry.path();
   EXPECT_TRUE(directory.filename().string().starts_with("copy-"));

@@ -1,11 +1,11 @@
-// What a test needs of the kernels.
+// Test support for the kernels.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include "plumb/ops/uses_kernels.h"
 
-/// Skips a test of what the kernels alone promise where operations are computed by their references.
+/// Skips a test of kernel-only guarantees if operations are computed by their references.
 #define PLUMB_REQUIRE_KERNELS()                                                                                 \
   if (!plumb::ops::kernels_serve(at::kCPU)) {                                                                   \
     GTEST_SKIP() << "operations are computed by their references: built without kernels, or PLUMB_KERNELS=off"; \

@@ -1,4 +1,4 @@
-// Where tests find their input and put their output.
+// Locations of test input and output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,14 +14,14 @@ namespace plumb::test {
 /// The repository.
 inline std::filesystem::path source_directory() { return PLUMB_SOURCE_DIR; }
 
-/// Material that is not part of the repository: $PLUMB_SHARED, or `shared` beside the repository.
+/// Material outside the repository: $PLUMB_SHARED, or `shared` next to the repository.
 inline std::filesystem::path shared_directory() {
   const char* named = std::getenv("PLUMB_SHARED");
   return named != nullptr && *named != '\0' ? std::filesystem::path(named)
                                             : source_directory().parent_path() / "shared";
 }
 
-/// An empty directory that is removed, with what is in it, at the end of the scope.
+/// An empty directory that is removed with its contents at the end of the scope.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -45,8 +45,8 @@ class TemporaryDirectory {
 
 }  // namespace plumb::test
 
-/// Skips the test if `path`, relative to the shared directory, is absent. Where PLUMB_SHARED names the directory
-/// the material is meant to be there, and the test fails instead.
+/// Skips the test if `path`, relative to the shared directory, is absent. If PLUMB_SHARED is set, the material is
+/// expected to be there, and the test fails instead.
 #define PLUMB_REQUIRE_SHARED(path)                                                   \
   if (!std::filesystem::exists(plumb::test::shared_directory() / (path))) {          \
     if (std::getenv("PLUMB_SHARED") != nullptr) {                                    \

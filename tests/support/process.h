@@ -1,4 +1,4 @@
-// Runs a program as a user would, and captures what it says.
+// Runs a program as a user would, and captures its output.
 #pragma once
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ struct Finished {
   std::string errors;
 };
 
-/// A running child process, its standard output and error going to files. No shell: arguments arrive as they are.
+/// A running child process, with standard output and error going to files. No shell: arguments are passed unchanged.
 class Process {
  public:
   Process(const std::string& program, const std::vector<std::string>& arguments,
@@ -36,7 +36,7 @@ class Process {
     const std::string errors = (captured_ / "errors").string();
 #ifdef __SANITIZE_ADDRESS__
     // GCC 12's leak detector can crash at the end of a program whose threads came from a library that it loaded; leaks
-    // are looked for in the test programs, which run the same code.
+    // are detected in the test programs, which run the same code.
     ::setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
 #endif
     child_ = ::fork();

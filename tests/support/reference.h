@@ -1,5 +1,5 @@
-// The operations as plain at:: formulas in whatever type they are given, sequence by sequence and head by head: what
-// the kernels are held against, in float64 and with LibTorch's own derivatives.
+// The operations as plain at:: formulas in any type, sequence by sequence and head by head: the reference for testing
+// the kernels, in float64 and with LibTorch's own derivatives.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ inline Tensor cross_entropy(const Tensor& logits, const std::vector<int64_t>& la
   return scale * (weights.empty() ? losses : at::tensor(weights, logits.options()) * losses).sum();
 }
 
-/// 1 where an element at `first` + i survives, else 0: 16 bits of philox(seed, stream, position / 8) a position.
+/// 1 if an element at `first` + i survives, else 0: 16 bits of philox(seed, stream, position / 8) per position.
 inline std::vector<double> dropout_mask(uint64_t seed, uint64_t stream, uint32_t keep_below, int64_t first, int64_t n) {
   std::vector<double> mask;
   for (int64_t i = first; i < first + n; ++i) {

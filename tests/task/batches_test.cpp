@@ -16,7 +16,7 @@ namespace {
 using Plan = std::vector<std::vector<int64_t>>;
 using Sequences = std::vector<std::vector<int32_t>>;
 
-// 1,000 pairs of 1 to 30 tokens a side.
+// 1,000 pairs of 1 to 30 tokens per side.
 class Batches : public testing::Test {
  protected:
   Batches() : split_(make(directory_ / "split")), pairs_(split_, {}, {}), costs_(pairs_.costs()) {}
@@ -67,7 +67,7 @@ TEST_F(Batches, EveryPairOnceWithinTheBound) {
 }
 
 TEST_F(Batches, BatchesAreFull) {
-  // No two neighbors in order of length would have fitted into one batch.
+  // No two neighbors in order of length would have fit into one batch.
   const Plan plan = plan_evaluation_batches(costs_, 200);
   for (size_t b = 0; b + 1 < plan.size(); ++b) {
     std::vector<int64_t> more = plan[b];
@@ -130,7 +130,7 @@ TEST_F(Batches, APairLargerThanABatch) {
   EXPECT_THROW(plan_batches(costs_, 0, 1, 0), Error);
 }
 
-// A resumed run continues with the batches of the version that began it.
+// A resumed run continues with the batches of the version that started it.
 TEST_F(Batches, PlansAreThoseOfEarlierVersions) {
   const auto hash = [](const Plan& plan) {
     uint64_t sum = stream_of("");
@@ -143,7 +143,7 @@ TEST_F(Batches, PlansAreThoseOfEarlierVersions) {
   EXPECT_EQ(hash(plan_batches(costs_, 200, 1, 0)), 15530150360445142015U);
   EXPECT_EQ(hash(plan_batches(costs_, 200, 7, 3)), 10215528719843193951U);
   EXPECT_EQ(hash(plan_evaluation_batches(costs_, 200)), 3567457800313956667U);
-  // Of text, whose empty source once counted as a token.
+  // Of text, whose empty source was once counted as a token.
   std::vector<ExampleCost> text = TextDataset(split_.as_running_text(), {}).costs();
   const Plan plan = plan_batches(text, 200, 1, 0);
   for (ExampleCost& cost : text) cost.source = 1;

@@ -1,4 +1,4 @@
-// Tasks: what their batches hold, what their losses are, and what their metrics count.
+// Tasks: the contents of their batches, their losses, and what their metrics count.
 #include "plumb/task/task.h"
 
 #include <fmt/format.h>
@@ -161,7 +161,7 @@ TEST_F(Tasks, TheLossIsTheWeightedMeanOfTheLabels) {
 }
 
 TEST_F(Tasks, LastTokenLossIsACaseOfWeights) {
-  // Only the last position of each sequence counts: the same as the loss of a batch that has no other label.
+  // Only the last position of each sequence counts: the loss equals that of a batch with no other label.
   const auto task = make_task({}, text_data(5), "decoder");
   ModelConfig config = small("decoder");
   task->complete(config);

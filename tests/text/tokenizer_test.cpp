@@ -46,7 +46,7 @@ TEST_P(TokenizerKinds, RoundTrip) {
     EXPECT_EQ(tokenizer.decode(ids), line);
     EXPECT_LT(ids.size(), line.size());  // pieces, not characters
     for (const int32_t id : ids) {
-      EXPECT_GT(id, 3);  // neither specials nor unknowns
+      EXPECT_GT(id, 3);  // neither special nor unknown tokens
       EXPECT_LT(id, tokenizer.vocabulary());
     }
   }
@@ -102,7 +102,7 @@ TEST(Tokenizer, TextThatLooksLikeSpecialsIsText) {
   for (const int32_t id : tokenizer.encode("</s> <pad>")) EXPECT_GE(id, tokenizer.specials().unknown);
 }
 
-// SentencePiece itself ends the process over these.
+// SentencePiece itself aborts the process on these.
 TEST_P(TokenizerKinds, TextWithoutACharacterIsEmpty) {
   for (const char* nothing : {"\u3000", "\u200B", "\uFEFF", "\x01", "\uFFFD", "\u2581"}) {
     EXPECT_EQ(message_of([&] {
@@ -126,7 +126,7 @@ TEST(Tokenizer, SpecialsOfItsOwnModels) {
   EXPECT_EQ(Tokenizer::train(sentences(), {.vocabulary = 80}).specials(), (Specials{0, 1, 2, 3}));
 }
 
-/// A model as SentencePiece's own program makes it with these ids.
+/// A model written by SentencePiece's own program with these ids.
 std::string foreign_model(const Specials& specials) {
   std::string serialized;
   const std::string message = SentencePieceModel::train({{"model_type", "bpe"},
@@ -144,7 +144,7 @@ std::string foreign_model(const Specials& specials) {
 
 TEST(Tokenizer, ModelsWithOtherIds) {
   const TemporaryDirectory directory;
-  // SentencePiece's defaults, and those of T5, which has no begin of sentence.
+  // SentencePiece's defaults, and those of T5, which has no beginning of sentence.
   for (const Specials specials : {Specials{-1, 1, 2, 0}, Specials{0, -1, 1, 2}, Specials{3, 2, 1, 0}}) {
     write_file_atomic(directory / "model", foreign_model(specials));
     const Tokenizer tokenizer = Tokenizer::from_file(directory / "model");
@@ -205,18 +205,19 @@ TEST(Tokenizer, BadFiles) {
 }
 
 TEST(Tokenizer, BadRequests) {
-  // 27 is more than the specials but fewer than the specials and the distinct characters.
+  // 27 is more than the special tokens but fewer than the special tokens and distinct characters.
   EXPECT_NE(
       message_of([] { Tokenizer::train(sentences(), {.vocabulary = 27}); }).find("a vocabulary of 27 is too small"),
       std::string::npos);
   EXPECT_EQ(message_of([] { Tokenizer::train({}, {}); }), "the tokenizer cannot be trained: the text is empty");
   EXPECT_EQ(message_of([] { Tokenizer::train({" ", ""}, {}); }), "the tokenizer cannot be trained: the text is empty");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.kind = "words"}); }), "unknown tokenizer 'words'");
-  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = -1}); }), "a vocabulary of -1 is impossible");
+  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = -1}); }),
+            "the vocabulary size -1 is out of range");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = 2000000000}); }),
-            "a vocabulary of 2000000000 is impossible");
+            "the vocabulary size 2000000000 is out of range");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.character_coverage = 0.5}); }),
-            "a character coverage of 0.5 is impossible");
+            "the character coverage 0.5 is out of range");
   const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
   const std::vector<int32_t> outside = {static_cast<int32_t>(tokenizer.vocabulary())};
   EXPECT_NE(message_of([&] { (void)tokenizer.decode(outside); }).find("outside the vocabulary"), std::string::npos);

@@ -1,4 +1,4 @@
-// The [train] section: options of variants, groups, and the keys of before there were either.
+// The [train] section: options of variants, groups, and keys from before they existed.
 #include "plumb/train/config.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ step_decay_factor = 0.3
   }
   EXPECT_EQ(written(read(set)), written(read(kNew)));
 
-  // The old name on the command line counts more than the new one in the file.
+  // The old name on the command line takes precedence over the new one in the file.
   Config file = Config::from_string(kNew, "run.toml");
   file.set("train.momentum=0.25");
   EXPECT_NE(written(read(file)).find("momentum = 0.25\n"), std::string::npos);
@@ -117,7 +117,7 @@ TEST(TrainConfig, OptionsOutOfRangeOrUnknownAreErrors) {
 }
 
 TEST(TrainConfig, OfOldRunsAreStillTheSame) {
-  // What config.toml of a run with defaults held before options had sections.
+  // The config.toml of a run with defaults, from before options had sections.
   RunConfig old;
   Config::from_string(
       "[train]\nstep_decay_at = []\nstep_decay_factor = 0.1\nadam_beta1 = 0.9\nadam_beta2 = 0.98\nadam_eps = 1e-09\n"

@@ -1,4 +1,4 @@
-// The run directory: what is in it, and that an interrupted run becomes the same as one that was not.
+// The run directory: its contents, and that an interrupted run ends like an uninterrupted one.
 #include "plumb/train/run.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class Run : public ::testing::Test {
       EXPECT_TRUE(at::equal(first[i].second, second[i].second)) << first[i].first;
   }
 
-  // Everything but the time it took.
+  // Everything except the time.
   static void expect_equal_history(const std::vector<TrainPoint>& a, const std::vector<TrainPoint>& b) {
     ASSERT_EQ(a.size(), b.size());
     for (size_t i = 0; i < a.size(); ++i) {
@@ -102,7 +102,7 @@ TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
   EXPECT_EQ(nll(*load_model(out)), result.valid_nll());
   EXPECT_EQ(nll(*load_model(out, out / "best")), result.best_valid_nll);
 
-  const TrainResult again = run_training(config_, out);  // has ended: nothing is trained
+  const TrainResult again = run_training(config_, out);  // already ended: nothing is trained
   EXPECT_EQ(again.to_json()["history"], result.to_json()["history"]);
 }
 
@@ -138,7 +138,7 @@ TEST_F(Run, GoesOnAfterAKill) {
   };
   EXPECT_THROW(run_training(config_, out, hooks), Kill);
   EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000007");
-  // A line and a checkpoint that were being written.
+  // A line and a checkpoint whose writing was interrupted.
   std::ofstream(out / "metrics.jsonl", std::ios::app) << R"({"step":13,"lo)";
   fs::create_directories(out / "checkpoints" / "step-000014.tmp-1");
   const TrainResult resumed = run_training(config_, out);
@@ -167,27 +167,28 @@ TEST_F(Run, RefusesAnotherConfigurationAndForeignDirectories) {
   RunConfig other = config_;
   other.train.clip_norm = 1.5;
   EXPECT_EQ(error_of(other, out),
-            out.string() + ": holds a run of another configuration: train.clip_norm = 0.0 there, 1.5 here");
+            out.string() + ": contains a run with a different configuration: train.clip_norm = 0.0 there, 1.5 here");
   other = config_;
   other.train.groups = {{.pattern = {"*"}}};
   EXPECT_EQ(error_of(other, out), out.string() +
-                                      ": holds a run of another configuration: train.groups.0.pattern = "
+                                      ": contains a run with a different configuration: train.groups.0.pattern = "
                                       "(default) there, [\"*\"] here");
   other = config_;
   Config::from_string("[train.sgd]\nmomentum = 0\n", "test").read("train", other.train);
-  EXPECT_EQ(error_of(other, out),
-            out.string() + ": holds a run of another configuration: train.sgd.momentum = (default) there, 0.0 here");
-  other = config_;
-  other.model.residual = "post-ln";
   EXPECT_EQ(
       error_of(other, out),
-      out.string() + ": holds a run of another configuration: model.residual = \"pre-ln\" there, \"post-ln\" here");
+      out.string() + ": contains a run with a different configuration: train.sgd.momentum = (default) there, 0.0 here");
+  other = config_;
+  other.model.residual = "post-ln";
+  EXPECT_EQ(error_of(other, out),
+            out.string() +
+                ": contains a run with a different configuration: model.residual = \"pre-ln\" there, \"post-ln\" here");
   EXPECT_EQ(error_of(config_, folder_ / "data"),
-            (folder_ / "data").string() + ": holds a data directory, not a run directory");
+            (folder_ / "data").string() + ": is a data directory, not a run directory");
   write_file_atomic(folder_ / "mine" / "letter", "dear");
   EXPECT_NE(error_of(config_, folder_ / "mine"), "accepted");
   EXPECT_EQ(read_file(folder_ / "mine" / "letter"), "dear");
-  // What is wrong with a request leaves no directory behind.
+  // An invalid request leaves no directory behind.
   other = config_;
   other.train.steps = 0;
   EXPECT_EQ(error_of(other, folder_ / "never"), "train.steps = 0 must be at least 1");
@@ -212,7 +213,7 @@ TEST_F(Run, DivergenceIsAResult) {
 TEST_F(Run, ADecoderIsTrainedAndTakenUpAsAnyModel) {
   config_.model.kind = "decoder";
   config_.model.attention = "favor";
-  // A run taken up draws what the one without interruption does.
+  // A resumed run draws the same as an uninterrupted one.
   config_.model.options = {{"favor", Options(FavorOptions{0, 6})}};
   const TrainResult whole = run_training(config_, folder_ / "whole");
   EXPECT_EQ(whole.outcome, "finished");

@@ -1,4 +1,4 @@
-// Training in memory: that it learns, and that what it reports is what happened.
+// Training in memory: that it learns, and that its reports are correct.
 #include "plumb/train/trainer.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
   for (size_t b = 0; b < 2; ++b) {
     ForwardContext context;
     const Loss loss = expected.loss(train_->batch(plan[b]), {0.1, std::nullopt, false}, context);
-    if (b == 1) {  // the first step makes a point of its own
+    if (b == 1) {  // the first step makes its own point
       loss_sum += loss.value.item<double>() * loss.weight;
       nll_sum += loss.nll;
       weight += loss.weight;
@@ -172,7 +172,7 @@ TEST_F(Training, EndsAfterItsEpochs) {
 
 TEST_F(Training, PatienceEndsIt) {
   run_.train.steps = 1000;
-  run_.train.learning_rate = 0;  // nothing gets better
+  run_.train.learning_rate = 0;  // nothing improves
   run_.train.validate_every = 2;
   run_.train.patience = 3;
   EncoderDecoder learner = model();
@@ -182,7 +182,7 @@ TEST_F(Training, PatienceEndsIt) {
   EXPECT_EQ(result.steps, 8);
 }
 
-/// A task with a slow metric of its own.
+/// A task with its own slow metric.
 class Scored final : public Task {
  public:
   explicit Scored(const Task& inner) : Task(inner.data()), inner_(inner) {}

@@ -1,26 +1,31 @@
-// plumb bench attention: self-attention over length.
+// plumb bench attention: self-attention at increasing lengths.
 #include "bench.h"
 #include "plumb/analysis/attention_cost.h"
 
 namespace plumb::app::bench {
 namespace {
 
-struct Arguments {
+struct AttentionArguments {
   Sizes sizes{256, 1024, 4, 1, 10000, 1, 4096, 3};
   std::string kind = "softmax";
+  std::string directory;  // to export to, if any
 };
 
-Json measure(const Sizes& sizes, const std::string& kind, uint64_t seed) {
+Json measure(const AttentionArguments& arguments, uint64_t seed) {
+  const auto& [sizes, kind, directory] = arguments;
   Json json = result_document("attention", sizes);
   json["kind"] = kind;
   json["lengths"] = Json::array();
+  std::vector<int64_t> lengths;
   for (int64_t length = 64; length <= sizes.length; length *= 2) {
     const AttentionCost cost = measure_attention_cost(kind, {}, sizes.d_model, sizes.heads, length, sizes.runs, seed);
+    lengths.push_back(length);
     json["lengths"].push_back({{"length", length},
                                {"forward_seconds", cost.forward_seconds},
                                {"gradient_seconds", cost.gradient_seconds},
                                {"held_bytes", cost.held_bytes}});
   }
+  if (!directory.empty()) export_work(directory, "attention", sizes, {{"lengths", lengths}});
   json["peak_memory_bytes"] = peak_memory_bytes();
   return json;
 }
@@ -28,10 +33,10 @@ Json measure(const Sizes& sizes, const std::string& kind, uint64_t seed) {
 }  // namespace
 
 void add_attention(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb =
-      add_measurement(bench, globals, "attention", "Causal self-attention over growing length",
-                      [arguments, &globals] { return measure(arguments->sizes, arguments->kind, globals.seed); });
+  const auto arguments = std::make_shared<AttentionArguments>();
+  CLI::App* verb = add_measurement(bench, globals, "attention", "Time causal self-attention at increasing lengths",
+                                   [arguments, &globals] { return measure(*arguments, globals.seed); });
+  add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);
   verb->add_option("--kind", arguments->kind, "Kind of attention")
       ->capture_default_str()

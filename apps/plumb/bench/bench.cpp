@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 #include <sys/resource.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
@@ -14,14 +15,13 @@
 namespace plumb::app::bench {
 namespace {
 
-Json sizes_json(const Sizes& s) {
-  return {{"d_model", s.d_model}, {"feed_forward", s.feed_forward}, {"heads", s.heads},
-          {"layers", s.layers},   {"vocabulary", s.vocabulary},     {"sentences", s.sentences},
-          {"length", s.length},   {"residual", s.residual},         {"precision", s.precision},
-          {"runs", s.runs}};
-}
+#ifdef __clang__
+constexpr const char* kCompiler = "Clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
 
-/// The measured figures of a document as a table of name and value.
+/// The figures of a document as a table of names and values.
 std::string human(const Json& json) {
   std::string text;
   const auto value = [](const Json& v) {
@@ -44,6 +44,13 @@ std::string human(const Json& json) {
 
 }  // namespace
 
+Json sizes_json(const Sizes& s) {
+  return {{"d_model", s.d_model}, {"feed_forward", s.feed_forward}, {"heads", s.heads},
+          {"layers", s.layers},   {"vocabulary", s.vocabulary},     {"sentences", s.sentences},
+          {"length", s.length},   {"residual", s.residual},         {"precision", s.precision},
+          {"runs", s.runs}};
+}
+
 std::vector<int32_t> random_ids(Random& random, int64_t count, int64_t vocabulary) {
   std::vector<int32_t> ids(static_cast<size_t>(count));
   for (int32_t& id : ids) id = static_cast<int32_t>(4 + random.below(static_cast<uint64_t>(vocabulary - 4)));
@@ -60,9 +67,10 @@ Batch random_batch(const Sizes& sizes, uint64_t seed) {
   return batch;
 }
 
-std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed) {
+std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed, const std::string& share_embeddings) {
   ModelConfig config;
   config.residual = sizes.residual;
+  config.share_embeddings = share_embeddings;
   config.d_model = sizes.d_model;
   config.feed_forward = sizes.feed_forward;
   config.heads = sizes.heads;
@@ -94,7 +102,7 @@ double forward_flops(const Sizes& s, const Batch& batch) {
   for (int64_t i = 0; i < batch.source_layout.sequences(); ++i) {
     const auto m = static_cast<double>(batch.source_layout.length(i));
     const auto n = static_cast<double>(batch.target_layout.length(i));
-    total += layers * 4 * d * (m * m + m * n + n * n / 2);  // scores and their products; causal ones are half
+    total += layers * 4 * d * (m * m + m * n + n * n / 2);  // scores and weighted sums; half of that if causal
   }
   return total + target * 2 * d * static_cast<double>(s.vocabulary);
 }
@@ -110,6 +118,8 @@ Json result_document(const std::string& what, const Sizes& sizes) {
   json["what"] = what;
   json["sizes"] = sizes_json(sizes);
   json["threads"] = omp_get_max_threads();
+  json["compiler"] = kCompiler;
+  json["libtorch"] = TORCH_VERSION;
   return json;
 }
 
@@ -130,15 +140,17 @@ void add_sizes(CLI::App& verb, Sizes& sizes) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   verb.add_option("--heads", sizes.heads, "Attention heads")->capture_default_str()->check(CLI::PositiveNumber);
-  verb.add_option("--layers", sizes.layers, "Layers of encoder and decoder each")
+  verb.add_option("--layers", sizes.layers, "Layers in each of encoder and decoder")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   verb.add_option("--vocabulary", sizes.vocabulary, "Size of both vocabularies")
       ->capture_default_str()
       ->check(CLI::Range(16, 10000000));
   verb.add_option("--sentences", sizes.sentences, "Sentence pairs")->capture_default_str()->check(CLI::PositiveNumber);
-  verb.add_option("--length", sizes.length, "Tokens a sentence")->capture_default_str()->check(CLI::Range(2, 1000000));
-  verb.add_option("--runs", sizes.runs, "Timed runs, of which the median counts")
+  verb.add_option("--length", sizes.length, "Tokens per sentence")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1000000));
+  verb.add_option("--runs", sizes.runs, "Timed runs; the median is reported")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   verb.add_option("--residual", sizes.residual, "Residual scheme")->capture_default_str();

@@ -9,15 +9,18 @@
 namespace plumb::app::bench {
 namespace {
 
-struct Arguments {
+struct DecodeArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 1000, 12, 1};
-  std::string data;  // a data directory: its sentences
+  std::string data;  // a data directory to take sentences from
   int64_t batch_tokens = 4096;
+  std::string directory;  // to export to, if any
 };
 
-/// About as many multiplications and additions as there are in the matrix products of a search that put out `tokens`
-/// tokens, EOS counted, for sentences of `source` tokens in all: at a sentence's first token one hypothesis, `beam` at
-/// the others.
+constexpr double kLengthFactor = 1.0;
+constexpr int64_t kLengthExtra = 3;
+
+/// Approximate number of multiplications and additions in the matrix products of a search that outputs `tokens` tokens,
+/// including EOS, for `source` tokens in total: one hypothesis at a sentence's first token, `beam` at the others.
 double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens) {
   const auto d = static_cast<double>(s.d_model);
   const auto f = static_cast<double>(s.feed_forward);
@@ -27,8 +30,8 @@ double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens
   return encoded + static_cast<double>(s.sentences + beam * (tokens - s.sentences)) * a_token;
 }
 
-/// Sentences of a data directory's training split, the vocabularies becoming those of the data, or random ones.
-std::vector<std::vector<int32_t>> sources_of(const Arguments& arguments, Sizes& sizes, uint64_t seed) {
+/// Sentences from a data directory's training split, with its vocabulary sizes, or random ones.
+std::vector<std::vector<int32_t>> sources_of(const DecodeArguments& arguments, Sizes& sizes, uint64_t seed) {
   std::vector<std::vector<int32_t>> sources;
   if (arguments.data.empty()) {
     Random random(seed, "bench");
@@ -43,27 +46,32 @@ std::vector<std::vector<int32_t>> sources_of(const Arguments& arguments, Sizes& 
   return sources;
 }
 
-Json measure(const Arguments& arguments, const std::vector<int64_t>& beams, uint64_t seed) {
+Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   const std::vector<std::vector<int32_t>> sources = sources_of(arguments, sizes, seed);
-  const std::unique_ptr<Model> model = random_model(sizes, seed);
+  // The output matrix is separate: one shared with the embeddings makes a random model repeat what it has read.
+  const std::unique_ptr<Model> model = random_model(sizes, seed, "none");
   int64_t source_tokens = 0;
   for (const auto& source : sources) source_tokens += static_cast<int64_t>(source.size()) + 1;
   Json json = result_document("decode", sizes);
   json["beams"] = Json::array();
   const double ceiling = ceiling_gflops();
   json["ceiling_gflops"] = ceiling;
+  Json work = {{"length_factor", kLengthFactor}, {"length_extra", kLengthExtra}, {"sources", sources}};
   for (const int64_t beam : beams) {
     DecodeOptions options;
     options.beam = beam;
     options.precision = sizes.precision;
     options.batch_tokens = arguments.batch_tokens;
-    options.length_factor = 1.0;
-    options.length_extra = 3;
+    options.length_factor = kLengthFactor;
+    options.length_extra = kLengthExtra;
     int64_t tokens = 0;
+    std::vector<std::vector<int32_t>> translations;
     const double seconds = median_seconds(sizes.runs, [&] {
-      translate(translator_of(*model), sources, options, [&](int64_t, int64_t so_far) { tokens = so_far; });
+      translations =
+          translate(translator_of(*model), sources, options, [&](int64_t, int64_t so_far) { tokens = so_far; });
     });
+    work["beams"].push_back({{"beam", beam}, {"tokens", tokens}, {"translations", translations}});
     const double gflops = 1e-9 * decode_flops(sizes, beam, source_tokens, tokens) / seconds;
     json["beams"].push_back({{"beam", beam},
                              {"seconds", seconds},
@@ -72,6 +80,7 @@ Json measure(const Arguments& arguments, const std::vector<int64_t>& beams, uint
                              {"gflops", gflops},
                              {"ceiling_fraction", gflops / ceiling}});
   }
+  if (!arguments.directory.empty()) export_work(arguments.directory, "decode", sizes, work, model.get());
   json["decode_tokens_per_second"] = json["beams"].back()["decode_tokens_per_second"];
   json["peak_memory_bytes"] = peak_memory_bytes();
   return json;
@@ -80,19 +89,20 @@ Json measure(const Arguments& arguments, const std::vector<int64_t>& beams, uint
 }  // namespace
 
 void add_decode(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_measurement(bench, globals, "decode", "Translation with beams 1 and 5 by a random model",
-                                   [arguments, &globals] {
-                                     return measure(*arguments, {1, 5}, globals.seed);
-                                   });
-  verb->add_option("--data", arguments->data, "The first sentences of a data directory's training split")
+  const auto arguments = std::make_shared<DecodeArguments>();
+  CLI::App* verb = add_measurement(
+      bench, globals, "decode", "Time translation with beam widths 1 and 5 by a random model", [arguments, &globals] {
+        return measure(*arguments, {1, 5}, globals.seed);
+      });
+  verb->add_option("--data", arguments->data, "Use the first sentences of this data directory's training split")
       ->type_name("DIR");
-  verb->add_option("--batch-tokens", arguments->batch_tokens, "Source tokens times beam of a batch")
+  verb->add_option("--batch-tokens", arguments->batch_tokens, "Source tokens per batch, times beam width")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--precision", arguments->sizes.precision, "Of matrix products")
+  verb->add_option("--precision", arguments->sizes.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
+  add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);
 }
 

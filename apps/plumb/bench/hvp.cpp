@@ -10,8 +10,8 @@
 namespace plumb::app::bench {
 namespace {
 
-/// One Lanczos step with its orthogonalization against 50 vectors, the middle of 100 steps; the rate at which memory is
-/// read by it, and by nothing but sums.
+/// One Lanczos step with its orthogonalization against 50 vectors, the midpoint of 100 steps, and the memory read rate
+/// of the orthogonalization and of sums alone.
 Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, int64_t runs) {
   constexpr int64_t kVectors = 50;
   Basis basis(kVectors, v.numel(), v.scalar_type());
@@ -31,7 +31,7 @@ Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, 
           {"reading_gigabytes_per_second", 1e-9 * bytes / reading}};
 }
 
-/// Four vectors at once against one at a time, with graphs that are not kept.
+/// Four vectors at once compared with one at a time, with graphs that are not kept.
 Json block_seconds(Model& model, const std::vector<Batch>& batches, const Tensor& v, int64_t runs) {
   HessianOptions options;
   options.graph_memory = 0;
@@ -42,13 +42,25 @@ Json block_seconds(Model& model, const std::vector<Batch>& batches, const Tensor
       {"hvp_seconds_graph_not_kept", one}, {"hvp_seconds_four_at_once", four / 4}, {"block_factor", 4 * one / four}};
 }
 
-Json measure(const Sizes& sizes, uint64_t seed) {
+struct ProductArguments {
+  Sizes sizes{256, 1024, 4, 6, 10000, 16, 24};
+  std::string directory;  // to export to, if any
+};
+
+Json measure(const ProductArguments& arguments, uint64_t seed) {
+  const Sizes& sizes = arguments.sizes;
   const std::unique_ptr<Model> built = random_model(sizes, seed);
   Model& model = *built;
   const std::vector<Batch> batches = {random_batch(sizes, seed)};
   const double gradient = median_seconds(sizes.runs, [&] { mean_loss(model, batches); });
   HessianOperator hessian(model, batches);
   const Tensor v = at::ones({hessian.size()}) / std::sqrt(static_cast<double>(hessian.size()));
+  if (!arguments.directory.empty()) {
+    const Json work = {{"batch", batch_json(batches.front())},
+                       {"loss", mean_loss(model, batches).loss},
+                       {"curvature", v.dot(hessian(v)).item<double>()}};  // along v: equal elements, length 1
+    export_work(arguments.directory, "hvp", sizes, work, &model);
+  }
   const double product = median_seconds(sizes.runs, [&] { hessian(v); });
   Json json = result_document("hvp", sizes);
   const double ceiling = ceiling_gflops();
@@ -74,11 +86,12 @@ Json measure(const Sizes& sizes, uint64_t seed) {
 }  // namespace
 
 void add_hvp(CLI::App& bench, Globals& globals) {
-  const auto sizes = std::make_shared<Sizes>(Sizes{256, 1024, 4, 6, 10000, 16, 24});
-  CLI::App* verb =
-      add_measurement(bench, globals, "hvp", "A gradient, and a Hessian-vector product with the gradient's graph kept",
-                      [sizes, &globals] { return measure(*sizes, globals.seed); });
-  add_sizes(*verb, *sizes);
+  const auto arguments = std::make_shared<ProductArguments>();
+  CLI::App* verb = add_measurement(bench, globals, "hvp",
+                                   "Time a gradient, and a Hessian-vector product with the gradient's graph kept",
+                                   [arguments, &globals] { return measure(*arguments, globals.seed); });
+  add_export_option(*verb, arguments->directory);
+  add_sizes(*verb, arguments->sizes);
 }
 
 }  // namespace plumb::app::bench

@@ -13,15 +13,18 @@ namespace plumb::app::bench {
 namespace {
 
 constexpr double kDropout = 0.1;
+constexpr double kLabelSmoothing = 0.1;
+constexpr double kLearningRate = 1e-4;
 
-struct Arguments {
+struct TrainArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 64, 32};
-  std::string data;  // a data directory: batches of its lengths
+  std::string data;  // a data directory whose batch lengths are used
   int64_t batch_tokens = 4096;
+  std::string directory;  // to export to, if any
 };
 
-/// Batches of real lengths from all over the training split; the vocabularies become those of the data.
-std::vector<Batch> real_batches(const Arguments& arguments, Sizes& sizes, uint64_t seed) {
+/// Batches of real lengths from across the training split, with its vocabulary sizes.
+std::vector<Batch> real_batches(const TrainArguments& arguments, Sizes& sizes, uint64_t seed) {
   constexpr size_t kBatches = 8;
   const DataDirectory data = DataDirectory::open(arguments.data);
   sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
@@ -34,7 +37,22 @@ std::vector<Batch> real_batches(const Arguments& arguments, Sizes& sizes, uint64
   return batches;
 }
 
-Json measure(const Arguments& arguments, uint64_t seed) {
+/// The batches, and their losses without dropout before the first step.
+void export_training(const TrainArguments& arguments, const Sizes& sizes, Model& model,
+                     const std::vector<Batch>& batches, const LossOptions& options) {
+  const at::NoGradGuard no_graph;
+  Json work = {{"dropout", kDropout}, {"label_smoothing", kLabelSmoothing}, {"learning_rate", kLearningRate}};
+  work["batches"] = Json::array();
+  for (const Batch& batch : batches) {
+    ForwardContext context;
+    Json json = batch_json(batch);
+    json["loss"] = model.loss(batch, options, context).value.item<double>();
+    work["batches"].push_back(json);
+  }
+  export_work(arguments.directory, "train", sizes, work, &model);
+}
+
+Json measure(const TrainArguments& arguments, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   std::vector<Batch> batches;
   if (arguments.data.empty()) {
@@ -45,7 +63,8 @@ Json measure(const Arguments& arguments, uint64_t seed) {
   const std::unique_ptr<Model> model = random_model(sizes, seed);
   const auto optimizer = make_optimizer("adam", model->parameters());
   LossOptions options;
-  options.label_smoothing = 0.1;
+  options.label_smoothing = kLabelSmoothing;
+  if (!arguments.directory.empty()) export_training(arguments, sizes, *model, batches, options);
   ops::MatrixPrecision precision(ops::precision_of(sizes.precision));
   const ops::PrecisionGuard guard(precision);
   int64_t step = 0;
@@ -53,7 +72,7 @@ Json measure(const Arguments& arguments, uint64_t seed) {
     for (const Batch& batch : batches) {
       ForwardContext context(kDropout, seed, ++step);
       const Loss loss = model->loss(batch, options, context);
-      optimizer->step(gradients({loss.value}, model->parameters().values(), {}), 1e-4, 1.0);
+      optimizer->step(gradients({loss.value}, model->parameters().values(), {}), kLearningRate, 1.0);
     }
   });
   Json json = result_document("train", sizes);
@@ -78,17 +97,19 @@ Json measure(const Arguments& arguments, uint64_t seed) {
 }  // namespace
 
 void add_train(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_measurement(bench, globals, "train", "A training step: forward, backward, Adam",
+  const auto arguments = std::make_shared<TrainArguments>();
+  CLI::App* verb = add_measurement(bench, globals, "train", "Time a training step: forward, backward, Adam",
                                    [arguments, &globals] { return measure(*arguments, globals.seed); });
-  verb->add_option("--data", arguments->data, "Batches of a data directory's training split, of --batch-tokens each")
+  verb->add_option("--data", arguments->data,
+                   "Use batches from this data directory's training split, of --batch-tokens each")
       ->type_name("DIR");
-  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens of such a batch")
+  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per batch with --data")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--precision", arguments->sizes.precision, "Of matrix products")
+  verb->add_option("--precision", arguments->sizes.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16"}))
       ->capture_default_str();
+  add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);
 }
 

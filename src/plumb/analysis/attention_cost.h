@@ -1,4 +1,4 @@
-// What causal self-attention costs over length, by kind.
+// The cost of causal self-attention by length, for each kind.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace plumb {
 struct AttentionCost {
   double forward_seconds = 0;   // without a graph
   double gradient_seconds = 0;  // forward and backward
-  int64_t held_bytes = 0;       // kept from the forward for the backward pass, the input not counted
+  int64_t held_bytes = 0;       // kept from the forward for the backward pass, excluding the input
 };
 
-/// Times one sequence of `length` random positions in float32, projections left out; medians of `runs` after one that
-/// warms up; a single run of more than a second needs none before it.
+/// Times one sequence of `length` random positions in float32, without projections: the median of `runs` runs after a
+/// warm-up run, which is skipped if a run takes more than a second.
 AttentionCost measure_attention_cost(const std::string& kind, const VariantOptions& options, int64_t d_model,
                                      int64_t heads, int64_t length, int64_t runs, uint64_t seed);
 

@@ -13,7 +13,7 @@ Tensor standardized(const Tensor& x) {
   return centered / (centered.square().mean(1, true) + 1e-12).sqrt();
 }
 
-/// What one stack shows, over all batches.
+/// The sums for one stack over all batches.
 struct StackSums {
   struct Sums {
     LayerId id;
@@ -24,7 +24,7 @@ struct StackSums {
   };
   std::vector<Sums> points;
   double tokens = 0;
-  // Of the batch under way.
+  // For the current batch.
   Tensor previous;
   size_t next = 0;
 
@@ -41,7 +41,7 @@ struct StackSums {
     const auto width = static_cast<double>(x.size(1));
     sums.square += stream.detach().to(at::kDouble).square().sum().item<double>() / width;
     sums.change += (x - previous).abs().sum().item<double>() / width;
-    sums.similarity += (x * previous).sum().item<double>() / width;  // both of length √width
+    sums.similarity += (x * previous).sum().item<double>() / width;  // both have length √width
     sums.rows.push_back(x);
     previous = x;
   }

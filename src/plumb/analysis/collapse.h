@@ -8,31 +8,32 @@
 
 namespace plumb {
 
-/// The stream behind sub-layer k of a stack, each token's vector brought to mean 0 and variance 1 over its features:
-/// what a norm behind it would make of it. x_0 is the stack's input.
+/// The stream x_k after sub-layer k of a stack, with each token's vector normalized to mean 0 and variance 1 over its
+/// features, as a norm would do. x_0 is the stack's input.
 struct CollapsePoint {
   int64_t depth = 0;          // k, from 1
   LayerId id;                 // the sub-layer
-  double mean_square = 0;     // of an element of the stream as it is, before it is normalized
+  double mean_square = 0;     // of an element of the stream before normalization
   double change = 0;          // mean |x_k − x_{k−1}| over tokens and features
   double similarity = 0;      // mean over tokens of the cosine of x_k and x_{k−1}
-  double effective_rank = 0;  // of all tokens' x_k, see below
+  double effective_rank = 0;  // of the x_k of all tokens; see below
 };
 
-/// By stack; empty where the model has none of a kind.
+/// By stack; empty if the model does not have that stack.
 struct CollapseProfile {
   std::vector<CollapsePoint> encoder;
   std::vector<CollapsePoint> decoder;
 };
 
-/// exp(H(p)), p the singular values of the rows less their mean, divided by their sum, H the entropy (Roy & Vetterli
-/// 2007). rows: (tokens, width). 1 for rows on a line, at most min(tokens − 1, width); 0 if all rows are equal.
+/// exp(H(p)), where p are the singular values of the centered rows divided by their sum, and H is the entropy (Roy &
+/// Vetterli 2007). rows: (tokens, width). 1 for rows on a line, at most min(tokens − 1, width); 0 if all rows are
+/// equal.
 double effective_rank(const Tensor& rows);
 
 /// Forward passes without dropout and without a graph. All tokens of all batches are kept for the effective rank.
 CollapseProfile measure_collapse(Model& model, const std::vector<Batch>& batches);
 
-/// Pre-LN at initialization (Xie et al. 2023): x_k is the sum of k + 1 independent terms of one size, normalized, so
+/// Pre-LN at initialization (Xie et al. 2023): x_k is the normalized sum of k + 1 independent terms of equal size, so
 /// that  E|(x_k − x_{k−1})_i| = √(2/π)·√(2 − 2√(k/(k+1))),  O(1/√k).
 double predicted_pre_ln_change(int64_t depth);
 

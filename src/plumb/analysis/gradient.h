@@ -12,26 +12,26 @@ namespace plumb {
 
 using NormByParameter = std::vector<std::pair<std::string, double>>;  // in the order of the model's parameters
 
-/// No dropout. N: the weight of all target tokens, their number where they weigh alike; B: batches; n_b: the weight of
-/// batch b.
+/// No dropout. N: total weight of the target tokens (their number if all weights are 1); B: number of batches; n_b:
+/// weight of batch b.
 struct GradientProfile {
   double loss = 0;                  // 1/N Σ −log p(token)
   double loss_label_smoothing = 0;  // the same with label smoothing ε = 0.1
-  /// Frobenius norms of the gradient of the mean loss over all tokens, Σ_b n_b/N · g_b with g_b the gradient of batch
-  /// b's mean loss: how the tokens are cut into batches does not matter.
+  /// Frobenius norms of the gradient of the mean loss over all tokens, Σ_b n_b/N · g_b, where g_b is the gradient of
+  /// batch b's mean loss. They do not depend on how the tokens are divided into batches.
   NormByParameter norm_by_parameter;
-  double total = 0;  // of all parameters together
-  /// Frobenius norms of the element-wise mean gradient over mini-batches, 1/B Σ_b g_b (Xiong et al. 2020,
-  /// arXiv 2002.04745, figure 3). Equal to the above where all batches have equally many tokens.
+  double total = 0;  // for all parameters together
+  /// Frobenius norms of the element-wise mean gradient over mini-batches, 1/B Σ_b g_b (Xiong et al. 2020, arXiv
+  /// 2002.04745, Figure 3). Equal to the above if all batches have the same number of tokens.
   NormByParameter batch_mean_norm_by_parameter;
 
-  /// Throw Error naming the nearest parameter.
+  /// These throw Error naming the closest parameter.
   [[nodiscard]] double norm(const std::string& parameter) const;
   [[nodiscard]] double batch_mean_norm(const std::string& parameter) const;
 };
 
-/// The gradient is that of the loss with this label smoothing; the two losses do not depend on it. `observer`, where
-/// given, sees the activations of the same forward passes. Throws Error on no target tokens.
+/// The gradient is that of the loss with this label smoothing; the two losses do not depend on it. `observer`, if
+/// given, sees the activations of the same forward passes. Throws Error if there are no target tokens.
 GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
                                   const Observer& observer = {}, const LossFunction& loss = model_loss);
 

@@ -1,4 +1,4 @@
-// What is differentiated: how the loss of a batch is formed. A task may bring its own criterion.
+// The function to differentiate: how the loss of a batch is computed. A task may supply its own criterion.
 #pragma once
 
 #include <functional>

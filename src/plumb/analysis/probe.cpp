@@ -14,7 +14,7 @@ namespace {
 
 using theory::Placement;
 
-/// Measurements of one configuration, and what they say together.
+/// The measurements of one configuration, and their summary.
 class Measured {
  public:
   Measured(const ModelConfig& config, const std::vector<Measurement>& all)
@@ -24,7 +24,7 @@ class Measured {
   [[nodiscard]] std::vector<FeedForwardReport> feed_forward() const;
   [[nodiscard]] TheoryReport theory() const;
 
-  /// The interval over the measurements of one number of each.
+  /// The interval of one number over the measurements.
   [[nodiscard]] Interval over(const std::function<double(const Measurement&)>& number) const {
     std::vector<double> values;
     for (const Measurement& measurement : all_) values.push_back(number(measurement));
@@ -35,7 +35,7 @@ class Measured {
   struct Stack {
     StackKind kind;
     int64_t layers;
-    int64_t attentions;  // in each layer
+    int64_t attentions;  // per layer
   };
   [[nodiscard]] std::vector<Stack> stacks() const {
     const auto [encoder, decoder] = depth_of(config_);
@@ -193,7 +193,7 @@ const FeedForwardReport* ProbeReport::find(const LayerId& layer, int matrix) con
 }
 
 ProbeReport summarize(const ModelConfig& config, const std::vector<Measurement>& measurements) {
-  if (measurements.empty()) throw Error("there is nothing to probe: no seed and no weights");
+  if (measurements.empty()) throw Error("nothing to probe: neither seeds nor weights given");
   const Measured measured(config, measurements);
   const auto gradient = [&](double GradientProfile::*field) {
     return measured.over([&](const Measurement& m) { return m.gradient.*field; });
@@ -229,8 +229,8 @@ ProbeReport probe(const ModelConfig& config, const std::optional<NamedTensors>& 
     }
   }
   ProbeReport report = summarize(config, measurements);
-  if (weights) {  // the theory speaks of initialization alone
-    report.theory.differs.emplace_back("the weights come from a file");
+  if (weights) {  // the theory covers only initialization
+    report.theory.differs.emplace_back("the weights were loaded from a file");
   } else {
     report.seeds = options.seeds;
   }

@@ -1,4 +1,4 @@
-// A model at initialization, or with weights: signal, gradients, and beside each what theory says.
+// Probes a model at initialization, or with weights: activations, gradients, and what theory predicts for them.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct ProbeOptions {
   LossFunction loss = model_loss;
 };
 
-/// What one model gives.
+/// The measurements of one model.
 struct Measurement {
   SignalProfile signal;
   GradientProfile gradient;
@@ -33,9 +33,9 @@ struct Range {
   double low = 0, high = 0;
 };
 
-/// A watched point over the measurements; its numbers are those of LayerPoint.
+/// A measured activation over all measurements; its numbers are those of LayerPoint.
 struct SignalReport {
-  /// Bounds of mean_square: the paper's, and the same derivation for the model at hand.
+  /// Bounds of mean_square: from the paper, and from the same derivation for the model at hand.
   struct Lemma2 {
     Range paper, adapted;
   };
@@ -53,17 +53,17 @@ struct FeedForwardReport {
   Interval gradient_norm, batch_mean_gradient_norm;
 };
 
-/// What Xiong et al. 2020 say, and what was measured of it.
+/// The predictions of Xiong et al. 2020, and the corresponding measurements.
 struct TheoryReport {
-  /// Of the last layer's W2.
+  /// For the last layer's W2.
   struct Theorem1 {
     std::string parameter;
     double bound = 0;
-    Interval norm, constant;  // constant: norm over bound
+    Interval norm, constant;  // constant: norm/bound
     ActivationPoint bounded_point;
     double probability = 0;  // of the bound, from the δ at that point
   };
-  /// The line through log(batch_mean_gradient_norm) over the layers, of all measurements together.
+  /// The line fitted to log(batch_mean_gradient_norm) by layer, over all measurements.
   struct Slope {
     StackKind stack = StackKind::encoder;
     int matrix = 1;
@@ -73,7 +73,7 @@ struct TheoryReport {
   };
 
   theory::Placement placement = theory::Placement::other;
-  std::vector<std::string> differs;  // in what the model is not the theory's
+  std::vector<std::string> differs;  // assumptions of the theory that the model does not meet
   std::optional<Theorem1> theorem_1;
   std::vector<Slope> layer_slopes;
 };
@@ -85,7 +85,7 @@ struct ProbeReport {
   std::vector<SignalReport> signal;
   std::vector<FeedForwardReport> feed_forward;
   TheoryReport theory;
-  std::vector<uint64_t> seeds;  // empty for weights
+  std::vector<uint64_t> seeds;  // empty if weights were given
   double label_smoothing = 0;
 
   /// Null if there is none.
@@ -93,10 +93,11 @@ struct ProbeReport {
   [[nodiscard]] const FeedForwardReport* find(const LayerId& layer, int matrix) const;
 };
 
-/// Measurements of one configuration, one a seed, brought together. Throws Error if there are none.
+/// Combines the measurements of one configuration, one per seed. Throws Error if there are none.
 ProbeReport summarize(const ModelConfig& config, const std::vector<Measurement>& measurements);
 
-/// Builds, measures and summarizes. Throws Error if the weights do not fit, or on no seeds and no weights.
+/// Builds, measures and summarizes. Throws Error if the weights do not match, or if there are neither seeds nor
+/// weights.
 ProbeReport probe(const ModelConfig& config, const std::optional<NamedTensors>& weights,
                   const std::vector<Batch>& batches, const ProbeOptions& options);
 

@@ -10,9 +10,9 @@ namespace plumb {
 namespace {
 
 struct Written {
-  std::vector<int64_t> keys;    // in the order of writing, of all sequences
-  std::vector<int64_t> values;  // beside them
-  std::vector<int64_t> asked;   // values that belong to the keys 0, 1, … of each sequence
+  std::vector<int64_t> keys;    // in writing order, for all sequences
+  std::vector<int64_t> values;  // the corresponding values
+  std::vector<int64_t> asked;   // values of the keys 0, 1, … of each sequence
 };
 
 std::vector<int64_t> permutation(int64_t n, Random& random) {
@@ -51,7 +51,7 @@ Retrieval measure_retrieval(const std::string& kind, const VariantOptions& optio
   const auto attention =
       attentions().at(kind).make(parameters, {"attention", task.size, {1, 1, task.size}, options, nullptr});
   const Tensor keys = parameters.add("keys", {task.keys, task.size}, Role::weight);
-  // Another scale for queries: softmax sharpens, outer products need no norm of 1.
+  // A different scale for queries: softmax sharpens, and outer products do not need a norm of 1.
   const Tensor scale = parameters.add("scale", {1}, Role::gain);
   parameters.finish();
   initialize(parameters, "xavier-normal", {}, seed);

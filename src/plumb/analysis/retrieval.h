@@ -1,5 +1,5 @@
-// How many associations an attention holds: keys with values are written, then values are asked for by their keys.
-// After Schlag et al. 2021, arXiv 2102.11174, sections 6.1 and 6.2.
+// The number of associations that an attention can store: keys are written with values, then the values are retrieved
+// by key. After Schlag et al. 2021, arXiv 2102.11174, sections 6.1 and 6.2.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace plumb {
 
 struct RetrievalTask {
   int64_t keys = 16;
-  int64_t size = 16;       // of keys and of values; one head
-  bool update = false;     // each key is written a second time, with another value, which is the one asked for
-  int64_t steps = 300;     // of training the keys (and what parameters the attention has) by Adam
-  int64_t sequences = 16;  // a batch
+  int64_t size = 16;       // of keys and values, with one head
+  bool update = false;     // each key is written a second time with another value, which is the one to retrieve
+  int64_t steps = 300;     // training steps for the keys (and the attention's parameters) with Adam
+  int64_t sequences = 16;  // per batch
 };
 
 struct Retrieval {
   double error = 0;     // mean ‖y − v‖²/‖v‖² over the keys of fresh sequences
-  double accuracy = 0;  // how often v is the value nearest to y, of all there are
+  double accuracy = 0;  // fraction of keys for which v is the value closest to y among all values
 };
 
-/// The key vectors are trained for the task, so that what is measured is what the kind can hold, not luck. The values
-/// are as many fixed random vectors as there are keys; which key has which, and the order of writing, are drawn anew
-/// for every sequence.
+/// The key vectors are trained for the task, so that the result is the capacity of the attention rather than luck. The
+/// values are fixed random vectors, one per key; the assignment of values to keys and the order of writing are drawn
+/// anew for each sequence.
 Retrieval measure_retrieval(const std::string& kind, const VariantOptions& options, const RetrievalTask& task,
                             uint64_t seed);
 

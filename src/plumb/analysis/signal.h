@@ -1,4 +1,4 @@
-// The size of the activations at every watched point of the stream.
+// The magnitude of activations at each observed point of the stream.
 #pragma once
 
 #include <map>
@@ -8,27 +8,27 @@
 
 namespace plumb {
 
-/// One watched point, over all tokens of all batches.
+/// One observed point, over all tokens of all batches.
 struct LayerPoint {
   ActivationPoint point;
   double mean_square = 0;   // E‖x‖² of a token's vector
   double delta_at_0_1 = 0;  // ‖x‖² is (0.1, δ)-bounded and (ε, 0.125)-bounded, see statistics.h
   double epsilon_at_0_125 = 0;
-  /// E of ‖J_LN(x)‖₂ · ‖x‖/√d, which Lemma 3 (Xiong et al. 2020) says is O(1): a LayerNorm with gain 1 and eps 0 put
-  /// here has ‖J‖₂ = √d/‖x − mean(x)‖. NaN if a token's vector is constant.
+  /// E of ‖J_LN(x)‖₂ · ‖x‖/√d, which is O(1) by Lemma 3 (Xiong et al. 2020): a LayerNorm with gain 1 and eps 0 at this
+  /// point has ‖J‖₂ = √d/‖x − mean(x)‖. NaN if a token's vector is constant.
   double layer_norm_ratio = 0;
 };
 
 struct SignalProfile {
-  std::vector<LayerPoint> points;  // in the order in which a forward pass meets them
+  std::vector<LayerPoint> points;  // in the order of a forward pass
 
-  /// Null if the model shows no such point.
+  /// Null if the model has no such point.
   [[nodiscard]] const LayerPoint* find(const ActivationPoint& point) const;
-  /// Throws Error naming the nearest point.
+  /// Throws Error naming the closest point.
   [[nodiscard]] const LayerPoint& at(const ActivationPoint& point) const;
 };
 
-/// Collects what a forward pass shows; to be asked for the profile after any number of passes.
+/// Collects the activations of any number of forward passes and returns their profile.
 class SignalMeter {
  public:
   void see(const ActivationPoint& point, const Tensor& activation);

@@ -1,4 +1,4 @@
-// Means with confidence intervals, straight lines, and how tightly a variable stays below its mean.
+// Means with confidence intervals, fitted lines, and bounds on how far a variable exceeds its mean.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace plumb {
 
-/// A mean and the interval that covers the expectation with 95 % confidence.
+/// A mean and an interval that contains the expectation with 95 % confidence.
 struct Interval {
   double mean = 0;
-  double low = 0;  // low and high are NaN where count is 1
+  double low = 0;  // low and high are NaN if count is 1
   double high = 0;
   int64_t count = 0;
 };
@@ -17,7 +17,7 @@ struct Interval {
 /// mean ± t · s/√n with t = student_t_quantile(0.975, n − 1). Throws Error on no values.
 Interval confidence_interval(const std::vector<double>& values);
 
-/// The same for a quantity that cannot be negative: the lower end is no lower than the smallest value.
+/// The same for a quantity that cannot be negative: the lower end is at least the smallest value.
 Interval positive_interval(const std::vector<double>& values);
 
 /// P(|T| ≤ t) for Student's distribution: the finite sums of Abramowitz & Stegun 26.7.3 and 26.7.4. degrees ≥ 1, t ≥ 0.
@@ -31,15 +31,15 @@ struct LineFit {
   double slope = 0;
   double intercept = 0;
   double slope_error = 0;  // standard error, √(RSS/(n − 2)/Σ(x − x̄)²); NaN with two points
-  double r_squared = 0;    // 1 − RSS/TSS; 1 where all y are equal
+  double r_squared = 0;    // 1 − RSS/TSS; 1 if all y are equal
 };
 
-/// Throws Error unless x and y are equally long and x holds two different values.
+/// Throws Error unless x and y have the same length and x contains two different values.
 LineFit fit_line(const std::vector<double>& x, const std::vector<double>& y);
 
-/// A variable Z ≥ 0 is (ε, δ)-bounded if (Z − EZ)/EZ ≤ ε with probability at least 1 − δ (Xiong et al. 2020,
-/// arXiv 2002.04745, definition 1); E and probability are taken over the sample. The smallest δ for a given ε, and the
-/// smallest ε ≥ 0 for a given δ. Throw Error on an empty sample.
+/// A variable Z ≥ 0 is (ε, δ)-bounded if (Z − EZ)/EZ ≤ ε with probability at least 1 − δ (Xiong et al. 2020, arXiv
+/// 2002.04745, Definition 1), where E and the probability are taken over the sample. These return the smallest δ for a
+/// given ε, and the smallest ε ≥ 0 for a given δ. They throw Error on an empty sample.
 double bounded_delta(const std::vector<double>& sample, double epsilon);
 double bounded_epsilon(std::vector<double> sample, double delta);
 

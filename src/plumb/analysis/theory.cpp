@@ -13,8 +13,8 @@ Placement placement(const std::string& residual) {
 double lemma1(double sigma, int64_t d) { return sigma * sigma * static_cast<double>(d) / 2; }
 
 double feed_forward_gain(int64_t d, int64_t feed_forward) {
-  // The hidden layer has f elements of variance 2‖x‖²/(d + f), of which ReLU leaves half; the output d elements of
-  // variance 2/(d + f) times that.
+  // The hidden layer has f elements of variance 2‖x‖²/(d + f), halved by ReLU; the output has d elements of variance
+  // 2/(d + f) times that.
   const auto width = static_cast<double>(d);
   const auto hidden = static_cast<double>(feed_forward);
   return 2 * width * hidden / std::pow(width + hidden, 2);

@@ -1,4 +1,4 @@
-// A batch as the models read it: token ids one after the other, and where each sequence begins.
+// A batch as models read it: concatenated token ids, and where each sequence begins.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace plumb {
 
-/// What a model reads and what it is to predict: sequences one after the other, without padding. An encoder-decoder
-/// reads source and target_input, a decoder target_input, an encoder source.
+/// The input of a model and its labels: concatenated sequences, without padding. An encoder-decoder reads source and
+/// target_input, a decoder target_input, and an encoder source.
 struct Batch {
   std::vector<int64_t> source;        // (source tokens)
   std::vector<int64_t> segments;      // (source tokens): 0, or 1 in the second sentence of a pair; empty: all 0
   std::vector<int64_t> target_input;  // (target tokens)
-  std::vector<int64_t> labels;        // what is to be predicted, one for each row of Model::states
-  std::vector<double> weights;        // of the labels in the loss; empty: 1 each
+  std::vector<int64_t> labels;        // what to predict, one for each row of Model::states
+  std::vector<double> weights;        // of the labels in the loss; empty: all 1
   Ragged source_layout, target_layout;
   std::vector<int64_t> examples;  // the index of each example in its split
 
-  /// The sum of the weights: what the mean loss divides by.
+  /// The sum of the weights: the divisor of the mean loss.
   [[nodiscard]] double weight() const {
     if (weights.empty()) return static_cast<double>(labels.size());
     return std::accumulate(weights.begin(), weights.end(), 0.0);
   }
 
-  /// For speeds: target tokens, or source tokens where there are none.
+  /// For throughput: target tokens, or source tokens if there are none.
   [[nodiscard]] int64_t tokens() const {
     return static_cast<int64_t>(target_input.empty() ? source.size() : target_input.size());
   }

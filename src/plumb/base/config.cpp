@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kOverride = "--set ";
 
-/// Where something stands: file, line and column, or the override that it came from.
+/// A location for messages: file, line and column, or the override it came from.
 std::string place(const std::string& name, const toml::source_region& source) {
   if (source.path && source.path->starts_with(kOverride)) return *source.path;
   if (source.begin.line == 0) return name;
@@ -148,7 +148,7 @@ class TableReader final : public Fields {
     if (const toml::array* array = node->as_array()) {
       for (const toml::node& element : *array) value.push_back(convert<T>(element, key));
     } else {
-      value.push_back(convert<T>(*node, key));  // one value stands for a list of one
+      value.push_back(convert<T>(*node, key));  // a single value counts as a list of one
     }
   }
 
@@ -177,7 +177,7 @@ class TextWriter final : public Fields {
     for (size_t i = 0; i < count; ++i) inner(key, "[[", "]]", [&](Fields& fields) { visit(i, fields); });
   }
 
-  /// In TOML, sections within this one stand behind all of its own keys.
+  /// In TOML, nested sections follow all keys of their section.
   void finish() {
     text_ += nested_;
     nested_.clear();
@@ -207,7 +207,7 @@ std::map<std::string, std::string>& renamed_keys() {
   return keys;
 }
 
-/// The table at a dotted path, made where it is missing; null where something else stands there.
+/// The table at a dotted path, created if missing; null if something other than a table is there.
 toml::table* table_at(toml::table& root, const std::string& path, const toml::source_region& source) {
   toml::table* table = &root;
   for (const std::string& part : split(path, '.')) {
@@ -218,7 +218,7 @@ toml::table* table_at(toml::table& root, const std::string& path, const toml::so
   return table;
 }
 
-/// Moves what stands under an old path to its new one, unless something stands there too.
+/// Moves the value at an old path to its new one, unless that exists too.
 void move_renamed(toml::table& root) {
   for (const auto& [from, to] : renamed_keys()) {
     const size_t old_dot = from.rfind('.');
@@ -268,7 +268,7 @@ void Config::set(const std::string& assignment) {
   const size_t equals = assignment.find('=');
   const size_t dot = assignment.substr(0, equals).rfind('.');
   if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals) {
-    throw Error(fmt::format("--set {}: must read section.key=value", assignment),
+    throw Error(fmt::format("--set {}: expected section.key=value", assignment),
                 "for example --set model.residual=pre-ln");
   }
   const std::string key = assignment.substr(dot + 1, equals - dot - 1);
@@ -281,7 +281,7 @@ void Config::set(const std::string& assignment) {
     parsed = toml::parse("value = " + toml_text(value), origin);
   }
   const toml::source_region source{.begin = {1, 1}, .end = {1, 1}, .path = std::make_shared<const std::string>(origin)};
-  // An old name sets what is called by the new one, whatever stands there.
+  // An old name sets the key with the new name, replacing any value.
   std::string path = assignment.substr(0, dot);
   std::string name = key;
   if (const auto renamed = renamed_keys().find(path + "." + key); renamed != renamed_keys().end()) {
@@ -290,7 +290,7 @@ void Config::set(const std::string& assignment) {
     name = renamed->second.substr(split_at + 1);
   }
   toml::table* table = table_at(document_->root, path, source);
-  if (table == nullptr) throw Error(fmt::format("{}: '{}' is no section", origin, path));
+  if (table == nullptr) throw Error(fmt::format("{}: '{}' is not a section", origin, path));
   table->insert_or_assign(toml::key(name, toml::source_region(source)), std::move(*parsed.get("value")));
 }
 

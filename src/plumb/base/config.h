@@ -1,4 +1,4 @@
-// Configuration: TOML files whose every key is known, with errors that name file, line, column and the nearest key.
+// Configuration: TOML files in which every key is known, with errors that name file, line, column and the closest key.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace plumb {
 
-/// Visits the keys of one configuration section, to read them from a file or to write them to one. A struct describes
-/// itself once, in `describe(Fields&, Struct&)`; reading, writing and error messages all follow from that.
+/// Visits the keys of one configuration section, either to read them from a file or to write them. A struct describes
+/// itself once, in `describe(Fields&, Struct&)`; reading, writing and error messages are derived from that.
 class Fields {
  public:
   virtual ~Fields() = default;
@@ -24,12 +24,12 @@ class Fields {
   virtual void operator()(std::string_view key, std::vector<double>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<std::string>& value) = 0;
 
-  /// A section within this one, visited by `visit`. Reading visits it even if it is absent; writing leaves it out
-  /// unless `written`.
+  /// A section within this one, visited by `visit`. Reading visits it even if it is absent; writing omits it unless
+  /// `written`.
   virtual void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) = 0;
 
-  /// An array of sections within this one, [[section.key]]: `resize` is told how many there are where any are read,
-  /// then visit(i, fields) is called for each.
+  /// An array of sections within this one, [[section.key]]: when reading, `resize` is called with their number; then
+  /// visit(i, fields) is called for each.
   virtual void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,
                         const std::function<void(size_t, Fields&)>& visit) = 0;
   template <typename T>
@@ -39,7 +39,7 @@ class Fields {
         [&items](size_t i, Fields& inner) { describe(inner, items[i]); });
   }
 
-  /// The same as without `meaning`, which says in a few words what the key means: for the documentation.
+  /// The same with a short `meaning` of the key, for the documentation.
   template <typename T>
   void operator()(std::string_view key, T& value, std::string_view meaning) {
     meaning_ = meaning;
@@ -48,10 +48,10 @@ class Fields {
   }
 
  protected:
-  std::string_view meaning_;  // of the key at hand
+  std::string_view meaning_;  // of the current key
 };
 
-/// Declares that a key has moved, from one dotted path to another. A document may go on to use the old one.
+/// Declares that a key has moved from one dotted path to another. Documents may still use the old one.
 bool rename_key(const std::string& from, const std::string& to);
 
 /// A parsed TOML document with the overrides of `--set` applied.
@@ -68,11 +68,12 @@ class Config {
   Config& operator=(Config&&) noexcept;
   ~Config();
 
-  /// Applies "section.key=value"; a value that is no TOML is taken as a string.
+  /// Applies "section.key=value"; a value that is not TOML is taken as a string.
   void set(const std::string& assignment);
 
-  /// Reads section `name` (dotted for nested ones) into a struct by its `describe`. Missing keys keep their values.
-  /// Throws Error on an unknown key (naming the nearest) or a value of the wrong type. Returns whether it is present.
+  /// Reads section `name` (dotted for nested ones) into a struct with its `describe`. Missing keys keep their values.
+  /// Throws Error on an unknown key (naming the closest) or a value of the wrong type. Returns whether the section is
+  /// present.
   template <typename T>
   bool read(const std::string& name, T& target) const {
     auto reader = open(name);
@@ -84,10 +85,10 @@ class Config {
   /// The number of tables in the array of tables `[[name]]`; read them as sections "name.0", "name.1", ….
   [[nodiscard]] size_t count(const std::string& name) const;
 
-  /// Throws Error if a top-level section other than these stands in the document.
+  /// Throws Error if the document has a top-level section other than these.
   void allow_only(const std::vector<std::string>& sections) const;
 
-  /// Where the document came from, for messages.
+  /// The origin of the document, for messages.
   [[nodiscard]] const std::string& name() const;
 
  private:
@@ -102,7 +103,7 @@ class Config {
   std::unique_ptr<Document> document_;
 };
 
-/// Builds the text of a complete TOML file, section by section, by the same `describe` functions.
+/// Builds a complete TOML file, section by section, with the same `describe` functions.
 class ConfigWriter {
  public:
   template <typename T>

@@ -1,4 +1,4 @@
-// The one error type: what happened and where, and a hint of what to do about it.
+// The only error type: what happened and where, and a hint about what to do.
 #pragma once
 
 #include <stdexcept>
@@ -7,13 +7,13 @@
 
 namespace plumb {
 
-/// Thrown wherever user input, a file or the machine makes a request impossible. Caught once, in main(), which prints
+/// Thrown when user input, a file or the machine makes a request impossible. Caught once, in main(), which prints
 /// `plumb: error: WHAT` and `hint: HINT` and exits with status 1.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& what, std::string hint = {}) : std::runtime_error(what), hint_(std::move(hint)) {}
 
-  /// What the user can do about it; empty if nothing better than the message can be said.
+  /// What the user can do about it; empty if the message says it all.
   [[nodiscard]] const std::string& hint() const noexcept { return hint_; }
 
  private:

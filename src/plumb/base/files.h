@@ -25,14 +25,14 @@ std::vector<std::string> read_standard_input();
 /// True if `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_valid_utf8(std::string_view text);
 
-/// Calls `write` with a stream to a temporary file beside `path`, then syncs and renames it to `path`.
-/// If anything throws, the temporary file is removed and `path` is as before. A symbolic link is followed; a device or
-/// a pipe is written to as it is.
+/// Calls `write` with a stream to a temporary file next to `path`, then syncs and renames it to `path`. If anything
+/// throws, the temporary file is removed and `path` is unchanged. Symbolic links are followed; devices and pipes are
+/// written to directly.
 void write_file_atomic(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
-/// Calls `fill` with an empty temporary directory beside `path`, then renames it to `path`, replacing what a previous
-/// call left there. A kill at any instant leaves the old directory or the new one.
+/// Calls `fill` with an empty temporary directory next to `path`, then renames it to `path`, replacing what a previous
+/// call wrote. Killing the process at any time leaves either the old or the new directory.
 void write_directory_atomic(const std::filesystem::path& path,
                             const std::function<void(const std::filesystem::path&)>& fill);
 

@@ -7,8 +7,8 @@
 
 namespace plumb {
 
-// Levenshtein's recurrence row by row: row[j] is the distance from the pattern's first i characters to the text's first
-// j. A * takes any of the text at no cost, a ? one character.
+// Levenshtein's recurrence row by row: row[j] is the distance between the pattern's first i characters and the text's
+// first j. A * absorbs any text at no cost, a ? one character.
 size_t glob_distance(std::string_view pattern, std::string_view text) {
   std::vector<size_t> row(text.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

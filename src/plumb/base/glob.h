@@ -1,4 +1,4 @@
-// Globs: patterns in which * stands for any characters, none among them, and ? for any one.
+// Globs: patterns in which * matches any characters, including none, and ? any single one.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace plumb {
 
-/// How many characters of `text` must be added, removed or replaced until the whole of it matches `pattern`; 0: it
-/// does.
+/// The number of characters of `text` that must be added, removed or replaced for all of it to match `pattern`; 0 if it
+/// matches.
 size_t glob_distance(std::string_view pattern, std::string_view text);
 
 inline bool glob_matches(std::string_view pattern, std::string_view text) { return glob_distance(pattern, text) == 0; }

@@ -1,4 +1,4 @@
-// JSON documents: one reader, one writer. Every document says its schema and the command that made it.
+// JSON documents: one reader, one writer. Every document states its schema and the command that produced it.
 #pragma once
 
 #include <filesystem>
@@ -9,22 +9,22 @@
 
 namespace plumb {
 
-/// Keys keep the order in which they were written, so that files read well and diff well.
+/// Keys keep their insertion order, so that files are readable and diff well.
 using Json = nlohmann::ordered_json;
 
-/// The command line of this process, as documents record it. Set once by main().
+/// The command line of this process, as recorded in documents. Set once by main().
 void set_command_line(int argc, const char* const* argv);
 const std::string& command_line();
 
 /// A document that opens with `"schema": "plumb.NAME/VERSION"` and `"command"`.
 Json make_document(std::string_view name, int version);
 
-/// Parses a file. Throws Error naming the file and the byte where the JSON ends to be valid.
+/// Parses a file. Throws Error naming the file and the offset of the first invalid byte.
 Json read_json(const std::filesystem::path& path);
 
-/// A number, or NaN for the null that write_json makes of what is not finite. Throws Error on anything else.
+/// A number, or NaN for the null that write_json writes for values that are not finite. Throws Error on anything else.
 double number_of(const Json& json);
-/// The same of an array.
+/// The same for an array.
 std::vector<double> numbers_of(const Json& json);
 
 /// Writes with two spaces of indentation, atomically; infinities and NaN become null.

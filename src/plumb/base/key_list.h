@@ -1,4 +1,4 @@
-// The keys of a described struct as a list, for documentation: `plumb list` prints it, and a test holds pages to it.
+// The keys of a described struct as a list, for documentation: `plumb list` prints it, and a test checks pages with it.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace plumb {
 
-/// Collects what a `describe` names: each key with its present value and its meaning.
+/// Collects the keys named by a `describe`, with their current values and meanings.
 class KeyList final : public Fields {
  public:
   struct Key {
-    std::string name;     // of a section within: "adam.beta1"
+    std::string name;     // in a nested section: "adam.beta1"
     std::string value;    // as TOML
     std::string meaning;  // empty if none is given
   };

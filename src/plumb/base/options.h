@@ -1,5 +1,5 @@
-// Options that belong to a variant: a struct that the variant's own file declares and describes, held by whoever
-// chooses the variant. So an optimizer with three options is one file, and no table of all options exists.
+// Options of a variant: a struct declared and described in the variant's own file, and stored by whoever selects the
+// variant. An optimizer with three options is thus a single file, and there is no central table of options.
 #pragma once
 
 #include <map>
@@ -33,11 +33,11 @@ class Options {
     if (held_) held_->visit(field);
   }
 
-  /// The struct. Throws Error if it is of another type: the options of another variant.
+  /// The struct. Throws Error if it has another type, which means the options of another variant.
   template <typename T>
   [[nodiscard]] const T& as() const {
     const auto* held = dynamic_cast<const Held<T>*>(held_.get());
-    if (held == nullptr) throw Error("a variant was given the options of another");
+    if (held == nullptr) throw Error("the options belong to another variant");
     return held->value;
   }
 
@@ -66,8 +66,8 @@ class Options {
 /// Options by the name of their variant: the sections [model.favor], [train.adam] and so on.
 using VariantOptions = std::map<std::string, Options>;
 
-/// Visits the section of every variant of a registry that has options. Those of the `chosen` variant are always
-/// written; those of another only where they differ from its defaults.
+/// Visits the section of every variant in a registry that has options. Those of the `chosen` variant are always
+/// written; those of others only if they differ from the defaults.
 template <typename Registry>
 void describe_options(Fields& field, const Registry& registry, const std::string& chosen, VariantOptions& options) {
   for (const auto& [name, entry] : registry.entries()) {
@@ -78,7 +78,7 @@ void describe_options(Fields& field, const Registry& registry, const std::string
   }
 }
 
-/// The options of one variant: those given, else its defaults.
+/// The options of one variant: the given ones, or its defaults.
 template <typename Entry>
 [[nodiscard]] const Options& options_of(const VariantOptions& given, const std::string& name, const Entry& entry) {
   const auto found = given.find(name);

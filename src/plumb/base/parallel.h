@@ -9,7 +9,38 @@
 #include <cstdint>
 #include <exception>
 
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace plumb {
+
+/// Calls `work(thread, threads)` once in every thread of the team. Always the whole team: GCC's OpenMP ends the threads
+/// that a smaller team leaves over, with all that they keep, and starts others for the next team. `work` must not
+/// throw.
+template <typename Work>
+#ifdef __SANITIZE_THREAD__
+// GCC's OpenMP is not compiled for the thread sanitizer, which has to be told that a region begins behind what was
+// before it and ends before what is behind it.
+__attribute__((no_sanitize_thread, noinline))
+#endif
+void on_team(const Work& work) {
+#ifdef __SANITIZE_THREAD__
+  char begin;
+  char end;
+  __tsan_release(&begin);
+#pragma omp parallel
+  {
+    __tsan_acquire(&begin);
+    work(omp_get_thread_num(), omp_get_num_threads());
+    __tsan_release(&end);
+  }
+  __tsan_acquire(&end);
+#else
+#pragma omp parallel
+  work(omp_get_thread_num(), omp_get_num_threads());
+#endif
+}
 
 /// Carries the first exception of several threads out of a parallel region.
 class FirstException {
@@ -43,22 +74,16 @@ void parallel_ranges(int64_t n, int64_t grain, const Work& work) {
     return;
   }
   FirstException exception;
-  // Always the whole team, part of it idle: GCC's OpenMP ends the threads that a smaller team leaves over, with what
-  // they keep for themselves, and starts others for the next team.
-#pragma omp parallel
-  {
-    const int64_t threads = std::min<int64_t>(wanted, omp_get_num_threads());
-    const int64_t thread = omp_get_thread_num();
-    if (thread < threads) {
-      const int64_t begin = n * thread / threads;
-      const int64_t end = n * (thread + 1) / threads;
-      if (begin < end) exception.guard([&] { work(begin, end); });
-    }
-  }
+  on_team([&](int64_t thread, int64_t team) {
+    const int64_t threads = std::min(wanted, team);
+    const int64_t begin = n * thread / threads;
+    const int64_t end = n * (thread + 1) / threads;
+    if (thread < threads && begin < end) exception.guard([&] { work(begin, end); });
+  });
   exception.rethrow();
 }
 
-/// Calls `work(i)` for every i in [0, n), handing items out as threads become free: for items of unequal cost.
+/// Calls `work(i)` for every i in [0, n), assigning items as threads become free: for items of unequal cost.
 template <typename Work>
 void parallel_items(int64_t n, const Work& work) {
   if (n <= 1 || omp_in_parallel() != 0) {
@@ -66,10 +91,12 @@ void parallel_items(int64_t n, const Work& work) {
     return;
   }
   FirstException exception;
-#pragma omp parallel for schedule(dynamic, 1)
-  for (int64_t i = 0; i < n; ++i) {
-    if (!exception.thrown()) exception.guard([&] { work(i); });
-  }
+  std::atomic<int64_t> next = 0;
+  on_team([&](int64_t, int64_t) {
+    for (int64_t i; !exception.thrown() && (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
+      exception.guard([&] { work(i); });
+    }
+  });
   exception.rethrow();
 }
 

@@ -1,4 +1,4 @@
-// The one progress display: a bar on a terminal, a line now and then elsewhere; always on standard error.
+// The only progress display: a bar on a terminal, occasional lines elsewhere; always on standard error.
 #pragma once
 
 #include <chrono>
@@ -10,14 +10,14 @@ namespace plumb {
 
 enum class Verbosity { quiet, normal, verbose };
 
-/// How much goes to standard error; set once by main().
+/// How much is written to standard error; set once by main().
 void set_verbosity(Verbosity verbosity);
 Verbosity verbosity();
 
-/// One line to standard error unless quiet.
+/// Writes one line to standard error, unless quiet.
 void say(std::string_view line);
 
-/// Shows how far a piece of work of `total` steps has come and how long it will still take.
+/// Shows the progress of `total` steps of work and the remaining time.
 class Progress {
  public:
   Progress(std::string label, int64_t total);
@@ -25,7 +25,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// The work stands at `done` steps; `note` is shown behind the time left ("loss 3.21").
+  /// `done` steps are complete; `note` is shown after the remaining time ("loss 3.21").
   void update(int64_t done, std::string_view note = {});
 
  private:

@@ -1,4 +1,4 @@
-// Counter-based random numbers: a value is a function of (seed, stream, index), never of a thread or of history.
+// Counter-based random numbers: a value is a function of (seed, stream, index), independent of threads and history.
 // Philox4x32-10, Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #pragma once
 
@@ -28,14 +28,14 @@ inline std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_high, uint6
   return c;
 }
 
-/// A name as a stream number, so that every use of randomness has a stream of its own (FNV-1a).
+/// Maps a name to a stream number, so that every use of randomness has its own stream (FNV-1a).
 constexpr uint64_t stream_of(std::string_view name) {
   uint64_t hash = 0xCBF29CE484222325;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
   return hash;
 }
 
-/// A sequential view of one stream. Copyable; two objects of equal seed and stream give equal numbers everywhere.
+/// A sequential view of one stream. Copyable; objects with equal seed and stream give equal numbers everywhere.
 class Random {
  public:
   Random(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}

@@ -1,4 +1,4 @@
-// The one registry mechanism: variants found by name. A variant registers itself from its own file with one line.
+// The registry of variants, looked up by name. A variant registers itself with one statement in its own file.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ class Registry {
         .second;
   }
 
-  /// Throws Error that names the nearest known variant.
+  /// Throws Error that names the closest known variant.
   const Entry& at(const std::string& name) const {
     const auto found = entries_.find(name);
     if (found != entries_.end()) return found->second;

@@ -1,4 +1,4 @@
-// Small things about words that several layers need.
+// Small text utilities.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// The candidate with the smallest edit distance to `word`; empty if none is near enough to be a misspelling.
+/// The candidate with the smallest edit distance to `word`; empty if none is close enough to be a misspelling.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// "a, b, c".

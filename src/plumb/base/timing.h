@@ -1,4 +1,4 @@
-// How long something takes.
+// Timing.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// Runs from when it is made.
+/// Starts when it is constructed.
 class Stopwatch {
  public:
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
@@ -18,8 +18,8 @@ class Stopwatch {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// Seconds of one call: the median of `runs` after one that warms up. A single run of many seconds needs no other
-/// before it; runs of few milliseconds are repeated until they can be told from noise.
+/// Seconds per call: the median of `runs` after a warm-up call. The warm-up is skipped if a call takes many seconds;
+/// calls of a few milliseconds are repeated until they can be told from noise.
 template <typename Work>
 double median_seconds(int64_t runs, const Work& work) {
   constexpr double kLong = 5;

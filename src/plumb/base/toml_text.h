@@ -1,4 +1,4 @@
-// Values as TOML writes them.
+// Values in TOML notation.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace plumb {
 
 std::string toml_text(int64_t value);
-std::string toml_text(double value);  // always with a point, an exponent or a name: never like an integer
+std::string toml_text(double value);  // always with a point, an exponent or a name, never like an integer
 std::string toml_text(bool value);
 std::string toml_text(const std::string& value);  // in quotes
 std::string toml_text(const std::vector<int64_t>& values);

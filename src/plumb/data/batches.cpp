@@ -13,7 +13,7 @@ namespace {
 
 using Costs = std::span<const ExampleCost>;
 
-/// All examples, sorted by length; those of equal length in the order that `shuffle` gives them.
+/// All examples, sorted by length; those of equal length in the order given by `shuffle`.
 template <typename Shuffle>
 std::vector<int64_t> by_length(Costs costs, const Shuffle& shuffle) {
   std::vector<int64_t> order(costs.size());
@@ -25,9 +25,9 @@ std::vector<int64_t> by_length(Costs costs, const Shuffle& shuffle) {
   return order;
 }
 
-/// Cuts an order into batches, each as large as `tokens` allows.
+/// Divides an order into batches, each as large as `tokens` allows.
 std::vector<std::vector<int64_t>> cut(Costs costs, const std::vector<int64_t>& order, int64_t tokens) {
-  if (tokens <= 0) throw Error(fmt::format("a batch of {} tokens is impossible", tokens));
+  if (tokens <= 0) throw Error(fmt::format("batch_tokens must be at least 1, not {}", tokens));
   std::vector<std::vector<int64_t>> batches;
   ExampleCost sum;
   for (const int64_t i : order) {
@@ -48,13 +48,14 @@ std::vector<std::vector<int64_t>> cut(Costs costs, const std::vector<int64_t>& o
 
 std::vector<std::vector<int64_t>> plan_batches(Costs costs, int64_t tokens, uint64_t seed, int64_t epoch) {
   Random random(seed, stream_of("batches") + static_cast<uint64_t>(epoch));
-  // Which examples of equal length meet in a batch differs from epoch to epoch.
+  // Which examples of equal length share a batch differs from epoch to epoch.
   const std::vector<int64_t> order = by_length(costs, [&](std::vector<int64_t>& all) { random.shuffle(all); });
   if (!order.empty()) {
     const int64_t longest = costs[static_cast<size_t>(order.back())].larger();
     if (longest > tokens) {
-      throw Error(fmt::format("example {} has {} tokens, more than a batch of {}", order.back(), longest, tokens),
-                  "raise the batch's tokens, or prepare the data with a smaller --length-limit");
+      throw Error(
+          fmt::format("example {} has {} tokens, more than fit into a batch of {}", order.back(), longest, tokens),
+          "increase the batch size, or prepare the data with a smaller --length-limit");
     }
   }
   auto batches = cut(costs, order, tokens);

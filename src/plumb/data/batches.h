@@ -1,4 +1,4 @@
-// Which examples go together in a batch. A plan is a list of batches, each a list of indices of examples.
+// Which examples form a batch. A plan is a list of batches, each a list of example indices.
 #pragma once
 
 #include <algorithm>
@@ -8,20 +8,20 @@
 
 namespace plumb {
 
-/// What an example takes up in a batch: tokens on each side, special tokens included.
+/// The size of an example in a batch: tokens on each side, including special tokens.
 struct ExampleCost {
   int64_t source = 0, target = 0;
   [[nodiscard]] int64_t larger() const { return std::max(source, target); }
 };
 
 /// One epoch of training: every example once, in batches of at most `tokens` tokens (the larger of the sums over the
-/// two sides), examples of similar length together, the order of the batches random. A function of its arguments alone.
-/// Throws Error if a single example is larger than `tokens`.
+/// two sides), with examples of similar length together and the batches in random order. A function of its arguments
+/// only. Throws Error if a single example is larger than `tokens`.
 std::vector<std::vector<int64_t>> plan_batches(std::span<const ExampleCost> costs, int64_t tokens, uint64_t seed,
                                                int64_t epoch);
 
-/// For evaluation: every example once, shortest first, nothing random; an example larger than `tokens` is a batch of
-/// its own.
+/// For evaluation: every example once, shortest first, nothing random; an example larger than `tokens` forms its own
+/// batch.
 std::vector<std::vector<int64_t>> plan_evaluation_batches(std::span<const ExampleCost> costs, int64_t tokens);
 
 }  // namespace plumb

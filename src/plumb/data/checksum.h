@@ -1,4 +1,4 @@
-// Checksums: SHA-256 to know a public file again, CRC-32 to notice a damaged one of ours.
+// Checksums: SHA-256 to identify public files, CRC-32 to detect damage in our own.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Public data sets, fetched and verified.
+// Downloading and verifying public data sets.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// One text file of a public data set: what it must hold, decompressed.
+/// One text file of a public data set: its expected decompressed contents.
 struct PublicFile {
   std::string name;
   int64_t lines;
@@ -19,7 +19,7 @@ struct PublicFile {
   std::string sha256;
 };
 
-/// A public data set: `url`/NAME.gz is where each file is found.
+/// A public data set; each file is found at `url`/NAME.gz.
 struct PublicDataSet {
   std::string name;
   std::string url;
@@ -30,10 +30,10 @@ struct PublicDataSet {
 /// Multi30k (Elliott et al., arXiv 1605.00459), task 1, raw text: German–English image captions.
 const PublicDataSet& multi30k();
 
-/// Fetches every file of a data set with the program `curl`, or takes it from the directory `from` if that is not empty
-/// (NAME or NAME.gz), verifies it and writes all to the directory `out`, complete or not at all. Returns a document of
-/// what is there. Throws Error if a file cannot be had (the hint says how to do without a network) or is not the
-/// published one.
+/// Downloads all files of a data set with the program `curl`, or takes them from the directory `from` if that is not
+/// empty (NAME or NAME.gz), verifies them and writes them atomically to the directory `out`. Returns a document that
+/// describes them. Throws Error if a file cannot be obtained (the hint says how to proceed without a network) or is not
+/// the published one.
 Json get_data_set(const PublicDataSet& set, const std::filesystem::path& from, const std::filesystem::path& out);
 
 /// Decompresses gzip data; throws Error naming `name` if it is damaged or truncated.

@@ -1,4 +1,4 @@
-// Labeled text as the public data sets have it: a file of lines, each with a label and a sentence or two in columns.
+// Labeled text as in public data sets: lines with a label and one or two sentences in columns.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace plumb {
 
-/// What parts the columns of a line. `tab`: quotes are text. `comma`: a field in double quotes may hold commas and,
-/// doubled, quotes. `space`: the first space parts two columns.
+/// The column separator. `tab`: quotation marks are ordinary text. `comma`: a field in double quotes may contain commas
+/// and doubled quotes. `space`: the first space separates two columns.
 enum class ColumnSeparator { tab, comma, space };
 
 enum class TextEncoding { utf_8, latin_1 };
 
-/// Where label and text stand in a file. Columns are numbers from 1 or, with a header, names.
+/// The columns of label and text in a file. Columns are numbers from 1 or, with a header, names.
 struct LabeledTextFormat {
   ColumnSeparator separator = ColumnSeparator::tab;
   bool header = false;                    // the first line names the columns
   std::string label = "1";                // column of the label
   std::vector<std::string> text = {"2"};  // column of the sentence, or of both sentences of a pair
-  std::string label_end;                  // the label ends where this text begins: ":" takes NUM from NUM:date
+  std::string label_end;                  // the label ends where this text begins: ":" reads NUM from NUM:date
   TextEncoding encoding = TextEncoding::utf_8;
 };
 
 struct LabeledExample {
   std::string label;
-  std::string first, second;  // the sentences; the second is empty if there is one
+  std::string first, second;  // the sentences; the second is empty if there is only one
   int64_t line = 0;           // in its file, from 1
 };
 
@@ -36,24 +36,24 @@ struct LabeledText {
   std::vector<LabeledExample> examples;
 };
 
-/// Reads a file; spaces around labels and sentences are cut, blank lines are passed over. Throws Error if the file is
-/// missing or has no example, or a line is not valid in the encoding, lacks a column or has an empty label (the line is
-/// named).
+/// Reads a file; spaces around labels and sentences are removed, and blank lines are skipped. Throws Error if the file
+/// is missing or has no example, or if a line is not valid in the encoding, lacks a column or has an empty label (the
+/// error names the line).
 LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTextFormat& format);
 
-/// The different labels, sorted.
+/// The distinct labels, sorted.
 std::vector<std::string> label_set(const LabeledText& text);
 
-/// Throws Error that names file and line if an example has a label that is not among `labels`.
+/// Throws Error naming file and line if the label of an example is not among `labels`.
 void check_labels(const LabeledText& text, const std::vector<std::string>& labels);
 
-/// Moves about `examples` examples chosen by `seed` out of `text`, of each label in proportion, and returns them.
-/// Examples with the same sentences go the same way, and every label keeps one example at least. Throws Error if none
-/// can be moved.
+/// Moves about `examples` examples, chosen by `seed` and stratified by label, out of `text` and returns them. Examples
+/// with the same sentences stay together, and every label keeps at least one example. Throws Error if none can be
+/// moved.
 LabeledText hold_out(LabeledText& text, int64_t examples, uint64_t seed);
 
-/// Latin-1 text as UTF-8. The bytes 80 to 9F, which Latin-1 has no characters for, are read as Windows-1252, which is
-/// what files called Latin-1 hold.
+/// Converts Latin-1 text to UTF-8. The bytes 80 to 9F, which have no characters in Latin-1, are read as Windows-1252,
+/// since that is what files labeled Latin-1 usually contain.
 std::string utf8_of_latin1(std::string_view text);
 
 }  // namespace plumb

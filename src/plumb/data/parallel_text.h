@@ -1,4 +1,4 @@
-// Raw parallel text: sentence i of one language beside sentence i of the other.
+// Raw parallel text: sentence i in one language and sentence i in the other.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// Two files of one sentence a line, or one file of "source TAB target" lines if `target` is empty.
+/// Two files with one sentence per line, or one file of "source TAB target" lines if `target` is empty.
 struct CorpusFiles {
   std::filesystem::path source, target;
 };
@@ -22,15 +22,16 @@ struct ParallelText {
   bool operator==(const ParallelText&) const = default;
 };
 
-/// Reads a corpus; spaces around a sentence are cut, columns of a TSV behind the second are ignored. Throws Error if a
-/// file is missing or empty, a line is not UTF-8 or has no TAB (the line is named), or the files differ in length.
+/// Reads a corpus; spaces around sentences are removed, and columns of a TSV file after the second are ignored. Throws
+/// Error if a file is missing or empty, a line is not UTF-8 or has no TAB (the error names the line), or the files
+/// differ in length.
 ParallelText read_parallel_text(const CorpusFiles& files);
 
 /// Removes the pairs with an empty side and returns how many there were.
 int64_t drop_empty(ParallelText& text);
 
-/// Splits `text` into (rest, held out): at most `pairs` pairs chosen by `seed` are held out, and all pairs that share
-/// their target sentence go the same way, so that no held-out target is ever trained on.
+/// Splits `text` into (rest, held out): at most `pairs` pairs, chosen by `seed`, are held out, and all pairs with the
+/// same target sentence stay together, so that no held-out target is ever trained on.
 std::pair<ParallelText, ParallelText> hold_out(const ParallelText& text, int64_t pairs, uint64_t seed);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// From raw parallel text to a data directory: split, learn the tokenizers, cut into tokens, write.
+// From raw parallel text to a data directory: split, train the tokenizers, tokenize, write.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ struct PrepareOptions {
   CorpusFiles train;
   std::optional<CorpusFiles> valid;                        // absent: held out from train
   std::vector<std::pair<std::string, CorpusFiles>> tests;  // by name
-  TokenizerOptions tokenizer;                              // learnt from the training text alone
+  TokenizerOptions tokenizer;                              // trained on the training text only
   bool joint = true;                                       // one tokenizer for both languages
-  int64_t length_limit = 128;  // tokens a side, specials not counted; longer training pairs are dropped
-  int64_t valid_size = 0;      // pairs to hold out where `valid` is absent; 0: 1,000, but at most 5 % of train
-  uint64_t seed = 1;           // of the choice of the held-out pairs
-  std::string source_language, target_language;  // noted in data.json if given
+  int64_t length_limit = 128;  // tokens per side, without special tokens; longer training pairs are dropped
+  int64_t valid_size = 0;      // pairs to hold out if `valid` is absent; 0: 1,000, but at most 5 % of train
+  uint64_t seed = 1;           // for choosing the held-out pairs
+  std::string source_language, target_language;  // recorded in data.json if given
 };
 
-/// Prepares a data directory at `out` and returns what its data.json holds. Only training pairs are ever dropped; of a
-/// given validation or test set every line is kept. The directory appears complete or not at all; one that an earlier
-/// call made is replaced. Throws Error on unusable input, or if `out` holds something else.
+/// Prepares a data directory at `out` and returns the contents of its data.json. Only training pairs are ever dropped;
+/// a given validation or test set is kept in full. The directory is created atomically and replaces one that an earlier
+/// call made. Throws Error on unusable input, or if `out` contains anything else.
 Json prepare_data(const PrepareOptions& options, const std::filesystem::path& out);
 
-/// Text in memory; `inputs` says in data.json where it came from.
+/// Text in memory; `inputs` describes its origin in data.json.
 struct Corpora {
   ParallelText train;
   std::optional<ParallelText> valid;

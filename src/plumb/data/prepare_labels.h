@@ -1,5 +1,5 @@
 // From labeled text to a data directory for classification: the source is an example's sentence, the target the second
-// sentence of a pair, and beside them stands the label.
+// sentence of a pair, with a label for each example.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ struct LabelOptions {
   std::filesystem::path train;
   std::optional<std::filesystem::path> valid;                        // absent: held out from train
   std::vector<std::pair<std::string, std::filesystem::path>> tests;  // by name
-  LabeledTextFormat format;                                          // of all files
-  TokenizerOptions tokenizer;                                        // learnt from the training text alone
-  std::filesystem::path tokenizer_from;  // a data directory whose tokenizer is used instead, if not empty
-  int64_t length_limit = 256;            // tokens of an example, specials not counted; longer examples are cut
-  int64_t valid_size = 0;  // examples to hold out where `valid` is absent; 0: 1,000, but at most 5 % of train
-  uint64_t seed = 1;       // of the choice of the held-out examples
+  LabeledTextFormat format;                                          // for all files
+  TokenizerOptions tokenizer;                                        // trained on the training text only
+  std::filesystem::path tokenizer_from;  // if not empty, a data directory whose tokenizer is used instead
+  int64_t length_limit = 256;            // tokens per example, without special tokens; longer examples are truncated
+  int64_t valid_size = 0;  // examples to hold out if `valid` is absent; 0: 1,000, but at most 5 % of train
+  uint64_t seed = 1;       // for choosing the held-out examples
 };
 
-/// Prepares a data directory at `out` and returns what its data.json holds. Training examples without text are dropped.
-/// The labels are those of the training text, in sorted order. The directory appears complete or not at all; one that
-/// an earlier call made is replaced. Throws Error on unusable input, if a label of another split is not among them, or
-/// if `out` holds something else.
+/// Prepares a data directory at `out` and returns the contents of its data.json. Training examples without text are
+/// dropped. The labels are those of the training text, in sorted order. The directory is created atomically and
+/// replaces one that an earlier call made. Throws Error on unusable input, if another split has an unknown label, or if
+/// `out` contains anything else.
 Json prepare_labels(const LabelOptions& options, const std::filesystem::path& out);
 
-/// Cuts the end off the longer sequence until both together have at most `limit` tokens; of two of equal length the
-/// second is cut. Returns whether anything was cut.
+/// Truncates the longer sequence until both together have at most `limit` tokens; of two of equal length, the second is
+/// truncated. Returns whether anything was removed.
 bool cut_to_limit(std::vector<int32_t>& first, std::vector<int32_t>& second, int64_t limit);
 
 }  // namespace plumb

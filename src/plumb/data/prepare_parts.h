@@ -1,4 +1,4 @@
-// What preparing parallel, running and labeled text share.
+// Common parts of preparing parallel, running and labeled text.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@ namespace plumb {
 
 using Sequences = std::vector<std::vector<int32_t>>;
 
-/// A tokenizer learnt from lines; says so if they give fewer pieces than wanted. `which` names it in that message.
+/// A tokenizer trained on lines; reports if they yield fewer pieces than requested. `which` names it in that message.
 Tokenizer train_tokenizer(const std::vector<std::string>& lines, const TokenizerOptions& options,
                           const std::string& which);
 
-/// The ids of every line, with a progress bar.
+/// The ids of all lines, with a progress bar.
 Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label);
 
-/// {"tokens", "longest", "unknown"} of sequences.
+/// {"tokens", "longest", "unknown"} for sequences.
 Json facts_of(const Sequences& sequences, const Specials& specials);
 
-/// What data.json says of tokenizers that were learnt with these options; `joint`: they are one.
+/// The data.json entry for tokenizers trained with these options; `joint`: there is only one.
 Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target, bool joint);
 
 /// {"file", "bytes", "sha256"} of an input file.
 Json describe_file(const std::filesystem::path& file);
 
-/// Throws Error if test sets have names that make no file names, or one name twice.
+/// Throws Error if names of test sets are not usable as file names, or occur twice.
 void check_test_names(const std::vector<std::string>& names);
 
-/// Writes a data directory that appears complete or not at all: `fill` writes what is beside data.json, with an empty
-/// folder `splits` in the directory that it is given.
+/// Writes a data directory atomically: `fill` writes everything except data.json into the given directory, which has an
+/// empty folder `splits`.
 void write_data_directory(const std::filesystem::path& out, const Json& info,
                           const std::function<void(const std::filesystem::path&)>& fill);
 

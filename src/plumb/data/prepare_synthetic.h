@@ -12,7 +12,7 @@
 namespace plumb {
 
 struct SyntheticOptions {
-  int64_t pairs = 20000;        // valid and test included
+  int64_t pairs = 20000;        // including valid and test
   int64_t valid = 0, test = 0;  // 0: 1,000 each, but at most an eighth of the pairs
   TokenizerOptions tokenizer{.kind = "bpe", .vocabulary = 2000};
   bool joint = true;
@@ -20,13 +20,13 @@ struct SyntheticOptions {
 };
 
 /// Prepares the corpus with the splits train, valid and test; no two of them share a target sentence. Throws Error if
-/// `out` holds something else, or if no pair is left for a split.
+/// `out` contains anything else, or if no pair is left for a split.
 Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::path& out);
 
 /// Prepares the English side of `pairs` pairs as text for language models, with the splits train and valid.
 Json prepare_synthetic_text(int64_t pairs, uint64_t seed, const TextOptions& options, const std::filesystem::path& out);
 
-/// The text of the corpus as two files of one sentence a line, PREFIX.de and PREFIX.en.
+/// The text of the corpus as two files with one sentence per line, PREFIX.de and PREFIX.en.
 void write_synthetic_text(int64_t pairs, uint64_t seed, const std::string& prefix);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// How sequences of token ids become parts of a batch, and batches that are written as JSON.
+// Converts sequences of token ids, and batches written as JSON, to parts of a batch.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace plumb {
 
 using TokenSpan = std::span<const int32_t>;
 
-/// A pair for translation: the encoder reads source + EOS, the decoder BOS + target, and target + EOS is predicted.
+/// A pair for translation: the encoder reads source + EOS; the decoder reads BOS + target and predicts target + EOS.
 /// Both are given without special tokens.
 void append_pair(Batch& batch, TokenSpan source, const Specials& source_specials, TokenSpan target,
                  const Specials& target_specials, int64_t example);
 
-/// A sentence for a language model: BOS + ids is read, ids + EOS predicted.
+/// A sentence for a language model, which reads BOS + ids and predicts ids + EOS.
 void append_sentence(Batch& batch, TokenSpan ids, const Specials& specials, int64_t example);
 
-/// A block of running text, not empty: BOS and all ids but the last are read, the ids are predicted.
+/// A block of running text, not empty: the model reads BOS and all ids except the last, and predicts the ids.
 void append_running_text(Batch& batch, TokenSpan ids, const Specials& specials, int64_t example);
 
-/// A sentence or, where `second` is not empty, a pair of them for a classifier: BOS + first + EOS [+ second + EOS], the
-/// second with its EOS being segment 1; `label` is predicted from the whole.
+/// A sentence or, if `second` is not empty, a pair of sentences for a classifier: BOS + first + EOS [+ second + EOS],
+/// where the second with its EOS is segment 1; `label` is predicted from the whole.
 void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Specials& specials, int64_t label,
                     int64_t example);
 

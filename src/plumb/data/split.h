@@ -1,4 +1,4 @@
-// One split of a data set (train, valid, a test set): parallel token sequences in one memory-mapped file.
+// One split of a dataset (train, valid, a test set): parallel token sequences in a memory-mapped file.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace plumb {
 
-/// Pairs of token sequences without specials. Copies share one mapping.
+/// Pairs of token sequences without special tokens. Copies share one mapping.
 class ParallelSplit {
  public:
-  /// Maps the file and reads its header. Throws Error if it is missing, of another size than its header says, or of
-  /// another kind. The sequences are to be read only after `verify`.
+  /// Maps the file and reads its header. Throws Error if it is missing, does not have the size stated in its header, or
+  /// is of another kind. Call `verify` before reading sequences.
   static ParallelSplit open(const std::filesystem::path& path);
 
-  /// Reads the whole file and throws Error if it is damaged: the checksum covers every byte. Copies share the result,
+  /// Reads the entire file and throws Error if it is damaged: the checksum covers every byte. Copies share the result,
   /// so a file is read once. Safe to call from several threads.
   void verify() const;
 
-  /// The same sequences, taken as blocks cut out of running text: a batch adds no end to them.
+  /// The same sequences, treated as blocks cut out of running text: a batch does not end them with EOS.
   [[nodiscard]] ParallelSplit as_running_text() const {
     ParallelSplit copy = *this;
     copy.running_text_ = true;
@@ -37,7 +37,7 @@ class ParallelSplit {
   [[nodiscard]] std::span<const int32_t> source(int64_t i) const { return sequence(source_offsets_, source_ids_, i); }
   [[nodiscard]] std::span<const int32_t> target(int64_t i) const { return sequence(target_offsets_, target_ids_, i); }
 
-  /// All ids of a side, without specials.
+  /// All ids of a side, without special tokens.
   [[nodiscard]] int64_t source_tokens() const { return source_tokens_; }
   [[nodiscard]] int64_t target_tokens() const { return target_tokens_; }
 

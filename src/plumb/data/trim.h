@@ -1,4 +1,4 @@
-// Lines of text without the white space around them.
+// Removes the white space around lines of text.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// ASCII white space, which is cut around a sentence.
+/// ASCII white space, which is removed around sentences.
 inline constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
 inline bool is_blank(std::string_view text) { return text.find_first_not_of(kWhiteSpace) == std::string_view::npos; }

@@ -15,15 +15,15 @@ namespace {
 
 struct Hypothesis {
   std::vector<int32_t> ids;
-  double score = 0;  // Σ log p; without meaning in greedy decoding, which compares no sums
+  double score = 0;  // Σ log p; not used in greedy decoding, which compares no sums
 };
 
 /// The search for one sentence's translation.
 struct Search {
   size_t sentence = 0;
-  int64_t limit = 0;                  // tokens of the output, EOS not counted
+  int64_t limit = 0;                  // maximum output tokens, excluding EOS
   std::vector<Hypothesis> active{1};  // best first
-  std::vector<int64_t> parents;       // of the active ones: which of the hypotheses before they continue
+  std::vector<int64_t> parents;       // for each active hypothesis, the index of the one it continues
   Hypothesis best{{},
                   -std::numeric_limits<double>::infinity()};  // finished; its score divided by length^length_penalty
   int64_t finished = 0;
@@ -43,8 +43,7 @@ double checked(double score) {
               "its training has diverged, or its weights are damaged");
 }
 
-/// The continuations of a sentence's active hypotheses, whose scores stand from row `begin` on, best first, at most
-/// `count`.
+/// The continuations of a sentence's active hypotheses, whose scores start at row `begin`: best first, at most `count`.
 std::vector<Candidate> candidates(const Search& search, const ops::TopScores& top, size_t begin, size_t count) {
   std::vector<Candidate> all;
   const auto k = static_cast<size_t>(top.k);
@@ -57,7 +56,7 @@ std::vector<Candidate> candidates(const Search& search, const ops::TopScores& to
     }
   }
   if (all.empty()) {
-    throw Error("the model gives no finite score to any next token",
+    throw Error("the model has no finite score for any next token",
                 "its training has diverged, or its weights are damaged");
   }
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size()));
@@ -74,7 +73,8 @@ void finish(Search& search, const Hypothesis& hypothesis, double sum, double len
   if (search.finished++ == 0 || score > search.best.score) search.best = {hypothesis.ids, score};
 }
 
-/// One position on: finishes hypotheses and chooses the active ones of the next position; none if the sentence is done.
+/// Advances one position: finishes hypotheses and chooses the active ones for the next position; none if the sentence
+/// is done.
 void advance(Search& search, const std::vector<Candidate>& best, int32_t eos, const DecodeOptions& options) {
   const auto beam = static_cast<size_t>(options.beam);
   std::vector<Hypothesis> active;
@@ -93,14 +93,14 @@ void advance(Search& search, const std::vector<Candidate>& best, int32_t eos, co
   }
   search.active = std::move(active);
   if (search.active.empty()) return;
-  // log p ≤ 0: the best that may still come is that nothing more is lost up to the largest length.
+  // log p ≤ 0: at best, nothing more is lost up to the maximum length.
   const double reachable =
       search.active.front().score / std::pow(static_cast<double>(search.limit + 1), options.length_penalty);
   const bool done = search.finished >= options.beam || (search.finished > 0 && search.best.score >= reachable);
   if (done) search.active.clear();
 }
 
-/// At the largest length: every active hypothesis ends.
+/// At the maximum length, every active hypothesis ends.
 void end_all(Search& search, const std::vector<double>& eos, size_t begin, const DecodeOptions& options) {
   for (size_t h = 0; h < search.active.size(); ++h) {
     const Hypothesis& hypothesis = search.active[h];
@@ -109,7 +109,7 @@ void end_all(Search& search, const std::vector<double>& eos, size_t begin, const
   search.active.clear();
 }
 
-/// log p(EOS) of every row.
+/// log p(EOS) for each row.
 std::vector<double> eos_scores(const Tensor& logits, const ops::TopScores& top, int32_t eos) {
   const Tensor column = logits.select(1, eos).to(at::kDouble).contiguous();
   std::vector<double> scores(column.data_ptr<double>(), column.data_ptr<double>() + column.size(0));
@@ -124,7 +124,7 @@ int64_t output_limit(const Translates& model, size_t source_tokens, const Decode
   return std::min(limit, model.longest() - 1);
 }
 
-/// The tokens that the active hypotheses end in, one a row.
+/// The last tokens of the active hypotheses, one per row.
 std::vector<int64_t> last_tokens(const std::vector<Search>& searches, int32_t bos) {
   std::vector<int64_t> tokens;
   for (const Search& search : searches) {
@@ -176,7 +176,7 @@ std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vect
         end_all(search, eos, begin, options);
       } else if (before > 0) {
         advance(search, candidates(search, top, begin, static_cast<size_t>(looked_at)), options.target.eos, options);
-        if (greedy && length + 1 == search.limit) end_all(search, {0.0}, 0, options);  // EOS without asking the model
+        if (greedy && length + 1 == search.limit) end_all(search, {0.0}, 0, options);  // EOS without running the model
         if (search.active.empty()) search.parents.clear();
         for (const int64_t parent : search.parents) order.push_back(static_cast<int64_t>(begin) + parent);
       }

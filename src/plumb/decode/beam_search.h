@@ -1,12 +1,12 @@
 // Beam search over a model that translates, a batch of sentences at a time; beam 1 is greedy decoding.
 //
-// The rule (that of fairseq). A hypothesis of n tokens, its EOS counted, has the score  Σ log p(token) /
-// n^length_penalty. At every position the 2·beam best continuations of a sentence's active hypotheses, by Σ log p, are
-// looked at: those among the first `beam` that end in EOS are finished; the best `beam` of the others stay active. A
-// hypothesis that has reached the largest length can only be continued by EOS. A sentence is done when `beam`
-// hypotheses have finished, or when no active one can surpass the best finished any more, however long it gets (which
-// saves time and changes nothing). The finished hypothesis of the best score is the result; of equal ones the first
-// found. PAD and BOS are never put out, though they have their share of the probability.
+// The rules follow fairseq. A hypothesis of n tokens, including EOS, has the score Σ log p(token) / n^length_penalty.
+// At each position, the 2·beam best continuations of a sentence's active hypotheses, by Σ log p, are considered: those
+// among the first `beam` that end in EOS are finished; the best `beam` of the others stay active. A hypothesis at the
+// maximum length can only be continued by EOS. A sentence is done when `beam` hypotheses have finished, or when no
+// active one can surpass the best finished one at any length (which saves time and does not change the result). The
+// result is the finished hypothesis with the best score; among equal ones, the first found. PAD and BOS are never
+// output, although they have a share of the probability.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,25 @@
 namespace plumb {
 
 struct DecodeOptions {
-  int64_t beam = 5;             // hypotheses kept a sentence
-  double length_penalty = 1.0;  // exponent of the length by which a score is divided; 0: none, larger: longer output
+  int64_t beam = 5;             // beam width
+  double length_penalty = 1.0;  // exponent of the length that divides a score; 0: none; larger: longer output
   double length_factor = 1.5;   // the output has at most length_factor · source tokens + length_extra tokens
   int64_t length_extra = 20;
-  int64_t longest_source = 1024;      // tokens; of a longer sentence the beginning is translated
-  int64_t batch_tokens = 4096;        // a batch's source tokens (EOS counted) times beam
+  int64_t longest_source = 1024;      // tokens; longer sentences are truncated
+  int64_t batch_tokens = 4096;        // source tokens of a batch (including EOS) times beam width
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
-  Specials source{}, target{};        // the special tokens of the two vocabularies; no keys
+  Specials source{}, target{};        // special tokens of the two vocabularies; not configuration keys
 
   bool operator==(const DecodeOptions&) const = default;
 };
 
 void describe(Fields& field, DecodeOptions& options);
 
-/// Throws Error on values that make no search.
+/// Throws Error on invalid values.
 void validate(const DecodeOptions& options);
 
-/// The translations of one batch of sentences, all ids without specials; an empty sentence gives an empty one.
-/// Throws Error on a source longer than the model can take, and if the model's scores are not
-/// finite.
+/// The translations of one batch of sentences, all ids without special tokens; an empty sentence has an empty
+/// translation. Throws Error on a source longer than the model can read, and if the model's scores are not finite.
 std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vector<std::vector<int32_t>>& sources,
                                               const DecodeOptions& options);
 

@@ -1,4 +1,4 @@
-// Labels for texts, from a model that classifies.
+// Predicts labels of texts with a model that can classify.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 namespace plumb {
 
 struct ClassifyOptions {
-  int64_t length_limit = 0;           // tokens of an example, special ones not counted; a longer one is cut; 0: none
-  int64_t batch_tokens = 4096;        // of a batch
+  int64_t length_limit = 0;     // tokens per example, without special tokens; longer ones are truncated; 0: unlimited
+  int64_t batch_tokens = 4096;  // per batch
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
 };
 
-/// A sentence, or two.
+/// One sentence, or two.
 struct TextExample {
   std::string first, second;
 };
 
-/// Throws Error if the model does not classify, naming what does.
+/// Throws Error if the model cannot classify, naming what can.
 Classifies& classifier_of(Model& model);
 
-/// Told after every batch, never by two threads at once, how many examples are done.
+/// Called after each batch, never by two threads at once, with the number of finished examples.
 using ClassifyProgress = std::function<void(int64_t examples)>;
 
-/// p(label) of every label for each example, in the order given: (examples, labels). Throws Error if the options are
-/// impossible or the model's scores are not finite.
+/// p(label) for each label and example, in the given order: (examples, labels). Throws Error if the options are invalid
+/// or the model's scores are not finite.
 std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& tokenizer,
                                           const std::vector<TextExample>& examples, const ClassifyOptions& options,
                                           const ClassifyProgress& progress = {});

@@ -15,7 +15,7 @@
 namespace plumb {
 namespace {
 
-constexpr size_t kWorthThreads = 1 << 15;  // logits: fewer are looked at by one thread
+constexpr size_t kWorthThreads = 1 << 15;  // logits: fewer are processed by one thread
 
 /// Samples of one prompt that are continued together.
 struct Share {
@@ -24,8 +24,8 @@ struct Share {
   size_t samples = 0;
 };
 
-/// Batches of at most `batch_rows` samples, and of prompts that are not too much to read at once. They depend on
-/// nothing but prompts and options: not on the number of threads, so that neither do roundings.
+/// Batches of at most `batch_rows` samples, and of prompts that are not too large to read at once. They depend only on
+/// prompts and options, not on the number of threads, so neither do rounding errors.
 std::vector<std::vector<Share>> plan(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options) {
   constexpr size_t kPromptTokens = 8192;
   const auto samples = static_cast<size_t>(options.samples);
@@ -51,18 +51,18 @@ std::vector<std::vector<Share>> plan(const std::vector<std::vector<int32_t>>& pr
   return batches;
 }
 
-/// A sample in the making.
+/// A sample being generated.
 struct Sample {
   size_t prompt = 0;
   size_t number = 0;
-  std::vector<int32_t> sequence;  // BOS, prompt, and what has been drawn
-  int64_t limit = 0;              // tokens to draw
-  int64_t lines = 0;              // still to end; below 1: any number
-  int64_t row = 0;                // of the logits for its next token
+  std::vector<int32_t> sequence;  // BOS, prompt, and the tokens drawn so far
+  int64_t limit = 0;              // maximum tokens to draw
+  int64_t lines = 0;              // lines left to end; below 1: unlimited
+  int64_t row = 0;                // index of its row in the logits for the next token
   Generated* result = nullptr;
 };
 
-/// Those that the vocabulary has.
+/// The special tokens that the vocabulary has.
 std::vector<int32_t> never_put_out(const Specials& specials) {
   std::vector<int32_t> ids = {specials.pad, specials.bos, specials.unknown};
   std::erase_if(ids, [](int32_t id) { return id < 0; });
@@ -113,7 +113,7 @@ class Generation {
   std::vector<Generated> results() && { return std::move(results_); }
 
  private:
-  /// Logits for the first token behind each prompt, (prompts of the batch, vocabulary).
+  /// Logits for the first token after each prompt, (prompts of the batch, vocabulary).
   Tensor read_prompts(const std::vector<Share>& batch, DecoderState& state) const {
     std::vector<int64_t> tokens;
     std::vector<int64_t> last;
@@ -149,7 +149,7 @@ class Generation {
     return samples;
   }
 
-  /// The next token of each sample, and its probability into the result.
+  /// Draws the next token of each sample and records its probability.
   std::vector<int32_t> draw(const std::vector<Sample>& samples, const Tensor& logits) const {
     const std::vector<double> log_partition = ops::top_scores(logits, 1, 0, true).log_partition;
     const Tensor wide = logits.to(at::kDouble).contiguous();
@@ -172,7 +172,7 @@ class Generation {
     return drawn;
   }
 
-  /// Appends a token to its sample. False if the sample ends.
+  /// Appends a token to its sample. Returns false if the sample ends.
   bool accept(Sample& sample, int32_t id) {
     Generated& result = *sample.result;
     const bool ends_line = id == specials_.eos;
@@ -190,7 +190,7 @@ class Generation {
     return hooks_.token(sample.prompt, sample.number, id);
   }
 
-  /// Always false: the sample does not go on.
+  /// Always returns false: the sample ends.
   bool end(const Sample& sample, Finish finish) {
     sample.result->finish = finish;
     if (hooks_.end) {
@@ -215,7 +215,7 @@ void require_room(const Generates& model, const std::vector<std::vector<int32_t>
   for (size_t p = 0; p < prompts.size(); ++p) {
     const int64_t length = std::ssize(prompts[p]) + 1;
     if (length <= model.longest()) continue;
-    throw Error(fmt::format("prompt {} has {} tokens, BOS counted, but the model reads at most {}", p + 1,
+    throw Error(fmt::format("prompt {} has {} tokens including BOS, but the model reads at most {}", p + 1,
                             with_thousands(length), with_thousands(model.longest())),
                 "shorten it");
   }
@@ -225,13 +225,13 @@ void require_room(const Generates& model, const std::vector<std::vector<int32_t>
 
 void validate(const GenerateOptions& options) {
   const auto require = [](bool holds, const char* name, int64_t value, const char* rule) {
-    if (!holds) throw Error(fmt::format("generating with {} = {} is impossible", name, value), rule);
+    if (!holds) throw Error(fmt::format("cannot generate with {} = {}", name, value), rule);
   };
   validate(options.sampling);
-  require(options.samples >= 1, "samples", options.samples, "at least 1 is wanted");
-  require(options.max_tokens >= 1, "max_tokens", options.max_tokens, "at least 1 is wanted");
+  require(options.samples >= 1, "samples", options.samples, "it must be at least 1");
+  require(options.max_tokens >= 1, "max_tokens", options.max_tokens, "it must be at least 1");
   require(options.lines >= 0, "lines", options.lines, "it must be a number of lines, or 0 for no limit");
-  require(options.batch_rows >= 1, "batch_rows", options.batch_rows, "at least 1 is wanted");
+  require(options.batch_rows >= 1, "batch_rows", options.batch_rows, "it must be at least 1");
   (void)ops::precision_of(options.precision);
 }
 
@@ -241,8 +241,8 @@ std::string name_of(Finish finish) {
 
 Generates& generator_of(Model& model) {
   if (Generates* generator = model.generates()) return *generator;
-  throw Error(fmt::format("a model of kind \"{}\" does not generate", model.config().kind),
-              "only a language model, a decoder, does; `plumb translate` translates text, `plumb classify` labels it");
+  throw Error(fmt::format("a model of kind \"{}\" cannot generate text", model.config().kind),
+              "only a decoder can; `plumb translate` translates text, `plumb classify` labels it");
 }
 
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,

@@ -1,4 +1,4 @@
-// Text that a language model writes behind prompts.
+// Generates text after prompts with a language model.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 namespace plumb {
 
 struct GeneratedText : Generated {
-  std::string text;  // of ids, with the spacing that it has behind the prompt; it ends before a stop string
+  std::string text;  // text of the ids, with the spacing that follows the prompt; it ends before a stop string
 };
 
-/// Called as text comes, never by two threads at once.
+/// Called as text arrives, never by two threads at once.
 struct GenerateTextHooks {
   /// More of a sample's text: whole characters, and no part of a stop string.
   std::function<void(size_t prompt, size_t sample, std::string_view text)> text;
   std::function<void(size_t prompt, size_t sample)> end;
 };
 
-/// Continues prompts as `generate` does with ids; a sample ends before the first of the strings in `stop`. Throws Error
-/// if the tokenizer is not of the model's vocabulary size, or a stop string is empty.
+/// Continues prompts like `generate`; a sample ends before the first of the strings in `stop`. Throws Error if the
+/// tokenizer and the model have different vocabulary sizes, or if a stop string is empty.
 std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& tokenizer,
                                          const std::vector<std::string>& prompts, const GenerateOptions& options,
                                          const std::vector<std::string>& stop = {},
                                          const GenerateTextHooks& hooks = {});
 
-/// The ids of a prompt: its lines, with EOS between them. Empty lines are left out, as in training.
+/// The ids of a prompt: its lines, with EOS between them. Empty lines are dropped, as in training.
 std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt);
 
 }  // namespace plumb

@@ -19,13 +19,13 @@ namespace {
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr const char* kBrokenModel = "its training has diverged, or its weights are damaged";
 
-/// Uniform in [0, 1), 53 bits: the number that belongs to this place.
+/// Uniform in [0, 1), 53 bits: the random number for this location.
 double uniform_at(uint64_t seed, uint64_t stream, uint64_t index) {
   const std::array<uint32_t, 4> words = philox(seed, stream, index);
   return static_cast<double>(uint64_t{words[0] >> 5} << 26 | words[1] >> 6) * 0x1p-53;
 }
 
-// A function object, so that sorting compiles it in.
+// A function object, so that sorting can inline it.
 constexpr auto kMoreProbable = [](const NextToken& a, const NextToken& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.id < b.id;
 };
@@ -40,7 +40,7 @@ void penalize(std::vector<double>& logits, std::span<const int32_t> seen, double
   }
 }
 
-/// The place of the largest logit. Throws Error where there is none, and where a logit is no score.
+/// The index of the largest logit. Throws Error if there is none, and if a logit is NaN or +∞.
 size_t largest(const std::vector<double>& logits) {
   const size_t none = logits.size();
   size_t best = none;
@@ -52,7 +52,7 @@ size_t largest(const std::vector<double>& logits) {
       broken = std::min(broken, id);
     }
   }
-  if (best == none) throw Error("the model gives no finite score to any next token", kBrokenModel);
+  if (best == none) throw Error("the model has no finite score for any next token", kBrokenModel);
   if (broken != none) {
     throw Error(fmt::format("the model's score of token {} is {}", broken, logits[broken]), kBrokenModel);
   }
@@ -70,13 +70,13 @@ double add(double sum, const NextToken& token) { return sum + token.probability;
 
 double total(const std::vector<NextToken>& tokens) { return std::accumulate(tokens.begin(), tokens.end(), 0.0, add); }
 
-/// The last of the fewest most probable tokens that have the share p of the sum. The place is found by halving: the
-/// tokens need not be sorted.
+/// The index of the last token in the smallest set of most probable tokens with the share p of the sum, found by
+/// bisection: the tokens need not be sorted.
 NextToken last_of_nucleus(std::vector<NextToken> tokens, double p) {
   const double wanted = p * total(tokens);
-  auto begin = tokens.begin();  // all before it are too few; their sum:
+  auto begin = tokens.begin();  // all tokens before it are too few; their sum:
   double sum = 0;
-  for (auto end = tokens.end() - 1; begin < end;) {  // all up to it are enough
+  for (auto end = tokens.end() - 1; begin < end;) {  // all tokens up to it are enough
     const auto middle = begin + (end - begin) / 2;
     std::nth_element(begin, middle, end + 1, kMoreProbable);
     const double more = std::accumulate(begin, middle + 1, sum, add);
@@ -93,27 +93,27 @@ NextToken last_of_nucleus(std::vector<NextToken> tokens, double p) {
 }  // namespace
 
 void describe(Fields& field, SamplingOptions& options) {
-  field("temperature", options.temperature, "logits are divided by it; 0: greedy");
-  field("top_k", options.top_k, "the k most probable tokens may come; 0: all");
-  field("top_p", options.top_p, "the most probable tokens that have this probability together may come");
-  field("min_p", options.min_p, "tokens of at least this share of the largest probability may come");
-  field("repetition_penalty", options.repetition_penalty, "makes tokens that were seen less probable; 1: none");
-  field("seed", options.seed, "of the draws");
+  field("temperature", options.temperature, "divides logits; 0: greedy");
+  field("top_k", options.top_k, "sample from the k most probable tokens; 0: all");
+  field("top_p", options.top_p, "sample from the smallest set of tokens with this total probability");
+  field("min_p", options.min_p, "sample from tokens with at least this fraction of the largest probability");
+  field("repetition_penalty", options.repetition_penalty,
+        "makes tokens that have occurred less probable; 1: no penalty");
+  field("seed", options.seed, "seed of the samples");
 }
 
 void validate(const SamplingOptions& options) {
   const auto require = [](bool holds, const char* name, auto value, const char* rule) {
-    if (!holds) throw Error(fmt::format("sampling with {} = {} is impossible", name, value), rule);
+    if (!holds) throw Error(fmt::format("cannot sample with {} = {}", name, value), rule);
   };
   require(std::isfinite(options.temperature) && options.temperature >= 0, "temperature", options.temperature,
-          "it must be 0, which is greedy, or a positive number; 1 leaves the model's probabilities as they are");
-  require(options.top_k >= 0, "top_k", options.top_k, "it must be a number of tokens, or 0 for all of them");
+          "it must be 0 (greedy) or positive; 1 leaves the model's probabilities unchanged");
+  require(options.top_k >= 0, "top_k", options.top_k, "it must be a number of tokens, or 0 for all");
   require(options.top_p > 0 && options.top_p <= 1, "top_p", options.top_p,
-          "it must be above 0 and at most 1, which keeps all tokens");
-  require(options.min_p >= 0 && options.min_p <= 1, "min_p", options.min_p,
-          "it must lie between 0, which keeps all tokens, and 1");
+          "it must be above 0 and at most 1 (all tokens)");
+  require(options.min_p >= 0 && options.min_p <= 1, "min_p", options.min_p, "it must be between 0 (all tokens) and 1");
   require(std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0, "repetition_penalty",
-          options.repetition_penalty, "it must be a positive number; 1 changes nothing, 1.2 is usual");
+          options.repetition_penalty, "it must be positive; 1 has no effect, 1.2 is a common choice");
 }
 
 Sampler::Sampler(const SamplingOptions& options, std::vector<int32_t> forbidden)
@@ -134,14 +134,14 @@ std::vector<NextToken> Sampler::distribution(std::span<const double> given, std:
   tokens.reserve(all ? logits.size() : static_cast<size_t>(options_.top_k));
   for (size_t id = 0; id < logits.size(); ++id) {
     if (logits[id] < least || logits[id] == kNever) continue;
-    // The largest logit is taken off first, so that no temperature overflows; the sum is divided out at the end.
+    // The largest logit is subtracted first, so that no temperature overflows; the sum is divided out at the end.
     tokens.push_back({static_cast<int32_t>(id), std::exp((logits[id] - logits[best]) / options_.temperature)});
   }
   if (options_.top_p < 1) {
     const NextToken last = last_of_nucleus(tokens, options_.top_p);
     std::erase_if(tokens, [&last](const NextToken& token) { return kMoreProbable(last, token); });
   }
-  // The most probable token is always kept, and its term is exp(0) = 1.
+  // The most probable token is always kept; its term is exp(0) = 1.
   std::erase_if(tokens, [this](const NextToken& token) { return token.probability < options_.min_p; });
   const double sum = total(tokens);
   for (NextToken& token : tokens) token.probability /= sum;
@@ -159,7 +159,7 @@ int32_t Sampler::draw(std::span<const double> logits, std::span<const int32_t> s
   double sum = 0;
   int32_t last = tokens.front().id;
   for (const NextToken& token : tokens) {
-    if (token.probability == 0) continue;  // too improbable for a number
+    if (token.probability == 0) continue;  // underflow
     sum += token.probability;
     last = token.id;
     if (sum > wanted) break;

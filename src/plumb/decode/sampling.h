@@ -1,17 +1,16 @@
-// Choosing the next token from one row of logits: filters, then a draw.
+// Choosing the next token from one row of logits: filters, then sampling.
 //
-// In the order that `transformers` applies them, each on what those before it leave:
+// In the order used by `transformers`, each applied to what the previous ones leave:
 //   repetition penalty θ   z ← z / θ where z > 0, else z·θ, for every token seen so far (CTRL, Keskar et al. 2019,
-//   arXiv
-//                          1909.05858)
-//   temperature T          p ∝ exp(z / T); T = 0: the token of the largest z (greedy), whatever follows
-//   top-k                  the k most probable tokens, and those as probable as the k-th (Fan et al. 2018, arXiv
+//                          arXiv 1909.05858)
+//   temperature T          p ∝ exp(z / T); T = 0: the token with the largest z (greedy), regardless of what follows
+//   top-k                  the k most probable tokens, and ties with the k-th (Fan et al. 2018, arXiv
 //                          1805.04833)
-//   top-p                  the fewest most probable tokens whose probabilities add up to p or more (nucleus sampling,
-//                          Holtzman et al. 2020, arXiv 1904.09751)
+//   top-p                  the smallest set of most probable tokens with a total probability of at least p
+//                          (nucleus sampling, Holtzman et al. 2020, arXiv 1904.09751)
 //   min-p                  tokens at least min-p times as probable as the most probable one (Nguyen et al. 2024, arXiv
 //                          2407.01082)
-// Of equally probable tokens that of the lower id comes first.
+// Among equally probable tokens, the one with the lower id comes first.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +34,10 @@ struct SamplingOptions {
 
 void describe(Fields& field, SamplingOptions& options);
 
-/// Throws Error on values that make no distribution.
+/// Throws Error on invalid values.
 void validate(const SamplingOptions& options);
 
-/// A token that may come next.
+/// A candidate for the next token.
 struct NextToken {
   int32_t id = 0;
   double probability = 0;
@@ -46,16 +45,16 @@ struct NextToken {
   bool operator==(const NextToken&) const = default;
 };
 
-/// Draws tokens. Which one is a function of the seed, the number of the sample and the position alone, never of draws
-/// before it: so samples do not depend on how they are batched, and a text that is continued from its middle continues
-/// in the same way. Safe to use from several threads.
+/// Draws tokens. Each token is a function of only the seed, the index of the sample and the position, not of earlier
+/// draws: samples do not depend on how they are batched, and a text resumed in the middle continues the same way. Safe
+/// to use from several threads.
 class Sampler {
  public:
-  /// Tokens in `forbidden` never come out; others take their share. Throws Error on impossible options.
+  /// Tokens in `forbidden` are never drawn; their probability goes to the others. Throws Error on invalid options.
   explicit Sampler(const SamplingOptions& options, std::vector<int32_t> forbidden = {});
 
-  /// What may come next after all filters, in the order of ids; the probabilities sum to 1. logits: (vocabulary);
-  /// `seen` are the tokens so far. Throws Error if no logit is finite, or one is NaN or +∞.
+  /// The candidates for the next token after all filters, in the order of ids; the probabilities sum to 1. logits:
+  /// (vocabulary); `seen` are the tokens so far. Throws Error if no logit is finite, or if one is NaN or +∞.
   [[nodiscard]] std::vector<NextToken> distribution(std::span<const double> logits,
                                                     std::span<const int32_t> seen) const;
 

@@ -8,14 +8,14 @@
 namespace plumb {
 namespace {
 
-// Tokens. What a token's text looks like depends on few before it: whether there are any, for the space at the
-// beginning, and the bytes of the same character.
+// Window size in tokens. A token's text depends on few earlier ones: whether there are any, for the leading space, and
+// the bytes of the same character.
 constexpr size_t kContext = 16;
 constexpr size_t kWindow = 64;
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-/// How many bytes a character has that begins with this one.
+/// The number of bytes in a character that begins with this one.
 size_t character_bytes(unsigned char first) {
   if ((first & 0xE0) == 0xC0) return 2;
   if ((first & 0xF0) == 0xE0) return 3;

@@ -16,13 +16,13 @@
 namespace plumb {
 namespace {
 
-/// Source tokens, EOS counted, times beam: what a sentence adds to its batch.
+/// A sentence's cost in its batch: source tokens, including EOS, times beam width.
 int64_t cost(const std::vector<int32_t>& source, const DecodeOptions& options) {
   return (static_cast<int64_t>(source.size()) + 1) * options.beam;
 }
 
-/// Batches of sentence numbers, longest sentences first, so that the largest work is not left for the end; all of about
-/// the same cost, and as many as give each thread the same number of them, unless they would be very small.
+/// Batches of sentence indices, longest sentences first, so that the largest batches do not come last. All batches have
+/// about the same cost, and each thread gets the same number of them, unless they would be very small.
 std::vector<std::vector<size_t>> plan(const std::vector<std::vector<int32_t>>& sources, const DecodeOptions& options) {
   constexpr int64_t kSmall = 256;
   std::vector<size_t> order(sources.size());
@@ -33,7 +33,7 @@ std::vector<std::vector<size_t>> plan(const std::vector<std::vector<int32_t>>& s
   for (const std::vector<int32_t>& source : sources) total += cost(source, options);
   const int64_t threads = omp_get_max_threads();
   const int64_t largest = sources.empty() ? 0 : cost(sources[order.front()], options);
-  // A batch may be half a sentence larger than its share.
+  // A batch may exceed its share by half a sentence.
   const int64_t room = std::max<int64_t>(1, options.batch_tokens - largest / 2);
   const int64_t rounds = std::max<int64_t>(1, (total + room * threads - 1) / (room * threads));
   const int64_t share = std::min(options.batch_tokens, std::max(kSmall, total / (rounds * threads) + 1));
@@ -42,7 +42,7 @@ std::vector<std::vector<size_t>> plan(const std::vector<std::vector<int32_t>>& s
   int64_t last = -1;
   for (const size_t i : order) {
     const int64_t more = cost(sources[i], options);
-    // By the sum of all, lest what single batches lack or have too much add up to another one.
+    // Based on the cumulative sum, so that the errors of single batches do not add up to another batch.
     const int64_t place = (so_far + more / 2) / share;
     if (place > last) batches.emplace_back();
     last = place;
@@ -61,7 +61,7 @@ std::vector<std::string> texts(const Tokenizer& target, const std::vector<std::v
 
 void require_vocabularies(const Translates& model, const Tokenizer& source, const Tokenizer& target) {
   if (model.source_vocabulary() == source.vocabulary() && model.vocabulary() == target.vocabulary()) return;
-  throw Error(fmt::format("the model's vocabularies ({} and {}) are not the tokenizers' ({} and {})",
+  throw Error(fmt::format("the model's vocabularies ({} and {}) do not match the tokenizers' ({} and {})",
                           model.source_vocabulary(), model.vocabulary(), source.vocabulary(), target.vocabulary()),
               "give the data directory that the model was trained on");
 }
@@ -70,8 +70,8 @@ void require_vocabularies(const Translates& model, const Tokenizer& source, cons
 
 Translates& translator_of(Model& model) {
   if (Translates* translator = model.translates()) return *translator;
-  throw Error(fmt::format("a model of kind \"{}\" does not translate", model.config().kind),
-              "only an encoder-decoder does; `plumb generate` continues text, `plumb classify` labels it");
+  throw Error(fmt::format("a model of kind \"{}\" cannot translate", model.config().kind),
+              "only an encoder-decoder can; `plumb generate` continues text, `plumb classify` labels it");
 }
 
 std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector<std::vector<int32_t>>& sources_in,
@@ -82,17 +82,17 @@ std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector
     const size_t length = sources[i].size();
     const auto limit = static_cast<size_t>(options.longest_source);
     if (length > limit) {
-      say(fmt::format("sentence {} has {} tokens: its first {} are translated", i + 1,
+      say(fmt::format("sentence {} has {} tokens; only the first {} are translated", i + 1,
                       with_thousands(static_cast<int64_t>(length)), with_thousands(options.longest_source)));
       sources[i].resize(limit);
     }
     if (static_cast<int64_t>(sources[i].size()) >= model.longest_source()) {
-      throw Error(fmt::format("sentence {} has {} tokens, EOS counted, but the model has {} positions", i + 1,
+      throw Error(fmt::format("sentence {} has {} tokens including EOS, but the model has {} positions", i + 1,
                               sources[i].size() + 1, model.longest_source()),
-                  "leave it out or split it");
+                  "remove or split it");
     }
   }
-  // A batch a thread: nothing waits for another thread within a step. A single batch is split within its operations.
+  // One batch per thread, so that no thread waits within a step. A single batch is split within its operations.
   std::vector<std::vector<int32_t>> results(sources.size());
   const std::vector<std::vector<size_t>> batches = plan(sources, options);
   ops::MatrixPrecision precision(ops::precision_of(options.precision), /*weights_stay=*/true);

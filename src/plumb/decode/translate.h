@@ -1,4 +1,4 @@
-// Translating many sentences: sorted by length into batches, searched, and put back in order.
+// Translates many sentences: sorts them by length into batches, searches, and restores their order.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace plumb {
 
-/// Told after every batch, never by two threads at once, how many sentences are done and how many tokens have been put
-/// out, EOS counted.
+/// Called after each batch, never by two threads at once, with the number of finished sentences and of output tokens,
+/// including EOS.
 using TranslateProgress = std::function<void(int64_t sentences, int64_t tokens)>;
 
-/// What translates in a model. Throws Error if nothing does, saying what the model can do.
+/// The model's translator. Throws Error if it has none, naming what the model can do.
 Translates& translator_of(Model& model);
 
-/// The translations of sentences, all ids without specials, in the order given; empty ones stay empty. Of a source
-/// longer than options.longest_source the beginning is translated, and said so. Throws as beam_search does, but names
-/// the sentence before any work if one is too long for the model.
+/// The translations of sentences, all ids without special tokens, in the given order; empty ones stay empty. A source
+/// longer than options.longest_source is truncated, with a message. Throws for the same reasons as beam_search, but
+/// names the sentence before any work if one is too long for the model.
 std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector<std::vector<int32_t>>& sources,
                                             const DecodeOptions& options, const TranslateProgress& progress = {});
 
-/// The same for text. Throws Error if the tokenizers are not of the model's vocabulary sizes.
+/// The same for text. Throws Error if the tokenizers do not have the model's vocabulary sizes.
 std::vector<std::string> translate(Translates& model, const Tokenizer& source, const Tokenizer& target,
                                    const std::vector<std::string>& lines, const DecodeOptions& options,
                                    const TranslateProgress& progress = {});

@@ -1,5 +1,5 @@
-// The safetensors format: an 8-byte length, a JSON header with name, type, shape and place of each tensor, then the
-// data.
+// The safetensors format: an 8-byte length; a JSON header with the name, type, shape and location of each tensor; then
+// the data.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,15 @@ namespace plumb {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Writes F32, F64 or I64 tensors, atomically. `metadata` is kept in the header's "__metadata__".
+/// Writes F32, F64 or I64 tensors, atomically. `metadata` is stored in the header's "__metadata__".
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
-/// Reads every tensor (F32, F64, F16, BF16, I64). Throws Error on a truncated or malformed file, naming the tensor
-/// concerned.
+/// Reads all tensors (F32, F64, F16, BF16, I64). Throws Error on a truncated or malformed file, naming the tensor.
 NamedTensors load_safetensors(const std::filesystem::path& path);
 
 /// The model's parameters and buffers as named tensors, and the reverse: copies into them, converting the element type.
-/// Throws Error on a missing or surplus parameter, or on a different shape (naming parameter and both shapes).
+/// Throws Error on a missing or unexpected parameter, or on a different shape (naming the parameter and both shapes).
 NamedTensors named_values(const Parameters& parameters);
 void load_parameters(const Parameters& parameters, const NamedTensors& tensors, const std::string& origin);
 

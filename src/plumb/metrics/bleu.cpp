@@ -73,8 +73,8 @@ BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
   }
 
   result.brevity_penalty = brevity_penalty(result.system_length, result.reference_length);
-  // Smoothing fills gaps between matches; it gives nothing to a text without any (a match of any order has one of order
-  // 1).
+  // Smoothing fills gaps between matches; it does not help a text without any match (a match of any order implies one
+  // of order 1).
   if (counts.matches[0] > 0) {
     result.precisions = smoothing.precisions(counts);
     double log_sum = 0;

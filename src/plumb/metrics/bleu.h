@@ -2,8 +2,8 @@
 //   BLEU = BP · exp(¼ Σₙ log pₙ),  n = 1 … 4
 //   pₙ = Σ clipped matches of n-grams / Σ n-grams of the hypotheses,  BP = min(1, exp(1 − reference_length /
 //   system_length))
-// A match is clipped to the largest count in any one reference; a sentence's reference length is the one closest to the
-// hypothesis's, the shorter of two equally close ones.
+// Matches are clipped to the largest count in any one reference; a sentence's reference length is the one closest to
+// that of the hypothesis, and the shorter of two equally close ones.
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ struct BleuScore {
   std::string signature;
 };
 
-/// `references`: one vector per reference file, each as long as `hypotheses`. Text is detokenized UTF-8.
-/// Throws Error for unequal lengths, no sentences, no references, or an unknown tokenizer or smoothing.
+/// `references`: one vector per reference file, each of the same length as `hypotheses`. Text is detokenized UTF-8.
+/// Throws Error on unequal lengths, no sentences, no references, or an unknown tokenizer or smoothing.
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
                       const std::vector<std::vector<std::string>>& references, const BleuOptions& options = {});
 

@@ -1,4 +1,4 @@
-// What the precision of an n-gram order is when no n-gram of it matches: without smoothing one such order makes BLEU 0.
+// The precision of an n-gram order without a match: without smoothing, one such order makes BLEU 0.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ struct BleuCounts {
 };
 
 struct BleuSmoothing {
-  std::string signature;                                                   // as the score's signature names it
-  std::array<double, kBleuOrder> (*precisions)(const BleuCounts& counts);  // in percent; 0 where there are no n-grams
+  std::string signature;                                                   // as it appears in the score's signature
+  std::array<double, kBleuOrder> (*precisions)(const BleuCounts& counts);  // in percent; 0 if there are no n-grams
 };
 
 /// `exp`, `floor`, `add-k`, `none`: methods 3, 1, 2 and 0 of Chen and Cherry 2014 (aclanthology.org/W14-3346).

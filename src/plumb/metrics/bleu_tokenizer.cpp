@@ -12,7 +12,7 @@ bool is_not_digit(char c) { return !is_digit(c); }
 bool is_period_or_comma(char c) { return c == '.' || c == ','; }
 bool is_dash(char c) { return c == '-'; }
 
-// ASCII punctuation and the space, without the apostrophe and the . , - that have rules of their own.
+// ASCII punctuation and the space, except the apostrophe and . , - which have their own rules.
 bool is_separator(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -40,11 +40,11 @@ String space_around(const String& text, Predicate is_x) {
   return spaced;
 }
 
-// The side of a pair (X)(Y) that becomes a word of its own.
+// The side of a pair (X)(Y) that becomes a separate word.
 enum class Detach { first, second };
 
-// s/(X)(Y)/ $1 $2/g or s/(X)(Y)/$1 $2 /g. As with any global substitution, what one match took is not looked at by the
-// next: that is visible in "..", and part of the definition.
+// s/(X)(Y)/ $1 $2/g or s/(X)(Y)/$1 $2 /g. As in any global substitution, text consumed by one match is not part of the
+// next: this is visible in "..", and part of the definition.
 template <typename String, typename IsX, typename IsY>
 String space_pairs(const String& text, IsX is_x, IsY is_y, Detach detach) {
   String spaced;
@@ -79,7 +79,7 @@ std::string_view without_trailing_space(std::string_view line) {
                        : line.substr(0, static_cast<size_t>(words.back().data() + words.back().size() - line.data()));
 }
 
-// All rules concern ASCII, so they work on bytes: no byte of a longer UTF-8 sequence is ASCII.
+// All rules concern ASCII, so they operate on bytes: no byte of a longer UTF-8 sequence is ASCII.
 std::vector<std::string> tokenize_13a(std::string_view line) {
   std::string text(without_trailing_space(line));
   replace_all(text, "<skipped>", "");
@@ -97,7 +97,7 @@ std::vector<std::string> tokenize_13a(std::string_view line) {
   return words_of(text);
 }
 
-// Unlike 13a the line is not padded, so a full stop after a number at the end of the line stays with the number.
+// Unlike in 13a, the line is not padded, so a full stop after a number at the end of the line stays with the number.
 std::vector<std::string> tokenize_international(std::string_view line) {
   std::u32string text = to_utf32(without_trailing_space(line));
   text = space_pairs(text, is_not_number, is_punctuation, Detach::second);
@@ -114,19 +114,21 @@ std::vector<std::string> tokenize_characters(std::string_view line) {
   return characters;
 }
 
-Registry<BleuTokenizer> make_registry() {
+Registry<BleuTokenizer> make_tokenizers() {
   Registry<BleuTokenizer> registry("BLEU tokenizer");
-  registry.add("13a", "ASCII punctuation apart, but . , within numbers", "NIST mteval-v13a.pl", tokenize_13a);
-  registry.add("intl", "punctuation and symbols of all scripts apart", "NIST mteval-v14.pl", tokenize_international);
-  registry.add("char", "every character a word", "", tokenize_characters);
-  registry.add("none", "words between white space", "", words_of);
+  registry.add("13a", "separates ASCII punctuation, except . and , within numbers", "NIST mteval-v13a.pl",
+               tokenize_13a);
+  registry.add("intl", "separates punctuation and symbols of all scripts", "NIST mteval-v14.pl",
+               tokenize_international);
+  registry.add("char", "each character is a word", "", tokenize_characters);
+  registry.add("none", "splits at white space", "", words_of);
   return registry;
 }
 
 }  // namespace
 
 const Registry<BleuTokenizer>& bleu_tokenizers() {
-  static const Registry<BleuTokenizer> registry = make_registry();
+  static const Registry<BleuTokenizer> registry = make_tokenizers();
   return registry;
 }
 

@@ -1,4 +1,4 @@
-// How BLEU cuts a sentence into words. A score is only comparable with scores of the same tokenizer.
+// How BLEU splits a sentence into words. Scores are comparable only if they use the same tokenizer.
 #pragma once
 
 #include <string>

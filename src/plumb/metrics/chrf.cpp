@@ -27,7 +27,7 @@ bool is_ascii_punctuation(char c) {
   return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-// Words with one punctuation mark cut off at the end or else at the beginning, never at both: "(so)" → "(so", ")".
+// Words with one punctuation mark split off at the end, or else at the beginning, but never both: "(so)" → "(so", ")".
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   for (const std::string_view word : split_words(text)) {
@@ -39,7 +39,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// A sentence as the two sequences whose n-grams count.
+// A sentence as the two sequences whose n-grams are counted.
 struct Sentence {
   std::u32string characters;
   std::u32string words;
@@ -52,7 +52,7 @@ OrderCounts count(const Sentence& hypothesis, const Sentence& reference, const C
     for (int order = 1; order <= highest; ++order) {
       const Ngrams proposed = ngrams(hypothesis_sequence, order);
       const Ngrams wanted = ngrams(reference_sequence, order);
-      // A sentence whose reference is too short for this order says nothing about precision either.
+      // A sentence whose reference is too short for this order does not count toward precision either.
       counts.push_back({.hypothesis = wanted.empty() ? 0 : static_cast<int64_t>(proposed.size()),
                         .reference = static_cast<int64_t>(wanted.size()),
                         .common = count_common(proposed, wanted)});
@@ -84,7 +84,7 @@ void require_valid(const ChrfOptions& options) {
   if (options.character_order < 0 || options.word_order < 0 || options.character_order + options.word_order == 0) {
     throw Error(
         fmt::format("chrF with character order {} and word order {}", options.character_order, options.word_order),
-        "orders are at least 0, and one of them at least 1");
+        "both orders must be at least 0, and one of them at least 1");
   }
   if (!(options.beta > 0)) throw Error(fmt::format("chrF with beta {}", options.beta), "beta must be above 0");
 }

@@ -1,4 +1,4 @@
-// What the corpus metrics share: the check of their input and the signature that makes a score repeatable.
+// What the corpus metrics share: input checks, and the signature that makes a score reproducible.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace plumb {
 
-/// Throws Error unless there are hypotheses and references, and every reference has as many sentences as `hypotheses`.
+/// Throws Error unless there are hypotheses and references, with equally many sentences in all of them.
 void require_parallel(const std::vector<std::string>& hypotheses,
                       const std::vector<std::vector<std::string>>& references);
 
-/// sacreBLEU's form (Post 2018, arXiv 1804.08771): `nrefs:1|case:mixed|DETAILS|version:plumb.0.1.0`.
+/// sacreBLEU's format (Post 2018, arXiv 1804.08771): `nrefs:1|case:mixed|DETAILS|version:plumb.0.1.0`.
 std::string metric_signature(size_t reference_count, bool lowercase, std::string_view details);
 
 }  // namespace plumb

@@ -1,5 +1,5 @@
-// n-grams as sorted multisets. Of two such lists, std::set_intersection keeps the smaller count of every n-gram and
-// std::set_union the larger one: exactly the clipping of BLEU and chrF, so no table of counts is needed.
+// n-grams as sorted multisets. For two such lists, std::set_intersection keeps the smaller count of each n-gram and
+// std::set_union the larger one, which is the clipping of BLEU and chrF, so no table of counts is needed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace plumb {
 
-/// All n-grams of one order, in lexicographic order, each as often as it occurs. The views point into the sequence.
+/// All n-grams of one order, in lexicographic order, with repetitions. The views point into the sequence.
 using Ngrams = std::vector<std::u32string_view>;
 
 /// The n-grams of `sequence` (characters, or words numbered by WordNumbers). `order` >= 1; none if the sequence is
@@ -20,10 +20,10 @@ Ngrams ngrams(std::u32string_view sequence, int order);
 /// Σ over n-grams of min(count in a, count in b).
 int64_t count_common(const Ngrams& a, const Ngrams& b);
 
-/// Every n-gram max(count in a, count in b) times.
+/// Each n-gram, max(count in a, count in b) times.
 Ngrams merge_larger_counts(const Ngrams& a, const Ngrams& b);
 
-/// Gives equal words equal numbers, so that a sentence becomes a string over numbers.
+/// Maps equal words to equal numbers, so that a sentence becomes a string of numbers.
 class WordNumbers {
  public:
   template <typename Words>

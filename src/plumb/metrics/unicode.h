@@ -1,5 +1,5 @@
-// Text as code points, with the notions of white space and lower case that the corpus metrics agree on.
-// They are Python's, since the reference implementations are written in it and a score has to equal theirs.
+// Text as code points, with the definitions of white space and lower case that the corpus metrics share. They are
+// Python's, because the reference implementations are written in it and scores have to match.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ void append_utf8(std::string& text, char32_t code_point);
 /// UTF-8 of code points.
 std::string to_utf8(std::u32string_view text);
 
-/// Full lower-casing without regard to a locale (str.lower(): a final capital sigma becomes ς).
+/// Full lower-casing independent of the locale (str.lower(): a final capital sigma becomes ς).
 std::string to_lower(std::string_view text);
 
-/// White space as str.split() sees it: the Unicode property White_Space and the separators U+001C to U+001F.
+/// White space as defined by str.split(): the Unicode property White_Space and the separators U+001C to U+001F.
 bool is_space(char32_t code_point);
 
 /// The words between runs of white space; no word is empty. The views point into `text`.

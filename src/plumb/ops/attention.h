@@ -9,9 +9,9 @@
 
 namespace plumb::ops {
 
-/// Heads of an attention: `heads` query heads in groups of equal size, each group sharing one of `kv_heads` key-value
-/// heads (Ainslie et al. 2023, arXiv 2305.13245; one key-value head: Shazeer 2019, arXiv 1911.02150). Query head h
-/// reads key-value head h / group(). A head has `size` features.
+/// The heads of an attention: `heads` query heads in groups of equal size, where each group shares one of `kv_heads`
+/// key-value heads (Ainslie et al. 2023, arXiv 2305.13245; one key-value head: Shazeer 2019, arXiv 1911.02150). Query
+/// head h reads key-value head h / group(). A head has `size` features.
 struct HeadShape {
   int64_t heads = 1;
   int64_t kv_heads = 1;
@@ -22,10 +22,10 @@ struct HeadShape {
   [[nodiscard]] int64_t group() const { return heads / kv_heads; }
 };
 
-/// Self-attention of every sequence. packed: (tokens, width + 2·kv_width), query, key and value side by side, each of
-/// them head by head → (tokens, width). If `causal`, a position sees itself and what came before.
+/// Self-attention in each sequence. packed: (tokens, width + 2·kv_width), query, key and value side by side, each of
+/// them by head → (tokens, width). If `causal`, a position sees itself and earlier positions.
 ///   out = softmax(q·kᵀ/√size)·v per head (Vaswani et al. 2017, arXiv 1706.03762)
-/// Throws Error if the columns of `packed` are not those of `shape`, here and below.
+/// Throws Error if the columns of `packed` do not match `shape`, here and below.
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal);
 
 /// Attention of target sequences to source sequences. query: (target tokens, width); packed: (source tokens,
@@ -34,7 +34,7 @@ Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShap
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
                        const HeadShape& shape);
 
-/// Keys and values of rows that grow, branch and end: each row says where its positions lie, so that a change of rows
+/// Keys and values of rows that grow, branch and end: each row stores where its positions are, so that reordering rows
 /// moves no keys.
 struct CachedKeys {
   struct Place {
@@ -44,10 +44,10 @@ struct CachedKeys {
   std::vector<std::vector<Place>> rows;  // [row][position]: row `row` of steps[step]
 
   /// Further positions: those of sequence r of `layout` are appended to row r. key_value: (tokens, 2·kv_width). Throws
-  /// Error if there are rows and not as many as sequences.
+  /// Error if there are rows and their number differs from that of the sequences.
   void append(const Tensor& key_value, const Ragged& layout);
 
-  /// Row i becomes what row order[i] was.
+  /// Row i becomes the former row order[i].
   void reorder(const std::vector<int64_t>& order);
 
   [[nodiscard]] int64_t length(int64_t row) const {
@@ -58,12 +58,12 @@ struct CachedKeys {
   [[nodiscard]] std::vector<Tensor> by_row() const;
 };
 
-/// One query per row against all positions of that row, without a graph. query: (rows, width) → (rows, width). Rows may
+/// One query per row over all positions of that row, without a graph. query: (rows, width) → (rows, width). Rows may
 /// differ in length.
 Tensor cached_attention(const Tensor& query, const CachedKeys& cache, const HeadShape& shape);
 
 /// The same for several queries per row. Those of sequence r of `layout` belong to the last positions of row r, and
-/// each sees its own position and what came before. query: (tokens, width) → (tokens, width). Throws Error if a row has
+/// each sees its own position and earlier ones. query: (tokens, width) → (tokens, width). Throws Error if a row has
 /// fewer positions than queries.
 Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape);
 

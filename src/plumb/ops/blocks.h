@@ -8,9 +8,9 @@
 
 namespace plumb::ops {
 
-/// Each sequence is cut into blocks of `size` positions, the last one filled up with zeros. Blocks stand in the order
-/// of their number within their sequence: first the first block of every sequence, longest sequence first, then the
-/// second ones, and so on. So those of one number are adjacent, and their sequences are the first ones.
+/// Each sequence is cut into blocks of `size` positions, the last one zero-padded. Blocks are ordered by their number
+/// within their sequence: the first block of every sequence, longest sequence first, then the second ones, and so on.
+/// Blocks with the same number are thus adjacent, and belong to the first sequences.
 class Blocks {
  public:
   Blocks(const Ragged& layout, int64_t size);
@@ -19,16 +19,16 @@ class Blocks {
   [[nodiscard]] int64_t count() const { return count_; }
   [[nodiscard]] int64_t sequences() const { return static_cast<int64_t>(order_.size()); }
 
-  /// How many sequences have a block number i; as many entries as the longest sequence has blocks.
+  /// The number of sequences that have a block number i; one entry per block of the longest sequence.
   [[nodiscard]] const std::vector<int64_t>& sequences_at() const { return sequences_at_; }
 
-  /// x: (tokens, heads, width) → (blocks·heads, size, width), zeros where a block is filled up.
+  /// x: (tokens, heads, width) → (blocks·heads, size, width), with zeros as padding.
   [[nodiscard]] Tensor cut(const Tensor& x) const;
 
   /// The reverse: (blocks·heads, size, width) → (tokens, heads, width).
   [[nodiscard]] Tensor join(const Tensor& blocks, int64_t heads) const;
 
-  /// What is given for each sequence in the order of the layout, (sequences, …), in the order of the blocks, or back.
+  /// Permutes per-sequence values, (sequences, …), from the order of the layout to that of the blocks, or back.
   [[nodiscard]] Tensor sorted(const Tensor& by_sequence) const;
   [[nodiscard]] Tensor unsorted(const Tensor& by_rank) const;
 
@@ -42,8 +42,8 @@ class Blocks {
   bool whole_ = false;                 // the rows are those of the layout, in its order
 };
 
-/// Positions a block for sequences of this layout and matrices of `features` rows: blocks so small that the score
-/// matrix within one costs little, and so large that there are few matrices.
+/// Positions per block for sequences of this layout and matrices of `features` rows: blocks are small enough that the
+/// score matrix within one is cheap, and large enough that there are few matrices.
 int64_t block_size(const Ragged& layout, int64_t features);
 
 }  // namespace plumb::ops

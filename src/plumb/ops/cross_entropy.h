@@ -7,22 +7,21 @@
 
 namespace plumb::ops {
 
-/// Sums over the labels of a batch, each counted by its weight.
+/// Weighted sums over the labels of a batch.
 struct CrossEntropy {
   Tensor loss;  // scalar, differentiable: scale · Σ weight·[(1 − ε)·nll + ε·mean over the vocabulary of −log p]
   double nll;  // Σ −weight·log p(label), without scale
 };
 
-/// From logits (tokens, vocabulary), one label per row. `weights`: one per label, or empty for 1 each; a row of weight
-/// 0 plays no part, whatever its logits. Differentiable twice; the logits are kept for it. Throws Error if labels or
-/// weights do not match the logits.
+/// From logits (tokens, vocabulary), with one label per row. `weights`: one per label, or empty for all 1; a row of
+/// weight 0 is ignored, whatever its logits. Twice differentiable; the logits are kept for that. Throws Error if labels
+/// or weights do not match the logits.
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale);
 
-/// cross_entropy(hidden·Wᵀ + bias), for training: works through the tokens in chunks, forms the gradients of hidden, W
-/// and bias on the way and never holds more than a chunk of logits. hidden: (tokens, d); weight: (vocabulary, d); bias:
-/// (vocabulary) or undefined. The gradient can be differentiated again only through the other form: asking for it
-/// throws Error.
+/// cross_entropy(hidden·Wᵀ + bias), for training: processes the tokens in chunks, computes the gradients of hidden, W
+/// and bias along the way, and never holds more than a chunk of logits. hidden: (tokens, d); weight: (vocabulary, d);
+/// bias: (vocabulary) or undefined. For second derivatives use the other form; here they throw Error.
 CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale);

@@ -1,4 +1,4 @@
-// From a tensor's element type to a template argument, for code that reads elements by pointer.
+// Dispatches on a tensor's element type, for code that reads elements through pointers.
 #pragma once
 
 #include "plumb/base/error.h"
@@ -6,8 +6,8 @@
 
 namespace plumb::ops {
 
-/// Calls `work.template operator()<float>()` or `<double>` by the tensor's type. Throws Error for any other, and for a
-/// tensor that is not in the CPU's memory.
+/// Calls `work.template operator()<float>()` or `<double>` according to the tensor's type. Throws Error for any other
+/// type, and for a tensor that is not in CPU memory.
 template <typename Work>
 void dispatch(const Tensor& tensor, const Work& work) {
   if (!tensor.device().is_cpu()) throw Error("elements on " + tensor.device().str() + " cannot be read by the CPU");

@@ -1,5 +1,5 @@
-// Counts how often an operation took a slow way though its elements have a fast one, so that no fast path is lost
-// unnoticed: copies into rows that kernels can read, and matrix products by LibTorch.
+// Counts how often an operation took a slow path although a fast one exists, so that no fast path is lost unnoticed:
+// copies into rows that kernels can read, and matrix products by LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace plumb::ops {
 
-/// Notes that `what` took the slow way. float64 has no other and is not noted anywhere.
+/// Records that `what` took the slow path. float64 has no other and is not recorded.
 void note_fallback(const std::string& what);
 
-/// The tensor itself if it is contiguous, else a copy, noted as "WHAT: copy".
+/// The tensor itself if it is contiguous, else a copy, recorded as "WHAT: copy".
 Tensor as_contiguous(const Tensor& tensor, const char* what);
 
-/// What is noted from its making on, by all threads.
+/// What all threads have recorded since its construction.
 class FallbackCounter {
  public:
   FallbackCounter();

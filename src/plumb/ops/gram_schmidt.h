@@ -1,4 +1,4 @@
-// A pass of Gram–Schmidt over many long vectors, the memory traffic behind Lanczos' re-orthogonalization.
+// A pass of Gram–Schmidt over many long vectors: the memory-bound part of Lanczos' re-orthogonalization.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace plumb::ops {
 
-/// With vectors v_k and w of equal size: w ← w − Σ subtract_k·v_k, where `subtract` is not empty; then returns the
-/// products v_k·w, or zeros unless `products`, and as the last one w·w. In float64, with sums that do not depend on the
-/// number of threads. In place and without a graph.
+/// For vectors v_k and w of equal size: w ← w − Σ subtract_k·v_k if `subtract` is not empty; then returns the products
+/// v_k·w (zeros unless `products`), followed by w·w. Computed in float64, with sums that do not depend on the number of
+/// threads, in place and without a graph.
 std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::vector<double>& subtract, bool products,
                                  Tensor& w);
 

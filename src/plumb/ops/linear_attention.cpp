@@ -6,19 +6,19 @@
 namespace plumb::ops {
 namespace {
 
-/// x: (blocks·each, …), cut into the rows of block number 0, 1, …, each block having `each` of them. One operation,
-/// whose gradient is a single concatenation: cuts of their own would each fill a gradient of all of x.
+/// x: (blocks·each, …), split into the rows of block number 0, 1, …, where each block has `each` rows. It is one
+/// operation whose gradient is a single concatenation: the gradient of separate slices would each fill all of x.
 std::vector<Tensor> by_number(const Tensor& x, const Blocks& blocks, int64_t each) {
   std::vector<int64_t> rows;
   for (const int64_t sequences : blocks.sequences_at()) rows.push_back(sequences * each);
   return x.split_with_sizes(rows, 0);
 }
 
-/// Σ over the blocks before each one of its sequence. by_block: (blocks, …) → the same shape.
+/// Σ over the blocks that precede each one in its sequence. by_block: (blocks, …) → the same shape.
 Tensor sums_before(const Tensor& by_block, const Blocks& blocks) {
   const auto& active = blocks.sequences_at();
   if (active.size() == 1) return at::zeros_like(by_block);
-  if (active.front() == active.back()) {  // all sequences have as many blocks
+  if (active.front() == active.back()) {  // all sequences have the same number of blocks
     std::vector<int64_t> shape(by_block.sizes().begin() + 1, by_block.sizes().end());
     shape.insert(shape.begin(), {static_cast<int64_t>(active.size()), active.front()});
     const Tensor grid = by_block.view(shape);
@@ -52,7 +52,7 @@ Tensor sums_of_sequences(const Tensor& by_block, const Blocks& blocks) {
 Tensor split_heads(const Tensor& x, int64_t heads) { return x.view({x.size(0) / heads, heads, x.size(1), x.size(2)}); }
 Tensor merge_heads(const Tensor& x) { return x.reshape({x.size(0) * x.size(1), x.size(2), x.size(3)}); }
 
-/// The first factors of the delta rule's blocks.
+/// The factors of the delta rule's blocks that do not depend on S.
 struct DeltaBlocks {
   Tensor key;    // (blocks·heads, C, features)
   Tensor own;    // (I + N)⁻¹·diag(β)·V, (blocks·heads, C, size)
@@ -62,7 +62,7 @@ struct DeltaBlocks {
 DeltaBlocks delta_blocks(const Tensor& key, const Tensor& value, const Tensor& beta, const Blocks& blocks) {
   const Tensor k = blocks.cut(key);
   const Tensor v = blocks.cut(value);
-  const Tensor b = blocks.cut(beta.unsqueeze(2));  // (blocks·heads, C, 1); 0 where a block is filled up
+  const Tensor b = blocks.cut(beta.unsqueeze(2));  // (blocks·heads, C, 1); 0 in padding
   const Tensor system = at::bmm(b * k, k.transpose(1, 2)).tril(-1);
   const Tensor solved =
       at::linalg_solve_triangular(system + at::eye(k.size(1), k.options()), at::cat({b * k, b * v}, 2),
@@ -71,15 +71,15 @@ DeltaBlocks delta_blocks(const Tensor& key, const Tensor& value, const Tensor& b
   return {k, solved.narrow(2, features, v.size(2)), solved.narrow(2, 0, features)};
 }
 
-/// Runs through the blocks. Returns the matrices at the end, (sequences, heads, features, size), and hands each block
-/// number to read(number, S before, what the positions add).
+/// Runs through the blocks. Returns the final matrices, (sequences, heads, features, size), and passes each block
+/// number to read(number, S before, updates of the positions).
 template <typename Read>
 Tensor run_delta(const DeltaBlocks& factors, const Blocks& blocks, int64_t heads, const Read& read) {
   const std::vector<Tensor> key = by_number(factors.key, blocks, heads);
   const std::vector<Tensor> own = by_number(factors.own, blocks, heads);
   const std::vector<Tensor> decay = by_number(factors.decay, blocks, heads);
   Tensor s = at::zeros({blocks.sequences() * heads, factors.key.size(2), factors.own.size(2)}, factors.key.options());
-  std::vector<Tensor> ended;  // of the sequences that have no further block, last ones first
+  std::vector<Tensor> ended;  // for sequences that have no further block, last ones first
   for (size_t number = 0; number < key.size(); ++number) {
     const int64_t rows = key[number].size(0);
     if (rows < s.size(0)) {

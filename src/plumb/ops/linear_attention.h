@@ -1,6 +1,6 @@
-// Fast weights over ragged batches: every sequence and head has a matrix S, which each position writes to and reads
-// from. In blocks of positions, so that the work is matrix products, and O(length) in time and memory; composed of
-// differentiable operations, so any number of derivatives exist.
+// Fast weights over ragged batches: each sequence and head has a matrix S, which each position writes to and reads
+// from. Computed in blocks of positions, as matrix products, in O(length) time and memory, and composed of
+// differentiable operations, so that derivatives of any order exist.
 #pragma once
 
 #include "plumb/base/ragged.h"
@@ -8,8 +8,8 @@
 
 namespace plumb::ops {
 
-// In all of these: query, key: (tokens, heads, features); value: (tokens, heads, size); beta: (tokens, heads); S:
-// (sequences, heads, features, size).
+// Below, query, key: (tokens, heads, features); value: (tokens, heads, size); beta: (tokens, heads); S: (sequences,
+// heads, features, size).
 
 /// The sum rule, causal: S_t = S_{t−1} + k_t·v_tᵀ, y_t = S_tᵀ·q_t → (tokens, heads, size).
 /// Katharopoulos et al. 2020, arXiv 2006.16236; Schmidhuber 1991.
@@ -20,8 +20,8 @@ Tensor sum_rule_weights(const Tensor& key, const Tensor& value, const Ragged& la
 
 /// The delta rule, causal: S_t = S_{t−1} + β_t·k_t·(v_t − S_{t−1}ᵀ·k_t)ᵀ, y_t = S_tᵀ·q_t → (tokens, heads, size).
 /// Schlag et al. 2021, arXiv 2102.11174. A block of C positions is one triangular system: with N the part of
-/// diag(β)·K·Kᵀ below the diagonal, the rows of U = (I + N)⁻¹·diag(β)·(V − K·S) are what each position adds, and
-/// S ← S + Kᵀ·U (Bischof & Van Loan's WY form; Yang et al. 2024, arXiv 2406.06484).
+/// diag(β)·K·Kᵀ below the diagonal, the rows of U = (I + N)⁻¹·diag(β)·(V − K·S) are the updates of the positions, and S
+/// ← S + Kᵀ·U (Bischof & Van Loan's WY form; Yang et al. 2024, arXiv 2406.06484).
 Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
                   const Ragged& layout);
 

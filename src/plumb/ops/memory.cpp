@@ -18,7 +18,7 @@
 namespace plumb::ops {
 namespace {
 
-/// Blocks of one reserved region of addresses. Untouched pages cost nothing.
+/// Blocks of one reserved address range. Untouched pages cost nothing.
 class Region {
  public:
   explicit Region(size_t size) : size_(size) {
@@ -90,14 +90,14 @@ class Region {
 
   char* begin_ = nullptr;
   size_t size_;
-  size_t top_ = 0;  // bytes up to the end of the last block that is taken
+  size_t top_ = 0;  // bytes up to the end of the last allocated block
   std::map<char*, size_t> free_, taken_;
-  std::set<std::pair<size_t, char*>> by_size_;  // of the free ones
+  std::set<std::pair<size_t, char*>> by_size_;  // free blocks
   std::atomic<size_t> in_use_ = 0;
   std::mutex mutex_;
 };
 
-/// As large as the machine's memory. Never destroyed: tensors may outlive every other object.
+/// As large as the machine's memory. Never destroyed, because tensors may outlive every other object.
 Region& region() {
   static Region& instance = *new Region(static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE));
   return instance;
@@ -136,7 +136,7 @@ void keep_tensor_memory() {
 
 int64_t memory_in_use() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
-  // Not the resident memory, which does not grow where freed memory is used again.
+  // Not the resident memory, which does not grow when freed memory is reused.
   const struct mallinfo2 heap = ::mallinfo2();
   return static_cast<int64_t>(heap.uordblks + heap.hblkhd + region().in_use());
 #else

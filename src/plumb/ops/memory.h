@@ -1,18 +1,17 @@
-// The memory of tensors: what one step frees the next one takes, without the system's help and without holes.
+// Memory for tensors: each step reuses what the previous one freed, without system calls and without fragmentation.
 #pragma once
 
 #include <cstdint>
 
 namespace plumb::ops {
 
-/// Lets LibTorch take the memory of large tensors from one region of addresses, in which freed neighbors become one
-/// block again and the smallest block that suffices is taken. malloc gives such blocks back to the system and faults
-/// them in again page by page, or, told to keep them, loses room between them to small allocations that outlive them.
-/// Called once, before the first tensor is made; does nothing where the region cannot be had, nor under the address
-/// sanitizer.
+/// Makes LibTorch allocate large tensors from one address range, in which adjacent free blocks are merged and the
+/// smallest sufficient block is used. malloc would return such blocks to the system and fault them in again page by
+/// page or, if told to keep them, lose space between them to small allocations that outlive them. Call once, before the
+/// first tensor is created; has no effect if the range is not available, or under the address sanitizer.
 void keep_tensor_memory();
 
-/// Bytes that tensors and other allocations hold now; 0 where nobody counts them.
+/// Bytes currently held by tensors and other allocations; 0 if they are not counted.
 int64_t memory_in_use();
 
 }  // namespace plumb::ops

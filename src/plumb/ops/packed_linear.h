@@ -1,4 +1,4 @@
-// Linear layers of a model in use: weights that stay as they are, laid out once.
+// Linear layers for inference: constant weights, packed once.
 #pragma once
 
 #include <memory>
@@ -8,19 +8,18 @@
 
 namespace plumb::ops {
 
-/// A weight W (out, in) in the layout and precision in which it multiplies. In int8, W is quantized by its rows and x
-/// by its own: with s = max |row| / 127 each, x·Wᵀ ≈ s_x · s_W · (round(x/s_x) · round(W/s_W)ᵀ), the sums in
-/// integers.
+/// A weight W (out, in) in the layout and precision used for products. In int8, W and x are quantized by row: with s =
+/// max |row| / 127, x·Wᵀ ≈ s_x · s_W · (round(x/s_x) · round(W/s_W)ᵀ), where the sums are integers.
 class PackedLinear {
  public:
   /// From float32.
   PackedLinear(const Tensor& weight, Precision precision);
 
   /// x·Wᵀ + b, then max(·, 0) if `relu`, without a graph. x: (rows, in) in float32; bias: (out) or undefined → (rows,
-  /// out). By several threads at a time if they like.
+  /// out). Safe to call from several threads.
   [[nodiscard]] Tensor operator()(const Tensor& x, const Tensor& bias, bool relu) const;
 
-  /// What the weight has become, and its product. x: (rows, in), contiguous.
+  /// The packed weight and its product. x: (rows, in), contiguous.
   struct Weight {
     virtual ~Weight() = default;
     [[nodiscard]] virtual Tensor multiply(const Tensor& x, const Tensor& bias, bool relu) const = 0;

@@ -1,4 +1,4 @@
-// In which precision matrix products are computed: a choice of the caller around a piece of work, as with autocasting.
+// The precision of matrix products, chosen by the caller for a scope, as with autocasting.
 #pragma once
 
 #include <map>
@@ -19,16 +19,17 @@ enum class Precision { float32, bfloat16, int8 };
 /// "float32", "bf16" or "int8". Throws Error for any other name.
 Precision precision_of(const std::string& name);
 
-/// x in bfloat16, rounded to nearest, ties to even; for float32.
+/// float32 x rounded to bfloat16, to nearest, ties to even.
 Tensor to_bfloat16(const Tensor& x);
 
-/// How linear layers and the cross-entropy multiply while a guard for this stands. In bfloat16 the operands of products
-/// are rounded; in int8, for linear layers alone, they are quantized row by row. Sums are formed in float32 or in
-/// integers, and all else is float32: norms, attention, reductions. Second derivatives want float32.
+/// How linear layers and the cross-entropy compute products while a guard for this object is active. In bfloat16, the
+/// operands of products are rounded; in int8, for linear layers only, they are quantized by row. Sums are computed in
+/// float32 or integers, and everything else in float32: norms, attention, reductions. Second derivatives require
+/// float32.
 class MatrixPrecision {
  public:
-  /// With `weights_stay` the weights do not change as long as this lives, and no gradients are asked for: each is
-  /// rounded and laid out once. Throws Error for int8 without it.
+  /// With `weights_stay`, the caller promises that the weights do not change during its lifetime, and no gradients are
+  /// computed: each weight is rounded and packed once. Throws Error for int8 without it.
   explicit MatrixPrecision(Precision precision, bool weights_stay = false);
   ~MatrixPrecision();
   MatrixPrecision(const MatrixPrecision&) = delete;
@@ -37,17 +38,17 @@ class MatrixPrecision {
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] bool weights_stay() const { return weights_stay_; }
 
-  /// A weight that stays, packed at its first use. Safe to call from several threads.
+  /// A constant weight, packed at its first use. Safe to call from several threads.
   const PackedLinear& packed(const Tensor& weight);
 
  private:
   Precision precision_;
   bool weights_stay_;
   std::mutex mutex_;
-  std::map<std::tuple<const void*, int64_t, int64_t>, std::unique_ptr<PackedLinear>> packed_;  // by place and shape
+  std::map<std::tuple<const void*, int64_t, int64_t>, std::unique_ptr<PackedLinear>> packed_;  // by address and shape
 };
 
-/// Makes `precision` that of this thread's products as long as the guard stands.
+/// Selects `precision` for this thread's products during the guard's lifetime.
 class PrecisionGuard {
  public:
   explicit PrecisionGuard(MatrixPrecision& precision);
@@ -59,10 +60,10 @@ class PrecisionGuard {
   MatrixPrecision* before_;
 };
 
-/// Whether products with the float32 matrix x are to round their operands to bfloat16 now.
+/// Whether products with the float32 matrix x currently round their operands to bfloat16.
 bool rounds_to_bfloat16(const Tensor& x);
 
-/// What lays out the weights that x is multiplied with now; null where they may change, or x is not float32.
+/// The packer of the weights that x is multiplied by; null if they may change, or if x is not float32.
 MatrixPrecision* packing_for(const Tensor& x);
 
 }  // namespace plumb::ops

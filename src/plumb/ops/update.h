@@ -1,4 +1,4 @@
-// What an optimizer does to parameters, in one pass over memory: in place and without a graph.
+// Parameter updates of optimizers, in one pass over memory, in place and without a graph.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,10 @@
 
 namespace plumb::ops {
 
-// Pieces are tensors that together make up what is updated, such as one per parameter: gradient, memory and parameter
-// of piece i have the same number of elements, and an update of their own. Memory and parameters are contiguous. The
-// pieces are split between threads as if they were one vector, so that many small ones cost no more than a large one.
+// Pieces are tensors that together make up what is updated, such as one per parameter: the gradient, optimizer state
+// and parameter of piece i have the same number of elements and their own settings. State and parameters are
+// contiguous. The pieces are divided among threads as if they were one vector, so that many small ones cost no more
+// than a large one.
 // All of these throw Error if the lists do not match.
 
 /// Adam, Kingma & Ba 2015, arXiv 1412.6980. With g = gradient_scale·gradient:
@@ -40,7 +41,7 @@ struct SgdUpdate {
 void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
                 const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters);
 
-/// Σ x² over all elements of all tensors, in float64, in an order that does not depend on the number of threads.
+/// Σ x² over all elements of all tensors, in float64, in an order independent of the number of threads.
 double sum_of_squares(const std::vector<Tensor>& tensors);
 
 }  // namespace plumb::ops

@@ -1,6 +1,6 @@
-// Whether an operation is computed by the CPU kernels or by its reference. The reference is a composition of ATen's
-// operations, for any device, floating-point type and order of derivative; what calls the kernels is a function of the
-// same name and meaning in namespace `fused`. So an operation is, after its checks,
+// Whether an operation uses the CPU kernels or its reference implementation. The reference is a composition of ATen
+// operations, for any device, floating-point type and order of derivative; the version that calls the kernels is a
+// function of the same name and meaning in namespace `fused`. An operation is thus, after its checks,
 //   if constexpr (kKernelsBuilt) {
 //     if (uses_kernels(x)) return fused::operation(x);
 //   }
@@ -20,12 +20,12 @@ inline constexpr bool kKernelsBuilt = true;
 inline constexpr bool kKernelsBuilt = false;
 #endif
 
-/// The one decision: the kernels are compiled in, the environment does not say PLUMB_KERNELS=off, and the tensor is in
-/// the CPU's memory, in float32 or float64.
+/// The decision: the kernels are compiled in, PLUMB_KERNELS is not "off" in the environment, and the tensor is in CPU
+/// memory, in float32 or float64.
 bool uses_kernels(const Tensor& tensor);
 bool uses_kernels(const std::vector<Tensor>& tensors);  // all of them
 
-/// The same for operands of any type: products take bfloat16 and integers too.
+/// The same for operands of any type: products also accept bfloat16 and integers.
 bool kernels_serve(const at::Device& device);
 
 }  // namespace plumb::ops

@@ -1,4 +1,4 @@
-// Writing to a connection that the other side has closed: an error to report, not a signal that ends the process.
+// Turns writing to a closed connection into an error to report, rather than a signal that ends the process.
 #pragma once
 
 #include <csignal>
@@ -6,8 +6,8 @@
 
 namespace plumb {
 
-/// While it exists, SIGPIPE is blocked in this thread, and for good in the threads that it starts. Gloo writes without
-/// MSG_NOSIGNAL and reports the error that the write returns.
+/// During its lifetime, SIGPIPE is blocked in this thread, and permanently in the threads that it starts. Gloo writes
+/// without MSG_NOSIGNAL and reports the error returned by the write.
 class BrokenPipeGuard {
  public:
   BrokenPipeGuard() {
@@ -18,7 +18,7 @@ class BrokenPipeGuard {
   ~BrokenPipeGuard() {
     if (::sigismember(&before_, SIGPIPE) == 1) return;
     const timespec now{};
-    ::sigtimedwait(&pipe_, nullptr, &now);  // takes one that is pending
+    ::sigtimedwait(&pipe_, nullptr, &now);  // accepts a pending signal
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   BrokenPipeGuard(const BrokenPipeGuard&) = delete;

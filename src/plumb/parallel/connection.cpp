@@ -15,7 +15,7 @@ std::shared_ptr<Connection> Connection::among(const std::string& name, int64_t r
 }
 
 Error Connection::lost(const std::exception& error) {
-  const std::string text = error.what();  // with LibTorch's stack trace below the first line
+  const std::string text = error.what();  // followed by LibTorch's stack trace on further lines
   return Error("lost another process of this run: " + text.substr(0, text.find('\n')),
                "see that process's log; rerun to resume");
 }

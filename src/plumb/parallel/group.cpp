@@ -10,14 +10,14 @@
 namespace plumb {
 namespace {
 
-/// The values of x as Gloo takes them, contiguous in the memory of the host: x's own memory where it is that.
+/// The values of x in the form Gloo needs, contiguous in host memory: x's own memory if possible.
 Tensor on_host(const Tensor& x) { return x.detach().to(at::kCPU).contiguous(); }
 
 void write_back(const Tensor& host, const Tensor& x) {
   if (host.data_ptr() != x.data_ptr()) x.detach().copy_(host);
 }
 
-/// The same memory as bytes: Gloo knows few types.
+/// The same memory as bytes: Gloo supports few types.
 Tensor as_bytes(const Tensor& host) { return host.view({-1}).view(at::kByte); }
 std::vector<Tensor> as_bytes(const std::vector<Tensor>& hosts) {
   std::vector<Tensor> bytes;
@@ -43,7 +43,7 @@ struct SharedGroup : torch::CustomClassHolder {
   Group group;
 };
 
-/// Linear and its own adjoint, so its derivative is the same operation, to any order.
+/// Linear and self-adjoint, so its derivative is the same operation, to any order.
 class Summed : public torch::autograd::Function<Summed> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const c10::intrusive_ptr<SharedGroup>& shared) {
@@ -154,10 +154,10 @@ void Group::scatter(const std::vector<Tensor>& parts, const Tensor& x, int64_t r
   require_rank(root);
   if (rank() == root) {
     if (static_cast<int64_t>(parts.size()) != size())
-      throw Error(fmt::format("{} parts to scatter among {} ranks", parts.size(), size()));
+      throw Error(fmt::format("cannot scatter {} parts to {} ranks", parts.size(), size()));
     for (const Tensor& part : parts) {
       if (part.sizes() != x.sizes() || part.scalar_type() != x.scalar_type())
-        throw Error("a part to scatter differs from the tensor that takes it in shape or type");
+        throw Error("a part to scatter differs in shape or type from the tensor that receives it");
     }
   }
   if (!connection_) {

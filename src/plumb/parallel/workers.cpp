@@ -27,7 +27,7 @@ fs::path own_program() {
   throw Error("cannot find the plumb executable for worker processes", "set PLUMB_PROGRAM to its path");
 }
 
-/// The environment with some variables changed, "NAME=value".
+/// The environment with some variables changed, as "NAME=value".
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
   std::vector<std::string> all = changes;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -91,7 +91,7 @@ void Workers::wait() {
     int status = 0;
     while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
-    if (status != 0) say("a worker process failed at its end; the run itself is complete");
+    if (status != 0) say("a worker process failed during shutdown; the run itself is complete");
   }
   running_.clear();
 }

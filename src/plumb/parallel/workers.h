@@ -1,4 +1,4 @@
-// Worker processes on this machine: `plumb` started again, once for each further rank of a group.
+// Worker processes on this machine: further instances of `plumb`, one for each rank of a group after the first.
 #pragma once
 
 #include <sys/types.h>
@@ -12,21 +12,20 @@ namespace plumb {
 class Workers {
  public:
   Workers() = default;
-  /// Kills those that still run.
+  /// Kills the workers that are still running.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Starts `plumb ARGUMENTS` as each of the ranks 1 … size − 1. Their environment names the rendezvous: rank 0, this
-  /// process, at `port` of this machine. What they print to standard output is dropped.
-  /// The program is $PLUMB_PROGRAM, or the one that runs if it is `plumb`. Throws Error if it cannot be found or
-  /// started.
+  /// Starts `plumb ARGUMENTS` as each of the ranks 1 … size − 1. Their environment specifies the rendezvous with rank
+  /// 0, this process, at `port` of this machine. Their standard output is discarded. The program is $PLUMB_PROGRAM, or
+  /// the running one if it is `plumb`. Throws Error if it cannot be found or started.
   void start(const std::vector<std::string>& arguments, int64_t size, int64_t port);
 
   /// Throws Error if one has exited.
   void check();
 
-  /// Waits until all have exited, and reports it if one of them failed.
+  /// Waits until all have exited, and reports if one of them failed.
   void wait();
 
  private:

@@ -30,7 +30,7 @@ std::string host_name() {
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-/// TensorBoard reads the files of a directory in the order of their names: time comes first.
+/// TensorBoard reads the files of a directory in order of their names, so the time comes first.
 fs::path unused_name(const fs::path& directory, double time) {
   for (int attempt = 0;; ++attempt) {
     fs::path name = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}", static_cast<int64_t>(time),
@@ -71,12 +71,12 @@ void EventWriter::scalar(const std::string& tag, int64_t step, double value, dou
 void EventWriter::write(const std::string& event) {
   const std::string length = little_endian(static_cast<uint64_t>(event.size()));
   out_ << length << little_endian(masked_crc32c(length)) << event << little_endian(masked_crc32c(event));
-  if (!out_) throw Error(fmt::format("{}: writing failed", path_.string()), "is the disk full?");
+  if (!out_) throw Error(fmt::format("{}: write failed", path_.string()), "is the disk full?");
 }
 
 void EventWriter::flush() {
   out_.flush();
-  if (!out_) throw Error(fmt::format("{}: writing failed", path_.string()), "is the disk full?");
+  if (!out_) throw Error(fmt::format("{}: write failed", path_.string()), "is the disk full?");
 }
 
 }  // namespace plumb

@@ -8,14 +8,14 @@
 
 namespace plumb {
 
-/// A number as a figure or table has it: null where there is none.
+/// A number as it appears in a figure or table: null if there is none.
 Json finite_or_null(double value);
 
 struct Axis {
   std::string label;
   bool log = false;
   bool symlog = false;
-  double floor = 0;  // the smallest value that a log axis shows; 0: the page decides
+  double floor = 0;  // the smallest value shown on a log axis; 0: chosen by the page
 };
 
 /// One line of a figure. x holds numbers or words; y may hold null.
@@ -45,7 +45,7 @@ struct Figure {
   [[nodiscard]] Json to_json() const;
 };
 
-/// A claim of the literature held against the numbers.
+/// A claim from the literature compared with the measurements.
 struct Verdict {
   std::string id;
   std::string claim;
@@ -67,7 +67,7 @@ struct Table {
   [[nodiscard]] Json to_json() const;
 };
 
-/// What one part of a study adds to the report.
+/// The contribution of one part of a study to the report.
 struct PartResult {
   std::vector<Figure> figures;
   std::vector<Verdict> verdicts;
@@ -79,10 +79,10 @@ struct PartResult {
 /// "confirmed" or "contradicted".
 inline std::string confirmed_if(bool condition) { return condition ? "confirmed" : "contradicted"; }
 
-/// A scheme's name as part of a file's: "n+da" for "n/da".
+/// A scheme's name as part of a file name: "n+da" for "n/da".
 std::string file_name(std::string scheme);
 
-/// "Post-LN" for "post-ln": how a scheme is called in figures.
+/// "Post-LN" for "post-ln": a scheme's name in figures.
 std::string display_name(const std::string& scheme);
 
 }  // namespace plumb

@@ -7,9 +7,8 @@
 
 namespace plumb {
 
-/// Runs a study in the directory `out`, or goes on with what an earlier call left there, and writes out/results.json
-/// (docs/formats/results.md) and out/study.toml (the study with every default written out). Throws Error if `out` holds
-/// something else.
+/// Runs a study in the directory `out`, or resumes it, and writes out/results.json (docs/formats/results.md) and
+/// out/study.toml (the study with all defaults spelled out). Throws Error if `out` contains anything else.
 Json run_study(const StudyConfig& config, const std::filesystem::path& out, const RunObserver& on_point = {});
 
 }  // namespace plumb

@@ -16,21 +16,21 @@ struct TrainedRun {
   Json answer;  // see RunRequest::ask; null without a question, and for a run that diverged
 
   [[nodiscard]] bool diverged() const { return result.outcome == "diverged"; }
-  /// The last validation loss, nats per token; infinite for a run that diverged.
+  /// The last validation loss in nats per token; infinite if the run diverged.
   [[nodiscard]] double loss() const;
   /// "loss 2.31", or "diverged at step 120".
   [[nodiscard]] std::string summary() const;
-  /// The validation loss over steps; the line of a run that diverged ends in a gap, which figures mark.
+  /// The validation loss by step; the line of a diverged run ends in a gap, which figures mark.
   [[nodiscard]] Series validation_curve(const std::string& name, const std::string& group) const;
 };
 
-/// What is to be trained.
+/// A training run that a part of a study needs.
 struct RunRequest {
   std::string name;   // of the measurement, and of the run's directory
   std::string label;  // for people
   RunConfig config;
-  Json more_settings = Json::object();  // what the answer depends on beside data and configuration
-  /// What the trained model is asked besides; kept beside the result under `question`.
+  Json more_settings = Json::object();  // what the answer depends on, besides data and configuration
+  /// An additional question to the trained model; the answer is kept along with the result.
   std::string question{};
   std::function<Json(Model&)> ask{};
 };
@@ -39,8 +39,8 @@ struct RunRequest {
 /// as BLEU.
 RunConfig run_config(const StudyContext& context, const ModelConfig& model);
 
-/// Trains a run in a directory of its own, or continues it, or takes what an earlier call measured under the same name
-/// with the same settings.
+/// Trains a run in a separate directory, resumes it, or returns what an earlier call measured under the same name with
+/// the same settings.
 TrainedRun trained_run(StudyContext& context, const RunRequest& request);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// The examples of one split as a task sees them: how large each is, and how some of them become a batch.
+// The examples of one split as a task sees them: their sizes, and how they form batches.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ class Dataset {
   virtual ~Dataset() = default;
   [[nodiscard]] virtual int64_t size() const = 0;
 
-  /// Tokens that example i adds to a batch, special tokens included; 0 ≤ i < size().
+  /// Number of tokens that example i adds to a batch, including special tokens; 0 ≤ i < size().
   [[nodiscard]] virtual ExampleCost cost(int64_t i) const = 0;
 
-  /// These examples, in the order given. Throws Error on an index outside the split.
+  /// A batch of these examples, in the given order. Throws Error on an index outside the split.
   [[nodiscard]] virtual Batch batch(std::span<const int64_t> examples) const = 0;
 
   /// The costs of all examples, for planning.
   [[nodiscard]] std::vector<ExampleCost> costs() const;
 
  protected:
-  /// Throws Error where `example` is outside the split.
+  /// Throws Error if `example` is outside the split.
   void require(int64_t example) const;
 };
 
-/// The first `count` examples (0: all) in batches of at most `tokens` tokens, examples of similar size together,
-/// nothing random: what measurements and evaluation go through.
+/// The first `count` examples (0: all) in batches of at most `tokens` tokens, with examples of similar size together
+/// and nothing random, for measurements and evaluation.
 std::vector<Batch> evaluation_batches(const Dataset& dataset, int64_t tokens, int64_t count = 0);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// The data sets of the tasks: pairs, text, and labeled text, over a split of a data directory.
+// The datasets of the tasks: pairs, text, and labeled text from a split of a data directory.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// Sentence pairs: the encoder reads source + EOS, the decoder BOS + target, and target + EOS is predicted.
+/// Sentence pairs: the encoder reads source + EOS; the decoder reads BOS + target and predicts target + EOS.
 class PairDataset final : public Dataset {
  public:
   PairDataset(ParallelSplit split, const Specials& source, const Specials& target);
@@ -22,7 +22,7 @@ class PairDataset final : public Dataset {
   Specials source_, target_;
 };
 
-/// The target side of a split as text: blocks of running text, which have no end, or sentences, which do.
+/// The target side of a split as text: either blocks of running text, which have no end, or sentences, which do.
 class TextDataset final : public Dataset {
  public:
   TextDataset(ParallelSplit split, const Specials& specials);
@@ -35,7 +35,7 @@ class TextDataset final : public Dataset {
   Specials specials_;
 };
 
-/// A sentence, or a pair of them on the two sides of the split, and a label each.
+/// A sentence, or a pair of sentences on the two sides of the split, with one label each.
 class LabeledDataset final : public Dataset {
  public:
   LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials);

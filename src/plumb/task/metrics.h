@@ -1,4 +1,4 @@
-// What is measured of a model, by name.
+// Results of measuring a model, by name.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// Values by name, in the order in which they were put in: "valid_nll", "bleu", "accuracy".
+/// Values by name, in insertion order: "valid_nll", "bleu", "accuracy".
 class Metrics {
  public:
   void set(const std::string& name, double value) {

@@ -9,18 +9,18 @@
 
 namespace plumb {
 
-/// Ids of the special tokens; -1: the vocabulary has none of this kind. The defaults are those of every tokenizer that
-/// Plumb trains.
+/// Ids of the special tokens; -1: the vocabulary does not have this one. The defaults are those of tokenizers trained
+/// by Plumb.
 struct Specials {
   int32_t pad = 0, bos = 1, eos = 2, unknown = 3;
 
-  /// True for padding and for the begin and end of a sentence, which are no text.
+  /// True for padding and for the beginning and end of a sentence, which are not text.
   [[nodiscard]] bool is_control(int32_t id) const { return id >= 0 && (id == pad || id == bos || id == eos); }
 
   bool operator==(const Specials&) const = default;
 };
 
-/// `id`; throws Error if it is absent. `name` is the token's name in the message: "end of sentence".
+/// Returns `id`; throws Error if it is absent. `name` is the token's name in the message: "end of sentence".
 inline int32_t require_special(int32_t id, std::string_view name) {
   if (id >= 0) return id;
   throw Error("the tokenizer has no token for the " + std::string(name), "use a tokenizer that has one");

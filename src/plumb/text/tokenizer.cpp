@@ -14,42 +14,42 @@
 namespace plumb {
 namespace {
 
-// SentencePiece says "… smaller than required_chars. 20 vs 35. Increase …" behind its own file and line.
+// SentencePiece says "… smaller than required_chars. 20 vs 35. Increase …" after its own file and line.
 Error training_error(const std::string& message, const TokenizerOptions& options) {
   const size_t found = message.find("required_chars");
   const size_t versus = found == std::string::npos ? found : message.find(" vs ", found);
   if (versus == std::string::npos) return Error(fmt::format("the tokenizer cannot be trained: {}", message));
   const size_t begin = versus + 4;
   const std::string needed = message.substr(begin, message.find_first_not_of("0123456789", begin) - begin);
-  return Error(fmt::format("a vocabulary of {} is too small: the specials and the characters of the text need {}",
+  return Error(fmt::format("a vocabulary of {} is too small: special tokens and the text's characters need {}",
                            options.vocabulary, needed),
-               "raise --vocabulary, or leave out rare characters with --character-coverage 0.9995");
+               "increase --vocabulary, or omit rare characters with --character-coverage 0.9995");
 }
 
 Error empty_text() { return Error("the tokenizer cannot be trained: the text is empty"); }
 
-/// False for a line of spaces and of characters that normalization removes; over such lines alone SentencePiece ends
-/// the process.
+/// False for a line of spaces and of characters that normalization removes; SentencePiece aborts the process if all
+/// lines are like that.
 bool has_visible_character(std::string_view line) {
   for (size_t i = 0; i < line.size();) {
     UChar32 c = 0;
     U8_NEXT_OR_FFFD(line.data(), i, line.size(), c);
     const bool zero_width = (c >= 0x200B && c <= 0x200F) || c == 0xFEFF;
-    const bool marks_space = c == 0x2581;  // SentencePiece's own sign for a space
+    const bool marks_space = c == 0x2581;  // SentencePiece's own symbol for a space
     if (zero_width || marks_space || c == 0xFFFD || u_isUWhiteSpace(c)) continue;
     if (u_charType(c) != U_CONTROL_CHAR) return true;
   }
   return false;
 }
 
-/// The lines, with a line break wherever more than a thousand bytes have no space: SentencePiece ends the process over
-/// a word of many thousand characters. Pieces are far shorter.
+/// The lines, with a line break wherever more than a thousand bytes have no space: SentencePiece aborts the process on
+/// a word of many thousand characters. Pieces are much shorter.
 std::vector<std::string> without_endless_words(const std::vector<std::string>& lines) {
   constexpr size_t kLongest = 1000;
   std::vector<std::string> result;
   result.reserve(lines.size());
   for (const std::string& line : lines) {
-    size_t begin = 0;  // of what is not yet in `result`
+    size_t begin = 0;  // of the text not yet in `result`
     size_t word = 0;   // where the word begins, or is broken
     for (size_t i = 0; i < line.size(); ++i) {
       const auto byte = static_cast<unsigned char>(line[i]);
@@ -80,7 +80,7 @@ struct Tokenizer::Model {
 Tokenizer Tokenizer::from_serialized(std::string serialized, const std::string& name) {
   auto model = std::make_shared<Model>(std::move(serialized));
   if (!model->pieces) {
-    throw Error(fmt::format("{}: not a SentencePiece model, or a damaged one", name));
+    throw Error(fmt::format("{}: not a SentencePiece model, or damaged", name));
   }
   return Tokenizer(std::move(model));
 }
@@ -94,12 +94,12 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
     throw Error(fmt::format("unknown tokenizer '{}'", options.kind), "known: bpe, unigram");
   }
   if (options.vocabulary < 5 || options.vocabulary > 10'000'000) {
-    throw Error(fmt::format("a vocabulary of {} is impossible", options.vocabulary), "8000 is usual");
+    throw Error(fmt::format("the vocabulary size {} is out of range", options.vocabulary), "8000 is a common choice");
   }
-  // SentencePiece refuses a coverage below 0.98 by ending the process.
+  // SentencePiece rejects a coverage below 0.98 by aborting the process.
   if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1.0)) {
-    throw Error(fmt::format("a character coverage of {} is impossible", options.character_coverage),
-                "it lies between 0.98 and 1");
+    throw Error(fmt::format("the character coverage {} is out of range", options.character_coverage),
+                "it must be between 0.98 and 1");
   }
   if (std::none_of(lines.begin(), lines.end(), has_visible_character)) throw empty_text();
 
@@ -113,7 +113,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
       {"eos_id", std::to_string(specials.eos)},
       {"unk_id", std::to_string(specials.unknown)},
       {"hard_vocab_limit", "false"},
-      {"max_sentence_length", "1048576"},  // bytes; longer lines would be left out of training
+      {"max_sentence_length", "1048576"},  // bytes; longer lines would be excluded from training
       {"num_threads", "2"},                // fixed: the sums of unigram training depend on it
       {"minloglevel", "3"},
   };
@@ -129,7 +129,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int> ids;
   const std::string message = model_->pieces.encode(text, ids);
-  if (!message.empty()) throw Error(fmt::format("text cannot be cut into tokens: {}", message));
+  if (!message.empty()) throw Error(fmt::format("text cannot be tokenized: {}", message));
   return ids;
 }
 
@@ -144,7 +144,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   }
   std::string text;
   const std::string message = model_->pieces.decode(pieces, text);
-  if (!message.empty()) throw Error(fmt::format("tokens cannot be joined to text: {}", message));
+  if (!message.empty()) throw Error(fmt::format("tokens cannot be decoded: {}", message));
   return text;
 }
 

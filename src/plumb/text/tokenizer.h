@@ -1,6 +1,6 @@
 // Subword tokenizers: text to token ids and back.
-// Byte-pair encoding: Sennrich et al., arXiv 1508.07909; unigram: Kudo, arXiv 1804.10959; both as SentencePiece
-// (Kudo & Richardson, arXiv 1808.06226) has them. Text is normalized by NFKC before it is cut.
+// Byte-pair encoding: Sennrich et al., arXiv 1508.07909; unigram: Kudo, arXiv 1804.10959; both as implemented in
+// SentencePiece (Kudo & Richardson, arXiv 1808.06226). Text is normalized by NFKC first.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +18,32 @@ namespace plumb {
 
 struct TokenizerOptions {
   std::string kind = "bpe";         // or "unigram"
-  int64_t vocabulary = 8000;        // pieces, the four specials included
-  double character_coverage = 1.0;  // the share of character occurrences that get a piece; the rest is unknown
+  int64_t vocabulary = 8000;        // pieces, including the four special tokens
+  double character_coverage = 1.0;  // the fraction of character occurrences covered by pieces; the rest is unknown
 };
 
 /// An immutable tokenizer; copies share one model. Safe to use from several threads.
 class Tokenizer {
  public:
-  /// Throws Error if the file is missing or is no SentencePiece model.
+  /// Throws Error if the file is missing or is not a SentencePiece model.
   static Tokenizer from_file(const std::filesystem::path& path);
 
-  /// Learns the pieces from lines of text; equal input gives an equal model. A text that does not hold as many pieces
-  /// as wanted gives a smaller vocabulary. Throws Error if the text is empty or nothing is left of it after
-  /// normalization, or if its characters alone need a larger vocabulary.
+  /// Learns the pieces from lines of text; equal input gives an equal model. A text that does not yield enough pieces
+  /// gives a smaller vocabulary. Throws Error if the text is empty, before or after normalization, or if its characters
+  /// alone need a larger vocabulary.
   static Tokenizer train(const std::vector<std::string>& lines, const TokenizerOptions& options);
 
-  /// The ids of a text, without specials.
+  /// The ids of a text, without special tokens.
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const;
 
-  /// The text of ids; padding, begin and end of sentence are dropped, an unknown reads " ⁇ ". Throws Error on an id
-  /// outside the vocabulary.
+  /// The text of ids; padding, beginning and end of sentence are dropped, and an unknown token reads " ⁇ ". Throws
+  /// Error on an id outside the vocabulary.
   [[nodiscard]] std::string decode(std::span<const int32_t> ids) const;
 
-  /// The ids of the special tokens. A model of SentencePiece's own tools may lack some and have others elsewhere.
+  /// The ids of the special tokens. A model trained with SentencePiece's own tools may lack some or have other ids.
   [[nodiscard]] const Specials& specials() const;
 
-  /// The number of pieces, the specials included: ids are below it.
+  /// The number of pieces, including special tokens: ids are below it.
   [[nodiscard]] int64_t vocabulary() const;
 
   /// Writes the model atomically in SentencePiece's own format.

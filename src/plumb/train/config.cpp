@@ -13,18 +13,18 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.synchronise_norms", "train.synchronize_norms") &&
-                                       rename_key("train.bleu_every", "train.score_every");
+[[maybe_unused]] const bool kTrainKeysRenamed = rename_key("train.synchronise_norms", "train.synchronize_norms") &&
+                                                rename_key("train.bleu_every", "train.score_every");
 
 struct DataSection {
   std::string directory;
 };
 void describe(Fields& field, DataSection& data) { field("directory", data.directory); }
 
-/// The keys of a TOML text that Plumb has written, with their values: "train.adam.beta1", "train.groups.0.pattern".
+/// The keys of a TOML text written by Plumb, with their values: "train.adam.beta1", "train.groups.0.pattern".
 std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml) {
   std::vector<std::pair<std::string, std::string>> entries;
-  std::map<std::string, int> members;  // of arrays of sections
+  std::map<std::string, int> members;  // indices in arrays of sections
   std::string section;
   for (const std::string& line : split(toml, '\n')) {
     if (line.starts_with("[[")) {
@@ -85,7 +85,7 @@ void validate(const TrainConfig& config) {
   none.finish();
   (void)make_optimizer(config.optimizer, none, config.options);  // throws on options out of range
   (void)make_schedule(config, 1);
-  const ops::MatrixPrecision trains(ops::precision_of(config.precision));  // throws for one that does not
+  const ops::MatrixPrecision trains(ops::precision_of(config.precision));  // throws for precisions that cannot train
   at_least("learning_rate", config.learning_rate, 0.0);
   at_least("warm_up", config.warm_up, int64_t{0});
   at_least("decay_start", config.decay_start, int64_t{0});
@@ -141,9 +141,9 @@ std::string to_toml(const RunConfig& config) {
 void require_equal(const RunConfig& wanted, const RunConfig& found, const std::string& origin) {
   const auto ours = key_values(to_toml(wanted)), theirs = key_values(to_toml(found));
   const auto differs = [&](const std::string& key, const std::string& there, const std::string& here) {
-    throw Error(
-        fmt::format("{}: holds a run of another configuration: {} = {} there, {} here", origin, key, there, here),
-        "choose another --out, or the same configuration to go on with that run");
+    throw Error(fmt::format("{}: contains a run with a different configuration: {} = {} there, {} here", origin, key,
+                            there, here),
+                "choose another --out, or use the same configuration to resume that run");
   };
   const auto value_of = [](const auto& values, const std::string& key) {
     const auto place =

@@ -1,4 +1,4 @@
-// What a training run is: the [train] section of a configuration, and with [model] and [data] the whole of it.
+// The configuration of a training run: the [train] section and, with [model], [task] and [data], the complete one.
 #pragma once
 
 #include <cstdint>
@@ -18,39 +18,39 @@ struct TrainConfig {
   std::string optimizer = "adam";
   double learning_rate = 5e-4;  // at the peak of the schedule
   std::string schedule = "constant * linear_warmup * rsqrt_decay";
-  int64_t warm_up = 4000;              // steps; 0: no warm-up
-  int64_t decay_start = 0;             // step at which the decay begins; 0: max(warm_up, 1)
-  double decay_floor = 0;              // where a decay that ends arrives, as a fraction of the peak
-  VariantOptions options;              // of optimizers and schedule factors: [train.adam], [train.step_decay], …
-  double weight_decay = 0;             // but norms, biases, scalars and positions have none
-  std::vector<ParameterGroup> groups;  // [[train.groups]]: the first that matches a parameter counts
-  double clip_norm = 0;                // largest global norm of the gradient; 0: no clipping
+  int64_t warm_up = 4000;   // steps; 0: no warm-up
+  int64_t decay_start = 0;  // step at which the decay begins; 0: max(warm_up, 1)
+  double decay_floor = 0;   // final value of a finite decay, as a fraction of the peak
+  VariantOptions options;   // options of optimizers and schedule factors: [train.adam], [train.step_decay], …
+  double weight_decay = 0;  // not applied to norms, biases, scalars and positions
+  std::vector<ParameterGroup> groups;  // [[train.groups]]: a parameter belongs to the first that matches it
+  double clip_norm = 0;                // maximum global gradient norm; 0: no clipping
   double label_smoothing = 0.1;
-  int64_t batch_tokens = 4096;  // the larger of source and target
-  int64_t steps = 10000;        // at most
-  int64_t epochs = 0;           // at most; 0: no limit
+  int64_t batch_tokens = 4096;  // counting the larger of source and target
+  int64_t steps = 10000;        // maximum
+  int64_t epochs = 0;           // maximum; 0: unlimited
   int64_t log_every = 50;       // steps between points of the history
   int64_t validate_every = 500;
-  int64_t patience = 0;     // validations without a new best after which the run ends; 0: no limit
-  int64_t score_every = 0;  // steps between slow metrics (BLEU) of the validation split; 0: at the end alone; −1: never
+  int64_t patience = 0;     // validations without improvement before the run ends; 0: unlimited
+  int64_t score_every = 0;  // steps between slow metrics (BLEU) on the validation split; 0: only at the end; −1: never
   int64_t checkpoint_every = 1000;
   int64_t keep_checkpoints = 3;
-  double divergence_factor = 3;       // see Trainer; 0: a loss that is not finite alone
+  double divergence_factor = 3;       // see Trainer; 0: only a loss that is not finite
   std::string precision = "float32";  // of matrix products: float32 or bf16
-  int64_t processes = 1;              // that share every batch
-  bool synchronize_norms = true;      // BatchNorm takes its statistics over all processes
-  int64_t seed = 1;                   // of initialization, batches and dropout
+  int64_t processes = 1;              // number of processes sharing each batch
+  bool synchronize_norms = true;      // whether BatchNorm computes its statistics over all processes
+  int64_t seed = 1;                   // for initialization, batches and dropout
 
-  /// Whether both are written alike: an option that is absent is one at its default.
+  /// Whether both would be written alike: an absent option equals its default.
   bool operator==(const TrainConfig& other) const;
 };
 
 void describe(Fields& field, TrainConfig& config);
 
-/// Throws Error on values that make no training.
+/// Throws Error on values that cannot be trained with.
 void validate(const TrainConfig& config);
 
-/// The schedule of a run with a model of this width.
+/// The schedule of a run for a model of this width.
 Schedule make_schedule(const TrainConfig& config, int64_t d_model);
 
 /// Everything that determines a run.
@@ -61,7 +61,7 @@ struct RunConfig {
   std::string data;  // [data] directory, absolute
 };
 
-/// Reads [model], [train], [task] and [data]; keys that are absent keep their defaults. Throws Error on unknown ones.
+/// Reads [model], [train], [task] and [data]; absent keys keep their defaults. Throws Error on unknown ones.
 RunConfig read_run_config(const Config& config);
 
 /// The complete TOML file.

@@ -15,7 +15,7 @@ std::vector<TrainPoint> read_metrics(const std::filesystem::path& path) {
     if (line.empty()) continue;
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object()) break;
-    if (json.contains("loss")) points.push_back(point_from_json(json));  // else the first line, or the last
+    if (json.contains("loss")) points.push_back(point_from_json(json));  // otherwise the first or last line
   }
   return points;
 }
@@ -39,7 +39,7 @@ void MetricsFile::end(const TrainResult& result) {
 
 void MetricsFile::write(const Json& line) {
   out_ << line.dump() << '\n' << std::flush;
-  if (!out_) throw Error(fmt::format("{}: writing failed", path_.string()), "is the disk full?");
+  if (!out_) throw Error(fmt::format("{}: write failed", path_.string()), "is the disk full?");
 }
 
 }  // namespace plumb

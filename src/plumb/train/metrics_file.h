@@ -1,4 +1,4 @@
-// metrics.jsonl: the history of a run, a line a point, written as the run goes.
+// metrics.jsonl: the history of a run, one point per line, written during the run.
 #pragma once
 
 #include <filesystem>
@@ -10,15 +10,15 @@
 
 namespace plumb {
 
-/// The points in the file, up to a line that a kill cut short. An absent file holds none.
+/// The points in the file, up to a line truncated by a kill. An absent file contains none.
 std::vector<TrainPoint> read_metrics(const std::filesystem::path& path);
 
 class MetricsFile {
  public:
-  /// Begins the file anew with the points that are known already, atomically, and appends from there on.
+  /// Rewrites the file atomically with the known points, and appends from there on.
   MetricsFile(const std::filesystem::path& path, const std::vector<TrainPoint>& history);
 
-  /// Appends a line and hands it to the operating system. Throws Error if writing fails.
+  /// Appends a line and flushes it to the operating system. Throws Error if writing fails.
   void add(const TrainPoint& point);
   /// The last line: how the run ended.
   void end(const TrainResult& result);

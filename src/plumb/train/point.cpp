@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-// What is not finite cannot be written in JSON: null.
+// JSON has no numbers that are not finite: null.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 double number(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
@@ -28,7 +28,7 @@ void put(Json& json, const Metrics& metrics) {
   for (const auto& [name, value] : metrics) json[name] = number(value);
 }
 
-/// Every number whose key is not one of the document's own.
+/// All numbers whose keys are not among the document's own.
 Metrics metrics_from(const Json& json, const std::vector<std::string>& own) {
   Metrics metrics;
   for (const auto& [key, value] : json.items()) {

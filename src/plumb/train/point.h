@@ -1,4 +1,4 @@
-// What a training run says of itself: the points of its history, and its result.
+// What a training run reports: the points of its history, and its result.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,23 @@
 
 namespace plumb {
 
-/// What is known at one step. Means are over labels by their weights, in nats; "since the last point" where a span is
-/// meant.
+/// The state at one step. Means are over labels, weighted, in nats. Some cover the span since the last point.
 struct TrainPoint {
   int64_t step = 0;
   int64_t epoch = 0;  // counts from 0
   double learning_rate = 0;
   double loss = 0;                      // mean label-smoothed training loss since the last point
   double nll = 0;                       // mean negative log-likelihood since the last point
-  std::optional<double> gradient_norm;  // global norm of this step's gradient, before clipping, where it was formed
-  double tokens_per_second = 0;         // see Batch::tokens; since the last point, validation not counted
-  /// Of the validation split, where it was measured: "valid_loss", "valid_nll", and the task's own by their names.
+  std::optional<double> gradient_norm;  // global norm of this step's gradient, before clipping, if it was computed
+  double tokens_per_second = 0;         // see Batch::tokens; since the last point, excluding validation
+  /// On the validation split, if measured: "valid_loss", "valid_nll", and the task's own metrics by name.
   Metrics metrics;
-  // Of a run of several processes: means per step since the last point, of what process 0 exchanged with the others.
+  // For multi-process runs: means per step since the last point of what process 0 exchanged with the others.
   std::optional<double> exchange_seconds;
   std::optional<double> exchange_bytes;
 };
 
-/// A line of metrics.jsonl; what is not finite becomes null, and is read back as NaN.
+/// A line of metrics.jsonl; values that are not finite become null, and are read back as NaN.
 Json to_json(const TrainPoint& point);
 TrainPoint point_from_json(const Json& json);
 
@@ -39,7 +38,7 @@ struct TrainResult {
   Metrics metrics;  // the last value of each
   std::optional<double> best_valid_nll;
   int64_t best_step = 0;
-  double seconds = 0;  // of training and evaluation, over all resumptions
+  double seconds = 0;  // training and evaluation time, over all resumptions
 
   [[nodiscard]] std::optional<double> valid_nll() const { return metrics.get("valid_nll"); }
 

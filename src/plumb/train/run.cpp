@@ -22,7 +22,7 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-/// Keeps a second process out of a run directory; the system lets go of it when the process ends, however it ends.
+/// Keeps a second process out of a run directory; the system releases the lock when the process ends, in any way.
 class Lock {
  public:
   explicit Lock(const fs::path& directory)
@@ -49,13 +49,13 @@ std::map<int64_t, fs::path> checkpoints(const fs::path& run) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kPrefix) || name.size() == kPrefix.size()) continue;
     if (name.find_first_not_of("0123456789", kPrefix.size()) != std::string::npos)
-      continue;  // a kill left it unfinished
+      continue;  // left incomplete by a kill
     found.emplace(std::stoll(name.substr(kPrefix.size())), entry.path());
   }
   return found;
 }
 
-/// What kills left unfinished under temporary names.
+/// Removes incomplete files that kills left under temporary names.
 void remove_unfinished(const fs::path& run) {
   std::vector<fs::path> unfinished;
   for (const fs::path& directory : {run, run / "checkpoints"}) {
@@ -76,7 +76,7 @@ void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep)
     fs::remove_all((oldest++)->second);
 }
 
-/// The run with everything written out that the configuration leaves to the data.
+/// The run with everything filled in that the configuration leaves to the data.
 RunConfig resolved(RunConfig config, const Task& task) {
   config.task.name = task.name();
   task.complete(config.model);
@@ -84,7 +84,7 @@ RunConfig resolved(RunConfig config, const Task& task) {
   return config;
 }
 
-/// The threads of this process while others of the same run compute beside it.
+/// The threads of this process while other processes of the same run compute as well.
 class ThreadShare {
  public:
   explicit ThreadShare(int64_t processes) : all_(at::get_num_threads()), own_(std::max<int64_t>(all_ / processes, 1)) {
@@ -105,7 +105,7 @@ class ThreadShare {
   int64_t own_;
 };
 
-/// Trains as one of the ranks above 0: rank 0 alone reports and writes.
+/// Trains as one of the ranks above 0; only rank 0 reports and writes.
 TrainResult train_as_worker(const RunConfig& config, const Task& task, const Rendezvous& rendezvous,
                             const TrainHooks& hooks) {
   const Group group = meet(rendezvous);
@@ -120,7 +120,7 @@ TrainResult train_as_worker(const RunConfig& config, const Task& task, const Ren
 }  // namespace
 
 TrainResult run_training(const RunConfig& given, const fs::path& out, const TrainHooks& given_hooks) {
-  // Everything that can be wrong with the request is found before the directory is made.
+  // Everything that can be wrong with the request is detected before the directory is created.
   const std::unique_ptr<Task> task = make_task(given.task, DataDirectory::open(given.data), given.model.kind);
   RunConfig config = resolved(given, *task);
   const std::optional<Rendezvous> given_rendezvous = rendezvous_of_environment();
@@ -142,7 +142,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   if (fs::exists(out / "result.json")) {
     TrainResult result = TrainResult::from_json(read_json(out / "result.json"));
     if (result.outcome != "stopped") {
-      say(fmt::format("{}: this run has {} at step {} already", out.string(), result.outcome, result.steps));
+      say(fmt::format("{}: this run has already {} at step {}", out.string(), result.outcome, result.steps));
       return result;
     }
   }
@@ -150,12 +150,12 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   if (const auto all = checkpoints(out); !all.empty()) {
     trainer.load(all.rbegin()->second);
     trainer.set_history(read_metrics(out / "metrics.jsonl"));
-    say(fmt::format("{}: going on from step {}", out.string(), trainer.step()));
+    say(fmt::format("{}: resuming from step {}", out.string(), trainer.step()));
   } else {
     model.initialize(static_cast<uint64_t>(config.train.seed));
   }
   std::optional<ThreadShare> share;
-  Workers workers;  // killed, if they still run, before the trainer closes their connection
+  Workers workers;  // if they are still running, killed before the trainer closes their connection
   Reception reception{{}, [&] { workers.check(); }};
   if (!given_rendezvous) {
     share.emplace(config.train.processes);
@@ -197,7 +197,7 @@ fs::path latest_checkpoint(const fs::path& run) {
   const auto all = checkpoints(run);
   if (all.empty())
     throw Error(fmt::format("{}: has no checkpoint yet", run.string()),
-                "train on with `plumb train --out " + run.string() + "`");
+                "resume it with `plumb train --out " + run.string() + "`");
   return all.rbegin()->second;
 }
 
@@ -205,13 +205,13 @@ RunAndCheckpoint locate_run(const std::string& name) {
   fs::path path = fs::absolute(name).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   const char* hint = "give a run directory made by `plumb train`, or a checkpoint in one";
-  if (!fs::is_directory(path)) throw Error(name + " is no directory", hint);
-  // A checkpoint is told by its weights; its run is the nearest directory above it with a configuration.
+  if (!fs::is_directory(path)) throw Error(name + " is not a directory", hint);
+  // A checkpoint is recognized by its weights; its run is the closest parent directory with a configuration.
   if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};
   for (fs::path run = path.parent_path(); run != run.root_path(); run = run.parent_path()) {
     if (fs::exists(run / "config.toml")) return {run, path};
   }
-  throw Error(name + " is a checkpoint outside of a run", hint);
+  throw Error(name + " is a checkpoint outside a run directory", hint);
 }
 
 std::unique_ptr<Model> load_model(const fs::path& run) { return load_model(run, latest_checkpoint(run)); }

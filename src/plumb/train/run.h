@@ -1,4 +1,4 @@
-// The run directory: a training run with its configuration, metrics and checkpoints. docs/formats/run.md has the files.
+// The run directory: a training run with its configuration, metrics and checkpoints; see docs/formats/run.md.
 #pragma once
 
 #include <filesystem>
@@ -9,27 +9,27 @@
 
 namespace plumb {
 
-/// Trains in the run directory `out`: begins, or goes on from its latest checkpoint, or returns the result of a run
-/// that has ended. Vocabulary sizes of 0 are those of the data. Throws Error if `out` holds something else, or a run of
-/// another configuration (naming the first differing key). Where train.processes is more than 1, this process starts
-/// the others, and they share its threads; where the environment names a meeting place (rendezvous_of_environment) they
-/// meet there instead, their number is what it says, and all but process 0 write nothing. `hooks.checkpoint` and
-/// `hooks.best` are called after the files are written.
+/// Trains in the run directory `out`: starts a run, resumes it from its latest checkpoint, or returns the result of a
+/// run that has ended. Vocabulary sizes of 0 are taken from the data. Throws Error if `out` contains anything else, or
+/// a run with a different configuration (naming the first key that differs). If train.processes is greater than 1, this
+/// process starts the others, and they share its threads; if the environment specifies a rendezvous
+/// (rendezvous_of_environment), they join there instead, in the number given there, and only process 0 writes.
+/// `hooks.checkpoint` and `hooks.best` are called after the files are written.
 TrainResult run_training(const RunConfig& config, const std::filesystem::path& out, const TrainHooks& hooks = {});
 
-/// The configuration of a run directory. Throws Error if it is none.
+/// The configuration of a run directory. Throws Error if it is not one.
 RunConfig load_run_config(const std::filesystem::path& run);
 
 /// The directory of the last complete checkpoint of a run. Throws Error if there is none.
 std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
 
-/// Where trained weights lie.
+/// The location of trained weights.
 struct RunAndCheckpoint {
   std::filesystem::path run;
   std::filesystem::path checkpoint;
 };
 
-/// The place that a user named: a run directory, of which the latest checkpoint is meant, or a checkpoint in one.
+/// Resolves a path given by the user: a run directory, which means its latest checkpoint, or a checkpoint in one.
 /// Throws Error if it is neither.
 RunAndCheckpoint locate_run(const std::string& name);
 

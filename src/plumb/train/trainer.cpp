@@ -17,14 +17,14 @@
 namespace plumb {
 namespace {
 
-/// From here on a loss far above that of a uniform guess is divergence, not initialization.
+/// After this step, a loss far above that of a uniform guess is divergence, not initialization.
 constexpr int64_t kSettledStep = 20;
 
-/// Where a run stands: everything but the tensors that a resumed run needs. In state.json.
+/// The progress of a run: everything except the tensors that a resumed run needs. Stored in state.json.
 struct State {
-  int64_t step = 0;   // steps done
-  int64_t epoch = 0;  // of the next batch
-  int64_t batch = 0;  // of the next batch, within the epoch
+  int64_t step = 0;   // steps taken
+  int64_t epoch = 0;  // epoch of the next batch
+  int64_t batch = 0;  // index of the next batch within the epoch
   // Sums over labels since the last point.
   double loss = 0;
   double nll = 0;
@@ -90,7 +90,7 @@ struct Trainer::Implementation {
     if (valid_set && valid_set->size() == 0) valid_set = nullptr;
     if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
     ModelConfig fitting = model.config();
-    task.complete(fitting);  // throws if the model does not fit the data
+    task.complete(fitting);  // throws if the model does not match the data
     plan = make_plan();
     for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
   }
@@ -107,11 +107,11 @@ struct Trainer::Implementation {
     return own;
   }
 
-  /// The loss of the batch at hand, the same in all processes.
+  /// The loss of the current batch, the same in all processes.
   struct Result {
-    double loss = 0;     // the mean over labels
+    double loss = 0;     // mean over labels
     double nll = 0;      // summed over labels
-    double weight = 0;   // of the labels
+    double weight = 0;   // total weight of the labels
     int64_t tokens = 0;  // see Batch::tokens
     Tensor value;        // this process's part of the loss
   };
@@ -120,7 +120,7 @@ struct Trainer::Implementation {
     const uint64_t seed = static_cast<uint64_t>(config.seed) + (static_cast<uint64_t>(group.rank()) << 32U);
     ForwardContext context(model.config().dropout, seed, number, config.synchronize_norms ? group : Group());
     std::vector<int64_t> own = share(examples);
-    const bool idle = own.empty();  // fewer examples than processes: one is repeated without weight
+    const bool idle = own.empty();  // fewer examples than processes: one is repeated with weight 0
     if (idle) own.push_back(examples.front());
     const Batch batch = train_set->batch(own);
     const double weight = group.sums({idle ? 0.0 : batch.weight()})[0];
@@ -135,14 +135,14 @@ struct Trainer::Implementation {
     return group.sum_coalesced(gradients({value}, values, {}));
   }
 
-  /// From here on a loss is divergence and not initialization. Few classes: a confident mistake costs more than a
+  /// A loss above this is divergence, not initialization. With few classes, a confident mistake costs more than a
   /// guess.
   [[nodiscard]] double divergence_limit() const {
     return config.divergence_factor * std::max(std::log(static_cast<double>(model.outputs())), 2.0);
   }
 
-  /// One batch forward and back, one step of the optimizer. Returns false, with the parameters as they were, if the run
-  /// has diverged.
+  /// Forward and backward pass of one batch, and one step of the optimizer. Returns false, leaving the parameters
+  /// unchanged, if the run has diverged.
   bool step() {
     const int64_t number = state.step + 1;
     ops::MatrixPrecision precision(ops::precision_of(config.precision));
@@ -197,9 +197,9 @@ struct Trainer::Implementation {
     point = {};
   }
 
-  /// Returns whether this validation is the best so far. Ends the run if it has been too long since the best.
+  /// Returns whether this validation is the best so far. Ends the run if there has been no improvement for too long.
   bool validate_now() {
-    // Running averages over each process's own share differ; what counts is what is saved.
+    // Running averages over each process's own share differ; evaluate those that are saved.
     for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
     const Metrics found =
         task.metrics(evaluate(task, model, *valid_set, config.batch_tokens, config.label_smoothing, group));
@@ -224,7 +224,7 @@ struct Trainer::Implementation {
     return config.epochs > 0 ? std::min(config.steps, config.epochs * batches) : config.steps;
   }
 
-  /// What follows a step: validation, slower metrics, a point, a checkpoint, as they are due.
+  /// What follows a step, when due: validation, slower metrics, a point, a checkpoint.
   void after_step(const Trainer& trainer, const TrainHooks& hooks, bool stopping) {
     bool best = false;
     const bool validating = valid_set && (due(config.validate_every) || state.complete);
@@ -248,18 +248,18 @@ struct Trainer::Implementation {
   TrainConfig config;
   std::unique_ptr<Dataset> train_set;
   std::vector<ExampleCost> costs;      // of train_set
-  std::unique_ptr<Dataset> valid_set;  // null: there is none
+  std::unique_ptr<Dataset> valid_set;  // null if there is none
   Schedule schedule;
-  std::vector<ParameterSettings> settings;  // of each parameter
+  std::vector<ParameterSettings> settings;  // one per parameter
   std::unique_ptr<Optimizer> optimizer;
   std::vector<Tensor> values;
   State state;
-  std::vector<std::vector<int64_t>> plan;  // of state.epoch
+  std::vector<std::vector<int64_t>> plan;  // for state.epoch
   std::vector<TrainPoint> history;
-  TrainPoint point;  // the one in the making
+  TrainPoint point;  // the point being accumulated
   double last_loss = 0;
 
-  /// What training took since the last point.
+  /// Training time since the last point.
   struct Timed {
     int64_t steps = 0;
     int64_t tokens = 0;
@@ -327,8 +327,9 @@ void Trainer::load(const std::filesystem::path& directory) {
   self.state = state_from_json(read_json(state), state.string());
   self.plan = self.make_plan();
   if (self.state.batch >= static_cast<int64_t>(self.plan.size())) {
-    throw Error(fmt::format("{}: batch {} of an epoch of {}", state.string(), self.state.batch, self.plan.size()),
-                "the data have changed since the run began");
+    throw Error(
+        fmt::format("{}: batch {} of an epoch with {} batches", state.string(), self.state.batch, self.plan.size()),
+        "the data have changed since the run started");
   }
 }
 

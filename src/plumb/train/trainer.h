@@ -1,4 +1,4 @@
-// Training: batches of a task through a model, gradients through the optimizer, and what is measured on the way.
+// Training: batches of a task through a model, gradients through the optimizer, and measurements along the way.
 #pragma once
 
 #include <filesystem>
@@ -17,28 +17,28 @@ namespace plumb {
 
 class Trainer;
 
-/// What others add to a run; each may be empty.
+/// Callbacks of a run; each may be empty.
 struct TrainHooks {
-  /// Sees each point of the history as it is made.
+  /// Receives each point of the history.
   std::function<void(const TrainPoint&)> point;
-  /// Asked after each step; true ends the run as "stopped".
+  /// Called after each step; returning true ends the run as "stopped".
   std::function<bool()> stop;
-  /// Called where a checkpoint is due, and at the end.
+  /// Called when a checkpoint is due, and at the end.
   std::function<void(const Trainer&)> checkpoint;
-  /// Called after a validation better than any before.
+  /// Called after each validation that improves on all earlier ones.
   std::function<void(const Trainer&)> best;
-  /// Label of the progress display; empty: none.
+  /// Label of the progress display; empty: no display.
   std::string progress;
 };
 
-/// One run of training, which can be saved and resumed at any step with the same result to the last bit.
+/// One training run, which can be saved and resumed at any step with the same result, bit for bit.
 ///
 /// Several processes train one model by sharing every batch: each takes every n-th of its examples, gradients are
-/// summed, and all make the same step. Without dropout the result is that of one process, to rounding; dropout draws
-/// other masks in every process.
+/// summed, and all take the same step. Without dropout, the result equals that of one process up to rounding; dropout
+/// masks differ between processes.
 class Trainer {
  public:
-  /// Trains the model from its present parameters on the task's splits "train" and, if there is one, "valid". Model and
+  /// Trains the model from its current parameters on the task's splits "train" and, if it exists, "valid". Model and
   /// task must outlive the trainer. Throws Error on a configuration or data that cannot be trained on.
   Trainer(Model& model, const TrainConfig& config, const Task& task);
   ~Trainer();
@@ -50,11 +50,11 @@ class Trainer {
   void save(const std::filesystem::path& directory) const;
   void load(const std::filesystem::path& directory);
 
-  /// Trains together with other processes, which all call this before they run: takes parameters, optimizer and place
-  /// of process 0.
+  /// Trains together with other processes, all of which call this before running: takes the parameters, optimizer state
+  /// and progress of process 0.
   void join(const Group& group);
 
-  /// What a resumed run has measured before; points after the present step are dropped.
+  /// The history of a resumed run; points after the current step are dropped.
   void set_history(std::vector<TrainPoint> history);
 
   [[nodiscard]] const std::vector<TrainPoint>& history() const;

@@ -10,7 +10,7 @@ struct Shape {
   int64_t queries, keys, size;
   bool causal;
 };
-// One query, few of them, blocks of queries begun and full, sizes around multiples of vectors; longer than wide.
+// One query, a few, partial and full blocks of queries, sizes around multiples of vectors; longer than wide.
 constexpr Shape kShapes[] = {{1, 1, 1, false},   {1, 1, 5, true},     {1, 37, 5, false},    {5, 3, 16, false},
                              {6, 50, 33, false}, {7, 11, 8, false},   {7, 7, 33, true},     {48, 48, 16, true},
                              {49, 49, 8, true},  {113, 113, 3, true}, {97, 130, 19, false}, {3, 3, 70, true}};
@@ -20,7 +20,7 @@ class AttentionKernels : public KernelTest<T> {
  protected:
   using KernelTest<T>::values;
 
-  /// Calls work(shape, head): one head among others, so that rows are further apart than they are long.
+  /// Calls work(shape, head): one head among others, so that row strides exceed row lengths.
   template <typename Work>
   void for_each_case(const Work& work) {
     for (const Shape& s : kShapes) {

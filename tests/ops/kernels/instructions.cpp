@@ -49,7 +49,7 @@ std::function<void()> cross_entropy() {
 
 }  // namespace
 
-/// What is counted: by name, so that callgrind finds it.
+/// The function to count: by name, so that callgrind finds it.
 extern "C" __attribute__((noinline)) void counted(const std::function<void()>& kernel) { kernel(); }
 
 int main(int argc, char** argv) {
@@ -60,6 +60,6 @@ int main(int argc, char** argv) {
   const auto sets = plumb::kernels::instruction_sets();
   if (std::find(sets.begin(), sets.end(), "AVX2") == sets.end()) return 77;
   plumb::kernels::use_instruction_set("AVX2");
-  kernel->second();  // what is done once only: the choice of the instructions, the kernels' own memory
+  kernel->second();  // done only once: the choice of instructions, and the kernels' own memory
   counted(kernel->second);
 }

@@ -1,5 +1,5 @@
-// Instructions that kernels execute, counted by callgrind: a regression that no other load on the machine can hide or
-// feign. After a change that is meant, the new count goes into the table below.
+// Instructions executed by kernels, counted by callgrind: a regression that other load on the machine can neither hide
+// nor feign. After an intended change, enter the new count in the table below.
 #include <gtest/gtest.h>
 
 #include <regex>

@@ -1,4 +1,4 @@
-// What the tests of the kernels share: values, outputs with guards around them, and every instruction set in turn.
+// Shared by the tests of the kernels: values, outputs surrounded by guards, and all instruction sets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class KernelTest : public ::testing::Test {
 };
 using KernelTypes = ::testing::Types<float, double>;
 
-/// A matrix that a kernel writes to, with values before and behind it that it must leave alone.
+/// A matrix that a kernel writes to, surrounded by values that it must not modify.
 template <typename T>
 class Guarded {
  public:

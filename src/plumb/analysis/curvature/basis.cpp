@@ -13,23 +13,23 @@
 #include "plumb/ops/gram_schmidt.h"
 
 namespace plumb {
-/// A mapped file without a name.
+/// An anonymous mapped file.
 class Basis::File {
  public:
   File(const std::filesystem::path& directory, size_t bytes) : bytes_(bytes) {
     std::string name = (directory / "plumb-basis-XXXXXX").string();
     const int file = ::mkstemp(name.data());
     if (file < 0) {
-      throw Error(fmt::format("{}: no file can be made there: {}", directory.string(), std::strerror(errno)));
+      throw Error(fmt::format("{}: cannot create a file there: {}", directory.string(), std::strerror(errno)));
     }
     ::unlink(name.c_str());
     const int full = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
     if (full == 0) data_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     ::close(file);
     if (full != 0 || data_ == MAP_FAILED) {
-      throw Error(fmt::format("{}: no room for {:.1f} GiB of basis vectors", directory.string(),
+      throw Error(fmt::format("{}: not enough space for {:.1f} GiB of basis vectors", directory.string(),
                               static_cast<double>(bytes) / (1 << 30)),
-                  "take fewer steps or another directory");
+                  "use fewer steps or another directory");
     }
   }
   ~File() { ::munmap(data_, bytes_); }
@@ -65,7 +65,7 @@ void Basis::append(const Tensor& w, double scale) {
 
 Basis::Projection Basis::orthogonalize(Tensor& w) const {
   Projection result{std::vector<double>(vectors_.size()), 0};
-  // Three passes in place of four: the second products are taken while their block of the vectors is in cache.
+  // Three passes instead of four: the second products are computed while their block of the vectors is in the cache.
   std::vector<double> sums = ops::gram_schmidt(vectors_, {}, true, w);
   for (const bool again : {true, false}) {
     for (size_t k = 0; k < vectors_.size(); ++k) result.coefficients[k] += sums[k];

@@ -1,4 +1,4 @@
-// The basis that Lanczos builds: orthonormal vectors, in memory or in a mapped file.
+// The basis built by Lanczos: orthonormal vectors, in memory or in a mapped file.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace plumb {
 /// Up to `capacity` vectors of `size` elements, float32 or float64.
 class Basis {
  public:
-  /// With a directory, the vectors live in a file there that no name leads to, and vanish with the object or the
-  /// process. Throws Error if the directory has no room for all of them.
+  /// With a directory, the vectors are stored there in an unlinked file, which disappears with the object or the
+  /// process. Throws Error if the directory does not have enough space for all of them.
   Basis(int64_t capacity, int64_t size, at::ScalarType type, const std::filesystem::path& directory = {});
 
   [[nodiscard]] int64_t count() const { return static_cast<int64_t>(vectors_.size()); }
@@ -25,12 +25,12 @@ class Basis {
   void append(const Tensor& w, double scale);
 
   struct Projection {
-    std::vector<double> coefficients;  // (count): the components that w had along the vectors
-    double norm;                       // of what is left of w
+    std::vector<double> coefficients;  // (count): the components of w along the vectors
+    double norm;                       // of the remainder of w
   };
 
-  /// w ← (I − VVᵀ)²·w: classical Gram–Schmidt twice, which is enough (Giraud et al. 2005). Sums are in float64 and do
-  /// not depend on the number of threads.
+  /// w ← (I − VVᵀ)²·w: classical Gram–Schmidt twice, which is sufficient (Giraud et al. 2005). Sums are in float64 and
+  /// do not depend on the number of threads.
   [[nodiscard]] Projection orthogonalize(Tensor& w) const;
 
  private:

@@ -16,7 +16,7 @@ DenseSpectrum dense_spectrum(const LinearOperator& multiply, int64_t n, at::Scal
                              const std::function<void(int64_t)>& on_product) {
   if (n > kLargest) {
     throw Error(fmt::format("the dense Hessian of {} parameters is too large", with_thousands(n)),
-                fmt::format("up to {} parameters; leave --dense out for Lanczos", with_thousands(kLargest)));
+                fmt::format("the limit is {} parameters; omit --dense to use Lanczos", with_thousands(kLargest)));
   }
   const Tensor matrix = at::empty({n, n}, at::kDouble);
   const Tensor unit = at::zeros({n}, at::TensorOptions(type));
@@ -33,7 +33,7 @@ DenseSpectrum dense_spectrum(const LinearOperator& multiply, int64_t n, at::Scal
   const Tensor difference = matrix - matrix.t();
   spectrum.asymmetry = difference.abs().max().item<double>();
   spectrum.error = 0.5 * difference.norm().item<double>();
-  // LAPACK, six times as fast as Eigen built for every machine.
+  // LAPACK, six times as fast as Eigen compiled for generic machines.
   const Tensor values = at::linalg_eigvalsh(matrix - 0.5 * difference);
   spectrum.eigenvalues.assign(values.data_ptr<double>(), values.data_ptr<double>() + n);
   return spectrum;

@@ -1,4 +1,4 @@
-// Every eigenvalue of an operator, from its products with all unit vectors: for small models.
+// All eigenvalues of an operator, from its products with all unit vectors; for small models.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace plumb {
 struct DenseSpectrum {
   std::vector<double> eigenvalues;  // ascending
   double asymmetry = 0;             // max |A_ij − A_ji|
-  /// ‖(A − Aᵀ)/2‖_F: no eigenvalue of the symmetric part lies further from one of A (Weyl).
+  /// ‖(A − Aᵀ)/2‖_F: every eigenvalue of the symmetric part is within this distance of one of A (Weyl).
   double error = 0;
 };
 
-/// n products, 8·n² bytes, and O(n³) work; n unit vectors of the given element type. Throws Error above n = 16,384 and
-/// if a product is not finite.
+/// Takes n products, 8·n² bytes, and O(n³) work, with n unit vectors of the given element type. Throws Error above n =
+/// 16,384, and if a product is not finite.
 DenseSpectrum dense_spectrum(const LinearOperator& multiply, int64_t n, at::ScalarType type,
                              const std::function<void(int64_t)>& on_product = {});
 

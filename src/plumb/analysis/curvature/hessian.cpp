@@ -17,7 +17,7 @@ int64_t count_tokens(const std::vector<Batch>& batches) {
   return tokens;
 }
 
-/// What makes a micro-batch's loss its share of the mean over all of them.
+/// The factor that makes a micro-batch's loss its share of the overall mean.
 LossOptions share_of_mean(const std::vector<Batch>& batches, double label_smoothing, bool twice_differentiable) {
   double weight = 0;
   for (const Batch& batch : batches) weight += batch.weight();
@@ -35,8 +35,8 @@ void accumulate(const std::vector<Tensor>& pieces, Tensor& sum) {
   for (size_t i = 0; i < views.size(); ++i) views[i].add_(pieces[i].detach());
 }
 
-/// sum += ∂/∂values of Σ gradient·v: `gradient` and `values` of the same parameters, v and sum flat over them. A part
-/// of the gradient that is constant has no graph and adds nothing.
+/// sum += ∂/∂values of Σ gradient·v, where `gradient` and `values` belong to the same parameters, and v and sum are
+/// flat vectors over them. A constant part of the gradient has no graph and adds nothing.
 void add_product(const std::vector<Tensor>& gradient, const std::vector<Tensor>& values, const Tensor& v, bool keep,
                  Tensor& sum) {
   const std::vector<Tensor> pieces = split_like(v, values);
@@ -105,7 +105,7 @@ std::vector<Tensor> HessianOperator::differentiable_gradient(const Batch& batch)
 
 void HessianOperator::keep_graphs(int64_t budget) {
   const int64_t begin = ops::memory_in_use();
-  int64_t largest = 0;  // growth by one micro-batch: what the next may need as well
+  int64_t largest = 0;  // memory growth caused by one micro-batch, an estimate for the next
   for (const Batch& batch : micro_batches_) {
     const int64_t before = ops::memory_in_use();
     if (budget <= 0 || before - begin + largest > budget) return;
@@ -125,8 +125,8 @@ void HessianOperator::require_vector(const Tensor& v, int64_t size) const {
                           at::toString(v.scalar_type())));
 }
 
-/// work(gradient, keep) for every micro-batch: its share of the gradient with its graph, and whether the graph is used
-/// again when this is over.
+/// Calls work(gradient, keep) for each micro-batch with its share of the gradient and its graph, and whether the graph
+/// will be used again.
 template <typename Work>
 void HessianOperator::for_each_gradient(const Work& work) {
   for (size_t i = 0; i < micro_batches_.size(); ++i) {

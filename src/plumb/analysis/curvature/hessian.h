@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-/// The loss of several micro-batches taken as one batch, L = (Σ over all target tokens of weight · loss) / (Σ weight),
-/// and its gradient, (parameters).
+/// The loss of several micro-batches treated as one batch, L = (Σ over all target tokens of weight · loss) / (Σ
+/// weight), and its gradient, (parameters).
 struct MeanLoss {
   double loss = 0;
   Tensor gradient;
@@ -20,28 +20,28 @@ MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double
 
 struct HessianOptions {
   double label_smoothing = 0;
-  /// Bytes for the graphs of gradients that are kept from product to product. With its graph kept, a micro-batch costs
-  /// two gradients a product; those for which there is no room are differentiated anew and cost three.
+  /// Bytes for gradient graphs kept between products. With its graph kept, a micro-batch costs two gradients per
+  /// product; those for which there is no room are differentiated again and cost three.
   int64_t graph_memory = int64_t{6} << 30;
   LossFunction loss = model_loss;
 };
 
-/// Some of a model's parameters: rows and columns of a diagonal block of the Hessian.
+/// A subset of a model's parameters: the rows and columns of a diagonal block of the Hessian.
 struct ParameterBlock {
   LayerId id;
   std::vector<size_t> places;  // in Parameters::all(), ascending
   int64_t size = 0;            // elements
 };
 
-/// A block for every layer, from the first of the encoder to the last of the decoder; embeddings, positions and the
-/// norms after the last layers belong to none.
+/// One block per layer, from the first of the encoder to the last of the decoder; embeddings, positions and the final
+/// norms belong to none.
 std::vector<ParameterBlock> layer_blocks(const Parameters& parameters);
 
 /// The Hessian of the mean loss as a linear operator on flat vectors (parameters), in the model's element type, without
-/// dropout. The model must outlive the operator, and its parameters must not change meanwhile.
+/// dropout. The model must outlive the operator, and its parameters must not change during its lifetime.
 class HessianOperator {
  public:
-  /// Throws Error if the micro-batches hold no target token.
+  /// Throws Error if the micro-batches have no target token.
   HessianOperator(Model& model, std::vector<Batch> micro_batches, const HessianOptions& options = {});
 
   /// v → H·v = ∂/∂θ (∂L/∂θ · v). Throws Error if v is not a vector of size() elements of the model's type.
@@ -50,16 +50,16 @@ class HessianOperator {
   /// The products with several vectors. A micro-batch whose graph is not kept is differentiated once for all of them.
   std::vector<Tensor> multiply(const std::vector<Tensor>& vectors);
 
-  /// The products of diagonal blocks with a vector each, (blocks[i].size) elements long: v_i → H_ii·v_i. Exact, and
-  /// cheaper than a product with H for each: of the graph of a gradient, a block needs only what lies between it and
-  /// the loss, and there only what carries its own tangent.
+  /// The products of diagonal blocks with one vector each, (blocks[i].size) elements long: v_i → H_ii·v_i. Exact, and
+  /// cheaper than one product with H for each: of a gradient's graph, a block needs only the part between it and the
+  /// loss, and there only what carries its own tangent.
   std::vector<Tensor> multiply_blocks(const std::vector<ParameterBlock>& blocks, const std::vector<Tensor>& vectors);
 
   [[nodiscard]] int64_t size() const { return parameters_.count(); }
-  /// Target tokens of all micro-batches.
+  /// Number of target tokens in all micro-batches.
   [[nodiscard]] int64_t tokens() const { return tokens_; }
 
-  /// How many micro-batches keep their graph: the first ones.
+  /// Number of micro-batches that keep their graph: the first ones.
   [[nodiscard]] size_t kept() const { return kept_.size(); }
 
  private:

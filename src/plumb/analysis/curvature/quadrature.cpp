@@ -90,7 +90,7 @@ double spectral_quantile(const std::vector<Ritz>& probes, double share) {
     }
   }
   std::sort(nodes.begin(), nodes.end());
-  double below = 0;  // the mass below the node at hand
+  double below = 0;  // the mass below the current node
   double previous_middle = 0;
   double previous_value = nodes.front().first;
   for (const auto& [value, weight] : nodes) {

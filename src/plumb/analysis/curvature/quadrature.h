@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// A mean over probes, with its standard error; none from a single probe.
+/// A mean over probes with its standard error, which is absent for a single probe.
 struct Estimate {
   double mean = 0;
   std::optional<double> error;
@@ -21,22 +21,22 @@ Estimate mean_with_error(const std::vector<double>& values);
 /// Σ_i w_i·f(θ_i), the mean over the probes: estimates tr f(A)/n.
 Estimate spectral_mean(const std::vector<Ritz>& probes, const std::function<double(double)>& f);
 
-/// Density of the eigenvalues, smoothed by a Gaussian kernel: y(x) = Σ_i w_i·N(x; θ_i, σ²), the mean over the probes.
+/// Density of the eigenvalues, smoothed with a Gaussian kernel: y(x) = Σ_i w_i·N(x; θ_i, σ²), averaged over the probes.
 struct Density {
   double sigma = 0;
   std::vector<double> x, y;
   std::vector<double> low,
-      high;  // two standard errors of the mean below and above, not below 0; empty from a single probe
+      high;  // two standard errors below and above the mean, at least 0; empty for a single probe
 };
 
-/// On a grid that reaches five σ beyond the extremes, two points or more a σ. σ ≤ 0 chooses a hundredth of the range.
+/// On a grid that extends five σ beyond the extremes, with at least two points per σ. σ ≤ 0: a hundredth of the range.
 Density smoothed_density(const std::vector<Ritz>& probes, double sigma);
 
-/// Where the distribution function of the eigenvalues reaches `share`: the mean distribution of the probes, linear
-/// between the middles of its steps.
+/// The value at which the distribution function of the eigenvalues reaches `share`: the mean distribution of the
+/// probes, interpolated linearly between the midpoints of its steps.
 double spectral_quantile(const std::vector<Ritz>& probes, double share);
 
-/// Exact eigenvalues as one probe of equal weights.
+/// Exact eigenvalues as one probe with equal weights.
 Ritz as_probe(const std::vector<double>& eigenvalues);
 
 }  // namespace plumb

@@ -13,10 +13,10 @@
 namespace plumb {
 namespace {
 
-/// Eigenvalues count as zero below this share of the largest magnitude.
+/// Eigenvalues below this fraction of the largest magnitude count as zero.
 constexpr double kZeroBand = 1e-3;
 
-/// An operator that keeps how long each product took.
+/// An operator that records the time of each product.
 class TimedOperator {
  public:
   explicit TimedOperator(HessianOperator& hessian) : hessian_(hessian) {}
@@ -47,7 +47,7 @@ class TimedOperator {
   std::vector<double> seconds_;
 };
 
-/// The extreme Ritz value of all probes: `sign` is +1 for the largest, −1 for the smallest.
+/// The extreme Ritz value over all probes: `sign` is +1 for the largest, −1 for the smallest.
 Extreme extreme_of(const std::vector<ProbeSpectrum>& probes, double sign) {
   const auto extreme = [sign](const ProbeSpectrum& probe) {
     const size_t place = sign > 0 ? probe.ritz.values.size() - 1 : 0;
@@ -60,7 +60,7 @@ Extreme extreme_of(const std::vector<ProbeSpectrum>& probes, double sign) {
   return best;
 }
 
-/// What both methods say of the distribution, given the extremes; `exact` if the probes hold every eigenvalue.
+/// The parts common to both methods, given the extremes; `exact` if the probes contain all eigenvalues.
 void describe_distribution(Spectrum& spectrum, const std::vector<Ritz>& probes, double n, bool exact, double sigma) {
   const auto mean_of = [&](const std::function<double(double)>& f) {
     Estimate mean = spectral_mean(probes, f);
@@ -86,10 +86,9 @@ void describe_distribution(Spectrum& spectrum, const std::vector<Ritz>& probes, 
   spectrum.density = smoothed_density(probes, sigma);
 }
 
-Spectrum measure_dense(TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
-                       const SpectrumOptions& options, const SpectrumProgress& progress) {
-  const int64_t n = hessian.size();
-  const DenseSpectrum found = dense_spectrum(std::ref(multiply), n, type, [&](int64_t done) {
+Spectrum measure_dense(const LinearOperator& multiply, int64_t n, at::ScalarType type, const SpectrumOptions& options,
+                       const SpectrumProgress& progress) {
+  const DenseSpectrum found = dense_spectrum(multiply, n, type, [&](int64_t done) {
     if (progress) progress(done, n, done == n ? "eigenvalues" : "");
   });
   Spectrum spectrum;
@@ -109,10 +108,11 @@ Lanczos make_lanczos(int64_t size, at::ScalarType type, const SpectrumOptions& o
   return {random_probe(size, type, options.seed, probe), lanczos_options};
 }
 
-/// Which processes are to advance, and their directions → the products.
+/// Maps the processes to advance and their directions to products.
 using Products = std::function<std::vector<Tensor>(const std::vector<size_t>&, const std::vector<Tensor>&)>;
 
-/// Runs Lanczos processes to their end, a step of each after the other; on_step(steps done, the first that still ran).
+/// Runs Lanczos processes to completion, one step of each at a time; on_step(steps done, the first process still
+/// running).
 std::vector<Tridiagonal> run_together(std::vector<Lanczos> processes, const Products& multiply,
                                       const std::function<void(int64_t, const Tridiagonal&)>& on_step) {
   for (int64_t done = 1;; ++done) {
@@ -138,7 +138,7 @@ std::string extremes_so_far(const Tridiagonal& tridiagonal) {
   return fmt::format("max {:.4g} min {:.4g}", found.values.back(), found.values.front());
 }
 
-/// What Lanczos from some probes says of a matrix of n rows.
+/// The Lanczos results of some probes for a matrix of n rows.
 Spectrum spectrum_of(const std::vector<Tridiagonal>& tridiagonals, int64_t n, double sigma) {
   Spectrum spectrum;
   std::vector<Ritz> probes;
@@ -153,16 +153,17 @@ Spectrum spectrum_of(const std::vector<Tridiagonal>& tridiagonals, int64_t n, do
   return spectrum;
 }
 
-Spectrum measure_lanczos(TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
-                         const SpectrumOptions& options, const SpectrumProgress& progress) {
-  const int64_t steps = std::min(options.steps, hessian.size());
+/// `multiply` forms the products with several vectors (n).
+Spectrum measure_lanczos(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& multiply, int64_t n,
+                         at::ScalarType type, const SpectrumOptions& options, const SpectrumProgress& progress) {
+  const int64_t steps = std::min(options.steps, n);
   std::vector<Tridiagonal> results;
   for (int64_t first = 0; first < options.probes; first += options.at_once) {
     const int64_t count = std::min(options.at_once, options.probes - first);
     std::vector<Lanczos> processes;
-    for (int64_t i = 0; i < count; ++i) processes.push_back(make_lanczos(hessian.size(), type, options, first + i));
+    for (int64_t i = 0; i < count; ++i) processes.push_back(make_lanczos(n, type, options, first + i));
     const auto products = [&](const std::vector<size_t>&, const std::vector<Tensor>& directions) {
-      return multiply.multiply(directions);
+      return multiply(directions);
     };
     const auto report = [&](int64_t done, const Tridiagonal& so_far) {
       if (progress) progress(first * steps + done * count, options.probes * steps, extremes_so_far(so_far));
@@ -170,10 +171,10 @@ Spectrum measure_lanczos(TimedOperator& multiply, const HessianOperator& hessian
     for (Tridiagonal& result : run_together(std::move(processes), products, report))
       results.push_back(std::move(result));
   }
-  return spectrum_of(results, hessian.size(), options.sigma);
+  return spectrum_of(results, n, options.sigma);
 }
 
-/// The diagonal blocks of the layers, all of them a step further at a time.
+/// The diagonal blocks of the layers, all advancing one step at a time.
 std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::vector<ParameterBlock>& blocks,
                                           at::ScalarType type, const SpectrumOptions& options,
                                           const SpectrumProgress& progress) {
@@ -198,18 +199,34 @@ std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::ve
   return spectra;
 }
 
+void require_work(const SpectrumOptions& options) {
+  if (options.dense || (options.steps >= 1 && options.probes >= 1 && options.at_once >= 1)) return;
+  throw Error(
+      fmt::format("invalid options: {} steps, {} probes, {} at once", options.steps, options.probes, options.at_once),
+      "all must be at least 1");
+}
+
 }  // namespace
+
+Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, at::ScalarType type,
+                          const SpectrumOptions& options, const SpectrumProgress& progress) {
+  require_work(options);
+  if (n < 1) throw Error(fmt::format("an operator on vectors of {} elements has no spectrum", n));
+  if (options.by_layer) throw Error("only a model has layers", "leave out by_layer, or give the model");
+  if (options.dense) return measure_dense(multiply, n, type, options, progress);
+  const auto one_by_one = [&](const std::vector<Tensor>& vectors) {
+    std::vector<Tensor> products;
+    for (const Tensor& v : vectors) products.push_back(multiply(v));
+    return products;
+  };
+  return measure_lanczos(one_by_one, n, type, options, progress);
+}
 
 SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                                 const SpectrumProgress& progress) {
-  if (!options.dense && (options.steps < 1 || options.probes < 1 || options.at_once < 1)) {
-    throw Error(fmt::format("{} steps from {} probes, {} at once, measure nothing", options.steps, options.probes,
-                            options.at_once),
-                "all are at least 1");
-  }
+  require_work(options);
   if (options.by_layer && (options.dense || options.at_once > 1)) {
-    throw Error("the layers' blocks are measured by Lanczos, one probe of each at a time",
-                "leave out --dense and --at-once");
+    throw Error("blocks are measured by Lanczos, with one probe at a time", "omit --dense and --at-once");
   }
   const Stopwatch whole;
   const at::ScalarType type = model.parameters().type();
@@ -233,11 +250,12 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   report.gradient_norm = mean.gradient.to(at::kDouble).norm().item<double>();
   if (!options.dense) report.lanczos = {std::min(options.steps, hessian.size()), options.probes, options.seed};
   if (options.dense) {
-    report.whole = measure_dense(multiply, hessian, type, options, progress);
+    report.whole = measure_dense(std::ref(multiply), hessian.size(), type, options, progress);
   } else if (options.by_layer) {
     report.blocks = measure_layers(multiply, layer_blocks(model.parameters()), type, options, progress);
   } else {
-    report.whole = measure_lanczos(multiply, hessian, type, options, progress);
+    const auto products = [&](const std::vector<Tensor>& vectors) { return multiply.multiply(vectors); };
+    report.whole = measure_lanczos(products, hessian.size(), type, options, progress);
   }
   report.micro_batches = std::ssize(micro_batches);
   report.graphs_kept = static_cast<int64_t>(hessian.kept());

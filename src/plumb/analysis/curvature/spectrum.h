@@ -16,15 +16,15 @@
 namespace plumb {
 
 struct SpectrumOptions {
-  int64_t steps = 80;     // of Lanczos, for each probe
-  int64_t probes = 1;     // start vectors
+  int64_t steps = 80;     // Lanczos steps per probe
+  int64_t probes = 1;     // number of start vectors
   int64_t at_once = 1;    // probes that advance together: a gradient's graph that is not kept serves all of them, and
                           // as many bases are held
-  uint64_t seed = 1;      // of the probes
-  double tolerance = 0;   // end a probe early, see LanczosOptions
-  bool dense = false;     // every eigenvalue, by as many products as there are parameters
-  bool by_layer = false;  // the diagonal block of every layer instead of the whole; not with `dense` or `at_once`
-  double sigma = 0;       // of the density's kernel; 0: a hundredth of the range
+  uint64_t seed = 1;      // for the probes
+  double tolerance = 0;   // to end a probe early; see LanczosOptions
+  bool dense = false;     // compute all eigenvalues, with as many products as there are parameters
+  bool by_layer = false;  // the diagonal block of each layer instead of the full Hessian; not with `dense` or `at_once`
+  double sigma = 0;       // width of the density's kernel; 0: a hundredth of the range
   HessianOptions hessian;
   std::filesystem::path basis_directory;
 };
@@ -32,13 +32,13 @@ struct SpectrumOptions {
 /// (products done, products planned, what is known so far).
 using SpectrumProgress = std::function<void(int64_t, int64_t, const std::string&)>;
 
-/// A value, and how far from it an eigenvalue may lie.
+/// A value, and the distance within which there is an eigenvalue.
 struct Extreme {
   double value = 0;
   double error = 0;
 };
 
-/// What Lanczos from one start vector found.
+/// The results of Lanczos from one start vector.
 struct ProbeSpectrum {
   int64_t steps = 0;       // taken
   bool exhausted = false;  // see Tridiagonal
@@ -51,10 +51,10 @@ struct Spectrum {
   Extreme max, min;  // error: Ritz residual and rounding; dense: the matrix's asymmetry
   Estimate trace, frobenius;
   double zero_band = 0;                              // a thousandth of the largest magnitude
-  Estimate negative, positive;                       // shares of the eigenvalues below −zero_band and above it
+  Estimate negative, positive;                       // fractions of the eigenvalues below −zero_band and above it
   std::vector<std::pair<double, double>> quantiles;  // (share, value)
   Density density;
-  std::vector<ProbeSpectrum> probes;  // of Lanczos
+  std::vector<ProbeSpectrum> probes;  // Lanczos only
   std::vector<double> eigenvalues;    // dense: all, ascending
   std::optional<double> asymmetry;    // dense: the largest |H_ij − H_ji|
 };
@@ -66,9 +66,9 @@ struct BlockSpectrum {
   Spectrum spectrum;
 };
 
-/// How Lanczos was started.
+/// The Lanczos settings.
 struct LanczosSettings {
-  int64_t steps = 0;  // planned for each probe
+  int64_t steps = 0;  // maximum per probe
   int64_t probes = 0;
   uint64_t seed = 0;
 };
@@ -80,22 +80,27 @@ struct SpectrumReport {
   double label_smoothing = 0;
   double loss = 0;
   double gradient_norm = 0;
-  std::optional<LanczosSettings> lanczos;  // none: dense
-  std::optional<Spectrum> whole;           // none: by layer
+  std::optional<LanczosSettings> lanczos;  // empty if dense
+  std::optional<Spectrum> whole;           // empty if by layer
   std::vector<BlockSpectrum> blocks;
   int64_t micro_batches = 0;
-  int64_t graphs_kept = 0;  // of how many micro-batches
+  int64_t graphs_kept = 0;  // number of micro-batches
   int64_t products = 0;
   int64_t threads = 0;
-  double gradient_seconds = 0;  // of one gradient
-  double hvp_seconds = 0;       // of a product, the median
-  double seconds = 0;           // of the whole measurement
+  double gradient_seconds = 0;  // for one gradient
+  double hvp_seconds = 0;       // for one product, the median
+  double seconds = 0;           // for the entire measurement
 };
 
-/// Loss, extremes, trace, Frobenius norm, density and quantiles of ∇²L over all parameters, or of its diagonal block of
-/// every layer; L is the mean over all target tokens of the micro-batches. Throws Error on options that make no
-/// measurement.
+/// Loss, extremes, trace, Frobenius norm, density and quantiles of ∇²L over all parameters, or of its diagonal block
+/// for each layer, where L is the mean over all target tokens of the micro-batches. Throws Error on invalid options.
 SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                                 const SpectrumProgress& progress = {});
+
+/// The spectrum of any symmetric operator on vectors of n elements of this type: the Hessian of a function of one's own
+/// (function_hessian.h), a Fisher matrix. Of the options, those of the model's Hessian play no part. Throws Error on
+/// options that make no measurement.
+Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, at::ScalarType type,
+                          const SpectrumOptions& options, const SpectrumProgress& progress = {});
 
 }  // namespace plumb

@@ -8,7 +8,7 @@ namespace plumb {
 
 Json to_json(const SpectrumReport& report);
 
-/// Reads what to_json writes; a number that is null there becomes NaN.
+/// Reads the output of to_json; null numbers become NaN.
 void from_json(const Json& json, SpectrumReport& report);
 
 }  // namespace plumb

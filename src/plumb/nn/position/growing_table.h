@@ -1,4 +1,4 @@
-// Rows of a table that are functions of a position, kept from one use to the next.
+// A table with one row per position, computed on demand and kept.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-/// Computes its rows when more are asked for than before, at least twice as many as it has, so that decoding ever
-/// further costs a constant time per position. By several threads at a time if they like.
+/// When more rows are requested than exist, computes at least twice as many, so that decoding takes constant time per
+/// position. Safe to use from several threads.
 class GrowingTable {
  public:
   /// compute(length): the rows of the positions 0 … length − 1, (length, …), in float64.

@@ -10,7 +10,7 @@ namespace {
 
 /// (length, d_model)
 Tensor waves(int64_t length, int64_t d_model) {
-  std::vector<double> divisors;  // of each feature
+  std::vector<double> divisors;  // one per feature
   for (int64_t j = 0; j < d_model; ++j)
     divisors.push_back(std::pow(10000.0, static_cast<double>(j / 2 * 2) / static_cast<double>(d_model)));
   Tensor table = at::empty({length, d_model}, at::kDouble);
@@ -36,7 +36,7 @@ class Sinusoidal final : public Positions {
   GrowingTable table_;
 };
 
-const bool registered = positions().add(
+const bool kSinusoidalRegistered = positions().add(
     "sinusoidal", "feature 2i of position p is sin(p/10000^(2i/d)), feature 2i + 1 the cosine of the same angle",
     "Vaswani et al. 2017, arXiv 1706.03762",
     [](Parameters& parameters, const std::string&, const PositionShape& shape) {

@@ -11,8 +11,8 @@
 namespace plumb::ops::fused {
 namespace {
 
-/// Where query, key and value lie: for self-attention all in `query` (the packed matrix), else key and value in
-/// `packed`.
+/// The locations of query, key and value: for self-attention all in `query` (the packed matrix), otherwise key and
+/// value in `packed`.
 struct Geometry : torch::CustomClassHolder {
   Ragged queries;
   Ragged keys;
@@ -46,8 +46,8 @@ T score_scale(const HeadShape& shape) {
 }
 
 /// Calls work(head, query offset, key offset, output offset) for every head of every sequence, in parallel. With
-/// `by_group`, heads that share keys and values are worked on one after the other: what is added to the gradients of
-/// these must not be added at the same time.
+/// `by_group`, heads that share keys and values are processed one after another, because their contributions to the
+/// same gradients must not be added concurrently.
 template <typename T, typename Work>
 void for_each_head(const Geometry& g, const Pointers<T>& in, bool by_group, const Work& work) {
   const HeadShape& shape = g.shape;

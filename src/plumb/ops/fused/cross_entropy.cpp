@@ -11,15 +11,15 @@
 namespace plumb::ops::fused {
 namespace {
 
-/// What the rows of logits are held against.
+/// The targets of the rows of logits.
 struct Targets : torch::CustomClassHolder {
   std::vector<int64_t> labels;
-  std::vector<double> weights;  // empty: 1 each
+  std::vector<double> weights;  // empty: all 1
   double smoothing = 0;
   double scale = 1;
 
   [[nodiscard]] double weight(int64_t row) const { return weights.empty() ? 1.0 : weights[static_cast<size_t>(row)]; }
-  /// What the row's loss is multiplied by.
+  /// The factor of the row's loss.
   [[nodiscard]] double factor(int64_t row) const { return scale * weight(row); }
 
   template <typename T>
@@ -47,7 +47,7 @@ TargetsPointer saved_targets(AutogradContext* ctx) {
   return c10::static_intrusive_pointer_cast<Targets>(ctx->saved_data["targets"].toCapsule());
 }
 
-/// The losses of all rows by their weights.
+/// The weighted losses of all rows.
 struct Losses {
   std::vector<double> smoothed, nll;
 
@@ -149,7 +149,7 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
   }
 };
 
-/// Rows of logits held at a time: about 16 MB, many enough for fast products.
+/// Rows of logits held at a time: about 16 MB, enough for efficient products.
 int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 22) / vocabulary, 64, 1024); }
 
 class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
@@ -206,8 +206,7 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     if (at::GradMode::is_enabled()) {
-      throw Error("the chunked cross-entropy was asked for a second derivative",
-                  "use cross_entropy() where curvature is wanted");
+      throw Error("the chunked cross-entropy has no second derivative", "use cross_entropy() for curvature");
     }
     const double upstream = grad[0].item<double>();
     const auto scaled = [&](const char* name) {

@@ -20,7 +20,7 @@ Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const Dro
     const T* base = residual.defined() ? residual.data_ptr<T>() : nullptr;
     const T* in = x.data_ptr<T>();
     T* result = out.data_ptr<T>();
-    constexpr int64_t kUnit = 1024;  // ranges begin at multiples of it, as the kernel asks
+    constexpr int64_t kUnit = 1024;  // the kernel requires ranges to begin at multiples of this
     const int64_t n = x.numel();
     parallel_ranges((n + kUnit - 1) / kUnit, 16, [&](int64_t begin, int64_t end) {
       kernels::dropout(mask, scale, base, in, result, begin * kUnit, std::min(end * kUnit, n));

@@ -1,6 +1,6 @@
-// The operations as the CPU kernels compute them (ops/kernels): differentiable functions whose backward pass is again
-// made of kernels, for tensors that uses_kernels() is true for. What each computes is said with the operation of the
-// same name; arguments have been checked there.
+// The operations as computed by the CPU kernels (ops/kernels): differentiable functions whose backward pass again
+// consists of kernels, for tensors for which uses_kernels() is true. Each is documented with the operation of the same
+// name, which has checked the arguments.
 #pragma once
 
 #include <memory>

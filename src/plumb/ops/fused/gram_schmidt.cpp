@@ -9,7 +9,7 @@ namespace plumb::ops::fused {
 
 std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::vector<double>& subtract, bool products,
                                  Tensor& w) {
-  constexpr int64_t kParts = 64;  // partial sums, so that the number of threads changes no result
+  constexpr int64_t kParts = 64;  // partial sums, so that the result does not depend on the number of threads
   const size_t width = vectors.size() + 1;
   const int64_t size = w.numel();
   std::vector<double> parts(static_cast<size_t>(kParts) * width, 0.0);

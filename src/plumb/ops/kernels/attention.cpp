@@ -99,7 +99,7 @@ void transpose(int64_t rows, int64_t columns, const T* in, int64_t stride, T* HW
   }
 }
 
-/// In place: scores become probabilities; the first `keys` of each row of `width` count, the rest become 0.
+/// In place: scores become probabilities; only the first `keys` of each row of `width` count, and the rest become 0.
 template <typename T>
 void softmax_row(T* row, int64_t keys, int64_t width) {
   const hn::ScalableTag<T> d;
@@ -144,7 +144,7 @@ void probabilities(const AttentionHead<T>& head, const Block<T>& block, const T*
   }
 }
 
-/// Memory that a thread keeps from call to call.
+/// Memory that a thread keeps between calls.
 template <typename T>
 T* scratch(size_t count) {
   static thread_local std::vector<T> buffer;
@@ -191,7 +191,7 @@ HWY_INLINE void four_scores(int64_t size, T scale, const T* q, const Key& key, i
   for (int j = 0; j < 4; ++j) p[i + j] = scale * hn::GetLane(hn::SumOfLanes(d, sum[j]));
 }
 
-/// One query by dot products: for few queries, whose work would not repay a transposition of the keys.
+/// One query by dot products: for few queries, which do not justify transposing the keys.
 template <typename T, typename Key>
 HWY_INLINE void attend(int64_t length, int64_t size, T scale, const T* q, const Key& key, int64_t value_offset,
                        T* out) {

@@ -1,12 +1,12 @@
-// Softmax attention of one head over one sequence, without padding and without ever holding more than a block of query
-// rows of the score matrix; forward, backward, and the backward of the backward.
+// Softmax attention of one head over one sequence, without padding, holding no more of the score matrix than one block
+// of query rows; forward, backward, and the backward of the backward.
 #pragma once
 
 #include <cstdint>
 
 namespace plumb::kernels {
 
-/// One head of one sequence: pointers to its first token, strides from token to token.
+/// One head of one sequence: pointers to its first token, and strides between tokens.
 /// q, out-like: (query_length, size); k, v-like: (key_length, size). With S = scale·q·kᵀ and P = softmax of the rows of
 /// S (keys past the query's own position left out if `causal`): out = P·v.
 template <typename T>
@@ -27,7 +27,7 @@ struct AttentionHead {
 template <typename T>
 void attention_forward(const AttentionHead<T>& head, T* out, int64_t out_stride);
 
-/// One query of one head whose keys lie anywhere: key p begins at keys[p] + column, its value `value_offset` further
+/// One query of one head with scattered keys: key p begins at keys[p] + column, and its value `value_offset` further
 /// on. q: (size) → out: (size), softmax(scale·q·kᵀ)·v.
 template <typename T>
 struct CachedHead {

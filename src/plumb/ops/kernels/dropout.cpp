@@ -11,8 +11,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-constexpr int kBlocks = 16;          // Philox blocks computed side by side, one a lane
-constexpr int kChunk = kBlocks * 8;  // elements they decide
+constexpr int kBlocks = 16;          // Philox blocks computed side by side, one per lane
+constexpr int kChunk = kBlocks * 8;  // elements that they decide
 
 /// The 16-bit decisions of elements [first, first + kChunk) as 0 or 1; `first` is a multiple of 8.
 HWY_INLINE void decide(const DropoutMask& mask, uint64_t first, uint8_t* HWY_RESTRICT kept) {

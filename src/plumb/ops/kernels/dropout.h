@@ -1,11 +1,11 @@
-// Dropout whose mask is a function of (seed, stream, position), recomputed wherever it is needed and never stored.
+// Dropout with a mask that is a function of (seed, stream, position), recomputed when needed and never stored.
 #pragma once
 
 #include <cstdint>
 
 namespace plumb::kernels {
 
-/// An element at position i is kept if 16 bits of philox(seed, stream, i / 8) lie below `keep_below` of 65536.
+/// An element at position i is kept if 16 bits of philox(seed, stream, i / 8) are below `keep_below`, out of 65536.
 struct DropoutMask {
   uint64_t seed;
   uint64_t stream;

@@ -5,21 +5,22 @@
 
 #include <algorithm>
 #include <array>
-#include <dnnl.hpp>
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/ops/kernels/elementwise.h"
+#include "plumb/ops/kernels/onednn.h"
 
 namespace plumb::kernels {
 namespace {
 
 using DataType = dnnl::memory::data_type;
 
-/// All that a compiled product depends on.
+/// Everything that a compiled product depends on.
 using Key = std::array<int64_t, 12>;
 
 /// A compiled product and the operands that it is run on.
@@ -35,7 +36,7 @@ struct Engine {
   std::map<Key, std::unique_ptr<Compiled>> compiled;
 };
 
-/// One a thread: neither streams nor operands may be shared.
+/// One per thread: neither streams nor operands may be shared.
 Engine& engine() {
   static thread_local Engine instance;
   return instance;
@@ -47,7 +48,7 @@ dnnl::memory::desc matrix(int64_t rows, int64_t columns, int64_t stride, bool tr
 
 DataType type_of_sums(DataType type) { return type == DataType::s8 ? DataType::s32 : DataType::f32; }
 
-/// `packed`: the layout of B where it is not a plain one.
+/// `packed`: the layout of B if it is packed.
 std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::memory::desc* packed, Engine& on) {
   const auto a = matrix(p.m, p.k, p.lda, p.transpose_a, type);
   const auto b = packed != nullptr ? *packed : matrix(p.k, p.n, p.ldb, p.transpose_b, type);
@@ -57,10 +58,8 @@ std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::m
   if (p.accumulate) after.append_sum(1.0F);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(after);
-  const dnnl::matmul::desc description =
-      p.bias != nullptr ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
   auto compiled = std::make_unique<Compiled>(
-      Compiled{dnnl::matmul(dnnl::matmul::primitive_desc(description, attributes, on.engine)),
+      Compiled{dnnl::matmul(onednn::product(on.engine, a, b, p.bias != nullptr ? &bias : nullptr, c, attributes)),
                dnnl::memory(a, on.engine, nullptr),
                dnnl::memory(b, on.engine, nullptr),
                dnnl::memory(c, on.engine, nullptr),
@@ -72,7 +71,7 @@ std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::m
 }
 
 Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc* packed, Engine& on) {
-  // Within a parallel region a product runs on the thread that asks for it.
+  // Within a parallel region, a product runs on the calling thread.
   const int64_t threads = omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
   const Key key = {p.transpose_a,
                    p.transpose_b,
@@ -100,7 +99,7 @@ void rectify(const Product& p, float* c) {
   });
 }
 
-/// Runs the product on these operands: B as it is stored, or packed.
+/// Runs the product on these operands, where B may be packed.
 void run(const Product& p, DataType type, const void* a, const void* b, const dnnl::memory* packed, void* c) {
   try {
     Engine& on = engine();
@@ -120,7 +119,7 @@ void run(const Product& p, DataType type, const void* a, const void* b, const dn
   } catch (const dnnl::error& error) {
     throw Error(
         fmt::format("oneDNN refused a matrix product of ({}, {}) by ({}, {}): {}", p.m, p.k, p.k, p.n, error.what()),
-        type == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
+        type == DataType::bf16 ? "does this processor support bfloat16?" : "");
   }
   if (p.relu) rectify(p, static_cast<float*>(c));
 }
@@ -132,6 +131,14 @@ constexpr DataType kDataType<Bfloat16> = DataType::bf16;
 template <>
 constexpr DataType kDataType<int8_t> = DataType::s8;
 
+/// Every `step`-th of `count` values, copied together.
+template <typename T>
+std::vector<T> together(const T* values, int64_t count, int64_t step) {
+  std::vector<T> result(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) result[static_cast<size_t>(i)] = values[i * step];
+  return result;
+}
+
 template <typename T>
 Product packed_product(int64_t m, const PackedWeight<T>& weight) {
   return {.m = m, .n = weight.n(), .k = weight.k(), .lda = weight.k(), .ldc = weight.n()};
@@ -141,7 +148,24 @@ Product packed_product(int64_t m, const PackedWeight<T>& weight) {
 
 template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c) {
-  run(product, kDataType<T>, a, b, nullptr, c);
+  // With AVX-512 oneDNN 3.7 takes the elements of an A of one row, and of a C of one column, for neighbors in memory
+  // whatever the strides say. So they are made neighbors.
+  const bool spread_a = product.m == 1 && product.transpose_a && product.lda > 1;
+  const bool spread_c = product.n == 1 && product.ldc > 1;
+  if (!spread_a && !spread_c) return run(product, kDataType<T>, a, b, nullptr, c);
+  Product dense = product;
+  std::vector<T> row;
+  std::vector<float> column;
+  if (spread_a) {
+    row = together(a, product.k, product.lda);
+    dense.lda = 1;
+  }
+  if (spread_c) {
+    column = product.accumulate ? together(c, product.m, product.ldc) : std::vector<float>(product.m);
+    dense.ldc = 1;
+  }
+  run(dense, kDataType<T>, spread_a ? row.data() : a, b, nullptr, spread_c ? column.data() : c);
+  for (size_t i = 0; i < column.size(); ++i) c[static_cast<int64_t>(i) * product.ldc] = column[i];
 }
 
 template void gemm<float>(const Product&, const float*, const float*, float*);
@@ -154,14 +178,13 @@ struct PackedWeight<T>::Content {
 
 template <typename T>
 PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_(k) {
-  // oneDNN says which layout it likes best; it is the same for every number of rows.
+  // oneDNN chooses the best layout; it is the same for any number of rows.
   constexpr int64_t kRows = 64;
   constexpr DataType kType = kDataType<T>;
   try {
     const dnnl::memory::desc any({k, n}, kType, dnnl::memory::format_tag::any);
-    const dnnl::matmul::primitive_desc best(
-        dnnl::matmul::desc(matrix(kRows, k, k, false, kType), any, matrix(kRows, n, n, false, type_of_sums(kType))),
-        engine().engine);
+    const auto best = onednn::product(engine().engine, matrix(kRows, k, k, false, kType), any, nullptr,
+                                      matrix(kRows, n, n, false, type_of_sums(kType)));
     dnnl::memory plain(matrix(k, n, k, true, kType), engine().engine, const_cast<T*>(weight));
     dnnl::memory packed(best.weights_desc(), engine().engine);
     dnnl::reorder(plain, packed).execute(engine().stream, plain, packed);
@@ -169,7 +192,7 @@ PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_
     content_ = std::make_shared<Content>(Content{packed});
   } catch (const dnnl::error& error) {
     throw Error(fmt::format("oneDNN refused to pack a weight of ({}, {}): {}", n, k, error.what()),
-                kType == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
+                kType == DataType::bf16 ? "does this processor support bfloat16?" : "");
   }
 }
 

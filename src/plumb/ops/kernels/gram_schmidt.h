@@ -1,4 +1,4 @@
-// The pass over memory behind Lanczos' re-orthogonalization.
+// The memory-bound pass of Lanczos' re-orthogonalization.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace plumb::kernels {
 
-/// Columns of all vectors that stay in cache while they are used twice.
+/// Number of columns for which all vectors stay in the cache while they are used twice.
 constexpr int64_t kGramSchmidtBlock = 1024;
 
 /// On elements [begin, end), at most kGramSchmidtBlock of them, of w and of `count` vectors v_k:

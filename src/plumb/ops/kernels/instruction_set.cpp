@@ -9,7 +9,7 @@
 namespace plumb::kernels {
 
 std::vector<std::string> instruction_sets() {
-  // What was asked for narrows what Highway reports.
+  // A selection restricts what Highway reports.
   const int64_t asked_for = hwy::SupportedTargets();
   hwy::SetSupportedTargetsForTest(0);
   std::vector<std::string> names;
@@ -26,7 +26,7 @@ void use_instruction_set(const std::string& name) {
   }
   std::string there;
   for (const std::string& other : instruction_sets()) there += " " + other;
-  throw Error(fmt::format("no instructions {} here", name), "this machine has" + there);
+  throw Error(fmt::format("instruction set {} is not available", name), "available:" + there);
 }
 
 }  // namespace plumb::kernels

@@ -54,7 +54,7 @@ struct NormDoubleBackward {
   T* dgamma;
 };
 
-/// Each works on rows [begin, end).
+/// Each processes rows [begin, end).
 void norm_forward(const NormForward<float>& p, int64_t begin, int64_t end);
 void norm_forward(const NormForward<double>& p, int64_t begin, int64_t end);
 void norm_backward(const NormBackward<float>& p, int64_t begin, int64_t end);

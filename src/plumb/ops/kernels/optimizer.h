@@ -1,4 +1,4 @@
-// The passes over memory of the optimizers, and the sum behind the gradient's norm.
+// The memory-bound passes of the optimizers, and the sum for the gradient norm.
 #pragma once
 
 #include <cstdint>

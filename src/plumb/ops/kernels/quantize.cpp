@@ -29,7 +29,7 @@ float largest_magnitude(const float* x, int64_t n) {
 float quantize(const float* x, int64_t n, int8_t* out) {
   const float scale = largest_magnitude(x, n) / 127.0F;
   const float factor = scale > 0 ? 1 / scale : 0;
-  // Added to a number below 2²², 1.5 · 2²³ leaves its nearest integer in the low bits of the sum.
+  // Adding 1.5 · 2²³ to a number below 2²² leaves its nearest integer in the low bits of the sum.
   constexpr float kMagic = 12582912.0F;
   const hn::ScalableTag<float> d;
   const hn::Rebind<uint32_t, decltype(d)> bits;

@@ -1,4 +1,4 @@
-// To integers of eight bits and back: the passes around products in int8.
+// Conversion to 8-bit integers and back, for products in int8.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-/// Keeps the k best in order; a block of the row costs a comparison unless it holds a better one, which soon gets rare,
-/// or a NaN, which ends the search.
+/// Keeps the k best in order; a block of the row costs one comparison unless it contains a better one, which soon
+/// becomes rare, or a NaN, which ends the search.
 template <typename T>
 int64_t top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT values, int32_t* HWY_RESTRICT indices) {
   const hn::ScalableTag<T> d;

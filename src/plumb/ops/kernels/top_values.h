@@ -11,7 +11,7 @@ namespace plumb::kernels {
 int64_t top_values(const float* x, int64_t n, int64_t k, float* values, int32_t* indices);
 int64_t top_values(const double* x, int64_t n, int64_t k, double* values, int32_t* indices);
 
-/// log Σ exp(x) over x[0, n); `shift` is about as large as the largest of them, so that nothing overflows.
+/// log Σ exp(x) over x[0, n); `shift` is approximately their maximum, so that nothing overflows.
 float log_partition(const float* x, int64_t n, float shift);
 double log_partition(const double* x, int64_t n, double shift);
 

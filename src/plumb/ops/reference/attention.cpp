@@ -1,4 +1,4 @@
-// Sequences side by side, filled up with zeros to the longest one; the softmax does not see what was filled up.
+// Sequences side by side, zero-padded to the longest; the softmax ignores the padding.
 #include <cmath>
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace plumb::ops::reference {
 namespace {
 
-/// The row of every token where each sequence takes as many rows as the longest.
+/// The row of each token if every sequence occupied as many rows as the longest one.
 std::vector<int64_t> places(const Ragged& layout) {
   std::vector<int64_t> rows;
   for (int64_t s = 0; s < layout.sequences(); ++s) {
@@ -37,7 +37,7 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const
   const Tensor limit = index_beside(query, seen).view({sequences, 1, 1, queries.longest(), 1});
   const Tensor hidden = at::arange(keys.longest(), limit.options()) > limit;
 
-  // Heads that share a key-value head are further rows of one matrix.
+  // Heads that share a key-value head become additional rows of one matrix.
   const Tensor q = filled_up(query, queries, shape.size)
                        .reshape({sequences, shape.kv_heads, shape.group() * queries.longest(), shape.size});
   const Tensor k = filled_up(key, keys, shape.size);

@@ -7,7 +7,7 @@ namespace plumb::ops::reference {
 namespace {
 
 /// The four words of philox(seed, stream, counter) (base/random.h) for each of `counters`, (n) → (n, 4), all in int64:
-/// its products wrap around, and a mask takes 32 bits out of them.
+/// products wrap around, and a mask extracts 32 bits.
 Tensor philox_words(uint64_t seed, uint64_t stream, const Tensor& counters) {
   constexpr int64_t kLow = 0xFFFFFFFF;
   const auto low = [](uint64_t x) { return static_cast<int64_t>(x & kLow); };
@@ -29,7 +29,7 @@ Tensor philox_words(uint64_t seed, uint64_t stream, const Tensor& counters) {
   return at::stack({c0, c1, c2, c3}, 1);
 }
 
-/// Where x is dropped: 16 bits a position, eight positions a counter.
+/// Where x is dropped: 16 bits per position, eight positions per counter.
 Tensor dropped(const Tensor& x, int64_t keep_below, const DropoutKey& key) {
   const at::NoGradGuard no_graph;
   const Tensor counters = at::arange((x.numel() + 7) / 8, x.options().dtype(at::kLong));

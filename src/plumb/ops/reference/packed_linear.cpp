@@ -6,7 +6,7 @@
 namespace plumb::ops::reference {
 namespace {
 
-/// Rows of integers, |value| ≤ 127, and what to multiply each row by.
+/// Rows of integers, |value| ≤ 127, and the scale of each row.
 struct Quantized {
   Tensor values;  // (rows, columns), float64
   Tensor scales;  // (rows, 1)
@@ -14,7 +14,7 @@ struct Quantized {
 
 Quantized quantized(const Tensor& x) {
   const Tensor scales = x.abs().amax(1, /*keepdim=*/true) / 127;
-  const Tensor divisors = scales.masked_fill(scales == 0, 1);  // of rows of zeros
+  const Tensor divisors = scales.masked_fill(scales == 0, 1);  // for rows of zeros
   return {(x / divisors).round().to(at::kDouble), scales};
 }
 

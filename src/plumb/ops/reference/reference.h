@@ -1,6 +1,6 @@
-// The reference of every operation: a few lines of ATen's operations that work on any device, for any floating-point
-// type and to any order of derivative. They are what the operations are without kernels, and what kernels are held
-// against. What each computes is said with the operation of the same name; arguments have been checked there.
+// The reference implementation of every operation: a few lines of ATen that work on any device, for any floating-point
+// type and to any order of derivative. They are used if kernels are not, and kernels are tested against them. Each is
+// documented with the operation of the same name, which has checked the arguments.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ namespace {
 
 const SentencePieceFunctions& functions();
 
-/// Beside the library that this function is in.
+/// In the directory of the library that contains this function.
 std::filesystem::path module_path() {
   Dl_info info{};
   ::dladdr(reinterpret_cast<const void*>(&functions), &info);
@@ -21,8 +21,8 @@ std::filesystem::path module_path() {
 
 void* open_module(const char* path) {
   constexpr int kFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
-#ifdef __SANITIZE_ADDRESS__
-  // The sanitizer's dlopen refuses RTLD_DEEPBIND, as memory must not change hands then; here none does.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // The sanitizer's dlopen rejects RTLD_DEEPBIND because memory must not change ownership then; here none does.
   void* library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   return reinterpret_cast<void* (*)(const char*, int)>(::dlsym(library, "dlopen"))(path, kFlags);
 #else
@@ -34,7 +34,7 @@ const SentencePieceFunctions& load_functions() {
   const std::string path = module_path().string();
   void* module = open_module(path.c_str());
   void* entry = module == nullptr ? nullptr : ::dlsym(module, kSentencePieceEntry);
-  if (entry == nullptr) throw Error(fmt::format("{}: SentencePiece cannot be loaded", path), "install Plumb again");
+  if (entry == nullptr) throw Error(fmt::format("{}: SentencePiece cannot be loaded", path), "reinstall Plumb");
   return reinterpret_cast<const SentencePieceFunctions& (*)()>(entry)();
 }
 
@@ -45,7 +45,7 @@ const SentencePieceFunctions& functions() {
 
 SentencePieceText text_of(std::string_view text) { return {text.data(), text.size()}; }
 
-/// Where a call's result and error message arrive.
+/// Receives a call's result and error message.
 template <typename Result>
 struct Receiver {
   Result& result;

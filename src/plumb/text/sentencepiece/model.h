@@ -1,4 +1,4 @@
-// SentencePiece models, through the module that is loaded on first use.
+// SentencePiece models, through a module that is loaded on first use.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace plumb {
 
-/// A loaded model. Methods that return a message return an empty one where all went well.
+/// A loaded model. Methods that return a message return an empty one on success.
 class SentencePieceModel {
  public:
-  /// Empty (operator bool is false) if the bytes are no model. Throws Error if the module is missing.
+  /// Empty (operator bool is false) if the bytes are not a model. Throws Error if the module is missing.
   explicit SentencePieceModel(std::string_view serialized);
   SentencePieceModel(SentencePieceModel&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   SentencePieceModel& operator=(SentencePieceModel&& other) noexcept {
@@ -32,7 +32,7 @@ class SentencePieceModel {
 
   [[nodiscard]] Specials specials() const;
 
-  /// Trains with SentencePiece's own options and gives the serialized model.
+  /// Trains with SentencePiece's own options and returns the serialized model.
   [[nodiscard]] static std::string train(const std::vector<std::pair<std::string, std::string>>& options,
                                          const std::vector<std::string>& lines, std::string& serialized);
 

@@ -1,4 +1,4 @@
-// The module itself: the one file that sees SentencePiece's headers.
+// The module itself: the only file that includes SentencePiece's headers.
 #include "plumb/text/sentencepiece/module.h"
 
 #include <sentencepiece_processor.h>

@@ -1,7 +1,7 @@
-// The interface between Plumb and its SentencePiece module: plain C, and no memory changes hands.
+// The interface between Plumb and its SentencePiece module: plain C, and no memory changes ownership.
 //
-// Debian's libsentencepiece exports the old protobuf that it carries, which must not be mixed with the one that
-// LibTorch uses. It therefore lives in a module of its own, loaded so that its symbols bind to each other first.
+// Debian's libsentencepiece exports the symbols of its bundled, older protobuf, which must not mix with LibTorch's. It
+// is therefore linked into a separate module, loaded so that its symbols bind to each other first.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@ struct SentencePieceText {
   size_t size;
 };
 
-/// A loaded model as the module knows it.
+/// A loaded model, as seen by the module.
 struct SentencePieceHandle;
 
-/// What the module can do. Calls that can fail return 0 on success, else they have sent a message to `error`.
+/// The functions of the module. Calls that can fail return 0 on success; otherwise they have sent a message to `error`.
 struct SentencePieceFunctions {
-  /// Null if the bytes are no model.
+  /// Null if the bytes are not a model.
   SentencePieceHandle* (*load)(SentencePieceText serialized);
   void (*unload)(SentencePieceHandle* model);
   int (*size)(const SentencePieceHandle* model);
-  /// Ids of pad, bos, eos and unknown; -1 where the model has none.
+  /// Ids of pad, bos, eos and unknown; -1 if the model lacks one.
   void (*specials)(const SentencePieceHandle* model, int* four);
   int (*encode)(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds ids,
                 SentencePieceBytes error, void* receiver);
@@ -42,7 +42,7 @@ struct SentencePieceFunctions {
 
 }  // extern "C"
 
-/// The name of the module's one symbol, `const SentencePieceFunctions& (*)()`.
+/// The name of the module's only symbol, `const SentencePieceFunctions& (*)()`.
 constexpr const char* kSentencePieceEntry = "plumb_sentencepiece";
 
 }  // namespace plumb

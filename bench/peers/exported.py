@@ -1,0 +1,21 @@
+"""What `plumb bench ... --export DIR` has written: weights, data, and results to compare with."""
+import argparse
+import json
+import pathlib
+from typing import Any
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument('--export', type=pathlib.Path, required=True, metavar='DIR',
+                        help='what `plumb bench` exported')
+    parser.add_argument('--threads', type=int, default=2)
+    parser.add_argument('--runs', type=int, default=3, help='timed runs of a turn, of which the median counts')
+    return parser.parse_args()
+
+
+def read_work(directory: pathlib.Path) -> dict[str, Any]:
+    work: dict[str, Any] = json.loads((directory / 'work.json').read_text(encoding='utf-8'))
+    if work.get('schema') != 'plumb.bench-work/1':
+        raise ValueError(f'{directory} holds no exported work of this version of Plumb')
+    return work

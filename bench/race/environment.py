@@ -1,0 +1,55 @@
+"""The Python in which the peers run: a virtual environment with the newest PyTorch and CTranslate2."""
+import os
+import pathlib
+import subprocess
+import sys
+
+PEERS = pathlib.Path(__file__).resolve().parent.parent / 'peers'
+
+
+class Missing(Exception):
+    """Why there are no peers."""
+
+
+def _run(command: list[str | os.PathLike[str]]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith('ERROR')]
+    return (errors or lines or ['no message'])[-1]
+
+
+def _complete(python: pathlib.Path) -> bool:
+    return _run([python, '-c', 'import ctranslate2, numpy, safetensors, torch']).returncode == 0
+
+
+def make(directory: pathlib.Path) -> pathlib.Path:
+    """The Python of the environment in `directory`, made or brought up to date first. Packages come from where the user's
+    pip looks for them. Throws Missing if there is none and none can be made."""
+    python = directory / 'bin' / 'python'
+    if not python.exists():
+        print(f'bench.py: making {directory} for the newest PyTorch and CTranslate2 (some gigabytes)', file=sys.stderr)
+        made = _run([sys.executable, '-m', 'venv', directory])
+        if made.returncode != 0:
+            python.unlink(missing_ok=True)
+            hint = 'Debian has it in python3-venv' if 'ensurepip' in made.stdout else _last_line(made.stdout)
+            raise Missing(f'`python3 -m venv` failed: {hint}')
+    installed = _run([python, '-m', 'pip', 'install', '--upgrade', '--quiet', '--disable-pip-version-check',
+                      '--retries', '1', '--requirement', PEERS / 'requirements.txt'])
+    if _complete(python):
+        if installed.returncode != 0:
+            print('bench.py: pip found nothing newer than what is installed: ' + _last_line(installed.stdout),
+                  file=sys.stderr)
+        return python
+    raise Missing('pip could not install them: ' + _last_line(installed.stdout))
+
+
+def settings(directory: pathlib.Path, threads: int) -> dict[str, str]:
+    """The environment variables of a peer."""
+    variables = dict(os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE='1',
+                     TORCHINDUCTOR_CACHE_DIR=str(directory / 'inductor'))
+    for name in ('OPENBLAS_CORETYPE', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_WAIT_POLICY'):
+        variables.pop(name, None)
+    return variables

@@ -1,0 +1,57 @@
+"""What is raced."""
+from dataclasses import dataclass, field
+from typing import Any
+
+Figures = dict[str, Any]
+
+SMALL_MODEL = ['--d-model', '128', '--feed-forward', '256', '--layers', '4', '--sentences', '128']
+TINY_MODEL = ['--d-model', '32', '--feed-forward', '64', '--layers', '1', '--vocabulary', '100']
+TINY = {  # to try the race
+    'train': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
+    'hvp': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
+    'decode': [*TINY_MODEL, '--sentences', '16', '--length', '4'],
+    'attention': ['--d-model', '32', '--length', '128'],
+}
+
+
+@dataclass
+class Race:
+    """Plumb's work in one or several precisions, and the peer that does the same."""
+
+    title: str
+    verb: str
+    sizes: list[str] = field(default_factory=list)
+    peer: str | None = None                                          # a script of bench/peers
+    precisions: list[str] = field(default_factory=lambda: ['float32'])
+    description: Figures = field(default_factory=dict)               # what the peer says of itself
+    plumb: dict[str, list[Figures]] = field(default_factory=dict)    # by precision: a result per round
+    peers: dict[str, list[Figures]] = field(default_factory=dict)    # by the peer's name of the work
+
+    def arguments(self, precision: str) -> list[str]:
+        """Of `plumb bench`."""
+        extra = [] if precision == 'float32' else ['--precision', precision]
+        return [self.verb, *self.sizes, *extra]
+
+    def command(self, precision: str) -> str:
+        return ' '.join(['plumb bench', *self.arguments(precision)])
+
+
+def races(tiny: bool, data: str | None) -> list[Race]:
+    large = 'training step, 6+6 layers, d 512, FFN 1024, vocabulary 10,000, 64 × 32 tokens'
+    listed = [
+        Race(large, 'train', peer='torch_train.py'),
+        Race('the same in bfloat16', 'train', peer='torch_train.py', precisions=['bf16']),
+        Race('training step, 4+4 layers, d 128, FFN 256, 128 × 32 tokens', 'train', SMALL_MODEL, 'torch_train.py'),
+        Race('6+6 layers, d 256, 16 × 24 tokens', 'hvp', peer='torch_hvp.py'),
+        Race('translation, 6+6 layers, d 512, 1,000 sentences of 12 tokens', 'decode', peer='ctranslate2_decode.py',
+             precisions=['float32', 'bf16', 'int8']),
+        Race('causal self-attention, d 256, 4 heads, one sequence', 'attention', peer='torch_attention.py'),
+    ]
+    if data:
+        real = ['--data', data]
+        listed.insert(3, Race('training step, batches of 4,096 tokens of real lengths', 'train', real))
+        listed.append(Race('translation of 1,000 sentences of real lengths', 'decode', real,
+                           precisions=['float32', 'bf16', 'int8']))
+    for race in listed if tiny else []:
+        race.sizes = TINY[race.verb] + (real if '--data' in race.sizes else [])
+    return listed

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Runs a command in the root directory of another system, with that system's /proc, /dev/pts and /dev/shm.
+# usage: in-root.sh ROOT [--offline] [--user NAME] COMMAND…     (as root)
+#
+# Of this machine's environment only the proxy reaches it. The mounts are made in a namespace of their own, and end with
+# it; with --offline so does a network that has nothing but the loopback interface.
+set -euo pipefail
+root=$1 && shift
+isolate=()
+identity=()
+home=/root
+while [ $# -gt 0 ]; do
+  case $1 in
+    --offline) isolate=(--net) ;;
+    --user) identity=("--userspec=$2:$2") && home=/home/$2 && shift ;;
+    *) break ;;
+  esac
+  shift
+done
+environment=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "HOME=$home")
+for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+  [ -z "${!name:-}" ] || environment+=("$name=${!name}")
+done
+loopback=:
+[ ${#isolate[@]} -eq 0 ] || loopback='ip link set lo up'
+exec unshare --mount --pid --fork "${isolate[@]}" bash -c '
+  root=$1 && shift
+  mount -t proc proc "$root/proc" && mount -t devpts devpts "$root/dev/pts" && mount -t tmpfs tmpfs "$root/dev/shm"
+  '"$loopback"'
+  exec chroot "$@"' in-root "$root" "${identity[@]}" "$root" env -i "${environment[@]}" "$@"
