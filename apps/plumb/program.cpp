@@ -15,6 +15,7 @@
 #include "plumb/base/text.h"
 #include "plumb/ops/memory.h"
 #include "plumb/ops/threads.h"
+#include "shortened_file.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -102,6 +103,7 @@ void emit(const Globals& globals, const Json& result, const std::string& text) {
 extern "C" int plumb_main(int argc, char** argv) {
   using namespace plumb;
   ops::keep_tensor_memory();
+  app::report_shortened_files();
   set_command_line(argc, argv);
   CLI::App app("Plumb measures whether and why a Transformer will train, then trains it.", "plumb");
   app::set_help(app);
