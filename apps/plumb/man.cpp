@@ -175,7 +175,7 @@ void man(const ManOptions& options, const ManualVerb& program) {
       found = true;
     }
   });
-  if (options.out.empty() && !found) throw Error(fmt::format("there is no verb '{}'", wanted), "see plumb --help");
+  if (options.out.empty() && !found) throw Error(fmt::format("unknown command '{}'", wanted), "see plumb --help");
 }
 
 }  // namespace
