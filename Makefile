@@ -7,15 +7,17 @@ SETUP      ?= scripts/setup.sh
 CMAKE_ARGS ?=
 CTEST_ARGS ?=
 BENCH_ARGS ?=
+SANITIZER  ?= address
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
+PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help packages setup build program test demo studies bench variants lint format sanitize install package clean
+.PHONY: help packages setup build program installable test demo studies bench variants lint format sanitize install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=…; SETUP=true skips the setup"
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… SANITIZER=$(SANITIZER); SETUP=true skips the setup"
 
 packages:
 	@$(SETUP)
@@ -58,15 +60,18 @@ format:  ## Format all sources
 	@$(SETUP) $(LISTS)
 	git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' | xargs -0 clang-format -i
 
-sanitize: packages  ## Run all tests under the address and undefined-behavior sanitizers
-	cmake --preset sanitize -B '$(BUILD)-sanitize' $(CMAKE_ARGS)
-	cmake --build '$(BUILD)-sanitize' --parallel $(JOBS)
-	$(CTEST) --test-dir '$(BUILD)-sanitize'
+sanitize: packages  ## Run all tests under the address and undefined-behavior sanitizers; SANITIZER=thread: data races
+	cmake --preset $(PRESET) -B '$(BUILD)-$(PRESET)' $(CMAKE_ARGS)
+	cmake --build '$(BUILD)-$(PRESET)' --parallel $(JOBS)
+	$(CTEST) --test-dir '$(BUILD)-$(PRESET)'
 
-install: build  ## Install the program, the library and its headers under PREFIX
+installable: setup
+	cmake --build '$(BUILD)' --parallel $(JOBS) --target installable
+
+install: installable  ## Install the program, the library and its headers under PREFIX
 	cmake --install '$(BUILD)' --prefix '$(PREFIX)'
 
-package: build  ## Write release archives and a Debian package for this distribution to OUT/package
+package: installable  ## Write release archives and a Debian package for this distribution to OUT/package
 	@$(SETUP) scripts/packages-release.txt
 	cpack --config '$(BUILD)/CPackConfig.cmake' -B '$(OUT)/package'
 	rm -rf '$(OUT)/package/_CPack_Packages'
@@ -74,4 +79,4 @@ package: build  ## Write release archives and a Debian package for this distribu
 	@ls -sh '$(OUT)/package'
 
 clean:  ## Remove the build directories
-	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-sanitize' '$(BUILD)-peers'
+	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers'

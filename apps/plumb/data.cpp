@@ -311,7 +311,7 @@ void add_get(CLI::App& data, Globals& globals) {
                               emit(globals, info, info.dump(2) + '\n');
                             });
   add_json_option(*verb, globals);
-  verb->add_option("name", arguments->name, "Name of the data set")->check(CLI::IsMember({"multi30k"}))->required();
+  verb->add_option("NAME", arguments->name, "Name of the data set")->check(CLI::IsMember({"multi30k"}))->required();
   verb->add_option("--out", arguments->out, "Directory for its files")->type_name("DIR")->required();
   verb->add_option("--from", arguments->from, "Read the files from this directory instead of the network")
       ->type_name("DIR");

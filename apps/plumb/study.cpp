@@ -1,11 +1,13 @@
 // plumb study: makes the measurements and training runs described by a TOML file, and writes the report.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 
 #include "events.h"
+#include "manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
+#include "plumb/base/text.h"
 #include "plumb/report/html.h"
 #include "plumb/study/study.h"
 #include "verb.h"
@@ -22,15 +24,22 @@ std::vector<fs::path> study_folders() {
   return {program.parent_path().parent_path() / "share" / "plumb" / "studies", fs::path(PLUMB_SOURCE_DIR) / "studies"};
 }
 
+/// The names of the studies in these folders, sorted.
+std::vector<std::string> known_studies() {
+  std::set<std::string> known;
+  std::error_code ignored;
+  for (const fs::path& folder : study_folders()) {
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) known.insert(entry.path().stem().string());
+  }
+  return {known.begin(), known.end()};
+}
+
 fs::path find_study(const std::string& name) {
   if (name.ends_with(".toml")) return name;
-  std::vector<std::string> known;
   for (const fs::path& folder : study_folders()) {
     if (fs::exists(folder / (name + ".toml"))) return folder / (name + ".toml");
-    if (!fs::is_directory(folder)) continue;
-    for (const auto& entry : fs::directory_iterator(folder)) known.push_back(entry.path().stem().string());
   }
-  std::sort(known.begin(), known.end());
+  const std::vector<std::string> known = known_studies();
   throw Error(fmt::format("no study is called '{}'", name),
               known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
 }
@@ -63,8 +72,12 @@ void add_study(CLI::App& app, Globals& globals) {
       });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option("STUDY", options->study, "Name of a study that comes with Plumb, such as layernorm, or a TOML file")
-      ->required();
+  const std::vector<std::string> known = known_studies();
+  suggest(verb->add_option("STUDY", options->study,
+                           fmt::format("A study that comes with Plumb ({}), or a TOML file", join(known)))
+              ->type_name("FILE")
+              ->required(),
+          known);
   verb->add_option("--out", options->out, "Directory of the study")->type_name("DIR")->required();
   verb->add_option("--set", options->set, "Override a key, such as training.learning_rates=[1e-3]; may be repeated")
       ->type_name("KEY=VALUE")

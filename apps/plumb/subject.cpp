@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/data/directory.h"
@@ -32,7 +33,7 @@ void fit_to_batch(ModelConfig& config, const Batch& batch) {
 }  // namespace
 
 void add_subject_options(CLI::App& verb, SubjectOptions& options) {
-  verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint");
+  verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint")->type_name("RUN");
   verb.add_option("--config", options.config, "TOML file with a [model] section, instead of a run")->type_name("FILE");
   verb.add_option("--set", options.set, "Override a key, such as model.residual=pre-ln; may be repeated")
       ->type_name("KEY=VALUE")
@@ -48,7 +49,8 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
           "[[…]], \"labels\": […]}")
       ->type_name("FILE");
   verb.add_option("--data", options.data, "Data directory made by `plumb data`")->type_name("DIR");
-  verb.add_option("--split", options.split, "Split of the data")->capture_default_str();
+  suggest(verb.add_option("--split", options.split, "Split of the data")->capture_default_str(),
+          {"train", "valid", "test"});
   verb.add_option("--pairs", options.pairs, "Use only the first N examples; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);

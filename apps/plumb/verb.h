@@ -18,7 +18,7 @@ struct Globals {
   bool verbose = false;
 };
 
-/// Adds --threads, -q and -v to a verb and an example to its help.
+/// Adds the options that every verb has, and an example to its help.
 /// `run` is called after parsing; main() reports the errors it throws.
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run);
@@ -34,9 +34,11 @@ void emit(const Globals& globals, const Json& result, const std::string& text);
 
 void add_bench(CLI::App& app, Globals& globals);
 void add_classify(CLI::App& app, Globals& globals);
+void add_completion(CLI::App& app, Globals& globals);
 void add_data(CLI::App& app, Globals& globals);
 void add_generate(CLI::App& app, Globals& globals);
 void add_list(CLI::App& app, Globals& globals);
+void add_man(CLI::App& app, Globals& globals);
 void add_probe(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);
 void add_score(CLI::App& app, Globals& globals);

@@ -42,6 +42,12 @@ TEST(CommandLine, WrongUsageHasStatusTwo) {
   }
 }
 
+TEST(CommandLine, AMisspelledVerbIsAnsweredWithTheNearest) {
+  EXPECT_EQ(run_plumb({"trian"}).errors, "plumb: error: unknown command 'trian'\nhint: did you mean 'train'?\n");
+  EXPECT_EQ(run_plumb({"data", "prepar"}).errors,
+            "plumb: error: unknown command 'prepar' of plumb data\nhint: did you mean 'prepare'?\n");
+}
+
 TEST(CommandLine, AFailureHasStatusOneOneLineAndAHint) {
   const TemporaryDirectory directory;
   const std::string absent = (directory / "absent file").string();

@@ -115,7 +115,8 @@ TEST(PackedWeights, AreOfTheGuardsPrecision) {
     EXPECT_TRUE(found.equal(ops::PackedLinear(weight, in)(x, bias, false))) << name;
     EXPECT_FALSE(found.equal(plain)) << name;
   }
-  EXPECT_THROW(ops::PackedLinear(weight, Precision::float32)(x.narrow(1, 0, 31), bias, false), Error);
+  EXPECT_THROW(static_cast<void>(ops::PackedLinear(weight, Precision::float32)(x.narrow(1, 0, 31), bias, false)),
+               Error);
 }
 
 TEST(PackedWeights, InEightBitsDoNotTrain) {

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 
+#include "../manual.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
+#include "plumb/nn/residual/residual.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb::app::bench {
@@ -153,7 +155,8 @@ void add_sizes(CLI::App& verb, Sizes& sizes) {
   verb.add_option("--runs", sizes.runs, "Timed runs; the median is reported")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb.add_option("--residual", sizes.residual, "Residual scheme")->capture_default_str();
+  suggest(verb.add_option("--residual", sizes.residual, "Residual scheme")->type_name("NAME")->capture_default_str(),
+          residual_schemes().names());
 }
 
 }  // namespace plumb::app::bench

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "plumb/base/error.h"
-#include "plumb/base/parallel_tasks.h"
+#include "plumb/base/parallel.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/top_scores.h"
@@ -165,7 +165,7 @@ class Generation {
       sample.result->log_probability += scores[static_cast<size_t>(id)] - log_partition[row];
     };
     if (samples.size() * vocabulary >= kWorthThreads) {
-      parallel_tasks(std::ssize(samples), draw_one);
+      parallel_items(std::ssize(samples), draw_one);
     } else {
       for (int64_t i = 0; i < std::ssize(samples); ++i) draw_one(i);
     }
@@ -252,7 +252,7 @@ std::vector<Generated> generate(Generates& model, const std::vector<std::vector<
   require_room(model, prompts);
   const std::vector<std::vector<Share>> batches = plan(prompts, options);
   Generation generation(model, prompts, options, hooks, specials);
-  parallel_tasks(std::ssize(batches), [&](int64_t b) { generation.run(batches[static_cast<size_t>(b)]); });
+  parallel_items(std::ssize(batches), [&](int64_t b) { generation.run(batches[static_cast<size_t>(b)]); });
   return std::move(generation).results();
 }
 

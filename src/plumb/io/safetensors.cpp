@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -69,8 +70,9 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
 
 NamedTensors load_safetensors(const std::filesystem::path& path) {
   const std::string file = path.string();
-  const MappedFile mapped(path);
-  const auto bytes = mapped.bytes();
+  // A copy: a mapped file that is shortened meanwhile ends the process.
+  const std::string content = read_file(path);
+  const auto bytes = std::as_bytes(std::span(content));
   uint64_t header_size = 0;
   if (bytes.size() >= sizeof header_size) std::memcpy(&header_size, bytes.data(), sizeof header_size);
   if (header_size == 0 || header_size > bytes.size() - sizeof header_size) {

@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// The role of a parameter, for initialization.
+/// The role of a parameter, for initialization and for optimizers.
 enum class Role {
   weight,
   stacked_qkv,          // query, key and value, stacked
@@ -17,6 +17,7 @@ enum class Role {
   feed_forward_output,  // the second matrix
   bias,
   embedding,
+  readout,  // from the last representation to what is asked for, such as labels
   position,
   gain,
   shift,

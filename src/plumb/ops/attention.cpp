@@ -70,7 +70,7 @@ void CachedKeys::append(const Tensor& key_value, const Ragged& layout) {
 void CachedKeys::reorder(const std::vector<int64_t>& order) {
   std::vector<std::vector<Place>> moved;
   moved.reserve(order.size());
-  for (const int64_t row : order) moved.push_back(rows[static_cast<size_t>(row)]);
+  for (const int64_t row : order) moved.push_back(rows.at(static_cast<size_t>(row)));
   rows = std::move(moved);
 }
 

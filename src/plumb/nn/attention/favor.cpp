@@ -129,8 +129,8 @@ const bool kFavorRegistered = attentions().add(
     "expectation the weights of softmax; redrawn every `model.favor.redraw` training steps",
     "Choromanski et al. 2020, arXiv 2009.14794",
     [](Parameters&, const AttentionShape& shape) {
-      const auto& options = options_of(shape.options, "favor", attentions().at("favor"));
-      return std::make_unique<Favor>(shape, options.as<FavorOptions>());
+      return std::make_unique<Favor>(shape,
+                                     options_of(shape.options, "favor", attentions().at("favor")).as<FavorOptions>());
     },
     Options(FavorOptions()));
 

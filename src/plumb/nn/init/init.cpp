@@ -45,7 +45,8 @@ double xavier_deviation(int64_t fan_in, int64_t fan_out) {
 void fill_scaled_xavier(const Parameter& parameter, double scale, Random& random) {
   int part = 0;
   for_each_matrix(parameter, [&](const Tensor& matrix, int64_t fan_in, int64_t fan_out) {
-    const bool weighs = parameter.role == Role::weight || (parameter.role == Role::stacked_qkv && part++ < 2);
+    const bool weighs = parameter.role == Role::weight || parameter.role == Role::readout ||
+                        (parameter.role == Role::stacked_qkv && part++ < 2);
     fill_normal(matrix, (weighs ? 1.0 : scale) * xavier_deviation(fan_in, fan_out), random);
   });
 }
@@ -70,6 +71,7 @@ void initialize(const Parameters& parameters, const std::string& kind, const Mod
       case Role::attention_output:
       case Role::feed_forward_input:
       case Role::feed_forward_output:
+      case Role::readout:
         chosen.fill_weight(parameter, depth, random);
         break;
       case Role::embedding: {
