@@ -11,7 +11,7 @@ LinearOperator function_hessian(const Tensor& value, const std::vector<Tensor>& 
   if (variables.empty()) throw Error("a Hessian needs at least one variable");
   if (!value.defined() || value.numel() != 1 || !value.requires_grad()) {
     throw Error("a Hessian needs a single number that depends on the variables",
-                "sum the losses up, and compute them from tensors that require gradients");
+                "sum the losses, and compute them from tensors that require gradients");
   }
   int64_t n = 0;
   for (const Tensor& variable : variables) n += variable.numel();

@@ -212,7 +212,7 @@ Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, at::ScalarT
                           const SpectrumOptions& options, const SpectrumProgress& progress) {
   require_work(options);
   if (n < 1) throw Error(fmt::format("an operator on vectors of {} elements has no spectrum", n));
-  if (options.by_layer) throw Error("only a model has layers", "leave out by_layer, or give the model");
+  if (options.by_layer) throw Error("only a model has layers", "omit by_layer, or pass the model");
   if (options.dense) return measure_dense(multiply, n, type, options, progress);
   const auto one_by_one = [&](const std::vector<Tensor>& vectors) {
     std::vector<Tensor> products;
