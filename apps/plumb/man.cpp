@@ -192,7 +192,7 @@ void add_man(CLI::App& app, Globals& globals) {
     if (!known.path.empty()) words.push_back(known.path.back());
   });
   suggest(name, words);
-  verb->add_option("--out", options->out, "Write every page, as plumb-VERB.1, to this directory")->type_name("DIR");
+  verb->add_option("--out", options->out, "Write all pages, as plumb-VERB.1, to this directory")->type_name("DIR");
 }
 
 }  // namespace plumb::app

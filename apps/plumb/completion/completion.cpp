@@ -14,7 +14,7 @@ void add_completion(CLI::App& app, Globals& globals) {
     std::string shell, out;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(app, globals, "completion", "Print the script that makes a shell complete plumb's commands",
+  CLI::App* verb = add_verb(app, globals, "completion", "Print a script that completes plumb's commands in a shell",
                             "source <(plumb completion bash)", [options, &app] {
                               const ManualVerb program = manual_of(app);
                               const std::string script = options->shell == "bash"  ? bash_completion(program)
@@ -27,7 +27,7 @@ void add_completion(CLI::App& app, Globals& globals) {
                               }
                             });
   verb->add_option("SHELL", options->shell, "The shell")->check(CLI::IsMember({"bash", "zsh", "fish"}))->required();
-  verb->add_option("--out", options->out, "Write it to this file (default: standard output)")->type_name("FILE");
+  verb->add_option("--out", options->out, "File to write (default: standard output)")->type_name("FILE");
 }
 
 }  // namespace plumb::app
