@@ -1,13 +1,22 @@
 #!/usr/bin/env bash
 # Proves that a release installs and runs in a bare Debian: the .deb, and the .tar.gz unpacked by an ordinary user.
-# usage: prove-package.sh RELEASE PACKAGE.deb [ARCHIVE.tar.gz]     (as root; RELEASE: 12 or 13, for which they were made)
+# usage: prove-package.sh [--root ROOT] RELEASE PACKAGE.deb [ARCHIVE.tar.gz]
+#   (as root; RELEASE: 12 or 13, for which they were made; --root: goes on in a copy of this bare root)
 set -euo pipefail
-[ $# -ge 2 ] || { sed -n '2,3s/^# //p' "$0" >&2 && exit 2; }
+bare=
+if [ "${1:-}" = --root ]; then bare=$2 && shift 2; fi
+[ $# -ge 2 ] || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
 release=$1
 deb=$(realpath "$2")
 archive=${3:+$(realpath "$3")}
 scripts=$(realpath "$(dirname "$0")")
-root=$("$scripts/bare-root.sh" "$release" "")
+if [ -n "$bare" ]; then
+  root=$(mktemp -d "/var/tmp/plumb-debian$release-XXXXXX")
+  chmod 755 "$root"
+  cp -a "$bare/." "$root"
+else
+  root=$("$scripts/bare-root.sh" "$release" "")
+fi
 trap 'rm -rf --one-file-system "$root"' EXIT
 chroot "$root" useradd --create-home user
 cp "$deb" "$root/var/tmp/plumb.deb"
