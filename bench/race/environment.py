@@ -49,7 +49,8 @@ def make(directory: pathlib.Path) -> pathlib.Path:
 def settings(directory: pathlib.Path, threads: int) -> dict[str, str]:
     """The environment variables of a peer."""
     variables = dict(os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE='1',
-                     TORCHINDUCTOR_CACHE_DIR=str(directory / 'inductor'))
+                     TORCHINDUCTOR_CACHE_DIR=str(directory / 'inductor'),
+                     THP_MEM_ALLOC_ENABLE='1')
     for name in ('OPENBLAS_CORETYPE', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_WAIT_POLICY'):
         variables.pop(name, None)
     return variables
