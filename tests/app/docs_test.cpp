@@ -165,7 +165,7 @@ TEST(Documentation, HasEveryTargetOfMakeAndEveryOptionOfTheBuild) {
     EXPECT_GT(found, 3) << file;
   };
   expect_rows("Makefile", "^(?!help)([a-z-]+):.*## ", "\n| `make {}` | ");
-  expect_rows("CMakeLists.txt", "^option\\((PLUMB_[A-Z_]+)", "\n| `{}` | ");
+  expect_rows("CMakeLists.txt", "^(?:option|set(?=\\(PLUMB_\\w+ \\S+ CACHE))\\((PLUMB_[A-Z_]+)", "\n| `{}` | ");
 }
 
 TEST(Documentation, ShowsTheExamplesThatAreTested) {
