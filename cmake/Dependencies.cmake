@@ -1,5 +1,5 @@
 # What Plumb stands on, found once. Debian's packages for these are listed in scripts/packages.txt.
-find_package(Torch REQUIRED)
+include(LibTorch)
 find_package(OpenMP REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
 find_package(fmt REQUIRED)

@@ -12,6 +12,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/memory.h"
 #include "plumb/ops/threads.h"
 #include "verb.h"
@@ -41,11 +42,14 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   CLI::App* verb = parent.add_subcommand(name, description);
   verb->footer("Example:\n  " + example);
   verb->add_option("--threads", globals.threads, "Threads (default: all cores)")->check(CLI::PositiveNumber);
+  verb->add_option("--device", globals.device, "What computes: cpu, cuda, or cuda:N, the GPU of number N from 0")
+      ->capture_default_str();
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
   verb->add_flag("-v,--verbose", globals.verbose, "Say more");
   verb->callback([&globals, run = std::move(run)] {
     ops::set_threads(globals.threads);
     set_verbosity(globals.quiet ? Verbosity::quiet : globals.verbose ? Verbosity::verbose : Verbosity::normal);
+    const ops::DefaultDevice device(ops::device_named(globals.device));
     run();
   });
   return verb;

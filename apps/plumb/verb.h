@@ -13,12 +13,13 @@ namespace plumb::app {
 struct Globals {
   std::string json;     // --json FILE: write the result there; "-": standard output; empty: as text for people
   int64_t threads = 0;  // 0: all cores
+  std::string device = "cpu";
   uint64_t seed = 1;
   bool quiet = false;
   bool verbose = false;
 };
 
-/// Adds --threads, -q and -v to a verb and an example to its help.
+/// Adds --threads, --device, -q and -v to a verb and an example to its help.
 /// `run` is called after parsing; whatever it throws, main() reports.
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run);

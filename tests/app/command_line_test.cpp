@@ -3,6 +3,7 @@
 
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/device.h"
 #include "support/process.h"
 
 namespace plumb {
@@ -39,6 +40,35 @@ TEST(CommandLine, WrongUsageHasStatusTwo) {
     EXPECT_EQ(finished.status, 2) << join(arguments, " ");
     EXPECT_EQ(finished.output, "") << join(arguments, " ");
     EXPECT_NE(finished.errors, "") << join(arguments, " ");
+  }
+}
+
+TEST(CommandLine, ADeviceThatIsNotThereIsAnErrorBeforeAnythingElse) {
+  const TemporaryDirectory directory;
+  const std::string out = (directory / "run").string();
+  for (const std::string device : {"tpu", "cuda:99", "cuda:x"}) {
+    const Finished finished = run_plumb({"train", "--data", "nowhere", "--out", out, "--device", device});
+    EXPECT_EQ(finished.status, 1) << device;
+    EXPECT_EQ(finished.output, "");
+    EXPECT_TRUE(finished.errors.starts_with("plumb: error: ")) << finished.errors;
+    EXPECT_NE(finished.errors.find("device '" + device + "'"), std::string::npos) << finished.errors;
+    EXPECT_NE(finished.errors.find("\nhint: "), std::string::npos) << finished.errors;
+  }
+  EXPECT_FALSE(std::filesystem::exists(out));
+  if (ops::available_devices().size() > 1) GTEST_SKIP() << "there is a GPU";
+  const Finished finished = run_plumb({"list", "--device", "cuda"});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(finished.errors.find("there is no device 'cuda'"), std::string::npos) << finished.errors;
+}
+
+TEST(CommandLine, TheDeviceIsTheCpuUnlessSaidOtherwise) {
+  const std::vector<std::string> command = {"bench", "attention", "--length", "64", "--runs", "1", "--json", "-"};
+  std::vector<std::string> told = command;
+  told.insert(told.end(), {"--device", "cpu"});
+  for (const auto& arguments : {command, told}) {
+    const Finished finished = run_plumb(arguments);
+    ASSERT_EQ(finished.status, 0) << finished.errors;
+    EXPECT_EQ(Json::parse(finished.output)["device"], "cpu");
   }
 }
 

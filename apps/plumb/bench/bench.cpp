@@ -9,6 +9,7 @@
 
 #include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb::app::bench {
@@ -76,9 +77,12 @@ std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed) {
 double ceiling_gflops() {
   double best = 0;
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{2048, 2048, 2048}, {2048, 1536, 512}, {2048, 512, 512}}) {
-    const Tensor a = at::ones({m, k});
-    const Tensor b = at::ones({k, n});
-    const double seconds = median_seconds(9, [&] { ops::gemm(a, b); });
+    const Tensor a = at::ones({m, k}, ops::default_device());
+    const Tensor b = at::ones({k, n}, ops::default_device());
+    const double seconds = median_seconds(9, [&] {
+      ops::gemm(a, b);
+      ops::synchronize(a.device());
+    });
     best = std::max(best, 2e-9 * static_cast<double>(m * n * k) / seconds);
   }
   return best;
@@ -110,6 +114,7 @@ Json result_document(const std::string& what, const Sizes& sizes) {
   json["what"] = what;
   json["sizes"] = sizes_json(sizes);
   json["threads"] = omp_get_max_threads();
+  json["device"] = ops::default_device().str();
   return json;
 }
 

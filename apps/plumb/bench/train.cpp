@@ -55,6 +55,7 @@ Json measure(const Arguments& arguments, uint64_t seed) {
       const Loss loss = model->loss(batch, options, context);
       optimizer->step(gradients({loss.value}, model->parameters().values(), {}), 1e-4, 1.0);
     }
+    ops::synchronize(model->parameters().device());
   });
   Json json = result_document("train", sizes);
   const double ceiling = ceiling_gflops();

@@ -10,6 +10,7 @@
 #include "plumb/base/registry.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/nn/parameters.h"
+#include "plumb/ops/number.h"
 
 namespace plumb {
 
@@ -64,11 +65,13 @@ Registry<OptimizerFactory>& optimizers();
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           const VariantOptions& options = {});
 
+/// Σ‖g‖² over the gradients of parameters that are not frozen: a frozen one moves nothing. Summed in double precision
+/// in an order that does not depend on the number of threads.
+ops::Number square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
+
 /// √Σ‖g‖² over all gradients, summed in double precision in an order that does not depend on the number of threads.
 double global_norm(const std::vector<Tensor>& gradients);
-
-/// The same without the gradients of frozen parameters, which move nothing.
-double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
+double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);  // as square_norm
 
 /// The factor that brings gradients of this norm to at most `limit` (Pascanu et al. 2013, arXiv 1211.5063):
 /// min(1, limit/norm); 1 if limit is 0.

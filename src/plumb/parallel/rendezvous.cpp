@@ -45,6 +45,7 @@ c10::intrusive_ptr<c10d::TCPStore> open_store(const Rendezvous& rendezvous) {
   options.numWorkers = static_cast<size_t>(rendezvous.size);
   options.waitWorkers = false;
   options.timeout = kJoin;
+  PLUMB_WITHOUT_LIBUV(options);
   return c10::make_intrusive<c10d::TCPStore>(rendezvous.host, options);
 }
 

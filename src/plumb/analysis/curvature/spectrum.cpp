@@ -9,6 +9,7 @@
 #include "plumb/analysis/curvature/dense.h"
 #include "plumb/base/error.h"
 #include "plumb/base/timing.h"
+#include "plumb/ops/device.h"
 
 namespace plumb {
 namespace {
@@ -39,6 +40,7 @@ class TimedOperator {
   std::vector<Tensor> timed(const Work& work) {
     const Stopwatch watch;
     std::vector<Tensor> products = work();
+    if (!products.empty()) ops::synchronize(products.front().device());
     seconds_.insert(seconds_.end(), products.size(), watch.seconds() / static_cast<double>(products.size()));
     return products;
   }
@@ -86,7 +88,7 @@ void describe_distribution(Spectrum& spectrum, const std::vector<Ritz>& probes, 
   spectrum.density = smoothed_density(probes, sigma);
 }
 
-Spectrum measure_dense(TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
+Spectrum measure_dense(TimedOperator& multiply, const HessianOperator& hessian, const at::TensorOptions& type,
                        const SpectrumOptions& options, const SpectrumProgress& progress) {
   const int64_t n = hessian.size();
   const DenseSpectrum found = dense_spectrum(std::ref(multiply), n, type, [&](int64_t done) {
@@ -101,7 +103,7 @@ Spectrum measure_dense(TimedOperator& multiply, const HessianOperator& hessian, 
   return spectrum;
 }
 
-Lanczos make_lanczos(int64_t size, at::ScalarType type, const SpectrumOptions& options, int64_t probe) {
+Lanczos make_lanczos(int64_t size, const at::TensorOptions& type, const SpectrumOptions& options, int64_t probe) {
   LanczosOptions lanczos_options;
   lanczos_options.steps = options.steps;
   lanczos_options.tolerance = options.tolerance;
@@ -153,7 +155,7 @@ Spectrum spectrum_of(const std::vector<Tridiagonal>& tridiagonals, int64_t n, do
   return spectrum;
 }
 
-Spectrum measure_lanczos(TimedOperator& multiply, const HessianOperator& hessian, at::ScalarType type,
+Spectrum measure_lanczos(TimedOperator& multiply, const HessianOperator& hessian, const at::TensorOptions& type,
                          const SpectrumOptions& options, const SpectrumProgress& progress) {
   const int64_t steps = std::min(options.steps, hessian.size());
   std::vector<Tridiagonal> results;
@@ -175,7 +177,7 @@ Spectrum measure_lanczos(TimedOperator& multiply, const HessianOperator& hessian
 
 /// The diagonal blocks of the layers, all of them a step further at a time.
 std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::vector<ParameterBlock>& blocks,
-                                          at::ScalarType type, const SpectrumOptions& options,
+                                          const at::TensorOptions& type, const SpectrumOptions& options,
                                           const SpectrumProgress& progress) {
   std::vector<std::vector<Tridiagonal>> results(blocks.size());
   for (int64_t probe = 0; probe < options.probes; ++probe) {
@@ -212,7 +214,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
                 "leave out --dense and --at-once");
   }
   const Stopwatch whole;
-  const at::ScalarType type = model.parameters().type();
+  const at::TensorOptions& type = model.parameters().options();
   const auto loss_and_gradient = [&] {
     return mean_loss(model, micro_batches, options.hessian.label_smoothing, options.hessian.loss);
   };
@@ -225,7 +227,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
 
   HessianOperator hessian(model, micro_batches, options.hessian);
   TimedOperator multiply(hessian);
-  report.type = type;
+  report.type = model.parameters().type();
   report.parameters = hessian.size();
   report.tokens = hessian.tokens();
   report.label_smoothing = options.hessian.label_smoothing;
