@@ -11,6 +11,7 @@ function(plumb_add_corpus target)
     DEPENDS ${words} ${PROJECT_SOURCE_DIR}/cmake/EmbedLexicon.cmake
     COMMENT "Embedding the lexicon" VERBATIM)
   add_library(${target} OBJECT ${sources} ${lexicon})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)  # the languages' files mirror each other, names included
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_link_libraries(${target} PRIVATE plumb_options)
 endfunction()

@@ -1,50 +1,90 @@
 # The report: the page of web/report, bundled and compiled into the library, and TensorBoard's messages.
 #
-# Node.js (18 or later) and npm bundle the page in the build directory; the source tree stays clean. Nothing runs again
-# unless the page's sources or its lock file change. On a machine without Node.js, -DPLUMB_REPORT_PAGE=FILE takes a page
-# that was built elsewhere (<build>/report/dist/report.html).
+# Node.js (18 or later) and npm bundle the page in the build directory; the source tree stays clean. npm fetches its
+# packages when the build is configured, so that compiling needs no network, and again only if the lock file changes.
+# On a machine without Node.js, -DPLUMB_REPORT_PAGE=FILE takes a page that was built elsewhere
+# (<build>/report/dist/report.html, or share/plumb/report.html of a release); a source archive brings its own.
 set(PLUMB_REPORT_PAGE "" CACHE FILEPATH "A built page of the report, for a machine without Node.js")
 
-# Adds the generated sources of the report to a target.
+# npm's packages into `build`, unless those of the same lists are there already.
+function(plumb_fetch_report_packages source build)
+  set(lists ${source}/package.json ${source}/package-lock.json ${source}/.npmrc)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lists})
+  set(wanted)
+  foreach(list IN LISTS lists)
+    file(SHA256 ${list} hash)
+    string(APPEND wanted "${hash}\n")
+  endforeach()
+  set(stamp ${build}/packages.stamp)
+  if(EXISTS ${stamp})
+    file(READ ${stamp} fetched)
+    if(fetched STREQUAL wanted)
+      return()
+    endif()
+  endif()
+
+  message(STATUS "Fetching the report's packages")
+  file(COPY ${lists} DESTINATION ${build})
+  set(environment)
+  foreach(certificates /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt)
+    if(EXISTS ${certificates} AND NOT DEFINED ENV{NODE_EXTRA_CA_CERTS} AND NOT environment)
+      set(environment NODE_EXTRA_CA_CERTS=${certificates})  # Node.js knows only its own list of authorities
+    endif()
+  endforeach()
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -E env ${environment} ${PLUMB_NPM} ci --omit=dev --include=optional --ignore-scripts
+            --prefer-offline --loglevel=error
+    WORKING_DIRECTORY ${build} RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "npm could not fetch the packages of the report's page (see above). Without the network, "
+                        "pass -DPLUMB_REPORT_PAGE=FILE with share/plumb/report.html of a release")
+  endif()
+  file(WRITE ${stamp} "${wanted}")
+endfunction()
+
+# Adds the generated sources of the report to a target. Sets PLUMB_BUILT_REPORT_PAGE to the page.
 function(plumb_add_report target)
   set(source ${PROJECT_SOURCE_DIR}/web/report)
   set(build ${PROJECT_BINARY_DIR}/report)
   set(page ${build}/report_template.cpp)
+  set(built ${PLUMB_REPORT_PAGE})
   file(MAKE_DIRECTORY ${build}/plumb/report)
 
-  if(PLUMB_REPORT_PAGE)
+  if(NOT built AND EXISTS ${source}/dist/report.html)
+    set(built ${source}/dist/report.html)
+  endif()
+  if(built)
+    get_filename_component(built ${built} ABSOLUTE BASE_DIR ${PROJECT_BINARY_DIR})
+    if(NOT EXISTS ${built})
+      message(FATAL_ERROR "PLUMB_REPORT_PAGE: there is no ${built}")
+    endif()
     add_custom_command(
       OUTPUT ${page}
-      COMMAND ${CMAKE_COMMAND} -DPAGE=${PLUMB_REPORT_PAGE} -DOUTPUT=${page} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
-      DEPENDS ${PLUMB_REPORT_PAGE} ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
-      COMMENT "Embedding ${PLUMB_REPORT_PAGE}" VERBATIM)
+      COMMAND ${CMAKE_COMMAND} -DPAGE=${built} -DOUTPUT=${page} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
+      DEPENDS ${built} ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
+      COMMENT "Embedding ${built}" VERBATIM)
   else()
     find_program(PLUMB_NODE NAMES node nodejs)
     find_program(PLUMB_NPM NAMES npm)
     if(NOT PLUMB_NODE OR NOT PLUMB_NPM)
-      message(FATAL_ERROR "Node.js and npm build the report's page (Debian: nodejs, npm); "
-                          "or pass -DPLUMB_REPORT_PAGE=FILE with a page that was built elsewhere")
+      message(FATAL_ERROR "Node.js and npm build the report's page (Debian: nodejs, npm). Without them, "
+                          "pass -DPLUMB_REPORT_PAGE=FILE with share/plumb/report.html of a release, "
+                          "or build from its source archive, which brings the page")
     endif()
+    plumb_fetch_report_packages(${source} ${build})
+    set(built ${build}/dist/report.html)
     file(GLOB files CONFIGURE_DEPENDS ${source}/src/*)
     add_custom_command(
-      OUTPUT ${build}/packages.stamp
-      COMMAND ${CMAKE_COMMAND} -E copy ${source}/package.json ${source}/package-lock.json ${source}/.npmrc ${build}
-      COMMAND ${CMAKE_COMMAND} -E chdir ${build} ${PLUMB_NPM} ci --omit=dev --include=optional --ignore-scripts
-              --prefer-offline --loglevel=error
-      COMMAND ${CMAKE_COMMAND} -E touch ${build}/packages.stamp
-      DEPENDS ${source}/package.json ${source}/package-lock.json ${source}/.npmrc
-      COMMENT "Fetching the report's packages" VERBATIM)
-    add_custom_command(
       OUTPUT ${page}
-      BYPRODUCTS ${build}/dist/report.html
+      BYPRODUCTS ${built}
       COMMAND ${CMAKE_COMMAND} -E copy_directory ${source}/src ${build}/src
       COMMAND ${CMAKE_COMMAND} -E copy ${source}/build.mjs ${build}
       COMMAND ${PLUMB_NODE} ${build}/build.mjs
-      COMMAND ${CMAKE_COMMAND} -DPAGE=${build}/dist/report.html -DOUTPUT=${page} -P
-              ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
+      COMMAND ${CMAKE_COMMAND} -DPAGE=${built} -DOUTPUT=${page} -P ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
       DEPENDS ${build}/packages.stamp ${files} ${source}/build.mjs ${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake
       COMMENT "Bundling the report's page" VERBATIM)
   endif()
+  set(PLUMB_BUILT_REPORT_PAGE ${built} PARENT_SCOPE)
 
   # Not find_package's protobuf_generate(): the header has to appear as "plumb/report/tensorboard.pb.h".
   set(messages ${build}/plumb/report/tensorboard.pb)

@@ -18,26 +18,35 @@ if [ -n "$unformatted" ]; then
   exit 1
 fi
 
-# Headers are checked through the sources that include them. A source that passed stays passed until it, a header or
-# a rule changes.
+# The unit of checking is what one compiler call sees: a group of sources (CMake's unity build) or a single one, so
+# LibTorch's headers are read once per group. Headers are checked through the sources that include them. A unit that
+# passed stays passed until one of its sources, a header or a rule changes.
 passed=$build/passed
 mkdir -p "$passed"
 rules=(.clang-tidy scripts/lint.sh scripts/lint-prelude.h)
 newest_header=$(git ls-files --cached --others --exclude-standard -z -- '*.h' | xargs -0 stat -c '%Y %n' "${rules[@]}" |
   sort -rn | sed -n '1s/^[0-9]* //p')
-sources=()
-for file in "${files[@]}"; do
-  [[ $file == *.cpp ]] && grep -qF "\"file\": \"$PWD/$file\"" "$build/compile_commands.json" || continue
-  stamp=$passed/${file//\//_}
-  [[ $stamp -nt $file && $stamp -nt $newest_header ]] || sources+=("$file")
-done
-export build passed
-export omp_h=$(g++ -print-file-name=include)  # omp.h stands only with GCC
+units=()
+while read -r unit; do
+  case $unit in
+    */Unity/unity_*) mapfile -t sources < <(sed -n 's/^#include "\(.*\)"$/\1/p' "$unit") ;;
+    "$PWD"/*) sources=("$unit") ;;
+    *) continue ;;
+  esac
+  stamp=$passed/$(echo "${unit#"$build"/}" | tr / _)
+  changed=
+  for source in "${sources[@]}"; do
+    [[ " ${files[*]} " != *" ${source#"$PWD"/} "* ]] || [[ $stamp -nt $source && $stamp -nt $newest_header ]] || changed=1
+  done
+  [ -z "$changed" ] || units+=("$unit"$'\t'"$stamp")
+done < <(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.json" | sort -u)
+
+export build
 check() {
   # What clang-tidy says on standard error is how many findings it did not show.
-  clang-tidy -p "$build" --quiet --extra-arg="-include$PWD/scripts/lint-prelude.h" --extra-arg="-idirafter$omp_h" "$1" \
-    2> /dev/null && touch "$passed/${1//\//_}"
+  clang-tidy -p "$build" --quiet --extra-arg="-include$PWD/scripts/lint-prelude.h" \
+    "${1%$'\t'*}" 2> /dev/null && touch "${1#*$'\t'}"
 }
 export -f check
-[ ${#sources[@]} -eq 0 ] || printf '%s\0' "${sources[@]}" | xargs -0 -n 1 -P "$jobs" bash -c 'check "$0"'
-echo "Clean: the format of ${#files[@]} files, clang-tidy on ${#sources[@]} sources that had changed"
+[ ${#units[@]} -eq 0 ] || printf '%s\0' "${units[@]}" | xargs -0 -n 1 -P "$jobs" bash -c 'check "$0"'
+echo "Clean: the format of ${#files[@]} files, clang-tidy on ${#units[@]} groups of sources that had changed"

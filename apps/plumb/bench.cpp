@@ -1,11 +1,11 @@
-// plumb bench: how fast this machine trains, differentiates twice and decodes, beside the rate of its matrix products.
+// plumb bench: times training, second derivatives and decoding, relative to the machine's matrix-product throughput.
 #include "bench/bench.h"
 
 namespace plumb::app {
 
 void add_bench(CLI::App& app, Globals& globals) {
   CLI::App* verb = app.add_subcommand(
-      "bench", "Measure the speed of training, Hessian-vector products, decoding and attention here");
+      "bench", "Benchmark training, Hessian-vector products, decoding and attention on this machine");
   verb->require_subcommand(1);
   bench::add_train(*verb, globals);
   bench::add_hvp(*verb, globals);

@@ -36,8 +36,8 @@ std::vector<TextExample> examples_of(const std::vector<std::string>& lines, bool
   for (const std::string& line : lines) {
     const size_t tab = pair ? line.find('\t') : std::string::npos;
     if (pair && tab == std::string::npos) {
-      throw Error(fmt::format("standard input:{}: one sentence where a pair is wanted", examples.size() + 1),
-                  "write both on a line, with a TAB between them");
+      throw Error(fmt::format("standard input:{}: expected a pair of sentences, found one", examples.size() + 1),
+                  "write both on one line, separated by a TAB");
     }
     examples.push_back({line.substr(0, tab), pair ? line.substr(tab + 1) : std::string()});
   }
@@ -78,7 +78,7 @@ void classify_input(ClassifyArguments arguments, const Globals& globals) {
   const Tokenizer& tokenizer = data.source_tokenizer();
   if (classifier.labels() != std::ssize(labels) || source_vocabulary_of(config.model) != tokenizer.vocabulary()) {
     throw Error(
-        fmt::format("the model has {} labels and a vocabulary of {}, the data have {} and {}", classifier.labels(),
+        fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}", classifier.labels(),
                     source_vocabulary_of(config.model), labels.size(), tokenizer.vocabulary()),
         "give the data directory that the model was trained on");
   }
@@ -103,21 +103,21 @@ void classify_input(ClassifyArguments arguments, const Globals& globals) {
 
 void add_classify(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ClassifyArguments>();
-  CLI::App* verb = add_verb(app, globals, "classify", "Label standard input, one text a line, with a trained model",
+  CLI::App* verb = add_verb(app, globals, "classify", "Label standard input, one text per line, with a trained model",
                             "plumb classify runs/trec < questions.txt",
                             [arguments, &globals] { classify_input(*arguments, globals); });
   add_json_option(*verb, globals);
   verb->add_option("MODEL", arguments->model, "A run directory (its latest checkpoint), or a checkpoint in one")
       ->type_name("RUN_OR_CHECKPOINT")
       ->required();
-  verb->add_option("--data", arguments->data, "The data directory with tokenizer and labels (default: the run's)")
+  verb->add_option("--data", arguments->data, "Data directory with the tokenizer and labels (default: the run's)")
       ->type_name("DIR");
   verb->add_flag("--pair", arguments->pair,
-                 "Each line is a pair of sentences with a TAB between them (default: if training had pairs)");
-  verb->add_option("--precision", arguments->options.precision, "Of matrix products")
+                 "Each line is a pair of sentences separated by a TAB (default: as in training)");
+  verb->add_option("--precision", arguments->options.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
-  verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens of a batch")
+  verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
 }

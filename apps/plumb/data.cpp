@@ -1,5 +1,5 @@
-// plumb data: makes data directories out of raw parallel text, text in one language, labeled text, the synthetic
-// corpus, and public data sets.
+// plumb data: builds data directories from parallel text, text in one language, labeled text, the synthetic corpus, and
+// public data sets.
 #include <fmt/format.h>
 
 #include <memory>
@@ -23,7 +23,7 @@ CorpusFiles corpus_files(const std::vector<std::string>& paths) {
   return {paths.at(0), paths.size() > 1 ? paths[1] : std::string()};
 }
 
-/// "NAME=VALUE", or a value alone, which is then of the name "test".
+/// "NAME=VALUE", or just a value, whose name is then "test".
 std::pair<std::string, std::string> named(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) return {"test", text};
@@ -35,12 +35,12 @@ std::pair<std::string, CorpusFiles> test_set(const std::string& text) {
   const auto [name, value] = named(text);
   const std::vector<std::string> paths = split(value, ',');
   if (paths.size() > 2 || paths.front().empty() || paths.back().empty()) {
-    throw Error(fmt::format("--test {}: not of the form NAME=SOURCE,TARGET or NAME=FILE.tsv", text));
+    throw Error(fmt::format("--test {}: expected NAME=SOURCE,TARGET or NAME=FILE.tsv", text));
   }
   return {name, corpus_files(paths)};
 }
 
-/// What a person wants to know of a new data directory; the rest stands in its data.json.
+/// A summary of a new data directory for people; data.json has the details.
 std::string summary(const Json& info, const std::string& out) {
   const Json& tokenizer = info["tokenizer"];
   std::string text = fmt::format("{}: {} vocabulary of ", out, tokenizer["kind"].get<std::string>());
@@ -92,19 +92,19 @@ std::string label_summary(const Json& info, const std::string& out) {
 /// Adds the options and returns them.
 std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer) {
   CLI::Option* vocabulary =
-      verb->add_option("--vocabulary", tokenizer.vocabulary, "Pieces of the vocabulary, specials included")
+      verb->add_option("--vocabulary", tokenizer.vocabulary, "Vocabulary size, including special tokens")
           ->capture_default_str();
-  CLI::Option* kind = verb->add_option("--tokenizer", tokenizer.kind, "How pieces are learnt")
+  CLI::Option* kind = verb->add_option("--tokenizer", tokenizer.kind, "Algorithm that learns the vocabulary")
                           ->check(CLI::IsMember({"bpe", "unigram"}))
                           ->capture_default_str();
   CLI::Option* coverage = verb->add_option("--character-coverage", tokenizer.character_coverage,
-                                           "Share of the characters of the text that get a piece")
+                                           "Fraction of the text's characters that the vocabulary covers")
                               ->capture_default_str();
   return {vocabulary, kind, coverage};
 }
 
 void add_joint_option(CLI::App* verb, bool& joint) {
-  verb->add_flag("--joint,!--separate", joint, "One vocabulary for both languages (default), or one each");
+  verb->add_flag("--joint,!--separate", joint, "One vocabulary for both languages (default), or one for each");
 }
 
 void add_prepare(CLI::App& data, Globals& globals) {
@@ -115,7 +115,7 @@ void add_prepare(CLI::App& data, Globals& globals) {
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb =
-      add_verb(data, globals, "prepare", "Make a data directory out of raw parallel text",
+      add_verb(data, globals, "prepare", "Build a data directory from parallel text",
                "plumb data prepare --train train.de train.en --valid val.de val.en --test 2016=test.de,test.en "
                "--vocabulary 8000 --out data/multi30k",
                [arguments, &globals] {
@@ -129,27 +129,30 @@ void add_prepare(CLI::App& data, Globals& globals) {
                });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option("--train", arguments->train, "Source and target file, or one TSV: SOURCE TAB TARGET")
+  verb->add_option("--train", arguments->train, "Source and target file, or one TSV file: SOURCE TAB TARGET")
       ->type_name("FILE [FILE]")
       ->expected(1, 2)
       ->required();
-  verb->add_option("--valid", arguments->valid, "The same for validation (default: held out from train)")
+  verb->add_option("--valid", arguments->valid, "The same for validation (default: held out from --train)")
       ->type_name("FILE [FILE]")
       ->expected(1, 2);
   verb->add_option("--test", arguments->tests, "A test set, NAME=SOURCE,TARGET or NAME=FILE.tsv; may be repeated")
       ->type_name("TEST")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR")->required();
+  verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
   PrepareOptions& prepare = arguments->prepare;
   add_tokenizer_options(verb, prepare.tokenizer);
   add_joint_option(verb, prepare.joint);
-  verb->add_option("--length-limit", prepare.length_limit, "Drop training pairs of more tokens a side")
+  verb->add_option("--length-limit", prepare.length_limit,
+                   "Drop training pairs with more tokens than this on either side")
       ->capture_default_str();
   verb->add_option("--valid-size", prepare.valid_size,
                    "Pairs to hold out without --valid (default: 5 %, at most 1000)");
-  verb->add_option("--source-language", prepare.source_language, "Noted in data.json")->type_name("NAME");
-  verb->add_option("--target-language", prepare.target_language, "Noted in data.json")->type_name("NAME");
+  verb->add_option("--source-language", prepare.source_language, "Source language, recorded in data.json")
+      ->type_name("NAME");
+  verb->add_option("--target-language", prepare.target_language, "Target language, recorded in data.json")
+      ->type_name("NAME");
 }
 
 void add_text(CLI::App& data, Globals& globals) {
@@ -160,7 +163,7 @@ void add_text(CLI::App& data, Globals& globals) {
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb =
-      add_verb(data, globals, "text", "Make a data directory for language models out of text in one language",
+      add_verb(data, globals, "text", "Build a data directory for language models from text in one language",
                "plumb data text --train train.txt --valid valid.txt --block 256 --vocabulary 8000 --out data/wikitext",
                [arguments, &globals] {
                  TextOptions& options = arguments->text;
@@ -171,19 +174,20 @@ void add_text(CLI::App& data, Globals& globals) {
                });
   add_json_option(*verb, globals);
   TextOptions& options = arguments->text;
-  verb->add_option("--train", options.train, "Text file for training")->type_name("FILE")->required();
-  verb->add_option("--valid", arguments->valid, "Text file for validation (default: the last lines of --train)")
+  verb->add_option("--train", options.train, "Training text")->type_name("FILE")->required();
+  verb->add_option("--valid", arguments->valid, "Validation text (default: the last lines of --train)")
       ->type_name("FILE");
   verb->add_option("--test", arguments->tests, "A test set, NAME=FILE; may be repeated")
       ->type_name("TEST")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR")->required();
-  verb->add_option("--block", options.block, "Cut the text into sequences of so many tokens; 0: a line is a sequence")
+  verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
+  verb->add_option("--block", options.block, "Cut the text into sequences of N tokens; 0: each line is a sequence")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   add_tokenizer_options(verb, options.tokenizer);
-  verb->add_option("--length-limit", options.length_limit, "With --block 0: drop training lines of more tokens")
+  verb->add_option("--length-limit", options.length_limit,
+                   "With --block 0: drop training lines with more tokens than this")
       ->capture_default_str();
   verb->add_option("--valid-size", options.valid_size,
                    "Lines to hold out without --valid (default: 5 %, at most 1000)");
@@ -202,7 +206,7 @@ void add_labels(CLI::App& data, Globals& globals) {
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb =
-      add_verb(data, globals, "labels", "Make a data directory for classification out of labeled text",
+      add_verb(data, globals, "labels", "Build a data directory for classification from labeled text",
                "plumb data labels --train train.tsv --valid dev.tsv --test test=test.tsv --text 1 --label 2 "
                "--vocabulary 8000 --out data/sst2",
                [arguments, &globals] {
@@ -219,31 +223,28 @@ void add_labels(CLI::App& data, Globals& globals) {
   add_seed_option(*verb, globals);
   LabelOptions& options = arguments->labels;
   LabeledTextFormat& format = options.format;
-  verb->add_option("--train", options.train, "File for training, an example on each line")
-      ->type_name("FILE")
-      ->required();
-  verb->add_option("--valid", arguments->valid, "File for validation (default: held out from --train)")
-      ->type_name("FILE");
+  verb->add_option("--train", options.train, "Training file, one example per line")->type_name("FILE")->required();
+  verb->add_option("--valid", arguments->valid, "Validation file (default: held out from --train)")->type_name("FILE");
   verb->add_option("--test", arguments->tests, "A test set, NAME=FILE; may be repeated")
       ->type_name("TEST")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR")->required();
+  verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
   verb->add_option("--label", format.label, "Column of the label: its number from 1 or, with --header, its name")
       ->type_name("COLUMN")
       ->capture_default_str();
-  verb->add_option("--text", format.text, "Column of the sentence, or of the two sentences of a pair")
+  verb->add_option("--text", format.text, "Column of the sentence, or columns of the two sentences of a pair")
       ->type_name("COLUMN [COLUMN]")
       ->expected(1, 2)
       ->capture_default_str();
   verb->add_flag("--header", format.header, "The first line of each file names the columns");
   verb->add_option("--separator", arguments->separator,
-                   "What parts columns: tab; comma, with quoted fields; space, the first of a line")
+                   "Column separator: tab; comma, with quoted fields; space, only the first in a line")
       ->check(CLI::IsMember({"tab", "comma", "space"}))
       ->capture_default_str();
-  verb->add_option("--label-end", format.label_end, "Where the label ends: with ':' NUM:date has the label NUM")
+  verb->add_option("--label-end", format.label_end, "Text that ends the label: with ':', NUM:date has the label NUM")
       ->type_name("TEXT");
-  verb->add_option("--encoding", arguments->encoding, "Of all files")
+  verb->add_option("--encoding", arguments->encoding, "Encoding of all files")
       ->check(CLI::IsMember({"utf-8", "latin-1"}))
       ->capture_default_str();
   CLI::Option* from = verb->add_option("--tokenizer-from", options.tokenizer_from,
@@ -251,7 +252,7 @@ void add_labels(CLI::App& data, Globals& globals) {
                           ->type_name("DIR");
   for (CLI::Option* option : add_tokenizer_options(verb, options.tokenizer)) from->excludes(option);
   verb->add_option("--length-limit", options.length_limit,
-                   "Cut examples of more tokens, both sentences of a pair together")
+                   "Truncate examples with more tokens than this, counting both sentences of a pair")
       ->capture_default_str();
   verb->add_option("--valid-size", options.valid_size,
                    "Examples to hold out without --valid (default: 5 %, at most 1000)");
@@ -264,14 +265,15 @@ void add_synthesize(CLI::App& data, Globals& globals) {
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb =
-      add_verb(data, globals, "synthesize", "Make a synthetic German-English corpus",
+      add_verb(data, globals, "synthesize", "Generate a synthetic German-English corpus",
                "plumb data synthesize --pairs 20000 --out data/synthetic", [arguments, &globals] {
                  SyntheticOptions& synthetic = arguments->synthetic;
                  synthetic.seed = globals.seed;
                  if (arguments->out.empty() && arguments->raw.empty()) {
-                   throw Error("nowhere to write to", "give --out DIR, --raw PREFIX or both");
+                   throw Error("no output given", "give --out DIR, --raw PREFIX or both");
                  }
-                 if (synthetic.pairs < 1) throw Error(fmt::format("{} pairs are no corpus", synthetic.pairs));
+                 if (synthetic.pairs < 1)
+                   throw Error(fmt::format("--pairs must be at least 1, not {}", synthetic.pairs));
                  if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
                  const std::string& raw = arguments->raw;
                  if (!raw.empty()) write_synthetic_text(synthetic.pairs, synthetic.seed, raw);
@@ -288,12 +290,12 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR");
+  verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR");
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
-  verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, validation and test included")->capture_default_str();
-  verb->add_option("--valid-size", synthetic.valid, "Pairs for validation (default: 1,000, at most an eighth of all)");
-  verb->add_option("--test-size", synthetic.test, "Pairs for the test (default: 1,000, at most an eighth of all)");
+  verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, including validation and test")->capture_default_str();
+  verb->add_option("--valid-size", synthetic.valid, "Validation pairs (default: 1,000, at most an eighth of all)");
+  verb->add_option("--test-size", synthetic.test, "Test pairs (default: 1,000, at most an eighth of all)");
   add_tokenizer_options(verb, synthetic.tokenizer);
   add_joint_option(verb, synthetic.joint);
 }
@@ -303,22 +305,22 @@ void add_get(CLI::App& data, Globals& globals) {
     std::string name, from, out;
   };
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_verb(data, globals, "get", "Fetch a public data set and verify it",
+  CLI::App* verb = add_verb(data, globals, "get", "Download a public data set and verify its checksums",
                             "plumb data get multi30k --out raw/multi30k", [arguments, &globals] {
                               const Json info = get_data_set(multi30k(), arguments->from, arguments->out);
                               emit(globals, info, info.dump(2) + '\n');
                             });
   add_json_option(*verb, globals);
-  verb->add_option("name", arguments->name, "Which one")->check(CLI::IsMember({"multi30k"}))->required();
-  verb->add_option("--out", arguments->out, "The directory for its files")->type_name("DIR")->required();
-  verb->add_option("--from", arguments->from, "Take the files from this directory, not from the network")
+  verb->add_option("name", arguments->name, "Name of the data set")->check(CLI::IsMember({"multi30k"}))->required();
+  verb->add_option("--out", arguments->out, "Directory for its files")->type_name("DIR")->required();
+  verb->add_option("--from", arguments->from, "Read the files from this directory instead of the network")
       ->type_name("DIR");
 }
 
 }  // namespace
 
 void add_data(CLI::App& app, Globals& globals) {
-  CLI::App* data = app.add_subcommand("data", "Make data directories out of text");
+  CLI::App* data = app.add_subcommand("data", "Build data directories from text");
   data->require_subcommand(1);
   add_prepare(*data, globals);
   add_text(*data, globals);

@@ -11,7 +11,7 @@
 
 namespace plumb::app {
 
-/// Writes each point of a run to an event file in the run's directory, one file a run.
+/// Writes each point of a run to an event file in the run's directory, one file per run.
 class EventFiles {
  public:
   void write(const std::filesystem::path& run, const TrainPoint& point);

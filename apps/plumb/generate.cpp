@@ -1,4 +1,4 @@
-// plumb generate: text from a language model, behind a prompt or many.
+// plumb generate: continues one or more prompts with a language model.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -32,13 +32,14 @@ struct GenerateArguments {
   GenerateOptions options;
 };
 
-/// The prompts of --prompts, that of --prompt, what is piped in, or an empty one.
+/// The prompts from --prompts, --prompt or standard input, or an empty one.
 std::vector<std::string> prompts_of(const GenerateArguments& arguments) {
   if (!arguments.prompts.empty()) {
     const bool from_input = arguments.prompts == "-";
     std::vector<std::string> lines = from_input ? read_standard_input() : read_lines(arguments.prompts);
     if (lines.empty())
-      throw Error((from_input ? "standard input" : arguments.prompts) + " has no prompt", "one a line is wanted");
+      throw Error((from_input ? "standard input" : arguments.prompts) + " contains no prompt",
+                  "write one prompt per line");
     return lines;
   }
   if (arguments.prompt) {
@@ -50,7 +51,7 @@ std::vector<std::string> prompts_of(const GenerateArguments& arguments) {
   return {join(read_standard_input(), "\n")};
 }
 
-/// A prompt as it stands before its continuation: without the white space at its end, which tokenizers drop.
+/// A prompt as printed before its continuation: without trailing white space, which tokenizers drop.
 std::string_view shown(std::string_view prompt) {
   const size_t last = prompt.find_last_not_of(" \t\r\n");
   return prompt.substr(0, last == std::string_view::npos ? 0 : last + 1);
@@ -58,10 +59,10 @@ std::string_view shown(std::string_view prompt) {
 
 void write(std::string_view text) {
   std::cout << text << std::flush;
-  if (!std::cout) throw Error("standard output could not be written");
+  if (!std::cout) throw Error("cannot write to standard output");
 }
 
-/// All samples, each under a line that says which one it is.
+/// All samples, each below a header line that identifies it.
 std::string human(const std::vector<std::string>& prompts, const std::vector<GeneratedText>& results) {
   const size_t samples = results.size() / prompts.size();
   std::string text;
@@ -157,47 +158,48 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->add_option("MODEL", arguments->model, "A run directory (its latest checkpoint), or a checkpoint in one")
       ->type_name("RUN_OR_CHECKPOINT")
       ->required();
-  verb->add_option("--data", arguments->data, "The data directory with the tokenizer (default: the run's)")
+  verb->add_option("--data", arguments->data, "Data directory with the tokenizer (default: the run's)")
       ->type_name("DIR");
   CLI::Option* prompt = verb->add_option("--prompt", arguments->prompt,
-                                         "What the text begins with (default: what is piped in, else nothing)")
+                                         "Beginning of the text (default: piped standard input, else nothing)")
                             ->type_name("TEXT");
-  verb->add_option("--prompts", arguments->prompts, "A file with a prompt a line; -: standard input")
+  verb->add_option("--prompts", arguments->prompts, "File with one prompt per line; -: standard input")
       ->type_name("FILE")
       ->excludes(prompt);
   GenerateOptions& options = arguments->options;
-  verb->add_option("--max-tokens", options.max_tokens, "Tokens of a sample, at most")
+  verb->add_option("--max-tokens", options.max_tokens, "Maximum tokens per sample")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb->add_option("--lines", options.lines,
-                   "Lines of a sample: it ends where the model ends this one; 0: at --max-tokens alone")
+  verb->add_option("--lines", options.lines, "End a sample after this many lines; 0: only at --max-tokens")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  verb->add_option("--stop", arguments->stop, "A sample ends before this text; may be repeated")
+  verb->add_option("--stop", arguments->stop, "End a sample before this text; may be repeated")
       ->type_name("TEXT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--samples", options.samples, "Of each prompt")->check(CLI::PositiveNumber)->capture_default_str();
+  verb->add_option("--samples", options.samples, "Samples per prompt")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   SamplingOptions& sampling = options.sampling;
-  CLI::Option* temperature =
-      verb->add_option("--temperature", sampling.temperature,
-                       "Logits are divided by it: below 1 probable tokens become more probable; 0: greedy")
-          ->capture_default_str();
-  verb->add_flag("--greedy", arguments->greedy, "Always the most probable token: --temperature 0")
+  CLI::Option* temperature = verb->add_option("--temperature", sampling.temperature,
+                                              "Divide logits by this; below 1 favors probable tokens; 0: greedy")
+                                 ->capture_default_str();
+  verb->add_flag("--greedy", arguments->greedy, "Always take the most probable token (--temperature 0)")
       ->excludes(temperature);
-  verb->add_option("--top-k", sampling.top_k, "Draw from the K most probable tokens; 0: from all")
+  verb->add_option("--top-k", sampling.top_k, "Sample from the K most probable tokens; 0: from all")
       ->capture_default_str();
-  verb->add_option("--top-p", sampling.top_p, "Draw from the most probable tokens that have this probability together")
+  verb->add_option("--top-p", sampling.top_p, "Sample from the smallest set of tokens with this total probability")
       ->capture_default_str();
-  verb->add_option("--min-p", sampling.min_p, "Draw from tokens of at least this share of the largest probability")
+  verb->add_option("--min-p", sampling.min_p,
+                   "Sample from tokens with at least this fraction of the largest probability")
       ->capture_default_str();
   verb->add_option("--repetition-penalty", sampling.repetition_penalty,
-                   "Above 1 tokens that were there become less probable")
+                   "Values above 1 make tokens that have occurred less probable")
       ->capture_default_str();
-  verb->add_option("--precision", options.precision, "Of matrix products")
+  verb->add_option("--precision", options.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
-  verb->add_option("--batch-rows", options.batch_rows, "Samples that are continued together")
+  verb->add_option("--batch-rows", options.batch_rows, "Samples to generate together")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
 }

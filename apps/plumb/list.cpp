@@ -1,4 +1,4 @@
-// plumb list: every variant that a configuration can choose, with its equation and paper; also as docs/variants.md.
+// plumb list: every variant available in a configuration, with its equation and paper; also prints docs/variants.md.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -30,14 +30,14 @@ struct Variant {
   std::string name;
   std::string equation;
   std::string source;
-  std::vector<KeyList::Key> options;  // its own, with their defaults
+  std::vector<KeyList::Key> options;  // the variant's own options, with their defaults
 };
 
-/// A kind of variants: one section of the documentation.
+/// A kind of variant: one section of the documentation.
 struct Kind {
-  std::string id;     // as the argument of the verb
+  std::string id;     // as given on the command line
   std::string title;  // "Norms"
-  std::string key;    // where a name is written: "model.norm"
+  std::string key;    // the key that takes its name: "model.norm"
   std::string before;
   std::string after;
   std::vector<Variant> variants;
@@ -54,7 +54,7 @@ std::vector<Variant> variants(const Registry<Factory>& registry) {
   return all;
 }
 
-/// The whole name of an option: "train.adam.beta1" for a kind that is chosen by the key "train.optimizer".
+/// The full name of an option: "train.adam.beta1" for a kind selected by the key "train.optimizer".
 std::string option_path(const Kind& kind, const Variant& variant, const KeyList::Key& option) {
   return kind.key.substr(0, kind.key.rfind('.') + 1) + variant.name + "." + option.name;
 }
@@ -65,68 +65,72 @@ std::vector<Kind> kinds() {
       {"residual", "Residual schemes", "model.residual",
        "x is the stream, f a sub-layer (self-attention, cross-attention or feed-forward).",
        "A scheme can also be written as tensor2tensor's two strings (`layers/common_layers.py`) with a slash "
-       "between, PRE/POST, read left to right: PRE acts on what f reads, POST on what it gives, y. `d` is "
-       "dropout, `n` the norm of the model, `r` RMSNorm (Marian); in POST alone, `a` is x + y, `z` is x + γ·y "
-       "with γ a trained scalar from 0, and `h` (Marian) is σ(t)∘y + (1 − σ(t))∘x with t = W·x + b. A scheme "
-       "whose PRE is not empty ends each stack with PRE once more. `/dan` is `post-ln`, `n/da` is `pre-ln`, "
-       "`n/dna` is `sandwich`, `/dz` is `rezero`, `/da` is `plain`, `/dn` is `no-residual`.",
+       "between, PRE/POST, read left to right: PRE is applied to the input of f, POST to its output y. `d` is dropout, "
+       "`n` the norm of the model, `r` RMSNorm (Marian); in POST only, `a` is x + y, `z` is x + γ·y with a trained "
+       "scalar γ, initially 0, and `h` (Marian) is σ(t)∘y + (1 − σ(t))∘x with t = W·x + b. If PRE is not empty, each "
+       "stack ends with PRE once more. `/dan` is `post-ln`, `n/da` is `pre-ln`, `n/dna` is `sandwich`, `/dz` is "
+       "`rezero`, `/da` is `plain`, `/dn` is `no-residual`.",
        variants(residual_schemes())});
   all.push_back({"norm", "Norms", "model.norm",
-                 "Over the features of each token, or for each feature over the tokens of a batch; `model.norm_eps` is "
-                 "eps, γ and β are trained.",
+                 "Computed over the features of each token, or for each feature over the tokens of a batch. eps is "
+                 "`model.norm_eps`; γ and β are trained.",
                  "", variants(norms())});
   all.push_back(
       {"position", "Positions", "model.positions",
-       "Added to the embeddings, which are multiplied by √d before (`model.embedding_factor`), or acting "
-       "within self-attention: `rotary` "
-       "rotates queries and keys, whatever the attention; `alibi`, `t5` and `transformer-xl` add to the scores "
-       "of softmax attention and go with no other. i is the query's position, j the key's, h = 1 … heads; "
-       "cross-attention knows no positions.",
+       "Added to the embeddings, which are first multiplied by √d (`model.embedding_factor`), or applied within "
+       "self-attention: `rotary` rotates queries and keys and works with any attention; `alibi`, `t5` and "
+       "`transformer-xl` add to the scores of softmax attention and work with no other. i is the query's position, j "
+       "the key's, h = 1 … heads. Cross-attention uses no positions.",
        "", variants(positions())});
   all.push_back(
       {"attention", "Attention", "model.attention",
-       "Of every self- and cross-attention, for each head; size is that of a head. With `model.kv_heads`, query heads "
-       "in groups share keys and values. All but `softmax` are fast weights: a "
-       "matrix S that a position writes φ(k) and v to and reads with φ(q), at a cost linear in length. Causal "
-       "attention reads after its own position has written; other attention, cross-attention among it, when the "
-       "whole sequence has, in order.",
-       "Random directions of `favor` are a function of the layer's name and of the number of the redrawing; outside "
-       "of training they are the first ones. `model.qk_norm`, a norm's name, normalizes queries and keys of each "
-       "head, with gains of its own, before they meet (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, "
+       "Applies to every self- and cross-attention, for each head; size is the head size. With `model.kv_heads`, "
+       "groups of query heads share keys and values. All kinds except `softmax` are fast weights: each position "
+       "writes φ(k) and v to a matrix S and reads it with φ(q), at a cost linear in length. In causal attention, a "
+       "position reads after writing; in any other attention, including cross-attention, all positions are written in "
+       "order before any is read.",
+       "The random directions of `favor` are a function of the layer's name and the redraw index; outside training, "
+       "the "
+       "first ones are used. `model.qk_norm`, the name of a norm, normalizes the queries and keys of each head, with "
+       "separate gains, before their product (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, "
        "arXiv 2302.05442).",
        variants(attentions())});
-  all.push_back({"feed-forward", "Feed-forward sub-layers", "model.activation",
-                 "W₁ and W₃ map from `model.d_model` to `model.feed_forward` features, W₂ back; without "
-                 "`model.feed_forward_bias` there are no b. Φ is the normal distribution function, σ the logistic one.",
-                 "", variants(feed_forwards())});
+  all.push_back(
+      {"feed-forward", "Feed-forward sub-layers", "model.activation",
+       "W₁ and W₃ map `model.d_model` to `model.feed_forward` features, and W₂ maps back; without "
+       "`model.feed_forward_bias` there are no biases b. Φ is the normal distribution function, σ the logistic one.",
+       "", variants(feed_forwards())});
   all.push_back(
       {"initialization", "Initializations", "model.initialization",
-       "Of weight matrices. Query, key and value are matrices of their own, though they lie in one. In every "
-       "kind, embeddings and the output matrix are N(0, 1/d) if nothing else is said, learned positions "
-       "N(0, 0.02²), gains 1, biases and shifts 0, and constants of a residual scheme or a norm what it says.",
+       "Initializes weight matrices. Query, key and value count as separate matrices, though they are stored as one. "
+       "Unless stated otherwise, embeddings and the output matrix are N(0, 1/d), learned positions N(0, 0.02²), gains "
+       "1, biases and shifts 0; residual schemes and norms set their own constants.",
        "", variants(initializations())});
-  all.push_back({"pooling", "Pooling", "model.pooling",
-                 "What an `encoder` makes of the vectors of a sequence's tokens before it predicts the label; with "
-                 "`model.pooler`, tanh(W·x + b) of that.",
-                 "", variants(poolings())});
-  all.push_back({"optimizer", "Optimizers", "train.optimizer",
-                 "g is the gradient after clipping to `train.clip_norm`, lr the learning rate of the step t, "
-                 "weight_decay `train.weight_decay`; both can differ between `[[train.groups]]`, and norms, biases, "
-                 "scalars and positions have no weight decay unless a group gives them some. The parameters that a "
-                 "group freezes stay as they are, and so does what is remembered of them.",
-                 "", variants(optimizers())});
+  all.push_back(
+      {"pooling", "Pooling", "model.pooling",
+       "How an `encoder` reduces the vectors of a sequence's tokens to one, from which it predicts the label; with "
+       "`model.pooler`, tanh(W·x + b) is applied to the result.",
+       "", variants(poolings())});
+  all.push_back(
+      {"optimizer", "Optimizers", "train.optimizer",
+       "g is the gradient after clipping to `train.clip_norm`, lr the learning rate at step t, and weight_decay "
+       "`train.weight_decay`; lr and weight_decay can differ between `[[train.groups]]`. Norms, biases, scalars and "
+       "positions have no weight decay unless a group sets one. Frozen parameters and their optimizer state do not "
+       "change.",
+       "", variants(optimizers())});
   all.push_back({"schedule", "Schedule factors", "train.schedule",
                  "The learning rate of a step is the product of the factors, joined by `*`. Steps count from 1. s is "
-                 "`train.decay_start`, or `train.warm_up` (at least 1) if that is 0.",
+                 "`train.decay_start` or, if that is 0, `train.warm_up` (at least 1).",
                  "", variants(schedule_factors())});
-  all.push_back({"task", "Tasks", "task.name", "What is learnt from a data directory, which says what it is made for.",
-                 "Every label has a weight in the loss. Metrics of all tasks: `valid_loss` and `valid_nll`, nats per "
-                 "label; of translation `bleu`, of language modeling `perplexity`, of classification `accuracy` and "
-                 "`f1`.",
-                 variants(tasks())});
+  all.push_back(
+      {"task", "Tasks", "task.name", "What is learned from a data directory; the directory names its task.",
+       "Every label has a weight in the loss. All tasks report `valid_loss` and `valid_nll` in nats per "
+       "label; translation also reports `bleu`, language modeling `perplexity`, and classification `accuracy` and "
+       "`f1`.",
+       variants(tasks())});
   all.push_back({"bleu-tokenizer", "BLEU tokenizers", "plumb score --tokenize", "", "", variants(bleu_tokenizers())});
   all.push_back({"bleu-smoothing", "BLEU smoothings", "plumb score --smoothing",
-                 "What an order of n-grams without a match counts.", "", variants(bleu_smoothings())});
+                 "How n-gram orders without a match are counted.", "", variants(bleu_smoothings())});
   return all;
 }
 
@@ -159,9 +163,10 @@ std::string markdown(const std::vector<Kind>& all) {
   std::string text =
       "# Variants\n" +
       wrapped(
-          "What a configuration can choose from, by name. This page is what `plumb list --markdown` prints from "
-          "the registries; `make variants` writes it. An unknown name is an error that lists the known ones. "
-          "Options of a variant are keys of a section of its name. [extending.md](extending.md) says how to add one.");
+          "The variants that a configuration can select, by name. `make variants` regenerates this page from the "
+          "registries, with `plumb list --markdown`. An unknown name is an error that lists the known ones. Options of "
+          "a "
+          "variant are keys in a section with its name. [extending.md](extending.md) explains how to add a variant.");
   for (const Kind& kind : all) {
     text += fmt::format("\n## {}: `{}`\n", kind.title, kind.key);
     if (!kind.before.empty()) text += wrapped(kind.before) + '\n';
@@ -172,12 +177,13 @@ std::string markdown(const std::vector<Kind>& all) {
     text += options_table(kind);
     if (!kind.after.empty()) text += '\n' + wrapped(kind.after);
   }
-  text += "\n## Kinds of models: `model.kind`\n" +
-          wrapped(
-              "`encoder-decoder` translates (Vaswani et al. 2017). `decoder` is the decoder alone, without "
-              "cross-attention: a causal language model of the target side of the data. `encoder` is the encoder "
-              "alone, which reads the source side in both directions and gives it one of `model.labels` labels "
-              "(Devlin et al. 2019, arXiv 1810.04805).");
+  text +=
+      "\n## Kinds of models: `model.kind`\n" +
+      wrapped(
+          "`encoder-decoder` translates (Vaswani et al. 2017). `decoder` is the decoder alone, without "
+          "cross-attention: "
+          "a causal language model of the data's target side. `encoder` is the encoder alone, which reads the source "
+          "side bidirectionally and predicts one of `model.labels` labels (Devlin et al. 2019, arXiv 1810.04805).");
   return text;
 }
 
@@ -237,10 +243,10 @@ void list(const ListOptions& options, const Globals& globals) {
 
 void add_list(CLI::App& app, Globals& globals) {
   auto options = std::make_shared<ListOptions>();
-  CLI::App* verb = add_verb(app, globals, "list", "List the variants to choose from, with equation and paper",
+  CLI::App* verb = add_verb(app, globals, "list", "List the available variants with their equations and papers",
                             "plumb list residual", [options, &globals] { list(*options, globals); });
   add_json_option(*verb, globals);
-  verb->add_option("KIND", options->kind, "residual, norm, position, …: list these alone (default: all)");
+  verb->add_option("KIND", options->kind, "Kind of variant: residual, norm, position, … (default: all)");
   verb->add_flag("--markdown", options->markdown, "Print docs/variants.md");
 }
 

@@ -1,4 +1,4 @@
-// plumb probe: signal and gradients of a model at initialization, or with weights, beside what theory says.
+// plumb probe: activations and gradients of a model at initialization, or with weights, compared with theory.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ struct ProbeArguments {
   double label_smoothing = 0;
 };
 
-/// "1.234 ± 0.056", the half-width of the interval; the mean alone where there is one value.
+/// "1.234 ± 0.056" with the half-width of the interval, or just the mean of a single value.
 std::string with_interval(const Interval& interval, double unit = 1) {
   const double mean = interval.mean / unit;
   if (!std::isfinite(interval.low)) return fmt::format("{:.4g}", mean);
@@ -117,15 +117,15 @@ void run_probe(const ProbeArguments& arguments, const Globals& globals) {
 
 void add_probe(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ProbeArguments>();
-  CLI::App* verb =
-      add_verb(app, globals, "probe", "Measure signal and gradients at initialization, beside what theory says",
-               "plumb probe --config model.toml --data data/multi30k --set model.residual=post-ln",
-               [arguments, &globals] { run_probe(*arguments, globals); });
+  CLI::App* verb = add_verb(app, globals, "probe",
+                            "Measure activations and gradients at initialization and compare them with theory",
+                            "plumb probe --config model.toml --data data/multi30k --set model.residual=post-ln",
+                            [arguments, &globals] { run_probe(*arguments, globals); });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   verb->add_option("--seeds", arguments->seeds,
-                   "Initializations to measure, from --seed on; of weights there is one measurement")
+                   "Number of initializations, starting at --seed; ignored for given weights")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb->add_option("--label-smoothing", arguments->label_smoothing,

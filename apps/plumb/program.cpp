@@ -23,15 +23,15 @@ namespace {
 /// The message without the stack trace that LibTorch appends.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// 2 and a message that names the nearest verb if the first word is none, else 0.
+/// Returns 2 and prints the nearest command if the first word is not a command, else returns 0.
 int check_verb(const CLI::App& app, int argc, const char* const* argv) {
   if (argc < 2 || argv[1][0] == '-') return 0;
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
   if (std::find(verbs.begin(), verbs.end(), argv[1]) != verbs.end()) return 0;
   const std::string guess = nearest(argv[1], verbs);
-  fmt::print(stderr, "plumb: error: there is no verb '{}'\nhint: {}\n", argv[1],
-             guess.empty() ? "verbs: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
+  fmt::print(stderr, "plumb: error: unknown command '{}'\nhint: {}\n", argv[1],
+             guess.empty() ? "commands: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
   return 2;
 }
 
@@ -45,7 +45,7 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   verb->add_option("--device", globals.device, "What computes: cpu, cuda, or cuda:N, the GPU of number N from 0")
       ->capture_default_str();
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
-  verb->add_flag("-v,--verbose", globals.verbose, "Say more");
+  verb->add_flag("-v,--verbose", globals.verbose, "Print more details");
   verb->callback([&globals, run = std::move(run)] {
     ops::set_threads(globals.threads);
     set_verbosity(globals.quiet ? Verbosity::quiet : globals.verbose ? Verbosity::verbose : Verbosity::normal);
@@ -80,7 +80,7 @@ extern "C" int plumb_main(int argc, char** argv) {
   using namespace plumb;
   ops::keep_tensor_memory();
   set_command_line(argc, argv);
-  CLI::App app("Plumb tells whether a Transformer will train, and why; then it trains it.", "plumb");
+  CLI::App app("Plumb measures whether and why a Transformer will train, then trains it.", "plumb");
   app.set_version_flag("--version", "plumb " PLUMB_VERSION);
   app.require_subcommand(1);
   app::Globals globals;

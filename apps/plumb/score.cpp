@@ -52,14 +52,14 @@ Json document(const BleuScore& bleu, const ChrfScore& chrf) {
 }
 
 void score(const ScoreOptions& options, const Globals& globals) {
-  // References first: a wrong path is reported before anything waits for standard input.
+  // References first, so that a wrong path is reported before waiting for standard input.
   std::vector<std::vector<std::string>> references;
   for (const std::string& path : options.references) references.push_back(read_lines(path));
   const bool from_input = options.hypothesis.empty() || options.hypothesis == "-";
   const std::string name = from_input ? "standard input" : options.hypothesis;
   const std::vector<std::string> hypotheses = from_input ? read_standard_input() : read_lines(options.hypothesis);
   if (hypotheses.empty())
-    throw Error(name + " is empty: there is nothing to score", "one translation a line is wanted");
+    throw Error(name + " is empty: there is nothing to score", "provide one translation per line");
   for (size_t i = 0; i < references.size(); ++i) {
     if (references[i].size() == hypotheses.size()) continue;
     throw Error(fmt::format("{} has {} line{}, but reference {} has {}", name, hypotheses.size(),
@@ -84,18 +84,18 @@ void add_score(CLI::App& app, Globals& globals) {
                "plumb score reference.de < translation.de", [options, &globals] { score(*options, globals); });
   add_json_option(*verb, globals);
   verb->add_option("REFERENCE", options->references,
-                   "Reference translations, one sentence a line; several files: several references")
+                   "Reference translations, one sentence per line; several files are alternative references")
       ->required();
   verb->add_option("--hypothesis", options->hypothesis, "Translations to score (default: standard input)")
       ->type_name("FILE");
-  verb->add_option("--tokenize", options->bleu.tokenizer, "Tokenizer of BLEU: " + join(bleu_tokenizers().names()))
+  verb->add_option("--tokenize", options->bleu.tokenizer, "BLEU tokenizer: " + join(bleu_tokenizers().names()))
       ->check(CLI::IsMember(bleu_tokenizers().names()).description(""))
       ->capture_default_str();
   verb->add_flag("--lowercase", options->lowercase, "Ignore case");
-  verb->add_option("--smoothing", options->bleu.smoothing, "Smoothing of BLEU: " + join(bleu_smoothings().names()))
+  verb->add_option("--smoothing", options->bleu.smoothing, "BLEU smoothing: " + join(bleu_smoothings().names()))
       ->check(CLI::IsMember(bleu_smoothings().names()).description(""))
       ->capture_default_str();
-  verb->add_option("--chrf-word-order", options->chrf.word_order, "Word n-grams in chrF; 2 is chrF++")
+  verb->add_option("--chrf-word-order", options->chrf.word_order, "Order of word n-grams in chrF; 2 is chrF++")
       ->check(CLI::Range(0, 9))
       ->capture_default_str();
 }

@@ -29,7 +29,7 @@ std::string with_error(double value, double error) {
 std::string with_error(const Extreme& extreme) { return with_error(extreme.value, extreme.error); }
 std::string with_error(const Estimate& estimate) { return with_error(estimate.mean, estimate.error.value_or(0)); }
 
-/// A row for every layer.
+/// One row per layer.
 std::string layers_table(const std::vector<BlockSpectrum>& blocks) {
   size_t width = 5;
   for (const BlockSpectrum& block : blocks) width = std::max(width, to_string(block.id).size());
@@ -57,7 +57,7 @@ std::string human(const SpectrumReport& report) {
       fmt::format("Hessian of {} parameters, {} target tokens, loss {:.6g}, gradient norm {:.6g}\n",
                   with_thousands(report.parameters), with_thousands(report.tokens), report.loss, report.gradient_norm);
   text += !report.lanczos
-              ? "every eigenvalue; ± the matrix's asymmetry\n\n"
+              ? "all eigenvalues; ± asymmetry of the matrix\n\n"
               : fmt::format(
                     "Lanczos, {} steps from {} probe{}; ± Ritz residual and rounding for the extremes, standard "
                     "error below\n\n",
@@ -88,40 +88,39 @@ void run(Arguments& arguments, const Globals& globals) {
 void add_spectrum(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb =
-      add_verb(app, globals, "spectrum", "Measure the eigenvalues of the loss's Hessian",
+      add_verb(app, globals, "spectrum", "Measure eigenvalues of the loss's Hessian",
                "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",
                [arguments, &globals] { run(*arguments, globals); });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   SpectrumOptions& options = arguments->spectrum;
-  verb->add_option("--steps", options.steps, "Lanczos steps a probe")
+  verb->add_option("--steps", options.steps, "Lanczos steps per probe")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb->add_option("--probes", options.probes, "Random start vectors; two or more give error bars")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb->add_option(
-          "--at-once", options.at_once,
-          "Probes that advance together: faster where gradients' graphs are not kept, at the memory of as many "
-          "bases")
+  verb->add_option("--at-once", options.at_once,
+                   "Probes that advance together: faster if gradient graphs are not kept, but needs memory for as many "
+                   "Lanczos bases")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb->add_option("--tolerance", options.tolerance,
-                   "End a probe when both extremes are this exact, relative to the largest")
+                   "End a probe once both extremes have this error, relative to the larger magnitude")
       ->check(CLI::NonNegativeNumber);
   CLI::Option* dense =
-      verb->add_flag("--dense", options.dense, "Every eigenvalue, for models of some thousand parameters");
-  verb->add_flag("--by-layer", options.by_layer, "The diagonal block of every layer instead of the whole Hessian")
+      verb->add_flag("--dense", options.dense, "Compute all eigenvalues, for models of a few thousand parameters");
+  verb->add_flag("--by-layer", options.by_layer, "Measure each layer's diagonal block instead of the full Hessian")
       ->excludes(dense)
       ->excludes("--at-once");
   verb->add_option("--sigma", options.sigma, "Width of the density's kernel (default: a hundredth of the range)")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--label-smoothing", options.hessian.label_smoothing, "Of the loss")
+  verb->add_option("--label-smoothing", options.hessian.label_smoothing, "Label smoothing of the loss")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   verb->add_option("--graph-memory", arguments->graph_gibibytes,
-                   "GiB for gradients' graphs kept from product to product")
+                   "Memory in GiB for gradient graphs kept between products")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb->add_option("--basis-directory", options.basis_directory,

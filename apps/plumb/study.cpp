@@ -1,4 +1,4 @@
-// plumb study: measures and trains what a TOML file says, and writes the report.
+// plumb study: makes the measurements and training runs described by a TOML file, and writes the report.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,8 +46,7 @@ void add_study(CLI::App& app, Globals& globals) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* verb = add_verb(
-      app, globals, "study",
-      "Measure and train what a study says, and write its report; goes on where it was interrupted",
+      app, globals, "study", "Run or resume a study: measure, train, and write its report",
       "plumb study layernorm --out out/layernorm", [options, &globals, &app] {
         Config file = Config::from_file(find_study(options->study));
         for (const std::string& assignment : options->set) file.set(assignment);
@@ -65,14 +64,13 @@ void add_study(CLI::App& app, Globals& globals) {
       });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option(
-          "STUDY", options->study,
-          "The name of a study that comes with Plumb (layernorm, residual_schemes, collapse, tricks), or a TOML file")
+  verb->add_option("STUDY", options->study, "Name of a study that comes with Plumb, such as layernorm, or a TOML file")
       ->required();
-  verb->add_option("--out", options->out, "The study's directory")->type_name("DIR")->required();
-  verb->add_option("--set", options->set, "Override a key: training.learning_rates=[1e-3]")
+  verb->add_option("--out", options->out, "Directory of the study")->type_name("DIR")->required();
+  verb->add_option("--set", options->set, "Override a key, such as training.learning_rates=[1e-3]; may be repeated")
       ->type_name("KEY=VALUE")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

@@ -14,13 +14,13 @@
 namespace plumb::app {
 namespace {
 
-/// Throws Error if a model of this configuration cannot read the batch, and fills in the number of classes that a
-/// batch of labeled sequences leaves open.
+/// Throws Error if a model of this configuration cannot read the batch; fills in the number of classes if a batch of
+/// labeled sequences leaves it open.
 void fit_to_batch(ModelConfig& config, const Batch& batch) {
   const bool classifies = config.kind == "encoder";
   const bool labeled = batch.target_input.empty();
   if (classifies != labeled || (config.kind == "encoder-decoder" && batch.source.empty())) {
-    throw Error(fmt::format("this batch is not for a model of kind \"{}\"", config.kind),
+    throw Error(fmt::format("a model of kind \"{}\" cannot read this batch", config.kind),
                 "an encoder-decoder reads {\"source\", \"target\"}, a decoder {\"tokens\"}, an encoder {\"tokens\", "
                 "\"labels\"}");
   }
@@ -33,40 +33,40 @@ void fit_to_batch(ModelConfig& config, const Batch& batch) {
 
 void add_subject_options(CLI::App& verb, SubjectOptions& options) {
   verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint");
-  verb.add_option("--config", options.config, "A TOML file with a [model] section, instead of a run")
-      ->type_name("FILE");
-  verb.add_option("--set", options.set, "Override a key of the configuration: model.residual=pre-ln")
+  verb.add_option("--config", options.config, "TOML file with a [model] section, instead of a run")->type_name("FILE");
+  verb.add_option("--set", options.set, "Override a key, such as model.residual=pre-ln; may be repeated")
       ->type_name("KEY=VALUE")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb.add_option("--weights", options.weights, "Weights as safetensors; without it the model is at initialization")
+  verb.add_option("--weights", options.weights, "Weights as safetensors (default: initialize the model)")
       ->type_name("FILE");
-  verb.add_flag("--at-initialization", options.at_initialization, "Measure a run's model before its training");
+  verb.add_flag("--at-initialization", options.at_initialization, "Measure the run's model as it was before training");
   verb.add_option(
           "--batch", options.batch,
-          "A JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}, {\"tokens\": [[…]]} or {\"tokens\": "
+          "JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}, {\"tokens\": [[…]]} or {\"tokens\": "
           "[[…]], \"labels\": […]}")
       ->type_name("FILE");
-  verb.add_option("--data", options.data, "A data directory made by `plumb data`")->type_name("DIR");
-  verb.add_option("--split", options.split, "Which part of the data")->capture_default_str();
+  verb.add_option("--data", options.data, "Data directory made by `plumb data`")->type_name("DIR");
+  verb.add_option("--split", options.split, "Split of the data")->capture_default_str();
   verb.add_option("--pairs", options.pairs, "Use only the first N examples; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   verb.add_option("--batch-tokens", options.batch_tokens, "Tokens per micro-batch")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb.add_option("--dtype", options.dtype, "Precision")
+  verb.add_option("--dtype", options.dtype, "Type of parameters and computation")
       ->check(CLI::IsMember({"float32", "float64"}))
       ->capture_default_str();
 }
 
 Subject open_subject(const SubjectOptions& options) {
   if (options.run.empty() && options.config.empty()) {
-    throw Error("a model is needed: a run directory or --config FILE.toml", "see --help for an example");
+    throw Error("no model given", "give a run directory or --config FILE.toml; --help has an example");
   }
   if (!options.run.empty() && !options.config.empty()) {
-    throw Error(fmt::format("two models are named: the run {} and --config {}", options.run, options.config),
-                "leave one out");
+    throw Error(fmt::format("two models given: the run {} and --config {}", options.run, options.config),
+                "give only one of them");
   }
   std::string data = options.data;
   std::string weights = options.weights;
@@ -83,16 +83,16 @@ Subject open_subject(const SubjectOptions& options) {
 
   config.allow_only({"model", "train", "task", "data"});
   Subject subject;
-  TrainConfig training;  // read for its misspelt keys
+  TrainConfig training;  // read only to detect misspelled keys
   config.read("train", training);
   TaskConfig task_config;
   config.read("task", task_config);
   if (!config.read("model", subject.config)) throw Error(fmt::format("{}: has no [model] section", config.name()));
   subject.type = options.dtype == "float64" ? at::kDouble : at::kFloat;
-  if (!options.batch.empty() && !data.empty()) throw Error("both --data and --batch are given", "leave one out");
+  if (!options.batch.empty() && !data.empty()) throw Error("both --data and --batch given", "give only one of them");
   if (options.batch.empty() && data.empty()) {
-    throw Error("batches are needed: either --data DIR or --batch FILE.json",
-                "make a data directory with `plumb data`");
+    throw Error("no data given: either --data DIR or --batch FILE.json is required",
+                "create a data directory with `plumb data`");
   }
   if (!data.empty()) {
     const std::unique_ptr<Task> task = make_task(task_config, DataDirectory::open(data), subject.config.kind);

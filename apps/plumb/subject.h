@@ -1,4 +1,4 @@
-// What probe and spectrum measure: a model, at initialization or with weights, and the batches it is measured on.
+// What probe and spectrum measure: a model, initialized or with weights, and the batches to measure it on.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,14 +15,14 @@ namespace plumb::app {
 
 struct SubjectOptions {
   std::string run;     // a run directory: its configuration, data and latest checkpoint
-  std::string config;  // else a TOML file with a [model] section
+  std::string config;  // otherwise a TOML file with a [model] section
   std::vector<std::string> set;
-  std::string weights;             // a safetensors file; none: initialization
-  bool at_initialization = false;  // of a run: not its checkpoint
+  std::string weights;             // a safetensors file; empty: initialize
+  bool at_initialization = false;  // ignore the run's checkpoint
   std::string batch;               // a JSON file with token ids, or
   std::string data;                // a data directory with
   std::string split = "valid";
-  int64_t pairs = 1000;  // the first ones of the split; 0: all
+  int64_t pairs = 1000;  // the first pairs of the split; 0: all
   int64_t batch_tokens = 2048;
   std::string dtype = "float32";
 };
@@ -34,19 +34,19 @@ struct Subject {
   std::vector<Batch> batches;
   at::ScalarType type = at::kFloat;
 
-  /// The model with its weights, or initialized from `seed` where it has none.
+  /// The model with its weights, or initialized from `seed` if it has none.
   [[nodiscard]] std::unique_ptr<Model> make_model(uint64_t seed) const;
 
   [[nodiscard]] int64_t examples() const;
   [[nodiscard]] int64_t target_tokens() const;
 
-  /// The document of a measurement, in which "model" (model, data, weights, element type) stands before what was found.
+  /// The document of a measurement, with "model" (model, data, weights, element type) before the results.
   [[nodiscard]] Json document(const Json& measured) const;
 };
 
 void add_subject_options(CLI::App& verb, SubjectOptions& options);
 
-/// Throws Error where the options do not name a model and data.
+/// Throws Error if the options specify no model or no data.
 Subject open_subject(const SubjectOptions& options);
 
 }  // namespace plumb::app

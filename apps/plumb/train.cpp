@@ -1,4 +1,4 @@
-// plumb train: trains a model in a run directory, or goes on with a run.
+// plumb train: trains a model in a run directory, or resumes a run.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,15 +19,15 @@ namespace {
 
 struct TrainArguments {
   std::string config, data, out, precision;
-  int64_t processes = 0;  // 0: as the configuration says
+  int64_t processes = 0;  // 0: as configured
   std::vector<std::string> set;
   bool seed_given = false;
 };
 
-// What a signal can reach: a handler may do no more than write to it.
+// A signal handler may only write to this.
 volatile std::sig_atomic_t interrupted = 0;
 
-/// An interrupt is noted, to end the run after the step at hand; a second one ends the process as usual.
+/// A first interrupt ends the run after the current step; a second one ends the process as usual.
 class InterruptGuard {
  public:
   InterruptGuard() {
@@ -50,14 +50,13 @@ class InterruptGuard {
   struct sigaction before_term_ {};
 };
 
-/// The configuration: that of the run in --out where nothing else is said, else from --config, --set, --data and
-/// --seed.
+/// The configuration of the run in --out if no other option is given, else that of --config, --set, --data and --seed.
 RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   const bool stored = std::filesystem::exists(std::filesystem::path(arguments.out) / "config.toml");
   const bool nothing_said = arguments.config.empty() && arguments.data.empty() && arguments.set.empty() &&
                             arguments.precision.empty() && arguments.processes == 0 && !arguments.seed_given;
   if (stored && nothing_said) return load_run_config(arguments.out);
-  // Without --config a run that stands keeps its own; what then differs is said when it is taken up.
+  // Without --config, an existing run keeps its configuration; differences are reported when it is resumed.
   Config config = !arguments.config.empty() ? Config::from_file(arguments.config)
                   : stored                  ? Config::from_file(std::filesystem::path(arguments.out) / "config.toml")
                                             : Config::from_string("", "--set");
@@ -68,7 +67,7 @@ RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   if (!arguments.data.empty()) run.data = arguments.data;
   if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
   if (run.data.empty())
-    throw Error("no data to train on", "name a data directory with --data, or in the configuration's [data] section");
+    throw Error("no data to train on", "give --data DIR, or set data.directory in the configuration");
   return run;
 }
 
@@ -102,24 +101,25 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
 void add_train(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* verb =
-      add_verb(app, globals, "train", "Train a model; a run that was interrupted goes on",
+      add_verb(app, globals, "train", "Train a model, or resume an interrupted run",
                "plumb train --data data/multi30k --out runs/pre-ln --set model.residual=pre-ln --set train.warm_up=0",
                [arguments, &globals] { train_model(*arguments, globals); });
   verb->add_option("--config", arguments->config, "TOML file with the sections [model], [train], [task] and [data]")
       ->type_name("FILE");
-  verb->add_option("--data", arguments->data, "Data directory (default: data.directory of the configuration)")
+  verb->add_option("--data", arguments->data, "Data directory (default: data.directory in the configuration)")
       ->type_name("DIR");
-  verb->add_option("--out", arguments->out, "Run directory to make or to go on with; then nothing else need be given")
+  verb->add_option("--out", arguments->out, "Run directory to create, or to resume without further options")
       ->type_name("DIR")
       ->required();
-  verb->add_option("--set", arguments->set, "Override a key, as model.residual=pre-ln; may be repeated")
+  verb->add_option("--set", arguments->set, "Override a key, such as model.residual=pre-ln; may be repeated")
       ->type_name("KEY=VALUE")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--precision", arguments->precision, "Of matrix products: the key train.precision")
+  verb->add_option("--precision", arguments->precision, "Precision of matrix products (train.precision)")
       ->check(CLI::IsMember({"float32", "bf16"}));
   verb->add_option("--processes", arguments->processes,
-                   "Number of processes sharing each batch and the CPU threads: the key train.processes")
+                   "Number of processes sharing each batch and the CPU threads (train.processes)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   add_json_option(*verb, globals);

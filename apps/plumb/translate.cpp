@@ -1,4 +1,4 @@
-// plumb translate: standard input to standard output, line by line in order.
+// plumb translate: translates standard input to standard output, line by line and in order.
 #include "plumb/decode/translate.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ void translate_input(const TranslateOptions& options) {
   const double seconds = watch.seconds();
   for (const std::string& line : translations) std::cout << line << '\n';
   std::cout.flush();
-  if (!std::cout) throw Error("standard output could not be written");
+  if (!std::cout) throw Error("cannot write to standard output");
   if (verbosity() == Verbosity::verbose && !lines.empty()) {
     say(fmt::format("{} sentences, {} tokens in {}: {:.1f} sentences/s, {:.0f} tokens/s",
                     with_thousands(static_cast<int64_t>(lines.size())), with_thousands(tokens), duration(seconds),
@@ -59,24 +59,24 @@ void translate_input(const TranslateOptions& options) {
 void add_translate(CLI::App& app, Globals& globals) {
   auto options = std::make_shared<TranslateOptions>();
   CLI::App* verb =
-      add_verb(app, globals, "translate", "Translate standard input, one sentence a line, with a trained model",
+      add_verb(app, globals, "translate", "Translate standard input, one sentence per line, with a trained model",
                "plumb translate runs/multi30k --beam 5 < test.de > test.en", [options] { translate_input(*options); });
   verb->add_option("MODEL", options->model, "A run directory (its latest checkpoint), or a checkpoint in one")
       ->type_name("RUN_OR_CHECKPOINT")
       ->required();
-  verb->add_option("--data", options->data, "The data directory with the tokenizers (default: the run's)")
+  verb->add_option("--data", options->data, "Data directory with the tokenizers (default: the run's)")
       ->type_name("DIR");
-  verb->add_option("--beam", options->decode.beam, "Hypotheses kept a sentence; 1: greedy")
+  verb->add_option("--beam", options->decode.beam, "Beam width; 1: greedy")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   verb->add_option("--length-penalty", options->decode.length_penalty,
-                   "Scores are divided by length to this power; larger: longer output")
+                   "Divide scores by length to this power; larger values favor longer output")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  verb->add_option("--precision", options->decode.precision, "Of matrix products")
+  verb->add_option("--precision", options->decode.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
-  verb->add_option("--batch-tokens", options->decode.batch_tokens, "Source tokens times beam of a batch")
+  verb->add_option("--batch-tokens", options->decode.batch_tokens, "Source tokens per batch, times beam width")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
 }

@@ -1,4 +1,4 @@
-// A verb of the command line: one file each, which registers the verb's options and what it does.
+// A command of the program ("verb"): one file each, which registers its options and what it does.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 
 namespace plumb::app {
 
-/// Options that verbs share.
+/// Options shared by all verbs.
 struct Globals {
   std::string json;     // --json FILE: write the result there; "-": standard output; empty: as text for people
   int64_t threads = 0;  // 0: all cores
@@ -20,7 +20,7 @@ struct Globals {
 };
 
 /// Adds --threads, --device, -q and -v to a verb and an example to its help.
-/// `run` is called after parsing; whatever it throws, main() reports.
+/// `run` is called after parsing; main() reports the errors it throws.
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run);
 
@@ -30,7 +30,7 @@ void add_json_option(CLI::App& verb, Globals& globals);
 /// Adds --seed, for a verb that draws random numbers.
 void add_seed_option(CLI::App& verb, Globals& globals);
 
-/// Writes a result as JSON where --json says, and otherwise as `text` to standard output.
+/// Writes a result as JSON if --json was given, and otherwise `text` to standard output.
 void emit(const Globals& globals, const Json& result, const std::string& text);
 
 void add_bench(CLI::App& app, Globals& globals);

@@ -110,7 +110,7 @@ TEST_F(ClassifyVerb, APairHasATab) {
   EXPECT_EQ(examples[0]["second"], "it was bad");
   const Finished lacks = classify("x\ty\nthe film was good\n", "pair-run");
   EXPECT_EQ(lacks.status, 1);
-  EXPECT_NE(lacks.errors.find("standard input:2: one sentence where a pair is wanted\nhint: "), std::string::npos)
+  EXPECT_NE(lacks.errors.find("standard input:2: expected a pair of sentences, found one\nhint: "), std::string::npos)
       << lacks.errors;
   EXPECT_EQ(classify("the film\n", "run", "--pair").status, 1);
   EXPECT_EQ(classify("a\tb\n", "run", "--pair").status, 0);

@@ -85,6 +85,14 @@ TEST(CommandLine, AFailureHasStatusOneOneLineAndAHint) {
   EXPECT_EQ(lines[2], "");
 }
 
+TEST(CommandLine, SetTakesOneValueAndLeavesTheNextArgumentAlone) {
+  const TemporaryDirectory directory;
+  const std::string absent = (directory / "no-such-run").string();
+  const Finished finished = run_plumb({"probe", "--set", "model.dropout=0", absent});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(finished.errors.find(absent), std::string::npos) << finished.errors;
+}
+
 TEST(CommandLine, AResultGoesToTheFileThatJsonNames) {
   const TemporaryDirectory directory;
   write_file_atomic(directory / "text", "The cat sat on the mat .\n");

@@ -49,9 +49,8 @@ TEST(DataLabels, SaysWhichOptionHelps) {
   const Finished finished =
       run_plumb({"data", "labels", "--train", (directory / "train").string(), "--out", (directory / "out").string()});
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(
-      finished.errors.find("train:1: not valid UTF-8\nhint: if the file is Latin-1, say so with --encoding latin-1"),
-      std::string::npos)
+  EXPECT_NE(finished.errors.find("train:1: not valid UTF-8\nhint: if the file is Latin-1, pass --encoding latin-1"),
+            std::string::npos)
       << finished.errors;
   for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
            {"--separator", "semicolon"}, {"--encoding", "ebcdic"}, {"--tokenizer-from", "x", "--vocabulary", "9"}}) {

@@ -41,7 +41,7 @@ std::string section(const std::string& text, const std::string& heading) {
 /// Every key of a section stands in the table under `heading`, with its default; keys of sections within it do not.
 template <typename T>
 void expect_keys(const std::string& heading, const T& defaults) {
-  const std::string table = section(document("docs/formats.md"), heading);
+  const std::string table = section(document("docs/configuration.md"), heading);
   int keys = 0;
   for (const KeyList::Key& key : list_keys(defaults)) {
     if (key.name.find('.') != std::string::npos) continue;
@@ -144,7 +144,7 @@ TEST(Documentation, ListsAsJson) {
 }
 
 TEST(Documentation, HasEveryVerb) {
-  const std::string table = section(document("README.md"), "## Verbs");
+  const std::string table = section(document("docs/command-line.md"), "## Commands");
   const std::vector<std::string> names = verbs({"--help"});
   EXPECT_GE(names.size(), 8U);
   for (const std::string& name : names) {
@@ -175,7 +175,7 @@ void expect_quoted(const std::string& page, const std::string& source, const std
 }
 
 TEST(Documentation, ShowsTheExamplesThatAreTested) {
-  expect_quoted("README.md",
+  expect_quoted("docs/library.md",
                 document("tests/install/example/example.cpp") + document("tests/install/example/CMakeLists.txt"),
                 {"cpp", "cmake"});
   expect_quoted("docs/extending.md", document("tests/nn/extending_test.cpp"), {"cpp"});
@@ -194,7 +194,7 @@ std::string prose(const std::string& text) {
 
 TEST(Documentation, LinksToWhatExists) {
   const fs::path root = test::source_directory();
-  std::vector<fs::path> pages = {root / "README.md"};
+  std::vector<fs::path> pages = {root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md"};
   for (const auto& entry : fs::recursive_directory_iterator(root / "docs")) {
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   }

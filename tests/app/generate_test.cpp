@@ -210,7 +210,7 @@ TEST_F(GenerateVerb, WrongInput) {
   fails(generate({"--stop", ""}), "a stop string is empty");
   fails(generate({"--prompts", path("none")}), "cannot be read");
   write_file_atomic(*folder_ / "empty", "");
-  fails(generate({"--prompts", path("empty")}), "has no prompt");
+  fails(generate({"--prompts", path("empty")}), "contains no prompt");
   fails(generate({"--prompt", "ca\xFFt"}), "--prompt is not valid UTF-8");
   fails(piped("the\nca\xFFt\n", ""), "standard input:2: not valid UTF-8");
   fails(generate({}, "data"), "is not a run directory");
@@ -227,7 +227,7 @@ TEST_F(GenerateVerb, ATranslationModelDoesNotGenerate) {
   train("pairs", "translation", {"train.steps=1"});
   const Finished finished = generate({"--prompt", "the"}, "translation");
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find("a model of kind \"encoder-decoder\" does not generate\nhint: only a language model"),
+  EXPECT_NE(finished.errors.find("a model of kind \"encoder-decoder\" cannot generate text\nhint: only a decoder"),
             std::string::npos)
       << finished.errors;
 }
@@ -239,7 +239,8 @@ TEST_F(GenerateVerb, ALearnedPositionIsTheLast) {
   for (int i = 0; i < 24; ++i) prompt += "the ";
   const Finished finished = generate({"--prompt", prompt}, "learned");
   EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find("BOS counted, but the model reads at most 24"), std::string::npos) << finished.errors;
+  EXPECT_NE(finished.errors.find("including BOS, but the model reads at most 24"), std::string::npos)
+      << finished.errors;
   const Finished cut = generate({"--prompt", "the", "--lines", "0", "--max-tokens", "500", "--json", "-"}, "learned");
   ASSERT_EQ(cut.status, 0) << cut.errors;
   const Json sample = Json::parse(cut.output)["samples"][0];

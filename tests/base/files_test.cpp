@@ -128,7 +128,7 @@ TEST(Directories, AreClaimedOnceAndRecognisedAgain) {
   EXPECT_THROW(require_directory(path, "data"), Error);
   EXPECT_THROW(require_directory(directory / "absent", "run"), Error);
   EXPECT_EQ(message_of([&] { claim_output_directory(path, "study"); }),
-            path.string() + ": holds a run directory, not a study directory");
+            path.string() + ": is a run directory, not a study directory");
 }
 
 TEST(Directories, ThatHoldSomethingElseStayUntouched) {

@@ -69,7 +69,7 @@ TEST_F(LabeledTextFiles, ColumnsByName) {
   format_.text = {"3"};  // a number still does where no column has that name
   EXPECT_EQ(columns(content), (Columns{{"1", "He said \"so.", ""}}));
   format_.label = "quality";
-  EXPECT_EQ(failure(content), "file: no column 'quality' | there are: Quality, #1 ID, #1 String, #2 String");
+  EXPECT_EQ(failure(content), "file: no column 'quality' | available: Quality, #1 ID, #1 String, #2 String");
 }
 
 TEST_F(LabeledTextFiles, FirstSpaceAndLabelEnd) {
@@ -87,12 +87,12 @@ TEST_F(LabeledTextFiles, CommaSeparatedValues) {
   format_.text = {"2"};
   EXPECT_EQ(columns("1,a\n2,\"b\"\n"), (Columns{{"1", "a", ""}, {"2", "b", ""}}));
   EXPECT_TRUE(failure("1,\"a\n").starts_with("file:1: a quoted field does not end on its line"));
-  EXPECT_TRUE(failure("1,\"a\"b\n").starts_with("file:1: text behind a quoted field"));
+  EXPECT_TRUE(failure("1,\"a\"b\n").starts_with("file:1: text after a quoted field"));
 }
 
 TEST_F(LabeledTextFiles, Latin1WhereTheUserSaysSo) {
   const std::string content = "1\tcaf\xE9 \x96 \x93ol\xE9\x94\n";
-  EXPECT_EQ(failure(content), "file:1: not valid UTF-8 | if the file is Latin-1, say so with --encoding latin-1");
+  EXPECT_EQ(failure(content), "file:1: not valid UTF-8 | if the file is Latin-1, pass --encoding latin-1");
   format_.encoding = TextEncoding::latin_1;
   EXPECT_EQ(columns(content), (Columns{{"1", "café – “olé”", ""}}));
 }
@@ -108,23 +108,21 @@ TEST(Latin1, IsUtf8WhateverTheBytes) {
 }
 
 TEST_F(LabeledTextFiles, BadInputHasOneClearLine) {
-  EXPECT_TRUE(failure("").starts_with("file: holds no example"));
-  EXPECT_TRUE(failure("\n \n").starts_with("file: holds no example"));
-  EXPECT_EQ(
-      failure("a\tb\nno label\n"),
-      "file:2: 1 column where column 2 is wanted | --separator, --label and --text say where label and text stand");
+  EXPECT_TRUE(failure("").starts_with("file: contains no examples"));
+  EXPECT_TRUE(failure("\n \n").starts_with("file: contains no examples"));
+  EXPECT_EQ(failure("a\tb\nno label\n"),
+            "file:2: 1 column, but column 2 is needed | check --separator, --label and --text");
   EXPECT_TRUE(failure("a\tb\n \tc\n").starts_with("file:2: the label is empty"));
   format_.label = "Quality";
-  EXPECT_EQ(failure("a\tb\n"),
-            "column 'Quality' is no number from 1 | columns have names where the first line gives them, with --header");
+  EXPECT_EQ(failure("a\tb\n"), "column 'Quality' is not a number from 1 | to select columns by name, use --header");
   format_.label = "0";
-  EXPECT_TRUE(failure("a\tb\n").starts_with("column '0' is no number from 1"));
+  EXPECT_TRUE(failure("a\tb\n").starts_with("column '0' is not a number from 1"));
   format_.label = "1";
   format_.text = {"1", "2", "3"};
-  EXPECT_TRUE(failure("a\tb\tc\n").starts_with("an example of 3 sentences is impossible"));
+  EXPECT_TRUE(failure("a\tb\tc\n").starts_with("an example cannot have 3 sentences"));
   format_.text = {"2"};
   format_.header = true;
-  EXPECT_TRUE(failure("label\ttext\n").starts_with("file: holds no example"));
+  EXPECT_TRUE(failure("label\ttext\n").starts_with("file: contains no examples"));
 }
 
 TEST(LabelSet, IsSortedAndCheckedByLine) {

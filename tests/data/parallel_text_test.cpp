@@ -51,9 +51,9 @@ TEST_F(Reading, BadInputHasOneClearLine) {
   EXPECT_EQ(message({file("latin1", "a\nb\xE4r\n"), two}), "latin1:2: not valid UTF-8");
   EXPECT_EQ(message({file("t.tsv", "a\tb\n\n"), {}}), "t.tsv:2: no TAB between source and target");
   EXPECT_EQ(message({file("bad.tsv", "a\tb\nc\t\xFF\n"), {}}), "bad.tsv:2: not valid UTF-8");
-  EXPECT_EQ(message({file("empty", ""), file("empty2", "")}), "empty: holds no sentence");
-  EXPECT_EQ(message({two, file("blank", "\n \n")}), "blank: holds no sentence");
-  EXPECT_EQ(message({file("empty.tsv", ""), {}}), "empty.tsv: holds no sentence");
+  EXPECT_EQ(message({file("empty", ""), file("empty2", "")}), "empty: contains no sentences");
+  EXPECT_EQ(message({two, file("blank", "\n \n")}), "blank: contains no sentences");
+  EXPECT_EQ(message({file("empty.tsv", ""), {}}), "empty.tsv: contains no sentences");
 }
 
 TEST(ParallelText, DropEmpty) {

@@ -166,19 +166,19 @@ TEST_F(PrepareLabels, RefusesWhatNoClassifierCanLearn) {
   options_.valid = file("valid", "answer\tx\nanswr\ty\n");
   EXPECT_EQ(failure(), "valid:2: no training example has the label 'answr'");
   options_.valid = file("blank", "\n\n");
-  EXPECT_EQ(failure(), "blank: holds no example");
+  EXPECT_EQ(failure(), "blank: contains no examples");
   options_ = good;
   options_.train = file("blank", "a\t \nb\t\n");
-  EXPECT_EQ(failure(), "blank: no example has text");
+  EXPECT_EQ(failure(), "blank: no example has any text");
   options_ = good;
   options_.valid_size = 200;
   EXPECT_EQ(failure(), "200 examples cannot be held out of 200");
   options_ = good;
   options_.length_limit = 0;
-  EXPECT_EQ(failure(), "a length limit of 0 tokens is impossible");
+  EXPECT_EQ(failure(), "the length limit must be at least 1, not 0");
   options_ = good;
   options_.tests = {{"valid", options_.train}};
-  EXPECT_EQ(failure(), "there are two splits named 'valid'");
+  EXPECT_EQ(failure(), "two splits are named 'valid'");
 }
 
 TEST_F(PrepareLabels, DamagedLabelsAreNoticed) {
@@ -194,7 +194,7 @@ TEST_F(PrepareLabels, DamagedLabelsAreNoticed) {
   };
   EXPECT_EQ(message(), "no error");
   write_file_atomic(labels, "answer\n");
-  EXPECT_NE(message().find("valid.labels: 1 lines beside 10 pairs"), std::string::npos) << message();
+  EXPECT_NE(message().find("valid.labels: 1 lines, but 10 pairs"), std::string::npos) << message();
   write_file_atomic(labels, "answer\nother\n3\n4\n5\n6\n7\n8\n9\n10\n");
   EXPECT_NE(message().find("valid.labels:2: 'other' is not among the labels"), std::string::npos) << message();
   EXPECT_THROW((void)DataDirectory::open(directory_ / "out").labels_of("tset"), Error);

@@ -151,9 +151,9 @@ TEST_F(Prepare, RepeatsItself) {
 TEST_F(Prepare, FailuresLeaveNothing) {
   const auto good = options_;
   options_.length_limit = 1;
-  EXPECT_EQ(failure(), "no training pair has at most 1 tokens a side");
+  EXPECT_EQ(failure(), "every training pair has more than 1 tokens on a side");
   options_.length_limit = 0;
-  EXPECT_EQ(failure(), "a length limit of 0 tokens is impossible");
+  EXPECT_EQ(failure(), "the length limit must be at least 1, not 0");
   options_ = good;
   options_.valid_size = 200;
   EXPECT_EQ(failure(), "200 pairs cannot be held out of 200");
@@ -162,14 +162,14 @@ TEST_F(Prepare, FailuresLeaveNothing) {
   EXPECT_NE(failure().find("a vocabulary of 6 is too small"), std::string::npos);
   options_ = good;
   options_.tests = {{"train", options_.train}};
-  EXPECT_EQ(failure(), "there are two splits named 'train'");
+  EXPECT_EQ(failure(), "two splits are named 'train'");
   options_.tests = {{"../x", options_.train}};
-  EXPECT_EQ(failure(), "'../x' is no name for a test set");
+  EXPECT_EQ(failure(), "'../x' is not a valid name for a test set");
   options_ = good;
   options_.train = {file("d", "a\n\n"), file("e", "\nb\n")};
   EXPECT_EQ(failure(), "the training corpus has no pair with text on both sides");
   options_.train = {file("d", "a\nb\nc\nd\n"), file("e", "x\nx\nx\nx\n")};
-  EXPECT_EQ(failure(), "no validation pairs can be held out: every target sentence stands in more than 1 pairs");
+  EXPECT_EQ(failure(), "no validation pairs can be held out: every target sentence occurs in more than 1 pairs");
   expect_nothing_new();
 }
 
@@ -192,7 +192,7 @@ TEST_F(Prepare, ReplacesItsOwnDirectoryOnlyAtTheEnd) {
 TEST_F(Prepare, TouchesNothingOfOthers) {
   fs::create_directory(directory_ / "out");
   file("out/thesis.tex", "important");
-  EXPECT_NE(failure().find("holds something that Plumb did not make"), std::string::npos);
+  EXPECT_NE(failure().find("was not created by Plumb"), std::string::npos);
   EXPECT_EQ(read_file(directory_ / "out" / "thesis.tex"), "important");
   fs::remove_all(directory_ / "out");
   file("out", "a file");
@@ -224,13 +224,13 @@ TEST_F(Prepare, DamagedDirectoriesAreNoticed) {
   EXPECT_NE(message().find("train.tokens: cannot be read"), std::string::npos);
   renewed();
   fs::copy_file(out / "splits" / "valid.tokens", out / "splits" / "train.tokens", fs::copy_options::overwrite_existing);
-  EXPECT_NE(message().find("10 pairs where data.json says 190"), std::string::npos);
+  EXPECT_NE(message().find("10 pairs, but data.json says 190"), std::string::npos);
   renewed();
   write_file_atomic(out / "splits" / "valid.source", "one line\n");
-  EXPECT_NE(message().find("1 lines beside 10 pairs"), std::string::npos);
+  EXPECT_NE(message().find("1 lines, but 10 pairs"), std::string::npos);
   renewed();
   write_file_atomic(out / "data.json", R"({"schema": "plumb.data/1"})");
-  EXPECT_NE(message().find("not as Plumb writes it"), std::string::npos);
+  EXPECT_NE(message().find("malformed"), std::string::npos);
   write_file_atomic(out / "data.json", R"({"schema": "plumb.data/99"})");
   EXPECT_NE(message().find("schema \"plumb.data/99\""), std::string::npos);
   renewed();

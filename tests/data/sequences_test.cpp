@@ -91,19 +91,21 @@ TEST(Sequences, JsonOfAnotherShape) {
     }
     return "no error";
   };
-  EXPECT_EQ(message("[]"), "a batch holds neither 'source' and 'target' nor 'tokens'");
+  EXPECT_EQ(message("[]"), "a batch contains neither 'source' and 'target' nor 'tokens'");
   EXPECT_EQ(message(R"({"source": [[1]]})"), "a batch has no array 'target'");
   EXPECT_EQ(message(R"({"source": [[1]], "target": []})"), "a batch has 1 sources but 0 targets");
-  EXPECT_EQ(message(R"({"source": [1], "target": [[1]]})"), "source[0] of a batch is no array of token ids");
-  EXPECT_EQ(message(R"({"source": [[1]], "target": [[1.5]]})"), "target[0] of a batch holds 1.5, which is no token id");
-  EXPECT_EQ(message(R"({"source": [[-1]], "target": [[1]]})"), "source[0] of a batch holds -1, which is no token id");
+  EXPECT_EQ(message(R"({"source": [1], "target": [[1]]})"), "source[0] of a batch is not an array of token ids");
+  EXPECT_EQ(message(R"({"source": [[1]], "target": [[1.5]]})"),
+            "target[0] of a batch contains 1.5, which is not a token id");
+  EXPECT_EQ(message(R"({"source": [[-1]], "target": [[1]]})"),
+            "source[0] of a batch contains -1, which is not a token id");
   EXPECT_EQ(message(R"({"source": [[4294967296]], "target": [[1]]})"),
-            "source[0] of a batch holds 4294967296, which is no token id");
+            "source[0] of a batch contains 4294967296, which is not a token id");
   EXPECT_EQ(message(R"({"tokens": [[1]]})"), "tokens[0] of a batch leaves nothing to predict");
-  EXPECT_EQ(message(R"({"tokens": [[1]], "labels": []})"), "a batch of 1 sequences needs as many labels");
+  EXPECT_EQ(message(R"({"tokens": [[1]], "labels": []})"), "a batch of 1 sequences needs the same number of labels");
   EXPECT_EQ(message(R"({"tokens": [[]], "labels": [0]})"), "tokens[0] of a batch is empty");
   EXPECT_EQ(message(R"({"tokens": [[1, 2]], "segments": [[0]], "labels": [0]})"),
-            "the segments of a batch are not as many as its tokens");
+            "a batch needs one segment for each token");
 }
 
 }  // namespace

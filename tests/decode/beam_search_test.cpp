@@ -248,7 +248,7 @@ TEST(BeamSearch, LearnedPositionsEndTheOutputAndRefuseALongSource) {
     translate(model, {{3}, Ids(9, 4)}, options);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "sentence 2 has 10 tokens, EOS counted, but the model has 9 positions");
+    EXPECT_STREQ(error.what(), "sentence 2 has 10 tokens including EOS, but the model has 9 positions");
   }
 }
 

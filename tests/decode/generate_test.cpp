@@ -181,7 +181,7 @@ TEST(Generate, EndsWhereTheModelCanReadNoFurther) {
     generate(model, {{5}, {5, 6, 7, 8, 9, 10}}, options);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "prompt 2 has 7 tokens, BOS counted, but the model reads at most 6");
+    EXPECT_STREQ(error.what(), "prompt 2 has 7 tokens including BOS, but the model reads at most 6");
   }
 }
 

@@ -267,9 +267,9 @@ void expect_error(const std::string& message, const std::vector<double>& logits)
 }
 
 TEST(Sampling, AModelWithoutScoresIsAnError) {
-  expect_error("the model gives no finite score to any next token", {-kInfinity, -kInfinity});
-  expect_error("the model gives no finite score to any next token", {kNaN, kInfinity});
-  expect_error("the model gives no finite score to any next token", {});
+  expect_error("the model has no finite score for any next token", {-kInfinity, -kInfinity});
+  expect_error("the model has no finite score for any next token", {kNaN, kInfinity});
+  expect_error("the model has no finite score for any next token", {});
   expect_error("the model's score of token 1 is nan", {0, kNaN, 1});
   expect_error("the model's score of token 2 is inf", {0, 1, kInfinity});
   EXPECT_THROW((void)Sampler(with(&SamplingOptions::temperature, 0)).draw(std::vector<double>{kNaN}, {}, 0, 0), Error);

@@ -26,7 +26,7 @@ class HalfwayScheme final : public ResidualScheme {
   SubLayerNorms norms_;
 };
 
-const bool registered = residual_schemes().add(
+const bool kHalfwayRegistered = residual_schemes().add(
     "halfway", "x ← norm(x/2 + dropout(f(x)))", "this page",
     [](Parameters& parameters, const StackShape& shape) { return std::make_unique<HalfwayScheme>(parameters, shape); });
 

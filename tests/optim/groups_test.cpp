@@ -69,9 +69,9 @@ Error error_of(const ParameterGroup& group) {
 TEST(ParameterGroups, WithAPatternThatMatchesNothingNameTheNearestParameter) {
   const Error error = error_of({.pattern = {"*", "encoder.layer.1.*"}});
   EXPECT_STREQ(error.what(), "[[train.groups]]: the pattern 'encoder.layer.1.*' matches no parameter");
-  EXPECT_EQ(error.hint(), "the nearest is 'encoder.layers.1.linear1.weight'; * stands for any characters");
+  EXPECT_EQ(error.hint(), "the closest is 'encoder.layers.1.linear1.weight'; * matches any characters");
   // A part of a name is no pattern for it.
-  EXPECT_EQ(error_of({.pattern = {"norm1"}}).hint().find("the nearest is"), 0U);
+  EXPECT_EQ(error_of({.pattern = {"norm1"}}).hint().find("the closest is"), 0U);
 }
 
 TEST(ParameterGroups, OutOfRangeAreErrors) {
@@ -98,7 +98,7 @@ TEST(ParameterGroups, AreSummedUp) {
              {.pattern = {"*.0.*"}, .weight_decay = 0.1, .frozen_until = 7}},
             0.01),
       (std::vector<std::string>{"weight decay 0.01 for 128 of 1,089 parameters",
-                                "weight decay 0.1 for 152 of 1,089 parameters; none for the others",
+                                "weight decay 0.1 for 152 of 1,089 parameters; none for the rest",
                                 "learning rate × 0.5 for 800 of 1,089 parameters", "800 of 1,089 parameters are frozen",
                                 "152 of 1,089 parameters are frozen until step 7"}));
 }

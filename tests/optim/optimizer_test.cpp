@@ -313,7 +313,7 @@ TEST(OptimizerStep, RefusesWhatBelongsToAnotherModel) {
   std::vector<Tensor> gradients = make_gradients(parameters, 1);
   EXPECT_NE(error_of([&] { sgd->step(gradients, std::vector<ParameterStep>(2)); }), "accepted");
   gradients[1] = gradients[1].t();
-  EXPECT_EQ(error_of([&] { sgd->step(gradients, 0.1); }), "the gradient of 'p1' has another shape");
+  EXPECT_EQ(error_of([&] { sgd->step(gradients, 0.1); }), "the gradient of 'p1' has the wrong shape");
   gradients.pop_back();
   EXPECT_NE(error_of([&] { sgd->step(gradients, 0.1); }), "accepted");
 }

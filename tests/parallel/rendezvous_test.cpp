@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "plumb/base/error.h"
+#include "support/ranks.h"
 
 namespace plumb {
 namespace {
@@ -42,6 +43,23 @@ TEST(Rendezvous, EndsWithWhatIsThrownWhileWaiting) {
     EXPECT_STREQ(error.what(), "nobody will join");
   }
   EXPECT_GT(port, 0);
+}
+
+// The tests' own helper: whichever rank fails, and however early, the others do not wait for it.
+TEST(Rendezvous, ARankThatCannotJoinEndsTheOthers) {
+  for (int64_t broken = 0; broken < 3; ++broken) {
+    const auto join = [&](const Rendezvous& rendezvous, const Reception& reception) {
+      if (rendezvous.rank == broken) throw Error("no sockets here");
+      return meet(rendezvous, reception);
+    };
+    try {
+      test::as_ranks(
+          3, [](const Group&) { FAIL() << "a group without one of its ranks"; }, join);
+      FAIL() << "rank " << broken << " has failed silently";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "no sockets here");
+    }
+  }
 }
 
 }  // namespace

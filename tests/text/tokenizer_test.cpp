@@ -212,11 +212,12 @@ TEST(Tokenizer, BadRequests) {
   EXPECT_EQ(message_of([] { Tokenizer::train({}, {}); }), "the tokenizer cannot be trained: the text is empty");
   EXPECT_EQ(message_of([] { Tokenizer::train({" ", ""}, {}); }), "the tokenizer cannot be trained: the text is empty");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.kind = "words"}); }), "unknown tokenizer 'words'");
-  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = -1}); }), "a vocabulary of -1 is impossible");
+  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = -1}); }),
+            "the vocabulary size -1 is out of range");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = 2000000000}); }),
-            "a vocabulary of 2000000000 is impossible");
+            "the vocabulary size 2000000000 is out of range");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.character_coverage = 0.5}); }),
-            "a character coverage of 0.5 is impossible");
+            "the character coverage 0.5 is out of range");
   const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
   const std::vector<int32_t> outside = {static_cast<int32_t>(tokenizer.vocabulary())};
   EXPECT_NE(message_of([&] { (void)tokenizer.decode(outside); }).find("outside the vocabulary"), std::string::npos);

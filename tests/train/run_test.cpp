@@ -167,23 +167,24 @@ TEST_F(Run, RefusesAnotherConfigurationAndForeignDirectories) {
   RunConfig other = config_;
   other.train.clip_norm = 1.5;
   EXPECT_EQ(error_of(other, out),
-            out.string() + ": holds a run of another configuration: train.clip_norm = 0.0 there, 1.5 here");
+            out.string() + ": contains a run with a different configuration: train.clip_norm = 0.0 there, 1.5 here");
   other = config_;
   other.train.groups = {{.pattern = {"*"}}};
   EXPECT_EQ(error_of(other, out), out.string() +
-                                      ": holds a run of another configuration: train.groups.0.pattern = "
+                                      ": contains a run with a different configuration: train.groups.0.pattern = "
                                       "(default) there, [\"*\"] here");
   other = config_;
   Config::from_string("[train.sgd]\nmomentum = 0\n", "test").read("train", other.train);
-  EXPECT_EQ(error_of(other, out),
-            out.string() + ": holds a run of another configuration: train.sgd.momentum = (default) there, 0.0 here");
-  other = config_;
-  other.model.residual = "post-ln";
   EXPECT_EQ(
       error_of(other, out),
-      out.string() + ": holds a run of another configuration: model.residual = \"pre-ln\" there, \"post-ln\" here");
+      out.string() + ": contains a run with a different configuration: train.sgd.momentum = (default) there, 0.0 here");
+  other = config_;
+  other.model.residual = "post-ln";
+  EXPECT_EQ(error_of(other, out),
+            out.string() +
+                ": contains a run with a different configuration: model.residual = \"pre-ln\" there, \"post-ln\" here");
   EXPECT_EQ(error_of(config_, folder_ / "data"),
-            (folder_ / "data").string() + ": holds a data directory, not a run directory");
+            (folder_ / "data").string() + ": is a data directory, not a run directory");
   write_file_atomic(folder_ / "mine" / "letter", "dear");
   EXPECT_NE(error_of(config_, folder_ / "mine"), "accepted");
   EXPECT_EQ(read_file(folder_ / "mine" / "letter"), "dear");

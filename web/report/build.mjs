@@ -1,5 +1,6 @@
 // Bundles the page into one self-contained HTML template, dist/report.html.
-// In the template @PLUMB_TITLE@ and @PLUMB_RESULTS@ stand for the title and the results.
+// The template holds @PLUMB_TITLE@ and @PLUMB_RESULTS@ where the title and the results go.
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,7 +18,7 @@ async function bundle(entry) {
     format: "iife",
     target: "es2020",
     charset: "utf8",
-    legalComments: "none", // the licenses stand in full at the end of the page
+    legalComments: "none", // the full licenses are at the end of the page
     define: { "process.env.NODE_ENV": '"production"' },
     logLevel: "warning",
   });
@@ -36,7 +37,9 @@ const fill = (template, name, text) => template.split(`@PLUMB_${name}@`).join(te
 
 let page = read("src", "page.html");
 page = fill(page, "STYLE", sealed(await bundle("src/style.css")));
-page = fill(page, "SCRIPT", sealed(await bundle("src/main.ts")));
+const script = sealed(await bundle("src/main.ts"));
+page = fill(page, "SCRIPT", script);
+page = fill(page, "SCRIPT_HASH", createHash("sha256").update(script).digest("base64"));
 page = fill(page, "LICENCES", sealed(licenses()));
 mkdirSync(join(here, "dist"), { recursive: true });
 writeFileSync(join(here, "dist", "report.html"), page);

@@ -1,11 +1,11 @@
-// plumb bench attention: self-attention over length.
+// plumb bench attention: self-attention at increasing lengths.
 #include "bench.h"
 #include "plumb/analysis/attention_cost.h"
 
 namespace plumb::app::bench {
 namespace {
 
-struct Arguments {
+struct AttentionArguments {
   Sizes sizes{256, 1024, 4, 1, 10000, 1, 4096, 3};
   std::string kind = "softmax";
 };
@@ -28,9 +28,9 @@ Json measure(const Sizes& sizes, const std::string& kind, uint64_t seed) {
 }  // namespace
 
 void add_attention(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<AttentionArguments>();
   CLI::App* verb =
-      add_measurement(bench, globals, "attention", "Causal self-attention over growing length",
+      add_measurement(bench, globals, "attention", "Time causal self-attention at increasing lengths",
                       [arguments, &globals] { return measure(arguments->sizes, arguments->kind, globals.seed); });
   add_sizes(*verb, arguments->sizes);
   verb->add_option("--kind", arguments->kind, "Kind of attention")

@@ -22,7 +22,7 @@ Json sizes_json(const Sizes& s) {
           {"runs", s.runs}};
 }
 
-/// The measured figures of a document as a table of name and value.
+/// The figures of a document as a table of names and values.
 std::string human(const Json& json) {
   std::string text;
   const auto value = [](const Json& v) {
@@ -98,7 +98,7 @@ double forward_flops(const Sizes& s, const Batch& batch) {
   for (int64_t i = 0; i < batch.source_layout.sequences(); ++i) {
     const auto m = static_cast<double>(batch.source_layout.length(i));
     const auto n = static_cast<double>(batch.target_layout.length(i));
-    total += layers * 4 * d * (m * m + m * n + n * n / 2);  // scores and their products; causal ones are half
+    total += layers * 4 * d * (m * m + m * n + n * n / 2);  // scores and weighted sums; half of that if causal
   }
   return total + target * 2 * d * static_cast<double>(s.vocabulary);
 }
@@ -135,15 +135,17 @@ void add_sizes(CLI::App& verb, Sizes& sizes) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   verb.add_option("--heads", sizes.heads, "Attention heads")->capture_default_str()->check(CLI::PositiveNumber);
-  verb.add_option("--layers", sizes.layers, "Layers of encoder and decoder each")
+  verb.add_option("--layers", sizes.layers, "Layers in each of encoder and decoder")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   verb.add_option("--vocabulary", sizes.vocabulary, "Size of both vocabularies")
       ->capture_default_str()
       ->check(CLI::Range(16, 10000000));
   verb.add_option("--sentences", sizes.sentences, "Sentence pairs")->capture_default_str()->check(CLI::PositiveNumber);
-  verb.add_option("--length", sizes.length, "Tokens a sentence")->capture_default_str()->check(CLI::Range(2, 1000000));
-  verb.add_option("--runs", sizes.runs, "Timed runs, of which the median counts")
+  verb.add_option("--length", sizes.length, "Tokens per sentence")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1000000));
+  verb.add_option("--runs", sizes.runs, "Timed runs; the median is reported")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   verb.add_option("--residual", sizes.residual, "Residual scheme")->capture_default_str();

@@ -1,4 +1,4 @@
-// What the measurements of `plumb bench` share: sizes, random models and batches, rates and documents.
+// Common parts of the `plumb bench` measurements: sizes, random models and batches, throughput and documents.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,37 +23,37 @@ struct Sizes {
   std::string precision = "float32";
 };
 
-/// Token ids without specials.
+/// Token ids without special tokens.
 std::vector<int32_t> random_ids(Random& random, int64_t count, int64_t vocabulary);
 
-/// Pairs of `length` tokens on either side, specials included.
+/// Pairs of `length` tokens on each side, including special tokens.
 Batch random_batch(const Sizes& sizes, uint64_t seed);
 
-/// An encoder-decoder, initialized.
+/// An initialized encoder-decoder.
 std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed);
 
-/// The rate of matrix products, the ceiling of everything else: GFLOP/s, the best over typical shapes of a model and
-/// several runs.
+/// Throughput of matrix products in GFLOP/s, the ceiling of everything else: the best of several runs over shapes
+/// typical of a model.
 double ceiling_gflops();
 
-/// Multiplications and additions of a forward pass in matrix products, attention's among them; a gradient takes three
-/// times as many.
+/// Multiplications and additions in the matrix products of a forward pass, including attention's; a gradient takes
+/// three times as many.
 double forward_flops(const Sizes& sizes, const Batch& batch);
 
-/// The largest that this process has been.
+/// The peak memory of this process.
 int64_t peak_memory_bytes();
 
-/// What every document begins with.
+/// The first keys of every document.
 Json result_document(const std::string& what, const Sizes& sizes);
 
-/// Adds `plumb bench NAME`, which measures and prints, with --json and --seed.
+/// Adds `plumb bench NAME` with --json and --seed, which measures and prints.
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
                           const std::function<Json()>& measure);
 
-/// Adds --d-model and so on.
+/// Adds --d-model and the other size options.
 void add_sizes(CLI::App& verb, Sizes& sizes);
 
-/// The measurements, each in a file of its own.
+/// The measurements, one file each.
 void add_train(CLI::App& bench, Globals& globals);
 void add_hvp(CLI::App& bench, Globals& globals);
 void add_decode(CLI::App& bench, Globals& globals);

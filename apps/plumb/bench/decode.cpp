@@ -9,15 +9,14 @@
 namespace plumb::app::bench {
 namespace {
 
-struct Arguments {
+struct DecodeArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 1000, 12, 1};
-  std::string data;  // a data directory: its sentences
+  std::string data;  // a data directory to take sentences from
   int64_t batch_tokens = 4096;
 };
 
-/// About as many multiplications and additions as there are in the matrix products of a search that put out `tokens`
-/// tokens, EOS counted, for sentences of `source` tokens in all: at a sentence's first token one hypothesis, `beam` at
-/// the others.
+/// Approximate number of multiplications and additions in the matrix products of a search that outputs `tokens` tokens,
+/// including EOS, for `source` tokens in total: one hypothesis at a sentence's first token, `beam` at the others.
 double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens) {
   const auto d = static_cast<double>(s.d_model);
   const auto f = static_cast<double>(s.feed_forward);
@@ -27,8 +26,8 @@ double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens
   return encoded + static_cast<double>(s.sentences + beam * (tokens - s.sentences)) * a_token;
 }
 
-/// Sentences of a data directory's training split, the vocabularies becoming those of the data, or random ones.
-std::vector<std::vector<int32_t>> sources_of(const Arguments& arguments, Sizes& sizes, uint64_t seed) {
+/// Sentences from a data directory's training split, with its vocabulary sizes, or random ones.
+std::vector<std::vector<int32_t>> sources_of(const DecodeArguments& arguments, Sizes& sizes, uint64_t seed) {
   std::vector<std::vector<int32_t>> sources;
   if (arguments.data.empty()) {
     Random random(seed, "bench");
@@ -43,7 +42,7 @@ std::vector<std::vector<int32_t>> sources_of(const Arguments& arguments, Sizes& 
   return sources;
 }
 
-Json measure(const Arguments& arguments, const std::vector<int64_t>& beams, uint64_t seed) {
+Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   const std::vector<std::vector<int32_t>> sources = sources_of(arguments, sizes, seed);
   const std::unique_ptr<Model> model = random_model(sizes, seed);
@@ -80,17 +79,17 @@ Json measure(const Arguments& arguments, const std::vector<int64_t>& beams, uint
 }  // namespace
 
 void add_decode(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_measurement(bench, globals, "decode", "Translation with beams 1 and 5 by a random model",
-                                   [arguments, &globals] {
-                                     return measure(*arguments, {1, 5}, globals.seed);
-                                   });
-  verb->add_option("--data", arguments->data, "The first sentences of a data directory's training split")
+  const auto arguments = std::make_shared<DecodeArguments>();
+  CLI::App* verb = add_measurement(
+      bench, globals, "decode", "Time translation with beam widths 1 and 5 by a random model", [arguments, &globals] {
+        return measure(*arguments, {1, 5}, globals.seed);
+      });
+  verb->add_option("--data", arguments->data, "Use the first sentences of this data directory's training split")
       ->type_name("DIR");
-  verb->add_option("--batch-tokens", arguments->batch_tokens, "Source tokens times beam of a batch")
+  verb->add_option("--batch-tokens", arguments->batch_tokens, "Source tokens per batch, times beam width")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--precision", arguments->sizes.precision, "Of matrix products")
+  verb->add_option("--precision", arguments->sizes.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
   add_sizes(*verb, arguments->sizes);

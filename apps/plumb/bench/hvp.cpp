@@ -10,8 +10,8 @@
 namespace plumb::app::bench {
 namespace {
 
-/// One Lanczos step with its orthogonalization against 50 vectors, the middle of 100 steps; the rate at which memory is
-/// read by it, and by nothing but sums.
+/// One Lanczos step with its orthogonalization against 50 vectors, the midpoint of 100 steps, and the memory read rate
+/// of the orthogonalization and of sums alone.
 Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, int64_t runs) {
   constexpr int64_t kVectors = 50;
   Basis basis(kVectors, v.numel(), v.options());
@@ -32,7 +32,7 @@ Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, 
           {"reading_gigabytes_per_second", 1e-9 * bytes / reading}};
 }
 
-/// Four vectors at once against one at a time, with graphs that are not kept.
+/// Four vectors at once compared with one at a time, with graphs that are not kept.
 Json block_seconds(Model& model, const std::vector<Batch>& batches, const Tensor& v, int64_t runs) {
   HessianOptions options;
   options.graph_memory = 0;
@@ -86,9 +86,9 @@ Json measure(const Sizes& sizes, uint64_t seed) {
 
 void add_hvp(CLI::App& bench, Globals& globals) {
   const auto sizes = std::make_shared<Sizes>(Sizes{256, 1024, 4, 6, 10000, 16, 24});
-  CLI::App* verb =
-      add_measurement(bench, globals, "hvp", "A gradient, and a Hessian-vector product with the gradient's graph kept",
-                      [sizes, &globals] { return measure(*sizes, globals.seed); });
+  CLI::App* verb = add_measurement(bench, globals, "hvp",
+                                   "Time a gradient, and a Hessian-vector product with the gradient's graph kept",
+                                   [sizes, &globals] { return measure(*sizes, globals.seed); });
   add_sizes(*verb, *sizes);
 }
 

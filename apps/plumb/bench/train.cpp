@@ -14,14 +14,14 @@ namespace {
 
 constexpr double kDropout = 0.1;
 
-struct Arguments {
+struct TrainArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 64, 32};
-  std::string data;  // a data directory: batches of its lengths
+  std::string data;  // a data directory whose batch lengths are used
   int64_t batch_tokens = 4096;
 };
 
-/// Batches of real lengths from all over the training split; the vocabularies become those of the data.
-std::vector<Batch> real_batches(const Arguments& arguments, Sizes& sizes, uint64_t seed) {
+/// Batches of real lengths from across the training split, with its vocabulary sizes.
+std::vector<Batch> real_batches(const TrainArguments& arguments, Sizes& sizes, uint64_t seed) {
   constexpr size_t kBatches = 8;
   const DataDirectory data = DataDirectory::open(arguments.data);
   sizes.vocabulary = std::max(data.source_vocabulary(), data.target_vocabulary());
@@ -34,7 +34,7 @@ std::vector<Batch> real_batches(const Arguments& arguments, Sizes& sizes, uint64
   return batches;
 }
 
-Json measure(const Arguments& arguments, uint64_t seed) {
+Json measure(const TrainArguments& arguments, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   std::vector<Batch> batches;
   if (arguments.data.empty()) {
@@ -79,15 +79,16 @@ Json measure(const Arguments& arguments, uint64_t seed) {
 }  // namespace
 
 void add_train(CLI::App& bench, Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb = add_measurement(bench, globals, "train", "A training step: forward, backward, Adam",
+  const auto arguments = std::make_shared<TrainArguments>();
+  CLI::App* verb = add_measurement(bench, globals, "train", "Time a training step: forward, backward, Adam",
                                    [arguments, &globals] { return measure(*arguments, globals.seed); });
-  verb->add_option("--data", arguments->data, "Batches of a data directory's training split, of --batch-tokens each")
+  verb->add_option("--data", arguments->data,
+                   "Use batches from this data directory's training split, of --batch-tokens each")
       ->type_name("DIR");
-  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens of such a batch")
+  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per batch with --data")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--precision", arguments->sizes.precision, "Of matrix products")
+  verb->add_option("--precision", arguments->sizes.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16"}))
       ->capture_default_str();
   add_sizes(*verb, arguments->sizes);

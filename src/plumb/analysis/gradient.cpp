@@ -47,7 +47,7 @@ GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batche
   const Parameters& parameters = model.parameters();
   double weight = 0;
   for (const Batch& batch : batches) weight += batch.weight();
-  if (weight == 0) throw Error("there are no tokens to measure gradients on");
+  if (weight == 0) throw Error("no tokens to measure gradients on");
 
   const at::AutoGradMode with_graph(true);
   const std::vector<Tensor> values = parameters.values();

@@ -193,7 +193,7 @@ const FeedForwardReport* ProbeReport::find(const LayerId& layer, int matrix) con
 }
 
 ProbeReport summarize(const ModelConfig& config, const std::vector<Measurement>& measurements) {
-  if (measurements.empty()) throw Error("there is nothing to probe: no seed and no weights");
+  if (measurements.empty()) throw Error("nothing to probe: neither seeds nor weights given");
   const Measured measured(config, measurements);
   const auto gradient = [&](double GradientProfile::*field) {
     return measured.over([&](const Measurement& m) { return m.gradient.*field; });
@@ -230,7 +230,7 @@ ProbeReport probe(const ModelConfig& config, const std::optional<NamedTensors>& 
   }
   ProbeReport report = summarize(config, measurements);
   if (weights) {  // the theory speaks of initialization alone
-    report.theory.differs.emplace_back("the weights come from a file");
+    report.theory.differs.emplace_back("the weights were loaded from a file");
   } else {
     report.seeds = options.seeds;
   }

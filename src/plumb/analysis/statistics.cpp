@@ -14,7 +14,7 @@ namespace {
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 double mean_of(const std::vector<double>& values) {
-  if (values.empty()) throw Error("a statistic of no values was asked for");
+  if (values.empty()) throw Error("a statistic needs at least one value");
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
@@ -67,7 +67,7 @@ double student_t_quantile(double probability, int64_t degrees) {
 }
 
 LineFit fit_line(const std::vector<double>& x, const std::vector<double>& y) {
-  if (x.size() != y.size()) throw Error("a line needs as many values of x as of y");
+  if (x.size() != y.size()) throw Error("fitting a line needs equally many values of x and y");
   const double x_mean = mean_of(x);
   const double y_mean = mean_of(y);
   double xx = 0;
@@ -78,7 +78,7 @@ LineFit fit_line(const std::vector<double>& x, const std::vector<double>& y) {
     xy += (x[i] - x_mean) * (y[i] - y_mean);
     yy += (y[i] - y_mean) * (y[i] - y_mean);
   }
-  if (xx == 0) throw Error("a line needs two points of different x");
+  if (xx == 0) throw Error("fitting a line needs two points with different x");
   LineFit fit;
   fit.slope = xy / xx;
   fit.intercept = y_mean - fit.slope * x_mean;

@@ -268,7 +268,7 @@ void Config::set(const std::string& assignment) {
   const size_t equals = assignment.find('=');
   const size_t dot = assignment.substr(0, equals).rfind('.');
   if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals) {
-    throw Error(fmt::format("--set {}: must read section.key=value", assignment),
+    throw Error(fmt::format("--set {}: expected section.key=value", assignment),
                 "for example --set model.residual=pre-ln");
   }
   const std::string key = assignment.substr(dot + 1, equals - dot - 1);
@@ -290,7 +290,7 @@ void Config::set(const std::string& assignment) {
     name = renamed->second.substr(split_at + 1);
   }
   toml::table* table = table_at(document_->root, path, source);
-  if (table == nullptr) throw Error(fmt::format("{}: '{}' is no section", origin, path));
+  if (table == nullptr) throw Error(fmt::format("{}: '{}' is not a section", origin, path));
   table->insert_or_assign(toml::key(name, toml::source_region(source)), std::move(*parsed.get("value")));
 }
 

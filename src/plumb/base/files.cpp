@@ -53,7 +53,7 @@ std::string marked_kind(const fs::path& path) {
 }  // namespace
 
 std::string read_file(const fs::path& path) {
-  if (fs::is_directory(path)) throw Error(fmt::format("{}: is a directory, a file is wanted", path.string()));
+  if (fs::is_directory(path)) throw Error(fmt::format("{}: is a directory, not a file", path.string()));
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(fmt::format("{}: cannot be read: {}", path.string(), reason()), "check the path");
   std::ostringstream content;
@@ -124,7 +124,7 @@ std::vector<std::string> read_standard_input() {
 }
 
 void write_file_atomic(const fs::path& given, const std::function<void(std::ostream&)>& write) {
-  if (fs::is_directory(given)) throw Error(fmt::format("{}: is a directory, a file name is wanted", given.string()));
+  if (fs::is_directory(given)) throw Error(fmt::format("{}: is a directory, not a file name", given.string()));
   const fs::path path =
       fs::is_symlink(given) ? fs::weakly_canonical(given) : given;  // the link stays, its target changes
   if (fs::exists(path) && !fs::is_regular_file(path)) {             // a device or a pipe is written to, never replaced
@@ -186,14 +186,14 @@ void write_directory_atomic(const fs::path& given, const std::function<void(cons
 
 bool claim_output_directory(const fs::path& path, std::string_view kind) {
   if (fs::exists(path) && !fs::is_directory(path)) {
-    throw Error(fmt::format("{}: is a file; a directory is wanted for output", path.string()), "choose another --out");
+    throw Error(fmt::format("{}: is a file, not an output directory", path.string()), "choose another --out");
   }
   if (fs::exists(path) && !fs::is_empty(path)) {
     const std::string found = marked_kind(path);
     if (found == kind) return true;
-    throw Error(found.empty() ? fmt::format("{}: exists and holds something that Plumb did not make", path.string())
-                              : fmt::format("{}: holds a {} directory, not a {} directory", path.string(), found, kind),
-                "choose another --out; nothing was touched");
+    throw Error(found.empty() ? fmt::format("{}: exists and was not created by Plumb", path.string())
+                              : fmt::format("{}: is a {} directory, not a {} directory", path.string(), found, kind),
+                "choose another --out; nothing was changed");
   }
   fs::create_directories(path);
   Json marker = make_document("directory", 1);
@@ -203,7 +203,7 @@ bool claim_output_directory(const fs::path& path, std::string_view kind) {
 }
 
 void check_output_directory(const fs::path& path, std::string_view kind) {
-  if (path.empty()) throw Error("no output directory is given", "give --out DIR");
+  if (path.empty()) throw Error("no output directory given", "give --out DIR");
   // Claiming what is there already changes nothing; claiming an absent or empty directory would write to it.
   if (fs::exists(path) && !(fs::is_directory(path) && fs::is_empty(path))) claim_output_directory(path, kind);
 }
@@ -213,9 +213,9 @@ void require_directory(const fs::path& path, std::string_view kind) {
   const std::string found = marked_kind(path);
   if (found == kind) return;
   throw Error(fmt::format("{}: is not a {} directory{}", path.string(), kind,
-                          found.empty() ? "" : " but a " + found + " directory"),
-              kind == "data"  ? "make one with `plumb data`"
-              : kind == "run" ? "make one with `plumb train`"
+                          found.empty() ? "" : "; it is a " + found + " directory"),
+              kind == "data"  ? "create one with `plumb data`"
+              : kind == "run" ? "create one with `plumb train`"
                               : "");
 }
 

@@ -44,13 +44,13 @@ Json read_json(const std::filesystem::path& path) {
     return Json::parse(read_file(path));
   } catch (const nlohmann::json::parse_error& error) {
     throw Error(fmt::format("{}: not valid JSON at byte {}", path.string(), error.byte),
-                "the file may be truncated; make it again");
+                "the file may be truncated; create it again");
   }
 }
 
 double number_of(const Json& json) {
   if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();
-  if (!json.is_number()) throw Error(fmt::format("{} where a number is expected", json.dump()));
+  if (!json.is_number()) throw Error(fmt::format("expected a number, not {}", json.dump()));
   return json.get<double>();
 }
 

@@ -37,7 +37,7 @@ class Options {
   template <typename T>
   [[nodiscard]] const T& as() const {
     const auto* held = dynamic_cast<const Held<T>*>(held_.get());
-    if (held == nullptr) throw Error("a variant was given the options of another");
+    if (held == nullptr) throw Error("the options belong to another variant");
     return held->value;
   }
 

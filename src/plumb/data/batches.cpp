@@ -27,7 +27,7 @@ std::vector<int64_t> by_length(Costs costs, const Shuffle& shuffle) {
 
 /// Cuts an order into batches, each as large as `tokens` allows.
 std::vector<std::vector<int64_t>> cut(Costs costs, const std::vector<int64_t>& order, int64_t tokens) {
-  if (tokens <= 0) throw Error(fmt::format("a batch of {} tokens is impossible", tokens));
+  if (tokens <= 0) throw Error(fmt::format("batch_tokens must be at least 1, not {}", tokens));
   std::vector<std::vector<int64_t>> batches;
   ExampleCost sum;
   for (const int64_t i : order) {
@@ -53,8 +53,9 @@ std::vector<std::vector<int64_t>> plan_batches(Costs costs, int64_t tokens, uint
   if (!order.empty()) {
     const int64_t longest = costs[static_cast<size_t>(order.back())].larger();
     if (longest > tokens) {
-      throw Error(fmt::format("example {} has {} tokens, more than a batch of {}", order.back(), longest, tokens),
-                  "raise the batch's tokens, or prepare the data with a smaller --length-limit");
+      throw Error(
+          fmt::format("example {} has {} tokens, more than fit into a batch of {}", order.back(), longest, tokens),
+          "increase the batch size, or prepare the data with a smaller --length-limit");
     }
   }
   auto batches = cut(costs, order, tokens);

@@ -12,12 +12,12 @@
 namespace plumb {
 namespace {
 
-constexpr const char* kRemake = "make the data directory again with `plumb data`";
+constexpr const char* kRemake = "recreate the data directory with `plumb data`";
 
 Tokenizer load_tokenizer(const std::filesystem::path& path, int64_t vocabulary) {
   Tokenizer tokenizer = Tokenizer::from_file(path);
   if (tokenizer.vocabulary() != vocabulary) {
-    throw Error(fmt::format("{}: {} pieces where data.json says {}", path.string(), tokenizer.vocabulary(), vocabulary),
+    throw Error(fmt::format("{}: {} pieces, but data.json says {}", path.string(), tokenizer.vocabulary(), vocabulary),
                 kRemake);
   }
   return tokenizer;
@@ -45,8 +45,7 @@ DataDirectory DataDirectory::open(const std::filesystem::path& path) {
   Json info = read_json(path / "data.json");
   try {
     if (info.at("schema") != "plumb.data/1") {
-      throw Error(fmt::format("{}: schema {} is not one that this program reads", (path / "data.json").string(),
-                              info.at("schema").dump()),
+      throw Error(fmt::format("{}: unsupported schema {}", (path / "data.json").string(), info.at("schema").dump()),
                   kRemake);
     }
     const Json about = info.at("tokenizer");
@@ -60,14 +59,14 @@ DataDirectory DataDirectory::open(const std::filesystem::path& path) {
       const ParallelSplit split = ParallelSplit::open(file);
       const int64_t pairs = facts.at("pairs");
       if (split.size() != pairs) {
-        throw Error(fmt::format("{}: {} pairs where data.json says {}", file.string(), split.size(), pairs), kRemake);
+        throw Error(fmt::format("{}: {} pairs, but data.json says {}", file.string(), split.size(), pairs), kRemake);
       }
       const bool blocks = directory.info_.contains("text") && directory.info_["text"].at("block") > 0;
       directory.splits_.emplace(name, blocks ? split.as_running_text() : split);
     }
     return directory;
   } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}: not as Plumb writes it: {}", (path / "data.json").string(), error.what()), kRemake);
+    throw Error(fmt::format("{}: malformed: {}", (path / "data.json").string(), error.what()), kRemake);
   }
 }
 
@@ -86,13 +85,13 @@ const ParallelSplit& DataDirectory::split(const std::string& name) const {
 const ParallelSplit& DataDirectory::mapped(const std::string& name) const {
   const auto found = splits_.find(name);
   if (found != splits_.end()) return found->second;
-  throw Error(fmt::format("{}: no split '{}'", path_.string(), name), "there are: " + join(split_names()));
+  throw Error(fmt::format("{}: no split '{}'", path_.string(), name), "available: " + join(split_names()));
 }
 
 std::vector<int32_t> DataDirectory::labels_of(const std::string& name) const {
   if (labels_.empty()) {
-    throw Error(fmt::format("{}: data for {} have no labels", path_.string(), task_),
-                "make data for classification with `plumb data labels`");
+    throw Error(fmt::format("{}: data for {} has no labels", path_.string(), task_),
+                "create data for classification with `plumb data labels`");
   }
   const std::vector<std::string> lines = lines_of(name, "labels");
   std::unordered_map<std::string_view, int32_t> id_of;
@@ -116,7 +115,7 @@ std::vector<std::string> DataDirectory::lines_of(const std::string& name, const 
   const auto file = path_ / "splits" / (name + "." + ending);
   std::vector<std::string> lines = read_lines(file);
   if (std::ssize(lines) != pairs) {
-    throw Error(fmt::format("{}: {} lines beside {} pairs of tokens", file.string(), lines.size(), pairs), kRemake);
+    throw Error(fmt::format("{}: {} lines, but {} pairs of tokens", file.string(), lines.size(), pairs), kRemake);
   }
   return lines;
 }

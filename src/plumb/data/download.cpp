@@ -28,7 +28,7 @@ namespace {
 std::string by_hand(const PublicDataSet& set) {
   std::vector<std::string> names;
   for (const PublicFile& file : set.files) names.push_back(file.name + ".gz");
-  return fmt::format("without a network: fetch {} from {} elsewhere, put them into one directory and give it as --from",
+  return fmt::format("without a network: download {} from {} elsewhere into one directory and pass it as --from",
                      join(names), set.url);
 }
 
@@ -44,7 +44,7 @@ int run(std::vector<std::string> arguments, const fs::path& errors) {
   const int failure = ::posix_spawnp(&child, pointers[0], &actions, nullptr, pointers.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failure != 0) {
-    throw Error(fmt::format("the program `{}` cannot be run: {}", arguments[0], std::strerror(failure)));
+    throw Error(fmt::format("cannot run the program `{}`: {}", arguments[0], std::strerror(failure)));
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
@@ -62,7 +62,7 @@ std::string download(const PublicDataSet& set, const std::string& name, const fs
                          errors);
   if (status != 0) {
     const std::string said = read_file(errors);
-    throw Error(fmt::format("{}: {}", url, said.empty() ? "not fetched" : said.substr(0, said.find('\n'))));
+    throw Error(fmt::format("{}: {}", url, said.empty() ? "download failed" : said.substr(0, said.find('\n'))));
   }
   std::string text = gunzip(read_file(file), url);
   fs::remove(file);
@@ -75,7 +75,7 @@ std::string take(const fs::path& from, const std::string& name) {
   if (fs::exists(plain)) return read_file(plain);
   const fs::path compressed = from / (name + ".gz");
   if (fs::exists(compressed)) return gunzip(read_file(compressed), compressed.string());
-  throw Error(fmt::format("{}: neither {} nor {}.gz is there", from.string(), name, name));
+  throw Error(fmt::format("{}: contains neither {} nor {}.gz", from.string(), name, name));
 }
 
 void verify(const PublicDataSet& set, const PublicFile& file, const std::string& text, const std::string& origin) {
@@ -136,9 +136,9 @@ Json get_data_set(const PublicDataSet& set, const fs::path& from, const fs::path
 }
 
 std::string gunzip(std::string_view compressed, const std::string& name) {
-  const auto damaged = [&] { return Error(fmt::format("{}: not a gzip file, or a damaged one", name)); };
+  const auto damaged = [&] { return Error(fmt::format("{}: not a gzip file, or damaged", name)); };
   z_stream stream{};
-  if (::inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw Error("zlib cannot be started");
+  if (::inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw Error("cannot initialize zlib");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, ::inflateEnd);
   stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(compressed.data()));
   stream.avail_in = static_cast<unsigned int>(compressed.size());

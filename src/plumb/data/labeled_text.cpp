@@ -18,7 +18,7 @@
 namespace plumb {
 namespace {
 
-using Fields = std::vector<std::string>;
+using FieldList = std::vector<std::string>;
 
 /// Where an error is: "FILE:LINE".
 struct Position {
@@ -45,27 +45,28 @@ std::string next_comma_field(std::string_view line, size_t& at, const Position& 
       at = i + 1 == line.size() ? std::string_view::npos : i + 2;
       return field;
     } else {
-      throw Error(position.text() + ": text behind a quoted field", "a quote within a quoted field is written twice");
+      throw Error(position.text() + ": text after a quoted field", "double the quotation marks inside a quoted field");
     }
   }
   throw Error(position.text() + ": a quoted field does not end on its line",
-              "fields of several lines are not read; with --separator tab quotes are text");
+              "multi-line fields are not supported; with --separator tab, quotation marks are ordinary text");
 }
 
-Fields columns_of(std::string_view line, ColumnSeparator separator, const Position& position) {
+FieldList columns_of(std::string_view line, ColumnSeparator separator, const Position& position) {
   if (separator == ColumnSeparator::tab) return split(line, '\t');
   if (separator == ColumnSeparator::space) {
     const size_t space = line.find(' ');
     if (space == std::string_view::npos) return {std::string(line)};
     return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
   }
-  Fields fields;
+  FieldList fields;
   for (size_t at = 0; at != std::string_view::npos;) fields.push_back(next_comma_field(line, at, position));
   return fields;
 }
 
 /// The index of a column, given by its name in `header` or its number.
-size_t column_index(const std::string& column, const std::optional<Fields>& header, const std::filesystem::path& file) {
+size_t column_index(const std::string& column, const std::optional<FieldList>& header,
+                    const std::filesystem::path& file) {
   if (header) {
     const auto named = std::find(header->begin(), header->end(), column);
     if (named != header->end()) return static_cast<size_t>(named - header->begin());
@@ -74,10 +75,9 @@ size_t column_index(const std::string& column, const std::optional<Fields>& head
   const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
   if (error == std::errc() && end == column.data() + column.size() && number > 0) return number - 1;
   if (!header) {
-    throw Error(fmt::format("column '{}' is no number from 1", column),
-                "columns have names where the first line gives them, with --header");
+    throw Error(fmt::format("column '{}' is not a number from 1", column), "to select columns by name, use --header");
   }
-  throw Error(fmt::format("{}: no column '{}'", file.string(), column), "there are: " + join(*header));
+  throw Error(fmt::format("{}: no column '{}'", file.string(), column), "available: " + join(*header));
 }
 
 /// The lines of a file as UTF-8, without line ends.
@@ -92,7 +92,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file, TextEncodin
     if (lines[i].ends_with('\r')) lines[i].pop_back();
     if (!is_valid_utf8(lines[i])) {
       throw Error(fmt::format("{}:{}: not valid UTF-8", file.string(), i + 1),
-                  "if the file is Latin-1, say so with --encoding latin-1");
+                  "if the file is Latin-1, pass --encoding latin-1");
     }
   }
   return lines;
@@ -123,7 +123,7 @@ std::map<std::string, int64_t> quotas_of(const std::map<std::string, int64_t>& c
 LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTextFormat& format) {
   const std::vector<std::string> lines = lines_of(file, format.encoding);
   LabeledText text{file, {}};
-  std::optional<Fields> header;
+  std::optional<FieldList> header;
   if (format.header && !lines.empty()) {
     header = columns_of(lines.front(), format.separator, {file, 1});
     for (std::string& name : *header) name = trim(name);
@@ -132,7 +132,7 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
   std::vector<size_t> text_columns;
   for (const std::string& column : format.text) text_columns.push_back(column_index(column, header, file));
   if (text_columns.empty() || text_columns.size() > 2) {
-    throw Error(fmt::format("an example of {} sentences is impossible", text_columns.size()),
+    throw Error(fmt::format("an example cannot have {} sentences", text_columns.size()),
                 "--text names one column, or two for pairs of sentences");
   }
   size_t wanted = label_column + 1;
@@ -140,20 +140,20 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
   for (size_t i = header ? 1 : 0; i < lines.size(); ++i) {
     const Position position{file, static_cast<int64_t>(i) + 1};
     if (is_blank(lines[i])) continue;
-    const Fields fields = columns_of(lines[i], format.separator, position);
+    const FieldList fields = columns_of(lines[i], format.separator, position);
     if (fields.size() < wanted) {
-      throw Error(fmt::format("{}: {} column{} where column {} is wanted", position.text(), fields.size(),
+      throw Error(fmt::format("{}: {} column{}, but column {} is needed", position.text(), fields.size(),
                               fields.size() == 1 ? "" : "s", wanted),
-                  "--separator, --label and --text say where label and text stand");
+                  "check --separator, --label and --text");
     }
     const std::string& whole = fields[label_column];
     std::string label = trim(format.label_end.empty() ? whole : whole.substr(0, whole.find(format.label_end)));
-    if (label.empty()) throw Error(position.text() + ": the label is empty", "--label names its column");
+    if (label.empty()) throw Error(position.text() + ": the label is empty", "--label selects its column");
     text.examples.push_back({std::move(label), trim(fields[text_columns[0]]),
                              text_columns.size() > 1 ? trim(fields[text_columns[1]]) : std::string(), position.line});
   }
   if (text.examples.empty()) {
-    throw Error(fmt::format("{}: holds no example", file.string()), "each line has a label and text");
+    throw Error(fmt::format("{}: contains no examples", file.string()), "each line must have a label and text");
   }
   return text;
 }

@@ -18,7 +18,7 @@ void require_text(const std::vector<std::string>& lines, const std::filesystem::
   for (const std::string& line : lines) {
     if (!is_blank(line)) return;
   }
-  throw Error(fmt::format("{}: holds no sentence", path.string()), "a corpus has one sentence a line");
+  throw Error(fmt::format("{}: contains no sentences", path.string()), "provide one sentence per line");
 }
 
 ParallelText read_tsv(const std::filesystem::path& path) {
@@ -30,7 +30,7 @@ ParallelText read_tsv(const std::filesystem::path& path) {
     const size_t tab = line.find('\t');
     if (tab == std::string_view::npos) {
       throw Error(fmt::format("{}:{}: no TAB between source and target", path.string(), i + 1),
-                  "one file of a corpus holds 'source TAB target' lines; else give two files");
+                  "a single file must contain 'source TAB target' lines; otherwise give two files");
     }
     const std::string_view rest = line.substr(tab + 1);
     text.append(trim(line.substr(0, tab)), trim(rest.substr(0, rest.find('\t'))));
@@ -52,7 +52,7 @@ ParallelText read_parallel_text(const CorpusFiles& files) {
   if (sources.size() != targets.size()) {
     throw Error(fmt::format("{} has {} lines but {} has {}", files.source.string(), with_thousands(std::ssize(sources)),
                             files.target.string(), with_thousands(std::ssize(targets))),
-                "line i of one file is the translation of line i of the other");
+                "line i of one file must be the translation of line i of the other");
   }
   require_text(sources, files.source);
   require_text(targets, files.target);

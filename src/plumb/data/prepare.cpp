@@ -68,9 +68,9 @@ void write_encoded(const fs::path& splits, const std::string& name, const Encode
 
 void check_options(const PrepareOptions& options) {
   if (options.length_limit < 1) {
-    throw Error(fmt::format("a length limit of {} tokens is impossible", options.length_limit));
+    throw Error(fmt::format("the length limit must be at least 1, not {}", options.length_limit));
   }
-  if (options.valid_size < 0) throw Error(fmt::format("{} validation pairs are impossible", options.valid_size));
+  if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
 }
 
 Json describe_input(const CorpusFiles& files) {
@@ -92,7 +92,7 @@ ParallelText take_valid(ParallelText& train, const PrepareOptions& options) {
   auto [rest, held] = hold_out(train, wanted, options.seed);
   if (held.size() == 0) {
     throw Error(
-        fmt::format("no validation pairs can be held out: every target sentence stands in more than {} pairs", wanted),
+        fmt::format("no validation pairs can be held out: every target sentence occurs in more than {} pairs", wanted),
         "give a larger --valid-size, or validation files with --valid");
   }
   train = std::move(rest);
@@ -145,12 +145,12 @@ Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::p
   });
   if (dropped["empty"] > 0) say(fmt::format("dropped {} training pairs with an empty side", dropped["empty"].dump()));
   if (dropped["over_length_limit"] > 0) {
-    say(fmt::format("dropped {} training pairs of more than {} tokens a side", dropped["over_length_limit"].dump(),
+    say(fmt::format("dropped {} training pairs with more than {} tokens on a side", dropped["over_length_limit"].dump(),
                     options.length_limit));
   }
   if (splits.front().second.text.size() == 0) {
-    throw Error(fmt::format("no training pair has at most {} tokens a side", options.length_limit),
-                "raise --length-limit");
+    throw Error(fmt::format("every training pair has more than {} tokens on a side", options.length_limit),
+                "increase --length-limit");
   }
   encode_split("valid", std::move(*corpora.valid));
   for (auto& [name, text] : corpora.tests) encode_split(name, std::move(text));

@@ -37,12 +37,12 @@ bool has_text(const LabeledExample& example) { return !example.first.empty() || 
 void check_label_set(const std::vector<std::string>& labels, const LabeledText& train) {
   if (labels.size() < 2) {
     throw Error(fmt::format("{}: every example has the label '{}'", train.file.string(), labels.front()),
-                "a classifier wants two labels at least; --label names their column");
+                "a classifier needs at least two labels; --label selects their column");
   }
   if (labels.size() > 100 && labels.size() * 2 > train.examples.size()) {
     throw Error(fmt::format("{}: {} different labels in {} examples", train.file.string(),
                             with_thousands(std::ssize(labels)), with_thousands(std::ssize(train.examples))),
-                "is --label the column of the labels, and --text that of the text?");
+                "check that --label and --text select the right columns");
   }
 }
 
@@ -75,8 +75,8 @@ DescribedTokenizer learn_tokenizer(const LabeledText& train, const TokenizerOpti
 DescribedTokenizer borrow_tokenizer(const fs::path& from) {
   const DataDirectory data = DataDirectory::open(from);
   if (!data.joint()) {
-    throw Error(fmt::format("{}: has a tokenizer for each side, not one for both", from.string()),
-                "--tokenizer-from takes a data directory with one tokenizer");
+    throw Error(fmt::format("{}: has separate tokenizers for source and target", from.string()),
+                "--tokenizer-from needs a data directory with one joint tokenizer");
   }
   Json description = data.info().at("tokenizer");
   description["from"] = from.string();
@@ -113,9 +113,9 @@ void write_labeled(const fs::path& splits, const LabeledSplit& split) {
 
 void check_options(const LabelOptions& options) {
   if (options.length_limit < 1) {
-    throw Error(fmt::format("a length limit of {} tokens is impossible", options.length_limit));
+    throw Error(fmt::format("the length limit must be at least 1, not {}", options.length_limit));
   }
-  if (options.valid_size < 0) throw Error(fmt::format("{} validation examples are impossible", options.valid_size));
+  if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
   std::vector<std::string> names;
   for (const auto& [name, file] : options.tests) names.push_back(name);
   check_test_names(names);
@@ -149,7 +149,7 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   const auto dropped = static_cast<int64_t>(
       std::erase_if(train.examples, [](const LabeledExample& example) { return !has_text(example); }));
   if (dropped > 0) say(fmt::format("dropped {} training examples without text", with_thousands(dropped)));
-  if (train.examples.empty()) throw Error(fmt::format("{}: no example has text", options.train.string()));
+  if (train.examples.empty()) throw Error(fmt::format("{}: no example has any text", options.train.string()));
   const std::vector<std::string> labels = label_set(train);
   check_label_set(labels, train);
   LabeledText valid = options.valid ? read("valid", *options.valid) : take_valid(train, options);
@@ -165,7 +165,7 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   for (auto& [name, text] : texts) {
     splits.push_back(encode(name, std::move(text), tokenizer, options.length_limit));
     if (splits.back().cut > 0) {
-      say(fmt::format("{}: cut {} examples to {} tokens", name, with_thousands(splits.back().cut),
+      say(fmt::format("{}: truncated {} examples to {} tokens", name, with_thousands(splits.back().cut),
                       options.length_limit));
     }
   }

@@ -19,7 +19,7 @@ Tokenizer train_tokenizer(const std::vector<std::string>& lines, const Tokenizer
                           const std::string& which) {
   Tokenizer tokenizer = Tokenizer::train(lines, options);
   if (tokenizer.vocabulary() < options.vocabulary) {
-    say(fmt::format("{}: the text gives {} pieces, not {}", which, with_thousands(tokenizer.vocabulary()),
+    say(fmt::format("{}: the text yields only {} pieces instead of {}", which, with_thousands(tokenizer.vocabulary()),
                     with_thousands(options.vocabulary)));
   }
   return tokenizer;
@@ -75,10 +75,11 @@ void check_test_names(const std::vector<std::string>& names) {
              c == '.';
     });
     if (!plain) {
-      throw Error(fmt::format("'{}' is no name for a test set", name), "letters, digits, '_', '-' and '.' make one");
+      throw Error(fmt::format("'{}' is not a valid name for a test set", name),
+                  "use letters, digits, '_', '-' and '.'");
     }
     if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
-      throw Error(fmt::format("there are two splits named '{}'", name), "name each: --test NAME=SOURCE,TARGET");
+      throw Error(fmt::format("two splits are named '{}'", name), "name each one: --test NAME=SOURCE,TARGET");
     }
     taken.push_back(name);
   }

@@ -24,9 +24,9 @@ Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::p
   const int64_t valid_size = options.valid == 0 ? usual : options.valid;
   const int64_t test_size = options.test == 0 ? usual : options.test;
   if (valid_size < 1 || test_size < 1 || options.pairs <= valid_size + test_size) {
-    throw Error(fmt::format("{} pairs leave none for training beside {} for validation and {} for the test",
+    throw Error(fmt::format("{} pairs leave none for training after {} for validation and {} for the test",
                             with_thousands(options.pairs), with_thousands(valid_size), with_thousands(test_size)),
-                "raise --pairs");
+                "increase --pairs");
   }
   ParallelText all;
   for (corpus::SentencePair& pair : corpus::synthesize(options.pairs, options.seed)) {

@@ -80,16 +80,16 @@ Json prepare_text(const TextOptions& options, const fs::path& out) {
 Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const fs::path& out) {
   check_output_directory(out, "data");
   if (options.block < 0 || options.block == 1)
-    throw Error(fmt::format("blocks of {} tokens are impossible", options.block));
+    throw Error(fmt::format("the block size must be 0 or at least 2, not {}", options.block));
   if (options.length_limit < 1)
-    throw Error(fmt::format("a length limit of {} tokens is impossible", options.length_limit));
-  if (options.valid_size < 0) throw Error(fmt::format("{} validation lines are impossible", options.valid_size));
+    throw Error(fmt::format("the length limit must be at least 1, not {}", options.length_limit));
+  if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
   std::vector<std::string> names;
   for (const auto& [name, lines] : corpora.tests) names.push_back(name);
   check_test_names(names);
 
   drop_blank(corpora.train);
-  if (corpora.train.empty()) throw Error("the training text has no line that is not empty");
+  if (corpora.train.empty()) throw Error("the training text has only empty lines");
   const bool held_out = !corpora.valid;
   if (held_out) corpora.valid = take_valid(corpora.train, options.valid_size);
   std::vector<std::pair<std::string, Lines>> texts;
@@ -99,7 +99,7 @@ Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const f
 
   for (auto& [name, lines] : texts) {
     drop_blank(lines);
-    if (lines.empty()) throw Error(fmt::format("the split '{}' has no line with text", name));
+    if (lines.empty()) throw Error(fmt::format("the split '{}' has no text", name));
   }
 
   say(fmt::format("training the tokenizer on {} lines", with_thousands(std::ssize(texts.front().second))));
@@ -130,12 +130,12 @@ Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const f
       encoded = std::move(kept);
       lines = std::move(kept_lines);
       if (dropped > 0) {
-        say(fmt::format("dropped {} training lines that are empty or of more than {} tokens", dropped,
+        say(fmt::format("dropped {} training lines that are empty or have more than {} tokens", dropped,
                         options.length_limit));
       }
       if (encoded.empty())
-        throw Error(fmt::format("no training line has at most {} tokens", options.length_limit),
-                    "raise --length-limit");
+        throw Error(fmt::format("every training line has more than {} tokens", options.length_limit),
+                    "increase --length-limit");
     }
     const Sequences none(encoded.size());
     info["splits"][name] = {{"pairs", encoded.size()},

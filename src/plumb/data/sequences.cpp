@@ -12,11 +12,11 @@ namespace plumb {
 namespace {
 
 constexpr const char* kShapes =
-    R"(wanted: {"source": [[ids]], "target": [[ids]]}, {"tokens": [[ids]]} or {"tokens": [[ids]], "labels": [ids]})";
+    R"(expected: {"source": [[ids]], "target": [[ids]]}, {"tokens": [[ids]]} or {"tokens": [[ids]], "labels": [ids]})";
 
 int32_t token_id(const Json& json, const std::string& place) {
   if (!json.is_number_integer() || json < 0 || json > std::numeric_limits<int32_t>::max())
-    throw Error(fmt::format("{} of a batch holds {}, which is no token id", place, json.dump()));
+    throw Error(fmt::format("{} of a batch contains {}, which is not a token id", place, json.dump()));
   return json.get<int32_t>();
 }
 
@@ -25,7 +25,7 @@ std::vector<std::vector<int32_t>> sequences(const Json& json, const std::string&
   std::vector<std::vector<int32_t>> result;
   for (const Json& row : json[key]) {
     const std::string place = fmt::format("{}[{}]", key, result.size());
-    if (!row.is_array()) throw Error(fmt::format("{} of a batch is no array of token ids", place), kShapes);
+    if (!row.is_array()) throw Error(fmt::format("{} of a batch is not an array of token ids", place), kShapes);
     std::vector<int32_t>& ids = result.emplace_back();
     for (const Json& id : row) ids.push_back(token_id(id, place));
   }
@@ -39,7 +39,7 @@ Batch classification_from_json(const Json& json) {
   const auto tokens = sequences(json, "tokens");
   const auto segments = json.contains("segments") ? sequences(json, "segments") : std::vector<std::vector<int32_t>>();
   if (!json["labels"].is_array() || json["labels"].size() != tokens.size()) {
-    throw Error(fmt::format("a batch of {} sequences needs as many labels", tokens.size()), kShapes);
+    throw Error(fmt::format("a batch of {} sequences needs the same number of labels", tokens.size()), kShapes);
   }
   Batch batch;
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -50,7 +50,7 @@ Batch classification_from_json(const Json& json) {
     batch.examples.push_back(static_cast<int64_t>(i));
     if (!json.contains("segments")) continue;
     if (segments.size() != tokens.size() || segments[i].size() != tokens[i].size())
-      throw Error("the segments of a batch are not as many as its tokens", kShapes);
+      throw Error("a batch needs one segment for each token", kShapes);
     extend(batch.segments, segments[i]);
   }
   return batch;
@@ -62,7 +62,7 @@ Batch text_from_json(const Json& json) {
     const auto example = static_cast<int64_t>(batch.examples.size());
     if (ids.size() < 2) {
       throw Error(fmt::format("tokens[{}] of a batch leaves nothing to predict", example),
-                  "position i predicts position i + 1: at least two are needed");
+                  "position i predicts token i + 1, so at least two tokens are needed");
     }
     extend(batch.target_input, TokenSpan(ids).first(ids.size() - 1));
     extend(batch.labels, TokenSpan(ids).subspan(1));
@@ -131,7 +131,7 @@ Batch batch_from_json(const Json& json) {
   if (json.is_object() && (json.contains("source") || json.contains("target"))) return pairs_from_json(json);
   if (json.is_object() && json.contains("tokens"))
     return json.contains("labels") ? classification_from_json(json) : text_from_json(json);
-  throw Error("a batch holds neither 'source' and 'target' nor 'tokens'", kShapes);
+  throw Error("a batch contains neither 'source' and 'target' nor 'tokens'", kShapes);
 }
 
 }  // namespace plumb

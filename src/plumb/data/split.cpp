@@ -33,7 +33,7 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kChecked = offsetof(Header, pairs);
 
 Error damaged(const std::filesystem::path& path, const std::string& how) {
-  return Error(fmt::format("{}: {}", path.string(), how), "make the data directory again with `plumb data`");
+  return Error(fmt::format("{}: {}", path.string(), how), "recreate the data directory with `plumb data`");
 }
 
 bool well_formed(const uint64_t* offsets, int64_t pairs, int64_t tokens) {
@@ -68,11 +68,12 @@ ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
   auto file = std::make_shared<File>(path);
   const auto bytes = file->mapped.bytes();
   Header header{};
-  if (bytes.size() < sizeof header) throw damaged(path, "truncated: not even a header");
+  if (bytes.size() < sizeof header) throw damaged(path, "truncated: incomplete header");
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != kMagic) throw damaged(path, "not a file of token sequences");
   if (header.version != kVersion) {
-    throw damaged(path, fmt::format("version {} of the format; this program reads {}", header.version, kVersion));
+    throw damaged(
+        path, fmt::format("unsupported format version {}; this program reads version {}", header.version, kVersion));
   }
   // Each count is held against the size first, so that the sum below cannot overflow.
   const uint64_t size = bytes.size();
@@ -80,8 +81,8 @@ ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
   const uint64_t expected =
       plausible ? sizeof header + 16 * (header.pairs + 1) + 4 * (header.source_tokens + header.target_tokens) : 0;
   if (expected != size) {
-    throw damaged(path, plausible ? fmt::format("{} bytes where {} are expected: truncated or damaged", size, expected)
-                                  : "truncated or damaged: its header does not fit its size");
+    throw damaged(path, plausible ? fmt::format("{} bytes instead of {}: truncated or damaged", size, expected)
+                                  : "truncated or damaged: its header does not match its size");
   }
   file->checksum = header.checksum;
 

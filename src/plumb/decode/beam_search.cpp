@@ -48,7 +48,7 @@ std::vector<Candidate> candidates(const Search& search, const ops::TopScores& to
     }
   }
   if (all.empty()) {
-    throw Error("the model gives no finite score to any next token",
+    throw Error("the model has no finite score for any next token",
                 "its training has diverged, or its weights are damaged");
   }
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.size()));

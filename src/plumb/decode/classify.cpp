@@ -15,16 +15,17 @@ namespace plumb {
 namespace {
 
 void validate(const ClassifyOptions& options) {
-  if (options.length_limit < 0) throw Error(fmt::format("a length limit of {} is impossible", options.length_limit));
-  if (options.batch_tokens < 1) throw Error(fmt::format("batches of {} tokens are impossible", options.batch_tokens));
+  if (options.length_limit < 0)
+    throw Error(fmt::format("the length limit must be at least 0, not {}", options.length_limit));
+  if (options.batch_tokens < 1)
+    throw Error(fmt::format("batch_tokens must be at least 1, not {}", options.batch_tokens));
 }
 
 /// exp(z) / Σ exp(z) of every row of (rows, labels).
 std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
   const Tensor probabilities = at::softmax(logits.to(at::kDouble), 1).cpu().contiguous();
   if (!at::isfinite(probabilities).all().item<bool>()) {
-    throw Error("the model gives no finite score to the labels",
-                "its training has diverged, or its weights are damaged");
+    throw Error("the model has no finite score for any label", "its training has diverged, or its weights are damaged");
   }
   std::vector<std::vector<double>> rows;
   const int64_t labels = probabilities.size(1);
@@ -39,8 +40,8 @@ std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
 
 Classifies& classifier_of(Model& model) {
   if (Classifies* classifier = model.classifies()) return *classifier;
-  throw Error(fmt::format("a model of kind \"{}\" does not classify", model.config().kind),
-              "only an encoder with labels does; `plumb generate` continues text, `plumb translate` translates it");
+  throw Error(fmt::format("a model of kind \"{}\" cannot classify", model.config().kind),
+              "only an encoder with labels can; `plumb generate` continues text, `plumb translate` translates it");
 }
 
 std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& tokenizer,

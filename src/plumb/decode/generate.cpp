@@ -216,7 +216,7 @@ void require_room(const Generates& model, const std::vector<std::vector<int32_t>
   for (size_t p = 0; p < prompts.size(); ++p) {
     const int64_t length = std::ssize(prompts[p]) + 1;
     if (length <= model.longest()) continue;
-    throw Error(fmt::format("prompt {} has {} tokens, BOS counted, but the model reads at most {}", p + 1,
+    throw Error(fmt::format("prompt {} has {} tokens including BOS, but the model reads at most {}", p + 1,
                             with_thousands(length), with_thousands(model.longest())),
                 "shorten it");
   }
@@ -226,13 +226,13 @@ void require_room(const Generates& model, const std::vector<std::vector<int32_t>
 
 void validate(const GenerateOptions& options) {
   const auto require = [](bool holds, const char* name, int64_t value, const char* rule) {
-    if (!holds) throw Error(fmt::format("generating with {} = {} is impossible", name, value), rule);
+    if (!holds) throw Error(fmt::format("cannot generate with {} = {}", name, value), rule);
   };
   validate(options.sampling);
-  require(options.samples >= 1, "samples", options.samples, "at least 1 is wanted");
-  require(options.max_tokens >= 1, "max_tokens", options.max_tokens, "at least 1 is wanted");
+  require(options.samples >= 1, "samples", options.samples, "it must be at least 1");
+  require(options.max_tokens >= 1, "max_tokens", options.max_tokens, "it must be at least 1");
   require(options.lines >= 0, "lines", options.lines, "it must be a number of lines, or 0 for no limit");
-  require(options.batch_rows >= 1, "batch_rows", options.batch_rows, "at least 1 is wanted");
+  require(options.batch_rows >= 1, "batch_rows", options.batch_rows, "it must be at least 1");
   (void)ops::precision_of(options.precision);
 }
 
@@ -242,8 +242,8 @@ std::string name_of(Finish finish) {
 
 Generates& generator_of(Model& model) {
   if (Generates* generator = model.generates()) return *generator;
-  throw Error(fmt::format("a model of kind \"{}\" does not generate", model.config().kind),
-              "only a language model, a decoder, does; `plumb translate` translates text, `plumb classify` labels it");
+  throw Error(fmt::format("a model of kind \"{}\" cannot generate text", model.config().kind),
+              "only a decoder can; `plumb translate` translates text, `plumb classify` labels it");
 }
 
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,

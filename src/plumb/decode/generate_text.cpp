@@ -25,12 +25,12 @@ std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& toke
                                          const std::vector<std::string>& prompts, const GenerateOptions& options,
                                          const std::vector<std::string>& stop, const GenerateTextHooks& hooks) {
   if (model.vocabulary() != tokenizer.vocabulary()) {
-    throw Error(fmt::format("the model's vocabulary ({}) is not the tokenizer's ({})", model.vocabulary(),
+    throw Error(fmt::format("the model's vocabulary ({}) does not match the tokenizer's ({})", model.vocabulary(),
                             tokenizer.vocabulary()),
                 "give the data directory that the model was trained on");
   }
   for (const std::string& text : stop) {
-    if (text.empty()) throw Error("a stop string is empty", "every text would end at once; leave it out");
+    if (text.empty()) throw Error("a stop string is empty", "it would end every text immediately; omit it");
   }
   validate(options);
   std::vector<std::vector<int32_t>> ids;

@@ -20,7 +20,7 @@ void describe(Fields& field, DecodeOptions& options) {
 
 void validate(const DecodeOptions& options) {
   const auto require = [](bool holds, const char* name, auto value, const char* rule) {
-    if (!holds) throw Error(fmt::format("decoding with {} = {} is impossible: it must be {}", name, value, rule));
+    if (!holds) throw Error(fmt::format("cannot decode with {} = {}: it must be {}", name, value, rule));
   };
   const auto not_negative = [](double value) { return std::isfinite(value) && value >= 0; };
   require(options.beam >= 1, "beam", options.beam, "at least 1");

@@ -52,7 +52,7 @@ size_t largest(const std::vector<double>& logits) {
       broken = std::min(broken, id);
     }
   }
-  if (best == none) throw Error("the model gives no finite score to any next token", kBrokenModel);
+  if (best == none) throw Error("the model has no finite score for any next token", kBrokenModel);
   if (broken != none) {
     throw Error(fmt::format("the model's score of token {} is {}", broken, logits[broken]), kBrokenModel);
   }
@@ -93,27 +93,27 @@ NextToken last_of_nucleus(std::vector<NextToken> tokens, double p) {
 }  // namespace
 
 void describe(Fields& field, SamplingOptions& options) {
-  field("temperature", options.temperature, "logits are divided by it; 0: greedy");
-  field("top_k", options.top_k, "the k most probable tokens may come; 0: all");
-  field("top_p", options.top_p, "the most probable tokens that have this probability together may come");
-  field("min_p", options.min_p, "tokens of at least this share of the largest probability may come");
-  field("repetition_penalty", options.repetition_penalty, "makes tokens that were seen less probable; 1: none");
-  field("seed", options.seed, "of the draws");
+  field("temperature", options.temperature, "divides logits; 0: greedy");
+  field("top_k", options.top_k, "sample from the k most probable tokens; 0: all");
+  field("top_p", options.top_p, "sample from the smallest set of tokens with this total probability");
+  field("min_p", options.min_p, "sample from tokens with at least this fraction of the largest probability");
+  field("repetition_penalty", options.repetition_penalty,
+        "makes tokens that have occurred less probable; 1: no penalty");
+  field("seed", options.seed, "seed of the samples");
 }
 
 void validate(const SamplingOptions& options) {
   const auto require = [](bool holds, const char* name, auto value, const char* rule) {
-    if (!holds) throw Error(fmt::format("sampling with {} = {} is impossible", name, value), rule);
+    if (!holds) throw Error(fmt::format("cannot sample with {} = {}", name, value), rule);
   };
   require(std::isfinite(options.temperature) && options.temperature >= 0, "temperature", options.temperature,
-          "it must be 0, which is greedy, or a positive number; 1 leaves the model's probabilities as they are");
-  require(options.top_k >= 0, "top_k", options.top_k, "it must be a number of tokens, or 0 for all of them");
+          "it must be 0 (greedy) or positive; 1 leaves the model's probabilities unchanged");
+  require(options.top_k >= 0, "top_k", options.top_k, "it must be a number of tokens, or 0 for all");
   require(options.top_p > 0 && options.top_p <= 1, "top_p", options.top_p,
-          "it must be above 0 and at most 1, which keeps all tokens");
-  require(options.min_p >= 0 && options.min_p <= 1, "min_p", options.min_p,
-          "it must lie between 0, which keeps all tokens, and 1");
+          "it must be above 0 and at most 1 (all tokens)");
+  require(options.min_p >= 0 && options.min_p <= 1, "min_p", options.min_p, "it must be between 0 (all tokens) and 1");
   require(std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0, "repetition_penalty",
-          options.repetition_penalty, "it must be a positive number; 1 changes nothing, 1.2 is usual");
+          options.repetition_penalty, "it must be positive; 1 has no effect, 1.2 is a common choice");
 }
 
 Sampler::Sampler(const SamplingOptions& options, std::vector<int32_t> forbidden)

@@ -61,7 +61,7 @@ std::vector<std::string> texts(const Tokenizer& target, const std::vector<std::v
 
 void require_vocabularies(const Translates& model, const Tokenizer& source, const Tokenizer& target) {
   if (model.source_vocabulary() == source.vocabulary() && model.vocabulary() == target.vocabulary()) return;
-  throw Error(fmt::format("the model's vocabularies ({} and {}) are not the tokenizers' ({} and {})",
+  throw Error(fmt::format("the model's vocabularies ({} and {}) do not match the tokenizers' ({} and {})",
                           model.source_vocabulary(), model.vocabulary(), source.vocabulary(), target.vocabulary()),
               "give the data directory that the model was trained on");
 }
@@ -70,8 +70,8 @@ void require_vocabularies(const Translates& model, const Tokenizer& source, cons
 
 Translates& translator_of(Model& model) {
   if (Translates* translator = model.translates()) return *translator;
-  throw Error(fmt::format("a model of kind \"{}\" does not translate", model.config().kind),
-              "only an encoder-decoder does; `plumb generate` continues text, `plumb classify` labels it");
+  throw Error(fmt::format("a model of kind \"{}\" cannot translate", model.config().kind),
+              "only an encoder-decoder can; `plumb generate` continues text, `plumb classify` labels it");
 }
 
 std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector<std::vector<int32_t>>& sources_in,
@@ -82,14 +82,14 @@ std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector
     const size_t length = sources[i].size();
     const auto limit = static_cast<size_t>(options.longest_source);
     if (length > limit) {
-      say(fmt::format("sentence {} has {} tokens: its first {} are translated", i + 1,
+      say(fmt::format("sentence {} has {} tokens; only the first {} are translated", i + 1,
                       with_thousands(static_cast<int64_t>(length)), with_thousands(options.longest_source)));
       sources[i].resize(limit);
     }
     if (static_cast<int64_t>(sources[i].size()) >= model.longest_source()) {
-      throw Error(fmt::format("sentence {} has {} tokens, EOS counted, but the model has {} positions", i + 1,
+      throw Error(fmt::format("sentence {} has {} tokens including EOS, but the model has {} positions", i + 1,
                               sources[i].size() + 1, model.longest_source()),
-                  "leave it out or split it");
+                  "remove or split it");
     }
   }
   // A batch a thread: nothing waits for another thread within a step. A single batch is split within its operations.

@@ -74,11 +74,12 @@ NamedTensors load_safetensors(const std::filesystem::path& path) {
   uint64_t header_size = 0;
   if (bytes.size() >= sizeof header_size) std::memcpy(&header_size, bytes.data(), sizeof header_size);
   if (header_size == 0 || header_size > bytes.size() - sizeof header_size) {
-    throw Error(fmt::format("{}: not a safetensors file, or truncated within its header", file), "copy the file again");
+    throw Error(fmt::format("{}: not a safetensors file, or truncated in its header", file), "copy the file again");
   }
   const char* begin = reinterpret_cast<const char*>(bytes.data()) + sizeof header_size;
   const Json header = Json::parse(begin, begin + header_size, nullptr, /*allow_exceptions=*/false);
-  if (!header.is_object()) throw Error(fmt::format("{}: not a safetensors file: its header is no JSON object", file));
+  if (!header.is_object())
+    throw Error(fmt::format("{}: not a safetensors file: its header is not a JSON object", file));
   const auto data = bytes.subspan(sizeof header_size + header_size);
   NamedTensors tensors;
   for (const auto& [name, entry] : header.items()) {
@@ -89,8 +90,8 @@ NamedTensors load_safetensors(const std::filesystem::path& path) {
       const Tensor tensor =
           at::empty(shape, at::TensorOptions(type_of(entry.at("dtype").get<std::string>(), name, file)));
       if (offsets.size() != 2 || offsets[1] < offsets[0] || offsets[1] - offsets[0] != tensor.nbytes()) {
-        throw Error(
-            fmt::format("{}: tensor '{}' of shape {} does not fit its data offsets", file, name, shape_text(shape)));
+        throw Error(fmt::format("{}: the data offsets of tensor '{}' do not match its shape {}", file, name,
+                                shape_text(shape)));
       }
       if (offsets[1] > data.size()) {
         throw Error(fmt::format("{}: truncated: tensor '{}' of shape {} ends at byte {} of {}", file, name,
@@ -126,19 +127,19 @@ void load_parameters(const Parameters& parameters, const NamedTensors& tensors, 
     if (found == given.end()) {
       const std::string guess = nearest(name, names);
       throw Error(fmt::format("{}: parameter '{}' of shape {} is missing", origin, name, shape_text(value.sizes())),
-                  guess.empty() ? "" : fmt::format("the nearest name in the file is '{}'", guess));
+                  guess.empty() ? "" : fmt::format("the closest name in the file is '{}'", guess));
     }
     if (found->second.sizes() != value.sizes()) {
-      throw Error(fmt::format("{}: parameter '{}' has shape {}, the model wants {}", origin, name,
+      throw Error(fmt::format("{}: parameter '{}' has shape {}, but the model expects {}", origin, name,
                               shape_text(found->second.sizes()), shape_text(value.sizes())),
                   "the weights belong to another configuration");
     }
   }
   for (const std::string& name : names) {
     if (wanted.count(name) == 0) {
-      throw Error(fmt::format("{}: parameter '{}' of shape {} has no place in the model", origin, name,
-                              shape_text(given[name].sizes())),
-                  "the weights belong to another configuration");
+      throw Error(
+          fmt::format("{}: the model has no parameter '{}' of shape {}", origin, name, shape_text(given[name].sizes())),
+          "the weights belong to another configuration");
     }
   }
   for (const auto& [name, value] : wanted) value.copy_(given[name]);

@@ -39,12 +39,13 @@ Precisions add_one(const BleuCounts& counts) {
   return unsmoothed(more);
 }
 
-Registry<BleuSmoothing> make_registry() {
+Registry<BleuSmoothing> make_smoothings() {
   Registry<BleuSmoothing> registry("BLEU smoothing");
   const std::string paper = "Chen and Cherry 2014";
-  registry.add("exp", "matches 1/2, 1/4, … of the orders without a match", paper + ", method 3", {"exp", exponential});
-  registry.add("floor", "0.1 matches of an order without a match", paper + ", method 1", {"floor[0.10]", with_floor});
-  registry.add("add-k", "one match and one n-gram more in orders 2 to 4", paper + ", method 2",
+  registry.add("exp", "orders without a match count 1/2, 1/4, … matches", paper + ", method 3", {"exp", exponential});
+  registry.add("floor", "an order without a match counts 0.1 matches", paper + ", method 1",
+               {"floor[0.10]", with_floor});
+  registry.add("add-k", "adds one match and one n-gram to orders 2 to 4", paper + ", method 2",
                {"add-k[1.00]", add_one});
   registry.add("none", "an order without a match makes the score 0", "Papineni et al. 2002", {"none", unsmoothed});
   return registry;
@@ -53,7 +54,7 @@ Registry<BleuSmoothing> make_registry() {
 }  // namespace
 
 const Registry<BleuSmoothing>& bleu_smoothings() {
-  static const Registry<BleuSmoothing> registry = make_registry();
+  static const Registry<BleuSmoothing> registry = make_smoothings();
   return registry;
 }
 

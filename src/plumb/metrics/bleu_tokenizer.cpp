@@ -114,19 +114,21 @@ std::vector<std::string> tokenize_characters(std::string_view line) {
   return characters;
 }
 
-Registry<BleuTokenizer> make_registry() {
+Registry<BleuTokenizer> make_tokenizers() {
   Registry<BleuTokenizer> registry("BLEU tokenizer");
-  registry.add("13a", "ASCII punctuation apart, but . , within numbers", "NIST mteval-v13a.pl", tokenize_13a);
-  registry.add("intl", "punctuation and symbols of all scripts apart", "NIST mteval-v14.pl", tokenize_international);
-  registry.add("char", "every character a word", "", tokenize_characters);
-  registry.add("none", "words between white space", "", words_of);
+  registry.add("13a", "separates ASCII punctuation, except . and , within numbers", "NIST mteval-v13a.pl",
+               tokenize_13a);
+  registry.add("intl", "separates punctuation and symbols of all scripts", "NIST mteval-v14.pl",
+               tokenize_international);
+  registry.add("char", "each character is a word", "", tokenize_characters);
+  registry.add("none", "splits at white space", "", words_of);
   return registry;
 }
 
 }  // namespace
 
 const Registry<BleuTokenizer>& bleu_tokenizers() {
-  static const Registry<BleuTokenizer> registry = make_registry();
+  static const Registry<BleuTokenizer> registry = make_tokenizers();
   return registry;
 }
 

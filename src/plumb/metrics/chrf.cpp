@@ -84,7 +84,7 @@ void require_valid(const ChrfOptions& options) {
   if (options.character_order < 0 || options.word_order < 0 || options.character_order + options.word_order == 0) {
     throw Error(
         fmt::format("chrF with character order {} and word order {}", options.character_order, options.word_order),
-        "orders are at least 0, and one of them at least 1");
+        "both orders must be at least 0, and one of them at least 1");
   }
   if (!(options.beta > 0)) throw Error(fmt::format("chrF with beta {}", options.beta), "beta must be above 0");
 }

@@ -13,7 +13,7 @@ void require_parallel(const std::vector<std::string>& hypotheses,
     if (references[i].size() == hypotheses.size()) continue;
     throw Error(
         fmt::format("{} hypotheses, but reference {} has {} sentences", hypotheses.size(), i + 1, references[i].size()),
-        "sentence i of every reference must translate what hypothesis i translates");
+        "sentence i of every reference must correspond to hypothesis i");
   }
   if (hypotheses.empty()) throw Error("no sentences to score");
 }

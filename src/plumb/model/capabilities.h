@@ -1,5 +1,5 @@
-// What a model can do beyond its loss: generate, translate, classify, embed. Search, sampling and metrics work on these
-// interfaces, never on a class of models; Model hands out those that it has.
+// What a model can do besides computing its loss: generate, translate, classify, embed. Search, sampling and metrics
+// use these interfaces, never a model class; Model returns the ones it supports.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace plumb {
 
-/// Reads rows of tokens piece by piece and predicts what follows. Without dropout and without a graph; several threads
-/// may use one, each with states of its own.
+/// Reads rows of tokens piece by piece and predicts what follows, without dropout and without a graph. Several threads
+/// may share one decoder, each with its own states.
 class IncrementalDecoder {
  public:
   virtual ~IncrementalDecoder() = default;
 
-  /// Further tokens of every row: those of sequence r of `layout` follow what row r has read. Rows may differ in length
-  /// and in position; one that has ended may read none. → the hidden state of every token, (tokens, d_model). Throws
+  /// Further tokens of each row: those of sequence r of `layout` follow what row r has read. Rows may differ in length
+  /// and position; a row that has ended may read none. → the hidden states of all tokens, (tokens, d_model). Throws
   /// Error beyond `longest`.
   virtual Tensor read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) = 0;
 
-  /// One token of every row → (rows, d_model).
+  /// One token for each row → (rows, d_model).
   Tensor step(DecoderState& state, const std::vector<int64_t>& tokens) {
     return read(state, tokens, Ragged(std::vector<int64_t>(tokens.size(), 1)));
   }
@@ -32,13 +32,13 @@ class IncrementalDecoder {
   /// Hidden states (tokens, d_model) → (tokens, vocabulary).
   [[nodiscard]] virtual Tensor logits(const Tensor& hidden) const = 0;
 
-  /// How many tokens a row can have; the largest number there is where nothing limits it.
+  /// The maximum number of tokens in a row; the largest int64_t if there is no limit.
   [[nodiscard]] virtual int64_t longest() const = 0;
 
   [[nodiscard]] virtual int64_t vocabulary() const = 0;
 };
 
-/// Continues any beginning.
+/// Continues a given beginning.
 class Generates : public IncrementalDecoder {
  public:
   /// `rows` rows that have read nothing.
@@ -48,14 +48,14 @@ class Generates : public IncrementalDecoder {
 /// Reads a source and predicts its counterpart.
 class Translates : public IncrementalDecoder {
  public:
-  /// A row for each source, which has read nothing of the target.
+  /// One row per source, which has read none of the target.
   virtual DecoderState start(const std::vector<int64_t>& source, const Ragged& layout) = 0;
 
   [[nodiscard]] virtual int64_t longest_source() const = 0;
   [[nodiscard]] virtual int64_t source_vocabulary() const = 0;
 };
 
-/// Gives one of several labels to a sequence.
+/// Assigns one of several labels to a sequence.
 class Classifies {
  public:
   virtual ~Classifies() = default;
@@ -64,11 +64,11 @@ class Classifies {
   [[nodiscard]] virtual int64_t labels() const = 0;
 };
 
-/// Gives every token of a sequence a vector.
+/// Maps each token of a sequence to a vector.
 class Embeds {
  public:
   virtual ~Embeds() = default;
-  /// tokens, and their segments (empty: all 0) → (tokens, d_model).
+  /// tokens and their segments (empty: all 0) → (tokens, d_model).
   virtual Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                         ForwardContext& context) = 0;
 };

@@ -17,7 +17,7 @@ namespace plumb {
 
 namespace {
 
-const bool renamed = rename_key("model.initialisation", "model.initialization");
+const bool kConfigRenamed = rename_key("model.initialisation", "model.initialization");
 
 void require_one_of(const std::string& key, const std::string& value, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), value) != known.end()) return;
@@ -48,7 +48,7 @@ void validate_sizes(const ModelConfig& config) {
   require_not_negative("segments", static_cast<double>(config.segments));
   if (config.head_size == 0 && config.d_model % config.heads != 0) {
     throw Error(fmt::format("model.heads = {} does not divide model.d_model = {}", config.heads, config.d_model),
-                "or give model.head_size");
+                "or set model.head_size");
   }
   if (config.kv_heads > 0 && config.heads % config.kv_heads != 0) {
     throw Error(fmt::format("model.kv_heads = {} does not divide model.heads = {}", config.kv_heads, config.heads));
@@ -59,12 +59,12 @@ void validate_vocabularies(const ModelConfig& config) {
   const bool reads_source = config.kind != "decoder";
   const bool reads_target = config.kind != "encoder";
   if ((reads_source && source_vocabulary_of(config) <= 0) || (reads_target && config.target_vocabulary <= 0)) {
-    throw Error("the model's vocabulary sizes are not known",
+    throw Error("the model's vocabulary sizes are unknown",
                 "set model.source_vocabulary and model.target_vocabulary, or give --data");
   }
   if (reads_source && reads_target && config.share_embeddings == "all" &&
       config.source_vocabulary != config.target_vocabulary) {
-    throw Error(fmt::format("embeddings are shared by vocabularies of {} and {}", config.source_vocabulary,
+    throw Error(fmt::format("vocabularies of sizes {} and {} cannot share embeddings", config.source_vocabulary,
                             config.target_vocabulary),
                 "prepare the data with one joint vocabulary, or set model.share_embeddings = \"target\"");
   }
@@ -76,9 +76,9 @@ void validate_vocabularies(const ModelConfig& config) {
 void validate_encoder(const ModelConfig& config) {
   (void)poolings().at(config.pooling);
   if (config.pooling != "none") {
-    if (config.labels <= 0) throw Error("the number of labels is not known", "set model.labels, or give --data");
+    if (config.labels <= 0) throw Error("the number of labels is unknown", "set model.labels, or give --data");
   } else if (config.pooler) {
-    throw Error("model.pooler = true, but with model.pooling = \"none\" nothing is pooled");
+    throw Error("model.pooler = true has no effect with model.pooling = \"none\"");
   }
 }
 
@@ -138,8 +138,8 @@ int64_t source_vocabulary_of(const ModelConfig& config) {
 
 void require_kind(const ModelConfig& config, const std::string& kind) {
   if (config.kind == kind) return;
-  throw Error(fmt::format("model.kind = \"{}\" where \"{}\" is wanted", config.kind, kind),
-              kind == "encoder-decoder" ? "only an encoder-decoder translates" : "");
+  throw Error(fmt::format("model.kind is \"{}\" but must be \"{}\"", config.kind, kind),
+              kind == "encoder-decoder" ? "only an encoder-decoder can translate" : "");
 }
 
 void validate(const ModelConfig& config) {
@@ -151,8 +151,9 @@ void validate(const ModelConfig& config) {
   if (config.kind == "encoder") validate_encoder(config);
   if (config.initialization == "theory" &&
       (config.heads != 1 || (config.head_size != 0 && config.head_size != config.d_model))) {
-    throw Error(fmt::format("the theory initialization is for a single head of size d_model, not {}", config.heads),
-                "set model.heads = 1");
+    throw Error(
+        fmt::format("the initialization \"theory\" requires a single head of size d_model, not {} heads", config.heads),
+        "set model.heads = 1");
   }
   require_not_negative("embedding_factor", config.embedding_factor);
   if (!(config.dropout >= 0 && config.dropout < 1))

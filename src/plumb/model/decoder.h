@@ -1,4 +1,4 @@
-// The decoder-only Transformer: a causal language model, p(token | those before it).
+// The decoder-only Transformer: a causal language model, p(token | previous tokens).
 #pragma once
 
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace plumb {
 
-/// Reads the target side of batches alone. Parameters: tgt_embed.weight, decoder.layers.i.{self_attn, linear1, linear2,
+/// Reads only the target side of batches. Parameters: tgt_embed.weight, decoder.layers.i.{self_attn, linear1, linear2,
 /// norm1, norm2}, decoder.norm, and output.weight unless it is shared with the embedding.
 class Decoder final : public Model, public Generates, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
-  /// invalid, or one of another kind of model.
+  /// invalid or of another kind.
   explicit Decoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
-  /// Tokens, each seeing itself and those before it, to hidden states (tokens, d_model).
+  /// Tokens, each attending to itself and earlier ones, to hidden states (tokens, d_model).
   Tensor hidden(const std::vector<int64_t>& tokens, const Ragged& layout, ForwardContext& context);
   Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                 ForwardContext& context) override;

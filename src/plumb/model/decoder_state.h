@@ -1,4 +1,4 @@
-// What decoding step by step keeps.
+// The state of incremental decoding.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace plumb {
 
-/// For every row (a hypothesis, a text that is continued): how far it has read, what its self-attentions have seen, and
-/// the source that it looks at.
+/// For each row (a hypothesis or a text being continued): its position, the state of its self-attentions, and the
+/// source it attends to.
 struct DecoderState {
   std::vector<std::unique_ptr<AttentionState>> self;  // [layer]
   std::vector<AttentionMemory> memory;                // [layer]; empty without cross-attention
   std::vector<int64_t> rows_per_source;  // rows of each source, adjacent and in order; empty without sources
-  std::vector<int64_t> positions;        // [row]: tokens that it has read
+  std::vector<int64_t> positions;        // [row]: tokens read so far
 
   [[nodiscard]] int64_t rows() const { return static_cast<int64_t>(positions.size()); }
 
-  /// Row i becomes what row order[i] was; a row may be named several times or not at all. `rows` as rows_per_source
-  /// afterwards, where there are sources.
+  /// Row i becomes the former row order[i]; a row may occur several times or not at all. With sources, `rows` becomes
+  /// the new rows_per_source.
   void reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows = {});
 };
 

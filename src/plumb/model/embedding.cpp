@@ -40,7 +40,7 @@ Tensor TokenEmbedding::operator()(const std::vector<int64_t>& tokens, const std:
 
 std::vector<int64_t> positions_behind(const std::vector<int64_t>& so_far, const Ragged& layout) {
   if (layout.sequences() != static_cast<int64_t>(so_far.size())) {
-    throw Error(fmt::format("tokens of {} sequences read by {} rows", layout.sequences(), so_far.size()));
+    throw Error(fmt::format("tokens of {} sequences for {} rows", layout.sequences(), so_far.size()));
   }
   std::vector<int64_t> positions = layout.positions();
   for (int64_t r = 0; r < layout.sequences(); ++r) {

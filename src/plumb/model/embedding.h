@@ -1,4 +1,4 @@
-// What a stack reads: the embeddings of tokens, with positions and segments.
+// The input of a stack: embeddings of tokens, with positions and segments.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace plumb {
 
-/// The embedding of one side of a model:  factor·E[token] + P[position] + S[segment], then a norm where
-/// model.embedding_norm says so (BERT, Devlin et al. 2019, arXiv 1810.04805), then dropout. Positions that act within
-/// attention add nothing here.
+/// The embedding of one side of a model: factor·E[token] + P[position] + S[segment], then a norm if
+/// model.embedding_norm is set (BERT, Devlin et al. 2019, arXiv 1810.04805), then dropout. Position encodings that act
+/// within attention add nothing here.
 class TokenEmbedding {
  public:
   struct Shape {
-    std::string side;     // "src" or "tgt": the beginning of its parameters' names
-    bool causal = false;  // of the stack that reads it
+    std::string side;     // "src" or "tgt": prefix of its parameters' names
+    bool causal = false;  // whether the stack is causal
     int64_t segments = 0;
   };
   /// table: (vocabulary, d_model).
   TokenEmbedding(Parameters& parameters, const ModelConfig& config, const Shape& shape, Tensor table);
 
-  /// Tokens at these positions of their sequences; segments: of each token, or empty for 0 each; without
-  /// embeddings of segments they are not told apart → (tokens, d_model).
+  /// Tokens at these positions of their sequences. segments: one per token, or empty for all 0; without segment
+  /// embeddings they are ignored → (tokens, d_model).
   [[nodiscard]] Tensor operator()(const std::vector<int64_t>& tokens, const std::vector<int64_t>& positions,
                                   const std::vector<int64_t>& segments, ForwardContext& context) const;
 
@@ -43,8 +43,8 @@ class TokenEmbedding {
   std::unique_ptr<Norm> norm_;  // or null
 };
 
-/// Where the next tokens of rows that have read `so_far` lie: (tokens), those of sequence r of `layout` behind the
-/// first so_far[r].
+/// Positions of the next tokens of rows that have read `so_far`: (tokens), where those of sequence r of `layout` follow
+/// the first so_far[r].
 std::vector<int64_t> positions_behind(const std::vector<int64_t>& so_far, const Ragged& layout);
 
 }  // namespace plumb

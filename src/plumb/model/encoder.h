@@ -1,4 +1,4 @@
-// The encoder-only Transformer: every token sees the whole sequence, and a sequence is given a label (BERT, Devlin et
+// The encoder-only Transformer: each token sees the whole sequence, and a sequence is assigned a label (BERT, Devlin et
 // al. 2019, arXiv 1810.04805).
 #pragma once
 
@@ -13,20 +13,20 @@
 
 namespace plumb {
 
-/// Reads the source side of batches alone. Parameters: src_embed.weight, encoder.layers.i.{self_attn, linear1, linear2,
-/// norm1, norm2}, encoder.norm, pooler.weight and pooler.bias where there is a pooler, and output.weight, output.bias.
-/// With pooling "none" it predicts a token for every token, as masked language models do: its output is that of a
+/// Reads only the source side of batches. Parameters: src_embed.weight, encoder.layers.i.{self_attn, linear1, linear2,
+/// norm1, norm2}, encoder.norm, pooler.weight and pooler.bias if there is a pooler, and output.weight, output.bias.
+/// With pooling "none" it predicts a token for each token, like a masked language model; its output is then that of a
 /// Decoder, shared with the embedding or not.
 class Encoder final : public Model, public Classifies, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
-  /// invalid, or one of another kind of model.
+  /// invalid or of another kind.
   explicit Encoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
   Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                 ForwardContext& context) override;
 
-  /// One row per sequence: its tokens' hidden states pooled, then tanh(W·x + b) where there is a pooler. With pooling
+  /// One row per sequence: its tokens' pooled hidden states, then tanh(W·x + b) if there is a pooler. With pooling
   /// "none", one row per token.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 

@@ -15,14 +15,14 @@ namespace plumb {
 class EncoderDecoder final : public Model, public Translates {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
-  /// invalid, or one of another kind of model.
+  /// invalid or of another kind.
   explicit EncoderDecoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
-  /// Source tokens to memory, (source tokens, d_model); segments: of each token, or empty for 0 each.
+  /// Source tokens to memory, (source tokens, d_model); segments: one per token, or empty for all 0.
   Tensor encode(const std::vector<int64_t>& source, const Ragged& layout, ForwardContext& context,
                 const std::vector<int64_t>& segments = {});
 
-  /// Target tokens, each seeing those before it and the memory, to hidden states (target tokens, d_model).
+  /// Target tokens, each attending to earlier ones and the memory, to hidden states (target tokens, d_model).
   Tensor decode(const std::vector<int64_t>& target, const Ragged& layout, const Tensor& memory,
                 const Ragged& memory_layout, ForwardContext& context);
 
@@ -31,7 +31,7 @@ class EncoderDecoder final : public Model, public Translates {
   Translates* translates() override { return this; }
 
   DecoderState start(const std::vector<int64_t>& source, const Ragged& layout) override;
-  /// From the memory that `encode` gives.
+  /// From the memory returned by `encode`.
   DecoderState start(const Tensor& memory, const Ragged& memory_layout);
   Tensor read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) override;
   [[nodiscard]] int64_t longest() const override { return target_->positions().longest(); }

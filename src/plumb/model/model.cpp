@@ -14,7 +14,7 @@ namespace plumb {
 
 namespace {
 
-/// Sequences of random tokens: enough for the variances of a profiling pass. What is to be predicted plays no part.
+/// Sequences of random tokens, sufficient for the variances in a profiling pass. Their labels do not matter.
 Batch random_batch(const ModelConfig& config, uint64_t seed) {
   constexpr int64_t kSequences = 16;
   constexpr int64_t kLength = 24;

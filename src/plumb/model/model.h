@@ -1,4 +1,4 @@
-// What training and measurement need of a model, whatever its kind.
+// What training and measurements need from a model of any kind.
 #pragma once
 
 #include <memory>
@@ -27,9 +27,9 @@ struct Loss {
 
 struct LossOptions {
   double label_smoothing = 0;
-  /// Factor on the sum over labels; none: 1/(sum of their weights), the mean of this batch.
+  /// Multiplies the sum over labels; empty: 1/(sum of their weights), the mean over this batch.
   std::optional<double> scale;
-  /// Keep the logits, so that the loss can be differentiated twice.
+  /// Whether to keep the logits, so that the loss can be differentiated twice.
   bool twice_differentiable = false;
 };
 
@@ -48,10 +48,10 @@ class Model {
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
 
-  /// Fills the parameters by config().initialization. Schemes that need profiling are run on random tokens.
+  /// Initializes the parameters as config().initialization says. Schemes that need profiling are run on random tokens.
   void initialize(uint64_t seed);
 
-  /// The profiling pass of a scheme that has one (Admin), with a batch of one's own; to follow `initialize`.
+  /// The profiling pass of a scheme that has one (Admin), on a given batch; call it after `initialize`.
   void profile(const Batch& batch);
 
   /// Hidden states at the end of the model, one row per label of the batch: (labels, d_model).
@@ -60,23 +60,23 @@ class Model {
   /// (rows, d_model) → (rows, output vocabulary or labels).
   [[nodiscard]] virtual Tensor logits(const Tensor& hidden) const;
 
-  /// The number of classes that a logit each is for: the target vocabulary, or the labels of a classifier.
+  /// The number of classes per logit row: the target vocabulary, or the labels of a classifier.
   [[nodiscard]] int64_t outputs() const { return output_.size(0); }
 
-  /// The mean cross-entropy of the labels of a batch by their weights.
+  /// The weighted mean cross-entropy of the labels of a batch.
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
 
-  /// What else the model can do (model/capabilities.h); null where it cannot.
+  /// Further capabilities of the model (model/capabilities.h); null if it lacks them.
   [[nodiscard]] virtual Generates* generates() { return nullptr; }
   [[nodiscard]] virtual Translates* translates() { return nullptr; }
   [[nodiscard]] virtual Classifies* classifies() { return nullptr; }
   [[nodiscard]] virtual Embeds* embeds() { return nullptr; }
 
  protected:
-  /// Whether the residual scheme wants a profiling pass.
+  /// Whether the residual scheme needs a profiling pass.
   [[nodiscard]] virtual bool profiled() const = 0;
 
-  /// Declares the output over a vocabulary: its matrix is `shared`, or one of its own where that is undefined.
+  /// Declares the output layer over a vocabulary: its matrix is `shared`, or a new one if `shared` is undefined.
   void add_output(int64_t vocabulary, const Tensor& shared);
 
   Tensor output_;       // (output vocabulary or labels, d_model)

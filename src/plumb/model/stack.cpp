@@ -95,7 +95,7 @@ Tensor Stack::read(const Tensor& x, const Ragged& layout, const std::vector<int6
   const at::NoGradGuard no_graph;
   ForwardContext context;
   AttentionPass pass(layout, positions);
-  Ragged by_source;  // the tokens of one source's rows, seen as those of one sequence
+  Ragged by_source;  // the tokens of each source's rows, treated as one sequence
   int64_t row = 0;
   for (const int64_t rows : state.rows_per_source) {
     by_source.append(layout.begin(row + rows) - layout.begin(row));

@@ -1,5 +1,5 @@
 // A stack of layers, each a list of sub-layers run through the residual scheme: encoder, decoder with cross-attention,
-// and decoder without, over whole sequences and piece by piece.
+// and decoder without, over whole sequences and incrementally.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,15 @@ namespace plumb {
 class Stack {
  public:
   struct Shape {
-    StackKind stack = StackKind::encoder;  // its name begins those of the parameters
+    StackKind stack = StackKind::encoder;  // prefix of the parameters' names
     int64_t layers = 0;
     bool causal = false;
     bool cross_attention = false;
   };
   Stack(Parameters& parameters, const ModelConfig& config, const Shape& shape, Positions& positions);
 
-  /// x: (tokens, d_model) → (tokens, d_model). With cross-attention, `memory` are the hidden states of the source,
-  /// (source tokens, d_model); without, it is undefined.
+  /// x: (tokens, d_model) → (tokens, d_model). With cross-attention, `memory` holds the hidden states of the source,
+  /// (source tokens, d_model); otherwise it is undefined.
   [[nodiscard]] Tensor operator()(const Tensor& x, const Ragged& layout, const Tensor& memory,
                                   const Ragged& memory_layout, ForwardContext& context) const;
   [[nodiscard]] Tensor operator()(const Tensor& x, const Ragged& layout, ForwardContext& context) const {
@@ -41,8 +41,8 @@ class Stack {
   [[nodiscard]] DecoderState start(const Tensor& memory, const Ragged& memory_layout) const;
   [[nodiscard]] DecoderState start(int64_t rows) const;
 
-  /// Further positions of every row, those of sequence r of `layout` of row r, which `positions` names: x (tokens,
-  /// d_model) → (tokens, d_model); no dropout, no graph.
+  /// Further positions of each row, namely those of sequence r of `layout` at `positions`: x (tokens, d_model) →
+  /// (tokens, d_model); no dropout, no graph.
   [[nodiscard]] Tensor read(const Tensor& x, const Ragged& layout, const std::vector<int64_t>& positions,
                             DecoderState& state) const;
 
@@ -52,7 +52,7 @@ class Stack {
     std::unique_ptr<MultiHeadAttention> cross_attention;
     std::unique_ptr<FeedForward> feed_forward;
   };
-  /// An attention of the layer of a number: (tokens, d_model) → (tokens, d_model).
+  /// An attention of layer i: (tokens, d_model) → (tokens, d_model).
   using Attend = std::function<Tensor(size_t layer, const Tensor& x)>;
   [[nodiscard]] Tensor run(const Tensor& x, const Attend& self, const Attend& cross, ForwardContext& context) const;
 

@@ -1,4 +1,4 @@
-// What a forward pass is told besides its input: dropout, and who watches the activations.
+// The context of a forward pass besides its input: dropout, and observers of the activations.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace plumb {
 
-/// Sees activations as they arise: (where, tensor (tokens, width)).
+/// Receives activations as they are computed: (where, tensor (tokens, width)).
 using Observer = std::function<void(const ActivationPoint&, const Tensor&)>;
 
-/// What a forward pass is for. Only norms over a batch and profiled schemes ask.
+/// The purpose of a forward pass, which matters only to norms over a batch and to profiled schemes.
 enum class Pass {
   evaluation,   // validation, decoding: norms over a batch use their running averages
-  training,     // they use the batch, and update the averages
-  measurement,  // the loss that training sees, without dropout: they use the batch and update nothing
-  profiling     // the same, and schemes that are initialized by what flows through them (Admin) set their parameters
+  training,     // norms use the batch and update the averages
+  measurement,  // the training loss without dropout: norms use the batch and update nothing
+  profiling     // the same, and schemes initialized from activations (Admin) set their parameters
 };
 
-/// One forward pass. Dropout sites are numbered in the order in which the pass meets them, so a mask depends on seed,
-/// step, site and position alone.
+/// One forward pass. Dropout sites are numbered in the order in which the pass reaches them, so a mask depends only on
+/// the seed, step, site and position.
 class ForwardContext {
  public:
   /// No dropout: evaluation, decoding.
@@ -36,10 +36,10 @@ class ForwardContext {
 
   [[nodiscard]] Pass pass() const { return pass_; }
 
-  /// The processes over which the batch is spread, for statistics over all of its tokens.
+  /// The processes that share the batch, for statistics over all of its tokens.
   [[nodiscard]] const Group& group() const { return group_; }
 
-  /// The training step; 0 outside of training.
+  /// The training step; 0 outside training.
   [[nodiscard]] int64_t step() const { return step_; }
 
   void watch(Observer observer) { observer_ = std::move(observer); }

@@ -1,11 +1,12 @@
-// How deep a model is: what some residual schemes and initializations depend on.
+// The depth of a model, on which some residual schemes and initializations depend.
 #pragma once
 
 #include <cstdint>
 
 namespace plumb {
 
-/// Layers of the stacks; 0 where the model has none of a kind. An encoder-only or decoder-only model has one.
+/// Number of layers in each stack; 0 if the model lacks that stack. An encoder-only or decoder-only model has one
+/// stack.
 struct ModelDepth {
   int64_t encoder_layers = 0;
   int64_t decoder_layers = 0;

@@ -13,13 +13,13 @@ constexpr std::array<std::string_view, 4> kSubLayers = {"self_attention", "cross
 constexpr std::array<std::string_view, 5> kPoints = {"input", "output", "sum", "stream", "result"};
 constexpr std::string_view kLayers = "layers";
 
-/// The beginnings of a sub-layer's parameters, as PyTorch names them.
+/// Prefixes of a sub-layer's parameters, as PyTorch names them.
 constexpr std::array<std::pair<std::string_view, SubLayerKind>, 3> kModules = {
     {{"self_attn", SubLayerKind::self_attention},
      {"multihead_attn", SubLayerKind::cross_attention},
      {"linear", SubLayerKind::feed_forward}}};
 
-/// Removes everything up to the next dot from the front of a name, and returns it without the dot.
+/// Removes everything up to and including the next dot from the front of a name, and returns it without the dot.
 std::string_view next_part(std::string_view& name) {
   const size_t dot = name.find('.');
   const std::string_view part = name.substr(0, dot);
@@ -42,7 +42,7 @@ std::optional<int64_t> number(std::string_view text) {
   return value;
 }
 
-/// Removes "encoder.layers.3." or "encoder." from the front of a name, and returns which layer it is.
+/// Removes "encoder.layers.3." or "encoder." from the front of a name, and returns the layer.
 std::optional<LayerId> take_layer(std::string_view& name) {
   const std::optional<StackKind> stack = kind_of<StackKind>(kStacks, next_part(name));
   if (!stack) return std::nullopt;

@@ -1,4 +1,4 @@
-// Where something lies in a model: which stack, which layer, which sub-layer. Names are formatted and read here alone.
+// Locations in a model: stack, layer and sub-layer. Their names are formatted and parsed only here.
 #pragma once
 
 #include <compare>
@@ -17,25 +17,25 @@ enum class SubLayerKind { self_attention, cross_attention, feed_forward, paralle
 /// A sub-layer, a layer as a whole, or a stack as a whole.
 struct LayerId {
   StackKind stack = StackKind::encoder;
-  std::optional<int64_t> layer{};           // from 0; none: the stack
-  std::optional<SubLayerKind> sub_layer{};  // none: the layer
+  std::optional<int64_t> layer{};           // from 0; empty: the entire stack
+  std::optional<SubLayerKind> sub_layer{};  // empty: the entire layer
 
   auto operator<=>(const LayerId&) const = default;
 
-  /// The layer as papers count, from 1; 0 for a stack.
+  /// The layer number as papers count, from 1; 0 for a stack.
   [[nodiscard]] int64_t number() const { return layer ? *layer + 1 : 0; }
 
-  /// Where a parameter belongs by its name: "encoder.layers.3.linear1.weight" to a feed-forward sub-layer, a layer's
-  /// other parameters (norms, gains) to the layer, "decoder.norm.weight" and "tgt_embed.weight" to the decoder. None
-  /// for what belongs to no stack alone, such as "output.weight".
+  /// The location of a parameter, from its name: "encoder.layers.3.linear1.weight" belongs to a feed-forward sub-layer,
+  /// a layer's other parameters (norms, gains) to the layer, "decoder.norm.weight" and "tgt_embed.weight" to the
+  /// decoder. Empty for parameters that belong to no single stack, such as "output.weight".
   static std::optional<LayerId> of_parameter(std::string_view name);
 
-  /// Reads what to_string writes; none for anything else.
+  /// Parses the output of to_string; empty for anything else.
   static std::optional<LayerId> parse(std::string_view name);
 };
 
-/// What observers are shown: of a sub-layer `input` (what it reads), `output` (what it gives), `sum` (after the
-/// addition) and `stream` (what the next sub-layer finds); of a stack `input` and `result`.
+/// The activations shown to observers. Of a sub-layer: `input` (what it reads), `output` (what it returns), `sum`
+/// (after the residual addition) and `stream` (what the next sub-layer receives). Of a stack: `input` and `result`.
 enum class Point { input, output, sum, stream, result };
 
 struct ActivationPoint {

@@ -51,7 +51,7 @@ const Parameter& Parameters::at(const std::string& name) const {
   std::vector<std::string> names;
   for (const Parameter& parameter : all_) names.push_back(parameter.name);
   throw Error(fmt::format("the model has no parameter '{}'", name),
-              fmt::format("the nearest is '{}'", nearest(name, names)));
+              fmt::format("the closest is '{}'", nearest(name, names)));
 }
 
 std::vector<Tensor> Parameters::values() const {

@@ -36,13 +36,13 @@ Tensor max(const Tensor& hidden, const Ragged& layout) {
   return at::stack(rows, 0);
 }
 
-const bool registered =
-    poolings().add("first", "that of the first token", "BERT: Devlin et al. 2019, arXiv 1810.04805", first) &&
-    poolings().add("last", "that of the last token", "", last) &&
+const bool kPoolingRegistered =
+    poolings().add("first", "the vector of the first token", "BERT: Devlin et al. 2019, arXiv 1810.04805", first) &&
+    poolings().add("last", "the vector of the last token", "", last) &&
     poolings().add("mean", "the mean over tokens", "", mean) &&
-    poolings().add("none", "every token keeps its own, to predict a token each", "",
+    poolings().add("none", "all tokens are kept; each predicts a token", "",
                    [](const Tensor& hidden, const Ragged&) { return hidden; }) &&
-    poolings().add("max", "the largest over tokens of each feature", "Collobert et al. 2011, arXiv 1103.0398", max);
+    poolings().add("max", "the maximum of each feature over tokens", "Collobert et al. 2011, arXiv 1103.0398", max);
 
 }  // namespace
 

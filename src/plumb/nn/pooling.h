@@ -1,4 +1,4 @@
-// Pooling: one vector for a sequence out of those of its tokens.
+// Pooling: reduces the vectors of a sequence's tokens to one vector.
 #pragma once
 
 #include <functional>

@@ -18,13 +18,13 @@ namespace {
 void check_shape(const HeadShape& shape) {
   if (shape.heads < 1 || shape.kv_heads < 1 || shape.heads % shape.kv_heads != 0) {
     throw Error(fmt::format("{} heads cannot share {} key-value heads", shape.heads, shape.kv_heads),
-                "choose a number of key-value heads that divides the number of heads");
+                "the number of key-value heads must divide the number of heads");
   }
 }
 
 void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
   if (x.size(1) != columns) {
-    throw Error(fmt::format("attention of {} heads and {} key-value heads of size {} was given {} columns, not {}",
+    throw Error(fmt::format("attention with {} heads and {} key-value heads of size {} got {} columns instead of {}",
                             shape.heads, shape.kv_heads, shape.size, x.size(1), columns));
   }
 }
@@ -47,7 +47,7 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
   check_columns(packed, 2 * shape.kv_width(), shape);
   require_one_device("attention", query, packed);
   if (query_layout.sequences() != key_layout.sequences()) {
-    throw Error(fmt::format("attention of {} sequences to {}", query_layout.sequences(), key_layout.sequences()));
+    throw Error(fmt::format("{} sequences cannot attend to {}", query_layout.sequences(), key_layout.sequences()));
   }
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(query)) return fused::cross_attention(query, packed, query_layout, key_layout, shape);
@@ -58,7 +58,7 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
 void CachedKeys::append(const Tensor& key_value, const Ragged& layout) {
   if (rows.empty()) rows.resize(static_cast<size_t>(layout.sequences()));
   if (static_cast<int64_t>(rows.size()) != layout.sequences()) {
-    throw Error(fmt::format("positions of {} sequences appended to {} rows", layout.sequences(), rows.size()));
+    throw Error(fmt::format("cannot append positions of {} sequences to {} rows", layout.sequences(), rows.size()));
   }
   const auto step = static_cast<int32_t>(steps.size());
   steps.push_back(as_contiguous(key_value, "attention"));
@@ -101,10 +101,11 @@ Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedK
   }
   const int64_t rows = layout.sequences();
   if (rows != static_cast<int64_t>(cache.rows.size()) || layout.tokens() != query.size(0)) {
-    throw Error(fmt::format("{} queries of {} rows against {} rows", query.size(0), rows, cache.rows.size()));
+    throw Error(
+        fmt::format("{} queries in {} rows do not match {} cached rows", query.size(0), rows, cache.rows.size()));
   }
   for (int64_t r = 0; r < rows; ++r) {
-    if (layout.length(r) > cache.length(r)) throw Error("a row was asked about more positions than it has");
+    if (layout.length(r) > cache.length(r)) throw Error("a row has fewer positions than were requested");
   }
   const at::NoGradGuard no_graph;
   if constexpr (kKernelsBuilt) {

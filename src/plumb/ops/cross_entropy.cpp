@@ -10,11 +10,13 @@ namespace plumb::ops {
 namespace {
 
 void check(const std::vector<int64_t>& labels, const std::vector<double>& weights, int64_t tokens, int64_t vocabulary) {
-  if (static_cast<int64_t>(labels.size()) != tokens) throw Error("as many labels as tokens are needed");
-  if (!weights.empty() && weights.size() != labels.size()) throw Error("as many weights as labels are needed");
+  if (static_cast<int64_t>(labels.size()) != tokens)
+    throw Error("the number of labels must equal the number of tokens");
+  if (!weights.empty() && weights.size() != labels.size())
+    throw Error("the number of weights must equal the number of labels");
   for (const int64_t label : labels) {
     if (label < 0 || label >= vocabulary)
-      throw Error("a label lies outside the vocabulary", "was the data prepared for this model?");
+      throw Error("a label is outside the vocabulary", "was the data prepared for this model?");
   }
 }
 

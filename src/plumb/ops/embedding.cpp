@@ -12,7 +12,7 @@ namespace plumb::ops {
 Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale) {
   for (const int64_t id : ids) {
     if (id < 0 || id >= table.size(0)) {
-      throw Error(fmt::format("token id {} outside the vocabulary of {}", id, table.size(0)),
+      throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, table.size(0)),
                   "was the data prepared for this model?");
     }
   }

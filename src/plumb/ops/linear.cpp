@@ -26,7 +26,7 @@ class RoundedLinear : public torch::autograd::Function<RoundedLinear> {
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     if (at::GradMode::is_enabled()) {
-      throw Error("a layer computed in bfloat16 was asked for a second derivative", "curvature wants float32");
+      throw Error("second derivatives are not available in bfloat16", "use float32 for curvature");
     }
     const auto saved = ctx->get_saved_variables();
     const Tensor dz = saved[2].defined() ? at::threshold_backward(grad[0], saved[2], 0) : grad[0];

@@ -27,7 +27,7 @@ PackedLinear::PackedLinear(const Tensor& weight, Precision precision)
 Tensor PackedLinear::operator()(const Tensor& x_in, const Tensor& bias, bool relu) const {
   const Tensor x = as_contiguous(x_in, "matrix product");
   if (x.size(1) != columns_) {
-    throw Error(fmt::format("{} columns are to be multiplied with a weight of {}", x.size(1), columns_));
+    throw Error(fmt::format("an input of {} columns does not match a weight of {}", x.size(1), columns_));
   }
   if (x.device() != device_) detail::throw_mixed_devices("packed linear layer", x.device(), device_);
   require_one_device("packed linear layer", x, bias);

@@ -31,7 +31,7 @@ Tensor to_bfloat16(const Tensor& x) {
 MatrixPrecision::MatrixPrecision(Precision precision, bool weights_stay)
     : precision_(precision), weights_stay_(weights_stay) {
   if (precision == Precision::int8 && !weights_stay) {
-    throw Error("there is no training in int8", "it is for translation; train in float32 or bf16");
+    throw Error("training in int8 is not supported", "use float32 or bf16");
   }
 }
 

@@ -19,13 +19,6 @@
 #define PLUMB_COPY_DATA
 #endif
 
-// From 2.4 on c10d's store asks for a server made with libuv, which not every build has.
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-#define PLUMB_WITHOUT_LIBUV(store_options) (store_options).useLibUV = false
-#else
-#define PLUMB_WITHOUT_LIBUV(store_options) static_cast<void>(store_options)
-#endif
-
 namespace plumb {
 
 using at::Tensor;

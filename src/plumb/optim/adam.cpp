@@ -33,11 +33,11 @@ class Adam final : public Optimizer {
   AdamMoments moments_;
 };
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.adam_beta1", "train.adam.beta1") &&
-                                       rename_key("train.adam_beta2", "train.adam.beta2") &&
-                                       rename_key("train.adam_eps", "train.adam.eps");
+[[maybe_unused]] const bool kAdamRenamed = rename_key("train.adam_beta1", "train.adam.beta1") &&
+                                           rename_key("train.adam_beta2", "train.adam.beta2") &&
+                                           rename_key("train.adam_eps", "train.adam.eps");
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
+[[maybe_unused]] const bool kAdamRegistered = optimizers().add(
     "adam",
     "m ← β₁m + (1 − β₁)g; v ← β₂v + (1 − β₂)g²; w ← w − lr·[(m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]",
     "Kingma & Ba 2015, arXiv 1412.6980; weight decay: Loshchilov & Hutter 2019, arXiv 1711.05101",
@@ -49,9 +49,9 @@ class Adam final : public Optimizer {
 }  // namespace
 
 void describe(Fields& field, AdamOptions& options) {
-  field("beta1", options.beta1, "β₁, of the running mean of gradients");
-  field("beta2", options.beta2, "β₂, of the running mean of their squares");
-  field("eps", options.eps, "added to the root of the latter");
+  field("beta1", options.beta1, "β₁, decay rate of the running mean of gradients");
+  field("beta2", options.beta2, "β₂, decay rate of the running mean of squared gradients");
+  field("eps", options.eps, "added to the square root of that mean");
 }
 
 AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, const std::string& section)
@@ -88,7 +88,7 @@ void AdamMoments::append_state(NamedTensors& tensors) const {
 void AdamMoments::load_state(const NamedTensors& tensors, const std::string& origin) {
   const Tensor found = find_tensor(tensors, "step", origin).to(at::kCPU, at::kLong).contiguous();
   const auto count = static_cast<int64_t>(steps_.size());
-  // A single number is that of every parameter: so files of before there were groups have it.
+  // A single number applies to every parameter, as in files written before parameters had separate counts.
   if (found.numel() != count && found.numel() != 1) {
     throw Error(fmt::format("{}: tensor 'step' has {} elements, not {}", origin, found.numel(), count),
                 "the file belongs to another configuration");

@@ -1,5 +1,5 @@
-// Adam's update of a set of parameters, for the optimizers that are Adam or use it for some of the parameters. adam.cpp
-// has the equation.
+// Adam's update of a set of parameters, for the optimizers that use it for all or some parameters. See adam.cpp for the
+// equation.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct AdamOptions {
 };
 void describe(Fields& field, AdamOptions& options);
 
-/// Adam's two running means for each parameter of a set, and the update made of them.
+/// Adam's two running means for each parameter of a set, and the update computed from them.
 class AdamMoments {
  public:
   /// Throws Error, naming a key of the section, on options out of range.
@@ -25,7 +25,7 @@ class AdamMoments {
 
   void update(const OptimizerStep& step);
 
-  /// `m.NAME`, `v.NAME`, and `step`: how many steps each parameter has made, which is t. Frozen, it makes none.
+  /// `m.NAME`, `v.NAME`, and `step`: the number of steps taken by each parameter, t. Frozen parameters take none.
   void append_state(NamedTensors& tensors) const;
   void load_state(const NamedTensors& tensors, const std::string& origin);
 

@@ -1,15 +1,15 @@
-// AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101): `adam`, whose weight decay is theirs already, with the constants
-// that are usual with the name. As in most libraries the decay is multiplied by the whole learning rate, where the
-// paper multiplies it by the schedule without the rate at its peak:
+// AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101): `adam`, which already has decoupled weight decay, with the
+// constants usually associated with the name. As in most libraries, the decay is multiplied by the full learning rate,
+// whereas the paper multiplies it by the schedule without the peak rate:
 //   w ← w − lr·[(m/(1 − β₁ᵗ)) / (√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]
-// The two terms are added before they are taken from w. A factor (1 − lr·weight_decay) on w would be 1 in float32 as
-// soon as lr·weight_decay is below 3e-8, and nothing would ever decay.
+// The two terms are added before they are subtracted from w: a factor (1 − lr·weight_decay) on w would round to 1 in
+// float32 if lr·weight_decay is below 3e-8, and nothing would ever decay.
 #include "plumb/optim/adam.h"
 
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
+[[maybe_unused]] const bool kAdamwRegistered = optimizers().add(
     "adamw",
     "`adam` with β₂ = 0.999 and eps = 1e-8: w ← w − lr·[(m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]",
     "Loshchilov & Hutter 2019, arXiv 1711.05101",

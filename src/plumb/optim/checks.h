@@ -1,4 +1,4 @@
-// What the options of optimizers and schedule factors must be.
+// Range checks for the options of optimizers and schedule factors.
 #pragma once
 
 #include <fmt/format.h>

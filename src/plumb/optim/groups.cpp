@@ -25,8 +25,7 @@ bool matches(const ParameterGroup& group, const std::string& name) {
 
 void check(const ParameterGroup& group, const Parameters& parameters) {
   if (group.pattern.empty()) {
-    throw Error("a group of [[train.groups]] has no pattern",
-                "name the parameters that it is to have: pattern = \"encoder.*\"");
+    throw Error("a group of [[train.groups]] has no pattern", "select parameters by name: pattern = \"encoder.*\"");
   }
   const std::string name = join(group.pattern);
   if (!(group.learning_rate_factor >= 0)) {
@@ -48,7 +47,7 @@ void check(const ParameterGroup& group, const Parameters& parameters) {
                          [&](const Parameter& a, const Parameter& b) { return distance(a) < distance(b); });
     if (nearest == parameters.all().end() || distance(*nearest) == 0) continue;
     throw Error(fmt::format("[[train.groups]]: the pattern '{}' matches no parameter", pattern),
-                fmt::format("the nearest is '{}'; * stands for any characters", nearest->name));
+                fmt::format("the closest is '{}'; * matches any characters", nearest->name));
   }
 }
 
@@ -61,10 +60,12 @@ std::string number_of_elements(const Parameters& parameters, const std::vector<s
 }  // namespace
 
 void describe(Fields& field, ParameterGroup& group) {
-  field("pattern", group.pattern, "names of parameters; `*` is any characters, `?` any one; one pattern or a list");
-  field("learning_rate_factor", group.learning_rate_factor, "times the learning rate of the schedule");
-  field("weight_decay", group.weight_decay, "of all in the group; -1: as without the group");
-  field("frozen_until", group.frozen_until, "the step of their first change; 0: the first step; -1: never");
+  field("pattern", group.pattern,
+        "parameter names, as one pattern or a list; `*` matches any characters, `?` any single one");
+  field("learning_rate_factor", group.learning_rate_factor, "multiplies the learning rate of the schedule");
+  field("weight_decay", group.weight_decay, "applied to all parameters in the group; -1: same as without the group");
+  field("frozen_until", group.frozen_until,
+        "the first step that updates them; 0: trained from the start; -1: never trained");
 }
 
 std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,
@@ -118,7 +119,7 @@ std::vector<std::string> settings_summary(const Parameters& parameters,
   if (!lines.empty() && !without.empty()) {
     const bool by_kind =
         std::none_of(without.begin(), without.end(), [&](size_t i) { return decays(parameters.all()[i]); });
-    lines.back() += by_kind ? "; none for norms, biases, scalars and positions" : "; none for the others";
+    lines.back() += by_kind ? "; none for norms, biases, scalars and positions" : "; none for the rest";
   }
   for (const auto& [value, which] : factor) {
     lines.push_back(

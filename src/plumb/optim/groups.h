@@ -1,4 +1,4 @@
-// Groups of parameters, [[train.groups]]: which of them learn faster or slower, decay, or wait.
+// Parameter groups, [[train.groups]]: learning rates, weight decay and freezing by parameter name.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace plumb {
 
-/// The parameters whose whole names match one of the patterns, where * is any characters and ? any one.
+/// The parameters whose full names match one of the patterns, where * matches any characters and ? any single one.
 struct ParameterGroup {
   std::vector<std::string> pattern;
   double learning_rate_factor = 1;
-  double weight_decay = -1;  // −1: as without the group
-  int64_t frozen_until = 0;  // the step of the first change; 0: the first; −1: there is none
+  double weight_decay = -1;  // −1: same as without the group
+  int64_t frozen_until = 0;  // first step that updates them; 0: the first; −1: never
 
   bool operator==(const ParameterGroup&) const = default;
 };
 void describe(Fields& field, ParameterGroup& group);
 
-/// What holds for one parameter throughout a run.
+/// The settings of one parameter throughout a run.
 struct ParameterSettings {
   double rate_factor = 1;
   double weight_decay = 0;
@@ -30,18 +30,18 @@ struct ParameterSettings {
   bool operator==(const ParameterSettings&) const = default;
 };
 
-/// The settings of each parameter, in their order: those of the first group that matches it. Where that names no weight
-/// decay, or none matches, matrices and embeddings have `weight_decay`, and norms, biases, scalars (whatever has fewer
-/// than two dimensions) and positions have none. Throws Error on values out of range, and on a pattern that matches
-/// nothing, naming the nearest parameter.
+/// The settings of each parameter, in their order, from the first group that matches it. Unless that group sets a
+/// weight decay, matrices and embeddings have `weight_decay`; norms, biases, scalars (anything with fewer than two
+/// dimensions) and positions have none. Throws Error on values out of range, and on a pattern that matches nothing,
+/// naming the closest parameter.
 std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,
                                                   const std::vector<ParameterGroup>& groups, double weight_decay);
 
-/// What a step of this number, from 1, does to each parameter.
+/// What step `number`, from 1, does to each parameter.
 std::vector<ParameterStep> parameter_steps(const std::vector<ParameterSettings>& settings, int64_t step,
                                            double learning_rate);
 
-/// Lines that say which parameters decay, learn at a rate of their own or are frozen; none if all are alike.
+/// Lines that report which parameters decay, have their own learning rate or are frozen; empty if all are alike.
 std::vector<std::string> settings_summary(const Parameters& parameters, const std::vector<ParameterSettings>& settings);
 
 }  // namespace plumb

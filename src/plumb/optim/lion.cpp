@@ -1,5 +1,6 @@
-// Lion (Chen et al. 2023, arXiv 2302.06675), with decoupled weight decay: every element moves by lr, whatever its
-// gradient's size. Its learning rates are three to ten times smaller than Adam's, its weight decays as much larger.
+// Lion (Chen et al. 2023, arXiv 2302.06675), with decoupled weight decay: every element moves by lr, regardless of its
+// gradient's magnitude. Learning rates are three to ten times smaller than Adam's, and weight decays correspondingly
+// larger.
 //   u = sign(β₁m + (1 − β₁)g);  m ← β₂m + (1 − β₂)g
 //   w ← w − lr·(u + weight_decay·w)
 #include "plumb/optim/checks.h"
@@ -13,8 +14,8 @@ struct LionOptions {
   double beta2 = 0.99;
 };
 void describe(Fields& field, LionOptions& options) {
-  field("beta1", options.beta1, "β₁, the share of the running mean in the direction");
-  field("beta2", options.beta2, "β₂, of the running mean of gradients");
+  field("beta1", options.beta1, "β₁, weight of the running mean in the update direction");
+  field("beta2", options.beta2, "β₂, decay rate of the running mean of gradients");
 }
 
 class Lion final : public Optimizer {
@@ -49,7 +50,7 @@ class Lion final : public Optimizer {
   Tensor mean_;  // m
 };
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
+[[maybe_unused]] const bool kLionRegistered = optimizers().add(
     "lion", "u = sign(β₁m + (1 − β₁)g); m ← β₂m + (1 − β₂)g; w ← w − lr·(u + weight_decay·w)",
     "Chen et al. 2023, arXiv 2302.06675",
     [](const Parameters& parameters, const Options& options) {

@@ -1,10 +1,10 @@
-// Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon): the momentum of a matrix, made orthogonal, so
-// that a step changes all directions alike. Of every matrix within the model; embeddings, the output matrix and what is
-// no matrix have Adam.
+// Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon): the momentum of a matrix is orthogonalized, so
+// that a step changes all directions equally. It applies to every matrix within the model; embeddings, the output
+// matrix and all parameters that are not matrices use Adam.
 //   m ← μm + (1 − μ)g;  u = μm + (1 − μ)g with Nesterov's momentum, else m
 //   w ← w − lr·[scale·orthogonal(u) + weight_decay·w],  orthogonal(u) ≈ U·Vᵀ of u = U·S·Vᵀ (newton_schulz.h)
-// The scale is √max(1, rows/columns), or with `moonlight` 0.2·√max(rows, columns), which makes the step's mean square
-// that of Adam, whose learning rates and weight decay then fit (Liu et al. 2025, arXiv 2502.16982).
+// The scale is √max(1, rows/columns), or with `moonlight` 0.2·√max(rows, columns), which gives the step the mean square
+// of an Adam step, so that Adam's learning rates and weight decay apply (Liu et al. 2025, arXiv 2502.16982).
 #include <cmath>
 
 #include "plumb/optim/adam.h"
@@ -24,10 +24,10 @@ struct MuonOptions {
 };
 void describe(Fields& field, MuonOptions& options) {
   field("momentum", options.momentum, "μ");
-  field("nesterov", options.nesterov, "whether u looks ahead");
-  field("iterations", options.iterations, "of Newton and Schulz");
+  field("nesterov", options.nesterov, "whether to use Nesterov momentum");
+  field("iterations", options.iterations, "Newton–Schulz iterations");
   field("scale", options.scale, "`jordan`: √max(1, rows/columns); `moonlight`: 0.2·√max(rows, columns)");
-  field("adam_rate_factor", options.adam_rate_factor, "times lr: the learning rate of what Adam trains");
+  field("adam_rate_factor", options.adam_rate_factor, "multiplies lr for the parameters that Adam trains");
   field.section(
       "adam", [&](Fields& inner) { describe(inner, options.adam); }, true);
 }
@@ -38,7 +38,7 @@ bool is_hidden_matrix(const Parameter& parameter) {
          role != Role::shift && role != Role::bias && role != Role::constant;
 }
 
-/// The matrices of a parameter, or of what lies like it: query, key and value are three in one.
+/// The matrices of a parameter, or of a tensor of its shape: query, key and value are three in one.
 std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole) {
   return parameter.parts.empty() ? std::vector<Tensor>{whole} : whole.split_with_sizes(parameter.parts, 0);
 }
@@ -59,7 +59,7 @@ class Muon final : public Optimizer {
       throw Error(fmt::format("unknown train.muon.scale '{}'", options.scale), "known: jordan, moonlight");
   }
 
-  /// `momentum.NAME` of the matrices, and what Adam remembers of the rest.
+  /// `momentum.NAME` of the matrices, and Adam's state for the rest.
   [[nodiscard]] NamedTensors state() const override {
     NamedTensors tensors;
     matrices_.append(tensors, "momentum", momentum_);
@@ -105,11 +105,12 @@ class Muon final : public Optimizer {
   AdamMoments rest_;
 };
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
+[[maybe_unused]] const bool kMuonRegistered = optimizers().add(
     "muon",
-    "of matrices within the model: m ← μm + (1 − μ)g; u = μm + (1 − μ)g; w ← w − lr·[scale·U·Vᵀ + weight_decay·w] with "
+    "for matrices within the model: m ← μm + (1 − μ)g; u = μm + (1 − μ)g; w ← w − lr·[scale·U·Vᵀ + weight_decay·w] "
+    "with "
     "U·S·Vᵀ "
-    "= u, by Newton–Schulz; of embeddings, the output matrix, biases, norms and so on: `adam`",
+    "= u, by Newton–Schulz; for embeddings, the output matrix, biases, norms and so on: `adam`",
     "Jordan et al. 2024; `moonlight`: Liu et al. 2025, arXiv 2502.16982",
     [](const Parameters& parameters, const Options& options) {
       return std::make_unique<Muon>(parameters, options.as<MuonOptions>());

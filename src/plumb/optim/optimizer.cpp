@@ -25,12 +25,12 @@ void Optimizer::step(const std::vector<Tensor>& gradients, std::span<const Param
   const at::NoGradGuard no_graph;
   const std::vector<Parameter>& all = parameters_.all();
   if (gradients.size() != all.size() || settings.size() != all.size())
-    throw Error("an optimizer was given gradients or settings of another model");
+    throw Error("the gradients or settings belong to another model");
   std::vector<Tensor> dense;
   dense.reserve(gradients.size());
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].sizes() != all[i].value.sizes())
-      throw Error(fmt::format("the gradient of '{}' has another shape", all[i].name));
+      throw Error(fmt::format("the gradient of '{}' has the wrong shape", all[i].name));
     dense.push_back(gradients[i].detach().contiguous());
   }
   update({dense, settings, gradient_scale});

@@ -1,4 +1,4 @@
-// Optimizers: the interface and the registry of its kinds.
+// Optimizers: the interface and the registry of kinds.
 #pragma once
 
 #include <functional>
@@ -18,35 +18,35 @@ namespace plumb {
 struct ParameterStep {
   double learning_rate = 0;
   double weight_decay = 0;
-  bool frozen = false;  // the parameter, and what the optimizer remembers of it, stay as they are
+  bool frozen = false;  // the parameter and the optimizer's state for it do not change
 
   bool operator==(const ParameterStep&) const = default;
 };
 
-/// What an optimizer is given for one step: gradients and settings in the order of the parameters.
+/// The input of one step: gradients and settings in the order of the parameters.
 struct OptimizerStep {
   const std::vector<Tensor>& gradients;  // contiguous, of the parameters' shapes
   std::span<const ParameterStep> parameters;
-  double gradient_scale;  // every gradient is to be multiplied by it, for clipping
+  double gradient_scale;  // multiplies every gradient, for clipping
 };
 
-/// Changes parameters by their gradients.
+/// Updates parameters from their gradients.
 class Optimizer {
  public:
   /// Shares the parameters' values.
   explicit Optimizer(const Parameters& parameters) : parameters_(parameters) {}
   virtual ~Optimizer() = default;
 
-  /// One step. `gradients` and `settings` have one entry per parameter, in the parameters' order; gradients are of
-  /// their shapes, as plumb::gradients() gives them. Throws Error if there are others.
+  /// One step. `gradients` and `settings` have one entry per parameter, in the parameters' order; gradients have their
+  /// shapes, as returned by plumb::gradients(). Throws Error otherwise.
   void step(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings, double gradient_scale = 1);
 
   /// The same learning rate for every parameter, and no weight decay.
   void step(const std::vector<Tensor>& gradients, double learning_rate, double gradient_scale = 1);
 
-  /// Everything that a continued run needs to go on bit for bit, as named tensors
-  /// ("m.encoder.layers.0.linear1.weight"), the same names and shapes at every step; and the reverse. load_state throws
-  /// Error, naming `origin`, if a tensor is missing or of another shape.
+  /// Everything that a resumed run needs to continue bit for bit, as named tensors
+  /// ("m.encoder.layers.0.linear1.weight") with the same names and shapes at every step; and the reverse. load_state
+  /// throws Error, naming `origin`, if a tensor is missing or has the wrong shape.
   [[nodiscard]] virtual NamedTensors state() const = 0;
   virtual void load_state(const NamedTensors& tensors, const std::string& origin) = 0;
 
@@ -61,20 +61,22 @@ class Optimizer {
 using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(const Parameters&, const Options&)>;
 Registry<OptimizerFactory>& optimizers();
 
-/// The optimizer of this name, with its options among those given, or its defaults.
+/// The optimizer of this name, with its options from those given, or its defaults.
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           const VariantOptions& options = {});
 
-/// Σ‖g‖² over the gradients of parameters that are not frozen: a frozen one moves nothing. Summed in double precision
-/// in an order that does not depend on the number of threads.
+/// Σ‖g‖² over the gradients of parameters that are not frozen, summed in double precision in an order independent of
+/// the number of threads.
 ops::Number square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
 
-/// √Σ‖g‖² over all gradients, summed in double precision in an order that does not depend on the number of threads.
+/// √Σ‖g‖² over all gradients, summed in the same way.
 double global_norm(const std::vector<Tensor>& gradients);
-double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);  // as square_norm
 
-/// The factor that brings gradients of this norm to at most `limit` (Pascanu et al. 2013, arXiv 1211.5063):
-/// min(1, limit/norm); 1 if limit is 0.
+/// The same without the gradients of frozen parameters.
+double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
+
+/// The factor that limits gradients of this norm to at most `limit` (Pascanu et al. 2013, arXiv 1211.5063): min(1,
+/// limit/norm); 1 if limit is 0.
 double clip_scale(double norm, double limit);
 
 }  // namespace plumb

@@ -53,8 +53,8 @@ void ParameterSet::load(const NamedTensors& tensors, const std::string& prefix, 
     const Tensor& found = find_tensor(tensors, name, origin);
     const Tensor own = piece(member, flat);
     if (found.sizes() != own.sizes()) {
-      throw Error(fmt::format("{}: tensor '{}' has {} elements in another shape than the model's parameter", origin,
-                              name, found.numel()),
+      throw Error(fmt::format("{}: tensor '{}' has {} elements and a different shape from the model's parameter",
+                              origin, name, found.numel()),
                   "the file belongs to another configuration");
     }
     own.copy_(found);

@@ -1,4 +1,4 @@
-// The parameters that an optimizer treats alike, with what it remembers of them in flat vectors.
+// The parameters that an optimizer treats alike, with its state for them in flat vectors.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@ namespace plumb {
 class ParameterSet {
  public:
   struct Member {
-    size_t index;         // among the model's parameters
+    size_t index;         // in the model's parameters
     Parameter parameter;  // shares the model's value
     Tensor flat;          // that value as a vector, without a graph
-    int64_t begin;        // of its piece of a flat vector
+    int64_t begin;        // offset of its piece in a flat vector
   };
 
   /// The parameters for which `belongs` holds; all of them if it is empty.
@@ -26,7 +26,7 @@ class ParameterSet {
 
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
 
-  /// A flat vector with an element for every element of the members, one member after the other.
+  /// A flat vector with one element for each element of the members, one member after another.
   [[nodiscard]] Tensor zeros() const { return at::zeros({count_}, options_); }
 
   /// The piece of a flat vector that belongs to a member, in its shape (a view).
@@ -42,22 +42,22 @@ class ParameterSet {
   [[nodiscard]] std::vector<Tensor> values(const std::vector<size_t>& members) const;
 
   /// Appends a flat vector as tensors PREFIX.NAME, and the reverse: copies them into the vector. The latter throws
-  /// Error, naming `origin`, if one is missing or of another shape.
+  /// Error, naming `origin`, if a tensor is missing or has the wrong shape.
   void append(NamedTensors& tensors, const std::string& prefix, const Tensor& flat) const;
   void load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
             const std::string& origin) const;
 
-  /// A part of a member, so short that what is computed of it stays in the cache.
+  /// Part of a member, short enough that its intermediate results stay in the cache.
   struct Slice {
     const ParameterStep& settings;
     Tensor gradient;  // (n), scaled
     Tensor value;     // (n): writing to it writes the parameter
-    int64_t begin;    // of it in a flat vector
+    int64_t begin;    // its offset in a flat vector
     /// The part of a flat vector that belongs to it (a view).
     [[nodiscard]] Tensor of(const Tensor& flat) const { return flat.narrow(0, begin, value.numel()); }
   };
-  /// Calls work(slice), on the CPU in parallel, until every element of every member that is not frozen has been visited
-  /// once. So a formula that treats elements alike is written in tensor operations and still passes over memory once.
+  /// Calls work(slice), in parallel on the CPU, until each element of each member that is not frozen has been visited
+  /// once. An element-wise formula can thus be written in tensor operations and still pass over memory once.
   template <typename Work>
   void for_each_slice(const OptimizerStep& step, const Work& work) const;
 
@@ -67,18 +67,18 @@ class ParameterSet {
   at::TensorOptions options_;
 };
 
-/// The tensor of this name. Throws Error, naming `origin`, if there is none.
+/// The tensor of this name. Throws Error, naming `origin`, if it is missing.
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin);
 
 template <typename Work>
 void ParameterSet::for_each_slice(const OptimizerStep& step, const Work& work) const {
   const std::vector<size_t> members = moving(step);
-  std::vector<int64_t> begins{0};  // of these among all their elements
+  std::vector<int64_t> begins{0};  // offsets of these among all their elements
   for (const size_t k : members) begins.push_back(begins.back() + members_[k].flat.numel());
   const bool parallel = options_.device().is_cpu();
   const int64_t longest = parallel ? 32768 : INT64_MAX;
   const auto visit = [&](int64_t begin, int64_t end) {
-    const at::NoGradGuard no_graph;  // grad mode is a property of the thread
+    const at::NoGradGuard no_graph;  // grad mode is per thread
     auto i = static_cast<size_t>(std::upper_bound(begins.begin(), begins.end(), begin) - begins.begin() - 1);
     while (begin < end) {
       const Member& member = members_[members[i]];

@@ -1,5 +1,5 @@
-// Learning-rate schedules: products of factors, as tensor2tensor writes them ("constant * linear_warmup *
-// rsqrt_decay"). Each factor is a file in schedule/.
+// Learning rate schedules: products of factors, in tensor2tensor's notation ("constant * linear_warmup * rsqrt_decay").
+// Each factor is a file in schedule/.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace plumb {
 
-/// What every factor is told of the run. Steps count from 1.
+/// The properties of a run that factors depend on. Steps count from 1.
 struct ScheduleFrame {
   double learning_rate = 5e-4;  // at the peak
   int64_t warm_up = 4000;       // steps of warm-up; 0 or 1: none
-  int64_t decay_start = 0;      // step at which a decay leaves 1; 0: max(warm_up, 1)
-  int64_t steps = 10000;        // step at which a decay that ends arrives at decay_floor
-  double decay_floor = 0;       // what it arrives at, as a fraction of the peak
-  int64_t hidden_size = 512;    // of the model
+  int64_t decay_start = 0;      // step at which a decay begins; 0: max(warm_up, 1)
+  int64_t steps = 10000;        // step at which a finite decay reaches decay_floor
+  double decay_floor = 0;       // its final value, as a fraction of the peak
+  int64_t hidden_size = 512;    // model width
 
-  /// The step s at which a decay leaves 1.
+  /// The step s at which a decay begins.
   [[nodiscard]] int64_t decay_begin() const;
 
-  /// How much of the way from there to the last step is done, 0 to 1.
+  /// Progress from there to the last step, 0 to 1.
   [[nodiscard]] double decay_progress(int64_t step) const;
 };
 
@@ -36,7 +36,7 @@ Registry<ScheduleFactorFactory>& schedule_factors();
 
 class Schedule {
  public:
-  /// `text`: names of factors joined by "*"; `options`: those of factors, by name. Throws Error on an unknown or a
+  /// `text`: names of factors joined by "*"; `options`: those of factors, by name. Throws Error on an unknown or
   /// missing name, and on options out of range.
   Schedule(const std::string& text, const ScheduleFrame& frame, const VariantOptions& options = {});
 

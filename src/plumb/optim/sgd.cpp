@@ -14,8 +14,8 @@ struct SgdOptions {
   bool nesterov = false;
 };
 void describe(Fields& field, SgdOptions& options) {
-  field("momentum", options.momentum, "how much of b is kept; 0: none");
-  field("nesterov", options.nesterov, "whether the step is g + momentum·b");
+  field("momentum", options.momentum, "fraction of b that is kept; 0: no momentum");
+  field("nesterov", options.nesterov, "whether to use Nesterov momentum");
 }
 
 class Sgd final : public Optimizer {
@@ -54,9 +54,9 @@ class Sgd final : public Optimizer {
   Tensor momentum_;  // b
 };
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.momentum", "train.sgd.momentum");
+[[maybe_unused]] const bool kSgdRenamed = rename_key("train.momentum", "train.sgd.momentum");
 
-[[maybe_unused]] const bool kRegistered = optimizers().add(
+[[maybe_unused]] const bool kSgdRegistered = optimizers().add(
     "sgd", "g ← g + weight_decay·w; b ← momentum·b + g; w ← w − lr·b, or w ← w − lr·(g + momentum·b) with `nesterov`",
     "Polyak 1964; Sutskever et al. 2013",
     [](const Parameters& parameters, const Options& options) {

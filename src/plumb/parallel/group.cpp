@@ -154,10 +154,10 @@ void Group::scatter(const std::vector<Tensor>& parts, const Tensor& x, int64_t r
   require_rank(root);
   if (rank() == root) {
     if (static_cast<int64_t>(parts.size()) != size())
-      throw Error(fmt::format("{} parts to scatter among {} ranks", parts.size(), size()));
+      throw Error(fmt::format("cannot scatter {} parts to {} ranks", parts.size(), size()));
     for (const Tensor& part : parts) {
       if (part.sizes() != x.sizes() || part.scalar_type() != x.scalar_type())
-        throw Error("a part to scatter differs from the tensor that takes it in shape or type");
+        throw Error("a part to scatter differs in shape or type from the tensor that receives it");
     }
   }
   if (!connection_) {

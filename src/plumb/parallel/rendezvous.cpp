@@ -23,7 +23,7 @@ std::string variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == 0) {
     throw Error(fmt::format("WORLD_SIZE is set, but {} is not", name),
-                "processes that meet by their environment need RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+                "a rendezvous through the environment needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
   }
   return value;
 }
@@ -37,6 +37,12 @@ int64_t integer(const char* name, int64_t smallest, int64_t largest) {
   return value;
 }
 
+/// Keeps the store on plain sockets: LibTorch 2.4 and later ask for libuv, which not every build of it has.
+template <typename Options>
+void choose_plain_sockets(Options& options) {
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
+}
+
 /// The key-value store that rank 0 serves, by which the ranks learn each other's addresses.
 c10::intrusive_ptr<c10d::TCPStore> open_store(const Rendezvous& rendezvous) {
   c10d::TCPStoreOptions options;
@@ -45,7 +51,7 @@ c10::intrusive_ptr<c10d::TCPStore> open_store(const Rendezvous& rendezvous) {
   options.numWorkers = static_cast<size_t>(rendezvous.size);
   options.waitWorkers = false;
   options.timeout = kJoin;
-  PLUMB_WITHOUT_LIBUV(options);
+  choose_plain_sockets(options);
   return c10::make_intrusive<c10d::TCPStore>(rendezvous.host, options);
 }
 

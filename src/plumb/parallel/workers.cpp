@@ -91,7 +91,7 @@ void Workers::wait() {
     int status = 0;
     while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
-    if (status != 0) say("a worker process failed at its end; the run itself is complete");
+    if (status != 0) say("a worker process failed during shutdown; the run itself is complete");
   }
   running_.clear();
 }

@@ -53,8 +53,8 @@ std::string text_of(const Json& object, const char* key) {
 std::string render_report(const Json& results) {
   const std::string schema = text_of(results, "schema");
   if (schema != kSchema) {
-    throw Error(fmt::format("the results are of schema \"{}\"; \"{}\" is wanted", schema, kSchema),
-                "make them with `plumb study`");
+    throw Error(fmt::format("the results have schema \"{}\", not \"{}\"", schema, kSchema),
+                "create them with `plumb study`");
   }
   constexpr std::string_view kTitle = "@PLUMB_TITLE@";
   constexpr std::string_view kResults = "@PLUMB_RESULTS@";
@@ -62,7 +62,7 @@ std::string render_report(const Json& results) {
   const size_t title = page.find(kTitle);
   const size_t data = page.find(kResults);
   if (title == std::string_view::npos || data == std::string_view::npos || data < title) {
-    throw Error("the report's template lacks its marks", "build Plumb again");
+    throw Error("the report template lacks its placeholders", "rebuild Plumb");
   }
   const std::string name = text_of(results, "title");
   std::string html(page.substr(0, title));
@@ -76,7 +76,7 @@ std::string render_report(const Json& results) {
 void write_report(const std::filesystem::path& directory) {
   const std::filesystem::path source = directory / "results.json";
   if (!std::filesystem::exists(source)) {
-    throw Error(fmt::format("{}: no such file", source.string()), "make the results with `plumb study` first");
+    throw Error(fmt::format("{}: no such file", source.string()), "create the results with `plumb study` first");
   }
   const Json results = read_json(source);
   try {

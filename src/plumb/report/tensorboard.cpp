@@ -71,12 +71,12 @@ void EventWriter::scalar(const std::string& tag, int64_t step, double value, dou
 void EventWriter::write(const std::string& event) {
   const std::string length = little_endian(static_cast<uint64_t>(event.size()));
   out_ << length << little_endian(masked_crc32c(length)) << event << little_endian(masked_crc32c(event));
-  if (!out_) throw Error(fmt::format("{}: writing failed", path_.string()), "is the disk full?");
+  if (!out_) throw Error(fmt::format("{}: write failed", path_.string()), "is the disk full?");
 }
 
 void EventWriter::flush() {
   out_.flush();
-  if (!out_) throw Error(fmt::format("{}: writing failed", path_.string()), "is the disk full?");
+  if (!out_) throw Error(fmt::format("{}: write failed", path_.string()), "is the disk full?");
 }
 
 }  // namespace plumb

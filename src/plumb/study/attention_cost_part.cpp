@@ -1,4 +1,4 @@
-// Time and memory of attention over length, by kind.
+// Time and memory of attention by length, for each kind.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -38,7 +38,7 @@ Costs costs_of(const Json& rows) {
   return costs;
 }
 
-/// The exponent of a quantity over length, from its last three lengths.
+/// The exponent of a quantity as a function of length, from its last three lengths.
 template <typename Quantity>
 double exponent(const Costs& costs, Quantity AttentionCost::*quantity) {
   std::vector<double> x;
@@ -80,12 +80,12 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
       "Causal self-attention of one sequence, d_model {}, {} heads, float32, {} "
       "thread{}, without projections.",
       part.d_model, part.heads, omp_get_max_threads(), omp_get_max_threads() == 1 ? "" : "s");
-  Figure time{"attention_time", "Time of a gradient over length"};
+  Figure time{"attention_time", "Time of a gradient by length"};
   time.caption = setting + " Forward and backward.";
   time.kind = "line";
   time.x = {"positions", true};
   time.y = {"seconds", true};
-  Figure memory{"attention_memory", "Memory held for the backward pass over length"};
+  Figure memory{"attention_memory", "Memory held for the backward pass by length"};
   memory.caption = setting;
   memory.kind = "line";
   memory.x = {"positions", true};
@@ -115,18 +115,18 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
   }
   if (measured.count("softmax") != 0) {
     memory.notes.emplace_back(
-        "Softmax attention forms its weights again in the backward pass, so that its memory is linear here too.");
+        "Softmax attention recomputes its weights in the backward pass, so its memory is linear here too.");
   }
   result.figures.push_back(time);
   result.figures.push_back(memory);
   result.tables.push_back(table);
   if (!evidence.empty()) {
-    result.verdicts.push_back({"attention_linear_cost",
-                               "Attention as fast weights takes time and memory linear in length",
-                               "Katharopoulos et al. 2020; Choromanski et al. 2020", confirmed_if(slowest < 1.3),
-                               "Exponents over the longest lengths: " + join(evidence, "; ") + ".", "attention_time"});
+    result.verdicts.push_back(
+        {"attention_linear_cost", "Attention as fast weights takes time and memory linear in length",
+         "Katharopoulos et al. 2020; Choromanski et al. 2020", confirmed_if(slowest < 1.3),
+         "Exponents over the longest sequences: " + join(evidence, "; ") + ".", "attention_time"});
   }
-  // Where does each overtake softmax?
+  // The length at which each overtakes softmax.
   if (measured.count("softmax") != 0) {
     for (const std::string& kind : part.kinds) {
       if (kind == "softmax") continue;
@@ -135,10 +135,11 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
       };
       size_t first = 0;
       while (first < part.lengths.size() && !faster(first)) ++first;
-      result.summary.push_back(first < part.lengths.size()
-                                   ? fmt::format("{} attention is faster than softmax from {} positions on.", kind,
-                                                 with_thousands(part.lengths[first]))
-                                   : fmt::format("{} attention is faster than softmax at none of the lengths.", kind));
+      result.summary.push_back(
+          first < part.lengths.size()
+              ? fmt::format("{} attention is faster than softmax at {} positions and more.", kind,
+                            with_thousands(part.lengths[first]))
+              : fmt::format("{} attention is not faster than softmax at any of these lengths.", kind));
     }
   }
   return result;

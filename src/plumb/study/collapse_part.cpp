@@ -1,4 +1,4 @@
-// Representation collapse: how much each sub-layer still changes, Xie et al. 2023, arXiv 2304.14802.
+// Representation collapse: how much each sub-layer still changes the representation; Xie et al. 2023, arXiv 2304.14802.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace plumb {
 namespace {
 
-/// The numbers of one stack of one scheme: [depth − 1][seed].
+/// The measurements of one stack of one scheme: [depth − 1][seed].
 struct Curves {
   using Curve = std::vector<std::vector<double>>;
   Curve change, effective_rank, mean_square, similarity;
@@ -27,7 +27,7 @@ struct Profile {
   [[nodiscard]] const Curves& of(StackKind stack) const { return stack == StackKind::encoder ? encoder : decoder; }
 };
 
-/// visit(name, curve) for every quantity of a stack.
+/// Calls visit(name, curve) for each quantity of a stack.
 template <typename SomeCurves, typename Visit>
 void for_each_curve(SomeCurves& curves, const Visit& visit) {
   visit("change", curves.change);
@@ -91,7 +91,7 @@ Profile at_initialization(StudyContext& context, const std::string& scheme, cons
   });
 }
 
-/// After training, or nothing where the run diverged.
+/// After training; empty if the run diverged.
 std::optional<Profile> after_training(StudyContext& context, const std::string& scheme, const CollapseStudy& part) {
   RunRequest request;
   request.name = "collapse-trained-" + file_name(scheme);
@@ -119,9 +119,9 @@ struct Quantity {
 };
 constexpr Quantity kQuantities[] = {
     {"change", &Curves::change, "Change of the representation by depth", "mean |x_k − x_(k−1)|",
-     "Mean absolute change of an element of the normalized stream from one sub-layer to the next, over depth k.", true},
+     "Mean absolute change of an element of the normalized stream from one sub-layer to the next, by depth k.", true},
     {"similarity", &Curves::similarity, "Similarity of neighboring representations", "cosine",
-     "Mean over tokens of the cosine between the normalized stream behind a sub-layer and that before it.", false},
+     "Mean over tokens of the cosine between the normalized stream after and before a sub-layer.", false},
     {"effective_rank", &Curves::effective_rank, "Effective rank of the representation", "effective rank",
      "Exponential of the entropy of the normalized singular values of all tokens' representations.", false},
 };
@@ -136,7 +136,7 @@ Series series_of(const std::string& name, const std::string& scheme, const Curve
   return series;
 }
 
-/// log(change) over log(k + offset): the exponent with which the change falls.
+/// log(change) as a function of log(k + offset): the exponent with which the change decreases.
 LineFit fit_exponent(const Curves::Curve& change, double offset = 0) {
   std::vector<double> x;
   std::vector<double> y;
@@ -147,8 +147,8 @@ LineFit fit_exponent(const Curves::Curve& change, double offset = 0) {
   return fit_line(x, y);
 }
 
-/// The size of a stack's input in units of what a sub-layer adds to the mean square, from a line through it over k. The
-/// theory lets the input weigh as much as a sub-layer; what it weighs really delays the fall.
+/// The size of a stack's input in units of what a sub-layer adds to the mean square, from a line fitted over k. The
+/// theory gives the input the weight of one sub-layer; its actual weight delays the decrease.
 double weight_of_input(const Curves::Curve& mean_square) {
   std::vector<double> x;
   std::vector<double> y;
@@ -166,9 +166,9 @@ struct Claim {
   const char* claim;
 };
 constexpr Claim kClaims[] = {
-    {"pre-ln", -0.5, "Pre-LN: the representation collapses, its change falls with depth as 1/√k"},
-    {"residual-dual", 0, "ResiDual: the representation does not collapse, its change does not depend on depth"},
-    {"post-ln", 0, "Post-LN: the representation does not collapse, its change does not depend on depth"},
+    {"pre-ln", -0.5, "Pre-LN: the representation collapses; its change decreases with depth as 1/√k"},
+    {"residual-dual", 0, "ResiDual: the representation does not collapse; its change does not depend on depth"},
+    {"post-ln", 0, "Post-LN: the representation does not collapse; its change does not depend on depth"},
 };
 
 }  // namespace
@@ -187,9 +187,9 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
       Figure figure;
       figure.id = fmt::format("collapse_{}_{}", quantity.key, to_string(stack));
       figure.title = fmt::format("{}, {}", quantity.title, to_string(stack));
-      figure.caption = fmt::format(
-          "{} At initialization, mean over {} seeds with its 95 % interval{}.", quantity.caption, part.seeds,
-          part.steps > 0 ? fmt::format("; dashed: after {} steps of training", part.steps) : "");
+      figure.caption =
+          fmt::format("{} At initialization, mean over {} seeds with its 95 % interval{}.", quantity.caption,
+                      part.seeds, part.steps > 0 ? fmt::format("; dashed: after {} training steps", part.steps) : "");
       figure.kind = "line";
       figure.x = {"sub-layer k", quantity.log};
       figure.y = {quantity.axis, quantity.log};
@@ -213,9 +213,9 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
   }
 
   Table table{"collapse",
-              "How the change falls with depth",
+              "How the change decreases with depth",
               "The exponent p of change ~ k^p, fitted over the sub-layers of a stack; the last sub-layer's change, "
-              "similarity to the one before and effective rank.",
+              "similarity to the previous one, and effective rank.",
               {"scheme", "stack", "when", "exponent", "± (standard error)", "last change", "last similarity",
                "last effective rank"}};
   const auto add_row = [&](const std::string& scheme, StackKind stack, const char* when, const Curves& curves) {
@@ -239,7 +239,7 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
         fmt::format("{:.2f} with {}", fit_exponent(start[scheme].of(first).change).slope, display_name(scheme)));
   }
   result.summary.push_back(
-      fmt::format("At initialization the change from sub-layer to sub-layer goes as depth to a power: {} ({}, {} "
+      fmt::format("At initialization, the change from sub-layer to sub-layer is a power of depth: {} ({}, {} "
                   "layers).",
                   join(powers, ", "), to_string(first), part.layers));
 
@@ -252,12 +252,14 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
     const LineFit fit = falls ? fit_exponent(curves.change, input) : plain;
     const double distance = std::abs(fit.slope - claim.exponent);
     std::string evidence = fmt::format(
-        "In the {} at initialization the change goes as k to the power {:.2f} ± {:.2f} over {} sub-layers "
+        "In the {} at initialization, the change is proportional to k to the power of {:.2f} ± {:.2f} over {} "
+        "sub-layers "
         "(predicted {:g}).",
         to_string(first), plain.slope, plain.slope_error, curves.change.size(), claim.exponent);
     if (falls) {
       evidence += fmt::format(
-          " The stack's input weighs as much as {:.1f} sub-layers, which the prediction leaves out; over k + {:.1f} "
+          " The stack's input has the weight of {:.1f} sub-layers, which the prediction ignores; as a function of k + "
+          "{:.1f} "
           "the "
           "power is {:.2f} ± {:.2f}.",
           input, input, fit.slope, fit.slope_error);

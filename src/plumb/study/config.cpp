@@ -126,7 +126,8 @@ StudyConfig read_study(const Config& config) {
     empty = false;
   });
   if (empty) {
-    throw Error(fmt::format("{}: the study measures nothing", config.name()), "add one of the sections " + join(parts));
+    throw Error(fmt::format("{}: the study measures nothing", config.name()),
+                "add at least one of the sections " + join(parts));
   }
   if (study.study.schemes.empty()) throw Error(fmt::format("{}: study.schemes is empty", config.name()));
   return study;

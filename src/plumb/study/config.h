@@ -1,4 +1,4 @@
-// A study as a TOML file describes it: which schemes, on which data, what is measured and which runs are trained.
+// A study as described by a TOML file: schemes, data, measurements and training runs.
 #pragma once
 
 #include <filesystem>
@@ -22,12 +22,12 @@ struct StudyHead {
 
 /// [data]: a data directory, raw text files, or the embedded corpus.
 struct StudyData {
-  std::string directory;           // made by `plumb data`; empty: see below
-  std::vector<std::string> train;  // two files or one TSV; empty: the embedded corpus
+  std::string directory;           // made by `plumb data`; if empty, the keys below apply
+  std::vector<std::string> train;  // two files or one TSV file; empty: the embedded corpus
   std::vector<std::string> valid;
   std::vector<std::string> test;
   int64_t pairs = 20000;  // of the embedded corpus
-  int64_t block = 0;      // for language models: tokens of the blocks that running text is cut into; 0: pairs
+  int64_t block = 0;      // for language models: tokens per block of running text; 0: pairs
   int64_t vocabulary = 2000;
   std::string measured_split = "valid";
 };
@@ -39,14 +39,14 @@ struct GradientStudy {
   int64_t pairs = 200;
 };
 
-/// [depth]: the gradient of the last feed-forward layer over the number of layers.
+/// [depth]: the gradient of the last feed-forward layer by number of layers.
 struct DepthStudy {
   std::vector<int64_t> layers = {6, 8, 10, 12, 14};
   int64_t seeds = 5;
   int64_t pairs = 100;
 };
 
-/// [signal]: activations in the setting of the theory, against Lemma 2; the gradient against Theorem 1.
+/// [signal]: activations in the theory's setting, compared with Lemma 2; the gradient, with Theorem 1.
 struct SignalStudy {
   int64_t layers = 6;
   std::vector<int64_t> widths = {32, 64, 128};
@@ -62,10 +62,10 @@ struct SpectrumStudy {
   int64_t probes = 1;
   int64_t batch_tokens = 1024;
   double graph_memory_gib = 6.0;
-  int64_t layer_steps = 0;  // for the spectra of every layer's block; 0: these are not measured
+  int64_t layer_steps = 0;  // for the spectra of each layer's block; 0: not measured
 };
 
-/// [training]: runs over schemes × depths × warm-ups × learning rates; everything else stands in [train].
+/// [training]: runs over schemes × depths × warm-ups × learning rates; everything else is in [train].
 struct TrainingStudy {
   std::vector<int64_t> warm_ups = {0, 400};
   std::vector<double> learning_rates = {1e-3, 3e-3};
@@ -75,7 +75,7 @@ struct TrainingStudy {
   int64_t beam = 1;
 };
 
-/// [fast_weights]: attention as fast weights, and how many associations each kind holds.
+/// [fast_weights]: attention as fast weights, and how many associations each kind can store.
 struct FastWeightsStudy {
   std::vector<std::string> kinds = {"softmax", "linear", "favor", "dpfp", "delta"};
   int64_t size = 16;  // of keys
@@ -84,7 +84,7 @@ struct FastWeightsStudy {
   int64_t steps = 300;
 };
 
-/// [attention_cost]: time and memory over length.
+/// [attention_cost]: time and memory by length.
 struct AttentionCostStudy {
   std::vector<std::string> kinds = {"softmax", "linear", "favor", "delta"};
   std::vector<int64_t> lengths = {256, 1024, 4096, 16384, 65536};
@@ -93,34 +93,34 @@ struct AttentionCostStudy {
   int64_t runs = 1;
 };
 
-/// [language_model]: a decoder of each kind of attention, trained as [train] says.
+/// [language_model]: a decoder with each kind of attention, trained as in [train].
 struct LanguageModelStudy {
   std::vector<std::string> kinds = {"softmax", "linear", "favor", "dpfp", "delta"};
   int64_t layers = 3;
 };
 
-/// [collapse]: how much the representation changes from sub-layer to sub-layer.
+/// [collapse]: how much the representation changes from one sub-layer to the next.
 struct CollapseStudy {
   int64_t layers = 12;
   int64_t seeds = 3;
   int64_t pairs = 50;
-  int64_t steps = 0;  // of training before a second measurement, as [train] says; 0: at initialization alone
+  int64_t steps = 0;  // training steps before a second measurement, as in [train]; 0: only at initialization
 };
 
-/// [tricks]: Adam, residual connections, norms and warm-up, each left out, and each pair of them.
+/// [tricks]: Adam, residual connections, norms and warm-up, each removed, and each pair of them.
 struct TricksStudy {
   int64_t layers = 3;
   double sgd_learning_rate = 0.1;
 };
 
-/// [norms]: training with each norm over sizes of batches, and over numbers of processes that share them.
+/// [norms]: training with each norm at different batch sizes, and with different numbers of processes.
 struct NormsStudy {
   std::vector<std::string> norms = {"layernorm", "rmsnorm", "batchnorm"};
   int64_t layers = 3;
-  int64_t tokens = 300000;                              // that every run is trained on
-  std::vector<int64_t> batch_tokens = {64, 256, 1024};  // with the learning rate in proportion to the square root
+  int64_t tokens = 300000;                              // for every run
+  std::vector<int64_t> batch_tokens = {64, 256, 1024};  // the learning rate scales with the square root
   int64_t seeds = 2;
-  int64_t shared_batch_tokens = 256;  // of the runs of several processes
+  int64_t shared_batch_tokens = 256;  // for multi-process runs
   std::vector<int64_t> processes = {1, 2, 4};
 };
 
@@ -148,7 +148,7 @@ struct StudyConfig {
   }
 };
 
-/// visit(section, part) for every part of a study, in the order in which they are measured.
+/// visit(section, part) for each part of a study, in the order in which they are measured.
 template <typename Study, typename Visit>
 void for_each_part(Study& study, const Visit& visit) {
   visit("gradients", study.gradients);
@@ -178,10 +178,10 @@ void describe(Fields& field, CollapseStudy& part);
 void describe(Fields& field, TricksStudy& part);
 void describe(Fields& field, NormsStudy& part);
 
-/// Reads a study; a section that is absent is not measured. Throws Error on unknown keys or an empty study.
+/// Reads a study; a section that is absent is skipped. Throws Error on unknown keys or an empty study.
 StudyConfig read_study(const Config& config);
 
-/// The complete study as TOML, every default written out.
+/// The complete study as TOML, with all defaults spelled out.
 std::string write_study(const StudyConfig& study);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// The last layer's gradient over depth: Xiong et al. 2020, Figure 3 (c, d) and Theorem 1.
+// The last layer's gradient as a function of depth: Xiong et al. 2020, Figure 3 (c, d) and Theorem 1.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,14 +42,15 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
   PartResult result;
   Figure figure;
   figure.id = "gradient_by_depth";
-  figure.title = "Gradient of the last feed-forward layer over depth";
+  figure.title = "Gradient of the last feed-forward layer by depth";
   figure.caption = fmt::format(
-      "Frobenius norm of the mean gradient of W₂ in the last {} layer at initialization, for models of growing depth; "
+      "Frobenius norm of the mean gradient of W₂ in the last {} layer at initialization, for models of increasing "
+      "depth;  "
       "mean over seeds with its 95 % interval. Theorem 1 bounds it by O(d√ln d) for Post-LN and O(d√(ln d / L)) for "
       "Pre-LN.",
       to_string(last_stack(context)));
   figure.kind = "line";
-  figure.x = {stacks_of(context).size() > 1 ? "layers (encoder and decoder each)" : "layers"};
+  figure.x = {stacks_of(context).size() > 1 ? "layers (in each of encoder and decoder)" : "layers"};
   figure.y = {"gradient norm"};
   std::map<std::string, LineFit> fits;
   std::map<std::string, std::pair<Interval, Interval>> ends;
@@ -67,7 +68,7 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
     }
     figure.series.push_back(series);
     if (scheme == "pre-ln") {
-      Series theory{"1/√L from the first point", "theory"};
+      Series theory{"1/√L, from the first point", "theory"};
       theory.style = "dashed";
       for (const int64_t layers : part.layers) {
         theory.point(layers, ends[scheme].first.mean *
@@ -84,13 +85,14 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
     largest = std::max({largest, end.first.mean, end.second.mean});
     smallest = std::min({smallest, end.first.mean, end.second.mean});
   }
-  figure.y.log = largest > 1000 * smallest;  // one scheme that explodes would hide the others
+  figure.y.log = largest > 1000 * smallest;  // a scheme that explodes would hide the others
   result.figures.push_back(figure);
 
   const auto evidence = [&](const std::string& scheme) {
-    return fmt::format("The norm goes from {:.3g} at {} layers to {:.3g} at {}: as depth to the power {:.2f} ± {:.2f}.",
-                       ends[scheme].first.mean, part.layers.front(), ends[scheme].second.mean, part.layers.back(),
-                       fits[scheme].slope, fits[scheme].slope_error);
+    return fmt::format(
+        "The norm changes from {:.3g} at {} layers to {:.3g} at {}, as depth to the power of {:.2f} ± {:.2f}.",
+        ends[scheme].first.mean, part.layers.front(), ends[scheme].second.mean, part.layers.back(), fits[scheme].slope,
+        fits[scheme].slope_error);
   };
   if (fits.count("post-ln") != 0) {
     const bool flat = std::abs(fits["post-ln"].slope) < 0.2;
@@ -100,7 +102,7 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
   }
   if (fits.count("pre-ln") != 0) {
     const double slope = fits["pre-ln"].slope;
-    result.verdicts.push_back({"pre_ln_depth", "Pre-LN: the last layer's gradient falls with depth as 1/√L",
+    result.verdicts.push_back({"pre_ln_depth", "Pre-LN: the last layer's gradient decreases with depth as 1/√L",
                                "Xiong et al. 2020, Figure 3d, Theorem 1",
                                std::abs(slope + 0.5) < 0.2 ? "confirmed"
                                : slope < -0.1              ? "unclear"

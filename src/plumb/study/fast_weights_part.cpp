@@ -1,5 +1,5 @@
-// Attention as fast weights: that the two are one, and how many associations each kind holds. After Schlag et al. 2021,
-// arXiv 2102.11174.
+// Attention as fast weights: the equivalence of the two, and how many associations each kind can store. After Schlag et
+// al. 2021, arXiv 2102.11174.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 namespace plumb {
 namespace {
 
-/// The largest difference between linear attention as a matrix of weights, φ(q)·φ(k)ᵀ over positions, and as a fast
-/// weight programmer that writes and reads one position after the other; beside it, that of blocks of positions. For
-/// `linear` (φ = elu + 1, normalized) and `fwp-1991` (φ = x).
+/// The largest difference between linear attention computed as a matrix of weights, φ(q)·φ(k)ᵀ over positions, and as a
+/// fast weight programmer that writes and reads one position after another; also for the computation in blocks of
+/// positions. For `linear` (φ = elu + 1, normalized) and `fwp-1991` (φ = x).
 struct Equality {
   std::string kind;
   double programmer = 0;
@@ -83,12 +83,12 @@ Equalities equalities_of(const Json& json) {
   return equalities;
 }
 
-/// What came of one kind over numbers of keys.
+/// Results of one kind by number of keys.
 struct Curve {
-  std::map<int64_t, std::vector<double>> error, accuracy;  // by keys: one for each seed
+  std::map<int64_t, std::vector<double>> error, accuracy;  // by number of keys: one per seed
 };
 
-/// A row for each number of keys.
+/// One row per number of keys.
 Json to_json(const Curve& curve, const std::vector<int64_t>& keys) {
   Json rows = Json::array();
   for (const int64_t count : keys)
@@ -140,10 +140,10 @@ Figure figure_of(const std::map<std::string, Curve>& curves, const FastWeightsSt
   Figure figure{update ? "update" : "capacity",
                 update ? "Updating keys: error of the newest value" : "Capacity: error of retrieved values"};
   figure.caption = fmt::format(
-      "Mean ‖y − v‖²/‖v‖² of the values read for all keys of a sequence, size {} of keys and values, one head; the key "
-      "vectors are trained for the task ({} steps). {}1 is as good as an answer of 0.",
+      "Mean ‖y − v‖²/‖v‖² of the values read for all keys of a sequence; keys and values of size {}, one head; the key "
+      "vectors are trained for the task ({} steps). {}An error of 1 is that of always answering 0.",
       part.size, part.steps,
-      update ? "Every key is written twice, with different values, and the second is asked for. "
+      update ? "Every key is written twice with different values; the second is to be read. "
              : "Every key is written once. ");
   figure.kind = "line";
   figure.x = {"keys", true};
@@ -158,7 +158,7 @@ Figure figure_of(const std::map<std::string, Curve>& curves, const FastWeightsSt
   }
   if (update && curves.count("softmax") != 0) {
     figure.notes.emplace_back(
-        "Attention without positions has no order in time: softmax and the sum rule give a mixture of both values.");
+        "Attention without positions has no notion of time: softmax and the sum rule return a mixture of both values.");
   }
   return figure;
 }
@@ -175,12 +175,12 @@ void judge_capacity(const std::map<std::string, Curve>& curves, const FastWeight
     if (keys >= 2 * part.size) above = std::min(above, mean_error(linear, keys));
   }
   result.verdicts.push_back(
-      {"capacity_sum_rule", "The sum rule fails once there are more keys than features",
+      {"capacity_sum_rule", "The sum rule fails if there are more keys than features",
        "Schlag et al. 2021, section 4.1",
        below < 0.1 && above > 0.2 ? "confirmed"
        : above > 0.2              ? "unclear"
                                   : "contradicted",
-       fmt::format("linear, {} features: error at most {:.2g} with up to {} keys, at least {:.2g} with {} or more.",
+       fmt::format("linear, {} features: error at most {:.2g} with up to {} keys, and at least {:.2g} with {} or more.",
                    part.size, below, part.size / 2, above, 2 * part.size),
        "capacity"});
   if (curves.count("dpfp") == 0) return;
@@ -188,15 +188,15 @@ void judge_capacity(const std::map<std::string, Curve>& curves, const FastWeight
   const double with_dpfp = mean_error(curves.at("dpfp"), most);
   const double without = mean_error(linear, most);
   result.verdicts.push_back(
-      {"capacity_dpfp", "More features hold more associations: DPFP beside elu + 1", "Schlag et al. 2021, section 6.1",
-       confirmed_if(with_dpfp < 0.8 * without),
-       fmt::format("With {} keys the error is {:.2g} with dpfp and {:.2g} with linear.", most, with_dpfp, without),
+      {"capacity_dpfp", "More features store more associations: DPFP compared with elu + 1",
+       "Schlag et al. 2021, section 6.1", confirmed_if(with_dpfp < 0.8 * without),
+       fmt::format("With {} keys, the error is {:.2g} with dpfp and {:.2g} with linear.", most, with_dpfp, without),
        "capacity"});
 }
 
 void judge_update(const std::map<std::string, Curve>& curves, const FastWeightsStudy& part, PartResult& result) {
   if (curves.count("delta") == 0 || curves.count("dpfp") == 0) return;
-  // As many keys as the sum rule holds with ease.
+  // A number of keys that the sum rule stores easily.
   int64_t few = part.keys.front();
   for (const int64_t keys : part.keys) {
     if (keys <= part.size) few = std::max(few, keys);
@@ -206,7 +206,7 @@ void judge_update(const std::map<std::string, Curve>& curves, const FastWeightsS
   result.verdicts.push_back(
       {"update_delta_rule", "The delta rule replaces the value of a key that is written again; the sum rule cannot",
        "Schlag et al. 2021, section 6.2", confirmed_if(delta < 0.1 && sum > 0.3),
-       fmt::format("With {} keys the error of the newest value is {:.2g} with delta and {:.2g} with dpfp (sum rule).",
+       fmt::format("With {} keys, the error of the newest value is {:.2g} with delta and {:.2g} with dpfp (sum rule).",
                    few, delta, sum),
        "update"});
 }
@@ -219,8 +219,8 @@ PartResult measure(StudyContext& context, const FastWeightsStudy& part) {
       "equality",
       "Linear attention and a fast weight programmer",
       "Largest difference over 200 positions and 2 heads, relative to the largest output, from causal linear "
-      "attention computed as a matrix of weights over positions: of a programmer that writes outer products "
-      "one after the other, and of the blocks that training uses.",
+      "attention computed as a matrix of weights over positions: for a programmer that writes outer products "
+      "one after another, and for the blocks used in training.",
       {"kind", "precision", "programmer", "blocks"}};
   double worst = 0;
   for (const auto& [name, type] : {std::pair{"float64", at::kDouble}, std::pair{"float32", at::kFloat}}) {
@@ -249,7 +249,7 @@ PartResult measure(StudyContext& context, const FastWeightsStudy& part) {
   result.figures.push_back(figure_of(update, part, true));
   Table table{"retrieval",
               "Retrieval",
-              "Error and accuracy (how often the right value is the nearest of all) by number of keys.",
+              "Error and accuracy (how often the correct value is the nearest of all) by number of keys.",
               {"kind", "keys", "error", "accuracy", "error after update", "accuracy after update"}};
   for (const std::string& kind : part.kinds) {
     for (const int64_t keys : part.keys) {

@@ -14,17 +14,17 @@
 namespace plumb {
 namespace {
 
-/// Norms of the mean gradient by parameter, one value for each seed, in the order of the model's parameters.
+/// Norms of the mean gradient by parameter, one value per seed, in the order of the model's parameters.
 struct Norms {
   std::vector<std::pair<std::string, std::vector<double>>> by_parameter;
 
-  /// Of the feed-forward matrix W1 or W2 of a layer, from 0. Throws Error if the model has none.
+  /// For the feed-forward matrix W1 or W2 of a layer, from 0. Throws Error if the model has none.
   [[nodiscard]] const std::vector<double>& at(StackKind stack, int64_t layer, int matrix) const {
     const std::string name = feed_forward_matrix({stack, layer}, matrix);
     for (const auto& [parameter, values] : by_parameter) {
       if (parameter == name) return values;
     }
-    throw Error(fmt::format("no gradient of '{}' was measured", name));
+    throw Error(fmt::format("the gradient of '{}' was not measured", name));
   }
 };
 
@@ -63,7 +63,7 @@ Norms measure(StudyContext& context, const std::string& scheme, const GradientSt
   });
 }
 
-/// log(norm) over the layer, fitted by a line: the growth from layer to layer.
+/// Fits a line to log(norm) as a function of the layer: the growth from layer to layer.
 LineFit fit_growth(const Norms& norms, StackKind stack, int64_t layers) {
   std::vector<double> x;
   std::vector<double> y;
@@ -81,7 +81,7 @@ Figure figure_of(StackKind stack, const std::map<std::string, Norms>& by_scheme,
   figure.caption = fmt::format(
       "Frobenius norm of the mean gradient of the feed-forward matrices of each {} layer at initialization; mean over "
       "seeds with its "
-      "95 % interval. The dotted theory line falls by √(2/3) a layer from the last one.",
+      "95 % interval. The theory line decreases by √(2/3) per layer from the last layer.",
       to_string(stack));
   figure.kind = "line";
   figure.x = {"layer"};
@@ -131,7 +131,7 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
                "Factor by which the norm of W₂'s gradient changes from one layer to the next, fitted over the layers; "
                "theory for Post-LN: "
                "√(3/2) = 1.225.",
-               {"scheme", "stack", "factor a layer", "± (standard error)", "last layer over first"}};
+               {"scheme", "stack", "factor per layer", "± (standard error)", "last layer / first"}};
   for (const auto& [scheme, norms] : by_scheme) {
     for (const StackKind stack : stacks) {
       const LineFit fit = fit_growth(norms, stack, part.layers);
@@ -145,7 +145,7 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
   if (by_scheme.count("post-ln") != 0) {
     const Norms& norms = by_scheme["post-ln"];
     const double ratio = ratio_last_to_first(norms, last, part.layers);
-    result.verdicts.push_back({"post_ln_grows", "Post-LN: at initialization the gradient grows towards the output",
+    result.verdicts.push_back({"post_ln_grows", "Post-LN: at initialization the gradient grows toward the output",
                                "Xiong et al. 2020, Figure 3a", confirmed_if(ratio > 1.5),
                                fmt::format("W₂ of {} layer {} has {:.2f} times the gradient norm of layer 1.",
                                            to_string(last), part.layers, ratio),
@@ -156,11 +156,12 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
     result.verdicts.push_back(
         {"post_ln_slope", "Post-LN: the gradient of layer l carries the factor (2/3)^((L−l)/2)",
          "Xiong et al. 2020, appendix", confirmed_if(agrees),
-         fmt::format("Fitted over the {} the norm grows by {:.3f} ± {:.3f} per layer, theory {:.3f}.", to_string(last),
-                     std::exp(fit.slope), std::exp(fit.slope) * fit.slope_error, std::exp(std::abs(theory))),
+         fmt::format("Fitted over the {}, the norm grows by {:.3f} ± {:.3f} per layer; theory: {:.3f}.",
+                     to_string(last), std::exp(fit.slope), std::exp(fit.slope) * fit.slope_error,
+                     std::exp(std::abs(theory))),
          id});
     result.summary.push_back(
-        fmt::format("At initialization the Post-LN gradient of the last {} layer is {:.1f} times that of the first.",
+        fmt::format("At initialization, the Post-LN gradient of the last {} layer is {:.1f} times that of the first.",
                     to_string(last), ratio));
   }
   if (by_scheme.count("pre-ln") != 0) {
@@ -175,13 +176,13 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
   if (by_scheme.count("residual-dual") != 0 && by_scheme.count("pre-ln") != 0) {
     const double dual = mean_norm(by_scheme["residual-dual"], last, 0);
     const double pre = mean_norm(by_scheme["pre-ln"], last, 0);
-    std::string evidence = fmt::format("W₂ of {} layer 1 has a gradient norm of {:.3g}, with Pre-LN of {:.3g}",
+    std::string evidence = fmt::format("W₂ of {} layer 1 has a gradient norm of {:.3g}, compared with {:.3g} in Pre-LN",
                                        to_string(last), dual, pre);
     evidence += by_scheme.count("post-ln") == 0
                     ? "."
-                    : fmt::format(", with Post-LN of {:.3g}.", mean_norm(by_scheme["post-ln"], last, 0));
+                    : fmt::format(" and {:.3g} in Post-LN.", mean_norm(by_scheme["post-ln"], last, 0));
     result.verdicts.push_back(
-        {"residual_dual_bounded", "ResiDual: the gradient of early layers vanishes as little as with Pre-LN",
+        {"residual_dual_bounded", "ResiDual: the gradient of early layers vanishes no more than in Pre-LN",
          "Xie et al. 2023, arXiv 2304.14802, section 3", confirmed_if(dual > pre / 1.5), evidence, id});
   }
   for (const auto& [scheme, norms] : by_scheme) {

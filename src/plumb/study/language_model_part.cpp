@@ -1,4 +1,4 @@
-// Language models that differ in their attention alone.
+// Language models that differ only in their attention.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-struct Run {
+struct KindRun {
   std::string kind;
   int64_t parameters = 0;
   TrainedRun trained;
@@ -17,7 +17,7 @@ struct Run {
   [[nodiscard]] double loss() const { return trained.loss(); }
 };
 
-Run train_run(StudyContext& context, const LanguageModelStudy& part, const std::string& kind) {
+KindRun train_run(StudyContext& context, const LanguageModelStudy& part, const std::string& kind) {
   ModelConfig model = model_for(context, context.config.model.residual, part.layers);
   model.kind = "decoder";
   model.attention = kind;
@@ -28,23 +28,23 @@ Run train_run(StudyContext& context, const LanguageModelStudy& part, const std::
 }  // namespace
 
 PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
-  std::vector<Run> runs;
+  std::vector<KindRun> runs;
   for (const std::string& kind : part.kinds) runs.push_back(train_run(context, part, kind));
 
   PartResult result;
   const ModelConfig& model = context.config.model;
   Figure curves{"language_model", "Language models by attention: validation loss"};
   curves.caption =
-      fmt::format("Negative log-likelihood a token of decoders with {} layers, d_model {}, {} heads, positions {}.",
+      fmt::format("Negative log-likelihood per token of decoders with {} layers, d_model {}, {} heads, positions {}.",
                   part.layers, model.d_model, model.heads, model.positions);
   curves.kind = "line";
   curves.x = {"step"};
-  curves.y = {"validation loss (nats a token)"};
+  curves.y = {"validation loss (nats per token)"};
   Table table{"language_models",
               "Language models by attention",
-              "Of the validation split at the end of training.",
+              "On the validation split at the end of training.",
               {"attention", "parameters", "outcome", "steps", "loss", "perplexity", "seconds"}};
-  for (const Run& run : runs) {
+  for (const KindRun& run : runs) {
     curves.series.push_back(run.trained.validation_curve(run.kind, run.kind));
     const TrainResult& trained = run.trained.result;
     table.rows.push_back({run.kind, run.parameters, trained.outcome, trained.steps, finite_or_null(run.loss()),
@@ -54,24 +54,24 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
   result.tables.push_back(table);
 
   const auto find = [&](const std::string& kind) {
-    return std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return run.kind == kind; });
+    return std::find_if(runs.begin(), runs.end(), [&](const KindRun& run) { return run.kind == kind; });
   };
   const auto softmax = find("softmax");
   const auto delta = find("delta");
   const auto linear = find("linear");
   if (delta != runs.end() && linear != runs.end()) {
     result.verdicts.push_back(
-        {"language_model_delta", "In language models the delta rule does better than linear attention",
+        {"language_model_delta", "In language models, the delta rule performs better than linear attention",
          "Schlag et al. 2021, section 6.4", confirmed_if(delta->loss() < linear->loss()),
-         fmt::format("Validation loss {:.3f} with delta, {:.3f} with linear{}; a single run each.", delta->loss(),
+         fmt::format("Validation loss {:.3f} with delta, {:.3f} with linear{}; one run each.", delta->loss(),
                      linear->loss(),
                      softmax == runs.end() ? "" : fmt::format(", {:.3f} with softmax", softmax->loss())),
          "language_model"});
   }
-  const auto best =
-      std::min_element(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.loss() < b.loss(); });
+  const auto best = std::min_element(runs.begin(), runs.end(),
+                                     [](const KindRun& a, const KindRun& b) { return a.loss() < b.loss(); });
   if (best != runs.end() && std::isfinite(best->loss())) {
-    result.summary.push_back(fmt::format("Of {} language models that of {} attention is best: perplexity {:.2f}.",
+    result.summary.push_back(fmt::format("Of {} language models, the one with {} attention is best: perplexity {:.2f}.",
                                          runs.size(), best->kind, std::exp(best->loss())));
   }
   return result;

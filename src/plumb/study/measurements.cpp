@@ -21,7 +21,7 @@ Json Measurements::get(const std::string& name, const Json& settings, const std:
   document["seconds"] = watch.seconds();
   write_json(path, document);
   ++measured_;
-  return read_json(path)["result"];  // so that a study says the same whether it measures or finds
+  return read_json(path)["result"];  // so that the result is the same whether it was measured or read
 }
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// What a study has measured already, a JSON file each: an interrupted study continues where it stopped.
+// A study's finished measurements, one JSON file each, so that an interrupted study can resume.
 #pragma once
 
 #include <concepts>
@@ -15,12 +15,12 @@ class Measurements {
  public:
   explicit Measurements(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  /// The result of an earlier call with the same name and settings, else that of `measure`, which is then kept in
-  /// DIR/NAME.json. Every number of a report can be traced to such a file. What is not finite is null there, and null
-  /// is returned for it.
+  /// Returns the result of an earlier call with the same name and settings, or else calls `measure` and keeps its
+  /// result in DIR/NAME.json. Every number in a report can be traced to such a file. Values that are not finite are
+  /// null in the file and in the returned result.
   Json get(const std::string& name, const Json& settings, const std::function<Json()>& measure);
 
-  /// The same of a struct with to_json(result) and from_json(json, result).
+  /// The same for a struct with to_json(result) and from_json(json, result).
   template <typename Measure, typename Result = std::invoke_result_t<const Measure&>>
   requires(!std::same_as<Result, Json>) Result
       get(const std::string& name, const Json& settings, const Measure& measure) {
@@ -28,7 +28,7 @@ class Measurements {
     return get(name, settings, as_json).template get<Result>();
   }
 
-  /// How many results were found and how many were measured now.
+  /// The number of results that were read from files, and of those that were measured.
   [[nodiscard]] int64_t found() const { return found_; }
   [[nodiscard]] int64_t measured() const { return measured_; }
 

@@ -1,5 +1,5 @@
-// Norms that look at one token against norms that look at a batch: training over sizes of batches, and over numbers of
-// processes that share them.
+// Norms over single tokens compared with norms over a batch: training with different batch sizes, and with different
+// numbers of processes sharing a batch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// What is compared: a norm, and for BatchNorm over processes whether its statistics are exchanged.
+/// What is compared: a norm and, for BatchNorm in several processes, whether its statistics are exchanged.
 struct NormVariant {
   std::string norm;
   bool synchronized = true;
@@ -21,13 +21,13 @@ struct NormVariant {
   [[nodiscard]] std::string name() const { return norm + (synchronized ? "" : ", own statistics"); }
 };
 
-struct Run {
+struct NormRun {
   int64_t batch_tokens = 0;
   int64_t processes = 1;
   TrainedRun trained{};
 
   [[nodiscard]] double loss() const { return trained.loss(); }
-  /// The median over the points of the history of what `value` takes from each.
+  /// The median over the points of the history of the quantity that `value` extracts from each.
   template <typename Value>
   [[nodiscard]] double median(const Value& value) const {
     std::vector<double> all;
@@ -47,8 +47,8 @@ struct Run {
   }
 };
 
-Run train_run(StudyContext& context, const NormsStudy& part, const NormVariant& variant, int64_t batch_tokens,
-              int64_t processes, int64_t seed) {
+NormRun train_run(StudyContext& context, const NormsStudy& part, const NormVariant& variant, int64_t batch_tokens,
+                  int64_t processes, int64_t seed) {
   const TrainConfig& given = context.config.train;
   RunRequest request;
   request.config = run_config(context, model_for(context, context.config.study.schemes.front(), part.layers));
@@ -58,7 +58,7 @@ Run train_run(StudyContext& context, const NormsStudy& part, const NormVariant& 
   train.batch_tokens = batch_tokens;
   train.processes = processes;
   train.synchronize_norms = variant.synchronized;
-  // [train] is for batches of its own size; warm-up and the points of the history are the same shares of a run.
+  // [train] describes runs with its own batch size; warm-up and logging intervals keep their share of the run.
   const double ratio = static_cast<double>(batch_tokens) / static_cast<double>(given.batch_tokens);
   const auto steps = [&](int64_t of_given) {
     return std::max<int64_t>(std::llround(static_cast<double>(of_given) / ratio), 1);
@@ -76,69 +76,69 @@ Run train_run(StudyContext& context, const NormsStudy& part, const NormVariant& 
   return {batch_tokens, processes, trained_run(context, request)};
 }
 
-/// The final losses of the runs with batches of one size.
+/// The final losses of the runs with one batch size.
 struct Finals {
   double mean = 0;
-  double range = 0;  // from the best to the worst seed
+  double range = 0;  // between the best and the worst seed
 };
-Finals finals_of(const std::vector<Run>& runs, int64_t batch_tokens) {
+Finals finals_of(const std::vector<NormRun>& runs, int64_t batch_tokens) {
   std::vector<double> losses;
-  for (const Run& run : runs) {
+  for (const NormRun& run : runs) {
     if (run.batch_tokens == batch_tokens) losses.push_back(run.loss());
   }
   const auto [low, high] = std::minmax_element(losses.begin(), losses.end());
   return {std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size()), *high - *low};
 }
-double mean_loss(const std::vector<Run>& runs, int64_t batch_tokens) { return finals_of(runs, batch_tokens).mean; }
+double mean_loss(const std::vector<NormRun>& runs, int64_t batch_tokens) { return finals_of(runs, batch_tokens).mean; }
 
-/// What counts as a difference between norms, nats a token, if it is larger than what seeds make as well.
+/// The smallest difference between norms that counts, in nats per token, if it also exceeds that between seeds.
 constexpr double kClear = 0.05;
 
-/// How much larger the losses of `a` are than those of `b`; 0 if that does not count.
-double clear_difference(const std::vector<Run>& a, const std::vector<Run>& b, int64_t batch_tokens) {
+/// How much larger the losses of `a` are than those of `b`; 0 if the difference does not count.
+double clear_difference(const std::vector<NormRun>& a, const std::vector<NormRun>& b, int64_t batch_tokens) {
   const Finals first = finals_of(a, batch_tokens);
   const Finals second = finals_of(b, batch_tokens);
   const double difference = first.mean - second.mean;
   return std::abs(difference) > std::max({kClear, first.range, second.range}) ? difference : 0;
 }
 
-std::string losses(const std::vector<Run>& a, const std::vector<Run>& b, const std::vector<int64_t>& batches) {
+std::string losses(const std::vector<NormRun>& a, const std::vector<NormRun>& b, const std::vector<int64_t>& batches) {
   std::vector<std::string> parts;
   for (const int64_t batch : batches)
-    parts.push_back(fmt::format("{:.3f} against {:.3f} at {}", mean_loss(a, batch), mean_loss(b, batch), batch));
+    parts.push_back(fmt::format("{:.3f} versus {:.3f} at {}", mean_loss(a, batch), mean_loss(b, batch), batch));
   return join(parts, ", ");
 }
 
-/// Training over sizes of batches, in one process.
+/// Training with different batch sizes in one process.
 void over_batches(StudyContext& context, const NormsStudy& part, PartResult& result) {
-  std::map<std::string, std::vector<Run>> runs;
+  std::map<std::string, std::vector<NormRun>> runs;
   for (const std::string& norm : part.norms) {
     for (const int64_t batch : part.batch_tokens) {
       for (int64_t seed = 0; seed < part.seeds; ++seed)
         runs[norm].push_back(train_run(context, part, {norm}, batch, 1, seed));
     }
   }
-  Figure figure{"norms_batch", "Validation loss at the end, over the size of a batch"};
+  Figure figure{"norms_batch", "Final validation loss by batch size"};
   figure.caption = fmt::format(
-      "Every run is trained on {} tokens, so larger batches make fewer steps; the learning rate is in proportion to "
+      "Every run is trained on {} tokens, so larger batches take fewer steps; the learning rate is proportional to "
       "the "
-      "square root of the batch. Means and ranges over {} seeds; a run that diverged is left out.",
+      "square root of the batch. Means and ranges over {} seeds; runs that diverged are omitted.",
       with_thousands(part.tokens), part.seeds);
   figure.kind = "line";
-  figure.x = {"tokens a batch", true};
-  figure.y = {"validation loss (nats a token)"};
+  figure.x = {"tokens per batch", true};
+  figure.y = {"validation loss (nats per token)"};
   Table table{
       "norms_batch",
-      "Norms over sizes of batches",
-      "Of the last training point and of the last validation; BatchNorm normalizes the one by the batch and the "
-      "other by running averages.",
-      {"norm", "tokens a batch", "seed", "outcome", "steps", "training loss", "validation loss"}};
+      "Norms by batch size",
+      "At the last training point and the last validation; BatchNorm normalizes the former by the batch and the "
+      "latter by running averages.",
+      {"norm", "tokens per batch", "seed", "outcome", "steps", "training loss", "validation loss"}};
   for (const std::string& norm : part.norms) {
     Series series{norm, norm};
     for (const int64_t batch : part.batch_tokens) {
       std::vector<double> finals;
       int64_t seed = context.config.study.seed;
-      for (const Run& run : runs[norm]) {
+      for (const NormRun& run : runs[norm]) {
         if (run.batch_tokens != batch) continue;
         if (std::isfinite(run.loss())) finals.push_back(run.loss());
         table.rows.push_back({norm, batch, seed++, run.trained.result.outcome, run.trained.result.steps,
@@ -158,7 +158,7 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
     std::vector<std::string> finals;
     for (const std::string& norm : part.norms)
       finals.push_back(fmt::format("{:.2f} with {}", mean_loss(runs[norm], batch), norm));
-    result.summary.push_back(fmt::format("With {} tokens a batch the validation loss ends at {}.",
+    result.summary.push_back(fmt::format("With {} tokens per batch, the final validation loss is {}.",
                                          with_thousands(batch), join(finals, ", ")));
   }
 
@@ -171,11 +171,12 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
     for (const int64_t batch : part.batch_tokens)
       differing += clear_difference(runs["rmsnorm"], runs["layernorm"], batch) != 0 ? 1 : 0;
     result.verdicts.push_back(
-        {"rmsnorm_as_good", "RMSNorm trains as LayerNorm does, without the mean",
+        {"rmsnorm_as_good", "RMSNorm trains as well as LayerNorm, without subtracting the mean",
          "Zhang & Sennrich 2019, arXiv 1910.07467", confirmed_if(differing == 0),
-         fmt::format("RMSNorm's validation loss against LayerNorm's: {} tokens a batch. A difference counts if it is "
-                     "larger than {:g} nats and than the range over seeds: {} do.",
-                     losses(runs["rmsnorm"], runs["layernorm"], part.batch_tokens), kClear, differing),
+         fmt::format(
+             "RMSNorm's validation loss compared with LayerNorm's: {} tokens per batch. A difference counts if it is "
+             "larger than {:g} nats and the range over seeds; {} are.",
+             losses(runs["rmsnorm"], runs["layernorm"], part.batch_tokens), kClear, differing),
          "norms_batch"});
   }
   if (runs.count("batchnorm") != 0) {
@@ -184,8 +185,9 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
       worse += clear_difference(runs["batchnorm"], runs["layernorm"], batch) > 0 ? 1 : 0;
     }
     const auto all = static_cast<int64_t>(part.batch_tokens.size());
-    const std::string evidence = fmt::format("BatchNorm's validation loss against LayerNorm's: {} tokens a batch.",
-                                             losses(runs["batchnorm"], runs["layernorm"], part.batch_tokens));
+    const std::string evidence =
+        fmt::format("BatchNorm's validation loss compared with LayerNorm's: {} tokens per batch.",
+                    losses(runs["batchnorm"], runs["layernorm"], part.batch_tokens));
     result.verdicts.push_back({"batchnorm_worse", "BatchNorm trains worse than LayerNorm in a Transformer",
                                "Shen et al. 2020, arXiv 2003.07845",
                                worse == all ? "confirmed"
@@ -195,16 +197,16 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
     const double change = difference("batchnorm", *small) - difference("batchnorm", *large);
     if (*small != *large) {
       result.verdicts.push_back(
-          {"batchnorm_small_batches", "BatchNorm loses more against LayerNorm the smaller the batch",
+          {"batchnorm_small_batches", "The smaller the batch, the worse BatchNorm is compared with LayerNorm",
            "Wu & He 2018, arXiv 1803.08494", std::abs(change) < kClear ? "unclear" : confirmed_if(change > 0),
-           fmt::format("{} From {} to {} tokens the difference changes by {:+.3f} nats.", evidence, *large, *small,
+           fmt::format("{} From {} to {} tokens, the difference changes by {:+.3f} nats.", evidence, *large, *small,
                        change),
            "norms_batch"});
     }
   }
 }
 
-/// Training of one batch size by several processes.
+/// Training with one batch size in several processes.
 void over_processes(StudyContext& context, const NormsStudy& part, PartResult& result) {
   std::vector<NormVariant> variants;
   for (const std::string& norm : part.norms) {
@@ -212,34 +214,35 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
     if (norm == "batchnorm") variants.push_back({norm, false});
   }
   const int64_t batch = part.shared_batch_tokens;
-  Figure figure{"norms_processes", "Validation loss at the end, over the number of processes"};
+  Figure figure{"norms_processes", "Final validation loss by number of processes"};
   figure.caption = fmt::format(
-      "{} tokens a batch, shared by the processes. Gradients are summed over all; BatchNorm's statistics are too, "
+      "{} tokens per batch, shared by the processes. Gradients are summed over all; so are BatchNorm's statistics, "
       "unless "
-      "every process takes its own.",
+      "each process computes its own.",
       batch);
   figure.kind = "line";
   figure.x = {"processes", true};
-  figure.y = {"validation loss (nats a token)"};
-  Figure cost{"norms_exchange", "Time of a step spent in exchanges with the other processes"};
+  figure.y = {"validation loss (nats per token)"};
+  Figure cost{"norms_exchange", "Communication time per step"};
   cost.caption =
-      "All exchange the gradient; BatchNorm's statistics are few numbers, but are waited for once in every norm, "
+      "All processes exchange the gradient; BatchNorm's statistics are small, but every norm has to wait for them "
+      "once, "
       "forward "
       "and backward. On this machine, medians over the run.";
   cost.kind = "bar";
-  cost.y = {"milliseconds a step"};
+  cost.y = {"milliseconds per step"};
   Table table{"norms_processes",
-              "Norms over numbers of processes",
-              "Speed and time of exchange on this machine, where the processes share its cores: medians over the run.",
+              "Norms by number of processes",
+              "Speed and communication time on this machine, whose cores the processes share: medians over the run.",
               {"norm", "processes", "outcome", "loss at step 1", "gradient norm at step 1", "validation loss",
-               "target tokens/s", "exchange, ms a step", "exchange, kB a step"}};
-  std::map<std::string, std::vector<Run>> runs;
+               "target tokens/s", "exchange, ms per step", "exchange, kB per step"}};
+  std::map<std::string, std::vector<NormRun>> runs;
   for (const NormVariant& variant : variants) {
     Series series{variant.name(), variant.norm};
     series.style = variant.synchronized ? "solid" : "dashed";
     Series times{variant.name(), variant.name()};
     for (const int64_t processes : part.processes) {
-      const Run run =
+      const NormRun run =
           train_run(context, part, variant.synchronized || processes > 1 ? variant : NormVariant{variant.norm}, batch,
                     processes, 0);
       series.point(processes, run.loss());
@@ -258,41 +261,43 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
   result.tables.push_back(table);
   if (runs.count("batchnorm") == 0 || part.processes.size() < 2) return;
 
-  const Run& one = runs["batchnorm"].front();
-  const Run& exchanged = runs["batchnorm"].back();
-  const Run& own = runs["batchnorm, own statistics"].back();
-  const auto step_one = [](const Run& run) {
+  const NormRun& one = runs["batchnorm"].front();
+  const NormRun& exchanged = runs["batchnorm"].back();
+  const NormRun& own = runs["batchnorm, own statistics"].back();
+  const auto step_one = [](const NormRun& run) {
     return run.trained.result.history.front().gradient_norm.value_or(std::nan(""));
   };
   const double exact = std::abs(step_one(exchanged) / step_one(one) - 1);
   const double off = std::abs(step_one(own) / step_one(one) - 1);
   result.verdicts.push_back(
-      {"batchnorm_exchanged",
-       "With its statistics exchanged, BatchNorm is the same function over any number of processes",
+      {"batchnorm_exchanged", "With exchanged statistics, BatchNorm is the same function for any number of processes",
        "Ioffe & Szegedy 2015, arXiv 1502.03167", confirmed_if(exact < 1e-4),
        fmt::format(
            "The gradient norm of the first step differs by {:.1e} between {} and {} processes with the exchange, "
-           "by {:.1e} without. At the end the validation loss is {:.3f}, {:.3f} and {:.3f}.",
+           "by {:.1e} without. The final validation losses are {:.3f}, {:.3f} and {:.3f}.",
            exact, one.processes, exchanged.processes, off, one.loss(), exchanged.loss(), own.loss()),
        "norms_processes"});
   result.verdicts.push_back(
-      {"batchnorm_own_statistics", "Without the exchange BatchNorm trains worse, as with batches so many times smaller",
+      {"batchnorm_own_statistics",
+       "Without the exchange, BatchNorm trains worse, as it does with correspondingly smaller batches",
        "Wu & He 2018, arXiv 1803.08494",
        std::abs(own.loss() - exchanged.loss()) < kClear ? "unclear" : confirmed_if(own.loss() > exchanged.loss()),
        fmt::format("With {} processes, each with {} of {} tokens: {:.3f} with the exchange, {:.3f} without.",
                    exchanged.processes, batch / exchanged.processes, batch, exchanged.loss(), own.loss()),
        "norms_processes"});
   if (runs.count("layernorm") == 0) return;
-  const Run& layer = runs["layernorm"].back();
+  const NormRun& layer = runs["layernorm"].back();
   result.verdicts.push_back(
-      {"batchnorm_exchange_costs", "Exchanging statistics makes BatchNorm's step dearer than LayerNorm's",
+      {"batchnorm_exchange_costs",
+       "Exchanging statistics makes a step with BatchNorm more expensive than with LayerNorm",
        "Shen et al. 2020, arXiv 2003.07845", confirmed_if(exchanged.exchange_seconds() > layer.exchange_seconds()),
-       fmt::format("{} processes exchange {:.0f} kB in {:.1f} ms a step with LayerNorm, {:.0f} kB in {:.1f} ms with "
-                   "BatchNorm; they train {} against {} target tokens a second.",
-                   layer.processes, layer.exchange_bytes() / 1e3, layer.exchange_seconds() * 1e3,
-                   exchanged.exchange_bytes() / 1e3, exchanged.exchange_seconds() * 1e3,
-                   with_thousands(std::llround(layer.tokens_per_second())),
-                   with_thousands(std::llround(exchanged.tokens_per_second()))),
+       fmt::format(
+           "{} processes exchange {:.0f} kB in {:.1f} ms per step with LayerNorm and {:.0f} kB in {:.1f} ms with "
+           "BatchNorm; they train {} versus {} target tokens per second.",
+           layer.processes, layer.exchange_bytes() / 1e3, layer.exchange_seconds() * 1e3,
+           exchanged.exchange_bytes() / 1e3, exchanged.exchange_seconds() * 1e3,
+           with_thousands(std::llround(layer.tokens_per_second())),
+           with_thousands(std::llround(exchanged.tokens_per_second()))),
        "norms_exchange"});
 }
 

@@ -17,25 +17,25 @@
 
 namespace plumb {
 
-/// Sees every point of a training run: (run, point). The program wires TensorBoard to it.
+/// Receives every point of a training run: (run, point). The program connects TensorBoard to it.
 using RunObserver = std::function<void(const std::filesystem::path& run, const TrainPoint& point)>;
 
-/// What the parts of one study share.
+/// What the parts of a study share.
 struct StudyContext {
   const StudyConfig& config;
   const DataDirectory& data;
   const Task& task;
-  Json data_settings;  // what the data were made from: part of every measurement's settings
+  Json data_settings;  // what the data were made from; included in every measurement's settings
   std::filesystem::path out;
   Measurements& measurements;
   RunObserver on_point;
 };
 
-/// The study's model with a scheme and a number of layers, its vocabularies those of the data. A scheme that has an
-/// initialization of its own name (DeepNorm) gets it.
+/// The study's model with a given scheme and number of layers, and the data's vocabularies. A scheme with a matching
+/// initialization (DeepNorm) uses it.
 ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers);
 
-/// The stacks of the study's models, from input to output: encoder and decoder, or the only one there is.
+/// The stacks of the study's models, from input to output: encoder and decoder, or the only one.
 std::vector<StackKind> stacks_of(const StudyContext& context);
 inline StackKind first_stack(const StudyContext& context) { return stacks_of(context).front(); }
 inline StackKind last_stack(const StudyContext& context) { return stacks_of(context).back(); }
@@ -52,7 +52,7 @@ Json settings_of(const ModelConfig& model);
 /// The options of an attention, and those of other kinds that differ from their defaults, as TOML.
 std::string options_text(const std::string& attention, const VariantOptions& options);
 
-/// The parts, each in a file of its own.
+/// The parts, one file each.
 PartResult measure(StudyContext& context, const GradientStudy& part);
 PartResult measure(StudyContext& context, const DepthStudy& part);
 PartResult measure(StudyContext& context, const SignalStudy& part);

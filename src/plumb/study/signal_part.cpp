@@ -42,7 +42,7 @@ ModelConfig theory_model(const StudyContext& context, const std::string& scheme,
   return config;
 }
 
-/// The point of the first stack that the lemma speaks of: Post-LN the sum before the second norm, Pre-LN the stream.
+/// The point of the first stack that the lemma is about. Post-LN: the sum before the second norm; Pre-LN: the stream.
 ActivationPoint lemma_point(StackKind stack, const std::string& scheme, int64_t layer) {
   return {{stack, layer, SubLayerKind::feed_forward}, scheme == "post-ln" ? Point::sum : Point::stream};
 }
@@ -80,9 +80,9 @@ Figure activation_figure(const std::map<std::string, std::map<std::string, Measu
                          int64_t width, int64_t layers) {
   Figure figure;
   figure.id = "activations";
-  figure.title = "Activations by layer, against Lemma 2";
+  figure.title = "Activations by layer, compared with Lemma 2";
   figure.caption = fmt::format(
-      "Mean squared norm of the {}'s activations over d at initialization, d = {}: for Post-LN the sum that "
+      "Mean squared norm of the {}'s activations divided by d at initialization, d = {}: for Post-LN the sum that "
       "enters each layer's second "
       "norm, for Pre-LN the stream after each layer. Solid: the theory's setting (one head, W^Q = W^K = 0); dashed: "
       "Xavier W^Q, W^K and W^O.",
@@ -131,13 +131,13 @@ PartResult measure(StudyContext& context, const SignalStudy& part) {
   std::map<std::string, std::map<std::string, Measured>> measured;  // scheme → initialization, at the largest width
   Table bounds{"theorem1",
                "Theorem 1: the measured constant",
-               "Norm of the gradient of the last layer's W₂ in the theory's setting, over the bound without its "
+               "Gradient norm of the last layer's W₂ in the theory's setting, divided by the bound without its "
                "constant: d√ln d for Post-LN, "
                "d√(ln d / L) for Pre-LN. A bound that is tight in d would give the same constant in every row.",
                {"scheme", "d", "gradient norm", "bound", "constant"}};
   std::map<std::string, std::vector<double>> constants;
   for (const std::string& scheme : context.config.study.schemes) {
-    if (scheme != "post-ln" && scheme != "pre-ln") continue;  // the theory speaks of these two
+    if (scheme != "post-ln" && scheme != "pre-ln") continue;  // the theory covers these two
     for (const int64_t width : part.widths) {
       const Measured one = measure(context, scheme, width, "theory", part);
       const double norm = confidence_interval(one.last_gradient).mean;
@@ -188,17 +188,17 @@ PartResult measure(StudyContext& context, const SignalStudy& part) {
   result.verdicts.push_back(
       {"bounded", "The squared norms are (0.1, 0.125)-bounded", "Xiong et al. 2020, section 3.3",
        confirmed_if(delta <= 0.125),
-       fmt::format("At d = {} at most {:.1f} % of the tokens of a layer exceed the mean by more than 10 %.", widest,
+       fmt::format("At d = {}, up to {:.1f} % of the tokens of a layer exceed the mean by more than 10 %.", widest,
                    100 * delta),
        "activations"});
   for (const auto& [scheme, values] : constants) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    result.verdicts.push_back({"theorem1_" + scheme,
-                               fmt::format("{}: the bound of Theorem 1 is tight in d", display_name(scheme)),
-                               "criticism of Theorem 1: measure the constant", confirmed_if(*high / *low < 1.5),
-                               fmt::format("Measured norm over bound runs from {:.3g} to {:.3g} over d = {} … {}.",
-                                           *low, *high, part.widths.front(), part.widths.back()),
-                               ""});
+    result.verdicts.push_back(
+        {"theorem1_" + scheme, fmt::format("{}: the bound of Theorem 1 is tight in d", display_name(scheme)),
+         "criticism of Theorem 1: measure the constant", confirmed_if(*high / *low < 1.5),
+         fmt::format("The ratio of measured norm to bound ranges from {:.3g} to {:.3g} for d = {} … {}.", *low, *high,
+                     part.widths.front(), part.widths.back()),
+         ""});
   }
   return result;
 }

@@ -1,4 +1,4 @@
-// Hessian spectra at initialization, scheme against scheme.
+// Hessian spectra at initialization, by scheme.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// The spectrum of the whole Hessian, or of every layer's block of it.
+/// The spectrum of the full Hessian, or of each layer's block.
 SpectrumReport measure(StudyContext& context, const std::string& scheme, const SpectrumStudy& part, bool by_layer) {
   const ModelConfig config = model_for(context, scheme, part.layers);
   const int64_t steps = by_layer ? part.layer_steps : part.steps;
@@ -45,12 +45,12 @@ SpectrumReport measure(StudyContext& context, const std::string& scheme, const S
 
 using Spectra = std::map<std::string, SpectrumReport>;  // by scheme
 
-/// How far from 0 the eigenvalues reach.
+/// The largest distance of an eigenvalue from 0.
 double reach(const SpectrumReport& report) {
   return std::max(std::abs(report.whole.value().max.value), std::abs(report.whole.value().min.value));
 }
 
-/// Whether a spectrum reaches so much further than most that beside it nothing would be seen of the others.
+/// Whether a spectrum extends so much further than most that it would hide the others.
 bool off_scale(const SpectrumReport& report, const Spectra& all) {
   constexpr double kFar = 1000;
   std::vector<double> reaches;
@@ -59,7 +59,7 @@ bool off_scale(const SpectrumReport& report, const Spectra& all) {
   return !(reach(report) <= kFar * reaches[reaches.size() / 2]);
 }
 
-/// λ_max of the block of every layer of a stack, first to last.
+/// λ_max of each layer's block in a stack, first to last.
 std::vector<Extreme> sharpest_by_layer(const SpectrumReport& report, StackKind stack) {
   std::vector<Extreme> layers;
   for (const BlockSpectrum& block : report.blocks) {
@@ -79,12 +79,13 @@ std::string growth_sentence(const Spectra& by_scheme, StackKind stack) {
       to_string(stack), fmt::join(factors, ", "));
 }
 
-/// The sharpest direction within each layer, others held fixed.
+/// The sharpest direction within each layer, with the others held fixed.
 Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& stacks, const SpectrumStudy& part) {
   Figure figure{"hessian_by_layer", "Curvature by layer at initialization"};
   figure.caption = fmt::format(
-      "The largest eigenvalue of each layer's diagonal block of the Hessian, the other layers held fixed; {} Lanczos "
-      "steps, whiskers are the Ritz residuals. Solid: decoder, dashed: encoder.",
+      "The largest eigenvalue of each layer's diagonal block of the Hessian, with the other layers held fixed; {} "
+      "Lanczos "
+      "steps; whiskers are Ritz residuals. Solid: decoder; dashed: encoder.",
       part.layer_steps);
   figure.kind = "line";
   figure.x = {"layer"};
@@ -120,16 +121,16 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
   density.kind = "density";
   density.x = {"eigenvalue"};
   density.y = {"density", true};
-  density.y.floor = 1e-9;  // one eigenvalue of millions is to be seen
+  density.y.floor = 1e-9;  // keeps one eigenvalue in millions visible
   Figure extremes{"hessian_extremes", "Extreme eigenvalues of the Hessian at initialization"};
   extremes.caption =
-      "The largest and the smallest Ritz value; whiskers are the Ritz residuals, within which an eigenvalue lies.";
+      "The largest and smallest Ritz values; each has an eigenvalue within its whiskers, the Ritz residual.";
   extremes.kind = "bar";
   extremes.x = {""};
   extremes.y = {"eigenvalue"};
   Table table{"hessian",
               "Curvature at initialization",
-              "λ with its Ritz residual; trace with its standard error where there is more than one probe.",
+              "λ with its Ritz residual; trace with its standard error if there is more than one probe.",
               {"scheme", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
   for (const auto& [scheme, report] : spectra) {
     const Spectrum& spectrum = report.whole.value();
@@ -139,7 +140,7 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
     Series bars{display_name(scheme), scheme};
     if (off_scale(report, spectra)) {
       const std::string note =
-          fmt::format("{} reaches from {:.2g} to {:.2g} and is not drawn.", display_name(scheme), bottom, top);
+          fmt::format("{} ranges from {:.2g} to {:.2g} and is not drawn.", display_name(scheme), bottom, top);
       for (Figure* figure : {&density, &extremes}) figure->notes.push_back(note);
       line.point(0, std::nan(""));
       bars.point("λ_max", std::nan(""));
@@ -172,18 +173,18 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
     const double post = post_ln.max.value;
     const double pre = pre_ln.max.value;
     result.verdicts.push_back(
-        {"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN one",
+        {"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN loss",
          "Understanding Transformer Models at Initialization (course talk, 2022)", confirmed_if(post > pre),
-         fmt::format("λ_max is {:.3g} ± {:.1g} for Post-LN and {:.3g} ± {:.1g} for Pre-LN, {:.2f} times as large; the "
+         fmt::format("λ_max is {:.3g} ± {:.1g} for Post-LN and {:.3g} ± {:.1g} for Pre-LN, a factor of {:.2f}; the "
                      "traces are {:.4g} "
-                     "and {:.4g}. By the rule of the edge of stability (λ_max ≤ 2/η) SGD's largest stable learning "
-                     "rates are {:.2g} and {:.2g}.",
+                     "and {:.4g}. By the edge-of-stability rule (λ_max ≤ 2/η), the largest stable learning "
+                     "rates of SGD are {:.2g} and {:.2g}.",
                      post, post_ln.max.error, pre, pre_ln.max.error, post / pre, post_ln.trace.mean, pre_ln.trace.mean,
                      2 / post, 2 / pre),
          "hessian_density"});
     result.summary.push_back(
         fmt::format("The sharpest direction of the Post-LN loss at initialization is {:.1f} times as sharp as Pre-LN's "
-                    "(λ_max {:.3g} against {:.3g}).",
+                    "(λ_max {:.3g} versus {:.3g}).",
                     post / pre, post, pre));
   }
   if (!growth.empty()) result.summary.push_back(growth);

@@ -19,12 +19,12 @@ namespace {
 CorpusFiles corpus_files(const std::vector<std::string>& names, const char* key) {
   if (names.size() == 1) return {names[0], {}};
   if (names.size() == 2) return {names[0], names[1]};
-  throw Error(fmt::format("data.{} names {} files", key, names.size()),
-              "name two files, source and target, or one TSV");
+  throw Error(fmt::format("data.{} lists {} files", key, names.size()),
+              "list two files, source and target, or one TSV file");
 }
 
-/// Text for language models: that of the study's files, or the English side of the embedded corpus, the last tenth of
-/// which is for validation.
+/// Text for language models: the study's files, or the English side of the embedded corpus, with the last tenth for
+/// validation.
 void prepare_running_text(const StudyData& data, int64_t seed, const std::filesystem::path& prepared) {
   TextOptions options;
   options.block = data.block;
@@ -32,8 +32,8 @@ void prepare_running_text(const StudyData& data, int64_t seed, const std::filesy
   if (!data.train.empty()) {
     const auto single = [](const std::vector<std::string>& names, const char* key) {
       if (names.size() != 1) {
-        throw Error(fmt::format("data.{} names {} files", key, names.size()),
-                    "with data.block, name one text file in one language");
+        throw Error(fmt::format("data.{} lists {} files", key, names.size()),
+                    "with data.block, list one text file in one language");
       }
       return names.front();
     };
@@ -47,7 +47,7 @@ void prepare_running_text(const StudyData& data, int64_t seed, const std::filesy
   prepare_synthetic_text(data.pairs, static_cast<uint64_t>(seed), options, prepared);
 }
 
-/// Opens the data that the study names, or prepares them in out/data; what they were made from stands in data.json.
+/// Opens the data that the study names, or prepares them in out/data and records their origin in data.json.
 DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesystem::path& out) {
   if (!data.directory.empty()) return DataDirectory::open(data.directory);
   const std::filesystem::path prepared = out / "data";
@@ -86,7 +86,7 @@ DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesyst
   return DataDirectory::open(prepared);
 }
 
-/// What identifies the data in the settings of a measurement.
+/// Identifies the data in the settings of a measurement.
 Json data_settings(const DataDirectory& data, const StudyData& config) {
   Json info = data.info();
   info.erase("command");
@@ -125,7 +125,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   write_file_atomic(out / "study.toml", toml);
   const DataDirectory data = open_data(config.data, config.study.seed, out);
   if (!data.has_split(config.data.measured_split)) {
-    throw Error(fmt::format("the data have no split '{}'", config.data.measured_split),
+    throw Error(fmt::format("the data has no split '{}'", config.data.measured_split),
                 "splits: " + join(data.split_names()));
   }
   const std::unique_ptr<Task> task = make_task(config.task, data, config.model.kind);
@@ -147,7 +147,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
     if (part) append(results, measure(context, *part), name);
   });
   write_json(out / "results.json", results);
-  say(fmt::format("{} measurements made, {} found from before", measurements.measured(), measurements.found()));
+  say(fmt::format("{} measurements made, {} reused", measurements.measured(), measurements.found()));
   return results;
 }
 

@@ -55,7 +55,7 @@ TrainedRun trained_run(StudyContext& context, const RunRequest& request) {
                                   .section("task", config.task)
                                   .text()}};
   settings.update(request.more_settings);
-  // A run of other settings is another run: both are kept.
+  // A run with other settings is another run; both are kept.
   const std::filesystem::path out =
       context.out / "runs" / fmt::format("{}-{:08x}", request.name, stream_of(settings.dump()) & 0xFFFFFFFFU);
   const Json found = context.measurements.get(request.name, settings, [&] {

@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-struct Run {
+struct SchemeRun {
   std::string scheme;
   int64_t layers;
   int64_t warm_up;
@@ -31,7 +31,7 @@ struct Run {
   }
 };
 
-/// BLEU of the translations of the first pairs of a split; null where the study asks for none.
+/// BLEU of the translations of the first pairs of a split; null if the study does not ask for it.
 Json score(Model& model, const StudyContext& context, const TrainingStudy& part) {
   if (part.bleu_pairs == 0) return nullptr;
   std::vector<std::string> source = context.data.raw_source(part.bleu_split);
@@ -46,9 +46,9 @@ Json score(Model& model, const StudyContext& context, const TrainingStudy& part)
   return corpus_bleu(hypotheses, {reference}).score;
 }
 
-Run train_run(StudyContext& context, const std::string& scheme, int64_t layers, int64_t warm_up, double learning_rate,
-              const TrainingStudy& part) {
-  Run run{scheme, layers, warm_up, learning_rate, {}, {}};
+SchemeRun train_run(StudyContext& context, const std::string& scheme, int64_t layers, int64_t warm_up,
+                    double learning_rate, const TrainingStudy& part) {
+  SchemeRun run{scheme, layers, warm_up, learning_rate, {}, {}};
   RunRequest request;
   request.name = fmt::format("train-{}-layers{}-warmup{}-lr{:g}", file_name(scheme), layers, warm_up, learning_rate);
   request.label = run.name();
@@ -67,17 +67,17 @@ std::string curves_id(double learning_rate, int64_t layers) {
   return fmt::format("loss_lr{:g}_layers{}", learning_rate, layers);
 }
 
-Figure curves(const std::vector<Run>& runs, double learning_rate, int64_t layers) {
+Figure curves(const std::vector<SchemeRun>& runs, double learning_rate, int64_t layers) {
   Figure figure{
       curves_id(learning_rate, layers),
-      fmt::format("Validation loss over training, {0}+{0} layers, learning rate {1:g}", layers, learning_rate)};
+      fmt::format("Validation loss during training, {0}+{0} layers, learning rate {1:g}", layers, learning_rate)};
   figure.caption =
-      "Negative log-likelihood a target token of the validation split; solid with warm-up, dashed without. A cross "
+      "Negative log-likelihood per target token of the validation split; solid: with warm-up, dashed: without. A cross "
       "marks a run that diverged.";
   figure.kind = "line";
   figure.x = {"step"};
-  figure.y = {"validation loss (nats a token)", true};
-  for (const Run& run : runs) {
+  figure.y = {"validation loss (nats per token)", true};
+  for (const SchemeRun& run : runs) {
     if (run.learning_rate != learning_rate || run.layers != layers) continue;
     const std::string warm_up = run.warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", run.warm_up);
     Series series = run.trained.validation_curve(fmt::format("{}, {}", display_name(run.scheme), warm_up), run.scheme);
@@ -87,19 +87,19 @@ Figure curves(const std::vector<Run>& runs, double learning_rate, int64_t layers
   return figure;
 }
 
-const Run* find(const std::vector<Run>& runs, const std::string& scheme, int64_t layers, bool warmed,
-                double learning_rate) {
-  for (const Run& run : runs) {
+const SchemeRun* find(const std::vector<SchemeRun>& runs, const std::string& scheme, int64_t layers, bool warmed,
+                      double learning_rate) {
+  for (const SchemeRun& run : runs) {
     const bool same = run.scheme == scheme && run.layers == layers && run.learning_rate == learning_rate;
     if (same && (run.warm_up > 0) == warmed) return &run;
   }
   return nullptr;
 }
 
-/// What "clearly worse" means: a tenth of a nat a token, or divergence.
+/// What counts as "clearly worse": a tenth of a nat per token, or divergence.
 constexpr double kClear = 0.1;
 
-/// What a paper says of training its scheme without warm-up.
+/// What a paper claims about training its scheme without warm-up.
 struct WarmUpClaim {
   const char* scheme;
   bool needed;
@@ -113,17 +113,17 @@ constexpr WarmUpClaim kClaims[] = {
     {"rezero", false, "ReZero: trains without warm-up", "Bachlechner et al. 2020, arXiv 2003.04887"},
 };
 
-/// Warm-up against none for one scheme, over depths and learning rates; a row a comparison, and a verdict where a paper
-/// has said something.
-void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, const TrainingStudy& part, Table& table,
-                   PartResult& result) {
+/// Compares training with and without warm-up for one scheme, for all depths and learning rates; one row per
+/// comparison, and a verdict if a paper makes a claim.
+void judge_warm_up(const std::vector<SchemeRun>& runs, const std::string& scheme, const TrainingStudy& part,
+                   Table& table, PartResult& result) {
   std::vector<std::string> evidence;
   int64_t needed = 0;
   int64_t compared = 0;
   for (const int64_t layers : part.layers) {
     for (const double learning_rate : part.learning_rates) {
-      const Run* with = find(runs, scheme, layers, true, learning_rate);
-      const Run* without = find(runs, scheme, layers, false, learning_rate);
+      const SchemeRun* with = find(runs, scheme, layers, true, learning_rate);
+      const SchemeRun* without = find(runs, scheme, layers, false, learning_rate);
       if (with == nullptr || without == nullptr) continue;
       ++compared;
       if (without->loss() > with->loss() + kClear) ++needed;
@@ -152,7 +152,7 @@ void judge_warm_up(const std::vector<Run>& runs, const std::string& scheme, cons
 }  // namespace
 
 PartResult measure(StudyContext& context, const TrainingStudy& part) {
-  std::vector<Run> runs;
+  std::vector<SchemeRun> runs;
   for (const std::string& scheme : context.config.study.schemes) {
     for (const int64_t layers : part.layers) {
       for (const double learning_rate : part.learning_rates) {
@@ -165,10 +165,10 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   PartResult result;
   Table table{"runs",
               "Training runs",
-              "Loss and perplexity of the validation split at the end.",
+              "Loss and perplexity on the validation split at the end.",
               {"scheme", "layers", "warm-up", "learning rate", "outcome", "steps", "validation loss", "perplexity",
                "BLEU", "seconds"}};
-  for (const Run& run : runs) {
+  for (const SchemeRun& run : runs) {
     table.rows.push_back({run.scheme, run.layers, run.warm_up, run.learning_rate, run.trained.result.outcome,
                           run.trained.result.steps, finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
                           run.bleu ? Json(*run.bleu) : Json(nullptr), finite_or_null(run.trained.result.seconds)});
@@ -179,13 +179,13 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   }
   if (part.bleu_pairs > 0) {
     Figure bleu{"bleu", "BLEU at the end of training"};
-    bleu.caption = fmt::format("Detokenized, cased BLEU of {} pairs, beam {}; a run that diverged has none.",
+    bleu.caption = fmt::format("Detokenized, cased BLEU of {} pairs, beam width {}; runs that diverged have none.",
                                part.bleu_pairs, part.beam);
     bleu.kind = "bar";
     bleu.y = {"BLEU"};
     for (const std::string& scheme : context.config.study.schemes) {
       Series series{display_name(scheme), scheme};
-      for (const Run& run : runs) {
+      for (const SchemeRun& run : runs) {
         if (run.scheme != scheme) continue;
         series.point(fmt::format("{0}+{0}, lr {1:g}, {2}", run.layers, run.learning_rate,
                                  run.warm_up == 0 ? "none" : fmt::format("warm-up {}", run.warm_up)),
@@ -197,20 +197,20 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   }
   result.tables.push_back(table);
   Table gains{"warm_up",
-              "What warm-up is worth",
-              "Validation loss, nats a token; empty where a run diverged.",
+              "Effect of warm-up",
+              "Validation loss, nats per token; empty if the run diverged.",
               {"scheme", "layers", "learning rate", "with warm-up", "without", "difference"}};
   for (const std::string& scheme : context.config.study.schemes) judge_warm_up(runs, scheme, part, gains, result);
   if (!gains.rows.empty()) result.tables.push_back(gains);
 
-  const auto best =
-      std::min_element(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.loss() < b.loss(); });
+  const auto best = std::min_element(runs.begin(), runs.end(),
+                                     [](const SchemeRun& a, const SchemeRun& b) { return a.loss() < b.loss(); });
   if (best != runs.end() && std::isfinite(best->loss())) {
     result.summary.push_back(
-        fmt::format("Of {} training runs the best is {}: {}.", runs.size(), best->name(), best->summary()));
+        fmt::format("The best of {} training runs is {}: {}.", runs.size(), best->name(), best->summary()));
   }
   if (const auto failed =
-          std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.trained.diverged(); });
+          std::count_if(runs.begin(), runs.end(), [](const SchemeRun& run) { return run.trained.diverged(); });
       failed > 0) {
     result.summary.push_back(fmt::format("{} of {} runs diverged.", failed, runs.size()));
   }

@@ -1,5 +1,5 @@
-// The four things that a Transformer is said to need, Adam, residual connections, norms and warm-up: each left out, and
-// each pair of them.
+// The four components that a Transformer is said to need (Adam, residual connections, norms and warm-up), each removed,
+// and each pair of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr Trick kTricks[] = {
 };
 
 /// A run without some of the tricks, given as bits in the order of kTricks.
-struct Run {
+struct TrickRun {
   unsigned without = 0;
   TrainedRun trained{};
 
@@ -39,9 +39,9 @@ struct Run {
   }
 };
 
-Run train_run(StudyContext& context, unsigned without, const TricksStudy& part) {
+TrickRun train_run(StudyContext& context, unsigned without, const TricksStudy& part) {
   const auto has = [&](unsigned trick) { return (without >> trick & 1U) == 0; };
-  Run run{without};
+  TrickRun run{without};
   RunRequest request;
   request.name = "tricks";
   for (unsigned i = 0; i < std::size(kTricks); ++i) request.name += has(i) ? "" : fmt::format("-no-{}", kTricks[i].id);
@@ -54,7 +54,7 @@ Run train_run(StudyContext& context, unsigned without, const TricksStudy& part) 
     config.train.learning_rate = part.sgd_learning_rate;
   }
   if (!has(3)) {
-    // The decay begins where it does with warm-up: the two differ in the first steps alone.
+    // The decay begins at the same step as with warm-up: the two differ only in the first steps.
     if (config.train.decay_start == 0) config.train.decay_start = std::max<int64_t>(config.train.warm_up, 1);
     config.train.warm_up = 0;
   }
@@ -66,7 +66,7 @@ Run train_run(StudyContext& context, unsigned without, const TricksStudy& part) 
 
 PartResult measure(StudyContext& context, const TricksStudy& part) {
   constexpr unsigned kCount = std::size(kTricks);
-  std::vector<Run> runs = {train_run(context, 0, part)};
+  std::vector<TrickRun> runs = {train_run(context, 0, part)};
   for (unsigned i = 0; i < kCount; ++i) runs.push_back(train_run(context, 1U << i, part));
   for (unsigned i = 0; i < kCount; ++i) {
     for (unsigned j = i + 1; j < kCount; ++j) runs.push_back(train_run(context, 1U << i | 1U << j, part));
@@ -74,23 +74,23 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
 
   PartResult result;
   const double uniform = std::log(static_cast<double>(context.data.target_vocabulary()));
-  Figure curves{"tricks_loss", "Validation loss over training, one thing left out"};
+  Figure curves{"tricks_loss", "Validation loss during training, with one component removed"};
   curves.caption = fmt::format(
-      "Post-LN, {0}+{0} layers. Negative log-likelihood a target token; a cross marks a run that diverged. A uniform "
+      "Post-LN, {0}+{0} layers. Negative log-likelihood per target token; a cross marks a run that diverged. A uniform "
       "guess has {1:.2f}.",
       part.layers, uniform);
   curves.kind = "line";
   curves.x = {"step"};
-  curves.y = {"validation loss (nats a token)"};
-  Figure bars{"tricks_final", "Validation loss at the end, by what is left out"};
-  bars.caption = "Singly and in pairs; a run that diverged has no bar.";
+  curves.y = {"validation loss (nats per token)"};
+  Figure bars{"tricks_final", "Final validation loss, by removed components"};
+  bars.caption = "Singly and in pairs; runs that diverged have no bar.";
   bars.kind = "bar";
-  bars.y = {"validation loss (nats a token)"};
+  bars.y = {"validation loss (nats per token)"};
   Series final_losses{"validation loss", "tricks"};
   Table table{
-      "tricks", "Training without", "At the end of training.", {"left out", "outcome", "steps", "validation loss"}};
+      "tricks", "Training without", "At the end of training.", {"removed", "outcome", "steps", "validation loss"}};
   for (size_t i = 0; i < runs.size(); ++i) {
-    const Run& run = runs[i];
+    const TrickRun& run = runs[i];
     final_losses.point(run.name(), run.loss());
     table.rows.push_back({run.without == 0 ? "nothing" : run.name().substr(3), run.trained.result.outcome,
                           run.trained.result.steps, finite_or_null(run.loss())});
@@ -101,10 +101,10 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   result.figures = {curves, bars};
   result.tables = {table};
 
-  constexpr double kClear = 0.1;  // nats a token
+  constexpr double kClear = 0.1;  // nats per token
   int64_t needed = 0;
   for (unsigned i = 0; i < kCount; ++i) {
-    const Run& without = runs[i + 1];
+    const TrickRun& without = runs[i + 1];
     const bool worse = without.loss() > runs[0].loss() + kClear;
     needed += worse ? 1 : 0;
     result.verdicts.push_back({fmt::format("needs_{}", kTricks[i].id),
@@ -115,8 +115,8 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
                                "tricks_loss"});
   }
   result.summary.push_back(
-      fmt::format("Of the four things said to be needed, {} {} so in a Post-LN model of {}+{} layers.", needed,
-                  needed == 1 ? "is" : "are", part.layers, part.layers));
+      fmt::format("Of the four components said to be necessary, {} {} necessary in a Post-LN model of {}+{} layers.",
+                  needed, needed == 1 ? "is" : "are", part.layers, part.layers));
   return result;
 }
 

@@ -15,7 +15,7 @@ class Classification final : public Task {
   explicit Classification(const DataDirectory& data) : Task(data), classes_(std::ssize(data.labels())) {
     if (classes_ == 0)
       throw Error(fmt::format("{}: has no labels", data.path().string()),
-                  "make a data directory for classification with `plumb data labels`");
+                  "create a data directory for classification with `plumb data labels`");
   }
 
   [[nodiscard]] std::string name() const override { return "classification"; }
@@ -32,7 +32,7 @@ class Classification final : public Task {
     if (config.labels != classes_) {
       throw Error(
           fmt::format("model.labels = {}, but the data have {}: {}", config.labels, classes_, join(data_.labels())),
-          "leave model.labels 0 to take the number of the data");
+          "set model.labels = 0 to take the number from the data");
     }
   }
 
@@ -85,8 +85,8 @@ class Classification final : public Task {
 
   [[nodiscard]] std::vector<MetricInfo> metric_infos() const override {
     std::vector<MetricInfo> infos = Task::metric_infos();
-    infos.push_back({"accuracy", "share of examples whose most probable label is theirs"});
-    infos.push_back({"f1", "F1 score, the mean over labels"});
+    infos.push_back({"accuracy", "fraction of examples whose most probable label is correct"});
+    infos.push_back({"f1", "F1 score, averaged over labels"});
     return infos;
   }
 
@@ -94,7 +94,7 @@ class Classification final : public Task {
   int64_t classes_;
 };
 
-[[maybe_unused]] const bool kRegistered = tasks().add(
+[[maybe_unused]] const bool kClassificationRegistered = tasks().add(
     "classification", "encoder reads BOS + first + EOS [+ second + EOS]; its pooled state predicts the label",
     "Devlin et al. 2019, arXiv 1810.04805",
     [](const DataDirectory& data, const Options&) { return std::make_unique<Classification>(data); });

@@ -15,7 +15,7 @@ std::vector<ExampleCost> Dataset::costs() const {
 
 void Dataset::require(int64_t example) const {
   if (example >= 0 && example < size()) return;
-  throw Error(fmt::format("there is no example {} in a split of {}", example, size()));
+  throw Error(fmt::format("example {} is out of range for a split of {}", example, size()));
 }
 
 std::vector<Batch> evaluation_batches(const Dataset& dataset, int64_t tokens, int64_t count) {

@@ -34,12 +34,12 @@ class LanguageModeling final : public Task {
 
   [[nodiscard]] std::vector<MetricInfo> metric_infos() const override {
     std::vector<MetricInfo> infos = Task::metric_infos();
-    infos.push_back({"perplexity", "exp(nll), per token of the vocabulary", false});
+    infos.push_back({"perplexity", "exp(nll), per vocabulary token", false});
     return infos;
   }
 };
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kLanguageModelingRegistered =
     tasks().add("language-modeling", "decoder reads BOS + tokens; position i predicts token i + 1",
                 "Bengio et al. 2003; Radford et al. 2019",
                 [](const DataDirectory& data, const Options&) { return std::make_unique<LanguageModeling>(data); });

@@ -49,14 +49,14 @@ void Task::require_kind(const ModelConfig& config) const {
   const std::string kind = model_kind();
   if (config.kind == kind) return;
   throw Error(fmt::format("the task {} needs a model of kind \"{}\", not \"{}\"", name(), kind, config.kind),
-              fmt::format("set model.kind = \"{}\", or give data for another task", kind));
+              fmt::format("set model.kind = \"{}\", or use data for another task", kind));
 }
 
 void Task::fill_vocabulary(const char* side, int64_t& vocabulary, int64_t of_data) {
   if (vocabulary == 0) vocabulary = of_data;
   if (vocabulary >= of_data) return;
-  throw Error(fmt::format("the data's {} vocabulary of {} does not fit the model's {}", side, of_data, vocabulary),
-              "leave the model's vocabulary sizes 0 to take those of the data");
+  throw Error(fmt::format("the data's {} vocabulary of {} does not match the model's {}", side, of_data, vocabulary),
+              "set the model's vocabulary sizes to 0 to take them from the data");
 }
 
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind) {

@@ -15,18 +15,18 @@ struct TranslationOptions {
   int64_t beam = 5;
 };
 void describe(Fields& field, TranslationOptions& options) {
-  field("beam", options.beam, "beam width of the search that BLEU is computed from; 0: no BLEU");
+  field("beam", options.beam, "beam width of the search for BLEU; 0: no BLEU");
 }
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.bleu_beam", "task.translation.beam");
+[[maybe_unused]] const bool kTranslationRenamed = rename_key("train.bleu_beam", "task.translation.beam");
 
 class Translation final : public Task {
  public:
   Translation(const DataDirectory& data, const TranslationOptions& options) : Task(data), options_(options) {
     if (options.beam < 0) throw Error(fmt::format("task.translation.beam = {} is negative", options.beam));
     if (data.task() != "translation")
-      throw Error(fmt::format("{}: holds no sentence pairs to translate", data.path().string()),
-                  "make a data directory of pairs with `plumb data prepare`");
+      throw Error(fmt::format("{}: contains no sentence pairs to translate", data.path().string()),
+                  "create a data directory of pairs with `plumb data prepare`");
   }
 
   [[nodiscard]] std::string name() const override { return "translation"; }
@@ -69,7 +69,7 @@ class Translation final : public Task {
   TranslationOptions options_;
 };
 
-[[maybe_unused]] const bool kRegistered = tasks().add(
+[[maybe_unused]] const bool kTranslationRegistered = tasks().add(
     "translation", "encoder reads source + EOS, decoder reads BOS + target and predicts target + EOS",
     "Vaswani et al. 2017, arXiv 1706.03762",
     [](const DataDirectory& data, const Options& options) {

@@ -21,9 +21,9 @@ Error training_error(const std::string& message, const TokenizerOptions& options
   if (versus == std::string::npos) return Error(fmt::format("the tokenizer cannot be trained: {}", message));
   const size_t begin = versus + 4;
   const std::string needed = message.substr(begin, message.find_first_not_of("0123456789", begin) - begin);
-  return Error(fmt::format("a vocabulary of {} is too small: the specials and the characters of the text need {}",
+  return Error(fmt::format("a vocabulary of {} is too small: special tokens and the text's characters need {}",
                            options.vocabulary, needed),
-               "raise --vocabulary, or leave out rare characters with --character-coverage 0.9995");
+               "increase --vocabulary, or omit rare characters with --character-coverage 0.9995");
 }
 
 Error empty_text() { return Error("the tokenizer cannot be trained: the text is empty"); }
@@ -80,7 +80,7 @@ struct Tokenizer::Model {
 Tokenizer Tokenizer::from_serialized(std::string serialized, const std::string& name) {
   auto model = std::make_shared<Model>(std::move(serialized));
   if (!model->pieces) {
-    throw Error(fmt::format("{}: not a SentencePiece model, or a damaged one", name));
+    throw Error(fmt::format("{}: not a SentencePiece model, or damaged", name));
   }
   return Tokenizer(std::move(model));
 }
@@ -94,12 +94,12 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
     throw Error(fmt::format("unknown tokenizer '{}'", options.kind), "known: bpe, unigram");
   }
   if (options.vocabulary < 5 || options.vocabulary > 10'000'000) {
-    throw Error(fmt::format("a vocabulary of {} is impossible", options.vocabulary), "8000 is usual");
+    throw Error(fmt::format("the vocabulary size {} is out of range", options.vocabulary), "8000 is a common choice");
   }
   // SentencePiece refuses a coverage below 0.98 by ending the process.
   if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1.0)) {
-    throw Error(fmt::format("a character coverage of {} is impossible", options.character_coverage),
-                "it lies between 0.98 and 1");
+    throw Error(fmt::format("the character coverage {} is out of range", options.character_coverage),
+                "it must be between 0.98 and 1");
   }
   if (std::none_of(lines.begin(), lines.end(), has_visible_character)) throw empty_text();
 
@@ -129,7 +129,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int> ids;
   const std::string message = model_->pieces.encode(text, ids);
-  if (!message.empty()) throw Error(fmt::format("text cannot be cut into tokens: {}", message));
+  if (!message.empty()) throw Error(fmt::format("text cannot be tokenized: {}", message));
   return ids;
 }
 
@@ -144,7 +144,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   }
   std::string text;
   const std::string message = model_->pieces.decode(pieces, text);
-  if (!message.empty()) throw Error(fmt::format("tokens cannot be joined to text: {}", message));
+  if (!message.empty()) throw Error(fmt::format("tokens cannot be decoded: {}", message));
   return text;
 }
 

@@ -13,8 +13,8 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.synchronise_norms", "train.synchronize_norms") &&
-                                       rename_key("train.bleu_every", "train.score_every");
+[[maybe_unused]] const bool kTrainKeysRenamed = rename_key("train.synchronise_norms", "train.synchronize_norms") &&
+                                                rename_key("train.bleu_every", "train.score_every");
 
 struct DataSection {
   std::string directory;
@@ -141,9 +141,9 @@ std::string to_toml(const RunConfig& config) {
 void require_equal(const RunConfig& wanted, const RunConfig& found, const std::string& origin) {
   const auto ours = key_values(to_toml(wanted)), theirs = key_values(to_toml(found));
   const auto differs = [&](const std::string& key, const std::string& there, const std::string& here) {
-    throw Error(
-        fmt::format("{}: holds a run of another configuration: {} = {} there, {} here", origin, key, there, here),
-        "choose another --out, or the same configuration to go on with that run");
+    throw Error(fmt::format("{}: contains a run with a different configuration: {} = {} there, {} here", origin, key,
+                            there, here),
+                "choose another --out, or use the same configuration to resume that run");
   };
   const auto value_of = [](const auto& values, const std::string& key) {
     const auto place =

@@ -39,7 +39,7 @@ void MetricsFile::end(const TrainResult& result) {
 
 void MetricsFile::write(const Json& line) {
   out_ << line.dump() << '\n' << std::flush;
-  if (!out_) throw Error(fmt::format("{}: writing failed", path_.string()), "is the disk full?");
+  if (!out_) throw Error(fmt::format("{}: write failed", path_.string()), "is the disk full?");
 }
 
 }  // namespace plumb

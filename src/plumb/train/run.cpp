@@ -143,7 +143,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   if (fs::exists(out / "result.json")) {
     TrainResult result = TrainResult::from_json(read_json(out / "result.json"));
     if (result.outcome != "stopped") {
-      say(fmt::format("{}: this run has {} at step {} already", out.string(), result.outcome, result.steps));
+      say(fmt::format("{}: this run has already {} at step {}", out.string(), result.outcome, result.steps));
       return result;
     }
   }
@@ -151,7 +151,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   if (const auto all = checkpoints(out); !all.empty()) {
     trainer.load(all.rbegin()->second);
     trainer.set_history(read_metrics(out / "metrics.jsonl"));
-    say(fmt::format("{}: going on from step {}", out.string(), trainer.step()));
+    say(fmt::format("{}: resuming from step {}", out.string(), trainer.step()));
   } else {
     model.initialize(static_cast<uint64_t>(config.train.seed));
   }
@@ -199,7 +199,7 @@ fs::path latest_checkpoint(const fs::path& run) {
   const auto all = checkpoints(run);
   if (all.empty())
     throw Error(fmt::format("{}: has no checkpoint yet", run.string()),
-                "train on with `plumb train --out " + run.string() + "`");
+                "resume it with `plumb train --out " + run.string() + "`");
   return all.rbegin()->second;
 }
 
@@ -207,13 +207,13 @@ RunAndCheckpoint locate_run(const std::string& name) {
   fs::path path = fs::absolute(name).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   const char* hint = "give a run directory made by `plumb train`, or a checkpoint in one";
-  if (!fs::is_directory(path)) throw Error(name + " is no directory", hint);
+  if (!fs::is_directory(path)) throw Error(name + " is not a directory", hint);
   // A checkpoint is told by its weights; its run is the nearest directory above it with a configuration.
   if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};
   for (fs::path run = path.parent_path(); run != run.root_path(); run = run.parent_path()) {
     if (fs::exists(run / "config.toml")) return {run, path};
   }
-  throw Error(name + " is a checkpoint outside of a run", hint);
+  throw Error(name + " is a checkpoint outside a run directory", hint);
 }
 
 std::unique_ptr<Model> load_model(const fs::path& run) { return load_model(run, latest_checkpoint(run)); }

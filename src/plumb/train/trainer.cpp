@@ -327,8 +327,9 @@ void Trainer::load(const std::filesystem::path& directory) {
   self.state = state_from_json(read_json(state), state.string());
   self.plan = self.make_plan();
   if (self.state.batch >= static_cast<int64_t>(self.plan.size())) {
-    throw Error(fmt::format("{}: batch {} of an epoch of {}", state.string(), self.state.batch, self.plan.size()),
-                "the data have changed since the run began");
+    throw Error(
+        fmt::format("{}: batch {} of an epoch with {} batches", state.string(), self.state.batch, self.plan.size()),
+        "the data have changed since the run started");
   }
 }
 

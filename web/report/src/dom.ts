@@ -37,6 +37,12 @@ export function download(name: string, content: string | Blob, type = "text/plai
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+/** The name of a file from the id of what it holds: letters, digits, dots, dashes and underscores. */
+export function fileName(id: string, ending: string): string {
+  const name = id.normalize("NFC").replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[.-]+|[.-]+$/g, "");
+  return `${[...name].slice(0, 80).join("") || "data"}.${ending}`;
+}
+
 /** One line of CSV (RFC 4180). */
 export function csvLine(cells: unknown[]): string {
   return cells

@@ -1,5 +1,5 @@
 // A figure as a file: its data, or a picture on white paper with title and legend.
-import { csvLine, download } from "./dom";
+import { csvLine, download, fileName } from "./dom";
 import { echarts } from "./echarts";
 import { FONT, makeOption } from "./option";
 import { type Groups, LIGHT } from "./palette";
@@ -33,11 +33,11 @@ export function savePicture(figure: Figure, groups: Groups, view: View, format: 
     },
   });
   if (format === "svg") {
-    download(`${figure.id}.svg`, chart.renderToSVGString(), "image/svg+xml");
+    download(fileName(figure.id, "svg"), chart.renderToSVGString(), "image/svg+xml");
   } else {
     const link = document.createElement("a");
     link.href = chart.getDataURL({ type: "png", pixelRatio: 2, backgroundColor: LIGHT.background });
-    link.download = `${figure.id}.png`;
+    link.download = fileName(figure.id, "png");
     link.click();
   }
   chart.dispose();

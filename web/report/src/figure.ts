@@ -1,5 +1,5 @@
 // One figure: heading, tools, legend, chart, caption. Everything that the reader does changes `view` and draws again.
-import { h, icon, download } from "./dom";
+import { h, icon, download, fileName } from "./dom";
 import { type Chart, echarts } from "./echarts";
 import { figureCsv, savePicture } from "./export";
 import { formatNumber } from "./format";
@@ -7,10 +7,10 @@ import { drawLegend } from "./legend";
 import { layout, makeOption } from "./option";
 import { type Groups, type Palette } from "./palette";
 import { categoriesOf, firstView, type Look, looks, makePlot, type Plot } from "./plot";
-import type { Figure } from "./results";
+import type { Figure, Kind } from "./results";
 import { axisTooltip, pointTooltip } from "./tooltip";
 import { dataTable } from "./table";
-import { attachZoom } from "./zoom";
+import { attachZoom, moved, type Range, zoomed } from "./zoom";
 
 const ICONS = {
   reset: "M2.5 8a5.5 5.5 0 1 0 1.8-4.1M2.5 2.5v3h3",
@@ -25,6 +25,8 @@ export interface FigureView {
   draw(palette: Palette, paper?: boolean): void;
 }
 
+const KINDS: Record<Kind, string> = { line: "Line chart", scatter: "Scatter plot", bar: "Bar chart", density: "Density" };
+
 /** One sentence for those who cannot see the chart. */
 function spoken(figure: Figure): string {
   const names = figure.series.map((series) => {
@@ -32,7 +34,7 @@ function spoken(figure: Figure): string {
     if (values.length === 0) return `${series.name} (no finite value)`;
     return `${series.name} from ${formatNumber(values[0], 3)} to ${formatNumber(values[values.length - 1], 3)}`;
   });
-  return `${figure.title}. ${figure.kind} chart of ${figure.y.label || "y"} over ${figure.x.label || "x"}: ${names.join("; ")}.`;
+  return `${figure.title}. ${KINDS[figure.kind]} of ${figure.y.label || "y"} against ${figure.x.label || "x"}: ${names.join("; ")}.`;
 }
 
 export function makeFigure(figure: Figure, number: number, groups: Groups, first: Palette, related: HTMLElement[]): FigureView {
@@ -46,7 +48,11 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
 
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Series" });
   const canvas = h("div", { class: "canvas", role: "img", "aria-label": spoken(figure) });
-  const stage = h("div", { class: "stage" }, canvas);
+  const zoomable = !categoriesOf(figure);
+  const stage = h("div", zoomable ? {
+    class: "stage", tabindex: "0", role: "group", "aria-keyshortcuts": "+ - 0 ArrowLeft ArrowRight ArrowUp ArrowDown",
+    "aria-label": "Chart. Plus and minus zoom, arrow keys move the view, 0 resets it.",
+  } : { class: "stage" }, canvas);
   const hint = h("p", { class: "omitted", hidden: true });
   const data = h("div", { class: "figure-data", hidden: true });
 
@@ -79,7 +85,9 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
     drawLegend(legend, figure, allLooks, plot.series, view, { changed: () => update(), hover: highlight });
     legend.hidden = plot.categoryColors.length > 0; // then the axis names the colors
     hint.hidden = plot.omitted === 0;
-    hint.textContent = `${plot.omitted} ${plot.omitted === 1 ? "value lies" : "values lie"} at or below zero, or off the scale, and cannot be drawn on these axes.`;
+    hint.textContent = plot.omitted === 1
+      ? "1 value is not shown: it is zero, negative or too small for a logarithmic axis."
+      : `${formatNumber(plot.omitted)} values are not shown: they are zero, negative or too small for a logarithmic axis.`;
   };
 
   const tooltip = (params: unknown): HTMLElement | string => {
@@ -98,7 +106,10 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
   // Tools.
   const tool = (label: string, title: string, action: () => void, ...content: (Node | string)[]) =>
     h("button", { type: "button", class: "tool", "aria-label": title, title, onclick: action }, ...content, label);
-  const reset = tool("Reset", "Reset zoom", () => zoomTo(null), icon(ICONS.reset));
+  const reset = tool("Reset", "Reset zoom", () => {
+    stage.focus({ preventScroll: true }); // the button is about to hide
+    zoomTo(null);
+  }, icon(ICONS.reset));
   const positive = (values: unknown[]) => values.some((value) => typeof value === "number" && value > 0);
   const logTool = (axis: "logX" | "logY", name: string) => {
     const button = tool(`log ${name}`, `Logarithmic ${name} axis`, () => {
@@ -117,7 +128,7 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
     ...(!categoriesOf(figure) && (figure.x.log || figure.x.symlog || manyDecades()) && positive(figure.series.flatMap((series) => series.x)) ? [logTool("logX", "x")] : []),
     ...(positive(figure.series.flatMap((series) => series.y)) ? [logTool("logY", "y")] : []),
   ];
-  const touchTool = tool("", "Zoom with a finger: draw a box", () => {
+  const touchTool = tool("", "Zoom by touch: drag a box", () => {
     touchZoom = !touchZoom;
     sync();
   }, icon(ICONS.zoom));
@@ -128,13 +139,13 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
     sync();
   }, icon(ICONS.table));
   const save = h("details", { class: "menu" },
-    h("summary", { class: "tool", "aria-label": "Save this figure", title: "Save" }, icon(ICONS.save)),
+    h("summary", { class: "tool", "aria-label": "Save this figure", title: "Save this figure" }, icon(ICONS.save)),
     h("div", { class: "menu-items" },
       ...([
-        ["Data, CSV", () => download(`${figure.id}.csv`, figureCsv(figure), "text/csv")],
-        ["Data, JSON", () => download(`${figure.id}.json`, JSON.stringify(figure, null, 2), "application/json")],
-        ["Picture, SVG", () => savePicture(figure, groups, view, "svg")],
-        ["Picture, PNG", () => savePicture(figure, groups, view, "png")],
+        ["Data (CSV)", () => download(fileName(figure.id, "csv"), figureCsv(figure), "text/csv")],
+        ["Data (JSON)", () => download(fileName(figure.id, "json"), JSON.stringify(figure, null, 2), "application/json")],
+        ["Image (SVG)", () => savePicture(figure, groups, view, "svg")],
+        ["Image (PNG)", () => savePicture(figure, groups, view, "png")],
       ] as [string, () => void][]).map(([label, action]) =>
         h("button", { type: "button", onclick: () => { save.open = false; action(); } }, label))));
 
@@ -166,7 +177,14 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
       plot.y[1] - ((py - box.top) / (box.bottom - box.top)) * (plot.y[1] - plot.y[0]),
     ];
   };
-  const zoomable = !categoriesOf(figure);
+  /** Shows these ranges, as far as the figure reaches and its axes can label them. */
+  const show = (x: Range, y: Range, animate: boolean) => {
+    const zoom = { x: zoomed(x, plot.x, plot.full.x, plot.xScale), y: zoomed(y, plot.y, plot.full.y, plot.yScale) };
+    const same = (a: Range, b: Range) => a[0] === b[0] && a[1] === b[1];
+    view.zoom = same(zoom.x, plot.full.x) && same(zoom.y, plot.full.y) ? null : zoom;
+    render(animate);
+    sync();
+  };
   if (zoomable) {
     attachZoom(stage, {
       area,
@@ -175,16 +193,17 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
       box: (chosen) => {
         const [x0, y1] = toData(chosen.left, chosen.top);
         const [x1, y0] = toData(chosen.right, chosen.bottom);
-        zoomTo({ x: [x0, x1], y: [y0, y1] });
+        show([x0, x1], [y0, y1], true);
       },
-      wheel: (px, py, factor) => {
-        const [x, y] = toData(px, py);
-        const about = ([low, high]: [number, number], center: number): [number, number] =>
+      scale: (factor, px, py) => {
+        const middle = ([low, high]: Range) => low + (high - low) / 2;
+        const [x, y] = px === undefined || py === undefined ? [middle(plot.x), middle(plot.y)] : toData(px, py);
+        const about = ([low, high]: Range, center: number): Range =>
           [center - (center - low) * factor, center + (high - center) * factor];
-        view.zoom = { x: about(plot.x, x), y: about(plot.y, y) };
-        render(false);
-        sync();
+        show(about(plot.x, x), about(plot.y, y), false);
       },
+      move: (right, up) => show(moved(plot.x, plot.full.x, right), moved(plot.y, plot.full.y, up), false),
+      active: () => view.zoom !== null,
     });
   }
 
@@ -196,7 +215,7 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
     legend, stage, hint, data,
     h("figcaption", {}, figure.caption && h("p", {}, figure.caption),
       figure.notes.map((note) => h("p", { class: "note" }, note)),
-      related.length > 0 && h("p", { class: "related" }, h("span", {}, "Bears on"), ...related)));
+      related.length > 0 && h("p", { class: "related" }, h("span", {}, "Related claims"), ...related)));
 
   let width = 0;
   new ResizeObserver(() => {

@@ -39,15 +39,21 @@ export function formatNumber(value: number | null | undefined, digits = 4): stri
 /** A tick of a linear axis whose ticks are `step` apart and at most `largest` in size: 0.25, 1.5, 20k, 3M, 2·10⁻⁵. */
 export function formatTick(value: number, step: number, largest: number): string {
   if (Math.abs(value) < step * 1e-6) return "0";
-  if (step < 1e-3 && largest < 1e-2) {
+  if ((step < 1e-3 && largest < 1e-2) || largest >= 1e9) {
     const exponent = Math.floor(Math.log10(largest) + 1e-9);
-    const decimals = Math.max(0, exponent - Math.floor(Math.log10(step) + 1e-9));
-    return minus(`${trimZeros((value / 10 ** exponent).toFixed(decimals + 1))}·`) + powerOfTen(exponent);
+    return minus(`${trimZeros((value / 10 ** exponent).toFixed(decimalsOf(step / 10 ** exponent)))}·`) + powerOfTen(exponent);
   }
-  const [unit, suffix] = largest >= 2e6 ? [1e6, "M"] : largest >= 2e4 ? [1e3, "k"] : [1, ""];
-  const exact = (decimals: number) => Math.abs((step / unit) * 10 ** decimals - Math.round((step / unit) * 10 ** decimals)) < 1e-6;
-  let decimals = 0;
-  while (decimals < 9 && !exact(decimals)) ++decimals;
-  const text = (value / unit).toFixed(decimals);
+  // Thousands and millions, unless the ticks are so close that whole numbers are shorter.
+  const [large, letter]: [number, string] = largest >= 2e6 ? [1e6, "M"] : largest >= 2e4 ? [1e3, "k"] : [1, ""];
+  const [unit, suffix] = step >= large / 10 ? [large, letter] : [1, ""];
+  const text = (value / unit).toFixed(decimalsOf(step / unit));
   return minus(withThousands(suffix ? trimZeros(text) : text)) + suffix;
+}
+
+/** The decimals that multiples of `step` need. */
+function decimalsOf(step: number): number {
+  let decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const exact = () => Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) < 1e-6;
+  while (decimals < 15 && !exact()) ++decimals;
+  return decimals;
 }

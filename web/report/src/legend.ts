@@ -1,4 +1,4 @@
-// The legend: buttons that show and hide series. A click with Shift, or a double click, shows one alone.
+// The legend: buttons that hide and show series. Shift and a click, or a double click, shows one alone.
 import { h, svg } from "./dom";
 import type { Figure } from "./results";
 import type { DrawnSeries, Look, View } from "./plot";
@@ -49,7 +49,7 @@ export function drawLegend(holder: HTMLElement, figure: Figure, looks: Look[], d
     };
     return h("button", {
       type: "button", class: "key", "aria-pressed": String(!view.hidden.has(index)),
-      title: "Click: show or hide. Double click: show this one alone.",
+      title: "Click to hide or show; double-click to show it alone",
       onclick: toggle, ondblclick: () => alone(index),
       onmouseenter: () => events.hover(index), onmouseleave: () => events.hover(null),
     }, swatch(figure, looks[index]), h("span", {}, series.name || "values"),

@@ -1,4 +1,4 @@
-// Puts the page together from the document that stands in it.
+// Builds the page from the results embedded in it.
 import { h } from "./dom";
 import { makeFigure } from "./figure";
 import { Groups, LIGHT } from "./palette";
@@ -27,7 +27,10 @@ const parts: HTMLElement[] = [];
 if (results.summary.length) parts.push(section("summary", "Summary", makeSummary(results.summary)));
 if (results.verdicts.length) parts.push(section("verdicts", "Verdicts", makeVerdicts(results.verdicts, results.figures)));
 if (figures.length) {
-  parts.push(section("figures", "Figures", ...figures.map((figure) => figure.element)));
+  const hint = h("p", { class: "aside on-screen" },
+    "Drag across a chart to zoom in and double-click to reset; with a chart in focus, the keys +, −, arrows and 0 do the same. " +
+    "Click a name in a legend to hide or show it; double-click to show it alone.");
+  parts.push(section("figures", "Figures", hint, ...figures.map((figure) => figure.element)));
   results.figures.forEach((figure) => chapters.push({ id: `figure-${figure.id}`, title: figure.title, level: 2 }));
 }
 if (results.tables.length) {
@@ -35,7 +38,7 @@ if (results.tables.length) {
   results.tables.forEach((table) => chapters.push({ id: `table-${table.id}`, title: table.title, level: 2 }));
 }
 if (results.settings.length) parts.push(section("settings", "Settings", makeSettings(results)));
-parts.push(section("reproduce", "Make it again", makeCommand(results, source)));
+parts.push(section("reproduce", "Reproduce", makeCommand(results, source)));
 
 const draw = (paper = false) => figures.forEach((figure) => figure.draw(palette, paper));
 const theme = themeButton((next) => {
@@ -49,23 +52,30 @@ document.body.replaceChildren(
     h("div", { class: "column" }, makeHeader(results, theme), h("main", {}, ...parts))),
   ...document.querySelectorAll("body > script"));
 
-// Menus close when the reader turns elsewhere.
+// Menus close on a click elsewhere, and on Escape, which gives the focus back to their button.
 addEventListener("click", (event) => {
   document.querySelectorAll<HTMLDetailsElement>("details.menu[open]").forEach((menu) => {
     if (!menu.contains(event.target as Node)) menu.open = false;
   });
 });
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape") document.querySelectorAll<HTMLDetailsElement>("details.menu[open]").forEach((menu) => (menu.open = false));
+  if (event.key !== "Escape") return;
+  document.querySelectorAll<HTMLDetailsElement>("details.menu[open]").forEach((menu) => {
+    if (menu.contains(document.activeElement)) menu.querySelector("summary")?.focus();
+    menu.open = false;
+  });
 });
 
 // Paper is white, as wide as a page, and shows everything.
+let folded: HTMLDetailsElement[] = [];
 addEventListener("beforeprint", () => {
-  document.querySelectorAll<HTMLDetailsElement>("details.settings").forEach((details) => (details.open = true));
+  folded = [...document.querySelectorAll<HTMLDetailsElement>("details.settings:not([open])")];
+  folded.forEach((details) => (details.open = true));
   palette = applyTheme(LIGHT);
   draw(true);
 });
 addEventListener("afterprint", () => {
+  folded.forEach((details) => (details.open = false));
   palette = applyTheme();
   draw();
 });

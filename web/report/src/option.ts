@@ -23,12 +23,20 @@ function textWidth(text: string, size = 12): number {
   return pen.measureText(text).width;
 }
 
-function shorten(text: string, width: number): string {
-  if (textWidth(text) <= width) return text;
-  let end = text.length;
-  while (end > 1 && textWidth(text.slice(0, end) + "…") > width) --end;
-  return text.slice(0, end) + "…";
+/** The text with its middle left out, so that it takes at most `width`: names often differ at their ends. */
+function shorten(text: string, width: number, size = 12): string {
+  if (textWidth(text, size) <= width) return text;
+  const letters = [...text].slice(0, 400);
+  const last = [...text].slice(-400);
+  const cut = (kept: number) =>
+    letters.slice(0, Math.ceil(kept / 2)).join("").trimEnd() + "…" + last.slice(last.length - Math.floor(kept / 2)).join("").trimStart();
+  let kept = letters.length - 1;
+  while (kept > 1 && textWidth(cut(kept), size) > width) --kept;
+  return cut(kept);
 }
+
+/** The longest rotated label. */
+const ROTATED = 130;
 
 export interface Layout {
   left: number;
@@ -52,17 +60,17 @@ export function layout(figure: Figure, plot: Plot, size: Size, top = 14): Layout
     const room = plotWidth / plot.categories.length;
     const widest = Math.max(...plot.categories.map((name) => textWidth(name)));
     rotate = widest > room - 6 ? 35 : 0;
-    xTicks = plot.categories.map((name, at) => ({ at, label: rotate ? shorten(name, 110) : name }));
-    if (rotate) depth = Math.min(widest, 110) * Math.sin((rotate * Math.PI) / 180) + 16;
+    xTicks = plot.categories.map((name, at) => ({ at, label: rotate ? shorten(name, ROTATED) : name }));
+    if (rotate) depth = Math.min(widest, ROTATED) * Math.sin((rotate * Math.PI) / 180) + 16;
   }
   return { left, right, top, bottom: depth + 10 + (figure.x.label ? 24 : 0), xTicks, yTicks, rotate };
 }
 
-function axis(palette: Palette, ticks: Tick[], [min, max]: [number, number], name: string, gap: number) {
+function axis(palette: Palette, ticks: Tick[], [min, max]: [number, number], label: string, length: number, gap: number) {
   const labels = new Map(ticks.map((tick) => [tick.at.toPrecision(9), tick.label]));
   const at = ticks.map((tick) => tick.at);
   return {
-    type: "value", min, max, name,
+    type: "value", min, max, name: shorten(label, length, 12.5),
     nameLocation: "middle", nameGap: gap,
     nameTextStyle: { color: palette.muted, fontSize: 12.5, fontFamily: FONT },
     axisLine: { show: true, onZero: false, lineStyle: { color: palette.axis } },
@@ -197,7 +205,7 @@ export function makeOption(figure: Figure, plot: Plot, size: Size, palette: Pale
   const place = layout(figure, plot, size, top);
   const isBar = figure.kind === "bar";
   const xAxis = {
-    ...axis(palette, place.xTicks, plot.x, figure.x.label, place.bottom - 18),
+    ...axis(palette, place.xTicks, plot.x, figure.x.label, size.width - place.left - place.right, place.bottom - 18),
     ...(plot.categories
       ? { type: "category", data: place.xTicks.map((tick) => tick.label), min: undefined, max: undefined, boundaryGap: true }
       : {}),
@@ -208,7 +216,7 @@ export function makeOption(figure: Figure, plot: Plot, size: Size, palette: Pale
   }
   xAxis.splitLine = { ...xAxis.splitLine, show: !plot.categories && figure.kind === "scatter" };
   const yAxis = {
-    ...axis(palette, place.yTicks, plot.y, figure.y.label, place.left - 18),
+    ...axis(palette, place.yTicks, plot.y, figure.y.label, size.height - place.top - place.bottom, place.left - 18),
     startValue: plot.baseline,
   };
   const series: object[] = [];

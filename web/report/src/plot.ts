@@ -44,7 +44,9 @@ export interface Plot {
   categoryColors: (string | null)[];
   x: [number, number];
   y: [number, number];
-  /** Where bars stand. */
+  /** What is shown without zooming. */
+  full: { x: [number, number]; y: [number, number] };
+  /** Where bars start. */
   baseline: number;
   series: DrawnSeries[];
   /** Values that a log axis cannot show. */
@@ -108,11 +110,18 @@ function floorOf(figure: Figure, axis: AxisSpec, values: number[]): number {
   return axis.floor ?? Math.max(min(positive), max(positive) * decades);
 }
 
+/** Axes end here, so that the lengths between their ends are finite. */
+const LARGEST = 1e307;
+
 function domain(axis: AxisSpec, scale: Scale, ats: number[], padding: number, withZero: boolean): [number, number] {
   let low = ats.length ? min(ats) : 0;
   let high = ats.length ? max(ats) : 1;
   if (withZero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-  const span = high - low || Math.abs(high) * 0.2 || 1;
+  [low, high] = [Math.max(low, -LARGEST), Math.min(high, LARGEST)];
+  if (!scale.resolves(low, high)) low = high; // all the same, to the digits that labels have
+  const constant = low === high;
+  const span = constant ? Math.abs(high) * 0.2 || 1 : high - low;
+  if (constant) padding = 0.5;
   const touchesZero = (bound: number) => withZero && bound === 0;
   const padded: [number, number] = [
     touchesZero(low) ? low : low - span * padding,
@@ -194,7 +203,7 @@ export function makePlot(figure: Figure, view: View, groups: Groups, palette: Pa
   const x = view.zoom?.x ?? full.x;
   const y = view.zoom?.y ?? full.y;
   return {
-    xScale, yScale, categories, x, y, series, omitted,
+    xScale, yScale, categories, x, y, full, series, omitted,
     categoryColors: colorsOfCategories(figure, categories, groups, palette),
     baseline: Math.max(yIsLog ? full.y[0] : 0, y[0]),
   };

@@ -72,17 +72,22 @@ export interface Results {
 
 type Raw = Record<string, unknown>;
 
-const text = (value: unknown): string => (value === null || value === undefined ? "" : String(value));
-/** Text to be read: a number stays with its percent sign. */
-const prose = (value: unknown): string => text(value).replace(/(\d) %/g, "$1\u00a0%");
-const list = <T>(value: unknown): T[] => (Array.isArray(value) ? (value as T[]) : []);
+const text = (value: unknown): string => {
+  if (value === null || value === undefined) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+};
+/** Text to be read: a percent sign directly follows its number, and minus signs are no hyphens. */
+const prose = (value: unknown): string => text(value).replace(/(\d) %/g, "$1%").replace(/(^|[\s(])-(?=\d)/g, "$1\u2212");
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const object = (value: unknown): Raw => (typeof value === "object" && value !== null ? (value as Raw) : {});
+const objects = (value: unknown): Raw[] => list(value).map(object);
 const finite = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
 const oneOf = <T extends string>(value: unknown, allowed: readonly T[], otherwise: T): T =>
   allowed.includes(value as T) ? (value as T) : otherwise;
 
 function readAxis(raw: unknown): AxisSpec {
-  const axis = (raw ?? {}) as Raw;
+  const axis = object(raw);
   return {
     label: text(axis.label),
     log: axis.log === true,
@@ -94,8 +99,8 @@ function readAxis(raw: unknown): AxisSpec {
 }
 
 function readSeries(raw: Raw): Series {
-  const y = list<unknown>(raw.y).map(finite);
-  const x = list<unknown>(raw.x).map((value) => (typeof value === "number" ? value : text(value)));
+  const y = list(raw.y).map(finite);
+  const x = list(raw.x).map((value) => (typeof value === "number" ? value : text(value)));
   const band = (value: unknown) => (Array.isArray(value) && value.length === y.length ? value.map(finite) : undefined);
   const low = band(raw.low);
   const high = band(raw.high);
@@ -110,19 +115,25 @@ function readSeries(raw: Raw): Series {
   };
 }
 
-export function readResults(raw: Raw): Results {
+function readCell(cell: unknown): Cell {
+  if (typeof cell === "number" || typeof cell === "boolean") return cell;
+  return cell === null || cell === undefined ? null : text(cell);
+}
+
+export function readResults(document: unknown): Results {
+  const raw = object(document);
   return {
     title: text(raw.title) || "Study",
     subtitle: prose(raw.subtitle),
     command: text(raw.command),
     created: text(raw.created),
     version: text(raw.plumb_version),
-    summary: list<unknown>(raw.summary).map(prose),
-    settings: list<Raw>(raw.settings).map((group) => ({
+    summary: list(raw.summary).map(prose),
+    settings: objects(raw.settings).map((group) => ({
       group: text(group.group),
-      items: list<unknown[]>(group.items).map((item) => [text(item[0]), text(item[1])] as [string, string]),
+      items: list(group.items).map(list).map((item) => [text(item[0]), text(item[1])] as [string, string]),
     })),
-    verdicts: list<Raw>(raw.verdicts).map((verdict, index) => ({
+    verdicts: objects(raw.verdicts).map((verdict, index) => ({
       id: text(verdict.id) || `v${index + 1}`,
       claim: prose(verdict.claim),
       source: text(verdict.source),
@@ -130,22 +141,22 @@ export function readResults(raw: Raw): Results {
       evidence: prose(verdict.evidence),
       figure: text(verdict.figure),
     })),
-    figures: list<Raw>(raw.figures).map((figure, index) => ({
+    figures: objects(raw.figures).map((figure, index) => ({
       id: text(figure.id) || `figure${index + 1}`,
       title: text(figure.title),
       caption: prose(figure.caption),
       kind: oneOf(figure.kind, ["line", "scatter", "bar", "density"], "line"),
       x: readAxis(figure.x),
       y: readAxis(figure.y),
-      series: list<Raw>(figure.series).map(readSeries),
-      notes: list<unknown>(figure.notes).map(prose),
+      series: objects(figure.series).map(readSeries),
+      notes: list(figure.notes).map(prose),
     })),
-    tables: list<Raw>(raw.tables).map((table, index) => ({
+    tables: objects(raw.tables).map((table, index) => ({
       id: text(table.id) || `table${index + 1}`,
       title: text(table.title),
       caption: prose(table.caption),
-      columns: list<unknown>(table.columns).map(text),
-      rows: list<Cell[]>(table.rows),
+      columns: list(table.columns).map(text),
+      rows: list(table.rows).map((row) => list(row).map(readCell)),
     })),
   };
 }

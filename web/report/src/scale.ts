@@ -15,6 +15,21 @@ export interface Scale {
   ticks(low: number, high: number, count: number): Tick[];
   /** Unlabeled ticks between the labeled ones. */
   minorTicks(low: number, high: number): number[];
+  /** Whether labels of this range have digits enough to differ: as far as a reader may zoom in. */
+  resolves(low: number, high: number): boolean;
+}
+
+/** The finest range, relative to the values in it. Doubles have 16 digits; labels show up to 12. */
+const FINEST = 1e-9;
+
+function resolvesLinear(low: number, high: number): boolean {
+  const span = high - low;
+  return Number.isFinite(span) && span > 1e-300 && span >= FINEST * Math.max(Math.abs(low), Math.abs(high));
+}
+
+/** `at` is a logarithm, so that a difference in it is a relative difference of values. */
+function resolvesLog(low: number, high: number): boolean {
+  return high - low >= FINEST && Math.max(Math.abs(low), Math.abs(high)) <= 300;
 }
 
 function niceStep(span: number, count: number, whole: boolean): number {
@@ -26,7 +41,7 @@ function niceStep(span: number, count: number, whole: boolean): number {
 
 /** `whole`: the values are whole numbers, such as layers, and so are the ticks. */
 function linearTicks(low: number, high: number, count: number, whole = false): Tick[] {
-  if (!(high > low)) return [];
+  if (!resolvesLinear(low, high)) return []; // also where adding a step to a value would not change it
   const step = Math.max(niceStep(high - low, count, whole), whole ? 1 : 0);
   const ticks: Tick[] = [];
   const largest = Math.max(Math.abs(low), Math.abs(high));
@@ -42,6 +57,7 @@ export function linearScale(whole = false): Scale {
     inverse: (at) => at,
     ticks: (low, high, count) => linearTicks(low, high, count, whole),
     minorTicks: () => [],
+    resolves: resolvesLinear,
   };
 }
 
@@ -50,6 +66,7 @@ function decadeLabel(exponent: number, plain: boolean): string {
 }
 
 function logTicks(low: number, high: number, count: number): Tick[] {
+  if (!resolvesLog(low, high)) return [];
   // Less than two thirds of a decade: ticks that are even in the value itself.
   if (high - low < 0.67) {
     return linearTicks(10 ** low, 10 ** high, count)
@@ -79,7 +96,7 @@ export function logScale(): Scale {
     ticks: logTicks,
     minorTicks: (low, high) => {
       const ticks: number[] = [];
-      if (high - low > 6 || high - low < 0.5) return ticks;
+      if (!resolvesLog(low, high) || high - low > 6 || high - low < 0.5) return ticks;
       for (let exponent = Math.floor(low); exponent <= high; ++exponent) {
         for (let factor = 2; factor < 10; ++factor) {
           const at = exponent + Math.log10(factor);
@@ -88,34 +105,49 @@ export function logScale(): Scale {
       }
       return ticks;
     },
+    resolves: resolvesLog,
   };
 }
 
 /** t = sign(v) log10(1 + |v| / linear): linear near zero, logarithmic on both sides. */
 export function symlogScale(linear: number): Scale {
-  const forward = (value: number) => Math.sign(value) * Math.log10(1 + Math.abs(value) / linear);
+  const forward = (value: number) => (Math.sign(value) * Math.log1p(Math.abs(value) / linear)) / Math.LN10;
+  const inverse = (at: number) => Math.sign(at) * linear * Math.expm1(Math.abs(at) * Math.LN10);
   const first = Math.ceil(Math.log10(linear) - 1e-9);
-  return {
-    forward,
-    inverse: (at) => Math.sign(at) * linear * (10 ** Math.abs(at) - 1),
-    ticks: (low, high, count) => {
-      const spacing = (high - low) / Math.max(2, count) / 1.5;
-      const ticks: Tick[] = low <= 0 && high >= 0 ? [{ at: 0, label: "0" }] : [];
-      for (const sign of [1, -1]) {
-        let previous = 0;
-        for (let exponent = first; exponent < first + 40; ++exponent) {
-          const at = forward(sign * 10 ** exponent);
-          if (Math.abs(at - previous) < spacing) continue;
-          if (at > high || at < low) {
-            if (Math.abs(at) > Math.max(Math.abs(low), Math.abs(high))) break;
-            continue;
-          }
-          ticks.push({ at, label: (sign < 0 ? "\u2212" : "") + decadeLabel(exponent, Math.abs(exponent) <= 3) });
+  const last = (at: number) => Math.floor(Math.log10(Math.max(linear, Math.abs(inverse(at)))) + 1e-9);
+  const resolves = (low: number, high: number) => resolvesLog(low, high) && resolvesLinear(inverse(low), inverse(high));
+
+  /** Zero, then outwards the powers of ten (times 2 and 5 where there is room) that keep their distance. */
+  const decades = (low: number, high: number, count: number): Tick[] => {
+    const spacing = (high - low) / Math.max(2, count) / 1.5;
+    const largest = Math.max(last(low), last(high));
+    const plain = first >= -3 && largest <= 3;
+    const factors = high - low < 2.2 ? [1, 2, 5] : [1];
+    const ticks: Tick[] = low <= 0 && high >= 0 ? [{ at: 0, label: "0" }] : [];
+    for (const sign of [1, -1]) {
+      let previous = 0;
+      for (let exponent = first; exponent <= largest; ++exponent) {
+        for (const factor of factors) {
+          const value = Number(`${factor}e${exponent}`);
+          const at = forward(sign * value);
+          if (Math.abs(at - previous) < spacing || at > high || at < low) continue;
+          const power = factor === 1 ? powerOfTen(exponent) : `${factor}·${powerOfTen(exponent)}`;
+          ticks.push({ at, label: (sign < 0 ? "\u2212" : "") + (plain ? formatNumber(value) : power) });
           previous = at;
         }
       }
-      return ticks.sort((a, b) => a.at - b.at);
+    }
+    return ticks.sort((a, b) => a.at - b.at);
+  };
+  return {
+    forward,
+    inverse,
+    ticks: (low, high, count) => {
+      if (!resolves(low, high)) return [];
+      if (high - low >= 0.67) return decades(low, high, count);
+      return linearTicks(inverse(low), inverse(high), count).map((tick) => ({ at: forward(tick.at), label: tick.label }));
     },
     minorTicks: () => [],
+    resolves,
   };
 }

@@ -1,4 +1,4 @@
-// The parts of the page that are words: heading, summary, settings, how to make it again, contents.
+// The parts of the page that are words: heading, summary, settings, how to reproduce it, contents.
 import { download, h, icon, svg } from "./dom";
 import type { Results } from "./results";
 
@@ -10,15 +10,18 @@ const LOGO = `<svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true"
 function date(text: string): string {
   const time = new Date(text);
   if (Number.isNaN(time.getTime())) return text;
-  return time.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" });
+  return time.toLocaleDateString("en-US", { day: "numeric", month: "long", year: "numeric" });
 }
+
+/** "1 table", "3 tables"; nothing for none. */
+const counted = (count: number, noun: string): string => (count === 0 ? "" : `${count} ${noun}${count === 1 ? "" : "s"}`);
 
 export function makeHeader(results: Results, theme: HTMLElement): HTMLElement {
   const facts = [
     date(results.created),
     results.version && `Plumb ${results.version}`,
-    `${results.figures.length} figures`,
-    results.tables.length > 0 && `${results.tables.length} ${results.tables.length === 1 ? "table" : "tables"}`,
+    counted(results.figures.length, "figure"),
+    counted(results.tables.length, "table"),
   ].filter((fact): fact is string => !!fact);
   return h("header", { class: "masthead" },
     h("div", { class: "brand" }, svg(LOGO) as unknown as HTMLElement, h("span", {}, "Plumb"), h("span", { class: "kind" }, "study"), theme),
@@ -33,7 +36,7 @@ export const makeSummary = (sentences: string[]): HTMLElement =>
 export function makeSettings(results: Results): HTMLElement {
   const count = results.settings.reduce((sum, group) => sum + group.items.length, 0);
   return h("details", { class: "card settings" },
-    h("summary", {}, h("span", {}, "Every choice of the study"), h("em", {}, `${count} settings`)),
+    h("summary", {}, h("span", {}, "Full configuration"), h("em", {}, counted(count, "setting"))),
     h("div", { class: "groups" }, results.settings.map((group) =>
       h("section", {}, h("h4", {}, group.group),
         h("dl", {}, group.items.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))))));
@@ -43,7 +46,7 @@ async function copy(text: string, button: HTMLElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Pages opened from a file may lack the clipboard interface: select and copy as of old.
+    // Pages opened from a file may lack the clipboard interface: select the text and copy it the old way.
     const area = h("textarea", { class: "off-screen" });
     area.value = text;
     document.body.append(area);
@@ -62,9 +65,9 @@ export function makeCommand(results: Results, source: string): HTMLElement {
     icon("M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8Z"), "Copy");
   return h("div", {},
     results.command && h("div", { class: "card command" }, h("pre", { tabindex: "0" }, h("code", {}, results.command)), button),
-    h("p", { class: "aside" }, "Every number on this page stands in ", h("code", {}, "results.json"), ". ",
-      h("button", { type: "button", class: "link", onclick: () => download("results.json", source, "application/json") }, "Save it"),
-      " from this page, which needs no network."));
+    h("p", { class: "aside" }, "This page contains all of its data and needs no network. ",
+      h("button", { type: "button", class: "link", onclick: () => download("results.json", source, "application/json") },
+        "Download results.json")));
 }
 
 export interface Chapter {
@@ -73,7 +76,7 @@ export interface Chapter {
   level: 1 | 2;
 }
 
-/** The contents beside the text; what is being read is marked. */
+/** The contents beside the text; the section in view is marked. */
 export function makeContents(chapters: Chapter[]): HTMLElement {
   const links = chapters.map((chapter) =>
     h("a", { href: `#${chapter.id}`, class: `level-${chapter.level}`, title: chapter.title }, chapter.title));

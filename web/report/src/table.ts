@@ -1,11 +1,11 @@
 // Tables that sort by a click on a column's head.
-import { download, h, icon } from "./dom";
-import { tableCsv } from "./export";
+import { download, fileName, h, icon } from "./dom";
+import { figureCsv, tableCsv } from "./export";
 import { formatNumber } from "./format";
 import { type Groups, LIGHT } from "./palette";
 import type { Cell, Figure, Table } from "./results";
 
-/** Rows that are drawn; the files hold all. */
+/** Rows that the page shows; the file to download has them all. */
 const MOST_ROWS = 1000;
 
 const shown = (cell: Cell): string => {
@@ -25,7 +25,14 @@ function compare(a: Cell, b: Cell, direction: number): number {
 
 type Decorate = (cell: Cell) => Node | null;
 
-function grid(table: Table, decorate: Decorate): HTMLElement {
+/** What a table says of the rows that it leaves out. */
+function remainder(rows: number, save: () => void): HTMLElement | null {
+  if (rows <= MOST_ROWS) return null;
+  return h("p", { class: "omitted" }, `Showing ${formatNumber(MOST_ROWS)} of ${formatNumber(rows)} rows, in the order chosen. `,
+    h("button", { type: "button", class: "link", onclick: save }, "Download all rows (CSV)"));
+}
+
+function grid(table: Table, decorate: Decorate, save: () => void): HTMLElement {
   const numeric = table.columns.map((_, column) =>
     table.rows.some((row) => typeof row[column] === "number") &&
     table.rows.every((row) => typeof row[column] === "number" || row[column] === null));
@@ -57,8 +64,10 @@ function grid(table: Table, decorate: Decorate): HTMLElement {
         },
       }, name)));
   fill();
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": table.title },
-    h("table", { class: "data" }, h("thead", {}, h("tr", {}, heads)), body));
+  return h("div", { class: "grid" },
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": table.title },
+      h("table", { class: "data" }, h("thead", {}, h("tr", {}, heads)), body)),
+    remainder(table.rows.length, save));
 }
 
 /** The numbers of a figure. */
@@ -70,7 +79,7 @@ export function dataTable(figure: Figure): HTMLElement {
     rows: figure.series.flatMap((series) => series.y.map((y, i): Cell[] =>
       [series.name, series.x[i], y, ...(withBand ? [series.low?.[i] ?? null, series.high?.[i] ?? null] : [])])),
   };
-  return grid(table, () => null);
+  return grid(table, () => null, () => download(fileName(figure.id, "csv"), figureCsv(figure), "text/csv"));
 }
 
 export function makeTable(table: Table, number: number, groups: Groups): HTMLElement {
@@ -79,14 +88,15 @@ export function makeTable(table: Table, number: number, groups: Groups): HTMLEle
     typeof cell === "string" && groups.knows(cell)
       ? h("span", { class: "dot", style: `background:var(--series-${groups.of(cell) % LIGHT.colors.length})` })
       : null;
+  const save = () => download(fileName(table.id, "csv"), tableCsv(table), "text/csv");
   return h("section", { class: "card table", id: `table-${table.id}` },
     h("div", { class: "figure-head" },
       h("h3", {}, h("a", { class: "number", href: `#table-${table.id}` }, `Table ${number}`), table.title),
       h("div", { class: "tools" },
         h("button", {
-          type: "button", class: "tool", title: "Save as CSV", "aria-label": `Save ${table.title} as CSV`,
-          onclick: () => download(`${table.id}.csv`, tableCsv(table), "text/csv"),
+          type: "button", class: "tool", title: "Download as CSV", "aria-label": `Download ${table.title} as CSV`,
+          onclick: save,
         }, icon("M8 2v8M4.8 7 8 10.2 11.2 7M2.5 13.5h11"), "CSV"))),
-    grid(table, dot),
+    grid(table, dot, save),
     table.caption && h("p", { class: "caption" }, table.caption));
 }

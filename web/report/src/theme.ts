@@ -27,9 +27,13 @@ export function applyTheme(palette: Palette = isDark() ? DARK : LIGHT): Palette 
 }
 
 export function themeButton(changed: (palette: Palette) => void): HTMLElement {
-  const title = "Light or dark";
-  const button = h("button", {
-    type: "button", class: "tool theme", title, "aria-label": title,
+  const title = "Dark mode";
+  const update = () => {
+    changed(applyTheme());
+    button.setAttribute("aria-pressed", String(isDark()));
+  };
+  const button: HTMLElement = h("button", {
+    type: "button", class: "tool theme", title, "aria-label": title, "aria-pressed": String(isDark()),
     onclick: () => {
       const next = isDark() ? "light" : "dark";
       document.documentElement.dataset.theme = next;
@@ -38,9 +42,9 @@ export function themeButton(changed: (palette: Palette) => void): HTMLElement {
       } catch {
         // the choice then lasts as long as the page
       }
-      changed(applyTheme());
+      update();
     },
   }, icon("M8 2.2a5.8 5.8 0 1 0 0 11.6ZM8 2.2a5.8 5.8 0 0 1 0 11.6"));
-  system.addEventListener("change", () => changed(applyTheme()));
+  system.addEventListener("change", update);
   return button;
 }

@@ -1,4 +1,4 @@
-// What stands beside the pointer: the value of every visible series nearest to it.
+// The tooltip: the value of every visible series nearest to the pointer.
 import { formatNumber } from "./format";
 import { h } from "./dom";
 import type { DrawnSeries, Plot, Point } from "./plot";

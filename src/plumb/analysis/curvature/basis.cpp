@@ -20,16 +20,16 @@ class Basis::File {
     std::string name = (directory / "plumb-basis-XXXXXX").string();
     const int file = ::mkstemp(name.data());
     if (file < 0) {
-      throw Error(fmt::format("{}: no file can be made there: {}", directory.string(), std::strerror(errno)));
+      throw Error(fmt::format("{}: cannot create a file there: {}", directory.string(), std::strerror(errno)));
     }
     ::unlink(name.c_str());
     const int full = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
     if (full == 0) data_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     ::close(file);
     if (full != 0 || data_ == MAP_FAILED) {
-      throw Error(fmt::format("{}: no room for {:.1f} GiB of basis vectors", directory.string(),
+      throw Error(fmt::format("{}: not enough space for {:.1f} GiB of basis vectors", directory.string(),
                               static_cast<double>(bytes) / (1 << 30)),
-                  "take fewer steps or another directory");
+                  "use fewer steps or another directory");
     }
   }
   ~File() { ::munmap(data_, bytes_); }

@@ -16,7 +16,7 @@ DenseSpectrum dense_spectrum(const LinearOperator& multiply, int64_t n, const at
                              const std::function<void(int64_t)>& on_product) {
   if (n > kLargest) {
     throw Error(fmt::format("the dense Hessian of {} parameters is too large", with_thousands(n)),
-                fmt::format("up to {} parameters; leave --dense out for Lanczos", with_thousands(kLargest)));
+                fmt::format("the limit is {} parameters; omit --dense to use Lanczos", with_thousands(kLargest)));
   }
   const Tensor matrix = at::empty({n, n}, at::kDouble);
   const Tensor unit = at::zeros({n}, type);

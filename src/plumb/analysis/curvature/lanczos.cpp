@@ -40,7 +40,7 @@ Lanczos::Lanczos(const Tensor& start, LanczosOptions options)
       basis_(steps_, start.numel(), start.options(), options_.basis_directory),
       done_(steps_ < 1) {
   const double length = start.norm().item<double>();
-  if (!(length > 0)) throw Error("Lanczos cannot start from a vector of length 0");
+  if (!(length > 0)) throw Error("Lanczos cannot start from a zero vector");
   if (!done_) basis_.append(start, 1 / length);
 }
 
@@ -80,7 +80,7 @@ Ritz ritz(const Tridiagonal& tridiagonal) {
   const Eigen::Map<const Eigen::VectorXd> coupling(tridiagonal.beta.data(), m - 1);
   Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
   solver.computeFromTridiagonal(diagonal, coupling, Eigen::ComputeEigenvectors);
-  if (solver.info() != Eigen::Success) throw Error("the eigenvalues of Lanczos' tridiagonal matrix were not found");
+  if (solver.info() != Eigen::Success) throw Error("cannot compute the eigenvalues of the tridiagonal matrix");
   Ritz found;
   for (Eigen::Index i = 0; i < m; ++i) {
     const double first = solver.eigenvectors()(0, i);

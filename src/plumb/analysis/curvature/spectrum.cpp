@@ -205,13 +205,12 @@ std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::ve
 SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                                 const SpectrumProgress& progress) {
   if (!options.dense && (options.steps < 1 || options.probes < 1 || options.at_once < 1)) {
-    throw Error(fmt::format("{} steps from {} probes, {} at once, measure nothing", options.steps, options.probes,
-                            options.at_once),
-                "all are at least 1");
+    throw Error(
+        fmt::format("invalid options: {} steps, {} probes, {} at once", options.steps, options.probes, options.at_once),
+        "all must be at least 1");
   }
   if (options.by_layer && (options.dense || options.at_once > 1)) {
-    throw Error("the layers' blocks are measured by Lanczos, one probe of each at a time",
-                "leave out --dense and --at-once");
+    throw Error("blocks are measured by Lanczos, with one probe at a time", "omit --dense and --at-once");
   }
   const Stopwatch whole;
   const at::TensorOptions& type = model.parameters().options();

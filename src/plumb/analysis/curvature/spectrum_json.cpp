@@ -92,7 +92,7 @@ Spectrum spectrum_of(const Json& json) {
 BlockSpectrum block_of(const Json& json) {
   const std::string name = json.at("name");
   const std::optional<LayerId> id = LayerId::parse(name);
-  if (!id) throw Error(fmt::format("the spectrum has a block '{}', which is no layer", name));
+  if (!id) throw Error(fmt::format("the spectrum has a block '{}', which is not a layer", name));
   return {*id, json.at("parameters"), spectrum_of(json)};
 }
 

@@ -1,6 +1,5 @@
-// Attention between projected queries, keys and values: the interface of its kinds in two faces, over whole ragged
-// sequences and step by step, and their registry. What all kinds share (projections, heads, rotation) is in
-// multi_head.h.
+// Attention over projected queries, keys and values: the interface of its kinds, for whole ragged sequences and for
+// incremental decoding, and their registry. What all kinds share (projections, heads, rotation) is in multi_head.h.
 #pragma once
 
 #include <functional>
@@ -18,43 +17,43 @@
 
 namespace plumb {
 
-/// What an attention is built for.
+/// What an attention is built from.
 struct AttentionShape {
-  std::string name;  // "encoder.layers.0.self_attn": prefix of its own parameters, and name of its random numbers
+  std::string name;  // "encoder.layers.0.self_attn": prefix of its own parameters and name of its random stream
   int64_t d_model = 0;
   ops::HeadShape heads;
   VariantOptions options;                              // of all kinds, by name
-  std::shared_ptr<const RelativePositions> positions;  // of self-attention; may be null
+  std::shared_ptr<const RelativePositions> positions;  // for self-attention; may be null
 };
 
-/// What self-attention keeps of the positions that it has seen, a row for each hypothesis.
+/// What self-attention keeps of the positions it has seen, one row per hypothesis.
 class AttentionState {
  public:
   virtual ~AttentionState() = default;
-  /// Row i becomes what row order[i] was: beam search keeps some hypotheses and drops others.
+  /// Row i becomes the former row order[i]: beam search keeps some hypotheses and drops others.
   virtual void reorder(const std::vector<int64_t>& order) = 0;
 };
 
-/// What cross-attention keeps of the sequences that it attends to.
+/// What cross-attention keeps of the sequences it attends to.
 struct AttentionMemory {
   Tensor
       content;  // softmax: keys and values, (tokens, 2·kv_width); fast weights: their matrices, (sequences, heads, …)
   Ragged layout;
 };
 
-/// How projected queries look at projected keys and values. Head h of `heads` has the columns [h·size, (h + 1)·size) of
-/// the query, head h of `kv_heads` those of key and value, and a group of query heads shares a key-value head.
+/// How projected queries attend to projected keys and values. Head h of `heads` uses columns [h·size, (h + 1)·size) of
+/// the query; head h of `kv_heads` uses those of key and value, and a group of query heads shares a key-value head.
 class Attention {
  public:
   virtual ~Attention() = default;
 
-  /// Every sequence attends to itself. packed: (tokens, width + 2·kv_width), query, key and value side by side; x:
-  /// (tokens, d_model), what they were projected from → (tokens, width). If `causal`, a position sees itself and what
-  /// came before.
+  /// Each sequence attends to itself. packed: (tokens, width + 2·kv_width), query, key and value side by side; x:
+  /// (tokens, d_model), the input they were projected from → (tokens, width). If `causal`, a position sees itself and
+  /// earlier positions.
   [[nodiscard]] virtual Tensor self(const Tensor& packed, const Tensor& x, const Ragged& layout, bool causal,
                                     const ForwardContext& context) const = 0;
 
-  /// Prepares sequences to be attended to. key_value: (tokens, 2·kv_width), projected from x: (tokens, d_model).
+  /// Prepares sequences to attend to. key_value: (tokens, 2·kv_width), projected from x: (tokens, d_model).
   [[nodiscard]] virtual AttentionMemory remember(const Tensor& key_value, const Tensor& x, const Ragged& layout,
                                                  const ForwardContext& context) const = 0;
 
@@ -62,12 +61,12 @@ class Attention {
   [[nodiscard]] virtual Tensor cross(const Tensor& query, const Ragged& layout, const AttentionMemory& memory,
                                      const ForwardContext& context) const = 0;
 
-  /// The state of `rows` rows that have seen nothing.
+  /// The initial state of `rows` rows.
   [[nodiscard]] virtual std::unique_ptr<AttentionState> start(int64_t rows) const = 0;
 
-  /// Further positions of every row, without a graph: those of sequence r of `layout` follow what row r has seen.
-  /// query: (tokens, width); key_value: (tokens, 2·kv_width); x: (tokens, d_model) → (tokens, width). Equal to the last
-  /// positions of `self` with `causal`, whatever the pieces in which a sequence is read.
+  /// Further positions of each row, without a graph: those of sequence r of `layout` follow the positions that row r
+  /// has seen. query: (tokens, width); key_value: (tokens, 2·kv_width); x: (tokens, d_model) → (tokens, width). Equals
+  /// the last positions of `self` with `causal`, however the sequence is divided into pieces.
   [[nodiscard]] virtual Tensor read(const Tensor& query, const Tensor& key_value, const Tensor& x, const Ragged& layout,
                                     AttentionState& state) const = 0;
 };

@@ -23,7 +23,7 @@ class Delta final : public FastWeights {
   }
 
  private:
-  /// Where no product is set, x has no features: 0.
+  /// If no product is nonzero, x has no features, and the result is 0.
   [[nodiscard]] Tensor features(const Tensor& x) const {
     const Tensor phi = dpfp(x, nu_);
     return phi / (phi.sum(-1, /*keepdim=*/true) + 1e-30);
@@ -33,8 +33,8 @@ class Delta final : public FastWeights {
   Tensor beta_;  // (heads, d)
 };
 
-const bool registered = attentions().add(
-    "delta", "S ← S + β·φ(k)·(v − Sᵀφ(k))ᵀ, y = Sᵀφ(q), φ that of `dpfp` (and its ν) divided by its sum, β = σ(w_β·x)",
+const bool kDeltaRegistered = attentions().add(
+    "delta", "S ← S + β·φ(k)·(v − Sᵀφ(k))ᵀ, y = Sᵀφ(q), φ that of `dpfp` (with its ν) divided by its sum, β = σ(w_β·x)",
     "Schlag et al. 2021, arXiv 2102.11174",
     [](Parameters& parameters, const AttentionShape& shape) { return std::make_unique<Delta>(parameters, shape); });
 

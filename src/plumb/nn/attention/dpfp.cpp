@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-void describe(Fields& field, DpfpOptions& options) { field("nu", options.nu, "ν, of `dpfp` and of `delta`"); }
+void describe(Fields& field, DpfpOptions& options) { field("nu", options.nu, "ν of `dpfp` and `delta`"); }
 
 DpfpOptions dpfp_options(const VariantOptions& given) {
   const auto options = options_of(given, "dpfp", attentions().at("dpfp")).as<DpfpOptions>();
@@ -19,7 +19,7 @@ DpfpOptions dpfp_options(const VariantOptions& given) {
 
 namespace {
 
-const bool renamed = rename_key("model.dpfp_nu", "model.dpfp.nu");
+const bool kDpfpRenamed = rename_key("model.dpfp_nu", "model.dpfp.nu");
 
 class Dpfp final : public FastWeights {
  public:
@@ -34,8 +34,8 @@ class Dpfp final : public FastWeights {
   int64_t nu_;
 };
 
-const bool registered = attentions().add(
-    "dpfp", "the same, φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp.nu`",
+const bool kDpfpRegistered = attentions().add(
+    "dpfp", "as `linear`, with φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)], r = relu([x; −x]), ν = `model.dpfp.nu`",
     "Schlag et al. 2021, arXiv 2102.11174",
     [](Parameters&, const AttentionShape& shape) { return std::make_unique<Dpfp>(shape); }, Options(DpfpOptions()));
 

@@ -7,17 +7,17 @@
 
 namespace plumb {
 
-/// [model.dpfp]: of `dpfp`, and of `delta`, which has the same features.
+/// [model.dpfp]: options of `dpfp`, and of `delta`, which has the same features.
 struct DpfpOptions {
   int64_t nu = 3;
 };
 void describe(Fields& field, DpfpOptions& options);
 
-/// Those given, else the defaults. Throws Error if ν is not positive.
+/// The given options, or the defaults. Throws Error if ν is not positive.
 DpfpOptions dpfp_options(const VariantOptions& given);
 
-/// r = relu([x; −x]); φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)]. x: (…, size) → (…, 2·size·ν). roll(r, i) brings
-/// element j − i to place j.
+/// r = relu([x; −x]); φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)]. x: (…, size) → (…, 2·size·ν). roll(r, i) moves
+/// element j − i to index j.
 inline Tensor dpfp(const Tensor& x, int64_t nu) {
   const Tensor r = at::relu(at::cat({x, -x}, -1));
   std::vector<Tensor> products;

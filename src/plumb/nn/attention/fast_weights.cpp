@@ -9,8 +9,8 @@
 namespace plumb {
 namespace {
 
-/// Added to the divisor of normalized kinds: keeps 0/0, where no feature of a query is set, at 0, and is lost in
-/// rounding otherwise.
+/// Added to the divisor of normalized kinds: makes 0/0, where a query has no features, equal 0; otherwise it is lost in
+/// rounding.
 constexpr double kSmallest = 1e-30;
 
 struct FastWeightState final : AttentionState {
@@ -29,7 +29,7 @@ struct FastWeightState final : AttentionState {
 
 FastWeights::FastWeights(const AttentionShape& shape, Rule rule) : heads_(shape.heads), rule_(rule) {
   if (shape.positions && shape.positions->biased()) {
-    throw Error("these positions add to the scores of softmax attention, and fast weights have none",
+    throw Error("these positions add to attention scores, which fast weights do not have",
                 "choose model.positions = \"rotary\", \"sinusoidal\", \"learned\" or \"none\", or attention = "
                 "\"softmax\"");
   }
@@ -61,7 +61,7 @@ FastWeights::Projected FastWeights::projected(const Tensor& query, const Tensor&
   return tokens;
 }
 
-/// (tokens, heads, size), or with the divisor as last column → (tokens, width).
+/// (tokens, heads, size), or with the divisor as the last column → (tokens, width).
 Tensor FastWeights::result(const Tensor& read) const {
   if (rule_ != Rule::normalized_sum) return read.reshape({read.size(0), heads_.width()});
   const Tensor quotient = read.narrow(2, 0, heads_.size) / (read.narrow(2, heads_.size, 1) + kSmallest);
@@ -101,7 +101,7 @@ std::unique_ptr<AttentionState> FastWeights::start(int64_t rows) const {
   return std::make_unique<FastWeightState>(rows);
 }
 
-/// One position of each row of `weights`, (rows, heads, features, size), which it changes.
+/// Processes one position of each row of `weights`, (rows, heads, features, size), which it updates.
 Tensor FastWeights::step(const Projected& tokens, Tensor& weights) const {
   Tensor v = tokens.value;
   const Tensor& k = tokens.key;
@@ -115,7 +115,7 @@ Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Ten
   auto& state = dynamic_cast<FastWeightState&>(state_in);
   const Projected tokens = projected(query, key_value, x, {});
   if (layout.sequences() != state.rows) {
-    throw Error(fmt::format("positions of {} sequences read by {} rows", layout.sequences(), state.rows));
+    throw Error(fmt::format("positions of {} sequences for {} rows", layout.sequences(), state.rows));
   }
   if (!state.weights.defined()) {
     if (layout.longest() > 1) {
@@ -125,7 +125,7 @@ Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Ten
     state.weights = at::zeros({state.rows, heads_.heads, tokens.key.size(2), tokens.value.size(2)}, query.options());
   }
   if (layout.longest() == 1 && layout.tokens() == state.rows) return step(tokens, state.weights);
-  // Position by position, of the rows that have that many.
+  // Position by position, for the rows that are long enough.
   Tensor out = at::empty({query.size(0), heads_.width()}, query.options());
   for (int64_t position = 0; position < layout.longest(); ++position) {
     std::vector<int64_t> rows;

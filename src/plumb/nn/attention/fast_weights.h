@@ -1,9 +1,9 @@
-// What the kinds of attention as fast weights share. Every head of every sequence has a matrix S (features, size); a
-// position writes its value v under the features φ(k) of its key, and reads with the features φ(q) of its query:
+// What the fast-weight kinds of attention share. Each head of each sequence has a matrix S (features, size). A position
+// writes its value v under the features φ(k) of its key, and reads with the features φ(q) of its query:
 //   sum rule    S ← S + φ(k)·vᵀ
 //   delta rule  S ← S + β·φ(k)·(v − Sᵀ·φ(k))ᵀ
-//   y = Sᵀ·φ(q), divided by zᵀ·φ(q) with z = Σ φ(k) where a kind is normalized.
-// Causal attention reads after its own position has written; any other reads when the whole sequence has.
+//   y = Sᵀ·φ(q), divided by zᵀ·φ(q) with z = Σ φ(k) if the kind is normalized.
+// In causal attention a position reads after writing; otherwise, all positions are written before any is read.
 #pragma once
 
 #include "plumb/nn/attention/attention.h"
@@ -28,19 +28,19 @@ class FastWeights : public Attention {
               AttentionState& state) const override;
 
  protected:
-  /// φ of queries and of keys, of any number of heads: (tokens, heads, size) → (tokens, heads, features).
+  /// φ of queries or keys, for any number of heads: (tokens, heads, size) → (tokens, heads, features).
   [[nodiscard]] virtual Tensor query_features(const Tensor& query, const ForwardContext& context) const = 0;
   [[nodiscard]] virtual Tensor key_features(const Tensor& key, const ForwardContext& context) const = 0;
-  /// β of the delta rule from what keys and values are projected from: (tokens, d) → (tokens, heads).
+  /// β of the delta rule, from the input of the key and value projections: (tokens, d) → (tokens, heads).
   [[nodiscard]] virtual Tensor write_strength(const Tensor& x) const;
 
  private:
-  /// What positions write and read with, head by head, a key-value head repeated for each query head of its group.
+  /// What positions write and read with, by head; a key-value head is repeated for each query head of its group.
   struct Projected {
     Tensor query;  // φ(q), (tokens, heads, features)
     Tensor key;    // φ(k)
-    Tensor value;  // (tokens, heads, size); with a column of ones where z is wanted
-    Tensor beta;   // of the delta rule, (tokens, heads)
+    Tensor value;  // (tokens, heads, size); with a column of ones if z is needed
+    Tensor beta;   // for the delta rule, (tokens, heads)
   };
   [[nodiscard]] Projected projected(const Tensor& query, const Tensor& key_value, const Tensor& x,
                                     const ForwardContext& context) const;

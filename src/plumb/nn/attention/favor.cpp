@@ -1,8 +1,9 @@
 // FAVOR+, Choromanski et al. 2020, arXiv 2009.14794: softmax attention by positive orthogonal random features,
 //   φ(x) = exp(w·x' − ‖x'‖²/2)/√m, x' = x/size^¼;  y = Sᵀ·φ(q) / zᵀ·φ(q), S = Σ φ(k)·vᵀ, z = Σ φ(k),
-// for E[φ(q)·φ(k)] = exp(q·k/√size). What is common to all features of a query, or to all keys, cancels in the
-// quotient: so a query's largest exponent is taken from all of its own, and a constant from those of keys, which are at
-// most ‖w‖²/2 ≈ size/2. A constant, because a maximum over keys would let a position see what comes after it.
+// so that E[φ(q)·φ(k)] = exp(q·k/√size). Factors common to all features of a query, or to all keys, cancel in the
+// quotient. Therefore each query's largest exponent is subtracted from all of its exponents, and a constant from those
+// of the keys, which are at most ‖w‖²/2 ≈ size/2. It is a constant because a maximum over keys would let a position see
+// later ones.
 #include "plumb/nn/attention/favor.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ namespace plumb {
 
 void describe(Fields& field, FavorOptions& options) {
   field("features", options.features, "random features per head; 0: size·ln(size), rounded up");
-  field("redraw", options.redraw, "steps of training after which they are drawn anew; 0: never");
+  field("redraw", options.redraw, "training steps between redraws; 0: never");
 }
 
 Tensor orthogonal_directions(int64_t count, int64_t size, const std::string& name, int64_t draw) {
@@ -86,7 +87,7 @@ class Favor final : public FastWeights {
   }
 
  private:
-  /// size·ln(size), as the paper's theorem 4 wants it up to a constant.
+  /// size·ln(size), as required by Theorem 4 of the paper up to a constant.
   static int64_t usual(int64_t size) {
     const auto s = static_cast<double>(size);
     return std::max(size, static_cast<int64_t>(std::ceil(s * std::log(s))));
@@ -94,7 +95,7 @@ class Favor final : public FastWeights {
 
   [[nodiscard]] Tensor scaled(const Tensor& x) const { return x / std::pow(static_cast<double>(size_), 0.25); }
 
-  /// Those of the training step; outside of training the first ones.
+  /// The directions for the training step; outside training, the first ones.
   [[nodiscard]] Tensor directions(const ForwardContext& context, const Tensor& like) const {
     const int64_t draw = redraw_ > 0 ? context.step() / redraw_ : 0;
     const std::scoped_lock lock(mutex_);  // sentences are decoded by several threads
@@ -118,13 +119,14 @@ class Favor final : public FastWeights {
   mutable Tensor drawn_directions_;
 };
 
-const bool renamed = rename_key("model.favor_features", "model.favor.features") &&
-                     rename_key("model.favor_redraw", "model.favor.redraw");
+const bool kFavorRenamed = rename_key("model.favor_features", "model.favor.features") &&
+                           rename_key("model.favor_redraw", "model.favor.redraw");
 
-const bool registered = attentions().add(
+const bool kFavorRegistered = attentions().add(
     "favor",
-    "the same, φ(x) = exp(w·x′ − ‖x′‖²/2)/√m, x′ = x/size^¼, for m = `model.favor.features` orthogonal random w: in "
-    "expectation the weights of softmax; redrawn every `model.favor.redraw` steps of training",
+    "as `linear`, with φ(x) = exp(w·x′ − ‖x′‖²/2)/√m, x′ = x/size^¼, for m = `model.favor.features` orthogonal random "
+    "w: in "
+    "expectation the weights of softmax; redrawn every `model.favor.redraw` training steps",
     "Choromanski et al. 2020, arXiv 2009.14794",
     [](Parameters&, const AttentionShape& shape) {
       const auto& options = options_of(shape.options, "favor", attentions().at("favor"));

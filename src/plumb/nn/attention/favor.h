@@ -16,12 +16,12 @@ struct FavorOptions {
 };
 void describe(Fields& field, FavorOptions& options);
 
-/// Directions w, (count, size), float64: blocks of `size` orthogonal rows, each row alone distributed as N(0, I). A
-/// function of the name and of the number of the draw.
+/// Directions w, (count, size), float64: blocks of `size` orthogonal rows, where each row by itself is distributed as
+/// N(0, I). A function of the name and the index of the draw.
 Tensor orthogonal_directions(int64_t count, int64_t size, const std::string& name, int64_t draw);
 
 /// φ(x) = exp(w·x − ‖x‖²/2)/√m, an estimate of exp(x·y) = E[φ(x)·φ(y)]; x: (…, size), w: (m, size) → (…, m).
-/// The exponents are lowered by `offset`, of a shape that broadcasts with (…, m).
+/// `offset`, of a shape that broadcasts with (…, m), is subtracted from the exponents.
 Tensor positive_features(const Tensor& x, const Tensor& directions, const Tensor& offset);
 
 }  // namespace plumb

@@ -1,7 +1,7 @@
 // The fast weight programmer, Schmidhuber 1991, "Learning to control fast-weight memories: an alternative to dynamic
 // recurrent networks" (Neural Computation 4(1), 1992): a slow net emits a "from" pattern k and a "to" pattern v for
 // every input and adds their outer product to the weights of the fast net, which maps the input's q to its output:
-//   S ← S + k·vᵀ;  y = Sᵀ·q.  Neither feature map nor normalization.
+//   S ← S + k·vᵀ;  y = Sᵀ·q.  It has neither a feature map nor normalization.
 #include "plumb/nn/attention/fast_weights.h"
 
 namespace plumb {
@@ -16,7 +16,7 @@ class FastWeightProgrammer final : public FastWeights {
   Tensor key_features(const Tensor& key, const ForwardContext&) const override { return key; }
 };
 
-const bool registered = attentions().add(
+const bool kFwp1991Registered = attentions().add(
     "fwp-1991", "S ← S + k·vᵀ, y = Sᵀq", "Schmidhuber 1991, Neural Computation",
     [](Parameters&, const AttentionShape& shape) { return std::make_unique<FastWeightProgrammer>(shape); });
 

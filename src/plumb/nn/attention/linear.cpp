@@ -14,7 +14,7 @@ class Linear final : public FastWeights {
   Tensor key_features(const Tensor& key, const ForwardContext&) const override { return at::elu(key) + 1; }
 };
 
-const bool registered =
+const bool kLinearRegistered =
     attentions().add("linear", "S ← S + φ(k)vᵀ, z ← z + φ(k), y = Sᵀφ(q)/zᵀφ(q), φ(x) = elu(x) + 1",
                      "Katharopoulos et al. 2020, arXiv 2006.16236",
                      [](Parameters&, const AttentionShape& shape) { return std::make_unique<Linear>(shape); });

@@ -1,4 +1,4 @@
-// Multi-head attention: the projections around an attention of any kind, in its two faces.
+// Multi-head attention: the projections around an attention of any kind, for whole sequences and incremental decoding.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ struct MultiHeadOptions {
   std::string kind = "softmax";
   std::string qk_norm = "none";  // a norm over the features of each head's queries and keys
   double norm_eps = 1e-5;
-  std::string bias = "all";  // which projections have one: "all", "qkv" (none on the output), "none"
+  std::string bias = "all";  // which projections have a bias: "all", "qkv" (all but the output), "none"
   VariantOptions options;    // of attentions
 };
 
-/// Tokens on their way through the self-attentions of a stack: where they are, and what one layer leaves to the next.
+/// Tokens as they pass through the self-attentions of a stack: their positions, and what one layer passes to the next.
 struct AttentionPass {
   /// Tokens at these positions of their sequences.
   AttentionPass(const Ragged& layout_in, std::vector<int64_t> positions_in)
@@ -30,41 +30,41 @@ struct AttentionPass {
 
   const Ragged& layout;
   std::vector<int64_t> positions;                // (tokens)
-  const RelativePositions* angles_of = nullptr;  // whose `angles` they are
+  const RelativePositions* angles_of = nullptr;  // the owner of `angles`
   Angles angles{};
-  Tensor first_values{};  // (tokens, kv_width): those of the first layer
+  Tensor first_values{};  // (tokens, kv_width): values of the first layer
 };
 
 /// out = concat over heads of attention(Q, K, V), times W^O; Q, K, V from one stacked projection (Vaswani et al. 2017).
 /// Parameters as in torch.nn.MultiheadAttention: in_proj_weight (width + 2·kv_width, d_model), in_proj_bias,
 /// out_proj.weight (d_model, width), out_proj.bias.
-/// With qk_norm, q_norm.weight and k_norm.weight (size) too: Q and K are normalized head by head before they meet
+/// With qk_norm, also q_norm.weight and k_norm.weight (size): Q and K are normalized in each head before their product
 /// (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, arXiv 2302.05442).
 class MultiHeadAttention {
  public:
-  /// `positions` act within self-attention; null: none do. Throws Error if heads are no multiple of key-value heads.
+  /// `positions` act within self-attention; null: none. Throws Error if heads is not a multiple of the key-value heads.
   MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model, const ops::HeadShape& heads,
                      const MultiHeadOptions& options = {},
                      const std::shared_ptr<const RelativePositions>& positions = nullptr);
 
-  /// Mixes into the values those of the first layer; to be called when all parameters of the attention are declared.
+  /// Mixes the first layer's values into the values; call this after all parameters of the attention are declared.
   void add_value_residual(Parameters& parameters, const std::string& prefix);
 
-  /// Every sequence attends to itself; x: (tokens, d_model).
+  /// Each sequence attends to itself; x: (tokens, d_model).
   [[nodiscard]] Tensor self(const Tensor& x, AttentionPass& pass, bool causal, const ForwardContext& context) const;
   [[nodiscard]] Tensor self(const Tensor& x, const Ragged& layout, bool causal, const ForwardContext& context) const {
     AttentionPass pass(layout);
     return self(x, pass, causal, context);
   }
 
-  /// The state of `rows` rows that have seen nothing.
+  /// The initial state of `rows` rows.
   [[nodiscard]] std::unique_ptr<AttentionState> start(int64_t rows) const { return attention_->start(rows); }
 
-  /// Further positions of every row, without dropout and without a graph; x: (tokens, d_model). Equal to the last
-  /// positions of `self` with causal on the whole sequences.
+  /// Further positions of each row, without dropout and without a graph; x: (tokens, d_model). Equals the last
+  /// positions of `self` with causal over the whole sequences.
   [[nodiscard]] Tensor read(const Tensor& x, AttentionPass& pass, AttentionState& state) const;
 
-  /// What `cross` needs of the source; memory: (source tokens, d_model).
+  /// What `cross` needs from the source; memory: (source tokens, d_model).
   [[nodiscard]] AttentionMemory remember(const Tensor& memory, const Ragged& layout,
                                          const ForwardContext& context) const;
 
@@ -73,13 +73,14 @@ class MultiHeadAttention {
                              const ForwardContext& context) const;
 
  private:
-  /// Columns [begin, begin + count) of the projection of all.
+  /// Columns [begin, begin + count) of the joint projection.
   [[nodiscard]] Tensor project(const Tensor& x, int64_t begin, int64_t count) const;
-  /// Heads side by side, each normalized.
+  /// Normalizes each of the heads, which are side by side.
   [[nodiscard]] Tensor normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
-  /// Whether anything happens to what is projected before attention sees it.
+  /// Whether projections are modified before attention sees them.
   [[nodiscard]] bool prepares() const { return query_norm_ || rotates() || value_residual_; }
-  /// Query, key and value side by side as attention sees them: normalized, rotated, mixed with the first layer's.
+  /// Query, key and value side by side as attention sees them: normalized, rotated, mixed with the first layer's
+  /// values.
   [[nodiscard]] Tensor prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const;
   [[nodiscard]] bool rotates() const { return positions_ && positions_->rotates(); }
   [[nodiscard]] Tensor out(const Tensor& mixed) const;
@@ -89,7 +90,7 @@ class MultiHeadAttention {
   Tensor in_bias_;                    // (width + 2·kv_width), or undefined
   Tensor out_weight_;                 // (d_model, width)
   Tensor out_bias_;                   // (d_model), or undefined
-  std::unique_ptr<Norm> query_norm_;  // both or none
+  std::unique_ptr<Norm> query_norm_;  // both or neither
   std::unique_ptr<Norm> key_norm_;
   std::shared_ptr<const RelativePositions> positions_;
   std::unique_ptr<Attention> attention_;

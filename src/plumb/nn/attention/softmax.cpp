@@ -1,5 +1,5 @@
-// Softmax attention, Vaswani et al. 2017, arXiv 1706.03762:  out = softmax(Q·Kᵀ/√size)·V for each head. Positions that
-// act within attention may add B to the scores: softmax(Q·Kᵀ/√size + B)·V.
+// Softmax attention, Vaswani et al. 2017, arXiv 1706.03762: out = softmax(Q·Kᵀ/√size)·V for each head. Position
+// encodings that act within attention may add B to the scores: softmax(Q·Kᵀ/√size + B)·V.
 #include <cmath>
 #include <limits>
 
@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// The keys and values of every position seen.
+/// The keys and values of all positions seen.
 struct KeyValueCache final : AttentionState {
   ops::CachedKeys keys;
 
@@ -62,7 +62,7 @@ class Softmax final : public Attention {
     return x.reshape({x.size(0), x.size(1) / heads_.size, heads_.size}).transpose(0, 1);
   }
 
-  /// The same for keys or values, a head of which is repeated for each query head of its group.
+  /// The same for keys or values; each head is repeated for the query heads of its group.
   [[nodiscard]] Tensor repeated(const Tensor& x) const {
     return heads_.group() == 1 ? by_head(x) : by_head(x).repeat_interleave(heads_.group(), 0);
   }
@@ -109,7 +109,7 @@ class Softmax final : public Attention {
   std::shared_ptr<const RelativePositions> positions_;
 };
 
-const bool registered =
+const bool kSoftmaxRegistered =
     attentions().add("softmax", "softmax(QKᵀ/√size)·V", "Vaswani et al. 2017, arXiv 1706.03762",
                      [](Parameters&, const AttentionShape& shape) { return std::make_unique<Softmax>(shape); });
 

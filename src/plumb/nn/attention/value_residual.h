@@ -1,6 +1,6 @@
-// The value residual, Zhou et al. 2024, "Value residual learning", arXiv 2410.17897:  v ← λ₁·v + λ₂·v₁, v₁ the values
-// that the first layer of the stack gives the same token. λ₁ and λ₂ are trained, from ½ each, in every layer but the
-// first.
+// The value residual, Zhou et al. 2024, "Value residual learning", arXiv 2410.17897: v ← λ₁·v + λ₂·v₁, where v₁ is the
+// value of the same token in the first layer of the stack. λ₁ and λ₂ are trained, initially ½ each, in every layer
+// except the first.
 #pragma once
 
 #include <string>

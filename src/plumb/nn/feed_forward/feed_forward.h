@@ -1,5 +1,4 @@
-// The position-wise feed-forward sub-layer: the interface of its kinds, their registry, and the two forms that they
-// have.
+// The position-wise feed-forward sub-layer: the interface of its kinds, their registry, and the two forms they take.
 #pragma once
 
 #include <functional>
@@ -15,15 +14,15 @@ namespace plumb {
 class FeedForward {
  public:
   virtual ~FeedForward() = default;
-  /// Acts on each token by itself. x: (tokens, d_model) → (tokens, d_model).
+  /// Acts on each token independently. x: (tokens, d_model) → (tokens, d_model).
   [[nodiscard]] virtual Tensor operator()(const Tensor& x) const = 0;
 };
 
-/// What a feed-forward sub-layer is built for.
+/// What a feed-forward sub-layer is built from.
 struct FeedForwardShape {
-  std::string name;  // of its layer, "encoder.layers.0": prefix of its parameters
+  std::string name;  // its layer, "encoder.layers.0": prefix of its parameters
   int64_t d_model = 0;
-  int64_t width = 0;  // between its matrices
+  int64_t width = 0;  // inner width
   bool bias = true;
   VariantOptions options{};
 };
@@ -31,7 +30,7 @@ struct FeedForwardShape {
 using FeedForwardFactory = std::function<std::unique_ptr<FeedForward>(Parameters&, const FeedForwardShape&)>;
 Registry<FeedForwardFactory>& feed_forwards();
 
-/// A matrix and, if it has one, its bias: y = W·x + b.
+/// A matrix with an optional bias: y = W·x + b.
 struct Projection {
   Tensor weight;  // (out, in)
   Tensor bias;    // (out), or undefined

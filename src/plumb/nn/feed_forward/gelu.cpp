@@ -16,7 +16,7 @@ class Gelu final : public PlainFeedForward {
   }
 };
 
-const bool registered = feed_forwards().add(
+const bool kGeluRegistered = feed_forwards().add(
     "gelu", "W₂·gelu(W₁x + b₁) + b₂, gelu(x) = x·Φ(x)", "Hendrycks & Gimpel 2016, arXiv 1606.08415",
     [](Parameters& parameters, const FeedForwardShape& shape) { return std::make_unique<Gelu>(parameters, shape); });
 

@@ -1,6 +1,6 @@
-// GPT-2's initialization, Radford et al. 2019: N(0, 0.02²), and the matrices that write to the stream (the last one of
-// attention and of the feed-forward sub-layer) divided by √(number of sub-layers of their stack): 2 per layer, 3 in a
-// decoder with an encoder.
+// GPT-2's initialization, Radford et al. 2019: N(0, 0.02²), with the matrices that write to the stream (the last ones
+// of attention and of the feed-forward sub-layer) divided by √(number of sub-layers of their stack): 2 per layer, 3 in
+// a decoder with cross-attention.
 #include <cmath>
 
 #include "plumb/nn/init/init.h"
@@ -14,7 +14,7 @@ double sub_layers(const Parameter& parameter, const ModelDepth& depth) {
   return static_cast<double>(count);
 }
 
-const bool registered = initializations().add(
+const bool kGpt2Registered = initializations().add(
     "gpt-2", "N(0, 0.02²); the last matrix of each sub-layer divided by √(sub-layers of the stack)",
     "Radford et al. 2019", {[](const Parameter& parameter, const ModelDepth& depth, Random& random) {
       const bool writes = parameter.role == Role::attention_output || parameter.role == Role::feed_forward_output;

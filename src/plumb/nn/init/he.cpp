@@ -1,4 +1,4 @@
-// He initialization, He et al. 2015, arXiv 1502.01852: N(0, 2/fan_in), which keeps the size of a signal through ReLUs.
+// He initialization, He et al. 2015, arXiv 1502.01852: N(0, 2/fan_in), which preserves the variance through ReLUs.
 #include <cmath>
 
 #include "plumb/nn/init/init.h"
@@ -6,7 +6,7 @@
 namespace plumb {
 namespace {
 
-const bool registered =
+const bool kHeRegistered =
     initializations().add("he", "N(0, 2/fan_in)", "He et al. 2015, arXiv 1502.01852",
                           {[](const Parameter& parameter, const ModelDepth&, Random& random) {
                             for_each_matrix(parameter, [&](const Tensor& matrix, int64_t fan_in, int64_t) {

@@ -63,7 +63,7 @@ void initialize(const Parameters& parameters, const std::string& kind, const Mod
   for (const Parameter& buffer : parameters.buffers()) buffer.value.detach().fill_(buffer.initial);
   const auto& all = parameters.all();
   parallel_items(static_cast<int64_t>(all.size()), [&](int64_t i) {
-    const at::NoGradGuard no_graph;  // grad mode is a property of the thread
+    const at::NoGradGuard no_graph;  // grad mode is per thread
     const Parameter& parameter = all[static_cast<size_t>(i)];
     const Tensor value = parameter.value.detach();
     Random random(seed, parameter.name);

@@ -1,4 +1,4 @@
-// Initialization of a model's parameters: the registry of kinds and what they share.
+// Initialization of a model's parameters: the registry of kinds and their common parts.
 #pragma once
 
 #include <functional>
@@ -12,28 +12,28 @@
 namespace plumb {
 
 struct Initialization {
-  /// Fills the value of one weight matrix: a parameter whose role is `weight` or one of the four behind it.
+  /// Fills one weight matrix: a parameter whose role is `weight` or one of the four roles after it.
   std::function<void(const Parameter&, const ModelDepth&, Random&)> fill_weight;
-  /// Factor on the deviation 1/√d of an embedding; empty: 1.
+  /// Multiplies the standard deviation 1/√d of an embedding; empty: 1.
   std::function<double(const Parameter&, const ModelDepth&)> embedding_factor = {};
 };
 Registry<Initialization>& initializations();
 
-/// Initializes every parameter from a random stream of its own, named after it: weight matrices as the kind says;
-/// embeddings (the output matrix among them) from N(0, 1/d) if it says nothing else; positions from N(0, 0.02²); gains
-/// 1; biases and shifts 0; constants and buffers their initial value.
+/// Initializes each parameter from a separate random stream, named after it: weight matrices as the kind specifies;
+/// embeddings (including the output matrix) from N(0, 1/d) unless the kind overrides it; positions from N(0, 0.02²);
+/// gains 1; biases and shifts 0; constants and buffers to their initial value.
 void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed);
 
-/// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: itself, or the query, key and value stacked
-/// in it, which are matrices of their own for Xavier and others.
+/// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: the parameter itself, or the query, key and
+/// value stacked in it, which count as separate matrices for Xavier and others.
 void for_each_matrix(const Parameter& parameter,
                      const std::function<void(const Tensor&, int64_t fan_in, int64_t fan_out)>& fill);
 
 /// √(2/(fan_in + fan_out)): the standard deviation of Glorot & Bengio 2010.
 double xavier_deviation(int64_t fan_in, int64_t fan_out);
 
-/// Xavier normal, but the matrices through which a signal passes (value, attention's output, both of the feed-forward
-/// sub-layer) times `scale`; queries and keys, which only weigh, as they are.
+/// Xavier normal, with the matrices that a signal passes through (value, attention output, both feed-forward matrices)
+/// multiplied by `scale`; queries and keys, which only determine weights, are unchanged.
 void fill_scaled_xavier(const Parameter& parameter, double scale, Random& random);
 
 /// Whether a parameter belongs to the decoder.

@@ -1,7 +1,7 @@
-// T-Fixup, Huang et al. 2020 (ICML), which trains without norms and without warm-up: Xavier normal, then the
-// feed-forward matrices, the values and the output of attention, and the embeddings of each side times a factor:
-// encoder 0.67·N^(-1/4), N its layers; decoder (9M)^(-1/4), M its layers. Queries and keys stay. An embedding that both
-// sides share counts as the encoder's. To be used with a scheme without norms ("plain").
+// T-Fixup, Huang et al. 2020 (ICML), which trains without norms and without warm-up: Xavier normal, with the
+// feed-forward matrices, the values and the output of attention, and the embeddings of each side multiplied by a
+// factor: encoder 0.67·N^(-1/4) for N layers; decoder (9M)^(-1/4) for M layers. Queries and keys are unchanged. An
+// embedding shared by both sides counts as the encoder's. Use it with a scheme without norms ("plain").
 #include <cmath>
 
 #include "plumb/nn/init/init.h"
@@ -14,17 +14,18 @@ double factor(const Parameter& parameter, const ModelDepth& depth) {
                                : 0.67 * std::pow(static_cast<double>(depth.encoder_layers), -0.25);
 }
 
-const bool registered = initializations().add(
-    "t-fixup",
-    "`xavier-normal`; feed-forward, value and output matrices and the embeddings times 0.67·N^(−1/4) in an encoder of "
-    "N layers, (9M)^(−1/4) in a decoder of M; for the scheme `plain`",
-    "Huang et al. 2020, ICML",
-    {[](const Parameter& parameter, const ModelDepth& depth, Random& random) {
-       fill_scaled_xavier(parameter, factor(parameter, depth), random);
-     },
-     [](const Parameter& parameter, const ModelDepth& depth) {
-       return parameter.name == "output.weight" ? 1.0 : factor(parameter, depth);
-     }});
+const bool kTFixupRegistered =
+    initializations().add("t-fixup",
+                          "`xavier-normal`; feed-forward, value and output matrices and embeddings multiplied by "
+                          "0.67·N^(−1/4) in an encoder of "
+                          "N layers and (9M)^(−1/4) in a decoder of M layers; for the scheme `plain`",
+                          "Huang et al. 2020, ICML",
+                          {[](const Parameter& parameter, const ModelDepth& depth, Random& random) {
+                             fill_scaled_xavier(parameter, factor(parameter, depth), random);
+                           },
+                           [](const Parameter& parameter, const ModelDepth& depth) {
+                             return parameter.name == "output.weight" ? 1.0 : factor(parameter, depth);
+                           }});
 
 }  // namespace
 }  // namespace plumb

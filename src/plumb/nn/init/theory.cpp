@@ -18,10 +18,11 @@ void fill_weight(const Parameter& parameter, const ModelDepth&, Random& random) 
   });
 }
 
-const bool registered = initializations().add(
-    "theory",
-    "W^Q = W^K = 0, so that attention is the mean over positions; W^O = I; the rest as `xavier-normal`; for one head",
-    "Xiong et al. 2020, arXiv 2002.04745, section 3.3", {fill_weight});
+const bool kTheoryRegistered =
+    initializations().add("theory",
+                          "W^Q = W^K = 0, so that attention is the mean over positions; W^O = I; "
+                          "everything else as in `xavier-normal`; for a single head",
+                          "Xiong et al. 2020, arXiv 2002.04745, section 3.3", {fill_weight});
 
 }  // namespace
 }  // namespace plumb

@@ -1,7 +1,7 @@
-// BatchNorm, Ioffe & Szegedy 2015, arXiv 1502.03167:  y = (x − μ)/√(σ² + eps)·γ + β for each feature, μ and σ² over all
-// tokens of the batch. An activation holds real tokens only, so no padding enters a statistic. Every process's tokens
-// count where a batch is spread over several. Running averages, r ← 0.9·r + 0.1·(μ or the unbiased σ²) a training step,
-// take the place of μ and σ² in evaluation.
+// BatchNorm, Ioffe & Szegedy 2015, arXiv 1502.03167: y = (x − μ)/√(σ² + eps)·γ + β for each feature, with μ and σ² over
+// all tokens of the batch, including those of other processes that share it. Activations contain no padding. In
+// evaluation, μ and σ² are replaced by running averages, updated in each training step as r ← 0.9·r + 0.1·(μ or the
+// unbiased σ²).
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -20,7 +20,7 @@ class BatchNorm final : public Norm {
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const override {
     if (context.pass() == Pass::evaluation) return normalized(x - running_mean_, running_variance_);
-    // Σ(x − c)² − n(μ − c)² keeps its digits for a constant c near the mean, such as the mean of rank 0's tokens.
+    // Σ(x − c)² − n(μ − c)² loses no digits if the constant c is near the mean, such as the mean of rank 0's tokens.
     const Tensor c = x.detach().mean(0);
     context.group().broadcast(c);
     const Tensor shifted = x - c;
@@ -52,10 +52,10 @@ class BatchNorm final : public Norm {
   double eps_;
 };
 
-const bool registered = norms().add(
+const bool kBatchnormRegistered = norms().add(
     "batchnorm",
-    "y = (x − μ)/√(σ² + eps)·γ + β for each feature, μ and σ² over the tokens of the batch; in evaluation and decoding "
-    "their running averages",
+    "y = (x − μ)/√(σ² + eps)·γ + β for each feature, μ and σ² over the tokens of the batch; running averages in "
+    "evaluation and decoding",
     "Ioffe & Szegedy 2015, arXiv 1502.03167",
     [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
       return std::make_unique<BatchNorm>(parameters, prefix, width, eps);

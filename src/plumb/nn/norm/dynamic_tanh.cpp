@@ -1,5 +1,5 @@
-// Dynamic tanh, Zhu et al. 2025, arXiv 2503.10622:  y = tanh(α·x)∘γ + β, α a trained scalar from 0.5. No statistic at
-// all.
+// Dynamic tanh, Zhu et al. 2025, arXiv 2503.10622: y = tanh(α·x)∘γ + β, with a trained scalar α, initially 0.5. It
+// computes no statistics.
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -22,11 +22,11 @@ class DynamicTanh final : public Norm {
   Tensor beta_;   // (width)
 };
 
-const bool registered =
-    norms().add("dynamic-tanh", "y = tanh(α·x)·γ + β, α a trained scalar from 0.5", "Zhu et al. 2025, arXiv 2503.10622",
-                [](Parameters& parameters, const std::string& prefix, int64_t width, double) {
-                  return std::make_unique<DynamicTanh>(parameters, prefix, width);
-                });
+const bool kDynamicTanhRegistered = norms().add(
+    "dynamic-tanh", "y = tanh(α·x)·γ + β, α a trained scalar, initially 0.5", "Zhu et al. 2025, arXiv 2503.10622",
+    [](Parameters& parameters, const std::string& prefix, int64_t width, double) {
+      return std::make_unique<DynamicTanh>(parameters, prefix, width);
+    });
 
 }  // namespace
 }  // namespace plumb

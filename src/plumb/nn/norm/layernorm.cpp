@@ -21,10 +21,11 @@ class LayerNorm final : public Norm {
   double eps_;
 };
 
-const bool registered = norms().add("layernorm", "y = (x − μ)/√(σ² + eps)·γ + β", "Ba et al. 2016, arXiv 1607.06450",
-                                    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-                                      return std::make_unique<LayerNorm>(parameters, prefix, width, eps);
-                                    });
+const bool kLayernormRegistered =
+    norms().add("layernorm", "y = (x − μ)/√(σ² + eps)·γ + β", "Ba et al. 2016, arXiv 1607.06450",
+                [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
+                  return std::make_unique<LayerNorm>(parameters, prefix, width, eps);
+                });
 
 }  // namespace
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// tensor2tensor's "noam" norm:  y = √d·x/√(‖x‖² + eps), nothing trained. It is RMSNorm without gains and with eps/d.
+// tensor2tensor's "noam" norm: y = √d·x/√(‖x‖² + eps), without parameters. Equals RMSNorm without gains and with eps/d.
 #include "plumb/nn/norm/norm.h"
 #include "plumb/ops/norm.h"
 
@@ -17,7 +17,7 @@ class NoamNorm final : public Norm {
   double eps_;
 };
 
-const bool registered = norms().add(
+const bool kNoamRegistered = norms().add(
     "noam", "y = √d·x/√(‖x‖² + eps)", "tensor2tensor, `layers/common_layers.py`",
     [](Parameters&, const std::string&, int64_t width, double eps) { return std::make_unique<NoamNorm>(width, eps); });
 

@@ -9,7 +9,7 @@ class NoNorm final : public Norm {
   [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext&) const override { return x; }
 };
 
-const bool registered = norms().add(
+const bool kNoneRegistered = norms().add(
     "none", "y = x", "", [](Parameters&, const std::string&, int64_t, double) { return std::make_unique<NoNorm>(); });
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Normalization of activations: the interface and the registry of its kinds.
+// Normalization of activations: the interface and the registry of norms.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace plumb {
 
-/// Normalizes an activation. x: (tokens, width) → (tokens, width). Outside of evaluation some kinds look at all tokens
-/// of the batch; in evaluation each token is normalized by itself, so that decoding step by step gives the same.
+/// Normalizes an activation. x: (tokens, width) → (tokens, width). Except in evaluation, some norms use all tokens of
+/// the batch; in evaluation each token is normalized independently, so that incremental decoding gives the same result.
 class Norm {
  public:
   virtual ~Norm() = default;

@@ -1,12 +1,12 @@
-// PowerNorm, Shen et al. 2020, arXiv 2003.07845:  y = x/√(ψ² + eps)·γ + β for each feature, ψ² the running average over
-// training steps of the mean of x² over the tokens of the batch, ψ² ← 0.9·ψ² + 0.1·mean(x²).
+// PowerNorm, Shen et al. 2020, arXiv 2003.07845: y = x/√(ψ² + eps)·γ + β for each feature, where ψ² is the running
+// average over training steps of the mean of x² over the tokens of the batch: ψ² ← 0.9·ψ² + 0.1·mean(x²).
 //
-// In training ψ is that of the steps before, so it is no function of x; what a batch statistic would take from the
-// gradient is approximated by a running average ν (algorithm 2 of the paper). With x̂ = x/ψ and h = γ∘∂L/∂y, means over
-// tokens,
+// In training, ψ comes from earlier steps and does not depend on x; the contribution of a batch statistic to the
+// gradient is approximated with a running average ν (Algorithm 2 of the paper). With x̂ = x/ψ, h = γ∘∂L/∂y, and means
+// over tokens,
 //   ∂L/∂x = (h − ν∘x̂)/ψ,   ν ← ν∘(1 − 0.1·mean(x̂²)) + 0.1·mean(h∘x̂).
-// The first step takes ψ from its own batch. A measurement takes ψ² from its batch as a function of x (the paper's
-// PN-V), whose gradient is exact.
+// The first step takes ψ from its own batch. A measurement computes ψ² from its batch as a function of x (the paper's
+// PN-V), with the exact gradient.
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -14,13 +14,13 @@ namespace {
 
 constexpr double kMomentum = 0.1;
 
-/// x/ψ with the approximate gradient; `nu` is changed by the backward pass.
+/// x/ψ with the approximate gradient; the backward pass updates `nu`.
 class Quotient : public torch::autograd::Function<Quotient> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& psi, const Tensor& nu) {
     Tensor y = x / psi;
     ctx->save_for_backward({y, psi});
-    ctx->saved_data["nu"] = nu;  // not among the saved variables: those must not change before the backward pass
+    ctx->saved_data["nu"] = nu;  // not a saved variable: those must not change before the backward pass
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
@@ -55,7 +55,7 @@ class PowerNorm final : public Norm {
   }
 
  private:
-  /// The ψ of this step; then takes the batch into the average.
+  /// The ψ of this step; then adds the batch to the average.
   [[nodiscard]] Tensor advance(const Tensor& x) const {
     const at::NoGradGuard no_graph;
     const Tensor square = x.detach().square().mean(0);
@@ -74,10 +74,10 @@ class PowerNorm final : public Norm {
   double eps_;
 };
 
-const bool registered = norms().add(
+const bool kPowernormRegistered = norms().add(
     "powernorm",
-    "y = x/√(ψ² + eps)·γ + β for each feature, ψ² a running average over steps of mean(x²) over the batch's tokens, "
-    "with the paper's approximate gradient; at initialization ψ² is the batch's",
+    "y = x/√(ψ² + eps)·γ + β for each feature, ψ² the running average over steps of mean(x²) over the batch's tokens, "
+    "with the paper's approximate gradient; at initialization, ψ² of the batch",
     "Shen et al. 2020, arXiv 2003.07845",
     [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
       return std::make_unique<PowerNorm>(parameters, prefix, width, eps);

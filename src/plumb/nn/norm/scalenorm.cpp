@@ -1,5 +1,5 @@
-// ScaleNorm, Nguyen & Salazar 2019, arXiv 1910.05895:  y = g·x/√(‖x‖² + eps), g a trained scalar from √d.
-// It is RMSNorm with all gains g/√d and eps/d.
+// ScaleNorm, Nguyen & Salazar 2019, arXiv 1910.05895: y = g·x/√(‖x‖² + eps), with a trained scalar g, initially √d.
+// Equals RMSNorm with all gains g/√d and with eps/d.
 #include <cmath>
 
 #include "plumb/nn/norm/norm.h"
@@ -26,11 +26,11 @@ class ScaleNorm final : public Norm {
   double eps_;
 };
 
-const bool registered = norms().add("scalenorm", "y = g·x/√(‖x‖² + eps), g a trained scalar from √d",
-                                    "Nguyen & Salazar 2019, arXiv 1910.05895",
-                                    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
-                                      return std::make_unique<ScaleNorm>(parameters, prefix, width, eps);
-                                    });
+const bool kScalenormRegistered = norms().add(
+    "scalenorm", "y = g·x/√(‖x‖² + eps), g a trained scalar, initially √d", "Nguyen & Salazar 2019, arXiv 1910.05895",
+    [](Parameters& parameters, const std::string& prefix, int64_t width, double eps) {
+      return std::make_unique<ScaleNorm>(parameters, prefix, width, eps);
+    });
 
 }  // namespace
 }  // namespace plumb

@@ -1,7 +1,7 @@
-// ALiBi, Press et al. 2021, "Train short, test long", arXiv 2108.12409: a score falls with the distance of key and
-// query, by a slope of its own in every head:
+// ALiBi, Press et al. 2021, "Train short, test long", arXiv 2108.12409: a score decreases with the distance between key
+// and query, with a different slope in each head:
 //   score(i, j) = q_i·k_j/√size − m_h·|i − j|,  m_h = 2^(−8h/heads), h = 1 … heads.
-// For a number of heads that is no power of two, the slopes are those of the next smaller power n, and then every
+// If the number of heads is not a power of two, the slopes are those of the next smaller power n, followed by every
 // second one of those of 2n. An encoder looks both ways, with the same slopes.
 #include <cmath>
 
@@ -53,8 +53,9 @@ class Alibi final : public Positions {
   std::shared_ptr<const RelativePositions> penalty_;
 };
 
-const bool registered = positions().add(
-    "alibi", "score − 2^(−8h/heads)·abs(i − j); for heads that are no power of two as in the paper's code",
+const bool kAlibiRegistered = positions().add(
+    "alibi",
+    "score − 2^(−8h/heads)·abs(i − j); for numbers of heads that are not a power of two, as in the paper's code",
     "Press et al. 2021, arXiv 2108.12409",
     [](Parameters&, const std::string&, const PositionShape& shape) { return std::make_unique<Alibi>(shape.heads); });
 

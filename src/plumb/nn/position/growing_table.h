@@ -1,4 +1,4 @@
-// Rows of a table that are functions of a position, kept from one use to the next.
+// A table with one row per position, computed on demand and kept.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace plumb {
 
-/// Computes its rows when more are asked for than before, and then at least twice as many as it has: decoding ever
-/// further computes them a number of times that grows as the logarithm of the length. All layers of a model and all
-/// threads that decode with it read one table for each element type and device; who finds the rows takes no lock.
+/// When more rows are requested than exist, computes at least twice as many: decoding computes them a number of times
+/// that grows with the logarithm of the length. The layers of a model and the threads that decode with it share one
+/// table per element type and device; reading rows that exist takes no lock.
 class GrowingTable {
  public:
   /// compute(length): the rows of the positions 0 … length − 1, (length, …), in float64 on the CPU. The first table has

@@ -16,7 +16,7 @@ class Learned final : public Positions {
     if (length > table_.size(0)) {
       throw Error(
           fmt::format("a sequence of {} tokens, but the model has {} learned positions", length, table_.size(0)),
-          "raise model.max_positions, or leave long sentences out");
+          "increase model.max_positions, or remove long sentences");
     }
     return table_;
   }
@@ -26,8 +26,8 @@ class Learned final : public Positions {
   Tensor table_;  // (max_positions, d_model)
 };
 
-const bool registered = positions().add(
-    "learned", "one trained vector per position, `model.max_positions` of them; a longer sequence is an error",
+const bool kLearnedRegistered = positions().add(
+    "learned", "one trained vector for each of `model.max_positions` positions; a longer sequence is an error",
     "Gehring et al. 2017, arXiv 1705.03122",
     [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
       return std::make_unique<Learned>(parameters, prefix, shape.d_model, shape.max_positions);

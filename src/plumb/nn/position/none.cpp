@@ -1,10 +1,10 @@
-// No positions: a causal model can still tell them apart by what each one sees (Haviv et al. 2022, arXiv 2203.16634).
+// No positions: a causal model can still distinguish them by what each one sees (Haviv et al. 2022, arXiv 2203.16634).
 #include "plumb/nn/position/position.h"
 
 namespace plumb {
 namespace {
 
-const bool registered = positions().add(
+const bool kNoPositionsRegistered = positions().add(
     "none", "nothing", "Haviv et al. 2022, arXiv 2203.16634",
     [](Parameters&, const std::string&, const PositionShape&) { return std::make_unique<Positions>(); });
 

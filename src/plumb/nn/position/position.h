@@ -1,4 +1,4 @@
-// Position encodings: the interface and the registry of their kinds. One is added to the embeddings, or acts within
+// Position encodings: the interface and the registry of kinds. An encoding is added to the embeddings, or acts within
 // self-attention.
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace plumb {
 
-/// What positions are built for: one side of a model.
+/// What a position encoding is built from: one side of a model.
 struct PositionShape {
   int64_t d_model = 0;
   int64_t heads = 1;          // of queries
-  int64_t max_positions = 0;  // of encodings that have an end
-  bool causal = false;        // self-attention looks back only
+  int64_t max_positions = 0;  // for encodings of limited length
+  bool causal = false;        // self-attention sees only earlier positions
   int64_t head_size = 0;      // 0: d_model/heads
   VariantOptions options{};
 
@@ -31,14 +31,14 @@ class Positions {
  public:
   virtual ~Positions() = default;
 
-  /// Vectors of the positions 0 … length − 1 at least, (≥ length, d_model), added to the embeddings; undefined if
-  /// nothing is. Throws Error if the encoding ends before.
+  /// Vectors of at least the positions 0 … length − 1, (≥ length, d_model), to add to the embeddings; undefined if
+  /// there are none. Throws Error if the encoding has fewer positions.
   [[nodiscard]] virtual Tensor table(int64_t length) {
     (void)length;
     return {};
   }
 
-  /// How many positions there are.
+  /// The number of positions.
   [[nodiscard]] virtual int64_t longest() const { return std::numeric_limits<int64_t>::max(); }
 
   /// What acts within one self-attention, whose own parameters begin with `prefix`; null if nothing does.
@@ -50,7 +50,7 @@ class Positions {
   }
 };
 
-/// `prefix` names the parameters that a side has once ("src_position").
+/// `prefix` names the parameters that exist once per side ("src_position").
 using PositionsFactory =
     std::function<std::unique_ptr<Positions>(Parameters&, const std::string& prefix, const PositionShape&)>;
 Registry<PositionsFactory>& positions();

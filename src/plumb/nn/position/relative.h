@@ -1,4 +1,4 @@
-// Positions that act within self-attention: by rotating queries and keys, or by adding to the scores of softmax
+// Position encodings that act within self-attention, by rotating queries and keys or by adding to the scores of softmax
 // attention.
 #pragma once
 
@@ -8,8 +8,7 @@
 
 namespace plumb {
 
-/// The angles by which tokens are rotated, as cosine and sine: (tokens, 1, pairs of features); undefined where nothing
-/// is rotated.
+/// The rotation angles of tokens, as cosine and sine: (tokens, 1, pairs of features); undefined if nothing is rotated.
 struct Angles {
   Tensor cosine;
   Tensor sine;
@@ -19,10 +18,10 @@ class RelativePositions {
  public:
   virtual ~RelativePositions() = default;
 
-  /// Whether `rotated` does anything.
+  /// Whether `rotated` has an effect.
   [[nodiscard]] virtual bool rotates() const { return false; }
 
-  /// What tokens at these positions of their sequences are rotated by, in the type and on the device of `options`; the
+  /// The rotations of tokens at these positions of their sequences, in the type and on the device of `options`; the
   /// same for all layers.
   [[nodiscard]] virtual Angles angles_at(const std::vector<int64_t>& positions,
                                          const at::TensorOptions& options) const {
@@ -31,14 +30,14 @@ class RelativePositions {
     return {};
   }
 
-  /// Queries or keys as attention reads them. x: (tokens, heads·size), any number of heads side by side → the same
+  /// Queries or keys as attention reads them. x: (tokens, heads·size), for any number of heads side by side → the same
   /// shape.
   [[nodiscard]] virtual Tensor rotated(const Tensor& x, const Angles& angles) const {
     (void)angles;
     return x;
   }
 
-  /// Whether `bias` adds something.
+  /// Whether `bias` adds anything.
   [[nodiscard]] virtual bool biased() const { return false; }
 
   /// What is added to the scores q·kᵀ/√size of one sequence. query: (heads, queries, size), at the positions begin,

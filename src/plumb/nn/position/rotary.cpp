@@ -1,14 +1,14 @@
-// Rotary positions, Su et al. 2021, "RoFormer", arXiv 2104.09864: in queries and keys of every head, pairs of features
-// at position p are rotated by the angle p·θ_m, θ_m = theta^(−2m/size) for pair m:
+// Rotary positions, Su et al. 2021, "RoFormer", arXiv 2104.09864: in the queries and keys of each head, pairs of
+// features at position p are rotated by the angle p·θ_m, θ_m = theta^(−2m/size) for pair m:
 //   (a, b) → (a·cos − b·sin, a·sin + b·cos),
-// so that their scores depend on the distance of positions alone. Pair m consists of the features 2m and 2m + 1
-// (interleaved), or of m and m + size/2 (the "rotate half" of GPT-NeoX and Llama). An odd last feature stays as it is.
-// Where only the first `features` of a head are rotated (GPT-J, GPT-NeoX), they take the place of size.
+// so that scores depend only on the distance between positions. Pair m consists of features 2m and 2m + 1
+// (interleaved), or of m and m + size/2 (the "rotate half" of GPT-NeoX and Llama). An odd last feature is not rotated.
+// If only the first `features` of a head are rotated (GPT-J, GPT-NeoX), they replace size in the formula.
 //
-// For sequences longer than those of training, frequencies are lowered by a factor f:
+// For sequences longer than in training, frequencies are lowered by a factor f:
 //   linear  θ_m/f                                      (Chen et al. 2023, arXiv 2306.15595)
-//   ntk     theta·f^(size/(size − 2)) in theta's place (Peng et al. 2023, arXiv 2309.00071, section 3.1)
-//   llama3  with the wavelength λ = 2π/θ_m and the length L of training: θ_m where λ < L/high, θ_m/f where λ > L/low,
+//   ntk     theta·f^(size/(size − 2)) replaces theta    (Peng et al. 2023, arXiv 2309.00071, section 3.1)
+//   llama3  with the wavelength λ = 2π/θ_m and the training length L: θ_m where λ < L/high, θ_m/f where λ > L/low,
 //           between them (1 − s)·θ_m/f + s·θ_m, s = (L/λ − low)/(high − low)       (Llama 3.1, 2024)
 #include <fmt/format.h>
 
@@ -36,13 +36,14 @@ struct RotaryOptions {
 
 void describe(Fields& field, RotaryOptions& options) {
   field("theta", options.theta, "base of the frequencies");
-  field("interleaved", options.interleaved, "pairs are features 2m and 2m + 1; `false`: m and m + size/2, as in Llama");
-  field("scaling", options.scaling, "of the frequencies, for longer sequences: `none`, `linear`, `ntk` or `llama3`");
+  field("interleaved", options.interleaved,
+        "`true`: pairs are features 2m and 2m + 1; `false`: m and m + size/2, as in Llama");
+  field("scaling", options.scaling, "frequency scaling for longer sequences: `none`, `linear`, `ntk` or `llama3`");
   field("factor", options.factor, "f of `linear`, `ntk` and `llama3`");
-  field("low_frequency_factor", options.low_frequency_factor, "of `llama3`: wavelengths above L/low are scaled");
-  field("high_frequency_factor", options.high_frequency_factor, "of `llama3`: wavelengths below L/high are not");
-  field("original_length", options.original_length, "of `llama3`: L, the length of sequences in training");
-  field("features", options.features, "how many of each head are rotated, the first ones; 0: all");
+  field("low_frequency_factor", options.low_frequency_factor, "`llama3`: wavelengths above L/low are scaled");
+  field("high_frequency_factor", options.high_frequency_factor, "`llama3`: wavelengths below L/high are not scaled");
+  field("original_length", options.original_length, "`llama3`: L, the sequence length in training");
+  field("features", options.features, "number of features to rotate in each head, starting from the first; 0: all");
 }
 
 void validate(const RotaryOptions& options, int64_t size) {
@@ -93,7 +94,7 @@ std::vector<double> frequencies(const RotaryOptions& options, int64_t features) 
   return all;
 }
 
-/// Cosines and sines of the angles of the positions 0 … length − 1: (length, 2, pairs).
+/// Cosines and sines of the angles for the positions 0 … length − 1: (length, 2, pairs).
 Tensor angles(const std::vector<double>& frequencies, int64_t length) {
   const auto pairs = static_cast<int64_t>(frequencies.size());
   const Tensor angle = at::arange(length, at::kDouble).unsqueeze(1) *
@@ -127,7 +128,7 @@ class Rotation final : public RelativePositions {
     const int64_t heads = x.size(1) / size_;
     const int64_t pairs = rotating_ / 2;
     const Tensor by_head = x.reshape({tokens, heads, size_});
-    // Whatever pairs are made of, the third dimension counts them and the last or last but one has their two features.
+    // In either layout, the third dimension counts pairs, and the last or second-to-last holds their two features.
     const std::vector<int64_t> shape =
         interleaved_ ? std::vector<int64_t>{tokens, heads, pairs, 2} : std::vector<int64_t>{tokens, heads, 2, pairs};
     const int64_t dimension = interleaved_ ? 3 : 2;
@@ -142,7 +143,7 @@ class Rotation final : public RelativePositions {
 
  private:
   int64_t size_;
-  int64_t rotating_;  // features of a head
+  int64_t rotating_;  // features per head
   bool interleaved_;
   GrowingTable table_;
 };
@@ -159,7 +160,7 @@ class Rotary final : public Positions {
   std::shared_ptr<const RelativePositions> rotation_;
 };
 
-const bool registered = positions().add(
+const bool kRotaryRegistered = positions().add(
     "rotary", "features (2m, 2m + 1) of each head's query and key are rotated by the angle p·theta^(−2m/size)",
     "Su et al. 2021, arXiv 2104.09864",
     [](Parameters&, const std::string&, const PositionShape& shape) {

@@ -30,7 +30,7 @@ class Sinusoidal final : public Positions {
   GrowingTable table_;
 };
 
-const bool registered = positions().add(
+const bool kSinusoidalRegistered = positions().add(
     "sinusoidal", "feature 2i of position p is sin(p/10000^(2i/d)), feature 2i + 1 the cosine of the same angle",
     "Vaswani et al. 2017, arXiv 1706.03762",
     [](Parameters& parameters, const std::string&, const PositionShape& shape) {

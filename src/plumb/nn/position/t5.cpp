@@ -1,9 +1,9 @@
 // T5's relative bias, Raffel et al. 2019, arXiv 1910.10683: a trained number for each head and bucket of distances is
-// added to the scores, which T5 does not divide by √size and we do. The layers of a side share the table
-// PREFIX.relative_bias (32, heads). With distance = query − key and n buckets for it: below n/2 each distance has its
-// own, then they widen as a logarithm up to distance 128, behind which all share the last,
+// added to the scores, which T5 does not divide by √size but we do. The layers of a side share the table
+// PREFIX.relative_bias (32, heads). With distance = query − key and n buckets, each distance below n/2 has its own
+// bucket; beyond that, buckets widen logarithmically up to distance 128, and all larger distances share the last:
 //   n/2 + ⌊ln(distance/(n/2))/ln(128/(n/2))·(n − n/2)⌋.
-// Looking back only, n = 32 and what comes after is in bucket 0; looking both ways, n = 16 for either side, keys behind
+// If attention is causal, n = 32 and later keys are in bucket 0; otherwise n = 16 for each direction, with keys after
 // the query in the second half.
 #include <algorithm>
 #include <cmath>
@@ -61,13 +61,14 @@ class T5 final : public Positions {
   std::shared_ptr<const RelativePositions> bias_;
 };
 
-const bool registered = positions().add(
-    "t5",
-    "score + a trained number for each head and bucket of i − j, 32 buckets, widening up to 128; one table a side",
-    "Raffel et al. 2019, arXiv 1910.10683",
-    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
-      return std::make_unique<T5>(parameters, prefix, shape);
-    });
+const bool kT5Registered =
+    positions().add("t5",
+                    "score + a trained number for each head and bucket of i − j; 32 buckets, widening up to distance "
+                    "128; one table per side",
+                    "Raffel et al. 2019, arXiv 1910.10683",
+                    [](Parameters& parameters, const std::string& prefix, const PositionShape& shape) {
+                      return std::make_unique<T5>(parameters, prefix, shape);
+                    });
 
 }  // namespace
 }  // namespace plumb

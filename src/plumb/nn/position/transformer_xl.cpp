@@ -52,7 +52,7 @@ class RelativeScores final : public RelativePositions {
   }
 
  private:
-  /// R of the distances from, from + 1, …: (count, d). Of a negative one the sines change sign.
+  /// R of the distances from, from + 1, …: (count, d). For a negative distance the sines change sign.
   [[nodiscard]] Tensor distances(int64_t from, int64_t count, const Tensor& like) const {
     const int64_t sines = (d_ + 1) / 2;
     const Tensor table = table_->rows(std::max(from + count, 1 - from), like.options());
@@ -87,10 +87,10 @@ class TransformerXl final : public Positions {
 
  private:
   PositionShape shape_;
-  std::shared_ptr<const GrowingTable> table_;  // of all layers
+  std::shared_ptr<const GrowingTable> table_;  // shared by all layers
 };
 
-const bool registered = positions().add(
+const bool kTransformerXlRegistered = positions().add(
     "transformer-xl",
     "score [(q + u)·k + (q + v)·W_R·R(i − j)]/√size, R sinusoidal; u, v and W_R trained, in each layer",
     "Dai et al. 2019, arXiv 1901.02860",

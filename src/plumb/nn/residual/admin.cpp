@@ -1,6 +1,6 @@
-// Admin, Liu et al. 2020, arXiv 2004.08249:  x ← norm(ω∘x + dropout(f(x))), ω a trained vector for each sub-layer. A
-// profiling pass through the initialized model sets it: ω = 1 in the first sub-layer of a stack, and from each
-// sub-layer to the next  ω² ← Var[ω·x] + Var[f(x)],  the variance of all elements over the batch.
+// Admin, Liu et al. 2020, arXiv 2004.08249: x ← norm(ω∘x + dropout(f(x))), with a trained vector ω for each sub-layer.
+// A profiling pass through the initialized model sets ω: 1 in the first sub-layer of a stack, and from each sub-layer
+// to the next ω² ← Var[ω·x] + Var[f(x)], where the variance is over all elements of the batch.
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {
@@ -40,10 +40,10 @@ class AdminScheme final : public ResidualScheme {
   std::vector<Tensor> omegas_;  // [sub-layer]: (d_model)
 };
 
-const bool registered = residual_schemes().add(
+const bool kAdminRegistered = residual_schemes().add(
     "admin",
-    "x ← norm(ω∘x + dropout(f(x))), ω a trained vector for each sub-layer, 1 in the first one and set by a profiling "
-    "pass in the others: ω² ← Var[ω·x] + Var[f(x)] of the one before",
+    "x ← norm(ω∘x + dropout(f(x))), ω a trained vector per sub-layer, 1 in the first and set by a profiling "
+    "pass in the others: ω² ← Var[ω·x] + Var[f(x)] of the previous sub-layer",
     "Liu et al. 2020, arXiv 2004.08249",
     [](Parameters& parameters, const StackShape& shape) { return std::make_unique<AdminScheme>(parameters, shape); });
 

@@ -1,4 +1,4 @@
-// Residual schemes that tensor2tensor's grammar (tensor2tensor.h) can spell, under their own names.
+// Residual schemes that can be written in tensor2tensor's grammar (tensor2tensor.h), under their usual names.
 #include "plumb/nn/residual/tensor2tensor.h"
 
 namespace plumb {
@@ -18,7 +18,7 @@ constexpr Alias kAliases[] = {
      "Xiong et al. 2020, arXiv 2002.04745"},
     {"sandwich", "n", "dna", "x ← x + norm(dropout(f(norm(x)))), and one norm at the end of each stack",
      "Sandwich: Ding et al. 2021, arXiv 2105.13290; Peri-LN: Kim et al. 2025, arXiv 2502.02732"},
-    {"rezero", "", "dz", "x ← x + γ·dropout(f(x)), γ a trained scalar for each sub-layer, from 0; no norm",
+    {"rezero", "", "dz", "x ← x + γ·dropout(f(x)), γ a trained scalar per sub-layer, initially 0; no norm",
      "Bachlechner et al. 2020, arXiv 2003.04887"},
     {"plain", "", "da", "x ← x + dropout(f(x)); no norm", "He et al. 2016, arXiv 1512.03385"},
     {"no-residual", "", "dn", "x ← norm(dropout(f(x))): Post-LN without the residual connection", ""},
@@ -35,7 +35,7 @@ bool add_all() {
   return added;
 }
 
-const bool registered = add_all();
+const bool kAliasesRegistered = add_all();
 
 }  // namespace
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// DeepNorm, Wang et al. 2022, arXiv 2203.00555:  x ← norm(α·x + dropout(f(x))), α growing with the number of layers.
+// DeepNorm, Wang et al. 2022, arXiv 2203.00555: x ← norm(α·x + dropout(f(x))), where α grows with the number of layers.
 #include "plumb/nn/residual/deepnorm.h"
 
 #include <cmath>
@@ -40,7 +40,7 @@ class DeepnormScheme final : public ResidualScheme {
   SubLayerNorms norms_;
 };
 
-const bool registered = residual_schemes().add(
+const bool kDeepnormRegistered = residual_schemes().add(
     "deepnorm",
     "x ← norm(α·x + dropout(f(x))); α = (2N)^(1/4) in a single stack of N layers; with N encoder and M decoder layers "
     "0.81·(N⁴M)^(1/16) in the encoder, (3M)^(1/4) in the decoder; with the initialization `deepnorm`",

@@ -1,4 +1,4 @@
-// DeepNorm's two constants, which its residual scheme and its initialization share.
+// DeepNorm's two constants, shared by its residual scheme and its initialization.
 #pragma once
 
 #include "plumb/nn/depth.h"

@@ -1,5 +1,5 @@
-// Highway, Srivastava et al. 2015, arXiv 1505.00387:  x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), no norm. b
-// starts at −1, so that at first most of x is carried on.
+// Highway, Srivastava et al. 2015, arXiv 1505.00387: x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), no norm. b is
+// initially −1, so that most of x is passed through at first.
 #include "plumb/nn/residual/highway.h"
 
 #include "plumb/nn/residual/sub_layer_norms.h"
@@ -39,8 +39,8 @@ class HighwayScheme final : public ResidualScheme {
   std::vector<HighwayGate> gates_;  // [sub-layer]
 };
 
-const bool registered = residual_schemes().add(
-    "highway", "x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), b from −1; no norm",
+const bool kHighwayRegistered = residual_schemes().add(
+    "highway", "x ← T∘dropout(f(x)) + (1 − T)∘x, T = σ(W·x + b), b initially −1; no norm",
     "Srivastava et al. 2015, arXiv 1505.00387",
     [](Parameters& parameters, const StackShape& shape) { return std::make_unique<HighwayScheme>(parameters, shape); });
 

@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// σ(t)∘y + (1 − σ(t))∘x with t = W·x + b, W a trained (d_model, d_model) and b (d_model) from `bias`.
+/// σ(t)∘y + (1 − σ(t))∘x with t = W·x + b, W a trained (d_model, d_model) matrix and b (d_model) initially `bias`.
 /// x, y: (tokens, d_model). Parameters: `prefix`.weight, `prefix`.bias.
 class HighwayGate {
  public:

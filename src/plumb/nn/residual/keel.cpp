@@ -1,5 +1,5 @@
-// Keel, Chen & Wei 2026, arXiv 2601.19895:  x ← norm(α·x + dropout(f(inner_norm(x)))), α the number of sub-layers of
-// the stack: Post-LN with a scaled residual and a second norm on the branch.
+// Keel, Chen & Wei 2026, arXiv 2601.19895: x ← norm(α·x + dropout(f(inner_norm(x)))), where α is the number of
+// sub-layers of the stack: Post-LN with a scaled residual and a second norm on the branch.
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {
@@ -26,7 +26,7 @@ class KeelScheme final : public ResidualScheme {
   SubLayerNorms outer_;
 };
 
-const bool registered = residual_schemes().add(
+const bool kKeelRegistered = residual_schemes().add(
     "keel", "x ← norm(α·x + dropout(f(inner_norm(x)))), α the number of sub-layers of the stack",
     "Chen & Wei 2026, arXiv 2601.19895",
     [](Parameters& parameters, const StackShape& shape) { return std::make_unique<KeelScheme>(parameters, shape); });

@@ -1,5 +1,6 @@
-// LayerScale, Touvron et al. 2021 (CaiT), arXiv 2103.17239:  x ← x + λ∘dropout(f(norm(x))), λ a trained vector for each
-// sub-layer from ε, and one norm at the end of the stack. ε = 0.1 up to 18 layers, 1e-5 up to 24, 1e-6 beyond.
+// LayerScale, Touvron et al. 2021 (CaiT), arXiv 2103.17239: x ← x + λ∘dropout(f(norm(x))), with a trained vector λ for
+// each sub-layer, initially ε, and one norm at the end of the stack. ε = 0.1 up to 18 layers, 1e-5 up to 24, 1e-6
+// beyond.
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {
@@ -38,9 +39,9 @@ class LayerScaleScheme final : public ResidualScheme {
   std::vector<Tensor> scales_;  // [sub-layer]: (d_model)
 };
 
-const bool registered = residual_schemes().add(
+const bool kLayerscaleRegistered = residual_schemes().add(
     "layerscale",
-    "x ← x + λ∘dropout(f(norm(x))), λ a trained vector for each sub-layer, from 0.1 (1e-5 above 18 layers, 1e-6 above "
+    "x ← x + λ∘dropout(f(norm(x))), λ a trained vector per sub-layer, initially 0.1 (1e-5 above 18 layers, 1e-6 above "
     "24), and one norm at the end of each stack",
     "Touvron et al. 2021, arXiv 2103.17239", [](Parameters& parameters, const StackShape& shape) {
       return std::make_unique<LayerScaleScheme>(parameters, shape);

@@ -36,7 +36,7 @@ class MixLnScheme final : public ResidualScheme {
   std::unique_ptr<Norm> final_norm_;
 };
 
-const bool registered = residual_schemes().add(
+const bool kMixLnRegistered = residual_schemes().add(
     "mix-ln", "`post-ln` in the first ⌊L/4⌋ of L layers, `pre-ln` in the others, and one norm at the end of each stack",
     "Li et al. 2024, arXiv 2412.13795",
     [](Parameters& parameters, const StackShape& shape) { return std::make_unique<MixLnScheme>(parameters, shape); });

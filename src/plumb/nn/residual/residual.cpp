@@ -23,7 +23,7 @@ std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Pa
   if (slash != std::string::npos)
     return make_tensor2tensor_scheme(name.substr(0, slash), name.substr(slash + 1), parameters, shape);
   if (name == "none") {
-    throw Error("there is no residual scheme \"none\"",
+    throw Error("unknown residual scheme \"none\"",
                 "x + f(x) without a norm is now called \"plain\"; f(x) without x is \"no-residual\"");
   }
   return residual_schemes().at(name).make(parameters, shape);

@@ -1,4 +1,4 @@
-// The residual scheme: one object that owns the stream. It alone knows where norms, dropout and additions stand.
+// The residual scheme, the object that owns the stream. Only it knows where norms, dropout and additions are.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@
 
 namespace plumb {
 
-/// What runs through a stack of layers: one tensor (tokens, d_model) for most schemes, more where a scheme keeps them.
+/// What flows through a stack of layers: one tensor (tokens, d_model) for most schemes, two for some.
 struct Stream {
   Tensor x;
-  Tensor second{};  // of schemes that keep two
+  Tensor second{};  // for schemes that keep two
 };
 
 /// One sub-layer: self-attention, cross-attention or feed-forward; (tokens, d_model) → (tokens, d_model).
@@ -30,22 +30,22 @@ struct SubLayer {
   [[nodiscard]] int64_t layer() const { return id.layer.value(); }
 };
 
-/// f(input), both shown to observers, as Point::input and Point::output.
+/// f(input), with both shown to observers as Point::input and Point::output.
 Tensor watched_forward(const SubLayer& f, const Tensor& input, ForwardContext& context);
 
-/// Decides what a sub-layer reads and how its output joins the stream. All it does acts on each token by itself, so
-/// that decoding step by step runs through the same code.
+/// Decides what a sub-layer reads and how its output is added to the stream. It treats each token independently, so
+/// incremental decoding uses the same code.
 class ResidualScheme {
  public:
   virtual ~ResidualScheme() = default;
   virtual Stream enter(const Tensor& x, ForwardContext&) const { return {x}; }
   virtual void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const = 0;
   virtual Tensor leave(const Stream& stream, ForwardContext&) const { return stream.x; }
-  /// Whether an initialization ends with a forward pass of Pass::profiling, in which the scheme sets parameters.
+  /// Whether initialization ends with a forward pass of Pass::profiling, in which the scheme sets parameters.
   [[nodiscard]] virtual bool profiled() const { return false; }
 };
 
-/// What a scheme is built for: one stack of `layers` layers of `sub_layers` sub-layers each.
+/// The shape of the stack that a scheme is built for: `layers` layers of `sub_layers` sub-layers each.
 struct StackShape {
   StackKind stack;
   int64_t layers;
@@ -53,14 +53,14 @@ struct StackShape {
   int64_t d_model;
   std::string norm;
   double norm_eps;
-  ModelDepth model{};  // the whole that the stack is part of
+  ModelDepth model{};  // the model that the stack is part of
   VariantOptions options{};
 };
 
 using ResidualFactory = std::function<std::unique_ptr<ResidualScheme>(Parameters&, const StackShape&)>;
 Registry<ResidualFactory>& residual_schemes();
 
-/// By name, or as tensor2tensor's two strings with a slash between: "n/da" is Pre-LN, "/dan" Post-LN.
+/// By name, or as tensor2tensor's two strings separated by a slash: "n/da" is Pre-LN, "/dan" Post-LN.
 std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters,
                                                      const StackShape& shape);
 

@@ -1,7 +1,7 @@
-// ResiDual, Xie et al. 2023, arXiv 2304.14802. Two streams: x as in Post-LN, and r, the plain sum of all that the
-// sub-layers gave, which is normalized once at the end:
+// ResiDual, Xie et al. 2023, arXiv 2304.14802. Two streams: x as in Post-LN, and r, the plain sum of all sub-layer
+// outputs, which is normalized once at the end:
 //   y = dropout(f(x));  r ← r + y;  x ← norm(x + y);  r₀ = x₀;  output = x + norm(r).
-// The paper's code scales r against overflow in half precision and multiplies x at the end; both factors are 1 here.
+// The paper's code scales r to avoid overflow in half precision and multiplies x at the end; both factors are 1 here.
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {
@@ -30,7 +30,7 @@ class ResidualDualScheme final : public ResidualScheme {
   }
 
  private:
-  /// The last norm has an eps of its own in the paper's code.
+  /// In the paper's code, the last norm has a separate eps.
   static StackShape last(StackShape shape) {
     shape.norm_eps = 1e-7;
     return shape;
@@ -41,9 +41,10 @@ class ResidualDualScheme final : public ResidualScheme {
   std::unique_ptr<Norm> final_norm_;
 };
 
-const bool registered = residual_schemes().add(
+const bool kResidualDualRegistered = residual_schemes().add(
     "residual-dual",
-    "y = dropout(f(x)); r ← r + y; x ← norm(x + y); r₀ = x₀; a stack gives x + norm(r), the last norm with eps 1e-7",
+    "y = dropout(f(x)); r ← r + y; x ← norm(x + y); r₀ = x₀; a stack "
+    "returns x + norm(r), where the last norm has eps 1e-7",
     "ResiDual: Xie et al. 2023, arXiv 2304.14802", [](Parameters& parameters, const StackShape& shape) {
       return std::make_unique<ResidualDualScheme>(parameters, shape);
     });

@@ -1,4 +1,4 @@
-// A norm for each sub-layer of a stack: what most residual schemes hold.
+// One norm per sub-layer of a stack, as most residual schemes need.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace plumb {
 
-/// "encoder.layers.3.": what the names of a layer's parameters begin with.
+/// "encoder.layers.3.": the prefix of a layer's parameter names.
 std::string layer_prefix(const StackShape& shape, int64_t layer);
 
-/// The number of a sub-layer within its stack, from 0.
+/// The index of a sub-layer within its stack, from 0.
 inline int64_t index_of(const SubLayer& f, const StackShape& shape) {
   return f.layer() * shape.sub_layers + f.position;
 }
 
-/// Norms of the stack's kind named "STACK.layers.I.NAMEk", k the position of the sub-layer from 1.
+/// Norms of the stack's kind, named "STACK.layers.I.NAMEk", where k is the position of the sub-layer from 1.
 class SubLayerNorms {
  public:
   SubLayerNorms(Parameters& parameters, const StackShape& shape, const std::string& name);

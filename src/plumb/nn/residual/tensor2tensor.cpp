@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kPreprocess = "dnr";
 constexpr const char* kPostprocess = "dnrazh";
 
-/// One letter of one sub-layer, with what it has of its own.
+/// One letter for one sub-layer, with its own parameters.
 struct Operation {
   char letter;
   std::unique_ptr<Norm> norm;            // n, r
@@ -25,13 +25,13 @@ using Operations = std::vector<Operation>;
 
 bool normalizes(const std::string& letters) { return letters.find_first_of("nr") != std::string::npos; }
 
-/// The operations of a string. Their parameters are called PREFIX + norm_name + SUFFIX and so on.
+/// The operations of a string. Their parameters are named PREFIX + norm_name + SUFFIX and so on.
 Operations make_operations(const std::string& letters, const std::string& prefix, const std::string& norm_name,
                            const std::string& suffix, Parameters& parameters, const StackShape& shape) {
   Operations operations;
   std::map<char, int> seen;
   for (const char letter : letters) {
-    const char kind = letter == 'r' ? 'n' : letter;  // both are norms by name
+    const char kind = letter == 'r' ? 'n' : letter;  // both are named norms
     const int repetition = ++seen[kind];
     const auto name = [&](const std::string& what) {
       return fmt::format("{}{}{}{}", prefix, what, suffix, repetition > 1 ? fmt::format("_{}", repetition) : "");
@@ -126,8 +126,8 @@ class Tensor2TensorScheme final : public ResidualScheme {
 void check(const std::string& letters, const std::string& allowed, const char* which) {
   const size_t bad = letters.find_first_not_of(allowed);
   if (bad == std::string::npos) return;
-  throw Error(fmt::format("residual scheme: '{}' is no letter of {}", letters[bad], which),
-              fmt::format("{} is made of the letters {}", which, allowed));
+  throw Error(fmt::format("residual scheme: '{}' is not a letter of {}", letters[bad], which),
+              fmt::format("{} may contain the letters {}", which, allowed));
 }
 
 }  // namespace

@@ -206,8 +206,7 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
     if (at::GradMode::is_enabled()) {
-      throw Error("the chunked cross-entropy was asked for a second derivative",
-                  "use cross_entropy() where curvature is wanted");
+      throw Error("the chunked cross-entropy has no second derivative", "use cross_entropy() for curvature");
     }
     const double upstream = grad[0].item<double>();
     const auto scaled = [&](const char* name) {

@@ -4,12 +4,13 @@
 #include <omp.h>
 
 #include <array>
-#include <dnnl.hpp>
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/kernels/onednn.h"
 
 namespace plumb::kernels {
 namespace {
@@ -52,13 +53,11 @@ std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::m
   const dnnl::memory::desc bias({1, p.n}, DataType::f32, dnnl::memory::dims{p.n, 1});
   dnnl::post_ops after;
   if (p.accumulate) after.append_sum(1.0F);
-  if (p.relu) after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+  if (p.relu) onednn::append_relu(after);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(after);
-  const dnnl::matmul::desc description =
-      p.bias != nullptr ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
   auto compiled = std::make_unique<Compiled>(
-      Compiled{dnnl::matmul(dnnl::matmul::primitive_desc(description, attributes, on.engine)),
+      Compiled{dnnl::matmul(onednn::product(on.engine, a, b, p.bias != nullptr ? &bias : nullptr, c, attributes)),
                dnnl::memory(a, on.engine, nullptr),
                dnnl::memory(b, on.engine, nullptr),
                dnnl::memory(c, on.engine, nullptr),
@@ -111,7 +110,7 @@ void run(const Product& p, DataType type, const void* a, const void* b, const dn
   } catch (const dnnl::error& error) {
     throw Error(
         fmt::format("oneDNN refused a matrix product of ({}, {}) by ({}, {}): {}", p.m, p.k, p.k, p.n, error.what()),
-        type == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
+        type == DataType::bf16 ? "does this processor support bfloat16?" : "");
   }
 }
 
@@ -122,6 +121,14 @@ constexpr DataType kDataType<Bfloat16> = DataType::bf16;
 template <>
 constexpr DataType kDataType<int8_t> = DataType::s8;
 
+/// Every `step`-th of `count` values, copied together.
+template <typename T>
+std::vector<T> together(const T* values, int64_t count, int64_t step) {
+  std::vector<T> result(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) result[static_cast<size_t>(i)] = values[i * step];
+  return result;
+}
+
 template <typename T>
 Product packed_product(int64_t m, const PackedWeight<T>& weight) {
   return {.m = m, .n = weight.n(), .k = weight.k(), .lda = weight.k(), .ldc = weight.n()};
@@ -131,7 +138,24 @@ Product packed_product(int64_t m, const PackedWeight<T>& weight) {
 
 template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c) {
-  run(product, kDataType<T>, a, b, nullptr, c);
+  // With AVX-512 oneDNN 3.7 takes the elements of an A of one row, and of a C of one column, for neighbors in memory
+  // whatever the strides say. So they are made neighbors.
+  const bool spread_a = product.m == 1 && product.transpose_a && product.lda > 1;
+  const bool spread_c = product.n == 1 && product.ldc > 1;
+  if (!spread_a && !spread_c) return run(product, kDataType<T>, a, b, nullptr, c);
+  Product dense = product;
+  std::vector<T> row;
+  std::vector<float> column;
+  if (spread_a) {
+    row = together(a, product.k, product.lda);
+    dense.lda = 1;
+  }
+  if (spread_c) {
+    column = product.accumulate ? together(c, product.m, product.ldc) : std::vector<float>(product.m);
+    dense.ldc = 1;
+  }
+  run(dense, kDataType<T>, spread_a ? row.data() : a, b, nullptr, spread_c ? column.data() : c);
+  for (size_t i = 0; i < column.size(); ++i) c[static_cast<int64_t>(i) * product.ldc] = column[i];
 }
 
 template void gemm<float>(const Product&, const float*, const float*, float*);
@@ -149,9 +173,8 @@ PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_
   constexpr DataType kType = kDataType<T>;
   try {
     const dnnl::memory::desc any({k, n}, kType, dnnl::memory::format_tag::any);
-    const dnnl::matmul::primitive_desc best(
-        dnnl::matmul::desc(matrix(kRows, k, k, false, kType), any, matrix(kRows, n, n, false, type_of_sums(kType))),
-        engine().engine);
+    const auto best = onednn::product(engine().engine, matrix(kRows, k, k, false, kType), any, nullptr,
+                                      matrix(kRows, n, n, false, type_of_sums(kType)));
     dnnl::memory plain(matrix(k, n, k, true, kType), engine().engine, const_cast<T*>(weight));
     dnnl::memory packed(best.weights_desc(), engine().engine);
     dnnl::reorder(plain, packed).execute(engine().stream, plain, packed);
@@ -159,7 +182,7 @@ PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_
     content_ = std::make_shared<Content>(Content{packed});
   } catch (const dnnl::error& error) {
     throw Error(fmt::format("oneDNN refused to pack a weight of ({}, {}): {}", n, k, error.what()),
-                kType == DataType::bf16 ? "does this processor compute in bfloat16?" : "");
+                kType == DataType::bf16 ? "does this processor support bfloat16?" : "");
   }
 }
 

@@ -26,7 +26,7 @@ void use_instruction_set(const std::string& name) {
   }
   std::string there;
   for (const std::string& other : instruction_sets()) there += " " + other;
-  throw Error(fmt::format("no instructions {} here", name), "this machine has" + there);
+  throw Error(fmt::format("instruction set {} is not available", name), "available:" + there);
 }
 
 }  // namespace plumb::kernels

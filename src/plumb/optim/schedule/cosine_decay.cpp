@@ -1,4 +1,4 @@
-// Half a cosine (Loshchilov & Hutter 2017, arXiv 1608.03983): floor + (1 − floor)·(1 + cos(π·progress))/2.
+// Cosine decay (Loshchilov & Hutter 2017, arXiv 1608.03983): floor + (1 − floor)·(1 + cos(π·progress))/2.
 #include <cmath>
 #include <numbers>
 
@@ -7,8 +7,8 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kRegistered = schedule_factors().add(
-    "cosine_decay", "from 1 at s to `train.decay_floor` at step `train.steps`, as half a cosine",
+[[maybe_unused]] const bool kCosineDecayRegistered = schedule_factors().add(
+    "cosine_decay", "from 1 at s to `train.decay_floor` at step `train.steps`, along half a cosine",
     "Loshchilov & Hutter 2017, arXiv 1608.03983", [](const ScheduleFrame& frame, const Options&) -> ScheduleFactor {
       return [frame](int64_t step) {
         return frame.decay_floor +

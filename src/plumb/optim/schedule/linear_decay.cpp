@@ -1,11 +1,11 @@
-// A line (tensor2tensor, utils/learning_rate.py): 1 − (1 − floor)·progress.
+// Linear decay (tensor2tensor, utils/learning_rate.py): 1 − (1 − floor)·progress.
 #include "plumb/optim/schedule.h"
 
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kRegistered = schedule_factors().add(
-    "linear_decay", "from 1 at s to `train.decay_floor` at step `train.steps`, as a line",
+[[maybe_unused]] const bool kLinearDecayRegistered = schedule_factors().add(
+    "linear_decay", "from 1 at s to `train.decay_floor` at step `train.steps`, linearly",
     "tensor2tensor, utils/learning_rate.py", [](const ScheduleFrame& frame, const Options&) -> ScheduleFactor {
       return [frame](int64_t step) { return 1 - (1 - frame.decay_floor) * frame.decay_progress(step); };
     });

@@ -1,4 +1,4 @@
-// Decay by the inverse square root (Vaswani et al. 2017, arXiv 1706.03762): √(s/max(step, s)), s where a decay begins.
+// Inverse square root decay (Vaswani et al. 2017, arXiv 1706.03762): √(s/max(step, s)), s where the decay begins.
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-[[maybe_unused]] const bool kRegistered = schedule_factors().add(
+[[maybe_unused]] const bool kRsqrtDecayRegistered = schedule_factors().add(
     "rsqrt_decay", "√(s/max(step, s)): 1 at the peak", "Vaswani et al. 2017, arXiv 1706.03762",
     [](const ScheduleFrame& frame, const Options&) -> ScheduleFactor {
       return [begin = frame.decay_begin()](int64_t step) {

@@ -1,4 +1,5 @@
-// Decay at given steps (Xiong et al. 2020, arXiv 2002.04745): factor to the number of steps in `at` that lie behind.
+// Decay at given steps (Xiong et al. 2020, arXiv 2002.04745): factor to the power of the number of steps in `at`
+// passed.
 #include <algorithm>
 #include <cmath>
 
@@ -13,15 +14,16 @@ struct StepDecayOptions {
   double factor = 0.1;
 };
 void describe(Fields& field, StepDecayOptions& options) {
-  field("at", options.at, "the steps after which it acts");
-  field("factor", options.factor, "what it multiplies by each time");
+  field("at", options.at, "the steps after which the rate decays");
+  field("factor", options.factor, "multiplies the rate each time");
 }
 
-[[maybe_unused]] const bool kRenamed = rename_key("train.step_decay_at", "train.step_decay.at") &&
-                                       rename_key("train.step_decay_factor", "train.step_decay.factor");
+[[maybe_unused]] const bool kStepDecayRenamed = rename_key("train.step_decay_at", "train.step_decay.at") &&
+                                                rename_key("train.step_decay_factor", "train.step_decay.factor");
 
-[[maybe_unused]] const bool kRegistered = schedule_factors().add(
-    "step_decay", "factor to the number of the steps `at` that lie behind", "Xiong et al. 2020, arXiv 2002.04745",
+[[maybe_unused]] const bool kStepDecayRegistered = schedule_factors().add(
+    "step_decay", "factor to the power of the number of steps in `at` that have passed",
+    "Xiong et al. 2020, arXiv 2002.04745",
     [](const ScheduleFrame&, const Options& given) -> ScheduleFactor {
       const auto& options = given.as<StepDecayOptions>();
       check_at_least("train.step_decay.factor", options.factor, 0.0);

@@ -34,7 +34,7 @@ const SentencePieceFunctions& load_functions() {
   const std::string path = module_path().string();
   void* module = open_module(path.c_str());
   void* entry = module == nullptr ? nullptr : ::dlsym(module, kSentencePieceEntry);
-  if (entry == nullptr) throw Error(fmt::format("{}: SentencePiece cannot be loaded", path), "install Plumb again");
+  if (entry == nullptr) throw Error(fmt::format("{}: SentencePiece cannot be loaded", path), "reinstall Plumb");
   return reinterpret_cast<const SentencePieceFunctions& (*)()>(entry)();
 }
 

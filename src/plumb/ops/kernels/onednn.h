@@ -1,0 +1,33 @@
+// What oneDNN 2 (Debian 12, Ubuntu 24.04) and oneDNN 3 (Debian 13) say differently.
+#pragma once
+
+#include <dnnl.hpp>
+
+namespace plumb::kernels::onednn {
+
+using Layout = dnnl::memory::desc;
+
+/// A product C = A · B [+ bias]; `bias` may be null.
+inline dnnl::matmul::primitive_desc product(const dnnl::engine& engine, const Layout& a, const Layout& b,
+                                            const Layout* bias, const Layout& c,
+                                            const dnnl::primitive_attr& attributes = {}) {
+#if DNNL_VERSION_MAJOR < 3
+  const dnnl::matmul::desc description =
+      bias != nullptr ? dnnl::matmul::desc(a, b, *bias, c) : dnnl::matmul::desc(a, b, c);
+  return {description, attributes, engine};
+#else
+  if (bias != nullptr) return {engine, a, b, *bias, c, attributes};
+  return {engine, a, b, c, attributes};
+#endif
+}
+
+/// Then max(·, 0).
+inline void append_relu(dnnl::post_ops& after) {
+#if DNNL_VERSION_MAJOR < 3
+  after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+#else
+  after.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+#endif
+}
+
+}  // namespace plumb::kernels::onednn

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Groups, LIGHT } from "../../src/palette";
+import { firstView, makePlot } from "../../src/plot";
+import { readResults } from "../../src/results";
+import { linearScale } from "../../src/scale";
+import { moved, type Range, zoomed } from "../../src/zoom";
+
+test("zooming out ends at the whole figure", () => {
+  assert.deepEqual(zoomed([-5, 0.5], [0, 0.5], [0, 1], linearScale()), [0, 0.5]);
+  assert.deepEqual(zoomed([-5, 5], [0.2, 0.5], [0, 1], linearScale()), [0, 1]);
+});
+
+test("zooming in ends where labels could not differ", () => {
+  let range: Range = [0, 1];
+  for (let i = 0; i < 500; ++i) {
+    range = zoomed([0.6 - (0.6 - range[0]) * 0.5, 0.6 + (range[1] - 0.6) * 0.5], range, [0, 1], linearScale());
+  }
+  assert.ok(range[1] - range[0] > 1e-10 && range[1] - range[0] < 1e-8, String(range));
+  assert.ok(linearScale().ticks(...range, 6).length >= 2);
+  assert.deepEqual(zoomed([NaN, NaN], [0.2, 0.4], [0, 1], linearScale()), [0.2, 0.4]);
+  assert.deepEqual(zoomed([2, 3], [0.2, 0.4], [0, 1], linearScale()), [0.2, 0.4]);
+});
+
+test("moving keeps the length and ends at the edge", () => {
+  const near = (a: Range, b: Range) => a.every((value, i) => Math.abs(value - b[i]) < 1e-12);
+  assert.ok(near(moved([0.2, 0.4], [0, 1], 0.5), [0.3, 0.5]));
+  assert.ok(near(moved([0.2, 0.4], [0, 1], -3), [0, 0.2]));
+  assert.ok(near(moved([0.7, 0.9], [0, 1], 3), [0.8, 1]));
+});
+
+test("a figure of nearly equal or huge values has a range to draw", () => {
+  const values = [[1, 1 + 1e-13, 1], [0, 0, 0], [-1.7e308, 1.7e308, 0], [1e-320, 2e-320, 0], [5e9, 5e9, 5e9], [3, 3, 3]];
+  for (const y of values) {
+    const figure = readResults({ figures: [{ series: [{ name: "a", x: [1, 2, 3], y }] }] }).figures[0];
+    const plot = makePlot(figure, firstView(figure), new Groups(["a"]), LIGHT);
+    assert.ok(plot.yScale.resolves(...plot.y), `${y}: ${plot.y}`);
+    assert.ok(plot.yScale.ticks(...plot.y, 5).length >= (y[0] === y[2] ? 1 : 2), `${y}: ${plot.y}`);
+  }
+});
