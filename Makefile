@@ -7,14 +7,16 @@ SETUP      ?= scripts/setup.sh
 CMAKE_ARGS ?=
 CTEST_ARGS ?=
 BENCH_ARGS ?=
+TORCH      ?= $(BUILD)-torch/venv
+PIP_ARGS   ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help packages setup build program test demo studies bench variants lint format sanitize install clean
+.PHONY: help packages setup build program test test-torch demo studies bench variants lint format sanitize install clean
 .DEFAULT_GOAL := help
 
 help:  ## This list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=…; SETUP=true skips the set-up"
 
 packages:
@@ -29,6 +31,14 @@ build: setup  ## Compile everything, optimized
 test: build  ## Run every test
 	$(CTEST) --test-dir '$(BUILD)'
 	@scripts/skipped-tests.sh '$(BUILD)'
+
+test-torch: setup  ## Run every test against the newest PyTorch wheel, in a virtual environment
+	test -x '$(TORCH)/bin/pip' || python3 -m venv '$(TORCH)'
+	'$(TORCH)/bin/pip' install --quiet --upgrade torch $(PIP_ARGS)
+	cmake --preset release -B '$(BUILD)-torch' $(CMAKE_ARGS) \
+	  -DCMAKE_PREFIX_PATH="$$('$(TORCH)/bin/python' -c 'import torch; print(torch.utils.cmake_prefix_path)')"
+	cmake --build '$(BUILD)-torch' --parallel $(JOBS)
+	$(CTEST) --test-dir '$(BUILD)-torch'
 
 program: setup  ## Compile the program alone, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app

@@ -42,7 +42,9 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   CLI::App* verb = parent.add_subcommand(name, description);
   verb->footer("Example:\n  " + example);
   verb->add_option("--threads", globals.threads, "Threads (default: all cores)")->check(CLI::PositiveNumber);
-  verb->add_option("--device", globals.device, "What computes: cpu, cuda, or cuda:N, the GPU of number N from 0")
+  verb->add_option("--device", globals.device,
+                   "Device to compute on: cpu, cuda, or cuda:N for GPU number N, counted from 0")
+      ->type_name("DEVICE")
       ->capture_default_str();
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
   verb->add_flag("-v,--verbose", globals.verbose, "Print more details");

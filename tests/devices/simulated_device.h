@@ -4,6 +4,7 @@
 // program.
 #pragma once
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <malloc.h>
@@ -75,8 +76,9 @@ inline Tensor empty(at::IntArrayRef size, c10::optional<at::ScalarType> type, c1
                                           type.value_or(at::kFloat), format));
 }
 
-/// The same memory as a tensor of the CPU.
+/// The same memory as a tensor of the CPU; one of no elements has none, so that it can be resized.
 inline Tensor on_host(const Tensor& tensor) {
+  if (tensor.numel() == 0) return at::empty(tensor.sizes(), tensor.scalar_type());
   return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()));
 }
 
@@ -85,6 +87,13 @@ inline Tensor copy_from(const Tensor& self, const Tensor& to, bool) {
   Tensor target = is_here(to) ? on_host(to) : to;
   target.copy_(is_here(self) ? on_host(self) : self);
   return to;
+}
+
+/// Gives a tensor another size; its elements are lost.
+inline const Tensor& resize(const Tensor& self, at::IntArrayRef size, c10::optional<at::MemoryFormat>) {
+  const Tensor fresh = empty(size, self.scalar_type(), {}, {}, {}, {});
+  self.unsafeGetTensorImpl()->shallow_copy_from(fresh.getIntrusivePtr());
+  return self;
 }
 
 inline Tensor copy_from_and_resize(const Tensor& self, const Tensor& to) {
@@ -133,7 +142,9 @@ inline void run(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     if (!tensor.defined()) return tensor;
     for (const auto& [here, there] : given) {
       if (there.is_same(tensor)) {
-        TORCH_CHECK(here.sizes() == there.sizes(), schema.name(), " resizes what it writes to");
+        if (here.sizes() == there.sizes()) return here;
+        simulated::resize(here, there.sizes(), c10::nullopt);  // the operation has given it its size
+        on_host(here).copy_(there);
         return here;
       }
     }
@@ -166,6 +177,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from", &simulated::copy_from);
   m.impl("_copy_from_and_resize", &simulated::copy_from_and_resize);
   m.impl("_local_scalar_dense", &simulated::local_scalar);
+  m.impl("resize_", &simulated::resize);
   m.impl("view", [](const Tensor& self, at::IntArrayRef size) { return at::native::view(self, size); });
   m.impl("_reshape_alias", [](const Tensor& self, at::IntArrayRef size, at::IntArrayRef stride) {
     return at::native::_reshape_alias(self, size, stride);

@@ -12,7 +12,7 @@
 namespace plumb::ops {
 namespace {
 
-at::Device current(at::kCPU);
+at::Device of_the_process(at::kCPU);
 
 bool built_with_cuda() { return c10::impl::hasDeviceGuardImpl(at::kCUDA); }
 
@@ -67,10 +67,10 @@ void synchronize(const at::Device& device) {
   if (!device.is_cpu()) (void)at::zeros({}, device).item<float>();
 }
 
-at::Device default_device() { return current; }
+at::Device default_device() { return of_the_process; }
 
-DefaultDevice::DefaultDevice(at::Device device) : before_(current) { current = device; }
-DefaultDevice::~DefaultDevice() { current = before_; }
+DefaultDevice::DefaultDevice(at::Device device) : before_(of_the_process) { of_the_process = device; }
+DefaultDevice::~DefaultDevice() { of_the_process = before_; }
 
 void detail::throw_mixed_devices(const char* operation, const at::Device& one, const at::Device& other) {
   throw Error(fmt::format("{}: one tensor is on {}, another on {}", operation, one.str(), other.str()),
