@@ -8,16 +8,18 @@ CMAKE_ARGS ?=
 CTEST_ARGS ?=
 BENCH_ARGS ?=
 SANITIZER  ?= address
+TORCH      ?= $(BUILD)-torch/venv
+PIP_ARGS   ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help packages setup build program installable test demo studies bench variants lint format sanitize install package clean
+.PHONY: help packages setup build program installable test test-torch demo studies bench variants lint format sanitize install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… SANITIZER=$(SANITIZER); SETUP=true skips the setup"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… SANITIZER=$(SANITIZER) TORCH=$(TORCH) PIP_ARGS=…; SETUP=true skips the setup"
 
 packages:
 	@$(SETUP)
@@ -31,6 +33,14 @@ build: setup  ## Compile everything, optimized
 test: build  ## Run all tests
 	$(CTEST) --test-dir '$(BUILD)'
 	@scripts/skipped-tests.sh '$(BUILD)'
+
+test-torch: setup  ## Run all tests against the newest PyTorch wheel, in a virtual environment
+	test -x '$(TORCH)/bin/pip' || python3 -m venv '$(TORCH)'
+	'$(TORCH)/bin/pip' install --quiet --upgrade torch $(PIP_ARGS)
+	cmake --preset release -B '$(BUILD)-torch' $(CMAKE_ARGS) \
+	  -DCMAKE_PREFIX_PATH="$$('$(TORCH)/bin/python' -c 'import torch; print(torch.utils.cmake_prefix_path)')"
+	cmake --build '$(BUILD)-torch' --parallel $(JOBS)
+	$(CTEST) --test-dir '$(BUILD)-torch'
 
 program: setup  ## Compile only the program, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
@@ -79,4 +89,4 @@ package: installable  ## Write release archives and a Debian package for this di
 	@ls -sh '$(OUT)/package'
 
 clean:  ## Remove the build directories
-	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers'
+	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers'

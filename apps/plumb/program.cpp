@@ -13,6 +13,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/memory.h"
 #include "plumb/ops/threads.h"
 #include "shortened_file.h"
@@ -67,12 +68,17 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   CLI::App* verb = parent.add_subcommand(name, description);
   verb->footer(example);
   verb->add_option("--threads", globals.threads, "Threads (default: all cores)")->check(CLI::PositiveNumber);
+  verb->add_option("--device", globals.device,
+                   "Device to compute on: cpu, cuda, or cuda:N for GPU number N, counted from 0")
+      ->type_name("DEVICE")
+      ->capture_default_str();
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
   verb->add_flag("-v,--verbose", globals.verbose, "Print more details");
   for (CLI::Option* option : verb->get_options()) option->group(kCommonOptions);
   verb->callback([&globals, run = std::move(run)] {
     ops::set_threads(globals.threads);
     set_verbosity(globals.quiet ? Verbosity::quiet : globals.verbose ? Verbosity::verbose : Verbosity::normal);
+    const ops::DefaultDevice device(ops::device_named(globals.device));
     run();
   });
   return verb;

@@ -13,6 +13,7 @@ namespace plumb::app {
 struct Globals {
   std::string json;     // --json FILE: write the result there; "-": standard output; empty: as text for people
   int64_t threads = 0;  // 0: all cores
+  std::string device = "cpu";
   uint64_t seed = 1;
   bool quiet = false;
   bool verbose = false;

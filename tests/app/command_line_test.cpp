@@ -3,6 +3,7 @@
 
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/device.h"
 #include "support/process.h"
 
 namespace plumb {
@@ -46,42 +47,69 @@ TEST(CommandLine, AMisspelledVerbIsAnsweredWithTheNearest) {
   EXPECT_EQ(run_plumb({"trian"}).errors, "plumb: error: unknown command 'trian'\nhint: did you mean 'train'?\n");
   EXPECT_EQ(run_plumb({"data", "prepar"}).errors,
             "plumb: error: unknown command 'prepar' of plumb data\nhint: did you mean 'prepare'?\n");
-}
+  TEST(CommandLine, ADeviceThatIsNotThereIsAnErrorBeforeAnythingElse) {
+    const TemporaryDirectory directory;
+    const std::string out = (directory / "run").string();
+    for (const std::string device : {"tpu", "cuda:99", "cuda:x"}) {
+      const Finished finished = run_plumb({"train", "--data", "nowhere", "--out", out, "--device", device});
+      EXPECT_EQ(finished.status, 1) << device;
+      EXPECT_EQ(finished.output, "");
+      EXPECT_TRUE(finished.errors.starts_with("plumb: error: ")) << finished.errors;
+      EXPECT_NE(finished.errors.find("device '" + device + "'"), std::string::npos) << finished.errors;
+      EXPECT_NE(finished.errors.find("\nhint: "), std::string::npos) << finished.errors;
+    }
+    EXPECT_FALSE(std::filesystem::exists(out));
+    if (ops::available_devices().size() > 1) GTEST_SKIP() << "there is a GPU";
+    const Finished finished = run_plumb({"list", "--device", "cuda"});
+    EXPECT_EQ(finished.status, 1);
+    EXPECT_NE(finished.errors.find("there is no device 'cuda'"), std::string::npos) << finished.errors;
+  }
 
-TEST(CommandLine, AFailureHasStatusOneOneLineAndAHint) {
-  const TemporaryDirectory directory;
-  const std::string absent = (directory / "absent file").string();
-  const Finished finished = run_plumb({"score", absent});
-  EXPECT_EQ(finished.status, 1);
-  EXPECT_EQ(finished.output, "");
-  const std::vector<std::string> lines = split(finished.errors, '\n');
-  ASSERT_EQ(lines.size(), 3U) << finished.errors;
-  EXPECT_EQ(lines[0], "plumb: error: " + absent + ": cannot be read: No such file or directory");
-  EXPECT_TRUE(lines[1].starts_with("hint: ")) << lines[1];
-  EXPECT_EQ(lines[2], "");
-}
+  TEST(CommandLine, TheDeviceIsTheCpuUnlessSaidOtherwise) {
+    const std::vector<std::string> command = {"bench", "attention", "--length", "64", "--runs", "1", "--json", "-"};
+    std::vector<std::string> told = command;
+    told.insert(told.end(), {"--device", "cpu"});
+    for (const auto& arguments : {command, told}) {
+      const Finished finished = run_plumb(arguments);
+      ASSERT_EQ(finished.status, 0) << finished.errors;
+      EXPECT_EQ(Json::parse(finished.output)["device"], "cpu");
+    }
+  }
 
-TEST(CommandLine, SetTakesOneValueAndLeavesTheNextArgumentAlone) {
-  const TemporaryDirectory directory;
-  const std::string absent = (directory / "no-such-run").string();
-  const Finished finished = run_plumb({"probe", "--set", "model.dropout=0", absent});
-  EXPECT_EQ(finished.status, 1);
-  EXPECT_NE(finished.errors.find(absent), std::string::npos) << finished.errors;
-}
+  TEST(CommandLine, AFailureHasStatusOneOneLineAndAHint) {
+    const TemporaryDirectory directory;
+    const std::string absent = (directory / "absent file").string();
+    const Finished finished = run_plumb({"score", absent});
+    EXPECT_EQ(finished.status, 1);
+    EXPECT_EQ(finished.output, "");
+    const std::vector<std::string> lines = split(finished.errors, '\n');
+    ASSERT_EQ(lines.size(), 3U) << finished.errors;
+    EXPECT_EQ(lines[0], "plumb: error: " + absent + ": cannot be read: No such file or directory");
+    EXPECT_TRUE(lines[1].starts_with("hint: ")) << lines[1];
+    EXPECT_EQ(lines[2], "");
+  }
 
-TEST(CommandLine, AResultGoesToTheFileThatJsonNames) {
-  const TemporaryDirectory directory;
-  write_file_atomic(directory / "text", "The cat sat on the mat .\n");
-  const std::string text = (directory / "text").string();
-  const std::string result = (directory / "score.json").string();
-  const Finished finished = run_plumb({"score", text, "--hypothesis", text, "--json", result});
-  EXPECT_EQ(finished.status, 0) << finished.errors;
-  EXPECT_EQ(finished.output, "");
-  const Json score = read_json(result);
-  EXPECT_EQ(score.at("schema"), "plumb.score/1");
-  EXPECT_EQ(score.at("command"), "plumb score " + text + " --hypothesis " + text + " --json " + result);
-  EXPECT_NEAR(score.at("bleu").get<double>(), 100.0, 1e-9);
-}
+  TEST(CommandLine, SetTakesOneValueAndLeavesTheNextArgumentAlone) {
+    const TemporaryDirectory directory;
+    const std::string absent = (directory / "no-such-run").string();
+    const Finished finished = run_plumb({"probe", "--set", "model.dropout=0", absent});
+    EXPECT_EQ(finished.status, 1);
+    EXPECT_NE(finished.errors.find(absent), std::string::npos) << finished.errors;
+  }
+
+  TEST(CommandLine, AResultGoesToTheFileThatJsonNames) {
+    const TemporaryDirectory directory;
+    write_file_atomic(directory / "text", "The cat sat on the mat .\n");
+    const std::string text = (directory / "text").string();
+    const std::string result = (directory / "score.json").string();
+    const Finished finished = run_plumb({"score", text, "--hypothesis", text, "--json", result});
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+    EXPECT_EQ(finished.output, "");
+    const Json score = read_json(result);
+    EXPECT_EQ(score.at("schema"), "plumb.score/1");
+    EXPECT_EQ(score.at("command"), "plumb score " + text + " --hypothesis " + text + " --json " + result);
+    EXPECT_NEAR(score.at("bleu").get<double>(), 100.0, 1e-9);
+  }
 
 }  // namespace
 }  // namespace plumb

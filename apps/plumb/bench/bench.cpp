@@ -12,6 +12,7 @@
 #include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
 #include "plumb/nn/residual/residual.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb::app::bench {
@@ -86,9 +87,12 @@ std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed, const std
 double ceiling_gflops() {
   double best = 0;
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{2048, 2048, 2048}, {2048, 1536, 512}, {2048, 512, 512}}) {
-    const Tensor a = at::ones({m, k});
-    const Tensor b = at::ones({k, n});
-    const double seconds = median_seconds(9, [&] { ops::gemm(a, b); });
+    const Tensor a = at::ones({m, k}, ops::default_device());
+    const Tensor b = at::ones({k, n}, ops::default_device());
+    const double seconds = median_seconds(9, [&] {
+      ops::gemm(a, b);
+      ops::synchronize(a.device());
+    });
     best = std::max(best, 2e-9 * static_cast<double>(m * n * k) / seconds);
   }
   return best;
@@ -122,6 +126,7 @@ Json result_document(const std::string& what, const Sizes& sizes) {
   json["threads"] = omp_get_max_threads();
   json["compiler"] = kCompiler;
   json["libtorch"] = TORCH_VERSION;
+  json["device"] = ops::default_device().str();
   return json;
 }
 

@@ -111,7 +111,7 @@ void end_all(Search& search, const std::vector<double>& eos, size_t begin, const
 
 /// log p(EOS) for each row.
 std::vector<double> eos_scores(const Tensor& logits, const ops::TopScores& top, int32_t eos) {
-  const Tensor column = logits.select(1, eos).to(at::kDouble).contiguous();
+  const Tensor column = logits.select(1, eos).to(at::kCPU, at::kDouble).contiguous();
   std::vector<double> scores(column.data_ptr<double>(), column.data_ptr<double>() + column.size(0));
   for (size_t row = 0; row < top.log_partition.size(); ++row) scores[row] -= top.log_partition[row];
   return scores;

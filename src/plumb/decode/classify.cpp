@@ -23,7 +23,7 @@ void validate(const ClassifyOptions& options) {
 
 /// exp(z) / Σ exp(z) for each row of (rows, labels).
 std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
-  const Tensor probabilities = at::softmax(logits.to(at::kDouble), 1).contiguous();
+  const Tensor probabilities = at::softmax(logits.to(at::kDouble), 1).cpu().contiguous();
   if (!at::isfinite(probabilities).all().item<bool>()) {
     throw Error("the model has no finite score for any label", "its training has diverged, or its weights are damaged");
   }

@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/index.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/top_scores.h"
 
@@ -126,7 +127,7 @@ class Generation {
       last.push_back(std::ssize(tokens) - 1);
     }
     const Tensor hidden = model_.read(state, tokens, layout);
-    return model_.logits(hidden.index_select(0, at::tensor(last, at::kLong)));
+    return model_.logits(hidden.index_select(0, ops::index_beside(hidden, last)));
   }
 
   std::vector<Sample> begin(const std::vector<Share>& batch) {
@@ -152,7 +153,7 @@ class Generation {
   /// Draws the next token of each sample and records its probability.
   std::vector<int32_t> draw(const std::vector<Sample>& samples, const Tensor& logits) const {
     const std::vector<double> log_partition = ops::top_scores(logits, 1, 0, true).log_partition;
-    const Tensor wide = logits.to(at::kDouble).contiguous();
+    const Tensor wide = logits.to(at::kCPU, at::kDouble).contiguous();
     const auto vocabulary = static_cast<size_t>(wide.size(1));
     std::vector<int32_t> drawn(samples.size());
     const auto draw_one = [&](int64_t i) {

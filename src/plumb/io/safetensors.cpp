@@ -52,7 +52,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
   std::vector<Tensor> data;
   int64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    data.push_back(tensor.detach().contiguous());
+    data.push_back(tensor.detach().cpu().contiguous());
     const auto size = static_cast<int64_t>(data.back().nbytes());
     header[name] = {
         {"dtype", type_name(tensor)}, {"shape", tensor.sizes().vec()}, {"data_offsets", {offset, offset + size}}};

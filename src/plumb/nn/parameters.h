@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/ops/device.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
@@ -41,7 +42,9 @@ Tensor joined(const std::vector<Tensor>& pieces);
 /// so that optimizers and Lanczos vectors work on a single vector of `count()` elements.
 class Parameters {
  public:
-  explicit Parameters(at::ScalarType type) : type_(type) {}
+  /// Of this element type, on this device.
+  explicit Parameters(at::ScalarType type, const at::Device& device = ops::default_device())
+      : options_(at::TensorOptions(type).device(device)) {}
 
   /// Declares a parameter, initially zero. Throws Error if the name is declared twice.
   Tensor add(const std::string& name, at::IntArrayRef shape, Role role);
@@ -67,7 +70,10 @@ class Parameters {
   [[nodiscard]] const Parameter& at(const std::string& name) const;
   [[nodiscard]] std::vector<Tensor> values() const;
   [[nodiscard]] int64_t count() const;
-  [[nodiscard]] at::ScalarType type() const { return type_; }
+  [[nodiscard]] at::ScalarType type() const { return at::typeMetaToScalarType(options_.dtype()); }
+  [[nodiscard]] at::Device device() const { return options_.device(); }
+  /// Type and device, for tensors that are to lie beside the parameters.
+  [[nodiscard]] const at::TensorOptions& options() const { return options_; }
 
   /// The buffer, (count()): writing to it writes the parameters.
   [[nodiscard]] const Tensor& flat() const { return flat_; }
@@ -76,7 +82,7 @@ class Parameters {
   [[nodiscard]] std::vector<Tensor> split(const Tensor& flat) const { return split_like(flat, values()); }
 
  private:
-  at::ScalarType type_;
+  at::TensorOptions options_;
   std::vector<Parameter> all_;
   std::vector<Parameter> buffers_;
   Tensor flat_;

@@ -13,6 +13,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/threads.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/parallel/workers.h"
@@ -160,7 +161,8 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   if (!given_rendezvous) {
     share.emplace(config.train.processes);
     reception.listening = [&](int64_t port) {
-      workers.start({"train", "--out", out.string(), "--threads", std::to_string(share->own()), "--quiet"},
+      workers.start({"train", "--out", out.string(), "--threads", std::to_string(share->own()), "--device",
+                     ops::default_device().is_cuda() ? "cuda" : "cpu", "--quiet"},
                     config.train.processes, port);
     };
   }

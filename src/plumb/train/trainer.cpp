@@ -107,13 +107,12 @@ struct Trainer::Implementation {
     return own;
   }
 
-  /// The loss of the current batch, the same in all processes.
+  /// This process's part of the loss of the current batch, which the device may still be computing.
   struct Result {
-    double loss = 0;     // mean over labels
-    double nll = 0;      // summed over labels
-    double weight = 0;   // total weight of the labels
-    int64_t tokens = 0;  // see Batch::tokens
-    Tensor value;        // this process's part of the loss
+    Tensor loss;         // part of the mean over labels
+    ops::Number nll;     // summed over its labels
+    double weight = 0;   // total weight of the labels of all processes
+    int64_t tokens = 0;  // of this process; see Batch::tokens
   };
   [[nodiscard]] Result forward(int64_t number) const {
     const std::vector<int64_t>& examples = plan[static_cast<size_t>(state.batch)];
@@ -126,9 +125,8 @@ struct Trainer::Implementation {
     const double weight = group.sums({idle ? 0.0 : batch.weight()})[0];
     const double scale = idle || weight == 0 ? 0.0 : 1.0 / weight;
     const Loss loss = task.loss(model, batch, {config.label_smoothing, scale, false}, context);
-    const std::vector<double> sums = group.sums(
-        {loss.value.item<double>(), idle ? 0.0 : loss.nll, idle ? 0.0 : static_cast<double>(batch.tokens())});
-    return {sums[0], sums[1], weight, static_cast<int64_t>(sums[2]), loss.value};
+    if (idle) return {loss.value, {}, weight, 0};
+    return {loss.value, loss.nll, weight, batch.tokens()};
   }
 
   [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const {
@@ -148,21 +146,23 @@ struct Trainer::Implementation {
     ops::MatrixPrecision precision(ops::precision_of(config.precision));
     const ops::PrecisionGuard guard(precision);
     const Result found = forward(number);
-    const double value = found.loss;
+    const std::vector<Tensor> gradient = gradient_of(found.loss);
+    point.learning_rate = schedule(number);
+    const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
+    // The one place in a step that waits for the device.
+    const std::vector<double> read = ops::read({ops::Number(found.loss), found.nll, square_norm(gradient, steps)});
+    const std::vector<double> sums = group.sums({read[0], read[1], static_cast<double>(found.tokens)});
+    const double value = sums[0];
+    const double norm = std::sqrt(read[2]);
     point.step = number;
     point.epoch = state.epoch;
-    point.learning_rate = schedule(number);
     last_loss = value;
     state.loss += value * found.weight;
-    state.nll += found.nll;
+    state.nll += sums[1];
     state.weight += found.weight;
-    timed.tokens += found.tokens;
+    timed.tokens += static_cast<int64_t>(sums[2]);
     const bool judged = config.divergence_factor > 0 && number > kSettledStep;
     if (!std::isfinite(value) || (judged && value > divergence_limit())) return false;
-
-    const std::vector<Tensor> gradient = gradient_of(found.value);
-    const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
-    const double norm = global_norm(gradient, steps);
     point.gradient_norm = norm;
     if (!std::isfinite(norm)) return false;
     optimizer->step(gradient, steps, clip_scale(norm, config.clip_norm));

@@ -9,11 +9,14 @@
 namespace plumb {
 namespace {
 
+/// The numbers are drawn on the CPU, whatever the device: a model at initialization is the same on all.
 void fill(const Tensor& tensor, const std::function<double()>& draw) {
-  ops::dispatch(tensor, [&]<typename T>() {
-    T* out = tensor.data_ptr<T>();
-    for (int64_t i = 0; i < tensor.numel(); ++i) out[i] = static_cast<T>(draw());
+  const Tensor here = tensor.device().is_cpu() ? tensor : at::empty(tensor.sizes(), tensor.scalar_type());
+  ops::dispatch(here, [&]<typename T>() {
+    T* out = here.data_ptr<T>();
+    for (int64_t i = 0; i < here.numel(); ++i) out[i] = static_cast<T>(draw());
   });
+  if (!tensor.device().is_cpu()) tensor.copy_(here);
 }
 
 }  // namespace
