@@ -20,4 +20,10 @@ class Error : public std::runtime_error {
   std::string hint_;
 };
 
+/// Thrown where the command itself is wrong: an option, a key of --set, a name to choose from. Exit status 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace plumb
