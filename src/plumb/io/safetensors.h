@@ -19,7 +19,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
                       const std::map<std::string, std::string>& metadata = {});
 
 /// Reads every tensor (F32, F64, F16, BF16, I64). Throws Error on a truncated or malformed file, naming the tensor
-/// concerned.
+/// concerned: the tensors must fill the data, each with a name and a place to itself.
 NamedTensors load_safetensors(const std::filesystem::path& path);
 
 /// The model's parameters and buffers as named tensors, and the reverse: copies into them, converting the element type.
