@@ -27,6 +27,15 @@ Json facts_of(const Sequences& sequences, const Specials& specials);
 /// What data.json says of tokenizers that were learnt with these options; `joint`: they are one.
 Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target, bool joint);
 
+/// Throws Error, naming the files, if a split has no example with tokens on both sides, or, of running and labeled
+/// text, whose second side is empty, on either: nothing could be learned or measured from it.
+enum class WantedSides { both, either };
+void require_tokens(const std::string& split, const Sequences& first, const Sequences& second, WantedSides sides,
+                    const Json& inputs);
+
+/// The files that a split was read from, by `inputs` of data.json; the split's name if it comes from none.
+std::string origin_of(const std::string& split, const Json& inputs);
+
 /// {"file", "bytes", "sha256"} of an input file.
 Json describe_file(const std::filesystem::path& file);
 
