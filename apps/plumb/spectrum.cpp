@@ -95,17 +95,16 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   SpectrumOptions& options = arguments->spectrum;
-  verb->add_option("--steps", options.steps, "Lanczos steps a probe")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  const CLI::Range count(int64_t{1}, int64_t{1'000'000});
+  verb->add_option("--steps", options.steps, "Lanczos steps a probe")->check(count)->capture_default_str();
   verb->add_option("--probes", options.probes, "Random start vectors; two or more give error bars")
-      ->check(CLI::PositiveNumber)
+      ->check(count)
       ->capture_default_str();
   verb->add_option(
           "--at-once", options.at_once,
           "Probes that advance together: faster where gradients' graphs are not kept, at the memory of as many "
           "bases")
-      ->check(CLI::PositiveNumber)
+      ->check(count)
       ->capture_default_str();
   verb->add_option("--tolerance", options.tolerance,
                    "End a probe when both extremes are this exact, relative to the largest")
@@ -122,7 +121,7 @@ void add_spectrum(CLI::App& app, Globals& globals) {
       ->capture_default_str();
   verb->add_option("--graph-memory", arguments->graph_gibibytes,
                    "GiB for gradients' graphs kept from product to product")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   verb->add_option("--basis-directory", options.basis_directory,
                    "Keep the Lanczos vectors in a file there (default: in memory)")

@@ -18,6 +18,9 @@
 
 namespace plumb {
 
+/// Beyond any use, and small enough that hypotheses can be counted.
+inline constexpr int64_t kLargestBeam = 1000;
+
 struct DecodeOptions {
   int64_t beam = 5;             // hypotheses kept a sentence
   double length_penalty = 1.0;  // exponent of the length by which a score is divided; 0: none, larger: longer output
