@@ -55,18 +55,6 @@ std::map<int64_t, fs::path> checkpoints(const fs::path& run) {
   return found;
 }
 
-/// What kills left unfinished under temporary names.
-void remove_unfinished(const fs::path& run) {
-  std::vector<fs::path> unfinished;
-  for (const fs::path& directory : {run, run / "checkpoints"}) {
-    if (!fs::is_directory(directory)) continue;
-    for (const auto& entry : fs::directory_iterator(directory)) {
-      if (entry.path().filename().string().find(".tmp-") != std::string::npos) unfinished.push_back(entry.path());
-    }
-  }
-  for (const fs::path& path : unfinished) fs::remove_all(path);
-}
-
 void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep) {
   write_directory_atomic(run / "checkpoints" / fmt::format("step-{:06}", trainer.step()),
                          [&](const fs::path& directory) { trainer.save(directory); });
@@ -76,12 +64,44 @@ void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep)
     fs::remove_all((oldest++)->second);
 }
 
+TrainResult read_result(const fs::path& run) { return take_json(run / "result.json", &TrainResult::from_json); }
+
 /// The run with everything written out that the configuration leaves to the data.
 RunConfig resolved(RunConfig config, const Task& task) {
   config.task.name = task.name();
   task.complete(config.model);
   config.data = fs::weakly_canonical(config.data).string();
+  require_utf8(config.data);
   return config;
+}
+
+/// Whether the data of a run are now at `now`: those at the place that the run has noted are gone, or they are the
+/// same.
+bool has_moved(const fs::path& noted, const fs::path& now) {
+  if (noted == now || !fs::exists(noted / "data.json")) return true;
+  const Json before = read_json(noted / "data.json"), after = read_json(now / "data.json");
+  return before.value("splits", Json()) == after.value("splits", Json()) &&
+         before.value("tokenizer", Json()) == after.value("tokenizer", Json());
+}
+
+/// Whether `wanted` ends later than `found`, 0 meaning never.
+bool is_later(int64_t wanted, int64_t found) { return found != 0 && (wanted == 0 || wanted > found); }
+
+/// Takes up the run in `out` with `config`, which may differ from what the run has noted in where the data are and, to
+/// train longer, in the steps and epochs. Throws Error on any other difference.
+void take_up(const RunConfig& config, const fs::path& out) {
+  RunConfig noted = load_run_config(out);
+  if (has_moved(noted.data, config.data)) noted.data = config.data;
+  const bool longer =
+      is_later(config.train.steps, noted.train.steps) || is_later(config.train.epochs, noted.train.epochs);
+  if (is_later(config.train.steps, noted.train.steps)) noted.train.steps = config.train.steps;
+  if (is_later(config.train.epochs, noted.train.epochs)) noted.train.epochs = config.train.epochs;
+  require_equal(config, noted, out.string());
+  // In this order: a kill in between leaves the result to be made again.
+  if (longer && fs::exists(out / "result.json") && read_result(out).outcome == "finished")
+    fs::remove(out / "result.json");
+  const std::string text = to_toml(config);
+  if (read_file(out / "config.toml") != text) write_file_atomic(out / "config.toml", text);
 }
 
 /// The threads of this process while others of the same run compute beside it.
@@ -135,18 +155,19 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   claim_output_directory(out, "run");
   const Lock lock(out);
   if (fs::exists(out / "config.toml")) {
-    require_equal(config, load_run_config(out), out.string());
+    take_up(config, out);
   } else {
     write_file_atomic(out / "config.toml", to_toml(config));
   }
   if (fs::exists(out / "result.json")) {
-    TrainResult result = TrainResult::from_json(read_json(out / "result.json"));
+    TrainResult result = read_result(out);
     if (result.outcome != "stopped") {
       say(fmt::format("{}: this run has {} at step {} already", out.string(), result.outcome, result.steps));
       return result;
     }
   }
-  remove_unfinished(out);
+  clear_unfinished(out);
+  clear_unfinished(out / "checkpoints");
   if (const auto all = checkpoints(out); !all.empty()) {
     trainer.load(all.rbegin()->second);
     trainer.set_history(read_metrics(out / "metrics.jsonl"));

@@ -11,7 +11,8 @@ namespace plumb {
 
 /// Trains in the run directory `out`: begins, or goes on from its latest checkpoint, or returns the result of a run
 /// that has ended. Vocabulary sizes of 0 are those of the data. Throws Error if `out` holds something else, or a run of
-/// another configuration (naming the first differing key). Where train.processes is more than 1, this process starts
+/// another configuration (naming the first differing key); but data that have moved are taken from where they are now,
+/// and a run that has finished trains on if steps or epochs are raised. Where train.processes is more than 1, this process starts
 /// the others, and they share its threads; where the environment names a meeting place (rendezvous_of_environment) they
 /// meet there instead, their number is what it says, and all but process 0 write nothing. `hooks.checkpoint` and
 /// `hooks.best` are called after the files are written.
