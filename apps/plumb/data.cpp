@@ -35,7 +35,7 @@ std::pair<std::string, CorpusFiles> test_set(const std::string& text) {
   const auto [name, value] = named(text);
   const std::vector<std::string> paths = split(value, ',');
   if (paths.size() > 2 || paths.front().empty() || paths.back().empty()) {
-    throw Error(fmt::format("--test {}: not of the form NAME=SOURCE,TARGET or NAME=FILE.tsv", text));
+    throw UsageError(fmt::format("--test {}: not of the form NAME=SOURCE,TARGET or NAME=FILE.tsv", text));
   }
   return {name, corpus_files(paths)};
 }
@@ -269,9 +269,8 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                  SyntheticOptions& synthetic = arguments->synthetic;
                  synthetic.seed = globals.seed;
                  if (arguments->out.empty() && arguments->raw.empty()) {
-                   throw Error("nowhere to write to", "give --out DIR, --raw PREFIX or both");
+                   throw UsageError("nowhere to write to", "give --out DIR, --raw PREFIX or both");
                  }
-                 if (synthetic.pairs < 1) throw Error(fmt::format("{} pairs are no corpus", synthetic.pairs));
                  if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
                  const std::string& raw = arguments->raw;
                  if (!raw.empty()) write_synthetic_text(synthetic.pairs, synthetic.seed, raw);
@@ -291,7 +290,9 @@ void add_synthesize(CLI::App& data, Globals& globals) {
   verb->add_option("--out", arguments->out, "The data directory to make")->type_name("DIR");
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
-  verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, validation and test included")->capture_default_str();
+  verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, validation and test included")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->capture_default_str();
   verb->add_option("--valid-size", synthetic.valid, "Pairs for validation (default: 1,000, at most an eighth of all)");
   verb->add_option("--test-size", synthetic.test, "Pairs for the test (default: 1,000, at most an eighth of all)");
   add_tokenizer_options(verb, synthetic.tokenizer);

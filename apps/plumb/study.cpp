@@ -1,11 +1,11 @@
 // plumb study: measures and trains what a TOML file says, and writes the report.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 
 #include "events.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
 #include "plumb/report/html.h"
 #include "plumb/study/study.h"
 #include "verb.h"
@@ -23,17 +23,33 @@ std::vector<fs::path> study_folders() {
   return {program.parent_path().parent_path() / "share" / "plumb" / "studies", fs::path(PLUMB_SOURCE_DIR) / "studies"};
 }
 
+/// The names of the studies that come with Plumb, sorted; each once, though two folders may have it.
+std::vector<std::string> study_names() {
+  std::set<std::string> names;
+  for (const fs::path& folder : study_folders()) {
+    if (!fs::is_directory(folder)) continue;
+    for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().stem().string());
+  }
+  return {names.begin(), names.end()};
+}
+
 fs::path find_study(const std::string& name) {
   if (name.ends_with(".toml")) return name;
-  std::vector<std::string> known;
   for (const fs::path& folder : study_folders()) {
     if (fs::exists(folder / (name + ".toml"))) return folder / (name + ".toml");
-    if (!fs::is_directory(folder)) continue;
-    for (const auto& entry : fs::directory_iterator(folder)) known.push_back(entry.path().stem().string());
   }
-  std::sort(known.begin(), known.end());
-  throw Error(fmt::format("no study is called '{}'", name),
-              known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
+  const std::vector<std::string> known = study_names();
+  throw UsageError(fmt::format("no study is called '{}'", name),
+                   known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
+}
+
+/// What a person wants to know at once; the rest is in the report.
+std::string summary(const Json& results, const fs::path& out) {
+  std::string text;
+  for (const Json& verdict : results["verdicts"]) {
+    text += fmt::format("{:<13} {}\n", verdict["verdict"].get<std::string>(), verdict["claim"].get<std::string>());
+  }
+  return text + fmt::format("report: {}\n", (out / "report.html").string());
 }
 
 }  // namespace
@@ -57,17 +73,12 @@ void add_study(CLI::App& app, Globals& globals) {
         const Json results = run_study(study, options->out,
                                        [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); });
         write_report(options->out);
-        for (const Json& verdict : results["verdicts"]) {
-          say(fmt::format("{:<13} {}", verdict["verdict"].get<std::string>(), verdict["claim"].get<std::string>()));
-        }
-        say(fmt::format("report: {}", (fs::path(options->out) / "report.html").string()));
-        emit(globals, results, "");
+        emit(globals, results, summary(results, options->out));
       });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option(
-          "STUDY", options->study,
-          "The name of a study that comes with Plumb (layernorm, residual_schemes, collapse, tricks), or a TOML file")
+  verb->add_option("STUDY", options->study,
+                   fmt::format("The name of a study that comes with Plumb ({}), or a TOML file", join(study_names())))
       ->required();
   verb->add_option("--out", options->out, "The study's directory")->type_name("DIR")->required();
   verb->add_option("--set", options->set, "Override a key: training.learning_rates=[1e-3]")

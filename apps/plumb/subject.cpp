@@ -62,11 +62,11 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
 
 Subject open_subject(const SubjectOptions& options) {
   if (options.run.empty() && options.config.empty()) {
-    throw Error("a model is needed: a run directory or --config FILE.toml", "see --help for an example");
+    throw UsageError("a model is needed: a run directory or --config FILE.toml", "see --help for an example");
   }
   if (!options.run.empty() && !options.config.empty()) {
-    throw Error(fmt::format("two models are named: the run {} and --config {}", options.run, options.config),
-                "leave one out");
+    throw UsageError(fmt::format("two models are named: the run {} and --config {}", options.run, options.config),
+                     "leave one out");
   }
   std::string data = options.data;
   std::string weights = options.weights;
@@ -89,18 +89,19 @@ Subject open_subject(const SubjectOptions& options) {
   config.read("task", task_config);
   if (!config.read("model", subject.config)) throw Error(fmt::format("{}: has no [model] section", config.name()));
   subject.type = options.dtype == "float64" ? at::kDouble : at::kFloat;
-  if (!options.batch.empty() && !data.empty()) throw Error("both --data and --batch are given", "leave one out");
+  if (!options.batch.empty() && !data.empty()) throw UsageError("both --data and --batch are given", "leave one out");
   if (options.batch.empty() && data.empty()) {
-    throw Error("batches are needed: either --data DIR or --batch FILE.json",
-                "make a data directory with `plumb data`");
+    throw UsageError("batches are needed: either --data DIR or --batch FILE.json",
+                     "make a data directory with `plumb data`");
   }
   if (!data.empty()) {
     const std::unique_ptr<Task> task = make_task(task_config, DataDirectory::open(data), subject.config.kind);
     task->complete(subject.config);
     subject.batches = evaluation_batches(*task->dataset(options.split), options.batch_tokens, options.pairs);
   } else {
-    const Json document = read_json(options.batch);
-    subject.batches.push_back(batch_from_json(document.contains("batch") ? document["batch"] : document));
+    subject.batches.push_back(take_json(options.batch, [](const Json& document) {
+      return batch_from_json(document.contains("batch") ? document["batch"] : document);
+    }));
     fit_to_batch(subject.config, subject.batches.front());
   }
   if (!weights.empty()) {

@@ -24,7 +24,7 @@ struct TrainArguments {
   bool seed_given = false;
 };
 
-// What a signal can reach: a handler may do no more than write to it.
+// The signal that came, 0: none. What a handler can reach: it may do no more than write to it.
 volatile std::sig_atomic_t interrupted = 0;
 
 /// An interrupt is noted, to end the run after the step at hand; a second one ends the process as usual.
@@ -33,7 +33,7 @@ class InterruptGuard {
   InterruptGuard() {
     interrupted = 0;
     struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_handler = [](int signal) { interrupted = signal; };
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     ::sigaction(SIGINT, &action, &before_int_);
     ::sigaction(SIGTERM, &action, &before_term_);
@@ -68,7 +68,8 @@ RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   if (!arguments.data.empty()) run.data = arguments.data;
   if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
   if (run.data.empty())
-    throw Error("no data to train on", "name a data directory with --data, or in the configuration's [data] section");
+    throw UsageError("no data to train on",
+                     "name a data directory with --data, or in the configuration's [data] section");
   return run;
 }
 
@@ -94,7 +95,13 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);
   const auto rendezvous = rendezvous_of_environment();
-  if (!rendezvous || rendezvous->rank == 0) emit(globals, result.to_json(), summary(result, arguments.out));
+  if (rendezvous && rendezvous->rank > 0) return;  // process 0 reports, and tells how it ended
+  emit(globals, result.to_json(), summary(result, arguments.out));
+  if (result.outcome == "stopped") throw Interrupted{interrupted == 0 ? SIGINT : interrupted};
+  if (result.outcome == "diverged") {
+    throw Error(fmt::format("{}: training diverged at step {}", arguments.out, with_thousands(result.steps)),
+                "lower train.learning_rate or raise train.warm_up; `plumb probe` measures the model before training");
+  }
 }
 
 }  // namespace
