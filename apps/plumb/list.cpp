@@ -232,7 +232,7 @@ void list(const ListOptions& options, const Globals& globals) {
     std::vector<std::string> ids;
     for (const Kind& kind : all) ids.push_back(kind.id);
     std::erase_if(all, [&](const Kind& kind) { return kind.id != options.kind; });
-    if (all.empty()) throw Error(fmt::format("unknown kind '{}'", options.kind), "known: " + join(ids));
+    if (all.empty()) throw UsageError(fmt::format("unknown kind '{}'", options.kind), "known: " + join(ids));
   }
   if (options.markdown) {
     std::cout << markdown(all);

@@ -123,10 +123,13 @@ constexpr const char* kExitStatus = R"(.SH EXIT STATUS
 Success.
 .TP
 .B 1
-An error, with a message and a hint on standard error.
+An error, with a message and a hint on standard error, or a training run that diverged.
 .TP
 .B 2
-The command was wrong.
+The command line is wrong.
+.TP
+.BR 130 ", " 143
+SIGINT or SIGTERM interrupted a training run, which saved its state; the same command resumes it.
 )";
 
 std::string page(const ManualVerb& verb, const ManualVerb& program) {
@@ -175,7 +178,7 @@ void man(const ManOptions& options, const ManualVerb& program) {
       found = true;
     }
   });
-  if (options.out.empty() && !found) throw Error(fmt::format("unknown command '{}'", wanted), "see plumb --help");
+  if (options.out.empty() && !found) throw UsageError(fmt::format("unknown command '{}'", wanted), "see plumb --help");
 }
 
 }  // namespace

@@ -122,6 +122,11 @@ size_t width(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+/// Ends the help of the program. The lines have at most 100 characters.
+constexpr const char* kExitStatuses =
+    "\nExit status: 0 on success; 1 after an error, or if training diverged; 2 if the command line is\n"
+    "wrong; 130 or 143 if SIGINT or SIGTERM interrupted training, which saved its state.\n";
+
 constexpr size_t kWidth = 100;
 constexpr size_t kColumn = 28;
 
@@ -213,6 +218,7 @@ std::string help_text(const ManualVerb& verb) {
   if (!verb.verbs.empty())
     text += fmt::format("\n`plumb{}{} VERB --help` shows the options of a verb and an example.\n",
                         verb.path.empty() ? "" : " ", verb.name());
+  if (verb.path.empty()) text += kExitStatuses;
   return text;
 }
 

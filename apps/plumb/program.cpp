@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
-#include <fstream>
 #include <iostream>
 
 #include "manual.h"
@@ -61,6 +62,27 @@ void add_verbs(CLI::App& app, Globals& globals) {
   }
 }
 
+/// Throws Error if any output was lost.
+void check_standard_output() {
+  errno = 0;
+  std::cout.flush();
+  const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (std::cout && printed) return;
+  throw Error(fmt::format("cannot write to standard output{}{}", errno == 0 ? "" : ": ",
+                          errno == 0 ? "" : std::strerror(errno)));
+}
+
+/// Parses the command line and runs its verb; returns the exit status.
+int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (app.exit(error) != 0) return 2;  // 0: --help or --version
+  }
+  check_standard_output();
+  return 0;
+}
+
 }  // namespace
 
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
@@ -76,6 +98,7 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
   verb->add_flag("-v,--verbose", globals.verbose, "Print more details");
   for (CLI::Option* option : verb->get_options()) option->group(kCommonOptions);
   verb->callback([&globals, run = std::move(run)] {
+    if (!globals.json.empty() && globals.json != "-") check_output_file(globals.json);
     ops::set_threads(globals.threads);
     set_verbosity(globals.quiet ? Verbosity::quiet : globals.verbose ? Verbosity::verbose : Verbosity::normal);
     const ops::DefaultDevice device(ops::device_named(globals.device));
@@ -98,7 +121,7 @@ void emit(const Globals& globals, const Json& result, const std::string& text) {
   if (globals.json.empty()) {
     std::cout << text;
   } else if (globals.json == "-") {
-    std::cout << result.dump(2) << '\n';
+    std::cout << result.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
     write_json(globals.json, result);
   }
@@ -120,14 +143,13 @@ extern "C" int plumb_main(int argc, char** argv) {
   app::add_verbs(app, globals);
   if (const int status = app::check_verb(app, argc, argv); status != 0) return status;
   try {
-    app.parse(argc, argv);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);
-    return status == 0 ? 0 : 2;
+    return app::parse_and_run(app, argc, argv);
+  } catch (const app::Interrupted& interrupted) {
+    return 128 + interrupted.signal;
   } catch (const Error& error) {
     fmt::print(stderr, "plumb: error: {}\n", error.what());
     if (!error.hint().empty()) fmt::print(stderr, "hint: {}\n", error.hint());
+    return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "plumb: error: out of memory\nhint: use smaller batches or a smaller model\n");
   } catch (const std::exception& error) {

@@ -6,7 +6,6 @@
 #include "events.h"
 #include "manual.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/report/html.h"
 #include "plumb/study/study.h"
@@ -40,8 +39,17 @@ fs::path find_study(const std::string& name) {
     if (fs::exists(folder / (name + ".toml"))) return folder / (name + ".toml");
   }
   const std::vector<std::string> known = known_studies();
-  throw Error(fmt::format("no study is called '{}'", name),
-              known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
+  throw UsageError(fmt::format("no study is called '{}'", name),
+                   known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
+}
+
+/// The verdicts and the location of the report, which has the rest.
+std::string study_summary(const Json& results, const fs::path& out) {
+  std::string text;
+  for (const Json& verdict : results["verdicts"]) {
+    text += fmt::format("{:<13} {}\n", verdict["verdict"].get<std::string>(), verdict["claim"].get<std::string>());
+  }
+  return text + fmt::format("report: {}\n", (out / "report.html").string());
 }
 
 }  // namespace
@@ -53,23 +61,20 @@ void add_study(CLI::App& app, Globals& globals) {
     std::vector<std::string> set;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(
-      app, globals, "study", "Run or resume a study: measure, train, and write its report",
-      "plumb study layernorm --out out/layernorm", [options, &globals, &app] {
-        Config file = Config::from_file(find_study(options->study));
-        for (const std::string& assignment : options->set) file.set(assignment);
-        if (app.get_subcommand("study")->count("--seed") > 0) file.set(fmt::format("study.seed={}", globals.seed));
-        const StudyConfig study = read_study(file);
-        EventFiles events;
-        const Json results = run_study(study, options->out,
-                                       [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); });
-        write_report(options->out);
-        for (const Json& verdict : results["verdicts"]) {
-          say(fmt::format("{:<13} {}", verdict["verdict"].get<std::string>(), verdict["claim"].get<std::string>()));
-        }
-        say(fmt::format("report: {}", (fs::path(options->out) / "report.html").string()));
-        emit(globals, results, "");
-      });
+  CLI::App* verb = add_verb(app, globals, "study", "Run or resume a study: measure, train, and write its report",
+                            "plumb study layernorm --out out/layernorm", [options, &globals, &app] {
+                              Config file = Config::from_file(find_study(options->study));
+                              for (const std::string& assignment : options->set) file.set(assignment);
+                              if (app.get_subcommand("study")->count("--seed") > 0)
+                                file.set(fmt::format("study.seed={}", globals.seed));
+                              const StudyConfig study = read_study(file);
+                              EventFiles events;
+                              const Json results = run_study(
+                                  study, options->out,
+                                  [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); });
+                              write_report(options->out);
+                              emit(globals, results, study_summary(results, options->out));
+                            });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   const std::vector<std::string> known = known_studies();

@@ -64,11 +64,11 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
 
 Subject open_subject(const SubjectOptions& options) {
   if (options.run.empty() && options.config.empty()) {
-    throw Error("no model given", "give a run directory or --config FILE.toml; --help has an example");
+    throw UsageError("no model given", "give a run directory or --config FILE.toml; --help has an example");
   }
   if (!options.run.empty() && !options.config.empty()) {
-    throw Error(fmt::format("two models given: the run {} and --config {}", options.run, options.config),
-                "give only one of them");
+    throw UsageError(fmt::format("two models given: the run {} and --config {}", options.run, options.config),
+                     "give only one of them");
   }
   std::string data = options.data;
   std::string weights = options.weights;
@@ -91,18 +91,20 @@ Subject open_subject(const SubjectOptions& options) {
   config.read("task", task_config);
   if (!config.read("model", subject.config)) throw Error(fmt::format("{}: has no [model] section", config.name()));
   subject.type = options.dtype == "float64" ? at::kDouble : at::kFloat;
-  if (!options.batch.empty() && !data.empty()) throw Error("both --data and --batch given", "give only one of them");
+  if (!options.batch.empty() && !data.empty())
+    throw UsageError("both --data and --batch given", "give only one of them");
   if (options.batch.empty() && data.empty()) {
-    throw Error("no data given: either --data DIR or --batch FILE.json is required",
-                "create a data directory with `plumb data`");
+    throw UsageError("no data given: either --data DIR or --batch FILE.json is required",
+                     "create a data directory with `plumb data`");
   }
   if (!data.empty()) {
     const std::unique_ptr<Task> task = make_task(task_config, DataDirectory::open(data), subject.config.kind);
     task->complete(subject.config);
     subject.batches = evaluation_batches(*task->dataset(options.split), options.batch_tokens, options.pairs);
   } else {
-    const Json document = read_json(options.batch);
-    subject.batches.push_back(batch_from_json(document.contains("batch") ? document["batch"] : document));
+    subject.batches.push_back(take_json(options.batch, [](const Json& document) {
+      return batch_from_json(document.contains("batch") ? document["batch"] : document);
+    }));
     fit_to_batch(subject.config, subject.batches.front());
   }
   if (!weights.empty()) {

@@ -33,6 +33,11 @@ void add_seed_option(CLI::App& verb, Globals& globals);
 /// Writes a result as JSON if --json was given, and otherwise `text` to standard output.
 void emit(const Globals& globals, const Json& result, const std::string& text);
 
+/// Thrown by a verb that stopped on a signal after saving its work. The exit status is 128 + signal, as in a shell.
+struct Interrupted {
+  int signal = 0;
+};
+
 void add_bench(CLI::App& app, Globals& globals);
 void add_classify(CLI::App& app, Globals& globals);
 void add_completion(CLI::App& app, Globals& globals);

@@ -113,7 +113,7 @@ TEST_F(ManPages, AreRoffWithoutAWarning) {
 TEST_F(ManPages, ArePrintedOneByOne) {
   EXPECT_EQ(test::run_plumb({"man", "data", "prepare"}).output, read_file(page("data prepare")));
   EXPECT_EQ(test::run_plumb({"man"}).output, read_file(page("")));
-  EXPECT_EQ(test::run_plumb({"man", "nonsense"}).status, 1);
+  EXPECT_EQ(test::run_plumb({"man", "nonsense"}).status, 2);
 }
 
 class Completion : public testing::Test {

@@ -233,6 +233,12 @@ void validate(const GenerateOptions& options) {
   require(options.max_tokens >= 1, "max_tokens", options.max_tokens, "it must be at least 1");
   require(options.lines >= 0, "lines", options.lines, "it must be a number of lines, or 0 for no limit");
   require(options.batch_rows >= 1, "batch_rows", options.batch_rows, "it must be at least 1");
+  constexpr int64_t kMost = 1'000'000'000;  // so that no product overflows
+  for (const auto& [name, value] : {std::pair("samples", options.samples),
+                                    {"max_tokens", options.max_tokens},
+                                    {"lines", options.lines},
+                                    {"batch_rows", options.batch_rows}})
+    require(value <= kMost, name, value, "it must be at most 1,000,000,000");
   (void)ops::precision_of(options.precision);
 }
 

@@ -54,6 +54,8 @@ class Muon final : public Optimizer {
               options.adam, "train.muon.adam") {
     check_below_one("train.muon.momentum", options.momentum);
     check_at_least("train.muon.iterations", options.iterations, int64_t{1});
+    if (options.iterations > 1000)
+      throw Error(fmt::format("train.muon.iterations = {} must be at most 1,000", options.iterations));
     check_at_least("train.muon.adam_rate_factor", options.adam_rate_factor, 0.0);
     if (options.scale != "jordan" && options.scale != "moonlight")
       throw Error(fmt::format("unknown train.muon.scale '{}'", options.scale), "known: jordan, moonlight");

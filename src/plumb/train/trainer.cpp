@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
+#include "plumb/base/running_mean.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/batches.h"
 #include "plumb/io/safetensors.h"
@@ -156,7 +157,7 @@ struct Trainer::Implementation {
     const double norm = std::sqrt(read[2]);
     point.step = number;
     point.epoch = state.epoch;
-    last_loss = value;
+    shown_loss = running_loss.add(value);
     state.loss += value * found.weight;
     state.nll += sums[1];
     state.weight += found.weight;
@@ -177,7 +178,14 @@ struct Trainer::Implementation {
       ++state.epoch;
       plan = make_plan();
     }
-    state.complete = state.step >= config.steps || (config.epochs > 0 && state.epoch >= config.epochs);
+    state.complete = at_end();
+  }
+
+  [[nodiscard]] bool at_end() const {
+    return state.step >= config.steps || (config.epochs > 0 && state.epoch >= config.epochs);
+  }
+  [[nodiscard]] bool out_of_patience() const {
+    return config.patience > 0 && state.validations_since_best >= config.patience;
   }
 
   /// Closes the span since the last point.
@@ -211,9 +219,10 @@ struct Trainer::Implementation {
       state.best_valid_nll = nll;
       state.best_step = state.step;
       state.validations_since_best = 0;
-    } else if (++state.validations_since_best >= config.patience && config.patience > 0) {
-      state.complete = true;
+    } else {
+      ++state.validations_since_best;
     }
+    if (out_of_patience()) state.complete = true;
     return best;
   }
 
@@ -256,8 +265,9 @@ struct Trainer::Implementation {
   State state;
   std::vector<std::vector<int64_t>> plan;  // for state.epoch
   std::vector<TrainPoint> history;
-  TrainPoint point;  // the point being accumulated
-  double last_loss = 0;
+  TrainPoint point;          // the point being accumulated
+  RunningMean running_loss;  // the loss of a single batch is too noisy to show
+  double shown_loss = 0;
 
   /// Training time since the last point.
   struct Timed {
@@ -295,8 +305,9 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
     }
     if (progress) {
       const double rate = static_cast<double>(self.timed.tokens) / self.timed.seconds;
-      progress->update(state.step - first, fmt::format("step {}  loss {:.3f}  lr {:.2e}  {:.0f} tok/s", state.step,
-                                                       self.last_loss, self.point.learning_rate, rate));
+      const std::string step = first > 0 ? fmt::format("step {}  ", state.step) : "";
+      progress->update(state.step - first, fmt::format("{}loss {:.3f}  lr {:.2e}  {:.0f} tok/s", step, self.shown_loss,
+                                                       self.point.learning_rate, rate));
     }
     const bool stopping = self.group.any(hooks.stop && hooks.stop());
     // Counted before the files are written, so that a resumed run knows it.
@@ -325,6 +336,7 @@ void Trainer::load(const std::filesystem::path& directory) {
   load_parameters(self.model.parameters(), load_safetensors(model), model.string());
   self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
   self.state = state_from_json(read_json(state), state.string());
+  self.state.complete = self.at_end() || self.out_of_patience();  // by the current limits, which may have been raised
   self.plan = self.make_plan();
   if (self.state.batch >= static_cast<int64_t>(self.plan.size())) {
     throw Error(
