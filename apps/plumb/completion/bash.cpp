@@ -4,7 +4,7 @@
 #include "plumb/base/text.h"
 
 namespace plumb::app {
-namespace {
+namespace bash {
 
 /// The beginning of `_plumb`: the words before the cursor, the verb among them.
 constexpr const char* kBegin = R"bash(
@@ -137,9 +137,10 @@ std::string branch(const ManualVerb& verb) {
   return text + "      ;;\n";
 }
 
-}  // namespace
+}  // namespace bash
 
 std::string bash_completion(const ManualVerb& program) {
+  using namespace bash;
   std::string text = "# Completion of plumb's commands in bash. Written by `plumb completion bash`.\n";
   const auto key_list = [&](const char* name, const std::vector<ConfigurationKey>& keys) {
     std::vector<std::string> names;

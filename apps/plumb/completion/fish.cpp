@@ -4,7 +4,7 @@
 #include "plumb/base/text.h"
 
 namespace plumb::app {
-namespace {
+namespace fish {
 
 constexpr const char* kHead = R"fish(# Completion of plumb's commands in fish. Written by `plumb completion fish`.
 
@@ -80,9 +80,10 @@ std::string key_list(const std::string& name, const std::vector<ConfigurationKey
   return text + '\n';
 }
 
-}  // namespace
+}  // namespace fish
 
 std::string fish_completion(const ManualVerb& program) {
+  using namespace fish;
   std::vector<std::string> parents;
   std::string text;
   for_each_verb(program, [&](const ManualVerb& verb) {

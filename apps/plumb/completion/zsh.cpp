@@ -4,7 +4,7 @@
 #include "plumb/base/text.h"
 
 namespace plumb::app {
-namespace {
+namespace zsh {
 
 /// In single quotes; `special` gets a backslash before it, for zsh's own parsers.
 std::string quoted(const std::string& text, const std::string& special) {
@@ -82,9 +82,10 @@ std::string branch(const ManualVerb& verb) {
   return text;
 }
 
-}  // namespace
+}  // namespace zsh
 
 std::string zsh_completion(const ManualVerb& program) {
+  using namespace zsh;
   std::string text = "#compdef plumb\n# Completion of plumb's commands in zsh. Written by `plumb completion zsh`.\n\n";
   text += "# A key, or the values of one that is already there.\n_plumb_key() {\n  local -a keys values\n";
   const auto key_list = [&](const char* kind, const std::vector<ConfigurationKey>& keys) {
