@@ -85,7 +85,7 @@ TEST(CommandLine, LostOutputIsAnError) {
         test::Process("/bin/sh", {"-c", std::string(PLUMB_BINARY) + " " + verb + " > /dev/full"}, directory.path())
             .wait();
     EXPECT_EQ(finished.status, 1) << verb;
-    EXPECT_EQ(finished.errors, "plumb: error: standard output could not be written: No space left on device\n") << verb;
+    EXPECT_EQ(finished.errors, "plumb: error: standard output could not be written\n") << verb;
   }
 }
 
