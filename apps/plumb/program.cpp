@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <iostream>
 
@@ -64,12 +62,9 @@ void add_verbs(CLI::App& app, Globals& globals) {
 
 /// Throws Error if any output was lost.
 void check_standard_output() {
-  errno = 0;
   std::cout.flush();
   const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (std::cout && printed) return;
-  throw Error(fmt::format("cannot write to standard output{}{}", errno == 0 ? "" : ": ",
-                          errno == 0 ? "" : std::strerror(errno)));
+  if (!std::cout || !printed) throw Error("cannot write to standard output");
 }
 
 /// Parses the command line and runs its verb; returns the exit status.

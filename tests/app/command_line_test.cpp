@@ -92,7 +92,7 @@ TEST(CommandLine, LostOutputIsAnError) {
         test::Process("/bin/sh", {"-c", std::string(PLUMB_BINARY) + " " + verb + " > /dev/full"}, directory.path())
             .wait();
     EXPECT_EQ(finished.status, 1) << verb;
-    EXPECT_EQ(finished.errors, "plumb: error: cannot write to standard output: No space left on device\n") << verb;
+    EXPECT_EQ(finished.errors, "plumb: error: cannot write to standard output\n") << verb;
   }
 }
 

@@ -101,8 +101,7 @@ TEST_F(Safetensors, ShapesThatAreNoneAreRefused) {
             "the data offsets of tensor 'a' do not match its shape (4294967296, 4294967296)");
   EXPECT_EQ(of("[0,18446744073709551615]", "[0,0]"),
             "the data offsets of tensor 'a' do not match its shape (0, 18446744073709551615)");
-  EXPECT_EQ(of("[99999999999999999999]"),
-            "tensor 'a': 100000000000000000000.0 in its shape is not a non-negative integer");
+  EXPECT_EQ(of("[99999999999999999999]"), "tensor 'a': 1e+20 in its shape is not a non-negative integer");
 }
 
 TEST_F(Safetensors, HeadersThatAreNoneAreRefused) {
