@@ -292,7 +292,7 @@ inline std::vector<NanCase> others() {
     all.push_back({"cross-entropy" + tail,
                    [=](const Tensors& x) {
                      const ops::CrossEntropy result = ops::cross_entropy(x[0], labels, weights, smoothing, 0.3);
-                     return Tensors{result.loss, at::full({}, result.nll, x[0].options())};
+                     return Tensors{result.loss, at::full({}, static_cast<double>(result.nll), x[0].options())};
                    },
                    [=] { return Tensors{rows()[0]}; },
                    2,
@@ -302,7 +302,7 @@ inline std::vector<NanCase> others() {
                    [=](const Tensors& x) {
                      const ops::CrossEntropy result =
                          ops::linear_cross_entropy(x[0], x[1], x[2], labels, weights, smoothing, 0.3);
-                     return Tensors{result.loss, at::full({}, result.nll, x[0].options())};
+                     return Tensors{result.loss, at::full({}, static_cast<double>(result.nll), x[0].options())};
                    },
                    [] {
                      return Tensors{random_tensor({70, 5}, 2), random_tensor({37, 5}, 3), random_tensor({37}, 4)};
@@ -332,14 +332,15 @@ inline std::vector<NanCase> others() {
                    },
                    0});
   }
-  all.push_back({"sum of squares",
-                 [](const Tensors& x) { return Tensors{at::full({}, ops::sum_of_squares(x), at::kDouble)}; },
-                 [=] {
-                   return Tensors{piece(1), piece(2)};
-                 },
-                 0,
-                 both,
-                 {0, 1}});
+  all.push_back(
+      {"sum of squares",
+       [](const Tensors& x) { return Tensors{at::full({}, static_cast<double>(ops::sum_of_squares(x)), at::kDouble)}; },
+       [=] {
+         return Tensors{piece(1), piece(2)};
+       },
+       0,
+       both,
+       {0, 1}});
   all.push_back({"Gram-Schmidt",
                  [](const Tensors& x) {
                    Tensor w = x[2].clone();
