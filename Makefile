@@ -1,4 +1,4 @@
-# From a clean clone: `make demo` or `make test`. Each target does the set-up it needs; `make` lists them all.
+# From a clean clone: `make demo` or `make test`. Each target does the setup it needs; `make` lists them all.
 BUILD      ?= build
 OUT        ?= out
 PREFIX     ?= /usr/local
@@ -7,20 +7,24 @@ SETUP      ?= scripts/setup.sh
 CMAKE_ARGS ?=
 CTEST_ARGS ?=
 BENCH_ARGS ?=
+SANITIZER  ?= address
+TORCH      ?= $(BUILD)-torch/venv
+PIP_ARGS   ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
+PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help packages setup build program installable test demo studies bench variants lint format sanitize install package clean
+.PHONY: help packages setup build program installable test test-torch demo studies bench variants lint format sanitize install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=…; SETUP=true skips the setup"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… SANITIZER=$(SANITIZER) TORCH=$(TORCH) PIP_ARGS=…; SETUP=true skips the setup"
 
 packages:
 	@$(SETUP)
 
-setup: packages  ## Install missing system packages, fetch the report's, configure; nothing later needs the network
+setup: packages  ## Install packages, fetch those of the report and configure; later targets work offline
 	cmake --preset release -B '$(BUILD)' $(CMAKE_ARGS)
 
 build: setup  ## Compile everything, optimized
@@ -30,13 +34,21 @@ test: build  ## Run all tests
 	$(CTEST) --test-dir '$(BUILD)'
 	@scripts/skipped-tests.sh '$(BUILD)'
 
+test-torch: setup  ## Run all tests against the newest PyTorch wheel, in a virtual environment
+	test -x '$(TORCH)/bin/pip' || python3 -m venv '$(TORCH)'
+	'$(TORCH)/bin/pip' install --quiet --upgrade torch $(PIP_ARGS)
+	cmake --preset release -B '$(BUILD)-torch' $(CMAKE_ARGS) \
+	  -DCMAKE_PREFIX_PATH="$$('$(TORCH)/bin/python' -c 'import torch; print(torch.utils.cmake_prefix_path)')"
+	cmake --build '$(BUILD)-torch' --parallel $(JOBS)
+	$(CTEST) --test-dir '$(BUILD)-torch'
+
 program: setup  ## Compile only the program, without tests and benchmarks
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target plumb_app
 
 demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpus
 	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'
 
-bench: build  ## Measure speed beside the newest PyTorch and CTranslate2 (in BUILD-peers), and write docs/performance.md
+bench: build  ## Race the newest PyTorch and CTranslate2 (installed in BUILD-peers); write docs/performance.md
 	scripts/bench.py --plumb '$(BUILD)/plumb' --peers '$(BUILD)-peers' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
@@ -47,7 +59,7 @@ variants: build  ## Write docs/variants.md from the registries
 	'$(BUILD)/plumb' list --markdown > docs/variants.md.new
 	mv docs/variants.md.new docs/variants.md
 
-lint:  ## Check format and clang-tidy's findings (SINCE=REF: only files that differ from REF)
+lint:  ## Run clang-format and clang-tidy (SINCE=REF: only files that differ from REF)
 	@$(SETUP) $(LISTS)
 	cmake --preset tidy -B '$(BUILD)-tidy' $(CMAKE_ARGS)
 	cmake --build '$(BUILD)-tidy' --target plumb_messages
@@ -58,10 +70,10 @@ format:  ## Format all sources
 	@$(SETUP) $(LISTS)
 	git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' | xargs -0 clang-format -i
 
-sanitize: packages  ## Run every test under the address and undefined-behavior sanitizers
-	cmake --preset sanitize -B '$(BUILD)-sanitize' $(CMAKE_ARGS)
-	cmake --build '$(BUILD)-sanitize' --parallel $(JOBS)
-	$(CTEST) --test-dir '$(BUILD)-sanitize'
+sanitize: packages  ## Run all tests under the address and undefined-behavior sanitizers; SANITIZER=thread: data races
+	cmake --preset $(PRESET) -B '$(BUILD)-$(PRESET)' $(CMAKE_ARGS)
+	cmake --build '$(BUILD)-$(PRESET)' --parallel $(JOBS)
+	$(CTEST) --test-dir '$(BUILD)-$(PRESET)'
 
 installable: setup
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target installable
@@ -69,12 +81,12 @@ installable: setup
 install: installable  ## Install the program, the library and its headers under PREFIX
 	cmake --install '$(BUILD)' --prefix '$(PREFIX)'
 
-package: installable  ## Release archives and a Debian package for this distribution, in OUT/package
+package: installable  ## Write release archives and a Debian package for this distribution to OUT/package
 	@$(SETUP) scripts/packages-release.txt
 	cpack --config '$(BUILD)/CPackConfig.cmake' -B '$(OUT)/package'
 	rm -rf '$(OUT)/package/_CPack_Packages'
 	scripts/source-archive.sh '$(BUILD)/report/dist/report.html' '$(OUT)/package'
 	@ls -sh '$(OUT)/package'
 
-clean:  ## Remove what was built
-	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-sanitize' '$(BUILD)-peers'
+clean:  ## Remove the build directories
+	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers'

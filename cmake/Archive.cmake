@@ -1,4 +1,4 @@
-# `cpack`: the archive and the Debian package of a release, for the distribution that this is.
+# `cpack`: the archive and the Debian package of a release, for this distribution.
 cmake_host_system_information(RESULT distribution QUERY DISTRIB_INFO)
 string(TOLOWER "${distribution_ID}${distribution_VERSION_ID}" distribution)  # debian12
 string(REGEX REPLACE "[^a-z0-9.]" "" distribution "${distribution}")

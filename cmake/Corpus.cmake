@@ -1,4 +1,4 @@
-# The synthetic corpus: a grammar and its lexicon, beside Plumb's own library and not part of its interface.
+# The synthetic corpus: a grammar and its lexicon, separate from Plumb's library and not part of its interface.
 function(plumb_add_corpus target)
   set(folder ${PROJECT_SOURCE_DIR}/src/corpus)
   set(lexicon ${PROJECT_BINARY_DIR}/corpus/lexicon_text.cpp)

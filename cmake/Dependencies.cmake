@@ -1,11 +1,40 @@
-# What Plumb stands on, found once. Debian's packages for these are listed in scripts/packages.txt.
-find_package(Torch REQUIRED)
+# Plumb's dependencies. scripts/packages.txt lists the Debian packages that provide them.
+include(LibTorch)
 find_package(OpenMP REQUIRED)
-find_package(nlohmann_json 3.10 REQUIRED)
-find_package(fmt REQUIRED)
-find_package(CLI11 REQUIRED)
-find_package(tomlplusplus REQUIRED)
-find_package(Eigen3 REQUIRED)
+
+# Header-only libraries, installed or in a folder of their own (docs/gpu.md).
+set(PLUMB_HEADERS "" CACHE PATH "A folder with the headers of nlohmann-json, fmt, CLI11, toml++ and Eigen, as in their repositories")
+
+# Defines TARGET for the library whose headers HEADER stands for.
+function(plumb_header_library target header)
+  file(GLOB folders LIST_DIRECTORIES true ${PLUMB_HEADERS}/* ${PLUMB_HEADERS}/*/include)
+  string(MAKE_C_IDENTIFIER "PLUMB_HEADERS_${header}" place)
+  find_path(${place} ${header} PATHS ${PLUMB_HEADERS} ${folders} NO_DEFAULT_PATH REQUIRED)
+  mark_as_advanced(${place})
+  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(${target} INTERFACE ${${place}})
+endfunction()
+
+if(PLUMB_HEADERS)
+  plumb_header_library(nlohmann_json::nlohmann_json nlohmann/json.hpp)
+  plumb_header_library(fmt::fmt-header-only fmt/format.h)
+  target_compile_definitions(fmt::fmt-header-only INTERFACE FMT_HEADER_ONLY)
+  plumb_header_library(CLI11::CLI11 CLI/CLI.hpp)
+  plumb_header_library(tomlplusplus::tomlplusplus toml++/toml.h)
+  plumb_header_library(Eigen3::Eigen Eigen/Core)
+else()
+  find_package(nlohmann_json 3.10 REQUIRED)
+  find_package(fmt REQUIRED)
+  find_package(CLI11 REQUIRED)
+  find_package(tomlplusplus REQUIRED)
+  find_package(Eigen3 REQUIRED)
+endif()
+# A LibTorch that brings fmt's headers along hides those of the installed library, which may be another version.
+set(PLUMB_FMT fmt::fmt)
+if(PLUMB_HEADERS OR PLUMB_TORCH_BRINGS_FMT)
+  set(PLUMB_FMT fmt::fmt-header-only)
+endif()
+
 find_package(Protobuf REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc i18n)
 find_package(PkgConfig REQUIRED)
@@ -14,7 +43,7 @@ pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
-# The kernels' own; without them a machine needs neither.
+# Only for the kernels.
 set(PLUMB_KERNEL_DEPENDENCIES)
 if(PLUMB_CPU_KERNELS)
   pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
@@ -22,8 +51,8 @@ if(PLUMB_CPU_KERNELS)
   set(PLUMB_KERNEL_DEPENDENCIES PkgConfig::hwy ${DNNL_LIBRARY})
 endif()
 
-# What the public headers show, and what only the library's own sources use.
-set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json fmt::fmt OpenMP::OpenMP_CXX)
+# Used by public headers, and used only by the library's own sources.
+set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json ${PLUMB_FMT} OpenMP::OpenMP_CXX)
 set(PLUMB_TENSOR_DEPENDENCIES ${TORCH_LIBRARIES})
 set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n ZLIB::ZLIB OpenSSL::Crypto
     protobuf::libprotobuf-lite)

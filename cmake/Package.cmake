@@ -1,5 +1,6 @@
 # `cmake --install` and find_package(plumb): the program, the library, and the public headers as <plumb/...>.
 include(CMakePackageConfigHelpers)
+include(Manual)
 include(PublicHeaders)
 set(PLUMB_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/plumb)
 
@@ -14,10 +15,14 @@ install(FILES ${PROJECT_BINARY_DIR}/report/dist/report.html DESTINATION ${CMAKE_
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(NOT CMAKE_CROSSCOMPILING AND NOT PLUMB_SANITIZE)  # the program has to run here
+  plumb_add_manual(plumb_app plumb_program plumb)
+endif()
 install(EXPORT plumbTargets NAMESPACE plumb:: DESTINATION ${PLUMB_PACKAGE_DIR})
 configure_package_config_file(cmake/plumbConfig.cmake.in plumbConfig.cmake INSTALL_DESTINATION ${PLUMB_PACKAGE_DIR})
 write_basic_package_version_file(plumbConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/plumbConfig.cmake ${PROJECT_BINARY_DIR}/plumbConfigVersion.cmake
+        ${PROJECT_SOURCE_DIR}/cmake/LibTorch.cmake
         DESTINATION ${PLUMB_PACKAGE_DIR})
 
 # All that is installed, without tests and benchmarks.

@@ -1,12 +1,12 @@
 # The report: the page of web/report, bundled and compiled into the library, and TensorBoard's messages.
 #
-# Node.js (18 or later) and npm bundle the page in the build directory; the source tree stays clean. npm fetches its
+# Node.js (18 or later) and npm bundle the page in the build directory, not in the source tree. npm fetches its
 # packages when the build is configured, so that compiling needs no network, and again only if the lock file changes.
-# On a machine without Node.js, -DPLUMB_REPORT_PAGE=FILE takes a page that was built elsewhere
-# (<build>/report/dist/report.html, or share/plumb/report.html of a release); a source archive brings its own.
+# On a machine without Node.js, -DPLUMB_REPORT_PAGE=FILE uses a page that was built elsewhere
+# (<build>/report/dist/report.html, or share/plumb/report.html of a release); a source archive contains its own.
 set(PLUMB_REPORT_PAGE "" CACHE FILEPATH "A built page of the report, for a machine without Node.js")
 
-# npm's packages into `build`, unless those of the same lists are there already.
+# Installs npm's packages in `build`, unless those of the same lists are already there.
 function(plumb_fetch_report_packages source build)
   set(lists ${source}/package.json ${source}/package-lock.json ${source}/.npmrc)
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lists})
@@ -57,7 +57,7 @@ function(plumb_add_report target)
   if(given)
     get_filename_component(given ${given} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
     if(NOT EXISTS ${given})
-      message(FATAL_ERROR "PLUMB_REPORT_PAGE: there is no ${given}")
+      message(FATAL_ERROR "PLUMB_REPORT_PAGE: ${given} does not exist")
     endif()
     configure_file(${given} ${built} COPYONLY)
     add_custom_command(
@@ -71,7 +71,7 @@ function(plumb_add_report target)
     if(NOT PLUMB_NODE OR NOT PLUMB_NPM)
       message(FATAL_ERROR "Node.js and npm build the report's page (Debian: nodejs, npm). Without them, "
                           "pass -DPLUMB_REPORT_PAGE=FILE with share/plumb/report.html of a release, "
-                          "or build from its source archive, which brings the page")
+                          "or build from its source archive, which contains the page")
     endif()
     plumb_fetch_report_packages(${source} ${build})
     file(GLOB files CONFIGURE_DEPENDS ${source}/src/*)
@@ -93,7 +93,7 @@ function(plumb_add_report target)
     COMMAND protobuf::protoc --cpp_out=${build} --proto_path=${PROJECT_SOURCE_DIR}/src plumb/report/tensorboard.proto
     DEPENDS ${PROJECT_SOURCE_DIR}/src/plumb/report/tensorboard.proto
     COMMENT "Compiling TensorBoard's messages" VERBATIM)
-  add_custom_target(plumb_messages DEPENDS ${messages}.h)  # what clang-tidy needs of a build
+  add_custom_target(plumb_messages DEPENDS ${messages}.h)  # the part of a build that clang-tidy needs
 
   target_sources(${target} PRIVATE ${page} ${messages}.cc ${messages}.h)
   target_include_directories(${target} PRIVATE ${build})

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes the root directory of a bare Debian with debootstrap, and prints where it lies.
+# Creates the root directory of a bare Debian with debootstrap, and prints its path.
 # usage: bare-root.sh RELEASE PACKAGES [MIRROR]     (as root; RELEASE: 12 or 13; PACKAGES: a,b,… besides the essential)
 #
-# The mirror, the certificates and the settings of apt are this machine's; nothing else of it is seen inside.
+# The mirror, the certificates and apt's settings are this machine's; nothing else of it is visible inside.
 set -euo pipefail
 case $1 in
   12) codename=bookworm ;;
   13) codename=trixie ;;
-  *) echo "bare-root.sh knows Debian 12 and 13, not '$1'" >&2 && exit 2 ;;
+  *) echo "bare-root.sh supports Debian 12 and 13, not '$1'" >&2 && exit 2 ;;
 esac
 packages=ca-certificates${2:+,$2}
 mirror=${3:-}
@@ -18,11 +18,11 @@ command -v debootstrap > /dev/null || { echo "bare-root.sh needs debootstrap: ap
 repositories=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
   sed -nE "s/ (bookworm|trixie)([a-z-]*) main\$/ $codename\2 main/p" | sort -u || true)
 [ -n "$mirror" ] || mirror=$(sed -n "s/ $codename main\$//p" <<< "$repositories" | head -n 1)
-[ -n "$mirror" ] || { echo "apt names no Debian mirror here; name one" >&2 && exit 1; }
+[ -n "$mirror" ] || { echo "apt has no Debian mirror configured here; pass one" >&2 && exit 1; }
 [ -n "$repositories" ] || repositories="$mirror $codename main"
 
 root=$(mktemp -d "/var/tmp/plumb-debian$1-XXXXXX")
-chmod 755 "$root"  # apt drops to a user of its own
+chmod 755 "$root"  # apt switches to its own user
 if ! debootstrap --variant=minbase --include="$packages" "$codename" "$root" "$mirror" > "$root.log" 2>&1; then
   tail -n 20 "$root.log" >&2
   rm -rf --one-file-system "$root"
@@ -32,7 +32,7 @@ rm "$root.log"
 rm -f "$root"/etc/apt/sources.list.d/*
 sed 's/^/deb /' <<< "$repositories" > "$root/etc/apt/sources.list"
 apt-config dump | grep -E '^Acquire::(https?|Retries|Check)' > "$root/etc/apt/apt.conf.d/90host" || true
-echo force-unsafe-io > "$root/etc/dpkg/dpkg.cfg.d/90prove"  # what is lost with the power need not be kept
+echo force-unsafe-io > "$root/etc/dpkg/dpkg.cfg.d/90prove"  # nothing here needs to survive a power failure
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 if compgen -G '/usr/local/share/ca-certificates/*.crt' > /dev/null; then
   cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Races `plumb bench` against the newest PyTorch (eager and compiled) and CTranslate2, turn by turn, on the same weights and
-threads; writes the table of docs/performance.md and, with --json, all that was measured."""
+"""Races `plumb bench` against the newest PyTorch (eager and compiled) and CTranslate2, alternating, with the same weights and
+threads; writes the table of docs/performance.md and, with --json, all measurements."""
 import argparse
 import json
 import os
@@ -24,7 +24,7 @@ BEGIN, END = '<!-- bench.py: begin -->', '<!-- bench.py: end -->'
 
 
 def run_race(race: Race, plumb: Plumb, python: pathlib.Path | None, threads: int, rounds: int) -> None:
-    """`rounds` rounds; in each, Plumb and its peer do all they have, one after the other."""
+    """`rounds` rounds, in each of which Plumb and its peer run all of their work, one after the other."""
     with tempfile.TemporaryDirectory() as directory:
         peer = None
         if python is not None and race.peer is not None:
@@ -43,7 +43,7 @@ def run_race(race: Race, plumb: Plumb, python: pathlib.Path | None, threads: int
 
 
 def start_seconds(program: str) -> float:
-    """From the call to the end of a verb that loads all there is and computes nothing."""
+    """The duration of a command that loads everything and computes nothing."""
     begin = time.perf_counter()
     subprocess.run([program, 'list'], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begin
@@ -90,7 +90,7 @@ def main() -> None:
             python, absent = environment.make(options.peers.resolve()), ''
         except environment.Missing as reason:
             absent = str(reason)
-            print(f'bench.py: Plumb is measured alone: {absent}', file=sys.stderr)
+            print(f'bench.py: Plumb is measured without peers: {absent}', file=sys.stderr)
     measured = [race for race in races(options.tiny, options.data) if not options.only or race.verb in options.only]
     plumb = Plumb(options.plumb, options.threads)
     starts = [start_seconds(options.plumb) for _ in range(options.rounds)]

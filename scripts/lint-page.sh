@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Checks the types of the report's page and of its tests.
+# Type-checks the report page and its tests.
 # usage: lint-page.sh BUILD_DIRECTORY, where the compiler is installed
 set -euo pipefail
 build=$(realpath "$1")/page
 cd "$(dirname "$0")/../web/report"
 node packages.mjs "$build"
 
-# The compiler looks for packages above the sources, and the source tree holds none: it checks a copy.
+# The compiler looks for packages in parent directories, and the source tree has none, so it checks a copy.
 rm -rf "$build/src" "$build/test"
 cp -r src test tsconfig.json "$build"
 cd "$build"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks format and clang-tidy's findings of all sources, or with SINCE=REF of those that differ from REF.
+# Runs clang-format and clang-tidy on all sources or, with SINCE=REF, on those that differ from REF.
 # usage: lint.sh BUILD_DIRECTORY [JOBS], where the directory holds a compile_commands.json without precompiled headers
 set -euo pipefail
 build=$(realpath "$1")
@@ -43,7 +43,7 @@ done < <(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.j
 
 export build
 check() {
-  # What clang-tidy says on standard error is how many findings it did not show.
+  # On standard error, clang-tidy only reports how many findings it suppressed.
   clang-tidy -p "$build" --quiet --extra-arg="-include$PWD/scripts/lint-prelude.h" \
     "${1%$'\t'*}" 2> /dev/null && touch "${1#*$'\t'}"
 }

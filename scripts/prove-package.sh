@@ -38,7 +38,7 @@ timed "apt-get update; download" sh -c 'apt-get update && "$@" --download-only /
 timed "apt-get install ./plumb.deb" "${install[@]}" /var/tmp/plumb.deb
 timed "plumb: synthesize, probe" --user user sh -ec "$try"
 [ -n "$archive" ] || exit 0
-"$scripts/in-root.sh" "$root" dpkg --remove plumb > /dev/null  # its dependencies stay
+"$scripts/in-root.sh" "$root" dpkg --remove plumb > /dev/null  # its dependencies remain
 timed "the archive in a folder of the user's: synthesize, probe" --user user sh -ec '
   mkdir "$HOME/my programs" && tar -xzf "$HOME/plumb.tar.gz" -C "$HOME/my programs" --strip-components=1
   PATH="$HOME/my programs/bin:$PATH"

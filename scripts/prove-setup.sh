@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Proves that a bare Debian with git, make and nothing else carries a clean clone through `make TARGET`, one by one.
+# Proves that `make TARGET` works in a clean clone on a bare Debian with only git and make, one target after another.
 # usage: prove-setup.sh [--release 12|13] [--at DIRECTORY] [--offline] [--user] [--keep] [--root DIRECTORY] [--mirror URL]
 #                       [TARGET…]
 #   (as root; default release: 12; default target: setup)
-#   --at       where the clone lies in that root (default: /root/plumb)
-#   --offline  what follows the target `setup` has no network
-#   --user     what follows the target `setup` is run by a user without root and sudo
-#   --keep     leaves the root, and says where
-#   --root     goes on in a root that was kept, with what has been committed since
+#   --at       path of the clone in that root (default: /root/plumb)
+#   --offline  targets after `setup` have no network
+#   --user     targets after `setup` are run by a user without root and sudo
+#   --keep     keeps the root and prints its path
+#   --root     continues in a root that was kept, with the current commit
 set -euo pipefail
 release=12
 at=/root/plumb

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs those packages of the given lists (default: packages.txt) that this machine lacks.
-# When nothing is missing it is done in an instant, without root and without the network.
+# Installs the packages in the given lists (default: packages.txt) that are missing on this machine.
+# If nothing is missing, it ends immediately, without root or network access.
 set -euo pipefail
 
 repository=$(dirname "$0")/..
@@ -12,7 +12,7 @@ if command -v dpkg-query > /dev/null; then
   installed+=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')$'\n'
 fi
 
-# Whether a command or a file of the repository is there, or one of the packages A|B.
+# Whether a command or a file of the repository exists, or one of the packages A|B is installed.
 present() {
   local names=$1 substitute package
   shift
@@ -37,7 +37,7 @@ done < <(sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "${lists[@]}")
 
 by_other_means="Install these by other means (docs/building.md), then pass SETUP=true to make."
 if ! command -v apt-get > /dev/null; then
-  echo "This system has no apt-get. Plumb needs what Debian calls:" >&2
+  echo "This system has no apt-get. Plumb needs these packages, by their Debian names:" >&2
   printf '  %s\n' "${missing[@]//|/ or }" >&2
   echo "$by_other_means" >&2
   exit 1
@@ -45,7 +45,7 @@ fi
 
 install=(apt-get install --yes --no-install-recommends -o DPkg::Lock::Timeout=300)
 needs_root() {
-  echo "Packages are missing, and installing them takes root. As root, run:" >&2
+  echo "Packages are missing, and installing them requires root. As root, run:" >&2
   echo "  apt-get update && ${install[*]} $(first_of "${missing[@]}")" >&2
   exit 1
 }
@@ -60,7 +60,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 "${as_root[@]}" apt-get update -o DPkg::Lock::Timeout=300 || [ "$(id -u)" -eq 0 ] || needs_root
 
-# The first name of each that this release has.
+# The first name of each that this release provides.
 packages=()
 unknown=()
 for names in "${missing[@]}"; do
@@ -77,11 +77,11 @@ if [ ${#packages[@]} -gt 0 ]; then
   "${as_root[@]}" "${install[@]}" "${packages[@]}"
 fi
 [ ${#unknown[@]} -gt 0 ] || exit 0
-echo "This release has no package of these names:" >&2
+echo "This release does not provide these packages:" >&2
 printf '  %s\n' "${unknown[@]//|/ or }" >&2
 if [[ " ${unknown[*]} " == *" libtorch-dev "* ]]; then
   cat >&2 << 'TORCH'
-LibTorch comes with PyTorch too:
+PyTorch also includes LibTorch:
   python3 -m venv torch && torch/bin/pip install torch
   make demo SETUP=true CMAKE_ARGS=-DCMAKE_PREFIX_PATH="$(torch/bin/python -c 'import torch; print(torch.utils.cmake_prefix_path)')"
 TORCH

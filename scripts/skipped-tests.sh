@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Names the tests that were skipped in the last run of ctest in BUILD_DIRECTORY, so that nobody takes them for passed.
+# Lists the tests skipped in the last run of ctest in BUILD_DIRECTORY, so that they are not mistaken for passed.
 set -euo pipefail
 log="$1/Testing/Temporary/LastTest.log"
 skipped=$(grep -oE '\[  SKIPPED \] [A-Za-z0-9_]+\.[A-Za-z0-9_/]+' "$log" | sort -u | cut -c14- || true)
 if [ -n "$skipped" ]; then
-  echo "Skipped, because the files that they read are absent:"
+  echo "Skipped because their input files are absent:"
   while read -r name; do echo "  $name"; done <<< "$skipped"
 fi
-# Whole tests that say themselves why they skip.
+# Entire tests that report why they skip.
 sed -nE -e '/^[0-9]+\/[0-9]+ Test: /{s/^[^:]*: //;h}' -e '/^Skipped: /{H;g;s/(.*)\nSkipped: (.*)/Skipped: \1 (\2)/p}' "$log"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the source archive of a release: the committed state, and the report's page as it was built, so that no Node.js
-# is needed to build from it.
+# Writes the source archive of a release: the committed state and the built report page, so that Node.js
+# is not needed to build from it.
 # usage: source-archive.sh REPORT_PAGE DIRECTORY
 set -euo pipefail
 page=$(realpath "$1")

@@ -35,7 +35,7 @@ std::pair<std::string, CorpusFiles> test_set(const std::string& text) {
   const auto [name, value] = named(text);
   const std::vector<std::string> paths = split(value, ',');
   if (paths.size() > 2 || paths.front().empty() || paths.back().empty()) {
-    throw Error(fmt::format("--test {}: expected NAME=SOURCE,TARGET or NAME=FILE.tsv", text));
+    throw UsageError(fmt::format("--test {}: expected NAME=SOURCE,TARGET or NAME=FILE.tsv", text));
   }
   return {name, corpus_files(paths)};
 }
@@ -270,10 +270,8 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                  SyntheticOptions& synthetic = arguments->synthetic;
                  synthetic.seed = globals.seed;
                  if (arguments->out.empty() && arguments->raw.empty()) {
-                   throw Error("no output given", "give --out DIR, --raw PREFIX or both");
+                   throw UsageError("no output given", "give --out DIR, --raw PREFIX or both");
                  }
-                 if (synthetic.pairs < 1)
-                   throw Error(fmt::format("--pairs must be at least 1, not {}", synthetic.pairs));
                  if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
                  const std::string& raw = arguments->raw;
                  if (!raw.empty()) write_synthetic_text(synthetic.pairs, synthetic.seed, raw);
@@ -293,7 +291,9 @@ void add_synthesize(CLI::App& data, Globals& globals) {
   verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR");
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
-  verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, including validation and test")->capture_default_str();
+  verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, including validation and test")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->capture_default_str();
   verb->add_option("--valid-size", synthetic.valid, "Validation pairs (default: 1,000, at most an eighth of all)");
   verb->add_option("--test-size", synthetic.test, "Test pairs (default: 1,000, at most an eighth of all)");
   add_tokenizer_options(verb, synthetic.tokenizer);
@@ -311,7 +311,7 @@ void add_get(CLI::App& data, Globals& globals) {
                               emit(globals, info, info.dump(2) + '\n');
                             });
   add_json_option(*verb, globals);
-  verb->add_option("name", arguments->name, "Name of the data set")->check(CLI::IsMember({"multi30k"}))->required();
+  verb->add_option("NAME", arguments->name, "Name of the data set")->check(CLI::IsMember({"multi30k"}))->required();
   verb->add_option("--out", arguments->out, "Directory for its files")->type_name("DIR")->required();
   verb->add_option("--from", arguments->from, "Read the files from this directory instead of the network")
       ->type_name("DIR");

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "keys.h"
+#include "manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/key_list.h"
 #include "plumb/base/text.h"
@@ -230,7 +232,7 @@ void list(const ListOptions& options, const Globals& globals) {
     std::vector<std::string> ids;
     for (const Kind& kind : all) ids.push_back(kind.id);
     std::erase_if(all, [&](const Kind& kind) { return kind.id != options.kind; });
-    if (all.empty()) throw Error(fmt::format("unknown kind '{}'", options.kind), "known: " + join(ids));
+    if (all.empty()) throw UsageError(fmt::format("unknown kind '{}'", options.kind), "known: " + join(ids));
   }
   if (options.markdown) {
     std::cout << markdown(all);
@@ -241,12 +243,28 @@ void list(const ListOptions& options, const Globals& globals) {
 
 }  // namespace
 
+std::vector<ChoiceKey> choice_keys() {
+  std::vector<ChoiceKey> keys;
+  for (const Kind& kind : kinds()) {
+    if (kind.key.find(' ') != std::string::npos) continue;  // an option of a verb
+    ChoiceKey key{kind.key, {}, {}};
+    for (const Variant& v : kind.variants) {
+      key.names.push_back(v.name);
+      for (const KeyList::Key& option : v.options) key.options.push_back(option_path(kind, v, option));
+    }
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
 void add_list(CLI::App& app, Globals& globals) {
   auto options = std::make_shared<ListOptions>();
   CLI::App* verb = add_verb(app, globals, "list", "List the available variants with their equations and papers",
                             "plumb list residual", [options, &globals] { list(*options, globals); });
   add_json_option(*verb, globals);
-  verb->add_option("KIND", options->kind, "Kind of variant: residual, norm, position, … (default: all)");
+  std::vector<std::string> ids;
+  for (const Kind& kind : kinds()) ids.push_back(kind.id);
+  suggest(verb->add_option("KIND", options->kind, "Kind of variant: residual, norm, position, … (default: all)"), ids);
   verb->add_flag("--markdown", options->markdown, "Print docs/variants.md");
 }
 

@@ -126,7 +126,7 @@ void add_probe(CLI::App& app, Globals& globals) {
   add_subject_options(*verb, arguments->subject);
   verb->add_option("--seeds", arguments->seeds,
                    "Number of initializations, starting at --seed; ignored for given weights")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->capture_default_str();
   verb->add_option("--label-smoothing", arguments->label_smoothing,
                    "Label smoothing of the loss whose gradient is measured")

@@ -5,15 +5,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <iostream>
 
+#include "manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/memory.h"
 #include "plumb/ops/threads.h"
+#include "shortened_file.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -22,16 +24,58 @@ namespace {
 /// The message without the stack trace that LibTorch appends.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Returns 2 and prints the nearest command if the first word is not a command, else returns 0.
+/// Returns 2 and prints the nearest command if one of the first words is not a command, else returns 0.
 int check_verb(const CLI::App& app, int argc, const char* const* argv) {
-  if (argc < 2 || argv[1][0] == '-') return 0;
-  std::vector<std::string> verbs;
-  for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
-  if (std::find(verbs.begin(), verbs.end(), argv[1]) != verbs.end()) return 0;
-  const std::string guess = nearest(argv[1], verbs);
-  fmt::print(stderr, "plumb: error: unknown command '{}'\nhint: {}\n", argv[1],
-             guess.empty() ? "commands: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
-  return 2;
+  const CLI::App* parent = &app;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    std::vector<std::string> verbs;
+    for (const CLI::App* verb : parent->get_subcommands({})) verbs.push_back(verb->get_name());
+    if (verbs.empty()) return 0;
+    if (std::find(verbs.begin(), verbs.end(), argv[i]) != verbs.end()) {
+      parent = parent->get_subcommand(argv[i]);
+      continue;
+    }
+    const std::string guess = nearest(argv[i], verbs);
+    const std::string of = parent == &app ? "" : " of plumb " + parent->get_name();
+    fmt::print(stderr, "plumb: error: unknown command '{}'{}\nhint: {}\n", argv[i], of,
+               guess.empty() ? "commands: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
+    return 2;
+  }
+  return 0;
+}
+
+using AddVerb = void (*)(CLI::App&, Globals&);
+
+/// The verbs by what they are for, as `plumb --help` lists them.
+void add_verbs(CLI::App& app, Globals& globals) {
+  const std::vector<std::pair<std::string, std::vector<AddVerb>>> groups = {
+      {"Measure and compare", {add_probe, add_spectrum, add_study, add_report}},
+      {"Train and use models", {add_data, add_train, add_translate, add_generate, add_classify, add_score}},
+      {"Reference and tools", {add_list, add_bench, add_completion, add_man}}};
+  for (const auto& [heading, verbs] : groups) {
+    for (const AddVerb add : verbs) add(app, globals);
+    for (CLI::App* verb : app.get_subcommands({})) {
+      if (verb->get_group() == "Subcommands") verb->group(heading);  // CLI11's default
+    }
+  }
+}
+
+/// Throws Error if any output was lost.
+void check_standard_output() {
+  std::cout.flush();
+  const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!std::cout || !printed) throw Error("cannot write to standard output");
+}
+
+/// Parses the command line and runs its verb; returns the exit status.
+int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (app.exit(error) != 0) return 2;  // 0: --help or --version
+  }
+  check_standard_output();
+  return 0;
 }
 
 }  // namespace
@@ -39,13 +83,20 @@ int check_verb(const CLI::App& app, int argc, const char* const* argv) {
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run) {
   CLI::App* verb = parent.add_subcommand(name, description);
-  verb->footer("Example:\n  " + example);
+  verb->footer(example);
   verb->add_option("--threads", globals.threads, "Threads (default: all cores)")->check(CLI::PositiveNumber);
+  verb->add_option("--device", globals.device,
+                   "Device to compute on: cpu, cuda, or cuda:N for GPU number N, counted from 0")
+      ->type_name("DEVICE")
+      ->capture_default_str();
   verb->add_flag("-q,--quiet", globals.quiet, "Print no progress");
   verb->add_flag("-v,--verbose", globals.verbose, "Print more details");
+  for (CLI::Option* option : verb->get_options()) option->group(kCommonOptions);
   verb->callback([&globals, run = std::move(run)] {
+    if (!globals.json.empty() && globals.json != "-") check_output_file(globals.json);
     ops::set_threads(globals.threads);
     set_verbosity(globals.quiet ? Verbosity::quiet : globals.verbose ? Verbosity::verbose : Verbosity::normal);
+    const ops::DefaultDevice device(ops::device_named(globals.device));
     run();
   });
   return verb;
@@ -53,18 +104,19 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
 
 void add_json_option(CLI::App& verb, Globals& globals) {
   verb.add_option("--json", globals.json, "Write the result as JSON to this file; -: to standard output")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->group(kCommonOptions);
 }
 
 void add_seed_option(CLI::App& verb, Globals& globals) {
-  verb.add_option("--seed", globals.seed, "Seed of every random choice")->capture_default_str();
+  verb.add_option("--seed", globals.seed, "Seed of every random choice")->capture_default_str()->group(kCommonOptions);
 }
 
 void emit(const Globals& globals, const Json& result, const std::string& text) {
   if (globals.json.empty()) {
     std::cout << text;
   } else if (globals.json == "-") {
-    std::cout << result.dump(2) << '\n';
+    std::cout << result.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
     write_json(globals.json, result);
   }
@@ -75,33 +127,24 @@ void emit(const Globals& globals, const Json& result, const std::string& text) {
 extern "C" int plumb_main(int argc, char** argv) {
   using namespace plumb;
   ops::keep_tensor_memory();
+  app::report_shortened_files();
   set_command_line(argc, argv);
   CLI::App app("Plumb measures whether and why a Transformer will train, then trains it.", "plumb");
-  app.set_version_flag("--version", "plumb " PLUMB_VERSION);
+  app::set_help(app);
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.set_version_flag("--version", "plumb " PLUMB_VERSION, "Print the version and exit");
   app.require_subcommand(1);
   app::Globals globals;
-  app::add_bench(app, globals);
-  app::add_classify(app, globals);
-  app::add_data(app, globals);
-  app::add_generate(app, globals);
-  app::add_list(app, globals);
-  app::add_probe(app, globals);
-  app::add_report(app, globals);
-  app::add_score(app, globals);
-  app::add_spectrum(app, globals);
-  app::add_study(app, globals);
-  app::add_train(app, globals);
-  app::add_translate(app, globals);
+  app::add_verbs(app, globals);
   if (const int status = app::check_verb(app, argc, argv); status != 0) return status;
   try {
-    app.parse(argc, argv);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);
-    return status == 0 ? 0 : 2;
+    return app::parse_and_run(app, argc, argv);
+  } catch (const app::Interrupted& interrupted) {
+    return 128 + interrupted.signal;
   } catch (const Error& error) {
     fmt::print(stderr, "plumb: error: {}\n", error.what());
     if (!error.hint().empty()) fmt::print(stderr, "hint: {}\n", error.hint());
+    return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "plumb: error: out of memory\nhint: use smaller batches or a smaller model\n");
   } catch (const std::exception& error) {

@@ -18,7 +18,7 @@ void add_report(CLI::App& app, Globals& globals) {
                               const std::string page = (std::filesystem::path(*directory) / "report.html").string();
                               fmt::print("{}\n", page);
                             });
-  verb->add_option("directory", *directory, "Directory of the study")->type_name("DIR")->required();
+  verb->add_option("DIR", *directory, "Directory of the study")->type_name("DIR")->required();
 }
 
 }  // namespace plumb::app

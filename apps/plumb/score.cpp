@@ -85,15 +85,16 @@ void add_score(CLI::App& app, Globals& globals) {
   add_json_option(*verb, globals);
   verb->add_option("REFERENCE", options->references,
                    "Reference translations, one sentence per line; several files are alternative references")
+      ->type_name("FILE")
       ->required();
   verb->add_option("--hypothesis", options->hypothesis, "Translations to score (default: standard input)")
       ->type_name("FILE");
-  verb->add_option("--tokenize", options->bleu.tokenizer, "BLEU tokenizer: " + join(bleu_tokenizers().names()))
-      ->check(CLI::IsMember(bleu_tokenizers().names()).description(""))
+  verb->add_option("--tokenize", options->bleu.tokenizer, "BLEU tokenizer")
+      ->check(CLI::IsMember(bleu_tokenizers().names()))
       ->capture_default_str();
   verb->add_flag("--lowercase", options->lowercase, "Ignore case");
-  verb->add_option("--smoothing", options->bleu.smoothing, "BLEU smoothing: " + join(bleu_smoothings().names()))
-      ->check(CLI::IsMember(bleu_smoothings().names()).description(""))
+  verb->add_option("--smoothing", options->bleu.smoothing, "BLEU smoothing")
+      ->check(CLI::IsMember(bleu_smoothings().names()))
       ->capture_default_str();
   verb->add_option("--chrf-word-order", options->chrf.word_order, "Order of word n-grams in chrF; 2 is chrF++")
       ->check(CLI::Range(0, 9))

@@ -95,16 +95,15 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
   SpectrumOptions& options = arguments->spectrum;
-  verb->add_option("--steps", options.steps, "Lanczos steps per probe")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  const CLI::Range count(int64_t{1}, int64_t{1'000'000});
+  verb->add_option("--steps", options.steps, "Lanczos steps per probe")->check(count)->capture_default_str();
   verb->add_option("--probes", options.probes, "Random start vectors; two or more give error bars")
-      ->check(CLI::PositiveNumber)
+      ->check(count)
       ->capture_default_str();
   verb->add_option("--at-once", options.at_once,
                    "Probes that advance together: faster if gradient graphs are not kept, but needs memory for as many "
                    "Lanczos bases")
-      ->check(CLI::PositiveNumber)
+      ->check(count)
       ->capture_default_str();
   verb->add_option("--tolerance", options.tolerance,
                    "End a probe once both extremes have this error, relative to the larger magnitude")
@@ -121,7 +120,7 @@ void add_spectrum(CLI::App& app, Globals& globals) {
       ->capture_default_str();
   verb->add_option("--graph-memory", arguments->graph_gibibytes,
                    "Memory in GiB for gradient graphs kept between products")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   verb->add_option("--basis-directory", options.basis_directory,
                    "Keep the Lanczos vectors in a file there (default: in memory)")

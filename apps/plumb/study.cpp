@@ -1,11 +1,12 @@
 // plumb study: makes the measurements and training runs described by a TOML file, and writes the report.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 
 #include "events.h"
+#include "manual.h"
 #include "plumb/base/error.h"
-#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
 #include "plumb/report/html.h"
 #include "plumb/study/study.h"
 #include "verb.h"
@@ -22,17 +23,33 @@ std::vector<fs::path> study_folders() {
   return {program.parent_path().parent_path() / "share" / "plumb" / "studies", fs::path(PLUMB_SOURCE_DIR) / "studies"};
 }
 
+/// The names of the studies in these folders, sorted.
+std::vector<std::string> known_studies() {
+  std::set<std::string> known;
+  std::error_code ignored;
+  for (const fs::path& folder : study_folders()) {
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) known.insert(entry.path().stem().string());
+  }
+  return {known.begin(), known.end()};
+}
+
 fs::path find_study(const std::string& name) {
   if (name.ends_with(".toml")) return name;
-  std::vector<std::string> known;
   for (const fs::path& folder : study_folders()) {
     if (fs::exists(folder / (name + ".toml"))) return folder / (name + ".toml");
-    if (!fs::is_directory(folder)) continue;
-    for (const auto& entry : fs::directory_iterator(folder)) known.push_back(entry.path().stem().string());
   }
-  std::sort(known.begin(), known.end());
-  throw Error(fmt::format("no study is called '{}'", name),
-              known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
+  const std::vector<std::string> known = known_studies();
+  throw UsageError(fmt::format("no study is called '{}'", name),
+                   known.empty() ? "give a TOML file" : "known: " + join(known) + "; or give a TOML file");
+}
+
+/// The verdicts and the location of the report, which has the rest.
+std::string study_summary(const Json& results, const fs::path& out) {
+  std::string text;
+  for (const Json& verdict : results["verdicts"]) {
+    text += fmt::format("{:<13} {}\n", verdict["verdict"].get<std::string>(), verdict["claim"].get<std::string>());
+  }
+  return text + fmt::format("report: {}\n", (out / "report.html").string());
 }
 
 }  // namespace
@@ -44,27 +61,28 @@ void add_study(CLI::App& app, Globals& globals) {
     std::vector<std::string> set;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(
-      app, globals, "study", "Run or resume a study: measure, train, and write its report",
-      "plumb study layernorm --out out/layernorm", [options, &globals, &app] {
-        Config file = Config::from_file(find_study(options->study));
-        for (const std::string& assignment : options->set) file.set(assignment);
-        if (app.get_subcommand("study")->count("--seed") > 0) file.set(fmt::format("study.seed={}", globals.seed));
-        const StudyConfig study = read_study(file);
-        EventFiles events;
-        const Json results = run_study(study, options->out,
-                                       [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); });
-        write_report(options->out);
-        for (const Json& verdict : results["verdicts"]) {
-          say(fmt::format("{:<13} {}", verdict["verdict"].get<std::string>(), verdict["claim"].get<std::string>()));
-        }
-        say(fmt::format("report: {}", (fs::path(options->out) / "report.html").string()));
-        emit(globals, results, "");
-      });
+  CLI::App* verb = add_verb(app, globals, "study", "Run or resume a study: measure, train, and write its report",
+                            "plumb study layernorm --out out/layernorm", [options, &globals, &app] {
+                              Config file = Config::from_file(find_study(options->study));
+                              for (const std::string& assignment : options->set) file.set(assignment);
+                              if (app.get_subcommand("study")->count("--seed") > 0)
+                                file.set(fmt::format("study.seed={}", globals.seed));
+                              const StudyConfig study = read_study(file);
+                              EventFiles events;
+                              const Json results = run_study(
+                                  study, options->out,
+                                  [&](const fs::path& run, const TrainPoint& point) { events.write(run, point); });
+                              write_report(options->out);
+                              emit(globals, results, study_summary(results, options->out));
+                            });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option("STUDY", options->study, "Name of a study that comes with Plumb, such as layernorm, or a TOML file")
-      ->required();
+  const std::vector<std::string> known = known_studies();
+  suggest(verb->add_option("STUDY", options->study,
+                           fmt::format("A study that comes with Plumb ({}), or a TOML file", join(known)))
+              ->type_name("FILE")
+              ->required(),
+          known);
   verb->add_option("--out", options->out, "Directory of the study")->type_name("DIR")->required();
   verb->add_option("--set", options->set, "Override a key, such as training.learning_rates=[1e-3]; may be repeated")
       ->type_name("KEY=VALUE")

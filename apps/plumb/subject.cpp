@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/data/directory.h"
@@ -32,7 +33,7 @@ void fit_to_batch(ModelConfig& config, const Batch& batch) {
 }  // namespace
 
 void add_subject_options(CLI::App& verb, SubjectOptions& options) {
-  verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint");
+  verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint")->type_name("RUN");
   verb.add_option("--config", options.config, "TOML file with a [model] section, instead of a run")->type_name("FILE");
   verb.add_option("--set", options.set, "Override a key, such as model.residual=pre-ln; may be repeated")
       ->type_name("KEY=VALUE")
@@ -48,7 +49,8 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
           "[[…]], \"labels\": […]}")
       ->type_name("FILE");
   verb.add_option("--data", options.data, "Data directory made by `plumb data`")->type_name("DIR");
-  verb.add_option("--split", options.split, "Split of the data")->capture_default_str();
+  suggest(verb.add_option("--split", options.split, "Split of the data")->capture_default_str(),
+          {"train", "valid", "test"});
   verb.add_option("--pairs", options.pairs, "Use only the first N examples; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
@@ -62,11 +64,11 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
 
 Subject open_subject(const SubjectOptions& options) {
   if (options.run.empty() && options.config.empty()) {
-    throw Error("no model given", "give a run directory or --config FILE.toml; --help has an example");
+    throw UsageError("no model given", "give a run directory or --config FILE.toml; --help has an example");
   }
   if (!options.run.empty() && !options.config.empty()) {
-    throw Error(fmt::format("two models given: the run {} and --config {}", options.run, options.config),
-                "give only one of them");
+    throw UsageError(fmt::format("two models given: the run {} and --config {}", options.run, options.config),
+                     "give only one of them");
   }
   std::string data = options.data;
   std::string weights = options.weights;
@@ -89,18 +91,20 @@ Subject open_subject(const SubjectOptions& options) {
   config.read("task", task_config);
   if (!config.read("model", subject.config)) throw Error(fmt::format("{}: has no [model] section", config.name()));
   subject.type = options.dtype == "float64" ? at::kDouble : at::kFloat;
-  if (!options.batch.empty() && !data.empty()) throw Error("both --data and --batch given", "give only one of them");
+  if (!options.batch.empty() && !data.empty())
+    throw UsageError("both --data and --batch given", "give only one of them");
   if (options.batch.empty() && data.empty()) {
-    throw Error("no data given: either --data DIR or --batch FILE.json is required",
-                "create a data directory with `plumb data`");
+    throw UsageError("no data given: either --data DIR or --batch FILE.json is required",
+                     "create a data directory with `plumb data`");
   }
   if (!data.empty()) {
     const std::unique_ptr<Task> task = make_task(task_config, DataDirectory::open(data), subject.config.kind);
     task->complete(subject.config);
     subject.batches = evaluation_batches(*task->dataset(options.split), options.batch_tokens, options.pairs);
   } else {
-    const Json document = read_json(options.batch);
-    subject.batches.push_back(batch_from_json(document.contains("batch") ? document["batch"] : document));
+    subject.batches.push_back(take_json(options.batch, [](const Json& document) {
+      return batch_from_json(document.contains("batch") ? document["batch"] : document);
+    }));
     fit_to_batch(subject.config, subject.batches.front());
   }
   if (!weights.empty()) {

@@ -24,7 +24,7 @@ struct TrainArguments {
   bool seed_given = false;
 };
 
-// A signal handler may only write to this.
+// The signal received, or 0. A signal handler may only write to this.
 volatile std::sig_atomic_t interrupted = 0;
 
 /// A first interrupt ends the run after the current step; a second one ends the process as usual.
@@ -33,7 +33,7 @@ class InterruptGuard {
   InterruptGuard() {
     interrupted = 0;
     struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_handler = [](int signal) { interrupted = signal; };
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     ::sigaction(SIGINT, &action, &before_int_);
     ::sigaction(SIGTERM, &action, &before_term_);
@@ -67,7 +67,7 @@ RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   if (!arguments.data.empty()) run.data = arguments.data;
   if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
   if (run.data.empty())
-    throw Error("no data to train on", "give --data DIR, or set data.directory in the configuration");
+    throw UsageError("no data to train on", "give --data DIR, or set data.directory in the configuration");
   return run;
 }
 
@@ -93,7 +93,13 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);
   const auto rendezvous = rendezvous_of_environment();
-  if (!rendezvous || rendezvous->rank == 0) emit(globals, result.to_json(), summary(result, arguments.out));
+  if (rendezvous && rendezvous->rank > 0) return;  // process 0 reports the result
+  emit(globals, result.to_json(), summary(result, arguments.out));
+  if (result.outcome == "stopped") throw Interrupted{interrupted == 0 ? SIGINT : interrupted};
+  if (result.outcome == "diverged") {
+    throw Error(fmt::format("{}: training diverged at step {}", arguments.out, with_thousands(result.steps)),
+                "lower train.learning_rate or raise train.warm_up; `plumb probe` measures the model before training");
+  }
 }
 
 }  // namespace

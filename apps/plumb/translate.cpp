@@ -67,7 +67,7 @@ void add_translate(CLI::App& app, Globals& globals) {
   verb->add_option("--data", options->data, "Data directory with the tokenizers (default: the run's)")
       ->type_name("DIR");
   verb->add_option("--beam", options->decode.beam, "Beam width; 1: greedy")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, kLargestBeam))
       ->capture_default_str();
   verb->add_option("--length-penalty", options->decode.length_penalty,
                    "Divide scores by length to this power; larger values favor longer output")
@@ -77,7 +77,7 @@ void add_translate(CLI::App& app, Globals& globals) {
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
   verb->add_option("--batch-tokens", options->decode.batch_tokens, "Source tokens per batch, times beam width")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str();
 }
 

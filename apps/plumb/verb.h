@@ -13,12 +13,13 @@ namespace plumb::app {
 struct Globals {
   std::string json;     // --json FILE: write the result there; "-": standard output; empty: as text for people
   int64_t threads = 0;  // 0: all cores
+  std::string device = "cpu";
   uint64_t seed = 1;
   bool quiet = false;
   bool verbose = false;
 };
 
-/// Adds --threads, -q and -v to a verb and an example to its help.
+/// Adds the options that every verb has, and an example to its help.
 /// `run` is called after parsing; main() reports the errors it throws.
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run);
@@ -32,11 +33,18 @@ void add_seed_option(CLI::App& verb, Globals& globals);
 /// Writes a result as JSON if --json was given, and otherwise `text` to standard output.
 void emit(const Globals& globals, const Json& result, const std::string& text);
 
+/// Thrown by a verb that stopped on a signal after saving its work. The exit status is 128 + signal, as in a shell.
+struct Interrupted {
+  int signal = 0;
+};
+
 void add_bench(CLI::App& app, Globals& globals);
 void add_classify(CLI::App& app, Globals& globals);
+void add_completion(CLI::App& app, Globals& globals);
 void add_data(CLI::App& app, Globals& globals);
 void add_generate(CLI::App& app, Globals& globals);
 void add_list(CLI::App& app, Globals& globals);
+void add_man(CLI::App& app, Globals& globals);
 void add_probe(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);
 void add_score(CLI::App& app, Globals& globals);

@@ -22,38 +22,38 @@ class Decoding:
         if len(lengths) != 1:
             raise ValueError('CTranslate2 has one limit for all: sentences have to be of equal length')
         self.limit = int(work['length_factor'] * lengths.pop()) + work['length_extra']
+        # As many steps as in Plumb: with a beam, it asks the model for the score of EOS at the limit.
+        self.steps = self.limit + (0 if self.beam == 1 else 1)
         batch_tokens = [1024, 4096] if self.beam == 1 else [512, 2048]
         trials = {(i, size): self.seconds(translator, size)
                   for i, translator in enumerate(translators) for size in batch_tokens}
         number, self.batch_tokens = min(trials, key=lambda key: trials[key])
         self.translator = translators[number]
 
-    def translate(self, translator: ctranslate2.Translator, batch_tokens: int, sentences: int,
+    def translate(self, translator: ctranslate2.Translator, batch_tokens: int, sentences: int, steps: int,
                   hypotheses: int = 1) -> list[list[list[int]]]:
         results = translator.translate_batch(
-            self.sources[:sentences], beam_size=self.beam, num_hypotheses=hypotheses, max_decoding_length=self.limit,
+            self.sources[:sentences], beam_size=self.beam, num_hypotheses=hypotheses, max_decoding_length=steps,
             max_batch_size=batch_tokens, batch_type='tokens', length_penalty=1.0)
         return [[[int(token) for token in tokens] for tokens in result.hypotheses] for result in results]
 
     def seconds(self, translator: ctranslate2.Translator, batch_tokens: int) -> float:
         """For a part of the sentences that still keeps all threads busy."""
         begin = time.perf_counter()
-        self.translate(translator, batch_tokens, len(self.sources) // 4 + 1)
+        self.translate(translator, batch_tokens, len(self.sources) // 4 + 1, self.steps)
         return time.perf_counter() - begin
 
     def agreement(self) -> float:
         """The share of sentences that Plumb translates so in float32: Plumb's translation is among the hypotheses here."""
-        found = self.translate(self.translator, self.batch_tokens, len(self.sources), self.beam)
+        found = self.translate(self.translator, self.batch_tokens, len(self.sources), self.limit, self.beam)
         return sum(mine in theirs for mine, theirs in zip(self.reference, found)) / len(found)
 
     def settings(self) -> str:
-        translator = self.translator
-        return (f'{translator.num_translators} × {translator.num_active_batches} '
-                f'batches of {self.batch_tokens} tokens')
+        return f'{self.translator.num_translators} translators, batches of {self.batch_tokens} tokens'
 
     def figures(self, runs: int) -> Figures:
         seconds = median_seconds(
-            lambda: self.translate(self.translator, self.batch_tokens, len(self.sources)), runs)
+            lambda: self.translate(self.translator, self.batch_tokens, len(self.sources), self.steps), runs)
         return {'seconds': seconds, 'decode_tokens_per_second': self.tokens / seconds}
 
 
@@ -68,7 +68,7 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
         translators = [open_translator(directory, precision, *layout) for layout in sorted(layouts)]
         for beam in work['beams']:
             decodings[f'{precision}, beam {beam["beam"]}'] = Decoding(work, beam, translators)
-    works = {name: lambda d=decoding: d.figures(options.runs) for name, decoding in decodings.items()}
+    works = {name: lambda d=decoding: d.figures(runs=1) for name, decoding in decodings.items()}
     return works, {'versions': {'CTranslate2': ctranslate2.__version__},
                    'agreement': {name: decoding.agreement() for name, decoding in decodings.items()},
                    'settings': {name: decoding.settings() for name, decoding in decodings.items()}}

@@ -14,7 +14,7 @@ PAD, BOS, EOS, UNKNOWN = 0, 1, 2, 3  # Plumb's special tokens
 
 
 class Converter:
-    """The parameters of Plumb's model, put into the places of a CTranslate2 specification."""
+    """A CTranslate2 specification filled with the parameters of Plumb's model."""
 
     def __init__(self, weights: dict[str, Array], sizes: dict[str, Any]) -> None:
         self.weights, self.sizes = weights, sizes

@@ -1,4 +1,4 @@
-"""What `plumb bench ... --export DIR` has written: weights, data, and results to compare with."""
+"""The output of `plumb bench ... --export DIR`: weights, data, and results to compare with."""
 import argparse
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Causal self-attention over growing length in PyTorch, eager and compiled, projections left out. The counterpart of
+"""Causal self-attention at increasing lengths in PyTorch, eager and compiled, without projections. The counterpart of
 `plumb bench attention`."""
 from collections.abc import Callable, Mapping
 

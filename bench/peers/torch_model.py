@@ -1,7 +1,7 @@
 """Plumb's encoder-decoder (Pre-LN, ReLU, sinusoidal positions) in PyTorch, with Plumb's names of parameters.
 
 The same work as in Plumb, in PyTorch's fastest form: query, key and value in one product, fused attention, dropout on the
-embeddings and on what each sub-layer adds, and nowhere else. Sequences are of equal length, so that nothing is padded.
+embeddings and on the output of each sub-layer, and nowhere else. Sequences have equal length, so nothing is padded.
 """
 import math
 import pathlib

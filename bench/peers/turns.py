@@ -1,7 +1,7 @@
-"""A peer's side of the race: prepare once, then work when it is called.
+"""A peer's side of the race: prepares once, then works on request.
 
-bench.py starts the program and reads one line of JSON when it is ready: what takes turns, versions, and whatever else is
-worth telling. From then on it writes the name of what is to work next, and reads a line of JSON with the figures.
+bench.py starts the program and reads one line of JSON when it is ready: the names of the works, versions, and other
+information. From then on it writes the name of the next work, and reads one line of JSON with the results.
 """
 import json
 import os
@@ -15,7 +15,7 @@ Figures = dict[str, Any]
 
 
 def median_seconds(work: Callable[[], object], runs: int) -> float:
-    """The median over `runs` calls, after one that warms up."""
+    """The median over `runs` calls, after a warm-up call."""
     work()
     seconds = []
     for _ in range(runs):
@@ -27,7 +27,7 @@ def median_seconds(work: Callable[[], object], runs: int) -> float:
 
 def take_turns(prepare: Callable[[], tuple[Mapping[str, Callable[[], Figures]], Figures]]) -> None:
     """Serves what `prepare` returns, the works by name and a description, until there is nothing left to read."""
-    # What libraries print is not an answer: it goes to standard error.
+    # Output printed by libraries is not an answer; it goes to standard error.
     answers = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)
 

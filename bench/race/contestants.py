@@ -34,7 +34,7 @@ class Plumb:
 
 
 class Peer:
-    """A script of bench/peers, prepared once and then called turn by turn."""
+    """A script of bench/peers, prepared once and then called repeatedly."""
 
     def __init__(self, python: pathlib.Path, script: str, export: pathlib.Path, threads: int) -> None:
         self.script = script

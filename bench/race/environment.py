@@ -26,8 +26,8 @@ def _complete(python: pathlib.Path) -> bool:
 
 
 def make(directory: pathlib.Path) -> pathlib.Path:
-    """The Python of the environment in `directory`, made or brought up to date first. Packages come from where the user's
-    pip looks for them. Throws Missing if there is none and none can be made."""
+    """The Python of the environment in `directory`, made or updated first. Packages come from where the user's
+    pip looks for them. Throws Missing if there is no environment and none can be created."""
     python = directory / 'bin' / 'python'
     if not python.exists():
         print(f'bench.py: making {directory} for the newest PyTorch and CTranslate2 (some gigabytes)', file=sys.stderr)
@@ -49,7 +49,8 @@ def make(directory: pathlib.Path) -> pathlib.Path:
 def settings(directory: pathlib.Path, threads: int) -> dict[str, str]:
     """The environment variables of a peer."""
     variables = dict(os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE='1',
-                     TORCHINDUCTOR_CACHE_DIR=str(directory / 'inductor'))
+                     TORCHINDUCTOR_CACHE_DIR=str(directory / 'inductor'),
+                     THP_MEM_ALLOC_ENABLE='1')
     for name in ('OPENBLAS_CORETYPE', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_WAIT_POLICY'):
         variables.pop(name, None)
     return variables

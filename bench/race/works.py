@@ -1,4 +1,4 @@
-"""What is raced."""
+"""The works that are raced."""
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ class Race:
     sizes: list[str] = field(default_factory=list)
     peer: str | None = None                                          # a script of bench/peers
     precisions: list[str] = field(default_factory=lambda: ['float32'])
-    description: Figures = field(default_factory=dict)               # what the peer says of itself
+    description: Figures = field(default_factory=dict)               # the peer's description of itself
     plumb: dict[str, list[Figures]] = field(default_factory=dict)    # by precision: a result per round
     peers: dict[str, list[Figures]] = field(default_factory=dict)    # by the peer's name of the work
 
@@ -43,7 +43,8 @@ def races(tiny: bool, data: str | None) -> list[Race]:
         Race('the same in bfloat16', 'train', peer='torch_train.py', precisions=['bf16']),
         Race('training step, 4+4 layers, d 128, FFN 256, 128 × 32 tokens', 'train', SMALL_MODEL, 'torch_train.py'),
         Race('6+6 layers, d 256, 16 × 24 tokens', 'hvp', peer='torch_hvp.py'),
-        Race('translation, 6+6 layers, d 512, 1,000 sentences of 12 tokens', 'decode', peer='ctranslate2_decode.py',
+        Race('translation, 6+6 layers, d 512, 500 sentences of 12 tokens', 'decode', ['--sentences', '500'],
+             peer='ctranslate2_decode.py',
              precisions=['float32', 'bf16', 'int8']),
         Race('causal self-attention, d 256, 4 heads, one sequence', 'attention', peer='torch_attention.py'),
     ]

@@ -45,7 +45,7 @@ TEST(FunctionHessian, SaysWhatItCannotDifferentiate) {
 }
 
 // A chain of n + 1 springs between two walls: the eigenvalues of its stiffness are 4·sin²(kπ/(2n + 2)), k = 1 … n.
-class Chain : public testing::Test {
+class Chain : public ::testing::Test {
  protected:
   static constexpr int64_t kLinks = 24;
   static double eigenvalue(int64_t k) {

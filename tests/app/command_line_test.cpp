@@ -3,6 +3,7 @@
 
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/device.h"
 #include "support/process.h"
 
 namespace plumb {
@@ -39,6 +40,126 @@ TEST(CommandLine, WrongUsageHasStatusTwo) {
     EXPECT_EQ(finished.status, 2) << join(arguments, " ");
     EXPECT_EQ(finished.output, "") << join(arguments, " ");
     EXPECT_NE(finished.errors, "") << join(arguments, " ");
+  }
+}
+
+TEST(CommandLine, AMisspelledVerbIsAnsweredWithTheNearest) {
+  EXPECT_EQ(run_plumb({"trian"}).errors, "plumb: error: unknown command 'trian'\nhint: did you mean 'train'?\n");
+  EXPECT_EQ(run_plumb({"data", "prepar"}).errors,
+            "plumb: error: unknown command 'prepar' of plumb data\nhint: did you mean 'prepare'?\n");
+}
+
+// Mistakes that the option parser cannot detect.
+TEST(CommandLine, MistakesThatOnlyTheVerbDetectsHaveStatusTwo) {
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "model.toml", "[model]\nd_model = 16\n");
+  const std::string model = (directory / "model.toml").string();
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"probe"},
+           {"spectrum"},
+           {"probe", "--config", model},
+           {"probe", "--config", model, "--data", "d", "--set", "foo"},
+           {"probe", "--config", model, "--data", "d", "--set", "model.foo=3"},
+           {"probe", "--config", model, "--data", "d", "--set", "foo.bar=3"},
+           {"probe", "--config", model, "--data", "d", "--set", "model.d_model=wide"},
+           {"probe", "--config", model, "--data", "d", "--batch", "b"},
+           {"probe", "--config", model, "--data", "d", "--seeds", "4611686018427387904"},
+           {"probe", "run", "--config", model},
+           {"list", "foo"},
+           {"study", "no_such_study", "--out", "s"},
+           {"train", "--out", "r"},
+           {"train", "--out", "r", "--set", "train.stepps=3"},
+           {"data", "synthesize"},
+           {"data", "synthesize", "--pairs", "0", "--raw", "x"},
+           {"data", "prepare", "--train", "a", "b", "--test", "name=,", "--out", "d"}}) {
+    const Finished finished = run_plumb(arguments, directory.path());
+    EXPECT_EQ(finished.status, 2) << join(arguments, " ") << '\n' << finished.errors;
+    EXPECT_EQ(finished.output, "") << join(arguments, " ");
+    EXPECT_NE(finished.errors, "") << join(arguments, " ");
+  }
+  // A mistake in a file is not a usage error.
+  write_file_atomic(directory / "wrong.toml", "[model]\nd_modl = 16\n");
+  EXPECT_EQ(run_plumb({"probe", "--config", "wrong.toml", "--data", "d"}, directory.path()).status, 1);
+}
+
+// Standard output is redirected to a full device.
+TEST(CommandLine, LostOutputIsAnError) {
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "text", "The cat sat on the mat .\n");
+  for (const std::string verb : {"list", "list --markdown", "list --json -", "--help", "--version", "score --help",
+                                 "score text --hypothesis text", "data synthesize --pairs 10 --raw x"}) {
+    const Finished finished =
+        test::Process("/bin/sh", {"-c", std::string(PLUMB_BINARY) + " " + verb + " > /dev/full"}, directory.path())
+            .wait();
+    EXPECT_EQ(finished.status, 1) << verb;
+    EXPECT_EQ(finished.errors, "plumb: error: cannot write to standard output\n") << verb;
+  }
+}
+
+TEST(CommandLine, AnUnwritableResultFileIsDetectedFirst) {
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "file", "x");
+  for (const std::string wrong : {"file/result.json", "/proc/result.json", "."}) {
+    const Finished finished =
+        run_plumb({"data", "synthesize", "--pairs", "10", "--raw", "raw", "--json", wrong}, directory.path());
+    EXPECT_EQ(finished.status, 1) << wrong;
+    EXPECT_NE(finished.errors.find(wrong), std::string::npos) << finished.errors;
+    EXPECT_FALSE(std::filesystem::exists(directory / "raw.de")) << wrong;
+  }
+}
+
+TEST(CommandLine, JsonOfTheWrongStructureIsReportedPlainly) {
+  const TemporaryDirectory directory;
+  write_file_atomic(directory / "model.toml", "[model]\nd_model = 16\nsource_vocabulary = 9\ntarget_vocabulary = 9\n");
+  for (const std::string batch : {R"({"source": [[1e400]], "target": [[5]]})", R"([])", R"({"batch": 3})",
+                                  R"({"tokens": [[5, 6]], "labels": 3})"}) {
+    write_file_atomic(directory / "batch.json", batch);
+    const Finished finished = run_plumb({"probe", "--config", "model.toml", "--batch", "batch.json"}, directory.path());
+    EXPECT_EQ(finished.status, 1) << batch;
+    EXPECT_EQ(finished.errors.find("[json"), std::string::npos) << finished.errors;
+  }
+}
+
+TEST(CommandLine, StudyHelpNamesEveryStudy) {
+  const std::string help = run_plumb({"study", "--help"}).output;
+  size_t studies = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_directory() / "studies")) {
+    EXPECT_NE(help.find(entry.path().stem().string()), std::string::npos) << entry.path();
+    ++studies;
+  }
+  EXPECT_GT(studies, 5U);
+}
+
+TEST(CommandLine, HelpNamesTheExitStatuses) {
+  EXPECT_NE(run_plumb({"--help"}).output.find("Exit status: 0 "), std::string::npos);
+}
+
+TEST(CommandLine, ADeviceThatIsNotThereIsAnErrorBeforeAnythingElse) {
+  const TemporaryDirectory directory;
+  const std::string out = (directory / "run").string();
+  for (const std::string device : {"tpu", "cuda:99", "cuda:x"}) {
+    const Finished finished = run_plumb({"train", "--data", "nowhere", "--out", out, "--device", device});
+    EXPECT_EQ(finished.status, 1) << device;
+    EXPECT_EQ(finished.output, "");
+    EXPECT_TRUE(finished.errors.starts_with("plumb: error: ")) << finished.errors;
+    EXPECT_NE(finished.errors.find("device '" + device + "'"), std::string::npos) << finished.errors;
+    EXPECT_NE(finished.errors.find("\nhint: "), std::string::npos) << finished.errors;
+  }
+  EXPECT_FALSE(std::filesystem::exists(out));
+  if (ops::available_devices().size() > 1) GTEST_SKIP() << "there is a GPU";
+  const Finished finished = run_plumb({"list", "--device", "cuda"});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(finished.errors.find("there is no device 'cuda'"), std::string::npos) << finished.errors;
+}
+
+TEST(CommandLine, TheDeviceIsTheCpuUnlessSaidOtherwise) {
+  const std::vector<std::string> command = {"bench", "attention", "--length", "64", "--runs", "1", "--json", "-"};
+  std::vector<std::string> told = command;
+  told.insert(told.end(), {"--device", "cpu"});
+  for (const auto& arguments : {command, told}) {
+    const Finished finished = run_plumb(arguments);
+    ASSERT_EQ(finished.status, 0) << finished.errors;
+    EXPECT_EQ(Json::parse(finished.output)["device"], "cpu");
   }
 }
 

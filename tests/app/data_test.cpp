@@ -1,6 +1,9 @@
 // `plumb data` as a user runs it.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "support/process.h"
@@ -66,6 +69,43 @@ TEST(DataSynthesize, ASmallCorpusHasSplitsToo) {
       run_plumb({"data", "synthesize", "--pairs", "1600", "--out", (directory / "out").string(), "--json", "-"});
   ASSERT_EQ(finished.status, 0) << finished.errors;
   EXPECT_EQ(Json::parse(finished.output)["splits"]["valid"]["pairs"], 200);
+}
+
+TEST(DataFiles, ShortenedWhileInUseAreAnError) {
+  const TemporaryDirectory directory;
+  const std::string data = (directory / "data").string();
+  ASSERT_EQ(run_plumb({"data", "synthesize", "--pairs", "1600", "--out", data}).status, 0);
+  test::Process training(PLUMB_BINARY, {"train",
+                                        "--data",
+                                        data,
+                                        "--out",
+                                        (directory / "run").string(),
+                                        "--threads",
+                                        "1",
+                                        "--set",
+                                        "model.d_model=8",
+                                        "--set",
+                                        "model.heads=1",
+                                        "--set",
+                                        "model.feed_forward=8",
+                                        "--set",
+                                        "model.encoder_layers=1",
+                                        "--set",
+                                        "model.decoder_layers=1",
+                                        "--set",
+                                        "train.steps=100000000",
+                                        "--set",
+                                        "train.batch_tokens=500",
+                                        "--set",
+                                        "train.log_every=1"});
+  const auto metrics = directory / "run" / "metrics.jsonl";
+  const auto begun = [&] { return std::filesystem::exists(metrics) && std::filesystem::file_size(metrics) > 0; };
+  for (int i = 0; i < 6000 && !begun(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_TRUE(begun());
+  std::filesystem::resize_file(directory / "data" / "splits" / "train.tokens", 0);
+  const Finished finished = training.wait();
+  EXPECT_EQ(finished.status, 1) << finished.errors;
+  EXPECT_NE(finished.errors.find("plumb: error: a data file was shortened"), std::string::npos) << finished.errors;
 }
 
 TEST(DataSynthesize, TextHasAResultToo) {

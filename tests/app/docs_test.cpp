@@ -20,7 +20,7 @@
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
 #include "plumb/study/config.h"
-#include "support/process.h"
+#include "support/help.h"
 
 namespace plumb {
 namespace {
@@ -70,20 +70,6 @@ void expect_names(const std::string& heading, const Registry<Factory>& registry)
       EXPECT_NE(table.find(row), std::string::npos) << "under '" << heading << "' there is no row " << row;
     }
   }
-}
-
-/// The names of the commands in the output of `--help`: the first words of the lines after "Subcommands:".
-std::vector<std::string> verbs(const std::vector<std::string>& arguments) {
-  const std::string help = test::run_plumb(arguments).output;
-  const size_t begin = help.find("Subcommands:\n");
-  EXPECT_NE(begin, std::string::npos) << help;
-  std::vector<std::string> names;
-  const std::regex word("^  ([a-z]+) ");
-  for (const std::string& line : split(help.substr(std::min(begin, help.size())), '\n')) {
-    std::smatch match;
-    if (std::regex_search(line, match, word)) names.push_back(match[1]);
-  }
-  return names;
 }
 
 TEST(Documentation, HasEveryKeyWithItsDefault) {
@@ -144,17 +130,10 @@ TEST(Documentation, ListsAsJson) {
 
 TEST(Documentation, HasEveryVerb) {
   const std::string table = section(document("docs/command-line.md"), "## Commands");
-  const std::vector<std::string> names = verbs({"--help"});
-  EXPECT_GE(names.size(), 8U);
-  for (const std::string& name : names) {
-    if (name == "data" || name == "bench") continue;  // have subcommands
-    EXPECT_NE(table.find("\n| `plumb " + name + "` |"), std::string::npos) << name;
-  }
-  for (const std::string parent : {"data", "bench"}) {
-    for (const std::string& name : verbs({parent, "--help"})) {
-      EXPECT_NE(table.find(fmt::format("\n| `plumb {} {}` |", parent, name)), std::string::npos)
-          << parent << ' ' << name;
-    }
+  EXPECT_GE(test::all_help().size(), 20U);
+  for (const auto& [verb, help] : test::all_help()) {
+    if (!help.verbs.empty()) continue;  // has verbs of its own
+    EXPECT_NE(table.find("\n| `plumb " + verb + "` |"), std::string::npos) << verb;
   }
 }
 
@@ -186,7 +165,7 @@ TEST(Documentation, HasEveryTargetOfMakeAndEveryOptionOfTheBuild) {
     EXPECT_GT(found, 3) << file;
   };
   expect_rows("Makefile", "^(?!help)([a-z-]+):.*## ", "\n| `make {}` | ");
-  expect_rows("CMakeLists.txt", "^option\\((PLUMB_[A-Z_]+)", "\n| `{}` | ");
+  expect_rows("CMakeLists.txt", "^(?:option|set(?=\\(PLUMB_\\w+ \\S+ CACHE))\\((PLUMB_[A-Z_]+)", "\n| `{}` | ");
 }
 
 TEST(Documentation, ShowsTheExamplesThatAreTested) {

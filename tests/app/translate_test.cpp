@@ -98,7 +98,8 @@ TEST_F(TranslateVerb, RefusesWhatIsNoRun) {
     EXPECT_EQ(finished.status, 1) << wrong;
     EXPECT_TRUE(finished.errors.starts_with("plumb: error: ")) << finished.errors;
   }
-  EXPECT_EQ(translate("Hund\n", run(), "--beam 0").status, 2);
+  for (const std::string wrong : {"--beam 0", "--beam 4611686018427387904", "--batch-tokens 4611686018427387904"})
+    EXPECT_EQ(translate("Hund\n", run(), wrong).status, 2) << wrong;
 }
 
 }  // namespace

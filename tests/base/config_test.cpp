@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <limits>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -193,12 +192,47 @@ TEST(Config, AllowsOnlyTheNamedSections) {
   EXPECT_EQ(error.hint(), "did you mean 'train'?");
 }
 
+TEST(Config, RefusesNumbersThatAreNotFinite) {
+  for (const char* value : {"nan", "inf", "-inf", "[0.1, nan]"}) {
+    const std::string key = value[0] == '[' ? "rates" : "dropout";
+    const Error error = error_of([&] { read("[model]\n" + key + " = " + value + "\n"); });
+    EXPECT_NE(std::string(error.what()).find("'" + key + "' must be a finite number, not "), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(ConfigSet, AMistakeIsOneOfUsage) {
+  Config config = Config::from_string("[model]\nlayers = 2\n", "model.toml");
+  EXPECT_THROW(config.set("foo"), UsageError);
+  EXPECT_THROW(config.set("model.residual=\xFF"), UsageError);
+  for (const char* wrong : {"model.layer=4", "model.layers=two", "model.dropout=nan"}) {
+    Config changed = config;
+    changed.set(wrong);
+    EXPECT_THROW(read(changed), UsageError) << wrong;
+  }
+  try {
+    read("[model]\nlayer = 2\n");  // of a file
+    ADD_FAILURE();
+  } catch (const UsageError&) {
+    ADD_FAILURE();
+  } catch (const Error&) {
+  }
+}
+
+TEST(ConfigWriter, WritesEveryCharacter) {
+  Sample sample;
+  for (int c = 1; c < 128; ++c) sample.residual += static_cast<char>(c);
+  sample.residual += std::string("\0", 1) + "ß😀";
+  const Config config = Config::from_string(ConfigWriter().section("model", sample).text(), "written.toml");
+  EXPECT_EQ(read(config), sample);
+}
+
 TEST(ConfigWriter, WritesWhatReadsBackEqual) {
   Sample sample;
   sample.layers = -3;
   sample.dropout = 1e-9;
   sample.residual = "a \"quoted\\\"\nword";
-  sample.rates = {1, 0.1, 1e300, std::numeric_limits<double>::infinity()};
+  sample.rates = {1, 0.1, 1e300, -5e-324};
   sample.schemes = {"x", ""};
   sample.depths = {};
   ConfigWriter writer;

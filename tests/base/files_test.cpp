@@ -1,16 +1,38 @@
 #include "plumb/base/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-
-#include <thread>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <thread>
 
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "support/paths.h"
+
+// System calls that tests can make fail. A program's own functions take precedence over the C library's.
+namespace {
+bool exchange_fails = false;
+bool sync_fails = false;
+}  // namespace
+
+extern "C" int renameat2(int from, const char* old_name, int to, const char* new_name, unsigned int flags) noexcept {
+  if (!exchange_fails || flags == 0)
+    return static_cast<int>(::syscall(SYS_renameat2, from, old_name, to, new_name, flags));
+  errno = EINVAL;  // as NFS, 9p and FUSE answer
+  return -1;
+}
+
+extern "C" int fsync(int descriptor) {
+  if (!sync_fails) return static_cast<int>(::syscall(SYS_fsync, descriptor));
+  errno = EIO;
+  return -1;
+}
 
 namespace plumb {
 namespace {
@@ -65,6 +87,61 @@ TEST(Files, ReadingWhatIsNoFileNamesIt) {
   EXPECT_THROW(write_file_atomic(directory.path(), "x"), Error);
 }
 
+// The memory of a process has nothing at address 0: reading there fails with EIO.
+TEST(Files, AReadErrorIsNoEnd) {
+  EXPECT_EQ(message_of([] { read_file("/proc/self/mem"); }), "/proc/self/mem: cannot be read: Input/output error");
+  const int input = ::dup(STDIN_FILENO);
+  const int memory = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::dup2(memory, STDIN_FILENO), STDIN_FILENO);
+  EXPECT_EQ(message_of([] { read_standard_input(); }), "standard input: cannot be read: Input/output error");
+  ::dup2(input, STDIN_FILENO);
+  ::close(memory);
+  ::close(input);
+}
+
+TEST(Files, WhatCannotBeSyncedIsNotWritten) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "file";
+  write_file_atomic(path, "old");
+  sync_fails = true;
+  EXPECT_EQ(message_of([&] { write_file_atomic(path, "new"); }),
+            path.string() + ": writing failed: Input/output error");
+  sync_fails = false;
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(entries(directory.path()), 1U);
+}
+
+TEST(Files, AFullDeviceIsAnError) {
+  EXPECT_EQ(message_of([] { write_file_atomic("/dev/full", "x"); }),
+            "/dev/full: writing failed: No space left on device");
+}
+
+TEST(Files, ALargeFileArrivesWhole) {
+  const TemporaryDirectory directory;
+  std::string content;
+  for (int i = 0; i < 100000; ++i) content += std::to_string(i);
+  write_file_atomic(directory / "file", [&](std::ostream& out) {
+    for (size_t at = 0; at < content.size(); at += 7) out << content.substr(at, 7);
+  });
+  EXPECT_EQ(read_file(directory / "file"), content);
+}
+
+TEST(OutputFiles, AreCheckedWithoutBeingMade) {
+  const TemporaryDirectory directory;
+  check_output_file(directory / "new");
+  check_output_file(directory / "a/b/new");
+  EXPECT_EQ(entries(directory.path()), 0U);
+  put(directory / "file", "x");
+  check_output_file(directory / "file");
+  check_output_file("/dev/full");
+  EXPECT_EQ(read_file(directory / "file"), "x");
+  EXPECT_EQ(entries(directory.path()), 1U);
+  const std::string below = (directory / "file" / "below").string();
+  EXPECT_EQ(message_of([&] { check_output_file(below); }), below + ": cannot be written: Not a directory");
+  EXPECT_THROW(check_output_file(directory.path()), Error);
+  EXPECT_THROW(check_output_file("/proc/new"), Error);
+}
+
 TEST(Files, LinesLoseTheirEndsAndTheByteOrderMark) {
   const TemporaryDirectory directory;
   put(directory / "text", "\xEF\xBB\xBFone\r\n\ntwo\n");
@@ -103,6 +180,77 @@ TEST(Directories, AreReplacedAsAWhole) {
   EXPECT_EQ(entries(directory.path()), 1U);
 }
 
+TEST(Directories, AreReplacedWhereNamesCannotBeExchanged) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "best";
+  exchange_fails = true;
+  for (const char* content : {"1", "2", "3"})
+    write_directory_atomic(path, [content](const fs::path& at) { put(at / content, content); });
+  exchange_fails = false;
+  EXPECT_EQ(entries(path), 1U);
+  EXPECT_EQ(read_file(path / "3"), "3");
+  EXPECT_EQ(entries(directory.path()), 1U);
+}
+
+TEST(Directories, AKillBetweenTwoRenamesLosesNothing) {
+  const TemporaryDirectory directory;
+  const auto kill_after_the_first = [&] {
+    fs::create_directories(directory / "best.old-1");
+    put(directory / "best.old-1" / "content", "old");
+    fs::create_directories(directory / "best.tmp-1");
+  };
+  kill_after_the_first();
+  clear_unfinished(directory.path());
+  EXPECT_EQ(read_file(directory / "best" / "content"), "old");
+  EXPECT_EQ(entries(directory.path()), 1U);
+
+  kill_after_the_first();  // this time after the second rename: both exist
+  clear_unfinished(directory.path());
+  EXPECT_EQ(entries(directory.path()), 1U);
+
+  fs::remove_all(directory / "best");
+  kill_after_the_first();
+  EXPECT_EQ(message_of([&] { write_directory_atomic(directory / "best", [](const fs::path&) { throw Error("no"); }); }),
+            "no");
+  EXPECT_EQ(read_file(directory / "best" / "content"), "old");
+}
+
+TEST(Directories, ASymbolicLinkIsFollowed) {
+  const TemporaryDirectory directory;
+  for (const std::string target : {"present", "absent"}) {
+    const fs::path link = directory / ("link to " + target);
+    if (target == "present") fs::create_directory(directory / target);
+    fs::create_directory_symlink(target, link);
+    write_directory_atomic(link, [](const fs::path& at) { put(at / "content", "1"); });
+    EXPECT_TRUE(fs::is_symlink(link)) << target;
+    EXPECT_EQ(read_file(directory / target / "content"), "1");
+  }
+  fs::create_directory_symlink("run", directory / "link");
+  claim_output_directory(directory / "link", "run");
+  EXPECT_TRUE(fs::exists(directory / "run" / "plumb.json"));
+  fs::create_directory_symlink("loop", directory / "loop");
+  EXPECT_THROW(write_directory_atomic(directory / "loop", [](const fs::path&) {}), Error);
+}
+
+TEST(Directories, HaveNamesInUtf8) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory / "r\xFF";
+  EXPECT_THROW(check_output_directory(path, "run"), Error);
+  EXPECT_THROW(claim_output_directory(path, "run"), Error);
+  EXPECT_EQ(entries(directory.path()), 0U);
+}
+
+TEST(Directories, WithAForeignMarkAreNotOurs) {
+  const TemporaryDirectory directory;
+  for (const char* mark : {"[]", "{}", R"({"kind": 3})", "null"}) {
+    put(directory / "plumb.json", mark);
+    EXPECT_EQ(message_of([&] { require_directory(directory.path(), "run"); }),
+              directory.path().string() + ": is not a run directory");
+    EXPECT_EQ(message_of([&] { claim_output_directory(directory.path(), "run"); }),
+              directory.path().string() + ": exists and was not created by Plumb");
+  }
+}
+
 TEST(Directories, AFailureLeavesTheOldOne) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "checkpoint";
@@ -118,7 +266,7 @@ TEST(Directories, AFailureLeavesTheOldOne) {
   EXPECT_EQ(entries(directory.path()), 1U);
 }
 
-TEST(Directories, AreClaimedOnceAndRecognisedAgain) {
+TEST(Directories, AreClaimedOnceAndRecognizedAgain) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "out/run";
   EXPECT_FALSE(claim_output_directory(path, "run"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -57,6 +58,39 @@ TEST(Json, AMalformedFileIsNamedWithTheByte) {
   } catch (const Error& error) {
     EXPECT_EQ(error.what(), path.string() + ": not valid JSON at byte 9");
   }
+}
+
+std::string json_message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no Error was thrown";
+}
+
+TEST(Json, ANumberThatIsTooLargeNamesTheFile) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory / "large.json";
+  write_file_atomic(path, "[1e400]");
+  EXPECT_EQ(json_message_of([&] { read_json(path); }),
+            path.string() + ": cannot be read: number overflow parsing '1e400'");
+}
+
+TEST(Json, AnUnexpectedShapeNamesTheFile) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory / "list.json";
+  write_file_atomic(path, "[]");
+  const auto steps = [](const Json& json) { return json.at("steps").get<int64_t>(); };
+  EXPECT_TRUE(json_message_of([&] { take_json(path, steps); }).starts_with(path.string() + ": unexpected structure: "));
+  write_file_atomic(path, R"({"steps": 3})");
+  EXPECT_EQ(take_json(path, steps), 3);
+}
+
+TEST(Json, ACommandLineInAnotherEncodingIsWritten) {
+  const char* const words[] = {"plumb", "--out", "caf\xE9"};
+  set_command_line(3, words);
+  EXPECT_EQ(make_document("list", 1).dump(), R"({"schema":"plumb.list/1","command":"plumb --out caf�"})");
 }
 
 }  // namespace

@@ -170,6 +170,11 @@ TEST_F(PrepareLabels, RefusesWhatNoClassifierCanLearn) {
   options_ = good;
   options_.train = file("blank", "a\t \nb\t\n");
   EXPECT_EQ(failure(), "blank: no example has any text");
+  options_.train = file("spaces", "a\t\u3000\nb\t\u200B\n");
+  EXPECT_EQ(failure(), "spaces: no example has any text");
+  options_ = good;
+  options_.valid = file("spaces", "answer\t\u3000\n");
+  EXPECT_EQ(failure(), "spaces: contains no text that yields tokens");
   options_ = good;
   options_.valid_size = 200;
   EXPECT_EQ(failure(), "200 examples cannot be held out of 200");

@@ -167,9 +167,28 @@ TEST_F(Prepare, FailuresLeaveNothing) {
   EXPECT_EQ(failure(), "'../x' is not a valid name for a test set");
   options_ = good;
   options_.train = {file("d", "a\n\n"), file("e", "\nb\n")};
-  EXPECT_EQ(failure(), "the training corpus has no pair with text on both sides");
+  const auto path = [&](const char* name) { return (directory_ / name).string(); };
+  EXPECT_EQ(failure(), path("d") + ", " + path("e") + ": contains no pair with text on both sides");
   options_.train = {file("d", "a\nb\nc\nd\n"), file("e", "x\nx\nx\nx\n")};
   EXPECT_EQ(failure(), "no validation pairs can be held out: every target sentence occurs in more than 1 pairs");
+  expect_nothing_new();
+}
+
+// U+3000 is a space, and U+200B has no width; a line of the TSV file ends with its tab.
+TEST_F(Prepare, TextThatGivesNoTokensIsNamed) {
+  const PrepareOptions good = options_;
+  const fs::path spaces = file("spaces", "\u3000\n\u3000\u3000\n"), marks = file("marks", "\u200B\n\u200B\n");
+  options_.train = {spaces, marks};
+  EXPECT_EQ(failure(), spaces.string() + ": contains no sentences");
+  options_ = good;
+  options_.valid = CorpusFiles{marks, spaces};
+  EXPECT_EQ(failure(), marks.string() + ": contains no sentences");
+  const fs::path half = file("half.tsv", "a dog\t\na cat\t\u3000\n");
+  options_.valid = CorpusFiles{half, {}};
+  EXPECT_EQ(failure(), half.string() + ": contains no pair that yields tokens on both sides");
+  options_ = good;
+  options_.tests = {{"mine", {half, {}}}};
+  EXPECT_EQ(failure(), half.string() + ": contains no pair that yields tokens on both sides");
   expect_nothing_new();
 }
 
@@ -310,6 +329,19 @@ TEST(PrepareSynthetic, SmallCorporaHaveSmallSplits) {
   EXPECT_EQ(info["splits"]["train"]["pairs"], 300);
   EXPECT_EQ(info["splits"]["valid"]["pairs"], 50);  // an eighth
   EXPECT_EQ(info["splits"]["test"]["pairs"], 50);
+}
+
+TEST(PrepareSynthetic, ImpossibleNumbersAreRefused) {
+  const TemporaryDirectory directory;
+  constexpr int64_t kHuge = 4611686018427387904;
+  const auto out = directory / "data";
+  for (const int64_t pairs : {kHuge, int64_t{0}, int64_t{-1}}) {
+    EXPECT_THROW(prepare_synthetic({.pairs = pairs}, out), Error) << pairs;
+    EXPECT_THROW(prepare_synthetic_text(pairs, 1, {}, out), Error) << pairs;
+    EXPECT_THROW(write_synthetic_text(pairs, 1, out.string()), Error) << pairs;
+  }
+  EXPECT_THROW(prepare_synthetic({.pairs = 100, .valid = kHuge, .test = kHuge}, out), Error);
+  EXPECT_TRUE(fs::is_empty(directory.path()));
 }
 
 TEST(PrepareSynthetic, TextIsTheEnglishSide) {

@@ -99,7 +99,22 @@ TEST_F(PrepareText, ReadsFilesAndRefusesWhatMakesNone) {
   options_.valid.reset();
   write_file_atomic(directory_ / "spaces.txt", "\u3000\n\u3000\u3000\n\u3000\n");  // nothing after normalization
   options_.train = directory_ / "spaces.txt";
-  EXPECT_THROW(prepare_text(options_, directory_ / "nothing"), Error);
+  const auto refused = [&] {
+    try {
+      prepare_text(options_, directory_ / "nothing");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const std::string spaces = (directory_ / "spaces.txt").string();
+  EXPECT_EQ(refused(), spaces + ": contains no text");
+  options_.train = directory_ / "train.txt";
+  options_.valid = spaces;
+  EXPECT_EQ(refused(), spaces + ": contains no text");
+  options_.valid.reset();
+  options_.tests = {{"mine", spaces}};
+  EXPECT_EQ(refused(), spaces + ": contains no text");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "nothing"));
 }
 

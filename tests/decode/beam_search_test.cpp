@@ -266,6 +266,48 @@ TEST(BeamSearch, ADivergedModelIsAnError) {
   for (const int64_t beam : {1, 3}) EXPECT_THROW(beam_search(model, {{4}}, options_of(beam, 1.0, 5)), Error);
 }
 
+/// The same weights in float32, which is what the precisions are about.
+EncoderDecoder in_float32(const EncoderDecoder& model) {
+  EncoderDecoder narrow(model.config(), at::kFloat);
+  narrow.parameters().flat().copy_(model.parameters().flat());
+  return narrow;
+}
+
+TEST(BeamSearch, ADamagedParameterIsAnErrorInEveryPrecision) {
+  for (const char* precision : {"float64", "float32", "bf16", "int8"}) {
+    const bool wide = precision == std::string("float64");
+    EncoderDecoder model = wide ? random_model(1) : in_float32(random_model(1));
+    for (const Parameter& parameter : model.parameters().all()) {
+      // Of what has rows for tokens, all: a token that never occurs does no harm.
+      const Tensor value = parameter.value.detach().view({-1});
+      const Tensor damaged = parameter.role == Role::embedding ? value : value.narrow(0, value.size(0) / 2, 1);
+      const Tensor before = damaged.clone();
+      damaged.fill_(std::numeric_limits<double>::quiet_NaN());
+      for (const int64_t beam : {1, 3}) {
+        SCOPED_TRACE(::testing::Message() << parameter.name << ", beam " << beam << ", " << precision);
+        DecodeOptions options = options_of(beam, 1.0, 5);
+        if (!wide) options.precision = precision;
+        try {
+          (void)translate(model, {{4, 5}}, options);
+          ADD_FAILURE() << "a translation";
+        } catch (const Error& error) {
+          const std::string what = error.what();
+          EXPECT_TRUE(what.starts_with("the model gives") || what.starts_with("oneDNN refused")) << what;
+        }
+      }
+      damaged.copy_(before);
+    }
+  }
+}
+
+TEST(BeamSearch, ATokenWithoutAScoreIsAnError) {
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EncoderDecoder model = random_model(1);
+    model.parameters().at("output.weight").value.detach()[5].fill_(value);
+    for (const int64_t beam : {1, 3}) EXPECT_THROW(beam_search(model, {{4}}, options_of(beam, 1.0, 5)), Error);
+  }
+}
+
 TEST(BeamSearch, ImpossibleOptions) {
   EncoderDecoder model = random_model(1);
   EXPECT_THROW(beam_search(model, {{4}}, options_of(0, 1.0, 5)), Error);

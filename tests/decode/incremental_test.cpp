@@ -77,6 +77,8 @@ class Stepwise {
     state_.reorder(order, rows_per_source);
   }
 
+  DecoderState& state() { return state_; }
+
  private:
   struct Row {
     int64_t sentence;
@@ -100,6 +102,24 @@ class Stepwise {
   std::vector<Row> rows_;
   Random random_{1, "tokens"};
 };
+
+TEST(Incremental, RowsKeepTheirSources) {
+  Stepwise stepwise(small());
+  stepwise.reorder({0, 0, 1, 2, 2}, {2, 1, 2});
+  using Rows = std::vector<int64_t>;
+  for (const auto& [order, rows] : {std::pair<Rows, Rows>{{0, 5}, {1, 0, 1}},
+                                    {{-1}, {1, 0, 0}},
+                                    {{0, 1}, {2, 0}},  // a source fewer
+                                    {{0, 1}, {}},
+                                    {{0, 1}, {1, 0, 0}},  // a row of no source
+                                    {{0}, {1, 1, 0}},
+                                    {{0, 2}, {2, 0, 0}},  // of another source
+                                    {{3, 2}, {0, 1, 1}},
+                                    {{0, 1}, {3, -1, 0}}}) {
+    EXPECT_THROW(stepwise.state().reorder(order, rows), Error);
+  }
+  ASSERT_NO_FATAL_FAILURE(stepwise.step());  // as before
+}
 
 /// Rows branch, swap and leave, including an entire sentence.
 void expect_equal(const ModelConfig& config) {

@@ -71,5 +71,43 @@ TEST(ModelConfig, ValuesThatMakeNoModel) {
   }
 }
 
+// Rejected before anything of that size is allocated.
+TEST(ModelConfig, CountsBeyondEveryModelAreRefusedByName) {
+  for (const std::string key :
+       {"d_model", "feed_forward", "heads", "kv_heads", "head_size", "encoder_layers", "decoder_layers",
+        "max_positions", "segments", "labels", "source_vocabulary", "target_vocabulary"}) {
+    for (const std::string count : {"2000000000", "9223372036854775807"}) {
+      ModelConfig config;
+      const char* vocabularies = "[model]\nsource_vocabulary = 9\ntarget_vocabulary = 9\n";
+      Config::from_string(vocabularies, "test").read("model", config);
+      Config::from_string("[model]\n" + key + " = " + count, "test").read("model", config);
+      try {
+        make_model(config);
+        ADD_FAILURE() << key;
+      } catch (const Error& error) {
+        EXPECT_TRUE(std::string(error.what()).starts_with("model." + key + " = " + count + " must be at most "))
+            << error.what();
+      }
+    }
+  }
+  for (const char* bad : {"attention = \"favor\"\n[model.favor]\nfeatures = 2000000000",
+                          "attention = \"dpfp\"\n[model.dpfp]\nnu = 2000000000"}) {
+    EXPECT_THROW(make_model(parsed(bad)), Error) << bad;
+  }
+}
+
+// Its profiling pass and its decoder also work with a single position.
+TEST(ModelConfig, AdminHasModelsOfOnePosition) {
+  for (const std::string kind : {"encoder-decoder", "decoder"}) {
+    const auto model =
+        make_model(parsed("residual = \"admin\"\npositions = \"learned\"\nmax_positions = 1\nd_model = 8\nheads = 2\n"
+                          "feed_forward = 8\nencoder_layers = 2\ndecoder_layers = 2\nkind = \"" +
+                          kind + "\""));
+    model->initialize(1);
+    for (const Parameter& parameter : model->parameters().all())
+      EXPECT_TRUE(at::isfinite(parameter.value).all().item<bool>()) << kind << ": " << parameter.name;
+  }
+}
+
 }  // namespace
 }  // namespace plumb

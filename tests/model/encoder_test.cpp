@@ -83,6 +83,8 @@ TEST(Encoder, HasTheParametersOfBert) {
   EXPECT_EQ(value(model, "src_segment.weight").sizes(), at::IntArrayRef({2, 8}));
   EXPECT_EQ(value(model, "output.weight").sizes(), at::IntArrayRef({3, 8}));
   EXPECT_EQ(value(model, "output.bias").sizes(), at::IntArrayRef({3}));
+  // No hidden matrix, as pooler.weight is one: an optimizer for those leaves it to another.
+  EXPECT_EQ(model.parameters().at("output.weight").role, Role::readout);
   EXPECT_EQ(value(model, "pooler.weight").sizes(), at::IntArrayRef({8, 8}));
 }
 

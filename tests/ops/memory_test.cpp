@@ -33,7 +33,7 @@ TEST_F(Memory, IsTakenAgainWhereItWasFreed) {
   EXPECT_EQ(block(2 * kMebibyte).data_ptr(), place);
 }
 
-TEST_F(Memory, OfFreedNeighboursBecomesOneBlock) {
+TEST_F(Memory, OfFreedNeighborsBecomesOneBlock) {
   std::vector<Tensor> blocks;
   for (int i = 0; i < 3; ++i) blocks.push_back(block(5 * kMebibyte));
   const Tensor fence = block(5 * kMebibyte);

@@ -68,6 +68,7 @@ Parameters make_parameters(at::ScalarType type) {
   parameters.add("linear2.weight", {6, 10}, Role::feed_forward_output);
   parameters.add("norm.weight", {6}, Role::gain);
   parameters.add("position.weight", {4, 6}, Role::position);
+  parameters.add("output.weight", {3, 6}, Role::readout);
   parameters.finish();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 7));
   return parameters;
@@ -144,10 +145,10 @@ INSTANTIATE_TEST_SUITE_P(Types, Muon, ::testing::Values(at::kFloat, at::kDouble)
 TEST(MuonState, HasMomentumForMatricesAndAdamsForTheRest) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : make_optimizer("muon", make_parameters(at::kFloat))->state()) names.push_back(name);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"momentum.in_proj_weight", "momentum.linear1.weight", "momentum.linear2.weight",
-                                      "step", "m.embed.weight", "m.in_proj_bias", "m.norm.weight", "m.position.weight",
-                                      "v.embed.weight", "v.in_proj_bias", "v.norm.weight", "v.position.weight"}));
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "momentum.in_proj_weight", "momentum.linear1.weight", "momentum.linear2.weight", "step",
+                       "m.embed.weight", "m.in_proj_bias", "m.norm.weight", "m.position.weight", "m.output.weight",
+                       "v.embed.weight", "v.in_proj_bias", "v.norm.weight", "v.position.weight", "v.output.weight"}));
 }
 
 }  // namespace

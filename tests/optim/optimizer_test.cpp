@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "options.h"
 #include "plumb/base/error.h"
@@ -201,6 +202,23 @@ TEST_P(Optimizers, LowerAQuadratic) {
     const auto optimizer = make_optimizer(name, parameters);
     for (int t = 0; t < 100; ++t) optimizer->step(parameters.split(parameters.flat() - wanted), 0.02);
     EXPECT_LT(loss(), 0.3 * before) << name;
+  }
+}
+
+TEST_P(Optimizers, PassOnANaN) {
+  for (const std::string& name : optimizers().names()) {
+    for (size_t which = 0; which < 3; ++which) {
+      SCOPED_TRACE(fmt::format("{}, parameter {}", name, which));
+      const Parameters parameters = make_parameters(GetParam());
+      const auto optimizer = make_optimizer(name, parameters, options(""));
+      std::vector<Tensor> gradients = make_gradients(parameters, 1);
+      const std::vector<ParameterStep> settings = settings_of(1);
+      optimizer->step(gradients, settings, 1.0);  // so that there is something to remember
+      const int64_t last = kShapes[which][1] - 1;
+      gradients[which][0][last] = std::numeric_limits<double>::quiet_NaN();
+      optimizer->step(gradients, settings, 1.0);
+      EXPECT_TRUE(std::isnan(parameters.values()[which][0][last].item<double>()));
+    }
   }
 }
 

@@ -46,11 +46,11 @@ TEST(Study, TakesEveryScheme) {
   config.collapse = CollapseStudy{2, 2, 5, 3};
   const test::TemporaryDirectory directory;
   const Json results = run_study(config, directory / "out");
-  const std::set<std::string> judgements = {"confirmed", "contradicted", "unclear"};
+  const std::set<std::string> judgments = {"confirmed", "contradicted", "unclear"};
   std::set<std::string> verdicts;
   for (const Json& verdict : results["verdicts"]) {
     verdicts.insert(verdict["id"].get<std::string>());
-    EXPECT_EQ(judgements.count(verdict["verdict"].get<std::string>()), 1U) << verdict;
+    EXPECT_EQ(judgments.count(verdict["verdict"].get<std::string>()), 1U) << verdict;
   }
   EXPECT_EQ(verdicts, (std::set<std::string>{"post_ln_grows", "post_ln_slope", "pre_ln_flat", "residual_dual_bounded",
                                              "post_ln_depth", "pre_ln_depth", "curvature", "post_ln_warm_up",

@@ -9,6 +9,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/text/sentencepiece/model.h"
+#include "plumb/text/visible.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -120,6 +121,25 @@ TEST_P(TokenizerKinds, EndlessWordsTrain) {
   const Tokenizer tokenizer = Tokenizer::train(lines, {.kind = GetParam(), .vocabulary = 80});
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("Der Hund schläft.")), "Der Hund schläft.");
   EXPECT_LT(tokenizer.encode("axaxäax").size(), 5U);  // learned from the long word
+}
+
+// Longer than the longest sentence that SentencePiece accepts; it would exclude the line.
+TEST_P(TokenizerKinds, LongLinesTrain) {
+  std::string line;
+  for (int i = 0; line.size() < (size_t{3} << 20); ++i) line += "wort" + std::to_string(i % 100) + " ";
+  const Tokenizer tokenizer = Tokenizer::train({line}, {.kind = GetParam(), .vocabulary = 60});
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("wort7 wort42")), "wort7 wort42");
+  EXPECT_LT(tokenizer.encode("wort7 wort42").size(), 10U);
+}
+
+TEST(Visible, WhatIsLeftAsTokens) {
+  for (const char* text : {"a", " ß ", "\u3000.",
+                           "\x01"
+                           "1",
+                           "😀"})
+    EXPECT_TRUE(has_visible_character(text)) << text;
+  for (const char* text : {"", " \t\r", "\u3000\u00A0", "\u200B\uFEFF", "\x01\x7F", "\u2581", "\xFF"})
+    EXPECT_FALSE(has_visible_character(text)) << text;
 }
 
 TEST(Tokenizer, SpecialsOfItsOwnModels) {

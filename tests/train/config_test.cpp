@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 
@@ -114,6 +116,31 @@ TEST(TrainConfig, OptionsOutOfRangeOrUnknownAreErrors) {
   EXPECT_EQ(error_of("[train]\nschedule = \"konstant\""), "unknown schedule factor 'konstant'");
   EXPECT_EQ(error_of("[train.adam]\nbeta3 = 0.5"), "run.toml:2:1: unknown key 'beta3' in [train.adam]");
   EXPECT_EQ(error_of("[train.addam]\nbeta1 = 0.5"), "run.toml:1:8: unknown section 'addam' in [train]");
+}
+
+TEST(TrainConfig, CountsBeyondEveryRunAreRefusedByName) {
+  for (const std::string key :
+       {"warm_up", "decay_start", "batch_tokens", "steps", "epochs", "log_every", "validate_every", "patience",
+        "score_every", "checkpoint_every", "keep_checkpoints", "processes"}) {
+    const std::string count = "4611686018427387904";
+    const std::string error = error_of("[train]\n" + key + " = " + count);
+    EXPECT_TRUE(error.starts_with("train." + key + " = " + count + " must be at most ")) << error;
+  }
+  EXPECT_EQ(error_of("[train]\noptimizer = \"muon\"\n[train.muon]\niterations = 4611686018427387904"),
+            "train.muon.iterations = 4611686018427387904 must be at most 1,000");
+}
+
+TEST(TrainConfig, NumbersMustBeFinite) {
+  for (const std::string key :
+       {"learning_rate", "decay_floor", "weight_decay", "clip_norm", "label_smoothing", "divergence_factor"}) {
+    for (const std::string value : {"nan", "inf"}) {
+      EXPECT_EQ(error_of("[train]\n" + key + " = " + value), "run.toml:2:" + std::to_string(key.size() + 4) + ": '" +
+                                                                 key + "' must be a finite number, not " + value);
+    }
+  }
+  TrainConfig config;  // set in C++
+  config.learning_rate = HUGE_VAL;
+  EXPECT_THROW(validate(config), Error);
 }
 
 TEST(TrainConfig, OfOldRunsAreStillTheSame) {

@@ -196,6 +196,51 @@ TEST_F(Run, RefusesAnotherConfigurationAndForeignDirectories) {
   EXPECT_THROW(latest_checkpoint(folder_ / "never"), Error);
 }
 
+TEST_F(Run, DataThatMovedAreTakenFromWhereTheyAre) {
+  const TrainResult whole = run_training(config_, folder_ / "whole");
+  run_training(config_, folder_ / "first", stop_after(10));
+  fs::rename(folder_ / "first", folder_ / "second");
+  fs::rename(folder_ / "data", folder_ / "moved");
+  config_.data = (folder_ / "moved").string();
+  const TrainResult resumed = run_training(config_, folder_ / "second");
+  EXPECT_EQ(resumed.outcome, "finished");
+  expect_equal_history(resumed.history, whole.history);
+  EXPECT_EQ(load_run_config(folder_ / "second").data, fs::canonical(folder_ / "moved").string());
+  // A copy holds the same data; different data are rejected while the old ones exist.
+  fs::copy(folder_ / "moved", folder_ / "copy", fs::copy_options::recursive);
+  config_.data = (folder_ / "copy").string();
+  EXPECT_EQ(error_of(config_, folder_ / "second"), "accepted");
+  PrepareOptions options;
+  options.tokenizer.vocabulary = 24;
+  prepare_corpora({test::copy_text(100, 1), test::copy_text(20, 2), {}}, options, folder_ / "other");
+  config_.data = (folder_ / "other").string();
+  EXPECT_NE(error_of(config_, folder_ / "second").find("contains a run with a different configuration: data.directory"),
+            std::string::npos);
+}
+
+TEST_F(Run, AFinishedRunTrainsOnWhenItsStepsAreRaised) {
+  RunConfig longer = config_;
+  longer.train.steps = 30;
+  const TrainResult whole = run_training(longer, folder_ / "whole");
+  const fs::path out = folder_ / "run";
+  run_training(config_, out);
+  const TrainResult raised = run_training(longer, out);
+  EXPECT_EQ(raised.outcome, "finished");
+  EXPECT_EQ(raised.steps, 30);
+  EXPECT_EQ(load_run_config(out).train.steps, 30);
+  expect_equal_tensors(folder_ / "whole" / "checkpoints" / "step-000030" / "model.safetensors",
+                       out / "checkpoints" / "step-000030" / "model.safetensors");
+  EXPECT_EQ(read_json(out / "result.json")["steps"], 30);
+  EXPECT_EQ(error_of(config_, out),
+            out.string() + ": contains a run with a different configuration: train.steps = 30 there, 20 here");
+  // The same for epochs.
+  config_.train.epochs = 1;
+  config_.train.steps = 1000;
+  const TrainResult one = run_training(config_, folder_ / "epochs");
+  config_.train.epochs = 2;
+  EXPECT_EQ(run_training(config_, folder_ / "epochs").steps, 2 * one.steps);
+}
+
 TEST_F(Run, DivergenceIsAResult) {
   config_.train.optimizer = "sgd";
   config_.train.schedule = "constant";

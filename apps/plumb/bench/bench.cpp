@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <array>
 
+#include "../manual.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
+#include "plumb/nn/residual/residual.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb::app::bench {
@@ -84,9 +87,12 @@ std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed, const std
 double ceiling_gflops() {
   double best = 0;
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{2048, 2048, 2048}, {2048, 1536, 512}, {2048, 512, 512}}) {
-    const Tensor a = at::ones({m, k});
-    const Tensor b = at::ones({k, n});
-    const double seconds = median_seconds(9, [&] { ops::gemm(a, b); });
+    const Tensor a = at::ones({m, k}, ops::default_device());
+    const Tensor b = at::ones({k, n}, ops::default_device());
+    const double seconds = median_seconds(9, [&] {
+      ops::gemm(a, b);
+      ops::synchronize(a.device());
+    });
     best = std::max(best, 2e-9 * static_cast<double>(m * n * k) / seconds);
   }
   return best;
@@ -120,6 +126,7 @@ Json result_document(const std::string& what, const Sizes& sizes) {
   json["threads"] = omp_get_max_threads();
   json["compiler"] = kCompiler;
   json["libtorch"] = TORCH_VERSION;
+  json["device"] = ops::default_device().str();
   return json;
 }
 
@@ -153,7 +160,8 @@ void add_sizes(CLI::App& verb, Sizes& sizes) {
   verb.add_option("--runs", sizes.runs, "Timed runs; the median is reported")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  verb.add_option("--residual", sizes.residual, "Residual scheme")->capture_default_str();
+  suggest(verb.add_option("--residual", sizes.residual, "Residual scheme")->type_name("NAME")->capture_default_str(),
+          residual_schemes().names());
 }
 
 }  // namespace plumb::app::bench

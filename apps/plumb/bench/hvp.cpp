@@ -14,8 +14,8 @@ namespace {
 /// of the orthogonalization and of sums alone.
 Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, int64_t runs) {
   constexpr int64_t kVectors = 50;
-  Basis basis(kVectors, v.numel(), v.scalar_type());
-  for (int64_t i = 0; i < kVectors; ++i) basis.append(random_probe(v.numel(), v.scalar_type(), 1, i), 1.0);
+  Basis basis(kVectors, v.numel(), v.options());
+  for (int64_t i = 0; i < kVectors; ++i) basis.append(random_probe(v.numel(), v.options(), 1, i), 1.0);
   const Tensor w = hessian(v);
   const double seconds = median_seconds(runs, [&] {
     Tensor copy = w.clone();
@@ -23,6 +23,7 @@ Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, 
   });
   const double reading = median_seconds(runs, [&] {
     for (int64_t i = 0; i < kVectors; ++i) (void)basis[i].sum();
+    ops::synchronize(v.device());
   });
   const auto bytes = static_cast<double>(kVectors * v.numel()) * 4;
   return {{"lanczos_step_seconds", product + seconds},
@@ -36,8 +37,14 @@ Json block_seconds(Model& model, const std::vector<Batch>& batches, const Tensor
   HessianOptions options;
   options.graph_memory = 0;
   HessianOperator hessian(model, batches, options);
-  const double one = median_seconds(runs, [&] { hessian(v); });
-  const double four = median_seconds(runs, [&] { hessian.multiply({v, v, v, v}); });
+  const double one = median_seconds(runs, [&] {
+    hessian(v);
+    ops::synchronize(v.device());
+  });
+  const double four = median_seconds(runs, [&] {
+    hessian.multiply({v, v, v, v});
+    ops::synchronize(v.device());
+  });
   return {
       {"hvp_seconds_graph_not_kept", one}, {"hvp_seconds_four_at_once", four / 4}, {"block_factor", 4 * one / four}};
 }
@@ -54,14 +61,18 @@ Json measure(const ProductArguments& arguments, uint64_t seed) {
   const std::vector<Batch> batches = {random_batch(sizes, seed)};
   const double gradient = median_seconds(sizes.runs, [&] { mean_loss(model, batches); });
   HessianOperator hessian(model, batches);
-  const Tensor v = at::ones({hessian.size()}) / std::sqrt(static_cast<double>(hessian.size()));
+  const Tensor v =
+      at::ones({hessian.size()}, model.parameters().options()) / std::sqrt(static_cast<double>(hessian.size()));
   if (!arguments.directory.empty()) {
     const Json work = {{"batch", batch_json(batches.front())},
                        {"loss", mean_loss(model, batches).loss},
                        {"curvature", v.dot(hessian(v)).item<double>()}};  // along v: equal elements, length 1
     export_work(arguments.directory, "hvp", sizes, work, &model);
   }
-  const double product = median_seconds(sizes.runs, [&] { hessian(v); });
+  const double product = median_seconds(sizes.runs, [&] {
+    hessian(v);
+    ops::synchronize(v.device());
+  });
   Json json = result_document("hvp", sizes);
   const double ceiling = ceiling_gflops();
   json["parameters"] = hessian.size();

@@ -74,6 +74,7 @@ Json measure(const TrainArguments& arguments, uint64_t seed) {
       const Loss loss = model->loss(batch, options, context);
       optimizer->step(gradients({loss.value}, model->parameters().values(), {}), kLearningRate, 1.0);
     }
+    ops::synchronize(model->parameters().device());
   });
   Json json = result_document("train", sizes);
   const double ceiling = ceiling_gflops();

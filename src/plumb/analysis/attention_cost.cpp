@@ -14,25 +14,30 @@ AttentionCost measure_attention_cost(const std::string& kind, const VariantOptio
   parameters.finish();
   initialize(parameters, "xavier-normal", {}, seed);
   Random random(seed, "attention cost");
-  const Tensor packed = at::empty({length, 3 * d_model});
-  const Tensor x = at::empty({length, d_model});
+  const Tensor packed = at::empty({length, 3 * d_model}, parameters.options());
+  const Tensor x = at::empty({length, d_model}, parameters.options());
   fill_normal(packed, 1, random);
   fill_normal(x, 1, random);
   const Tensor leaf = packed.clone().requires_grad_(true);
-  const Tensor cotangent = at::ones({length, d_model});
+  const Tensor cotangent = at::ones({length, d_model}, parameters.options());
   const Ragged layout({length});
   const ForwardContext context;
 
   AttentionCost cost;
   {
     const at::NoGradGuard no_graph;
-    cost.forward_seconds = median_seconds(runs, [&] { (void)attention->self(packed, x, layout, true, context); });
+    cost.forward_seconds = median_seconds(runs, [&] {
+      (void)attention->self(packed, x, layout, true, context);
+      ops::synchronize(packed.device());
+    });
   }
-  cost.gradient_seconds =
-      median_seconds(runs, [&] { gradients({attention->self(leaf, x, layout, true, context)}, {leaf}, {cotangent}); });
-  const int64_t before = ops::memory_in_use();
+  cost.gradient_seconds = median_seconds(runs, [&] {
+    gradients({attention->self(leaf, x, layout, true, context)}, {leaf}, {cotangent});
+    ops::synchronize(packed.device());
+  });
+  const ops::HeldMemory held(leaf.device());
   const Tensor out = attention->self(leaf, x, layout, true, context);
-  cost.held_bytes = ops::memory_in_use() - before;
+  cost.held_bytes = held.bytes();
   return cost;
 }
 

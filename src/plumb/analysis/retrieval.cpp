@@ -4,6 +4,7 @@
 
 #include "plumb/base/random.h"
 #include "plumb/nn/init/init.h"
+#include "plumb/ops/index.h"
 #include "plumb/optim/optimizer.h"
 
 namespace plumb {
@@ -39,10 +40,6 @@ Written draw(const RetrievalTask& task, Random& random) {
   return written;
 }
 
-Tensor index(const std::vector<int64_t>& ids) {
-  return at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong));
-}
-
 }  // namespace
 
 Retrieval measure_retrieval(const std::string& kind, const VariantOptions& options, const RetrievalTask& task,
@@ -57,22 +54,24 @@ Retrieval measure_retrieval(const std::string& kind, const VariantOptions& optio
   initialize(parameters, "xavier-normal", {}, seed);
   Random random(seed, "retrieval");
   fill_normal(keys.detach(), 1, random);
-  const Tensor values = at::empty({task.keys, task.size});
+  const Tensor values = at::empty({task.keys, task.size}, parameters.options());
   fill_normal(values, 1, random);
 
   const int64_t writes = task.keys * (task.update ? 2 : 1);
   const Ragged written_layout(std::vector<int64_t>(static_cast<size_t>(task.sequences), writes));
   const Ragged asked_layout(std::vector<int64_t>(static_cast<size_t>(task.sequences), task.keys));
-  const Tensor x = at::ones({writes * task.sequences, task.size}) / static_cast<double>(task.size);
+  const Tensor x =
+      at::ones({writes * task.sequences, task.size}, parameters.options()) / static_cast<double>(task.size);
   const ForwardContext context;
   const auto answer = [&](const Written& written) {
-    const Tensor key_value =
-        at::cat({keys.index_select(0, index(written.keys)), values.index_select(0, index(written.values))}, 1);
+    const Tensor key_value = at::cat({keys.index_select(0, ops::index_beside(keys, written.keys)),
+                                      values.index_select(0, ops::index_beside(values, written.values))},
+                                     1);
     const AttentionMemory memory = attention->remember(key_value, x, written_layout, context);
     return attention->cross((scale * keys).repeat({task.sequences, 1}), asked_layout, memory, context);
   };
   const auto error_of = [&](const Tensor& found, const Written& written) {
-    const Tensor wanted = values.index_select(0, index(written.asked));
+    const Tensor wanted = values.index_select(0, ops::index_beside(values, written.asked));
     return ((found - wanted).pow(2).sum(1) / wanted.pow(2).sum(1)).mean();
   };
 
@@ -91,7 +90,8 @@ Retrieval measure_retrieval(const std::string& kind, const VariantOptions& optio
     const Tensor found = answer(written);
     result.error += error_of(found, written).item<double>() / kFresh;
     const Tensor nearest = at::cdist(found, values).argmin(1);
-    result.accuracy += nearest.eq(index(written.asked)).to(at::kDouble).mean().item<double>() / kFresh;
+    result.accuracy +=
+        nearest.eq(ops::index_beside(values, written.asked)).to(at::kDouble).mean().item<double>() / kFresh;
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <concepts>
 #include <map>
 #include <sstream>
@@ -18,6 +19,13 @@ namespace plumb {
 namespace {
 
 constexpr const char* kOverride = "--set ";
+
+/// Throws an error at a location: a UsageError if that is a `--set` on the command line.
+[[noreturn]] void fail(const std::string& place, const std::string& message, const std::string& hint = {}) {
+  const std::string what = fmt::format("{}: {}", place, message);
+  if (place.starts_with(kOverride)) throw UsageError(what, hint);
+  throw Error(what, hint);
+}
 
 /// A location for messages: file, line and column, or the override it came from.
 std::string place(const std::string& name, const toml::source_region& source) {
@@ -84,7 +92,7 @@ class TableReader final : public Fields {
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool) override {
     const toml::node* node = find(key);
     if (node != nullptr && !node->is_table())
-      throw Error(fmt::format("{}: '{}' must be a section, [{}.{}]", place(file_, node->source()), key, section_, key));
+      fail(place(file_, node->source()), fmt::format("'{0}' must be a section, [{1}.{0}]", key, section_));
     TableReader inner(node == nullptr ? nullptr : node->as_table(), fmt::format("{}.{}", section_, key), file_);
     visit(inner);
     inner.finish();
@@ -96,8 +104,7 @@ class TableReader final : public Fields {
     if (node == nullptr) return;
     const toml::array* array = node->as_array();
     if (array == nullptr || !(array->empty() || array->is_homogeneous<toml::table>())) {
-      throw Error(
-          fmt::format("{}: '{}' must be sections, [[{}.{}]]", place(file_, node->source()), key, section_, key));
+      fail(place(file_, node->source()), fmt::format("'{0}' must be sections, [[{1}.{0}]]", key, section_));
     }
     resize(array->size());
     for (size_t i = 0; i < array->size(); ++i) {
@@ -113,21 +120,26 @@ class TableReader final : public Fields {
       const std::string name(key.str());
       if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
       const std::string guess = nearest(name, known_);
-      throw Error(fmt::format("{}: unknown {} '{}' in [{}]", place(file_, key.source()),
-                              node.is_table() ? "section" : "key", name, section_),
-                  guess.empty() ? "known keys: " + join(known_) : fmt::format("did you mean '{}'?", guess));
+      fail(place(file_, key.source()),
+           fmt::format("unknown {} '{}' in [{}]", node.is_table() ? "section" : "key", name, section_),
+           guess.empty() ? "known keys: " + join(known_) : fmt::format("did you mean '{}'?", guess));
     }
   }
 
  private:
   template <typename T>
   T convert(const toml::node& node, std::string_view key) const {
-    if (auto value = node.value_exact<T>()) return *value;
+    if (auto value = node.value_exact<T>()) {
+      if constexpr (std::same_as<T, double>) {
+        if (!std::isfinite(*value))
+          fail(place(file_, node.source()), fmt::format("'{}' must be a finite number, not {}", key, *value));
+      }
+      return *value;
+    }
     if constexpr (std::same_as<T, double>) {
       if (auto integer = node.value_exact<int64_t>()) return static_cast<double>(*integer);
     }
-    throw Error(
-        fmt::format("{}: '{}' must be {}, not {}", place(file_, node.source()), key, kWanted<T>, type_name(node)));
+    fail(place(file_, node.source()), fmt::format("'{}' must be {}, not {}", key, kWanted<T>, type_name(node)));
   }
 
   const toml::node* find(std::string_view key) {
@@ -268,9 +280,10 @@ void Config::set(const std::string& assignment) {
   const size_t equals = assignment.find('=');
   const size_t dot = assignment.substr(0, equals).rfind('.');
   if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals) {
-    throw Error(fmt::format("--set {}: expected section.key=value", assignment),
-                "for example --set model.residual=pre-ln");
+    throw UsageError(fmt::format("--set {}: expected section.key=value", assignment),
+                     "for example --set model.residual=pre-ln");
   }
+  if (!is_valid_utf8(assignment)) throw UsageError(fmt::format("--set {}: not valid UTF-8", assignment));
   const std::string key = assignment.substr(dot + 1, equals - dot - 1);
   const std::string value = assignment.substr(equals + 1);
   const std::string origin = kOverride + assignment;
@@ -290,14 +303,14 @@ void Config::set(const std::string& assignment) {
     name = renamed->second.substr(split_at + 1);
   }
   toml::table* table = table_at(document_->root, path, source);
-  if (table == nullptr) throw Error(fmt::format("{}: '{}' is not a section", origin, path));
+  if (table == nullptr) throw UsageError(fmt::format("{}: '{}' is not a section", origin, path));
   table->insert_or_assign(toml::key(name, toml::source_region(source)), std::move(*parsed.get("value")));
 }
 
 Config::Reader Config::open(const std::string& name) const {
   const toml::node* node = descend(document_->root, name);
   if (node != nullptr && !node->is_table()) {
-    throw Error(fmt::format("{}: [{}] must be a section", place(document_->name, node->source()), name));
+    fail(place(document_->name, node->source()), fmt::format("[{}] must be a section", name));
   }
   const toml::table* table = node == nullptr ? nullptr : node->as_table();
   return {std::make_unique<TableReader>(table, name, document_->name), table != nullptr};
@@ -315,9 +328,9 @@ void Config::allow_only(const std::vector<std::string>& sections) const {
     const std::string name(key.str());
     if (std::find(sections.begin(), sections.end(), name) != sections.end()) continue;
     const std::string guess = nearest(name, sections);
-    throw Error(fmt::format("{}: unknown {} '{}'", place(document_->name, key.source()),
-                            node.is_table() || node.is_array_of_tables() ? "section" : "key", name),
-                guess.empty() ? "known sections: " + join(sections) : fmt::format("did you mean '{}'?", guess));
+    fail(place(document_->name, key.source()),
+         fmt::format("unknown {} '{}'", node.is_table() || node.is_array_of_tables() ? "section" : "key", name),
+         guess.empty() ? "known sections: " + join(sections) : fmt::format("did you mean '{}'?", guess));
   }
 }
 

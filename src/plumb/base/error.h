@@ -20,4 +20,10 @@ class Error : public std::runtime_error {
   std::string hint_;
 };
 
+/// Thrown if the command line is wrong: an option, a key in --set, or an unknown name. The exit status is 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace plumb

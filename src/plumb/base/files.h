@@ -22,6 +22,9 @@ std::vector<std::string> read_lines(const std::filesystem::path& path);
 /// The same for standard input, to its end.
 std::vector<std::string> read_standard_input();
 
+/// Throws Error if a path is not valid UTF-8, and so cannot be recorded in Plumb's files.
+void require_utf8(const std::filesystem::path& path);
+
 /// True if `text` is well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_valid_utf8(std::string_view text);
 
@@ -31,18 +34,28 @@ bool is_valid_utf8(std::string_view text);
 void write_file_atomic(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
+/// Throws Error if no file can be written at `path`. Called before long work whose result goes there; leaves nothing
+/// behind.
+void check_output_file(const std::filesystem::path& path);
+
 /// Calls `fill` with an empty temporary directory next to `path`, then renames it to `path`, replacing what a previous
-/// call wrote. Killing the process at any time leaves either the old or the new directory.
+/// call wrote. A symbolic link is followed. Killing the process at any time leaves either the old or the new directory;
+/// on file systems that cannot exchange two names (NFS, 9p, FUSE), a kill between two renames leaves the old one under
+/// a temporary name, and the next call, or `clear_unfinished`, restores it.
 void write_directory_atomic(const std::filesystem::path& path,
                             const std::function<void(const std::filesystem::path&)>& fill);
 
+/// Removes what killed processes left in `directory` under temporary names, and restores a directory that one of them
+/// was replacing. No other process may be writing there.
+void clear_unfinished(const std::filesystem::path& directory);
+
 /// Makes `path` ready for output of a `kind` ("data", "run", "study"): creates it, or accepts a directory that an
 /// earlier call marked with the same kind (file `plumb.json`). Returns true if it was there already.
-/// Throws Error if `path` is a file, or a directory that holds something else.
+/// Throws Error if `path` is a file, a directory that holds something else, or is not valid UTF-8.
 bool claim_output_directory(const std::filesystem::path& path, std::string_view kind);
 
-/// Throws Error if `path` is in the way of a new directory of this `kind`: no name, a file, or a directory of something
-/// else. Creates nothing.
+/// Throws Error if `path` is in the way of a new directory of this `kind`: empty, not valid UTF-8, a file, or a
+/// directory of something else. Creates nothing.
 void check_output_directory(const std::filesystem::path& path, std::string_view kind);
 
 /// Throws Error unless `path` was claimed as a directory of this `kind`.

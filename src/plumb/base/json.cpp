@@ -22,12 +22,20 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
+/// The message without the "[json.exception.….406] " before it.
+std::string without_code(const nlohmann::json::exception& error) {
+  const std::string text = error.what();
+  const size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
 }  // namespace
 
 void set_command_line(int argc, const char* const* argv) {
   std::string line = "plumb";
   for (int i = 1; i < argc; ++i) line += " " + shell_quoted(argv[i]);
-  command_line_storage() = line;
+  // Bytes that are not UTF-8 become U+FFFD, since JSON cannot contain them.
+  command_line_storage() = Json::parse(Json(line).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 const std::string& command_line() { return command_line_storage(); }
@@ -45,7 +53,13 @@ Json read_json(const std::filesystem::path& path) {
   } catch (const nlohmann::json::parse_error& error) {
     throw Error(fmt::format("{}: not valid JSON at byte {}", path.string(), error.byte),
                 "the file may be truncated; create it again");
+  } catch (const nlohmann::json::exception& error) {  // a number too large for a double
+    throw Error(fmt::format("{}: cannot be read: {}", path.string(), without_code(error)));
   }
+}
+
+void throw_unexpected_shape(const std::filesystem::path& path, const nlohmann::json::exception& error) {
+  throw Error(fmt::format("{}: unexpected structure: {}", path.string(), without_code(error)));
 }
 
 double number_of(const Json& json) {

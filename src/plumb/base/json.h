@@ -12,7 +12,7 @@ namespace plumb {
 /// Keys keep their insertion order, so that files are readable and diff well.
 using Json = nlohmann::ordered_json;
 
-/// The command line of this process, as recorded in documents. Set once by main().
+/// The command line of this process, as recorded in documents: always valid UTF-8. Set once by main().
 void set_command_line(int argc, const char* const* argv);
 const std::string& command_line();
 
@@ -21,6 +21,20 @@ Json make_document(std::string_view name, int version);
 
 /// Parses a file. Throws Error naming the file and the offset of the first invalid byte.
 Json read_json(const std::filesystem::path& path);
+
+[[noreturn]] void throw_unexpected_shape(const std::filesystem::path& path, const nlohmann::json::exception& error);
+
+/// Calls `take` with the JSON in a file. Throws Error naming the file if it does not have the structure that `take`
+/// expects.
+template <typename Take>
+auto take_json(const std::filesystem::path& path, const Take& take) {
+  const Json json = read_json(path);
+  try {
+    return take(json);
+  } catch (const nlohmann::json::exception& error) {
+    throw_unexpected_shape(path, error);
+  }
+}
 
 /// A number, or NaN for the null that write_json writes for values that are not finite. Throws Error on anything else.
 double number_of(const Json& json);

@@ -1,12 +1,68 @@
-// The one thread pool: OpenMP's.
+// The one thread pool: OpenMP's. Work may throw: no further work is begun then, and the first exception is thrown where
+// the work was handed out, since none may leave a parallel region.
 #pragma once
 
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <exception>
+
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
 
 namespace plumb {
+
+/// Calls `work(thread, threads)` once in every thread of the team. Always the whole team: GCC's OpenMP ends the threads
+/// that a smaller team leaves over, with all that they keep, and starts others for the next team. `work` must not
+/// throw.
+template <typename Work>
+#ifdef __SANITIZE_THREAD__
+// GCC's OpenMP is not compiled for the thread sanitizer, which has to be told that a region begins behind what was
+// before it and ends before what is behind it.
+__attribute__((no_sanitize_thread, noinline))
+#endif
+void on_team(const Work& work) {
+#ifdef __SANITIZE_THREAD__
+  char begin;
+  char end;
+  __tsan_release(&begin);
+#pragma omp parallel
+  {
+    __tsan_acquire(&begin);
+    work(omp_get_thread_num(), omp_get_num_threads());
+    __tsan_release(&end);
+  }
+  __tsan_acquire(&end);
+#else
+#pragma omp parallel
+  work(omp_get_thread_num(), omp_get_num_threads());
+#endif
+}
+
+/// Carries the first exception of several threads out of a parallel region.
+class FirstException {
+ public:
+  template <typename Work>
+  void guard(const Work& work) noexcept {
+    try {
+      work();
+    } catch (...) {
+      if (!thrown_.exchange(true)) first_ = std::current_exception();
+    }
+  }
+  [[nodiscard]] bool thrown() const { return thrown_.load(std::memory_order_relaxed); }
+  /// After the region.
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::atomic<bool> thrown_ = false;
+  std::exception_ptr first_;
+};
 
 /// Splits [0, n) into one contiguous range per thread and calls `work(begin, end)` for each. Ranges shorter than
 /// `grain` are not split, so that small work stays on one thread. Safe to call from within another parallel region.
@@ -17,14 +73,14 @@ void parallel_ranges(int64_t n, int64_t grain, const Work& work) {
     if (n > 0) work(int64_t{0}, n);
     return;
   }
-#pragma omp parallel num_threads(static_cast <int>(wanted))
-  {
-    const int64_t threads = omp_get_num_threads();
-    const int64_t thread = omp_get_thread_num();
+  FirstException exception;
+  on_team([&](int64_t thread, int64_t team) {
+    const int64_t threads = std::min(wanted, team);
     const int64_t begin = n * thread / threads;
     const int64_t end = n * (thread + 1) / threads;
-    if (begin < end) work(begin, end);
-  }
+    if (thread < threads && begin < end) exception.guard([&] { work(begin, end); });
+  });
+  exception.rethrow();
 }
 
 /// Calls `work(i)` for every i in [0, n), assigning items as threads become free: for items of unequal cost.
@@ -34,8 +90,14 @@ void parallel_items(int64_t n, const Work& work) {
     for (int64_t i = 0; i < n; ++i) work(i);
     return;
   }
-#pragma omp parallel for schedule(dynamic, 1)
-  for (int64_t i = 0; i < n; ++i) work(i);
+  FirstException exception;
+  std::atomic<int64_t> next = 0;
+  on_team([&](int64_t, int64_t) {
+    for (int64_t i; !exception.thrown() && (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
+      exception.guard([&] { work(i); });
+    }
+  });
+  exception.rethrow();
 }
 
 }  // namespace plumb

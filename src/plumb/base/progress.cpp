@@ -1,6 +1,7 @@
 #include "plumb/base/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,41 @@ Verbosity& verbosity_storage() {
 
 constexpr std::chrono::milliseconds kTerminalPeriod{100};
 constexpr std::chrono::seconds kLinePeriod{10};
+
+/// The current width of the terminal in columns; 80 if unknown.
+size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+size_t columns_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+/// The first `columns` characters of UTF-8 text.
+std::string_view cut(std::string_view text, size_t columns) {
+  size_t end = 0;
+  while (end < text.size() && !(begins_character(text[end]) && columns-- == 0)) ++end;
+  return text.substr(0, end);
+}
+
+/// "LABEL [####....] TAIL" in at most `width` columns: the bar shrinks first, then the end is cut off.
+std::string bar_line(std::string_view label, double fraction, std::string_view tail, size_t width) {
+  constexpr size_t kLongest = 24;
+  constexpr size_t kShortest = 8;
+  const size_t text = columns_of(label) + 1 + columns_of(tail);
+  const size_t room = width > text + 3 ? std::min(kLongest, width - text - 3) : 0;  // for the bar, with "[", "] "
+  std::string line(label);
+  if (room >= kShortest) {
+    const auto filled = static_cast<size_t>(fraction * static_cast<double>(room));
+    line += fmt::format(" [{}{}]", std::string(filled, '#'), std::string(room - filled, '.'));
+  }
+  line += fmt::format(" {}", tail);
+  return std::string(cut(line, width));
+}
 
 }  // namespace
 
@@ -55,10 +91,8 @@ void Progress::show(std::string_view note, bool last) {
            : (done_ > 0 ? duration(elapsed * (1 - fraction) / fraction) + " left" : std::string("starting"));
   const std::string tail = fmt::format("{}/{}  {}{}{}", done_, total_, time, note.empty() ? "" : "  ", note);
   if (terminal_) {
-    constexpr int kWidth = 24;
-    const auto filled = static_cast<size_t>(fraction * kWidth);
-    fmt::print(stderr, "\r\033[K{} [{}{}] {}", label_, std::string(filled, '#'), std::string(kWidth - filled, '.'),
-               tail);
+    // The last column stays free: some terminals move to the next line once it is written.
+    fmt::print(stderr, "\r\033[K{}", bar_line(label_, fraction, tail, terminal_width() - 1));
     std::fflush(stderr);
   } else {
     fmt::print(stderr, "{}  {}\n", label_, tail);

@@ -29,9 +29,14 @@ std::string toml_text(bool value) { return value ? "true" : "false"; }
 std::string toml_text(const std::string& value) {
   std::string out = "\"";
   for (const char c : value) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
+    if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (c == '\n') {
       out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {  // TOML forbids other control characters
+      out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
     } else {
       out += c;
     }

@@ -123,7 +123,8 @@ Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::p
   check_output_directory(out, "data");
   check_options(options);
   Json dropped = {{"empty", drop_empty(corpora.train)}, {"over_length_limit", 0}};
-  if (corpora.train.size() == 0) throw Error("the training corpus has no pair with text on both sides");
+  if (corpora.train.size() == 0)
+    throw Error(fmt::format("{}: contains no pair with text on both sides", origin_of("train", corpora.inputs)));
   const bool held_out = !corpora.valid;
   if (held_out) corpora.valid = take_valid(corpora.train, options);
 
@@ -135,6 +136,7 @@ Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::p
     EncodedSplit split;
     split.sources = encode_lines(tokenizers.source, text.sources, name + " source");
     split.targets = encode_lines(tokenizers.target, text.targets, name + " target");
+    require_tokens(name, split.sources, split.targets, WantedSides::both, corpora.inputs);
     split.text = std::move(text);
     splits.emplace_back(name, std::move(split));
   };

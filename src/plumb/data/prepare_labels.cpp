@@ -164,6 +164,7 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   std::vector<LabeledSplit> splits;
   for (auto& [name, text] : texts) {
     splits.push_back(encode(name, std::move(text), tokenizer, options.length_limit));
+    require_tokens(name, splits.back().first, splits.back().second, WantedSides::either, inputs);
     if (splits.back().cut > 0) {
       say(fmt::format("{}: truncated {} examples to {} tokens", name, with_thousands(splits.back().cut),
                       options.length_limit));

@@ -62,6 +62,25 @@ Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& sourc
           {"target_vocabulary", target.vocabulary()}};
 }
 
+std::string origin_of(const std::string& split, const Json& inputs) {
+  std::vector<std::string> files;
+  if (inputs.contains(split) && inputs[split].is_array())
+    for (const Json& file : inputs[split]) files.push_back(file.at("file").get<std::string>());
+  return files.empty() ? fmt::format("the split '{}'", split) : join(files);
+}
+
+void require_tokens(const std::string& split, const Sequences& first, const Sequences& second, WantedSides sides,
+                    const Json& inputs) {
+  for (size_t i = 0; i < first.size(); ++i) {
+    const bool none = first[i].empty() && second[i].empty();
+    if (sides == WantedSides::either ? !none : !first[i].empty() && !second[i].empty()) return;
+  }
+  throw Error(
+      fmt::format("{}: contains no {} that yields tokens{}", origin_of(split, inputs),
+                  sides == WantedSides::both ? "pair" : "text", sides == WantedSides::both ? " on both sides" : ""),
+      "its lines are empty, or consist of white space and characters that normalization removes");
+}
+
 Json describe_file(const fs::path& file) {
   const std::string content = read_file(file);
   return {{"file", file.string()}, {"bytes", content.size()}, {"sha256", sha256(content)}};

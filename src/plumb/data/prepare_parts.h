@@ -27,6 +27,15 @@ Json facts_of(const Sequences& sequences, const Specials& specials);
 /// The data.json entry for tokenizers trained with these options; `joint`: there is only one.
 Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target, bool joint);
 
+/// Throws Error, naming the files, if no example of a split has tokens on both sides, or on either side for running and
+/// labeled text, whose second side may be empty: nothing could be learned or measured from it.
+enum class WantedSides { both, either };
+void require_tokens(const std::string& split, const Sequences& first, const Sequences& second, WantedSides sides,
+                    const Json& inputs);
+
+/// The files that a split was read from, according to `inputs` in data.json; the split's name if there are none.
+std::string origin_of(const std::string& split, const Json& inputs);
+
 /// {"file", "bytes", "sha256"} of an input file.
 Json describe_file(const std::filesystem::path& file);
 

@@ -14,16 +14,27 @@
 namespace plumb {
 namespace {
 
+/// Throws Error if a corpus cannot have this number of pairs.
+void check_pairs(int64_t pairs) {
+  if (pairs < 1) throw Error(fmt::format("the number of pairs must be at least 1, not {}", pairs));
+  constexpr int64_t kMost = 1'000'000'000;
+  if (pairs > kMost)
+    throw Error(fmt::format("the number of pairs must be at most {}, not {}", with_thousands(kMost), pairs));
+}
+
 Json origin(int64_t pairs, uint64_t seed) { return {{"synthetic", {{"pairs", pairs}, {"seed", seed}}}}; }
 
 }  // namespace
 
 Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::path& out) {
   check_output_directory(out, "data");
+  check_pairs(options.pairs);
   const int64_t usual = std::min<int64_t>(1000, options.pairs / 8);
   const int64_t valid_size = options.valid == 0 ? usual : options.valid;
   const int64_t test_size = options.test == 0 ? usual : options.test;
-  if (valid_size < 1 || test_size < 1 || options.pairs <= valid_size + test_size) {
+  // Compared one by one: a sum could overflow.
+  const bool fits = valid_size < options.pairs && test_size < options.pairs - valid_size;
+  if (valid_size < 1 || test_size < 1 || !fits) {
     throw Error(fmt::format("{} pairs leave none for training after {} for validation and {} for the test",
                             with_thousands(options.pairs), with_thousands(valid_size), with_thousands(test_size)),
                 "increase --pairs");
@@ -51,6 +62,7 @@ Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::p
 
 Json prepare_synthetic_text(int64_t pairs, uint64_t seed, const TextOptions& options,
                             const std::filesystem::path& out) {
+  check_pairs(pairs);
   TextCorpora corpora;
   for (corpus::SentencePair& pair : corpus::synthesize(pairs, seed)) corpora.train.push_back(std::move(pair.target));
   corpora.inputs = origin(pairs, seed);
@@ -58,6 +70,7 @@ Json prepare_synthetic_text(int64_t pairs, uint64_t seed, const TextOptions& opt
 }
 
 void write_synthetic_text(int64_t pairs, uint64_t seed, const std::string& prefix) {
+  check_pairs(pairs);
   const std::vector<corpus::SentencePair> text = corpus::synthesize(pairs, seed);
   const auto write = [&](const char* ending, std::string corpus::SentencePair::*side) {
     write_file_atomic(prefix + ending, [&](std::ostream& out) {

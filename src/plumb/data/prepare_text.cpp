@@ -89,7 +89,7 @@ Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const f
   check_test_names(names);
 
   drop_blank(corpora.train);
-  if (corpora.train.empty()) throw Error("the training text has only empty lines");
+  if (corpora.train.empty()) throw Error(fmt::format("{}: contains no text", origin_of("train", corpora.inputs)));
   const bool held_out = !corpora.valid;
   if (held_out) corpora.valid = take_valid(corpora.train, options.valid_size);
   std::vector<std::pair<std::string, Lines>> texts;
@@ -99,7 +99,7 @@ Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const f
 
   for (auto& [name, lines] : texts) {
     drop_blank(lines);
-    if (lines.empty()) throw Error(fmt::format("the split '{}' has no text", name));
+    if (lines.empty()) throw Error(fmt::format("{}: contains no text", origin_of(name, corpora.inputs)));
   }
 
   say(fmt::format("training the tokenizer on {} lines", with_thousands(std::ssize(texts.front().second))));
@@ -116,6 +116,7 @@ Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const f
   std::vector<Sequences> sequences;
   for (auto& [name, lines] : texts) {
     Sequences encoded = encode_lines(tokenizer, lines, name);
+    require_tokens(name, encoded, Sequences(encoded.size()), WantedSides::either, corpora.inputs);
     if (options.block > 0) {
       encoded = cut_into_blocks(encoded, options.block, require_special(tokenizer.specials().eos, "end of a line"));
     } else if (name == "train") {

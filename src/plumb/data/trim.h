@@ -4,13 +4,17 @@
 #include <string>
 #include <string_view>
 
+#include "plumb/text/visible.h"
+
 namespace plumb {
 
 /// ASCII white space, which is removed around sentences.
 inline constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
-inline bool is_blank(std::string_view text) { return text.find_first_not_of(kWhiteSpace) == std::string_view::npos; }
+/// Whether a line has no visible characters, and so yields no tokens.
+inline bool is_blank(std::string_view text) { return !has_visible_character(text); }
 
+/// Empty if the text is blank.
 inline std::string trim(std::string_view text) {
   if (is_blank(text)) return {};
   const size_t begin = text.find_first_not_of(kWhiteSpace);

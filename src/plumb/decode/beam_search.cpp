@@ -1,5 +1,7 @@
 #include "plumb/decode/beam_search.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,6 +36,13 @@ struct Candidate {
   int32_t id;
 };
 
+/// A logit or its log-probability. Throws Error where it is no score: NaN or +∞.
+double checked(double score) {
+  if (score < std::numeric_limits<double>::infinity()) return score;
+  throw Error(fmt::format("the model gives the next token a score of {}", score),
+              "its training has diverged, or its weights are damaged");
+}
+
 /// The continuations of a sentence's active hypotheses, whose scores start at row `begin`: best first, at most `count`.
 std::vector<Candidate> candidates(const Search& search, const ops::TopScores& top, size_t begin, size_t count) {
   std::vector<Candidate> all;
@@ -42,7 +51,7 @@ std::vector<Candidate> candidates(const Search& search, const ops::TopScores& to
     const size_t row = begin + h;
     const double base = search.active[h].score - (top.log_partition.empty() ? 0.0 : top.log_partition[row]);
     for (size_t i = row * k; i < (row + 1) * k && top.ids[i] >= 0; ++i) {
-      const double score = base + top.scores[i];
+      const double score = checked(base + top.scores[i]);
       if (std::isfinite(score)) all.push_back({score, static_cast<int64_t>(h), top.ids[i]});
     }
   }
@@ -95,14 +104,14 @@ void advance(Search& search, const std::vector<Candidate>& best, int32_t eos, co
 void end_all(Search& search, const std::vector<double>& eos, size_t begin, const DecodeOptions& options) {
   for (size_t h = 0; h < search.active.size(); ++h) {
     const Hypothesis& hypothesis = search.active[h];
-    finish(search, hypothesis, hypothesis.score + eos[begin + h], options.length_penalty);
+    finish(search, hypothesis, checked(hypothesis.score + eos[begin + h]), options.length_penalty);
   }
   search.active.clear();
 }
 
 /// log p(EOS) for each row.
 std::vector<double> eos_scores(const Tensor& logits, const ops::TopScores& top, int32_t eos) {
-  const Tensor column = logits.select(1, eos).to(at::kDouble).contiguous();
+  const Tensor column = logits.select(1, eos).to(at::kCPU, at::kDouble).contiguous();
   std::vector<double> scores(column.data_ptr<double>(), column.data_ptr<double>() + column.size(0));
   for (size_t row = 0; row < top.log_partition.size(); ++row) scores[row] -= top.log_partition[row];
   return scores;

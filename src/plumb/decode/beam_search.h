@@ -18,6 +18,9 @@
 
 namespace plumb {
 
+/// Larger than any useful width, and small enough that counts of hypotheses do not overflow.
+inline constexpr int64_t kLargestBeam = 1000;
+
 struct DecodeOptions {
   int64_t beam = 5;             // beam width
   double length_penalty = 1.0;  // exponent of the length that divides a score; 0: none; larger: longer output

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "plumb/base/error.h"
-#include "plumb/base/parallel_tasks.h"
+#include "plumb/base/parallel.h"
 #include "plumb/data/batches.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/data/sequences.h"
@@ -23,7 +23,7 @@ void validate(const ClassifyOptions& options) {
 
 /// exp(z) / Σ exp(z) for each row of (rows, labels).
 std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
-  const Tensor probabilities = at::softmax(logits.to(at::kDouble), 1).contiguous();
+  const Tensor probabilities = at::softmax(logits.to(at::kDouble), 1).cpu().contiguous();
   if (!at::isfinite(probabilities).all().item<bool>()) {
     throw Error("the model has no finite score for any label", "its training has diverged, or its weights are damaged");
   }
@@ -64,7 +64,7 @@ std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& to
   std::vector<std::vector<double>> results(examples.size());
   std::mutex mutex;
   int64_t done = 0;
-  parallel_tasks(std::ssize(batches), [&](int64_t b) {
+  parallel_items(std::ssize(batches), [&](int64_t b) {
     const std::vector<int64_t>& members = batches[static_cast<size_t>(b)];
     Batch batch;
     for (const int64_t i : members) {

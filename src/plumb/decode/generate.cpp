@@ -7,8 +7,9 @@
 #include <numeric>
 
 #include "plumb/base/error.h"
-#include "plumb/base/parallel_tasks.h"
+#include "plumb/base/parallel.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/index.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/top_scores.h"
 
@@ -126,7 +127,7 @@ class Generation {
       last.push_back(std::ssize(tokens) - 1);
     }
     const Tensor hidden = model_.read(state, tokens, layout);
-    return model_.logits(hidden.index_select(0, at::tensor(last, at::kLong)));
+    return model_.logits(hidden.index_select(0, ops::index_beside(hidden, last)));
   }
 
   std::vector<Sample> begin(const std::vector<Share>& batch) {
@@ -152,7 +153,7 @@ class Generation {
   /// Draws the next token of each sample and records its probability.
   std::vector<int32_t> draw(const std::vector<Sample>& samples, const Tensor& logits) const {
     const std::vector<double> log_partition = ops::top_scores(logits, 1, 0, true).log_partition;
-    const Tensor wide = logits.to(at::kDouble).contiguous();
+    const Tensor wide = logits.to(at::kCPU, at::kDouble).contiguous();
     const auto vocabulary = static_cast<size_t>(wide.size(1));
     std::vector<int32_t> drawn(samples.size());
     const auto draw_one = [&](int64_t i) {
@@ -165,7 +166,7 @@ class Generation {
       sample.result->log_probability += scores[static_cast<size_t>(id)] - log_partition[row];
     };
     if (samples.size() * vocabulary >= kWorthThreads) {
-      parallel_tasks(std::ssize(samples), draw_one);
+      parallel_items(std::ssize(samples), draw_one);
     } else {
       for (int64_t i = 0; i < std::ssize(samples); ++i) draw_one(i);
     }
@@ -232,6 +233,12 @@ void validate(const GenerateOptions& options) {
   require(options.max_tokens >= 1, "max_tokens", options.max_tokens, "it must be at least 1");
   require(options.lines >= 0, "lines", options.lines, "it must be a number of lines, or 0 for no limit");
   require(options.batch_rows >= 1, "batch_rows", options.batch_rows, "it must be at least 1");
+  constexpr int64_t kMost = 1'000'000'000;  // so that no product overflows
+  for (const auto& [name, value] : {std::pair("samples", options.samples),
+                                    {"max_tokens", options.max_tokens},
+                                    {"lines", options.lines},
+                                    {"batch_rows", options.batch_rows}})
+    require(value <= kMost, name, value, "it must be at most 1,000,000,000");
   (void)ops::precision_of(options.precision);
 }
 
@@ -252,7 +259,7 @@ std::vector<Generated> generate(Generates& model, const std::vector<std::vector<
   require_room(model, prompts);
   const std::vector<std::vector<Share>> batches = plan(prompts, options);
   Generation generation(model, prompts, options, hooks, specials);
-  parallel_tasks(std::ssize(batches), [&](int64_t b) { generation.run(batches[static_cast<size_t>(b)]); });
+  parallel_items(std::ssize(batches), [&](int64_t b) { generation.run(batches[static_cast<size_t>(b)]); });
   return std::move(generation).results();
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
+#include "plumb/base/text.h"
 #include "plumb/decode/beam_search.h"
 #include "plumb/ops/precision.h"
 
@@ -19,16 +20,21 @@ void describe(Fields& field, DecodeOptions& options) {
 }
 
 void validate(const DecodeOptions& options) {
-  const auto require = [](bool holds, const char* name, auto value, const char* rule) {
+  const auto require = [](bool holds, const char* name, auto value, const std::string& rule) {
     if (!holds) throw Error(fmt::format("cannot decode with {} = {}: it must be {}", name, value, rule));
   };
   const auto not_negative = [](double value) { return std::isfinite(value) && value >= 0; };
-  require(options.beam >= 1, "beam", options.beam, "at least 1");
+  const auto count = [&](const char* name, int64_t value, int64_t smallest, int64_t largest) {
+    require(value >= smallest, name, value, fmt::format("at least {}", smallest));
+    require(value <= largest, name, value, fmt::format("at most {}", with_thousands(largest)));
+  };
+  count("beam", options.beam, 1, kLargestBeam);
   require(not_negative(options.length_penalty), "length_penalty", options.length_penalty, "0 or more");
   require(not_negative(options.length_factor), "length_factor", options.length_factor, "0 or more");
-  require(options.length_extra >= 0, "length_extra", options.length_extra, "0 or more");
-  require(options.longest_source >= 1, "longest_source", options.longest_source, "at least 1");
-  require(options.batch_tokens >= 1, "batch_tokens", options.batch_tokens, "at least 1");
+  constexpr int64_t kMostTokens = 1'000'000'000;  // so that no sum of lengths overflows
+  count("length_extra", options.length_extra, 0, kMostTokens);
+  count("longest_source", options.longest_source, 1, kMostTokens);
+  count("batch_tokens", options.batch_tokens, 1, kMostTokens);
   (void)ops::precision_of(options.precision);
 }
 

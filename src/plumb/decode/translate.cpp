@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "plumb/base/error.h"
-#include "plumb/base/parallel_tasks.h"
+#include "plumb/base/parallel.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/precision.h"
@@ -112,7 +112,7 @@ std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector
     done += static_cast<int64_t>(batch.size());
     if (progress) progress(done, tokens);
   };
-  parallel_tasks(std::ssize(batches), [&](int64_t b) { work(batches[static_cast<size_t>(b)]); });
+  parallel_items(std::ssize(batches), [&](int64_t b) { work(batches[static_cast<size_t>(b)]); });
   return results;
 }
 

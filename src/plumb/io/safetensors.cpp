@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
+#include <set>
+#include <span>
+#include <string_view>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -40,6 +45,93 @@ std::string shape_text(at::IntArrayRef shape) {
   return fmt::format("({})", fmt::join(shape.begin(), shape.end(), ", "));
 }
 
+/// A tensor as described in the header.
+struct Entry {
+  std::string name;
+  at::ScalarType type;
+  std::vector<int64_t> shape;
+  uint64_t begin, end;  // bytes of the data
+};
+
+/// The header. Throws Error if it is not a JSON object or names a tensor twice, which the JSON parser would ignore.
+Json parse_header(std::string_view text, const std::string& file) {
+  std::set<std::string> names;
+  const auto note_name = [&](int depth, Json::parse_event_t event, const Json& name) {
+    if (event == Json::parse_event_t::key && depth == 1 && !names.insert(name.get<std::string>()).second)
+      throw Error(fmt::format("{}: contains two tensors named '{}'", file, name.get<std::string>()));
+    return true;
+  };
+  Json header = Json::parse(text.begin(), text.end(), note_name, /*allow_exceptions=*/false);
+  if (!header.is_object())
+    throw Error(fmt::format("{}: not a safetensors file: its header is not a JSON object", file));
+  return header;
+}
+
+/// A list of non-negative integers from the header. Throws Error, naming the tensor, if it is anything else.
+std::vector<uint64_t> counts_of(const Json& json, const std::string& name, const char* what, const std::string& file) {
+  std::vector<uint64_t> counts;
+  if (!json.is_array()) throw Error(fmt::format("{}: tensor '{}': its {} is not a list", file, name, what));
+  for (const Json& value : json) {
+    const bool is_count = value.is_number_integer() && (value.is_number_unsigned() || value.get<int64_t>() >= 0);
+    if (!is_count)
+      throw Error(
+          fmt::format("{}: tensor '{}': {} in its {} is not a non-negative integer", file, name, value.dump(), what));
+    counts.push_back(value.get<uint64_t>());
+  }
+  return counts;
+}
+
+/// Throws Error if the shape and the offsets contradict each other, before anything of that size is allocated.
+Entry entry_of(const std::string& name, const Json& json, const std::string& file) {
+  try {
+    const std::vector<uint64_t> shape = counts_of(json.at("shape"), name, "shape", file);
+    const std::vector<uint64_t> offsets = counts_of(json.at("data_offsets"), name, "data_offsets", file);
+    const at::ScalarType type = type_of(json.at("dtype").get<std::string>(), name, file);
+    // Dimension by dimension, so that nothing overflows.
+    bool fits = offsets.size() == 2 && offsets[0] <= offsets[1];
+    uint64_t size = at::elementSize(type);
+    const uint64_t room = fits ? offsets[1] - offsets[0] : 0;
+    const bool empty = std::find(shape.begin(), shape.end(), uint64_t{0}) != shape.end();
+    for (const uint64_t count : shape) {
+      const uint64_t most = std::numeric_limits<int64_t>::max();
+      fits = fits && count <= (empty ? most : room / size);
+      if (fits && !empty) size *= count;
+    }
+    if (!fits || room != (empty ? 0 : size)) {
+      throw Error(fmt::format("{}: the data offsets of tensor '{}' do not match its shape ({})", file, name,
+                              fmt::join(shape, ", ")));
+    }
+    return {name, type, {shape.begin(), shape.end()}, offsets[0], offsets[1]};
+  } catch (const nlohmann::json::exception&) {
+    throw Error(fmt::format("{}: malformed header entry of tensor '{}'", file, name));
+  }
+}
+
+/// The format requires the tensors to fill the data without gaps or overlaps.
+void check_places(const std::vector<Entry>& entries, uint64_t size, const std::string& file) {
+  std::vector<const Entry*> order;
+  for (const Entry& entry : entries) order.push_back(&entry);
+  std::sort(order.begin(), order.end(),
+            [](const Entry* a, const Entry* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
+  uint64_t end = 0;
+  std::string last;
+  for (const Entry* entry : order) {
+    if (entry->end > size) {
+      throw Error(fmt::format("{}: truncated: tensor '{}' of shape {} ends at byte {} of {}", file, entry->name,
+                              shape_text(entry->shape), entry->end, size),
+                  "copy the file again");
+    }
+    if (entry->begin < end) throw Error(fmt::format("{}: tensors '{}' and '{}' overlap", file, last, entry->name));
+    if (entry->begin > end) {
+      throw Error(
+          fmt::format("{}: {} bytes before tensor '{}' belong to no tensor", file, entry->begin - end, entry->name));
+    }
+    end = entry->end;
+    last = entry->name;
+  }
+  if (end < size) throw Error(fmt::format("{}: {} bytes at the end belong to no tensor", file, size - end));
+}
+
 const char* bytes_of(const Tensor& tensor) { return static_cast<const char*>(tensor.data_ptr()); }
 
 }  // namespace
@@ -51,7 +143,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
   std::vector<Tensor> data;
   int64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    data.push_back(tensor.detach().contiguous());
+    data.push_back(tensor.detach().cpu().contiguous());
     const auto size = static_cast<int64_t>(data.back().nbytes());
     header[name] = {
         {"dtype", type_name(tensor)}, {"shape", tensor.sizes().vec()}, {"data_offsets", {offset, offset + size}}};
@@ -69,40 +161,27 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
 
 NamedTensors load_safetensors(const std::filesystem::path& path) {
   const std::string file = path.string();
-  const MappedFile mapped(path);
-  const auto bytes = mapped.bytes();
+  // A copy: a mapped file that is shortened meanwhile ends the process.
+  const std::string content = read_file(path);
+  const auto bytes = std::as_bytes(std::span(content));
   uint64_t header_size = 0;
   if (bytes.size() >= sizeof header_size) std::memcpy(&header_size, bytes.data(), sizeof header_size);
   if (header_size == 0 || header_size > bytes.size() - sizeof header_size) {
     throw Error(fmt::format("{}: not a safetensors file, or truncated in its header", file), "copy the file again");
   }
   const char* begin = reinterpret_cast<const char*>(bytes.data()) + sizeof header_size;
-  const Json header = Json::parse(begin, begin + header_size, nullptr, /*allow_exceptions=*/false);
-  if (!header.is_object())
-    throw Error(fmt::format("{}: not a safetensors file: its header is not a JSON object", file));
+  const Json header = parse_header({begin, header_size}, file);
   const auto data = bytes.subspan(sizeof header_size + header_size);
+  std::vector<Entry> entries;
+  for (const auto& [name, json] : header.items()) {
+    if (name != "__metadata__") entries.push_back(entry_of(name, json, file));
+  }
+  check_places(entries, data.size(), file);
   NamedTensors tensors;
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") continue;
-    try {
-      const auto shape = entry.at("shape").get<std::vector<int64_t>>();
-      const auto offsets = entry.at("data_offsets").get<std::vector<uint64_t>>();
-      const Tensor tensor =
-          at::empty(shape, at::TensorOptions(type_of(entry.at("dtype").get<std::string>(), name, file)));
-      if (offsets.size() != 2 || offsets[1] < offsets[0] || offsets[1] - offsets[0] != tensor.nbytes()) {
-        throw Error(fmt::format("{}: the data offsets of tensor '{}' do not match its shape {}", file, name,
-                                shape_text(shape)));
-      }
-      if (offsets[1] > data.size()) {
-        throw Error(fmt::format("{}: truncated: tensor '{}' of shape {} ends at byte {} of {}", file, name,
-                                shape_text(shape), offsets[1], data.size()),
-                    "copy the file again");
-      }
-      std::memcpy(tensor.data_ptr(), data.data() + offsets[0], tensor.nbytes());
-      tensors.emplace_back(name, tensor);
-    } catch (const nlohmann::json::exception&) {
-      throw Error(fmt::format("{}: malformed header entry of tensor '{}'", file, name));
-    }
+  for (const Entry& entry : entries) {
+    const Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
+    if (tensor.nbytes() > 0) std::memcpy(tensor.data_ptr(), data.data() + entry.begin, tensor.nbytes());
+    tensors.emplace_back(entry.name, tensor);
   }
   return tensors;
 }

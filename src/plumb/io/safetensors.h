@@ -18,7 +18,8 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
-/// Reads all tensors (F32, F64, F16, BF16, I64). Throws Error on a truncated or malformed file, naming the tensor.
+/// Reads all tensors (F32, F64, F16, BF16, I64). Throws Error on a truncated or malformed file, naming the tensor: the
+/// tensors must have different names and fill the data without gaps or overlaps.
 NamedTensors load_safetensors(const std::filesystem::path& path);
 
 /// The model's parameters and buffers as named tensors, and the reverse: copies into them, converting the element type.

@@ -27,25 +27,36 @@ void require_one_of(const std::string& key, const std::string& value, const std:
       guess.empty() ? "known: " + join(known) : fmt::format("did you mean \"{}\"? known: {}", guess, join(known)));
 }
 
-void require_positive(const std::string& key, int64_t value) {
-  if (value <= 0) throw Error(fmt::format("model.{} = {} must be positive", key, value));
+/// Throws Error unless smallest ≤ value ≤ largest. The bounds exceed those of any practical model, and no product
+/// of them overflows.
+void require_count(const std::string& key, int64_t value, int64_t smallest, int64_t largest) {
+  if (value < smallest) {
+    throw Error(fmt::format("model.{} = {} must be {}", key, value, smallest == 0 ? "0 or more" : "positive"));
+  }
+  if (value > largest)
+    throw Error(fmt::format("model.{} = {} must be at most {}", key, value, with_thousands(largest)));
 }
 
 void require_not_negative(const std::string& key, double value) {
   if (!(value >= 0) || !std::isfinite(value)) throw Error(fmt::format("model.{} = {} must be 0 or more", key, value));
 }
 
+constexpr int64_t kMostFeatures = int64_t{1} << 20;
+constexpr int64_t kMostLayers = 10'000;
+constexpr int64_t kMostRows = 10'000'000;  // of an embedding or an output matrix
+
 void validate_sizes(const ModelConfig& config) {
   const ModelDepth depth = depth_of(config);
-  require_positive("d_model", config.d_model);
-  require_positive("feed_forward", config.feed_forward);
-  require_positive("heads", config.heads);
-  require_not_negative("kv_heads", static_cast<double>(config.kv_heads));
-  require_not_negative("head_size", static_cast<double>(config.head_size));
-  if (config.kind != "decoder") require_positive("encoder_layers", depth.encoder_layers);
-  if (config.kind != "encoder") require_positive("decoder_layers", depth.decoder_layers);
-  require_positive("max_positions", config.max_positions);
-  require_not_negative("segments", static_cast<double>(config.segments));
+  require_count("d_model", config.d_model, 1, kMostFeatures);
+  require_count("feed_forward", config.feed_forward, 1, 16 * kMostFeatures);
+  require_count("heads", config.heads, 1, kMostFeatures);
+  require_count("kv_heads", config.kv_heads, 0, kMostFeatures);
+  require_count("head_size", config.head_size, 0, kMostFeatures);
+  if (config.kind != "decoder") require_count("encoder_layers", depth.encoder_layers, 1, kMostLayers);
+  if (config.kind != "encoder") require_count("decoder_layers", depth.decoder_layers, 1, kMostLayers);
+  require_count("max_positions", config.max_positions, 1, kMostRows);
+  require_count("segments", config.segments, 0, kMostRows);
+  require_count("labels", config.labels, 0, kMostRows);
   if (config.head_size == 0 && config.d_model % config.heads != 0) {
     throw Error(fmt::format("model.heads = {} does not divide model.d_model = {}", config.heads, config.d_model),
                 "or set model.head_size");
@@ -62,6 +73,8 @@ void validate_vocabularies(const ModelConfig& config) {
     throw Error("the model's vocabulary sizes are unknown",
                 "set model.source_vocabulary and model.target_vocabulary, or give --data");
   }
+  require_count("source_vocabulary", config.source_vocabulary, 0, kMostRows);
+  require_count("target_vocabulary", config.target_vocabulary, 0, kMostRows);
   if (reads_source && reads_target && config.share_embeddings == "all" &&
       config.source_vocabulary != config.target_vocabulary) {
     throw Error(fmt::format("vocabularies of sizes {} and {} cannot share embeddings", config.source_vocabulary,

@@ -20,7 +20,8 @@ struct DecoderState {
   [[nodiscard]] int64_t rows() const { return static_cast<int64_t>(positions.size()); }
 
   /// Row i becomes the former row order[i]; a row may occur several times or not at all. With sources, `rows` becomes
-  /// the new rows_per_source.
+  /// the new rows_per_source, and every row keeps its source. Throws Error, and leaves the state unchanged, if a row
+  /// does not exist or the sources do not fit.
   void reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows = {});
 };
 

@@ -8,6 +8,7 @@
 #include "plumb/model/config.h"
 #include "plumb/nn/context.h"
 #include "plumb/nn/parameters.h"
+#include "plumb/ops/number.h"
 
 namespace plumb {
 
@@ -19,7 +20,7 @@ class Embeds;
 /// The loss of a batch.
 struct Loss {
   Tensor value;        // scalar, differentiable: scale · Σ over labels of weight · label-smoothed cross-entropy
-  double nll = 0;      // Σ −weight·log p(label)
+  ops::Number nll;     // Σ −weight·log p(label)
   int64_t tokens = 0;  // labels
   double weight = 0;   // the sum of their weights
 };

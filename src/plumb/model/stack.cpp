@@ -1,8 +1,45 @@
 #include "plumb/model/stack.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plumb/base/error.h"
+
 namespace plumb {
+namespace {
+
+/// [row]: the source it looks at.
+std::vector<size_t> sources_of(const std::vector<int64_t>& rows_per_source) {
+  std::vector<size_t> sources;
+  for (size_t s = 0; s < rows_per_source.size(); ++s) {
+    sources.insert(sources.end(), static_cast<size_t>(rows_per_source[s]), s);
+  }
+  return sources;
+}
+
+void check_order(const DecoderState& state, const std::vector<int64_t>& order, const std::vector<int64_t>& rows) {
+  for (const int64_t row : order) {
+    if (row < 0 || row >= state.rows()) {
+      throw Error(fmt::format("row {} of a decoder with {} rows cannot be continued", row, state.rows()));
+    }
+  }
+  if (rows.size() != state.rows_per_source.size() ||
+      std::any_of(rows.begin(), rows.end(), [](int64_t n) { return n < 0; })) {
+    throw Error(
+        fmt::format("a decoder of {} sources was given the rows of {}", state.rows_per_source.size(), rows.size()));
+  }
+  if (rows.empty()) return;
+  const std::vector<size_t> before = sources_of(state.rows_per_source), after = sources_of(rows);
+  bool belong = after.size() == order.size();
+  for (size_t i = 0; belong && i < order.size(); ++i) belong = after[i] == before[static_cast<size_t>(order[i])];
+  if (!belong) throw Error("rows of a decoder were given to other sources than those they look at");
+}
+
+}  // namespace
 
 void DecoderState::reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows) {
+  check_order(*this, order, rows);
   for (const auto& state : self) state->reorder(order);
   std::vector<int64_t> moved;
   moved.reserve(order.size());

@@ -9,7 +9,7 @@ namespace plumb {
 
 Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Role role) {
   if (find(name) != nullptr) throw Error(fmt::format("parameter '{}' is declared twice", name));
-  Tensor value = at::zeros(shape, at::TensorOptions(type_)).requires_grad_(true);
+  Tensor value = at::zeros(shape, options_).requires_grad_(true);
   all_.push_back({name, role, value});
   return value;
 }
@@ -28,13 +28,13 @@ Tensor Parameters::add_constant(const std::string& name, at::IntArrayRef shape, 
 }
 
 Tensor Parameters::add_buffer(const std::string& name, at::IntArrayRef shape, double initial) {
-  Tensor value = at::full(shape, initial, at::TensorOptions(type_));
+  Tensor value = at::full(shape, initial, options_);
   buffers_.push_back({name, Role::constant, value, initial});
   return value;
 }
 
 void Parameters::finish() {
-  flat_ = at::zeros({count()}, at::TensorOptions(type_));
+  flat_ = at::zeros({count()}, options_);
   const std::vector<Tensor> views = split(flat_);
   for (size_t i = 0; i < all_.size(); ++i) all_[i].value.set_data(views[i]);
 }

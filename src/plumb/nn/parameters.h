@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "plumb/ops/device.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
 
-/// The role of a parameter, for initialization.
+/// The role of a parameter, for initialization and for optimizers.
 enum class Role {
   weight,
   stacked_qkv,          // query, key and value, stacked
@@ -17,6 +18,7 @@ enum class Role {
   feed_forward_output,  // the second matrix
   bias,
   embedding,
+  readout,  // from the last representation to what is asked for, such as labels
   position,
   gain,
   shift,
@@ -40,7 +42,9 @@ Tensor joined(const std::vector<Tensor>& pieces);
 /// so that optimizers and Lanczos vectors work on a single vector of `count()` elements.
 class Parameters {
  public:
-  explicit Parameters(at::ScalarType type) : type_(type) {}
+  /// Of this element type, on this device.
+  explicit Parameters(at::ScalarType type, const at::Device& device = ops::default_device())
+      : options_(at::TensorOptions(type).device(device)) {}
 
   /// Declares a parameter, initially zero. Throws Error if the name is declared twice.
   Tensor add(const std::string& name, at::IntArrayRef shape, Role role);
@@ -66,7 +70,10 @@ class Parameters {
   [[nodiscard]] const Parameter& at(const std::string& name) const;
   [[nodiscard]] std::vector<Tensor> values() const;
   [[nodiscard]] int64_t count() const;
-  [[nodiscard]] at::ScalarType type() const { return type_; }
+  [[nodiscard]] at::ScalarType type() const { return at::typeMetaToScalarType(options_.dtype()); }
+  [[nodiscard]] at::Device device() const { return options_.device(); }
+  /// Type and device, for tensors that are to lie beside the parameters.
+  [[nodiscard]] const at::TensorOptions& options() const { return options_; }
 
   /// The buffer, (count()): writing to it writes the parameters.
   [[nodiscard]] const Tensor& flat() const { return flat_; }
@@ -75,7 +82,7 @@ class Parameters {
   [[nodiscard]] std::vector<Tensor> split(const Tensor& flat) const { return split_like(flat, values()); }
 
  private:
-  at::ScalarType type_;
+  at::TensorOptions options_;
   std::vector<Parameter> all_;
   std::vector<Parameter> buffers_;
   Tensor flat_;

@@ -1,22 +1,20 @@
 #include "plumb/nn/pooling.h"
 
+#include "plumb/ops/index.h"
+
 namespace plumb {
 namespace {
-
-Tensor index_like(const std::vector<int64_t>& ids, const Tensor& x) {
-  return at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong)).to(x.device());
-}
 
 Tensor first(const Tensor& hidden, const Ragged& layout) {
   std::vector<int64_t> rows;
   for (int64_t s = 0; s < layout.sequences(); ++s) rows.push_back(layout.begin(s));
-  return hidden.index_select(0, index_like(rows, hidden));
+  return hidden.index_select(0, ops::index_beside(hidden, rows));
 }
 
 Tensor last(const Tensor& hidden, const Ragged& layout) {
   std::vector<int64_t> rows;
   for (int64_t s = 0; s < layout.sequences(); ++s) rows.push_back(layout.begin(s + 1) - 1);
-  return hidden.index_select(0, index_like(rows, hidden));
+  return hidden.index_select(0, ops::index_beside(hidden, rows));
 }
 
 Tensor mean(const Tensor& hidden, const Ragged& layout) {
@@ -27,8 +25,8 @@ Tensor mean(const Tensor& hidden, const Ragged& layout) {
     lengths.push_back(static_cast<double>(layout.length(s)));
   }
   const Tensor zeros = at::zeros({layout.sequences(), hidden.size(1)}, hidden.options());
-  const Tensor counts = at::tensor(at::ArrayRef<double>(lengths), at::TensorOptions(at::kDouble)).to(hidden.options());
-  return zeros.index_add(0, index_like(sequences, hidden), hidden) / counts.unsqueeze(1);
+  const Tensor counts = ops::values_beside(hidden, lengths);
+  return zeros.index_add(0, ops::index_beside(hidden, sequences), hidden) / counts.unsqueeze(1);
 }
 
 Tensor max(const Tensor& hidden, const Ragged& layout) {

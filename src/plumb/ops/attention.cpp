@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/index.h"
@@ -44,6 +45,7 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
   check_shape(shape);
   check_columns(query, shape.width(), shape);
   check_columns(packed, 2 * shape.kv_width(), shape);
+  require_one_device("attention", query, packed);
   if (query_layout.sequences() != key_layout.sequences()) {
     throw Error(fmt::format("{} sequences cannot attend to {}", query_layout.sequences(), key_layout.sequences()));
   }
@@ -70,7 +72,7 @@ void CachedKeys::append(const Tensor& key_value, const Ragged& layout) {
 void CachedKeys::reorder(const std::vector<int64_t>& order) {
   std::vector<std::vector<Place>> moved;
   moved.reserve(order.size());
-  for (const int64_t row : order) moved.push_back(rows[static_cast<size_t>(row)]);
+  for (const int64_t row : order) moved.push_back(rows.at(static_cast<size_t>(row)));
   rows = std::move(moved);
 }
 
@@ -93,7 +95,10 @@ Tensor cached_attention(const Tensor& query, const CachedKeys& cache, const Head
 Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape) {
   check_shape(shape);
   check_columns(query, shape.width(), shape);
-  for (const Tensor& step : cache.steps) check_columns(step, 2 * shape.kv_width(), shape);
+  for (const Tensor& step : cache.steps) {
+    check_columns(step, 2 * shape.kv_width(), shape);
+    require_one_device("attention", query, step);
+  }
   const int64_t rows = layout.sequences();
   if (rows != static_cast<int64_t>(cache.rows.size()) || layout.tokens() != query.size(0)) {
     throw Error(

@@ -1,6 +1,7 @@
 #include "plumb/ops/cross_entropy.h"
 
 #include "plumb/base/error.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
@@ -34,6 +35,7 @@ CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, co
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale) {
   check(labels, weights, hidden.size(0), weight.size(0));
+  require_one_device("linear cross-entropy", hidden, weight, bias);
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(hidden))
       return fused::linear_cross_entropy(hidden, weight, bias, labels, weights, smoothing, scale);

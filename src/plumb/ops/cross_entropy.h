@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "plumb/ops/number.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb::ops {
@@ -10,7 +11,7 @@ namespace plumb::ops {
 /// Weighted sums over the labels of a batch.
 struct CrossEntropy {
   Tensor loss;  // scalar, differentiable: scale · Σ weight·[(1 − ε)·nll + ε·mean over the vocabulary of −log p]
-  double nll;  // Σ −weight·log p(label), without scale
+  Number nll;  // Σ −weight·log p(label), without scale
 };
 
 /// From logits (tokens, vocabulary), with one label per row. `weights`: one per label, or empty for all 1; a row of

@@ -1,5 +1,6 @@
 #include "plumb/ops/dropout.h"
 
+#include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
@@ -8,6 +9,7 @@ namespace plumb::ops {
 namespace {
 
 Tensor plus_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key) {
+  require_one_device("dropout", x, residual);
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(x)) return fused::add_dropout(residual, x, p, key);
   }

@@ -1,4 +1,4 @@
-// Ids as a tensor.
+// Ids and weights of a batch as tensors: they come from the host, and each crosses over to another device once.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,11 @@
 
 namespace plumb::ops {
 
-/// ids as int64 on the device of `like`.
-inline Tensor index_beside(const Tensor& like, const std::vector<int64_t>& ids) {
-  return at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong)).to(like.device());
-}
+/// ids as int64 on the device of `like`. On another device than the CPU the tensor is kept for the next time the same
+/// ids are asked for, as every layer does: it must not be written to.
+Tensor index_beside(const Tensor& like, const std::vector<int64_t>& ids);
+
+/// values in the type and on the device of `like`.
+Tensor values_beside(const Tensor& like, const std::vector<double>& values);
 
 }  // namespace plumb::ops

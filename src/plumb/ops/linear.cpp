@@ -1,6 +1,7 @@
 #include "plumb/ops/linear.h"
 
 #include "plumb/base/error.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/packed_linear.h"
@@ -51,6 +52,7 @@ class RoundedLinear : public torch::autograd::Function<RoundedLinear> {
 }  // namespace
 
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
+  require_one_device("matrix product", a, b, options.accumulate_into, options.bias);
   if constexpr (kKernelsBuilt) {
     if (multiplied_by_kernels(a, b)) return fused::gemm(a, b, options);
   }
@@ -58,6 +60,7 @@ Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options) {
 }
 
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
+  require_one_device("matrix product", a, b);
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(a)) return fused::matrix_product(a, b, transpose_a, transpose_b);
   }
@@ -76,6 +79,7 @@ Tensor rounded_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
+  require_one_device("linear layer", x, weight, bias);
   if (MatrixPrecision* packing = packing_for(x)) {
     return packing->packed(weight)(x, bias, activation == Activation::relu);
   }

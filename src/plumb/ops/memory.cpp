@@ -2,6 +2,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -146,5 +147,45 @@ int64_t memory_in_use() {
   return statm >> total >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
 #endif
 }
+
+namespace {
+
+/// LibTorch's versions differ in the type of two arguments that are not needed here.
+template <typename Total>
+Total total_of(void (c10::MemoryReportingInfoBase::*)(void*, int64_t, Total, Total, c10::Device));
+using Total = decltype(total_of(&c10::MemoryReportingInfoBase::reportMemoryUsage));
+
+/// Adds up what a device's allocator reports.
+struct Reports final : c10::MemoryReportingInfoBase {
+  explicit Reports(const at::Device& counted) : device(counted) {}
+
+  void reportMemoryUsage(void*, int64_t size, Total, Total, c10::Device where) override {
+    if (where == device) bytes += size;  // negative where memory is given back
+  }
+  [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
+
+  at::Device device;
+  std::atomic<int64_t> bytes = 0;
+};
+
+}  // namespace
+
+struct HeldMemory::Count {
+  explicit Count(const at::Device& device)
+      : reports(std::make_shared<Reports>(device)), guard(c10::DebugInfoKind::PROFILER_STATE, reports) {}
+  std::shared_ptr<Reports> reports;
+  c10::DebugInfoGuard guard;
+};
+
+HeldMemory::HeldMemory(const at::Device& device) {
+  if (device.is_cpu()) {
+    before_ = memory_in_use();
+  } else {
+    count_ = std::make_unique<Count>(device);
+  }
+}
+HeldMemory::~HeldMemory() = default;
+
+int64_t HeldMemory::bytes() const { return count_ ? count_->reports->bytes.load() : memory_in_use() - before_; }
 
 }  // namespace plumb::ops

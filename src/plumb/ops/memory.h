@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+
+#include "plumb/ops/torch.h"
 
 namespace plumb::ops {
 
@@ -13,5 +16,22 @@ void keep_tensor_memory();
 
 /// Bytes currently held by tensors and other allocations; 0 if they are not counted.
 int64_t memory_in_use();
+
+/// What is held of a device's memory beyond what was held when this was made. On the CPU all allocations count, as in
+/// memory_in_use; elsewhere those of this thread and of the backward passes that it starts.
+class HeldMemory {
+ public:
+  explicit HeldMemory(const at::Device& device);
+  ~HeldMemory();
+  HeldMemory(const HeldMemory&) = delete;
+  HeldMemory& operator=(const HeldMemory&) = delete;
+
+  [[nodiscard]] int64_t bytes() const;
+
+ private:
+  struct Count;
+  int64_t before_ = 0;            // of the CPU
+  std::unique_ptr<Count> count_;  // of another device
+};
 
 }  // namespace plumb::ops

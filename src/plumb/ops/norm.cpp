@@ -1,5 +1,6 @@
 #include "plumb/ops/norm.h"
 
+#include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
@@ -7,6 +8,7 @@
 namespace plumb::ops {
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
+  require_one_device("layer norm", x, gamma, beta);
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(x)) return fused::layer_norm(x, gamma, beta, eps);
   }
@@ -14,6 +16,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, doub
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps) {
+  require_one_device("RMS norm", x, gamma);
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(x)) return fused::rms_norm(x, gamma, eps);
   }

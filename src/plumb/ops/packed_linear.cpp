@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/fallback.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/reference/reference.h"
@@ -21,13 +22,15 @@ std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision preci
 }  // namespace
 
 PackedLinear::PackedLinear(const Tensor& weight, Precision precision)
-    : columns_(weight.size(1)), weight_(pack(weight.contiguous(), precision)) {}
+    : columns_(weight.size(1)), device_(weight.device()), weight_(pack(weight.contiguous(), precision)) {}
 
 Tensor PackedLinear::operator()(const Tensor& x_in, const Tensor& bias, bool relu) const {
   const Tensor x = as_contiguous(x_in, "matrix product");
   if (x.size(1) != columns_) {
     throw Error(fmt::format("an input of {} columns does not match a weight of {}", x.size(1), columns_));
   }
+  if (x.device() != device_) detail::throw_mixed_devices("packed linear layer", x.device(), device_);
+  require_one_device("packed linear layer", x, bias);
   return weight_->multiply(x, bias, relu);
 }
 

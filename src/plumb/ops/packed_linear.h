@@ -27,6 +27,7 @@ class PackedLinear {
 
  private:
   int64_t columns_;
+  at::Device device_;
   std::unique_ptr<const Weight> weight_;
 };
 

@@ -1,6 +1,7 @@
 #include "plumb/ops/update.h"
 
 #include "plumb/base/error.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/fused/fused.h"
 #include "plumb/ops/reference/reference.h"
 #include "plumb/ops/uses_kernels.h"
@@ -14,6 +15,8 @@ void check(size_t updates, const std::vector<Tensor>& pieces, const std::vector<
     match = pieces[i].numel() == gradients[i].numel() && pieces[i].is_contiguous() &&
             pieces[i].scalar_type() == pieces[0].scalar_type() && gradients[i].scalar_type() == pieces[0].scalar_type();
   }
+  for (size_t i = 0; match && i < pieces.size(); ++i)
+    require_one_device("update of parameters", pieces[0], pieces[i], gradients[i]);
   if (!match) throw Error("gradients and parameters of an update do not match");
 }
 
@@ -39,7 +42,7 @@ void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>
   reference::sgd_update(updates, gradients, momentum, parameters);
 }
 
-double sum_of_squares(const std::vector<Tensor>& tensors) {
+Number sum_of_squares(const std::vector<Tensor>& tensors) {
   if constexpr (kKernelsBuilt) {
     if (uses_kernels(tensors)) return fused::sum_of_squares(tensors);
   }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "plumb/ops/number.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb::ops {
@@ -42,6 +43,6 @@ void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>
                 const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters);
 
 /// Σ x² over all elements of all tensors, in float64, in an order independent of the number of threads.
-double sum_of_squares(const std::vector<Tensor>& tensors);
+Number sum_of_squares(const std::vector<Tensor>& tensors);
 
 }  // namespace plumb::ops

@@ -86,7 +86,7 @@ void AdamMoments::append_state(NamedTensors& tensors) const {
 }
 
 void AdamMoments::load_state(const NamedTensors& tensors, const std::string& origin) {
-  const Tensor found = find_tensor(tensors, "step", origin).to(at::kLong).contiguous();
+  const Tensor found = find_tensor(tensors, "step", origin).to(at::kCPU, at::kLong).contiguous();
   const auto count = static_cast<int64_t>(steps_.size());
   // A single number applies to every parameter, as in files written before parameters had separate counts.
   if (found.numel() != count && found.numel() != 1) {

@@ -18,6 +18,9 @@ void describe(Fields& field, LionOptions& options) {
   field("beta2", options.beta2, "β₂, decay rate of the running mean of gradients");
 }
 
+/// Of each element; NaN stays NaN, which at::sign has as 0.
+Tensor sign_of(const Tensor& x) { return at::where(x.isnan(), x, x.sign()); }
+
 class Lion final : public Optimizer {
  public:
   Lion(const Parameters& parameters, const LionOptions& options)
@@ -39,7 +42,7 @@ class Lion final : public Optimizer {
   void update(const OptimizerStep& step) override {
     set_.for_each_slice(step, [&](const ParameterSet::Slice& slice) {
       const Tensor m = slice.of(mean_);
-      const Tensor direction = (m * options_.beta1).add_(slice.gradient, 1 - options_.beta1).sign_();
+      const Tensor direction = sign_of((m * options_.beta1).add_(slice.gradient, 1 - options_.beta1));
       m.mul_(options_.beta2).add_(slice.gradient, 1 - options_.beta2);
       slice.value.sub_(direction.add_(slice.value, slice.settings.weight_decay), slice.settings.learning_rate);
     });

@@ -1,6 +1,6 @@
 // Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon): the momentum of a matrix is orthogonalized, so
 // that a step changes all directions equally. It applies to every matrix within the model; embeddings, the output
-// matrix and all parameters that are not matrices use Adam.
+// matrix, of a classifier too, and all parameters that are not matrices use Adam.
 //   m ← μm + (1 − μ)g;  u = μm + (1 − μ)g with Nesterov's momentum, else m
 //   w ← w − lr·[scale·orthogonal(u) + weight_decay·w],  orthogonal(u) ≈ U·Vᵀ of u = U·S·Vᵀ (newton_schulz.h)
 // The scale is √max(1, rows/columns), or with `moonlight` 0.2·√max(rows, columns), which gives the step the mean square
@@ -34,8 +34,8 @@ void describe(Fields& field, MuonOptions& options) {
 
 bool is_hidden_matrix(const Parameter& parameter) {
   const Role role = parameter.role;
-  return parameter.value.dim() == 2 && role != Role::embedding && role != Role::position && role != Role::gain &&
-         role != Role::shift && role != Role::bias && role != Role::constant;
+  return parameter.value.dim() == 2 && role != Role::embedding && role != Role::readout && role != Role::position &&
+         role != Role::gain && role != Role::shift && role != Role::bias && role != Role::constant;
 }
 
 /// The matrices of a parameter, or of a tensor of its shape: query, key and value are three in one.
@@ -54,6 +54,8 @@ class Muon final : public Optimizer {
               options.adam, "train.muon.adam") {
     check_below_one("train.muon.momentum", options.momentum);
     check_at_least("train.muon.iterations", options.iterations, int64_t{1});
+    if (options.iterations > 1000)
+      throw Error(fmt::format("train.muon.iterations = {} must be at most 1,000", options.iterations));
     check_at_least("train.muon.adam_rate_factor", options.adam_rate_factor, 0.0);
     if (options.scale != "jordan" && options.scale != "moonlight")
       throw Error(fmt::format("unknown train.muon.scale '{}'", options.scale), "known: jordan, moonlight");

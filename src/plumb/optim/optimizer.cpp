@@ -43,12 +43,16 @@ void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate,
 
 double global_norm(const std::vector<Tensor>& gradients) { return std::sqrt(ops::sum_of_squares(gradients)); }
 
-double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
+ops::Number square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
   std::vector<Tensor> moving;
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (!settings[i].frozen) moving.push_back(gradients[i]);
   }
-  return global_norm(moving);
+  return ops::sum_of_squares(moving);
+}
+
+double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
+  return std::sqrt(square_norm(gradients, settings));
 }
 
 double clip_scale(double norm, double limit) { return limit > 0 && norm > limit ? limit / norm : 1.0; }

@@ -10,6 +10,7 @@
 #include "plumb/base/registry.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/nn/parameters.h"
+#include "plumb/ops/number.h"
 
 namespace plumb {
 
@@ -64,7 +65,11 @@ Registry<OptimizerFactory>& optimizers();
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           const VariantOptions& options = {});
 
-/// √Σ‖g‖² over all gradients, summed in double precision in an order independent of the number of threads.
+/// Σ‖g‖² over the gradients of parameters that are not frozen, summed in double precision in an order independent of
+/// the number of threads.
+ops::Number square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
+
+/// √Σ‖g‖² over all gradients, summed in the same way.
 double global_norm(const std::vector<Tensor>& gradients);
 
 /// The same without the gradients of frozen parameters.

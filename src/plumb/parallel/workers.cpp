@@ -65,9 +65,9 @@ void Workers::start(const std::vector<std::string>& arguments, int64_t size, int
   for (int64_t rank = 1; rank < size && failed == 0; ++rank) {
     std::vector<std::string> command = {program};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    std::vector<std::string> environment =
-        environment_with({fmt::format("RANK={}", rank), fmt::format("WORLD_SIZE={}", size), "MASTER_ADDR=127.0.0.1",
-                          fmt::format("MASTER_PORT={}", port)});
+    std::vector<std::string> environment = environment_with(
+        {fmt::format("RANK={}", rank), fmt::format("LOCAL_RANK={}", rank), fmt::format("WORLD_SIZE={}", size),
+         "MASTER_ADDR=127.0.0.1", fmt::format("MASTER_PORT={}", port)});
     pid_t process = 0;
     failed = ::posix_spawn(&process, program.c_str(), &files, nullptr, pointers(command).data(),
                            pointers(environment).data());

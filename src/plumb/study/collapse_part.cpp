@@ -136,13 +136,16 @@ Series series_of(const std::string& name, const std::string& scheme, const Curve
   return series;
 }
 
-/// log(change) as a function of log(k + offset): the exponent with which the change decreases.
-LineFit fit_exponent(const Curves::Curve& change, double offset = 0) {
+/// log(change) as a function of log(k + offset): the exponent with which the change decreases. None if a sub-layer
+/// changes nothing, as with ReZero at initialization.
+std::optional<LineFit> fit_exponent(const Curves::Curve& change, double offset = 0) {
   std::vector<double> x;
   std::vector<double> y;
   for (size_t k = 0; k < change.size(); ++k) {
     x.push_back(std::log(static_cast<double>(k + 1) + offset));
-    y.push_back(std::log(confidence_interval(change[k]).mean));
+    const double mean = confidence_interval(change[k]).mean;
+    if (!(mean > 0)) return std::nullopt;
+    y.push_back(std::log(mean));
   }
   return fit_line(x, y);
 }
@@ -219,10 +222,11 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
               {"scheme", "stack", "when", "exponent", "± (standard error)", "last change", "last similarity",
                "last effective rank"}};
   const auto add_row = [&](const std::string& scheme, StackKind stack, const char* when, const Curves& curves) {
-    const LineFit fit = fit_exponent(curves.change);
+    const std::optional<LineFit> fit = fit_exponent(curves.change);
     const auto last = [](const Curves::Curve& curve) { return confidence_interval(curve.back()).mean; };
-    table.rows.push_back({scheme, to_string(stack), when, fit.slope, fit.slope_error, last(curves.change),
-                          last(curves.similarity), last(curves.effective_rank)});
+    table.rows.push_back({scheme, to_string(stack), when, fit ? Json(fit->slope) : Json(),
+                          fit ? Json(fit->slope_error) : Json(), last(curves.change), last(curves.similarity),
+                          last(curves.effective_rank)});
   };
   for (const std::string& scheme : context.config.study.schemes) {
     for (const StackKind stack : stacks_of(context)) {
@@ -235,8 +239,9 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
   const StackKind first = first_stack(context);
   std::vector<std::string> powers;
   for (const std::string& scheme : context.config.study.schemes) {
-    powers.push_back(
-        fmt::format("{:.2f} with {}", fit_exponent(start[scheme].of(first).change).slope, display_name(scheme)));
+    const std::optional<LineFit> fit = fit_exponent(start[scheme].of(first).change);
+    powers.push_back(fit ? fmt::format("{:.2f} with {}", fit->slope, display_name(scheme))
+                         : fmt::format("none with {}, where sub-layers change nothing", display_name(scheme)));
   }
   result.summary.push_back(
       fmt::format("At initialization, the change from sub-layer to sub-layer is a power of depth: {} ({}, {} "
@@ -246,10 +251,11 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
   for (const Claim& claim : kClaims) {
     if (start.count(claim.scheme) == 0) continue;
     const Curves& curves = start[claim.scheme].of(first);
-    const LineFit plain = fit_exponent(curves.change);
+    if (!fit_exponent(curves.change)) continue;  // no power to be held against the claim's
+    const LineFit plain = *fit_exponent(curves.change);
     const bool falls = claim.exponent < 0;
     const double input = falls ? weight_of_input(curves.mean_square) : 0;
-    const LineFit fit = falls ? fit_exponent(curves.change, input) : plain;
+    const LineFit fit = falls ? *fit_exponent(curves.change, input) : plain;
     const double distance = std::abs(fit.slope - claim.exponent);
     std::string evidence = fmt::format(
         "In the {} at initialization, the change is proportional to k to the power of {:.2f} ± {:.2f} over {} "

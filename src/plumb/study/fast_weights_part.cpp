@@ -39,7 +39,7 @@ Equalities measure_equality(at::ScalarType type, uint64_t seed) {
     const auto attention =
         attentions().at(kind).make(parameters, {"attention", kWidth, {kHeads, kHeads, kSize}, {}, nullptr});
     parameters.finish();
-    const Tensor packed = at::empty({kLength, 3 * kWidth}, type);
+    const Tensor packed = at::empty({kLength, 3 * kWidth}, parameters.options());
     Random random(seed, "equality");
     fill_normal(packed, 1, random);
     const Ragged layout({kLength});

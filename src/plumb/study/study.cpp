@@ -59,7 +59,8 @@ DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesyst
                        {"block", data.block},
                        {"seed", seed}};
   const std::filesystem::path note = out / "measurements" / "data.json";
-  if (std::filesystem::exists(prepared) && std::filesystem::exists(note) && read_json(note)["settings"] == wanted)
+  const auto settings = [](const Json& noted) { return noted.at("settings"); };
+  if (std::filesystem::exists(prepared) && std::filesystem::exists(note) && take_json(note, settings) == wanted)
     return DataDirectory::open(prepared);
   say("preparing data");
   if (data.block > 0) {

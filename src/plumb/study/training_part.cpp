@@ -97,7 +97,7 @@ const SchemeRun* find(const std::vector<SchemeRun>& runs, const std::string& sch
 }
 
 /// What counts as "clearly worse": a tenth of a nat per token, or divergence.
-constexpr double kClear = 0.1;
+constexpr double kClearlyBetter = 0.1;
 
 /// What a paper claims about training its scheme without warm-up.
 struct WarmUpClaim {
@@ -126,7 +126,7 @@ void judge_warm_up(const std::vector<SchemeRun>& runs, const std::string& scheme
       const SchemeRun* without = find(runs, scheme, layers, false, learning_rate);
       if (with == nullptr || without == nullptr) continue;
       ++compared;
-      if (without->loss() > with->loss() + kClear) ++needed;
+      if (without->loss() > with->loss() + kClearlyBetter) ++needed;
       evidence.push_back(fmt::format("{0}+{0} layers, lr {1:g}: with warm-up {2}, without {3}.", layers, learning_rate,
                                      with->summary(), without->summary()));
       table.rows.push_back({scheme, layers, learning_rate, finite_or_null(with->loss()),

@@ -48,8 +48,9 @@ class Classification final : public Task {
     ForwardContext context;
     const Tensor logits = model.logits(model.states(batch, context));
     const Loss found = loss_of_logits(logits, batch, {label_smoothing, 1.0, false});
-    sums.loss += found.value.item<double>();
-    sums.nll += found.nll;
+    const std::vector<double> read = ops::read({ops::Number(found.value), found.nll});
+    sums.loss += read[0];
+    sums.nll += read[1];
     sums.weight += found.weight;
     const Tensor best = logits.argmax(1).cpu();
     for (int64_t i = 0; i < best.size(0); ++i) {

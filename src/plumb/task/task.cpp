@@ -24,8 +24,9 @@ void Task::count(Model& model, const Batch& batch, double label_smoothing, Sums&
   const at::NoGradGuard no_graph;
   ForwardContext context;
   const Loss found = loss(model, batch, {label_smoothing, 1.0, false}, context);
-  sums.loss += found.value.item<double>();
-  sums.nll += found.nll;
+  const std::vector<double> read = ops::read({ops::Number(found.value), found.nll});
+  sums.loss += read[0];
+  sums.nll += read[1];
   sums.weight += found.weight;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
+#include "plumb/base/text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
 #include "plumb/task/datasets.h"
@@ -24,6 +25,9 @@ class Translation final : public Task {
  public:
   Translation(const DataDirectory& data, const TranslationOptions& options) : Task(data), options_(options) {
     if (options.beam < 0) throw Error(fmt::format("task.translation.beam = {} is negative", options.beam));
+    if (options.beam > kLargestBeam)
+      throw Error(
+          fmt::format("task.translation.beam = {} must be at most {}", options.beam, with_thousands(kLargestBeam)));
     if (data.task() != "translation")
       throw Error(fmt::format("{}: contains no sentence pairs to translate", data.path().string()),
                   "create a data directory of pairs with `plumb data prepare`");

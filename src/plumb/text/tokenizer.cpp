@@ -1,8 +1,6 @@
 #include "plumb/text/tokenizer.h"
 
 #include <fmt/format.h>
-#include <unicode/uchar.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
 
@@ -10,9 +8,12 @@
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "plumb/text/sentencepiece/model.h"
+#include "plumb/text/visible.h"
 
 namespace plumb {
 namespace {
+
+constexpr size_t kLongestSentence = size_t{1} << 20;  // bytes; longer lines are excluded from training
 
 // SentencePiece says "… smaller than required_chars. 20 vs 35. Increase …" after its own file and line.
 Error training_error(const std::string& message, const TokenizerOptions& options) {
@@ -28,24 +29,12 @@ Error training_error(const std::string& message, const TokenizerOptions& options
 
 Error empty_text() { return Error("the tokenizer cannot be trained: the text is empty"); }
 
-/// False for a line of spaces and of characters that normalization removes; SentencePiece aborts the process if all
-/// lines are like that.
-bool has_visible_character(std::string_view line) {
-  for (size_t i = 0; i < line.size();) {
-    UChar32 c = 0;
-    U8_NEXT_OR_FFFD(line.data(), i, line.size(), c);
-    const bool zero_width = (c >= 0x200B && c <= 0x200F) || c == 0xFEFF;
-    const bool marks_space = c == 0x2581;  // SentencePiece's own symbol for a space
-    if (zero_width || marks_space || c == 0xFFFD || u_isUWhiteSpace(c)) continue;
-    if (u_charType(c) != U_CONTROL_CHAR) return true;
-  }
-  return false;
-}
-
-/// The lines, with a line break wherever more than a thousand bytes have no space: SentencePiece aborts the process on
-/// a word of many thousand characters. Pieces are much shorter.
+/// The lines, with a line break wherever more than a thousand bytes have no space, and at a space wherever a line gets
+/// long: SentencePiece aborts the process on a word of many thousand characters, and excludes long lines from training.
+/// Pieces are much shorter than either.
 std::vector<std::string> without_endless_words(const std::vector<std::string>& lines) {
-  constexpr size_t kLongest = 1000;
+  constexpr size_t kLongestWord = 1000;
+  constexpr size_t kLongestLine = kLongestSentence / 2;
   std::vector<std::string> result;
   result.reserve(lines.size());
   for (const std::string& line : lines) {
@@ -54,9 +43,9 @@ std::vector<std::string> without_endless_words(const std::vector<std::string>& l
     for (size_t i = 0; i < line.size(); ++i) {
       const auto byte = static_cast<unsigned char>(line[i]);
       const bool begins_character = (byte & 0xC0) != 0x80;
-      if (byte == ' ' || byte == '\t') {
-        word = i + 1;
-      } else if (begins_character && i - word >= kLongest) {
+      const bool space = byte == ' ' || byte == '\t';
+      if (space) word = i + 1;
+      if (space ? i - begin >= kLongestLine : begins_character && i - word >= kLongestWord) {
         result.push_back(line.substr(begin, i - begin));
         begin = word = i;
       }
@@ -94,7 +83,8 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
     throw Error(fmt::format("unknown tokenizer '{}'", options.kind), "known: bpe, unigram");
   }
   if (options.vocabulary < 5 || options.vocabulary > 10'000'000) {
-    throw Error(fmt::format("the vocabulary size {} is out of range", options.vocabulary), "8000 is a common choice");
+    throw Error(fmt::format("the vocabulary size {} is out of range", options.vocabulary),
+                "it must be between 5 and 10,000,000; 8000 is a common choice");
   }
   // SentencePiece rejects a coverage below 0.98 by aborting the process.
   if (!(options.character_coverage >= 0.98 && options.character_coverage <= 1.0)) {
@@ -113,8 +103,8 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
       {"eos_id", std::to_string(specials.eos)},
       {"unk_id", std::to_string(specials.unknown)},
       {"hard_vocab_limit", "false"},
-      {"max_sentence_length", "1048576"},  // bytes; longer lines would be excluded from training
-      {"num_threads", "2"},                // fixed: the sums of unigram training depend on it
+      {"max_sentence_length", std::to_string(kLongestSentence)},
+      {"num_threads", "2"},  // fixed: the sums of unigram training depend on it
       {"minloglevel", "3"},
   };
   std::string serialized;

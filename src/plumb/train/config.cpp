@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -38,6 +39,10 @@ std::vector<std::pair<std::string, std::string>> key_values(const std::string& t
   }
   return entries;
 }
+
+/// Larger than any practical count, and small enough that no product of two counts overflows.
+constexpr int64_t kLargestCount = 1'000'000'000;
+constexpr int64_t kMostProcesses = 1000;
 
 }  // namespace
 
@@ -75,8 +80,14 @@ bool TrainConfig::operator==(const TrainConfig& other) const {
 }
 
 void validate(const TrainConfig& config) {
-  const auto at_least = [](const char* key, auto value, auto smallest) {
+  const auto at_least = [](const char* key, double value, double smallest) {
     if (!(value >= smallest)) throw Error(fmt::format("train.{} = {} must be at least {}", key, value, smallest));
+    if (!std::isfinite(value)) throw Error(fmt::format("train.{} = {} must be finite", key, value));
+  };
+  const auto count = [](const char* key, int64_t value, int64_t smallest, int64_t largest = kLargestCount) {
+    if (value < smallest) throw Error(fmt::format("train.{} = {} must be at least {}", key, value, smallest));
+    if (value > largest)
+      throw Error(fmt::format("train.{} = {} must be at most {}", key, value, with_thousands(largest)));
   };
   const auto below_one = [](const char* key, double value) {
     if (!(value >= 0 && value < 1)) throw Error(fmt::format("train.{} = {} must lie in [0, 1)", key, value));
@@ -87,22 +98,22 @@ void validate(const TrainConfig& config) {
   (void)make_schedule(config, 1);
   const ops::MatrixPrecision trains(ops::precision_of(config.precision));  // throws for precisions that cannot train
   at_least("learning_rate", config.learning_rate, 0.0);
-  at_least("warm_up", config.warm_up, int64_t{0});
-  at_least("decay_start", config.decay_start, int64_t{0});
+  count("warm_up", config.warm_up, 0);
+  count("decay_start", config.decay_start, 0);
   at_least("decay_floor", config.decay_floor, 0.0);
   at_least("weight_decay", config.weight_decay, 0.0);
   at_least("clip_norm", config.clip_norm, 0.0);
   below_one("label_smoothing", config.label_smoothing);
-  at_least("batch_tokens", config.batch_tokens, int64_t{1});
-  at_least("steps", config.steps, int64_t{1});
-  at_least("epochs", config.epochs, int64_t{0});
-  at_least("log_every", config.log_every, int64_t{1});
-  at_least("validate_every", config.validate_every, int64_t{1});
-  at_least("patience", config.patience, int64_t{0});
-  at_least("score_every", config.score_every, int64_t{-1});
-  at_least("checkpoint_every", config.checkpoint_every, int64_t{1});
-  at_least("processes", config.processes, int64_t{1});
-  at_least("keep_checkpoints", config.keep_checkpoints, int64_t{1});
+  count("batch_tokens", config.batch_tokens, 1);
+  count("steps", config.steps, 1);
+  count("epochs", config.epochs, 0);
+  count("log_every", config.log_every, 1);
+  count("validate_every", config.validate_every, 1);
+  count("patience", config.patience, 0);
+  count("score_every", config.score_every, -1);
+  count("checkpoint_every", config.checkpoint_every, 1);
+  count("processes", config.processes, 1, kMostProcesses);
+  count("keep_checkpoints", config.keep_checkpoints, 1);
   at_least("divergence_factor", config.divergence_factor, 0.0);
 }
 

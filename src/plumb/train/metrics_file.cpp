@@ -15,7 +15,12 @@ std::vector<TrainPoint> read_metrics(const std::filesystem::path& path) {
     if (line.empty()) continue;
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object()) break;
-    if (json.contains("loss")) points.push_back(point_from_json(json));  // otherwise the first or last line
+    if (!json.contains("loss")) continue;  // the first or last line
+    try {
+      points.push_back(point_from_json(json));
+    } catch (const Json::exception& error) {
+      throw_unexpected_shape(path, error);
+    }
   }
   return points;
 }

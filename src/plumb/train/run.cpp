@@ -13,6 +13,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
+#include "plumb/ops/device.h"
 #include "plumb/ops/threads.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/parallel/workers.h"
@@ -55,18 +56,6 @@ std::map<int64_t, fs::path> checkpoints(const fs::path& run) {
   return found;
 }
 
-/// Removes incomplete files that kills left under temporary names.
-void remove_unfinished(const fs::path& run) {
-  std::vector<fs::path> unfinished;
-  for (const fs::path& directory : {run, run / "checkpoints"}) {
-    if (!fs::is_directory(directory)) continue;
-    for (const auto& entry : fs::directory_iterator(directory)) {
-      if (entry.path().filename().string().find(".tmp-") != std::string::npos) unfinished.push_back(entry.path());
-    }
-  }
-  for (const fs::path& path : unfinished) fs::remove_all(path);
-}
-
 void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep) {
   write_directory_atomic(run / "checkpoints" / fmt::format("step-{:06}", trainer.step()),
                          [&](const fs::path& directory) { trainer.save(directory); });
@@ -76,12 +65,43 @@ void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep)
     fs::remove_all((oldest++)->second);
 }
 
+TrainResult read_result(const fs::path& run) { return take_json(run / "result.json", &TrainResult::from_json); }
+
 /// The run with everything filled in that the configuration leaves to the data.
 RunConfig resolved(RunConfig config, const Task& task) {
   config.task.name = task.name();
   task.complete(config.model);
   config.data = fs::weakly_canonical(config.data).string();
+  require_utf8(config.data);
   return config;
+}
+
+/// Whether `given` may replace `stored` as a run's data directory: `stored` is gone, or both hold the same data.
+bool may_replace_data(const fs::path& stored, const fs::path& given) {
+  if (stored == given || !fs::exists(stored / "data.json")) return true;
+  const Json before = read_json(stored / "data.json"), after = read_json(given / "data.json");
+  return before.value("splits", Json()) == after.value("splits", Json()) &&
+         before.value("tokenizer", Json()) == after.value("tokenizer", Json());
+}
+
+/// Whether the limit `given` ends a run later than `stored`; 0 means no limit.
+bool ends_later(int64_t given, int64_t stored) { return stored != 0 && (given == 0 || given > stored); }
+
+/// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
+/// data and, to train longer, in steps and epochs. Throws Error on any other difference.
+void update_config(const RunConfig& config, const fs::path& out) {
+  RunConfig stored = load_run_config(out);
+  if (may_replace_data(stored.data, config.data)) stored.data = config.data;
+  const bool more_steps = ends_later(config.train.steps, stored.train.steps);
+  const bool more_epochs = ends_later(config.train.epochs, stored.train.epochs);
+  if (more_steps) stored.train.steps = config.train.steps;
+  if (more_epochs) stored.train.epochs = config.train.epochs;
+  require_equal(config, stored, out.string());
+  // In this order: after a kill in between, the result is computed again.
+  if ((more_steps || more_epochs) && fs::exists(out / "result.json") && read_result(out).outcome == "finished")
+    fs::remove(out / "result.json");
+  const std::string text = to_toml(config);
+  if (read_file(out / "config.toml") != text) write_file_atomic(out / "config.toml", text);
 }
 
 /// The threads of this process while other processes of the same run compute as well.
@@ -135,18 +155,19 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   claim_output_directory(out, "run");
   const Lock lock(out);
   if (fs::exists(out / "config.toml")) {
-    require_equal(config, load_run_config(out), out.string());
+    update_config(config, out);
   } else {
     write_file_atomic(out / "config.toml", to_toml(config));
   }
   if (fs::exists(out / "result.json")) {
-    TrainResult result = TrainResult::from_json(read_json(out / "result.json"));
+    TrainResult result = read_result(out);
     if (result.outcome != "stopped") {
       say(fmt::format("{}: this run has already {} at step {}", out.string(), result.outcome, result.steps));
       return result;
     }
   }
-  remove_unfinished(out);
+  clear_unfinished(out);
+  clear_unfinished(out / "checkpoints");
   if (const auto all = checkpoints(out); !all.empty()) {
     trainer.load(all.rbegin()->second);
     trainer.set_history(read_metrics(out / "metrics.jsonl"));
@@ -160,7 +181,8 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   if (!given_rendezvous) {
     share.emplace(config.train.processes);
     reception.listening = [&](int64_t port) {
-      workers.start({"train", "--out", out.string(), "--threads", std::to_string(share->own()), "--quiet"},
+      workers.start({"train", "--out", out.string(), "--threads", std::to_string(share->own()), "--device",
+                     ops::default_device().is_cuda() ? "cuda" : "cpu", "--quiet"},
                     config.train.processes, port);
     };
   }

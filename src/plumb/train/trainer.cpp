@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
+#include "plumb/base/running_mean.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/batches.h"
 #include "plumb/io/safetensors.h"
@@ -107,13 +108,12 @@ struct Trainer::Implementation {
     return own;
   }
 
-  /// The loss of the current batch, the same in all processes.
+  /// This process's part of the loss of the current batch, which the device may still be computing.
   struct Result {
-    double loss = 0;     // mean over labels
-    double nll = 0;      // summed over labels
-    double weight = 0;   // total weight of the labels
-    int64_t tokens = 0;  // see Batch::tokens
-    Tensor value;        // this process's part of the loss
+    Tensor loss;         // part of the mean over labels
+    ops::Number nll;     // summed over its labels
+    double weight = 0;   // total weight of the labels of all processes
+    int64_t tokens = 0;  // of this process; see Batch::tokens
   };
   [[nodiscard]] Result forward(int64_t number) const {
     const std::vector<int64_t>& examples = plan[static_cast<size_t>(state.batch)];
@@ -126,9 +126,8 @@ struct Trainer::Implementation {
     const double weight = group.sums({idle ? 0.0 : batch.weight()})[0];
     const double scale = idle || weight == 0 ? 0.0 : 1.0 / weight;
     const Loss loss = task.loss(model, batch, {config.label_smoothing, scale, false}, context);
-    const std::vector<double> sums = group.sums(
-        {loss.value.item<double>(), idle ? 0.0 : loss.nll, idle ? 0.0 : static_cast<double>(batch.tokens())});
-    return {sums[0], sums[1], weight, static_cast<int64_t>(sums[2]), loss.value};
+    if (idle) return {loss.value, {}, weight, 0};
+    return {loss.value, loss.nll, weight, batch.tokens()};
   }
 
   [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const {
@@ -148,21 +147,23 @@ struct Trainer::Implementation {
     ops::MatrixPrecision precision(ops::precision_of(config.precision));
     const ops::PrecisionGuard guard(precision);
     const Result found = forward(number);
-    const double value = found.loss;
+    const std::vector<Tensor> gradient = gradient_of(found.loss);
+    point.learning_rate = schedule(number);
+    const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
+    // The one place in a step that waits for the device.
+    const std::vector<double> read = ops::read({ops::Number(found.loss), found.nll, square_norm(gradient, steps)});
+    const std::vector<double> sums = group.sums({read[0], read[1], static_cast<double>(found.tokens)});
+    const double value = sums[0];
+    const double norm = std::sqrt(read[2]);
     point.step = number;
     point.epoch = state.epoch;
-    point.learning_rate = schedule(number);
-    last_loss = value;
+    shown_loss = running_loss.add(value);
     state.loss += value * found.weight;
-    state.nll += found.nll;
+    state.nll += sums[1];
     state.weight += found.weight;
-    timed.tokens += found.tokens;
+    timed.tokens += static_cast<int64_t>(sums[2]);
     const bool judged = config.divergence_factor > 0 && number > kSettledStep;
     if (!std::isfinite(value) || (judged && value > divergence_limit())) return false;
-
-    const std::vector<Tensor> gradient = gradient_of(found.value);
-    const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
-    const double norm = global_norm(gradient, steps);
     point.gradient_norm = norm;
     if (!std::isfinite(norm)) return false;
     optimizer->step(gradient, steps, clip_scale(norm, config.clip_norm));
@@ -177,7 +178,14 @@ struct Trainer::Implementation {
       ++state.epoch;
       plan = make_plan();
     }
-    state.complete = state.step >= config.steps || (config.epochs > 0 && state.epoch >= config.epochs);
+    state.complete = at_end();
+  }
+
+  [[nodiscard]] bool at_end() const {
+    return state.step >= config.steps || (config.epochs > 0 && state.epoch >= config.epochs);
+  }
+  [[nodiscard]] bool out_of_patience() const {
+    return config.patience > 0 && state.validations_since_best >= config.patience;
   }
 
   /// Closes the span since the last point.
@@ -211,9 +219,10 @@ struct Trainer::Implementation {
       state.best_valid_nll = nll;
       state.best_step = state.step;
       state.validations_since_best = 0;
-    } else if (++state.validations_since_best >= config.patience && config.patience > 0) {
-      state.complete = true;
+    } else {
+      ++state.validations_since_best;
     }
+    if (out_of_patience()) state.complete = true;
     return best;
   }
 
@@ -256,8 +265,9 @@ struct Trainer::Implementation {
   State state;
   std::vector<std::vector<int64_t>> plan;  // for state.epoch
   std::vector<TrainPoint> history;
-  TrainPoint point;  // the point being accumulated
-  double last_loss = 0;
+  TrainPoint point;          // the point being accumulated
+  RunningMean running_loss;  // the loss of a single batch is too noisy to show
+  double shown_loss = 0;
 
   /// Training time since the last point.
   struct Timed {
@@ -295,8 +305,9 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
     }
     if (progress) {
       const double rate = static_cast<double>(self.timed.tokens) / self.timed.seconds;
-      progress->update(state.step - first, fmt::format("step {}  loss {:.3f}  lr {:.2e}  {:.0f} tok/s", state.step,
-                                                       self.last_loss, self.point.learning_rate, rate));
+      const std::string step = first > 0 ? fmt::format("step {}  ", state.step) : "";
+      progress->update(state.step - first, fmt::format("{}loss {:.3f}  lr {:.2e}  {:.0f} tok/s", step, self.shown_loss,
+                                                       self.point.learning_rate, rate));
     }
     const bool stopping = self.group.any(hooks.stop && hooks.stop());
     // Counted before the files are written, so that a resumed run knows it.
@@ -325,6 +336,7 @@ void Trainer::load(const std::filesystem::path& directory) {
   load_parameters(self.model.parameters(), load_safetensors(model), model.string());
   self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
   self.state = state_from_json(read_json(state), state.string());
+  self.state.complete = self.at_end() || self.out_of_patience();  // by the current limits, which may have been raised
   self.plan = self.make_plan();
   if (self.state.batch >= static_cast<int64_t>(self.plan.size())) {
     throw Error(

@@ -1,5 +1,9 @@
 // The passes over memory and the matrix product against plain loops in float64.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "ops/kernels/kernel_check.h"
@@ -164,13 +168,17 @@ TYPED_TEST(PassKernels, GramSchmidtSubtractsAndMultiplies) {
               at::mv(this->wide(basis).t(), at::tensor(factors, at::kDouble)).narrow(0, 1, n));
         }
         this->expect_close(*found, expected);
-        // The sums are of w as it is stored, in float64 for either type.
+        // The sums are of w as it is stored, in float64 for either type. Whatever the order of the additions, a sum
+        // of N terms is off by at most (N − 1)·2⁻⁵³·Σ|terms|, products by 2⁻⁵³ of each; two sums are compared.
         const Tensor stored = this->wide(*found).narrow(0, 1, n);
-        const Tensor products = at::mv(this->wide(basis).narrow(1, 1, n), stored);
-        for (int64_t k = 0; k < 6; ++k)
-          EXPECT_NEAR(sums[static_cast<size_t>(k)], static_cast<double>(k + 1) + products[k].template item<double>(),
-                      1e-11);
-        EXPECT_NEAR(sums[6], 7 + stored.square().sum().template item<double>(), 1e-11);
+        const Tensor factor = at::cat({this->wide(basis).narrow(1, 1, n), stored.unsqueeze(0)}, 0);
+        for (int64_t k = 0; k < 7; ++k) {
+          const Tensor terms = factor[k] * stored;
+          const auto before = static_cast<double>(k + 1);
+          const double magnitude = before + terms.abs().sum().template item<double>();
+          EXPECT_NEAR(sums[static_cast<size_t>(k)], before + terms.sum().template item<double>(),
+                      2 * static_cast<double>(n + 1) * 0x1p-53 * magnitude);
+        }
       }
     });
   }
@@ -182,10 +190,7 @@ TYPED_TEST(PassKernels, TopValuesAreThoseOfASort) {
     const Tensor x = this->values({n}, 1);
     T* data = x.data_ptr<T>();
     for (int64_t i = 0; i < n; i += 3) data[i] = std::round(data[i]);  // ties
-    if (n > 5) {
-      data[1] = std::numeric_limits<T>::quiet_NaN();
-      data[n - 2] = -std::numeric_limits<T>::infinity();
-    }
+    if (n > 5) data[n - 2] = -std::numeric_limits<T>::infinity();
     std::vector<int32_t> order;
     for (int32_t i = 0; i < n; ++i) {
       if (data[i] > -std::numeric_limits<T>::infinity()) order.push_back(i);
@@ -202,6 +207,75 @@ TYPED_TEST(PassKernels, TopValuesAreThoseOfASort) {
           EXPECT_EQ(values[i], data[order[i]]);
         }
       }
+    });
+  }
+}
+
+TYPED_TEST(PassKernels, TheFirstNaNIsTheOnlyTopValue) {
+  using T = TypeParam;
+  for (const int64_t n : {1, 5, 64, 1000}) {
+    for (const int64_t place : {int64_t{0}, n / 2, n - 1}) {
+      const Tensor x = this->values({n}, 1);
+      x[place] = std::numeric_limits<double>::quiet_NaN();
+      x[n - 1] = std::numeric_limits<double>::quiet_NaN();
+      this->on_every_instruction_set([&] {
+        for (const int64_t k : {1, 4}) {
+          std::vector<T> values(static_cast<size_t>(k));
+          std::vector<int32_t> ids(static_cast<size_t>(k));
+          EXPECT_EQ(kernels::top_values(x.template data_ptr<T>(), n, k, values.data(), ids.data()), 1);
+          EXPECT_EQ(ids[0], place);
+          EXPECT_TRUE(std::isnan(values[0]));
+        }
+      });
+    }
+  }
+}
+
+/// A page of memory behind which there is none.
+template <typename T>
+class LastPage {
+ public:
+  LastPage() : page_(static_cast<size_t>(::sysconf(_SC_PAGESIZE))) {
+    memory_ = ::mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory_ == MAP_FAILED || ::mprotect(static_cast<char*>(memory_) + page_, page_, PROT_NONE) != 0) std::abort();
+  }
+  ~LastPage() { ::munmap(memory_, 2 * page_); }
+  LastPage(const LastPage&) = delete;
+  LastPage& operator=(const LastPage&) = delete;
+
+  /// The last n elements, copies of those of x.
+  T* last(const Tensor& x) {
+    T* begin = reinterpret_cast<T*>(static_cast<char*>(memory_) + page_) - x.numel();
+    std::copy_n(x.template data_ptr<T>(), x.numel(), begin);
+    return begin;
+  }
+
+ private:
+  size_t page_;
+  void* memory_;
+};
+
+/// A vector that reaches past the end would end the program; it would also undo what another thread writes there.
+TYPED_TEST(PassKernels, TailsReachNoFurtherThanTheMemory) {
+  using T = TypeParam;
+  LastPage<T> in, out;
+  for (int64_t n = 1; n <= 35; ++n) {
+    const Tensor x = this->values({n}, 1), y = this->values({n}, 2);
+    const int64_t row = 0;
+    this->on_every_instruction_set([&] {
+      const Tensor sum = this->wide(x) + this->wide(y);
+      const auto expect = [&](const T* found) {
+        this->expect_close(at::from_blob(const_cast<T*>(found), {n}, this->kType), sum);
+      };
+      T* written = out.last(y);
+      kernels::add_bias<T>(written, in.last(x), false, n, 0, 1);
+      expect(written);
+      written = out.last(y);
+      kernels::scatter_add_rows<T>(in.last(x), &row, 1, T(1), n, written, 0, n);
+      expect(written);
+      written = out.last(y);
+      kernels::column_sums<T>(in.last(x), n, 0, 1, written);
+      expect(written);
     });
   }
 }

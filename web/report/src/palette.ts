@@ -1,5 +1,5 @@
 // Colors. The first eight are told apart with every common form of color blindness (after Okabe and Ito, darkened or
-// lightened until they stand out from the background); marker shapes and dashes say the same a second time.
+// lightened until they stand out from the background); marker shapes and dashes repeat the distinction.
 
 export interface Palette {
   dark: boolean;
@@ -38,7 +38,7 @@ export const SYMBOLS = ["circle", "rect", "diamond", "triangle", "pin", "arrow",
 const RESERVED = ["post-ln", "pre-ln"];
 const normalized = (group: string): string => group.trim().toLowerCase().replace(/[\s_]+/g, "-");
 
-/** The grey one: for what belongs to no group. */
+/** Gray, for series that belong to no group. */
 const NEUTRAL = 7;
 
 /** Which color a group has: Post-LN and Pre-LN always the first two, the others in the order in which they appear. */

@@ -43,23 +43,27 @@ class Basis::File {
   size_t bytes_;
 };
 
-Basis::Basis(int64_t capacity, int64_t size, at::ScalarType type, const std::filesystem::path& directory)
-    : size_(size), type_(type) {
+Basis::Basis(int64_t capacity, int64_t size, const at::TensorOptions& options, const std::filesystem::path& directory)
+    : size_(size), options_(options) {
   if (directory.empty()) return;
-  const auto bytes = static_cast<size_t>(capacity * size) * c10::elementSize(type);
+  if (!options.device().is_cpu()) {
+    throw Error(fmt::format("the vectors of a basis on {} cannot be in a file", options.device().str()),
+                "leave the directory of the basis out, or measure on the CPU");
+  }
+  const auto bytes = static_cast<size_t>(capacity * size) * options.dtype().itemsize();
   file_ = std::make_shared<File>(directory, bytes);
 }
 
 void Basis::append(const Tensor& w, double scale) {
   Tensor vector;
   if (file_) {
-    const size_t place = vectors_.size() * static_cast<size_t>(size_) * c10::elementSize(type_);
+    const size_t place = vectors_.size() * static_cast<size_t>(size_) * options_.dtype().itemsize();
     vector = at::from_blob(
-        file_->data() + place, {size_}, [file = file_](void*) {}, at::TensorOptions(type_));
+        file_->data() + place, {size_}, [file = file_](void*) {}, options_);
   } else {
-    vector = at::empty({size_}, at::TensorOptions(type_));
+    vector = at::empty({size_}, options_);
   }
-  at::mul_out(vector, w, at::scalar_tensor(scale, at::TensorOptions(type_)));
+  at::mul_out(vector, w, at::scalar_tensor(scale, options_));
   vectors_.push_back(vector);
 }
 

@@ -11,12 +11,13 @@
 
 namespace plumb {
 
-/// Up to `capacity` vectors of `size` elements, float32 or float64.
+/// Up to `capacity` vectors of `size` elements, float32 or float64, on one device.
 class Basis {
  public:
   /// With a directory, the vectors are stored there in an unlinked file, which disappears with the object or the
-  /// process. Throws Error if the directory does not have enough space for all of them.
-  Basis(int64_t capacity, int64_t size, at::ScalarType type, const std::filesystem::path& directory = {});
+  /// process. Throws Error if the directory does not have enough space for all of them, or if the device is not the
+  /// CPU.
+  Basis(int64_t capacity, int64_t size, const at::TensorOptions& options, const std::filesystem::path& directory = {});
 
   [[nodiscard]] int64_t count() const { return static_cast<int64_t>(vectors_.size()); }
   [[nodiscard]] const Tensor& operator[](int64_t i) const { return vectors_[static_cast<size_t>(i)]; }
@@ -37,7 +38,7 @@ class Basis {
   class File;
 
   int64_t size_;
-  at::ScalarType type_;
+  at::TensorOptions options_;
   std::shared_ptr<File> file_;
   std::vector<Tensor> vectors_;
 };

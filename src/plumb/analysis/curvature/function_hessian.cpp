@@ -10,12 +10,12 @@ namespace plumb {
 LinearOperator function_hessian(const Tensor& value, const std::vector<Tensor>& variables) {
   if (variables.empty()) throw Error("a Hessian needs at least one variable");
   if (!value.defined() || value.numel() != 1 || !value.requires_grad()) {
-    throw Error("a Hessian is that of one number that depends on the variables",
-                "sum the losses up, and compute them from tensors that require gradients");
+    throw Error("a Hessian needs a single number that depends on the variables",
+                "sum the losses, and compute them from tensors that require gradients");
   }
   int64_t n = 0;
   for (const Tensor& variable : variables) n += variable.numel();
-  // A gradient that is constant, as that of a linear function is, has no graph and adds nothing to a product.
+  // A constant gradient, such as that of a linear function, has no graph and adds nothing to a product.
   const std::vector<Tensor> gradient = gradients({value.reshape({})}, variables, {}, /*create_graph=*/true);
   return [gradient, variables, n](const Tensor& v) {
     const at::TensorOptions options = variables.front().options();

@@ -104,15 +104,15 @@ std::vector<Tensor> HessianOperator::differentiable_gradient(const Batch& batch)
 }
 
 void HessianOperator::keep_graphs(int64_t budget) {
-  const int64_t begin = ops::memory_in_use();
+  const ops::HeldMemory held(parameters_.device());
   int64_t largest = 0;  // memory growth caused by one micro-batch, an estimate for the next
   for (const Batch& batch : micro_batches_) {
-    const int64_t before = ops::memory_in_use();
-    if (budget <= 0 || before - begin + largest > budget) return;
+    const int64_t before = held.bytes();
+    if (budget <= 0 || before + largest > budget) return;
     kept_.push_back(differentiable_gradient(batch));
-    const int64_t after = ops::memory_in_use();
+    const int64_t after = held.bytes();
     largest = std::max(largest, after - before);
-    if (after - begin > budget) {
+    if (after > budget) {
       kept_.pop_back();
       return;
     }
@@ -145,7 +145,7 @@ std::vector<Tensor> HessianOperator::multiply(const std::vector<Tensor>& vectors
     }
   });
   for (Tensor& product : products) {
-    if (!product.defined()) product = at::zeros({size()}, at::TensorOptions(parameters_.type()));
+    if (!product.defined()) product = at::zeros({size()}, parameters_.options());
   }
   return products;
 }
@@ -163,7 +163,7 @@ std::vector<Tensor> HessianOperator::multiply_blocks(const std::vector<Parameter
     }
   });
   for (size_t j = 0; j < blocks.size(); ++j) {
-    if (!products[j].defined()) products[j] = at::zeros({blocks[j].size}, at::TensorOptions(parameters_.type()));
+    if (!products[j].defined()) products[j] = at::zeros({blocks[j].size}, parameters_.options());
   }
   return products;
 }

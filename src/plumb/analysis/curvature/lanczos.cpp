@@ -37,7 +37,7 @@ double deviation(const std::vector<double>& column, const std::vector<double>& b
 Lanczos::Lanczos(const Tensor& start, LanczosOptions options)
     : options_(std::move(options)),
       steps_(std::min(options_.steps, start.numel())),
-      basis_(steps_, start.numel(), start.scalar_type(), options_.basis_directory),
+      basis_(steps_, start.numel(), start.options(), options_.basis_directory),
       done_(steps_ < 1) {
   const double length = start.norm().item<double>();
   if (!(length > 0)) throw Error("Lanczos cannot start from a zero vector");
@@ -91,8 +91,8 @@ Ritz ritz(const Tridiagonal& tridiagonal) {
   return found;
 }
 
-Tensor random_probe(int64_t n, at::ScalarType type, uint64_t seed, int64_t index) {
-  Tensor probe = at::empty({n}, at::TensorOptions(type));
+Tensor random_probe(int64_t n, const at::TensorOptions& type, uint64_t seed, int64_t index) {
+  Tensor probe = at::empty({n}, type.device(at::kCPU));
   Random random(seed, stream_of("curvature") + static_cast<uint64_t>(index));
   ops::dispatch(probe, [&]<typename T>() {
     T* out = probe.data_ptr<T>();
@@ -103,7 +103,7 @@ Tensor random_probe(int64_t n, at::ScalarType type, uint64_t seed, int64_t index
       out[i] = (bits & 1) != 0 ? size : -size;
     }
   });
-  return probe;
+  return probe.to(type.device());
 }
 
 }  // namespace plumb

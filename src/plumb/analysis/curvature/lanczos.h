@@ -71,9 +71,9 @@ struct Ritz {
 };
 Ritz ritz(const Tridiagonal& tridiagonal);
 
-/// A start vector with independent elements ±1/√n, a function of (seed, index) only. For all unit vectors with
-/// independent elements, E vvᵀ = I/n, so that n·vᵀf(A)v is an unbiased estimate of tr f(A); random signs give the trace
-/// the smallest variance (Hutchinson 1990).
-Tensor random_probe(int64_t n, at::ScalarType type, uint64_t seed, int64_t index);
+/// A start vector with independent elements ±1/√n, a function of (seed, index) only, on any device. For all unit
+/// vectors with independent elements, E vvᵀ = I/n, so that n·vᵀf(A)v is an unbiased estimate of tr f(A); random signs
+/// give the trace the smallest variance (Hutchinson 1990).
+Tensor random_probe(int64_t n, const at::TensorOptions& type, uint64_t seed, int64_t index);
 
 }  // namespace plumb

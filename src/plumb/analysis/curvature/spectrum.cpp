@@ -9,6 +9,7 @@
 #include "plumb/analysis/curvature/dense.h"
 #include "plumb/base/error.h"
 #include "plumb/base/timing.h"
+#include "plumb/ops/device.h"
 
 namespace plumb {
 namespace {
@@ -39,6 +40,7 @@ class TimedOperator {
   std::vector<Tensor> timed(const Work& work) {
     const Stopwatch watch;
     std::vector<Tensor> products = work();
+    if (!products.empty()) ops::synchronize(products.front().device());
     seconds_.insert(seconds_.end(), products.size(), watch.seconds() / static_cast<double>(products.size()));
     return products;
   }
@@ -86,8 +88,8 @@ void describe_distribution(Spectrum& spectrum, const std::vector<Ritz>& probes, 
   spectrum.density = smoothed_density(probes, sigma);
 }
 
-Spectrum measure_dense(const LinearOperator& multiply, int64_t n, at::ScalarType type, const SpectrumOptions& options,
-                       const SpectrumProgress& progress) {
+Spectrum measure_dense(const LinearOperator& multiply, int64_t n, const at::TensorOptions& type,
+                       const SpectrumOptions& options, const SpectrumProgress& progress) {
   const DenseSpectrum found = dense_spectrum(multiply, n, type, [&](int64_t done) {
     if (progress) progress(done, n, done == n ? "eigenvalues" : "");
   });
@@ -100,7 +102,7 @@ Spectrum measure_dense(const LinearOperator& multiply, int64_t n, at::ScalarType
   return spectrum;
 }
 
-Lanczos make_lanczos(int64_t size, at::ScalarType type, const SpectrumOptions& options, int64_t probe) {
+Lanczos make_lanczos(int64_t size, const at::TensorOptions& type, const SpectrumOptions& options, int64_t probe) {
   LanczosOptions lanczos_options;
   lanczos_options.steps = options.steps;
   lanczos_options.tolerance = options.tolerance;
@@ -155,7 +157,8 @@ Spectrum spectrum_of(const std::vector<Tridiagonal>& tridiagonals, int64_t n, do
 
 /// `multiply` forms the products with several vectors (n).
 Spectrum measure_lanczos(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& multiply, int64_t n,
-                         at::ScalarType type, const SpectrumOptions& options, const SpectrumProgress& progress) {
+                         const at::TensorOptions& type, const SpectrumOptions& options,
+                         const SpectrumProgress& progress) {
   const int64_t steps = std::min(options.steps, n);
   std::vector<Tridiagonal> results;
   for (int64_t first = 0; first < options.probes; first += options.at_once) {
@@ -176,7 +179,7 @@ Spectrum measure_lanczos(const std::function<std::vector<Tensor>(const std::vect
 
 /// The diagonal blocks of the layers, all advancing one step at a time.
 std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::vector<ParameterBlock>& blocks,
-                                          at::ScalarType type, const SpectrumOptions& options,
+                                          const at::TensorOptions& type, const SpectrumOptions& options,
                                           const SpectrumProgress& progress) {
   std::vector<std::vector<Tridiagonal>> results(blocks.size());
   for (int64_t probe = 0; probe < options.probes; ++probe) {
@@ -208,11 +211,11 @@ void require_work(const SpectrumOptions& options) {
 
 }  // namespace
 
-Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, at::ScalarType type,
+Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, const at::TensorOptions& type,
                           const SpectrumOptions& options, const SpectrumProgress& progress) {
   require_work(options);
   if (n < 1) throw Error(fmt::format("an operator on vectors of {} elements has no spectrum", n));
-  if (options.by_layer) throw Error("only a model has layers", "leave out by_layer, or give the model");
+  if (options.by_layer) throw Error("only a model has layers", "omit by_layer, or pass the model");
   if (options.dense) return measure_dense(multiply, n, type, options, progress);
   const auto one_by_one = [&](const std::vector<Tensor>& vectors) {
     std::vector<Tensor> products;
@@ -229,7 +232,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
     throw Error("blocks are measured by Lanczos, with one probe at a time", "omit --dense and --at-once");
   }
   const Stopwatch whole;
-  const at::ScalarType type = model.parameters().type();
+  const at::TensorOptions& type = model.parameters().options();
   const auto loss_and_gradient = [&] {
     return mean_loss(model, micro_batches, options.hessian.label_smoothing, options.hessian.loss);
   };
@@ -242,7 +245,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
 
   HessianOperator hessian(model, micro_batches, options.hessian);
   TimedOperator multiply(hessian);
-  report.type = type;
+  report.type = model.parameters().type();
   report.parameters = hessian.size();
   report.tokens = hessian.tokens();
   report.label_smoothing = options.hessian.label_smoothing;

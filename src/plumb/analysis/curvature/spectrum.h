@@ -97,10 +97,10 @@ struct SpectrumReport {
 SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                                 const SpectrumProgress& progress = {});
 
-/// The spectrum of any symmetric operator on vectors of n elements of this type: the Hessian of a function of one's own
+/// The spectrum of any symmetric operator on vectors of n elements of this type: the Hessian of your own function
 /// (function_hessian.h), a Fisher matrix. Of the options, those of the model's Hessian play no part. Throws Error on
 /// options that make no measurement.
-Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, at::ScalarType type,
+Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, const at::TensorOptions& type,
                           const SpectrumOptions& options, const SpectrumProgress& progress = {});
 
 }  // namespace plumb

@@ -14,6 +14,7 @@ void describe(Fields& field, DpfpOptions& options) { field("nu", options.nu, "ν
 DpfpOptions dpfp_options(const VariantOptions& given) {
   const auto options = options_of(given, "dpfp", attentions().at("dpfp")).as<DpfpOptions>();
   if (options.nu <= 0) throw Error(fmt::format("model.dpfp.nu = {} must be positive", options.nu));
+  if (options.nu > 10'000) throw Error(fmt::format("model.dpfp.nu = {} must be at most 10,000", options.nu));
   return options;
 }
 

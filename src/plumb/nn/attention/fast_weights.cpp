@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/index.h"
 #include "plumb/ops/linear_attention.h"
 
 namespace plumb {
@@ -20,8 +21,7 @@ struct FastWeightState final : AttentionState {
   void reorder(const std::vector<int64_t>& order) override {
     rows = static_cast<int64_t>(order.size());
     if (!weights.defined()) return;
-    const Tensor index = at::tensor(at::ArrayRef<int64_t>(order), at::TensorOptions(at::kLong));
-    weights = weights.index_select(0, index.to(weights.device()));
+    weights = weights.index_select(0, ops::index_beside(weights, order));
   }
 };
 
@@ -135,17 +135,15 @@ Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Ten
       rows.push_back(r);
       places.push_back(layout.begin(r) + position);
     }
-    const auto index = [&](const std::vector<int64_t>& ids) {
-      return at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong)).to(query.device());
-    };
-    const Tensor at_places = index(places);
+    const Tensor at_places = ops::index_beside(query, places);
+    const Tensor at_rows = ops::index_beside(query, rows);
     const auto of_places = [&](const Tensor& all) { return all.defined() ? all.index_select(0, at_places) : all; };
-    Tensor of_rows = state.weights.index_select(0, index(rows));
+    Tensor of_rows = state.weights.index_select(0, at_rows);
     out.index_copy_(
         0, at_places,
         step({of_places(tokens.query), of_places(tokens.key), of_places(tokens.value), of_places(tokens.beta)},
              of_rows));
-    state.weights = state.weights.index_copy(0, index(rows), of_rows);
+    state.weights = state.weights.index_copy(0, at_rows, of_rows);
   }
   return out;
 }

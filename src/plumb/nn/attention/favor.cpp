@@ -73,6 +73,8 @@ class Favor final : public FastWeights {
         count_(options.features > 0 ? options.features : usual(shape.heads.size)),
         redraw_(options.redraw) {
     if (options.features < 0) throw Error(fmt::format("model.favor.features = {} is negative", options.features));
+    if (options.features > 1'000'000)
+      throw Error(fmt::format("model.favor.features = {} must be at most 1,000,000", options.features));
     if (options.redraw < 0) throw Error(fmt::format("model.favor.redraw = {} is negative", options.redraw));
   }
 

@@ -9,11 +9,14 @@
 namespace plumb {
 namespace {
 
+/// The numbers are drawn on the CPU, whatever the device: a model at initialization is the same on all.
 void fill(const Tensor& tensor, const std::function<double()>& draw) {
-  ops::dispatch(tensor, [&]<typename T>() {
-    T* out = tensor.data_ptr<T>();
-    for (int64_t i = 0; i < tensor.numel(); ++i) out[i] = static_cast<T>(draw());
+  const Tensor here = tensor.device().is_cpu() ? tensor : at::empty(tensor.sizes(), tensor.scalar_type());
+  ops::dispatch(here, [&]<typename T>() {
+    T* out = here.data_ptr<T>();
+    for (int64_t i = 0; i < here.numel(); ++i) out[i] = static_cast<T>(draw());
   });
+  if (!tensor.device().is_cpu()) tensor.copy_(here);
 }
 
 }  // namespace
@@ -45,7 +48,8 @@ double xavier_deviation(int64_t fan_in, int64_t fan_out) {
 void fill_scaled_xavier(const Parameter& parameter, double scale, Random& random) {
   int part = 0;
   for_each_matrix(parameter, [&](const Tensor& matrix, int64_t fan_in, int64_t fan_out) {
-    const bool weighs = parameter.role == Role::weight || (parameter.role == Role::stacked_qkv && part++ < 2);
+    const bool weighs = parameter.role == Role::weight || parameter.role == Role::readout ||
+                        (parameter.role == Role::stacked_qkv && part++ < 2);
     fill_normal(matrix, (weighs ? 1.0 : scale) * xavier_deviation(fan_in, fan_out), random);
   });
 }
@@ -70,6 +74,7 @@ void initialize(const Parameters& parameters, const std::string& kind, const Mod
       case Role::attention_output:
       case Role::feed_forward_input:
       case Role::feed_forward_output:
+      case Role::readout:
         chosen.fill_weight(parameter, depth, random);
         break;
       case Role::embedding: {

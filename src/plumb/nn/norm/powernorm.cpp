@@ -59,7 +59,7 @@ class PowerNorm final : public Norm {
   [[nodiscard]] Tensor advance(const Tensor& x) const {
     const at::NoGradGuard no_graph;
     const Tensor square = x.detach().square().mean(0);
-    if (steps_.item<double>() == 0) running_square_.copy_(square);
+    running_square_.copy_(at::where(steps_ == 0, square, running_square_));
     Tensor psi = (running_square_ + eps_).sqrt();
     running_square_.lerp_(square, kMomentum);
     steps_.add_(1);

@@ -5,6 +5,7 @@
 // second one of those of 2n. An encoder looks both ways, with the same slopes.
 #include <cmath>
 
+#include "plumb/nn/position/growing_table.h"
 #include "plumb/nn/position/position.h"
 
 namespace plumb {
@@ -27,17 +28,20 @@ std::vector<double> slopes(int64_t heads) {
 class DistancePenalty final : public RelativePositions {
  public:
   explicit DistancePenalty(int64_t heads)
-      : slopes_(at::tensor(at::ArrayRef<double>(slopes(heads)), at::kDouble).view({heads, 1, 1})) {}
+      : heads_(heads),
+        slopes_([](int64_t count) { return at::tensor(at::ArrayRef<double>(slopes(count)), at::kDouble); }, heads) {}
 
   bool biased() const override { return true; }
   Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const override {
-    const Tensor from = at::arange(begin, begin + query.size(1), at::kDouble).unsqueeze(1);
-    const Tensor to = at::arange(key.size(1), at::kDouble);
-    return (-slopes_ * (from - to).abs()).to(query.options());
+    const at::TensorOptions exact = query.options().dtype(at::kDouble);
+    const Tensor from = at::arange(begin, begin + query.size(1), exact).unsqueeze(1);
+    const Tensor to = at::arange(key.size(1), exact);
+    return (-slopes_.rows(heads_, exact).view({heads_, 1, 1}) * (from - to).abs()).to(query.scalar_type());
   }
 
  private:
-  Tensor slopes_;  // (heads, 1, 1)
+  int64_t heads_;
+  GrowingTable slopes_;  // (heads)
 };
 
 class Alibi final : public Positions {

@@ -2,43 +2,66 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "plumb/ops/torch.h"
 
 namespace plumb {
 
-/// When more rows are requested than exist, computes at least twice as many, so that decoding takes constant time per
-/// position. Safe to use from several threads.
+/// When more rows are requested than exist, computes at least twice as many: decoding computes them a number of times
+/// that grows with the logarithm of the length. The layers of a model and the threads that decode with it share one
+/// table per element type and device; reading rows that exist takes no lock.
 class GrowingTable {
  public:
-  /// compute(length): the rows of the positions 0 … length − 1, (length, …), in float64.
-  explicit GrowingTable(std::function<Tensor(int64_t length)> compute) : compute_(std::move(compute)) {}
+  /// compute(length): the rows of the positions 0 … length − 1, (length, …), in float64 on the CPU. The first table has
+  /// `first` rows.
+  explicit GrowingTable(std::function<Tensor(int64_t length)> compute, int64_t first = 256)
+      : compute_(std::move(compute)), first_(first) {}
+  GrowingTable(const GrowingTable&) = delete;
+  GrowingTable& operator=(const GrowingTable&) = delete;
 
   /// At least `length` rows, in the type and on the device of `options`.
   [[nodiscard]] Tensor rows(int64_t length, const at::TensorOptions& options) const {
-    constexpr int64_t kFirst = 256;
+    if (const Tensor found = find(length, options); found.defined()) return found;
     const std::scoped_lock lock(mutex_);
+    if (const Tensor found = find(length, options); found.defined()) return found;  // another thread was faster
     const int64_t known = exact_.defined() ? exact_.size(0) : 0;
-    if (!exact_.defined() || known < length) {
-      int64_t wanted = std::max(kFirst, 2 * known);
+    if (known == 0 || known < length) {
+      int64_t wanted = std::max(first_, 2 * known);
       while (wanted < length) wanted *= 2;
       exact_ = compute_(wanted);
-      rounded_ = Tensor();
     }
-    if (!rounded_.defined() || rounded_.dtype() != options.dtype() || rounded_.device() != options.device()) {
-      rounded_ = exact_.to(options);
-    }
-    return rounded_;
+    tables_.push_back(std::make_unique<Table>(Table{exact_.to(options), newest_.load(std::memory_order_relaxed)}));
+    newest_.store(tables_.back().get(), std::memory_order_release);
+    return tables_.back()->rows;
   }
 
  private:
+  /// Published once, then neither changed nor removed: together the older ones are no larger than the newest.
+  struct Table {
+    Tensor rows;
+    const Table* older;
+  };
+
+  [[nodiscard]] Tensor find(int64_t length, const at::TensorOptions& options) const {
+    for (const Table* table = newest_.load(std::memory_order_acquire); table != nullptr; table = table->older) {
+      const Tensor& rows = table->rows;
+      if (rows.size(0) >= length && rows.dtype() == options.dtype() && rows.device() == options.device()) return rows;
+    }
+    return {};
+  }
+
   std::function<Tensor(int64_t)> compute_;
-  mutable std::mutex mutex_;
+  int64_t first_;
+  mutable std::mutex mutex_;  // of those who write
   mutable Tensor exact_;
-  mutable Tensor rounded_;
+  mutable std::vector<std::unique_ptr<const Table>> tables_;
+  mutable std::atomic<const Table*> newest_ = nullptr;
 };
 
 }  // namespace plumb

@@ -18,6 +18,7 @@
 #include "plumb/base/error.h"
 #include "plumb/nn/position/growing_table.h"
 #include "plumb/nn/position/position.h"
+#include "plumb/ops/index.h"
 
 namespace plumb {
 namespace {
@@ -117,8 +118,8 @@ class Rotation final : public RelativePositions {
                                  const at::TensorOptions& options) const override {
     int64_t length = 0;
     for (const int64_t position : positions) length = std::max(length, position + 1);
-    const Tensor index = at::tensor(at::ArrayRef<int64_t>(positions), at::TensorOptions(at::kLong));
-    const Tensor rows = table_.rows(length, options).index_select(0, index.to(options.device()));
+    const Tensor table = table_.rows(length, options);
+    const Tensor rows = table.index_select(0, ops::index_beside(table, positions));
     return {rows.narrow(1, 0, 1), rows.narrow(1, 1, 1)};
   }
 

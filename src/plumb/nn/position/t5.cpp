@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "plumb/nn/position/position.h"
+#include "plumb/ops/index.h"
 
 namespace plumb {
 namespace {
@@ -40,7 +41,7 @@ class BucketBias final : public RelativePositions {
     for (int64_t i = begin; i < begin + queries; ++i) {
       for (int64_t j = 0; j < keys; ++j) buckets.push_back(bucket_of(i, j, causal_));
     }
-    const Tensor index = at::tensor(at::ArrayRef<int64_t>(buckets), at::TensorOptions(at::kLong)).to(query.device());
+    const Tensor index = ops::index_beside(query, buckets);
     return table_.index_select(0, index).t().reshape({table_.size(1), queries, keys});
   }
 

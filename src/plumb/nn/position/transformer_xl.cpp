@@ -44,8 +44,8 @@ class RelativeScores final : public RelativePositions {
                          .transpose(0, 1);  // (heads, count, size)
     const Tensor by_distance =
         at::matmul(query + position_.unsqueeze(1), r.transpose(1, 2));  // (heads, queries, count)
-    const Tensor from = at::arange(queries, at::kLong).unsqueeze(1) + (begin - lowest);
-    const Tensor index = (from - at::arange(keys, at::kLong)).to(query.device());
+    const Tensor from = at::arange(queries, query.options().dtype(at::kLong)).unsqueeze(1) + (begin - lowest);
+    const Tensor index = from - at::arange(keys, from.options());
     const Tensor by_position = by_distance.gather(2, index.unsqueeze(0).expand({heads_, queries, keys}));
     const Tensor by_content = at::matmul(content_.unsqueeze(1), key.transpose(1, 2));  // (heads, 1, keys)
     return (by_position + by_content) / std::sqrt(static_cast<double>(size_));

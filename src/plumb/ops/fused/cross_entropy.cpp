@@ -223,20 +223,20 @@ class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale) {
   const auto targets = make_targets(labels, weights, smoothing, scale);
-  CrossEntropy result;
-  result.loss = CrossEntropyOfLogits::apply(logits, targets, &result.nll);
-  return result;
+  double nll = 0;
+  const Tensor loss = CrossEntropyOfLogits::apply(logits, targets, &nll);
+  return {loss, nll};
 }
 
 CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale) {
   const auto targets = make_targets(labels, weights, smoothing, scale);
-  CrossEntropy result;
   const bool with_gradient = at::GradMode::is_enabled() && (hidden.requires_grad() || weight.requires_grad() ||
                                                             (bias.defined() && bias.requires_grad()));
-  result.loss = FusedCrossEntropy::apply(hidden, weight, if_defined(bias), targets, with_gradient, &result.nll);
-  return result;
+  double nll = 0;
+  const Tensor loss = FusedCrossEntropy::apply(hidden, weight, if_defined(bias), targets, with_gradient, &nll);
+  return {loss, nll};
 }
 
 }  // namespace plumb::ops::fused

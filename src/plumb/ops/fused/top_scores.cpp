@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "plumb/base/parallel.h"
 #include "plumb/ops/dispatch.h"
@@ -29,10 +30,13 @@ TopScores top_scores(const Tensor& logits_in, int64_t k, int64_t first_id, bool 
           ids[i] += static_cast<int32_t>(first_id);
           top.scores[static_cast<size_t>(row * top.k + i)] = static_cast<double>(values[static_cast<size_t>(i)]);
         }
-        if (!normalize || found == 0) continue;
-        const T largest = std::max(values[0], first_id > 0 ? *std::max_element(x, x + first_id) : values[0]);
-        top.log_partition[static_cast<size_t>(row)] =
-            static_cast<double>(kernels::log_partition(x, vocabulary, largest));
+        std::fill(ids + found, ids + top.k, -1);
+        if (!normalize) continue;
+        T largest = found > 0 ? values[0] : -std::numeric_limits<T>::infinity();
+        for (int64_t id = 0; id < first_id; ++id) largest = std::max(largest, x[id]);
+        // Of nothing but −∞ it is −∞; infinity minus infinity would be NaN.
+        top.log_partition[static_cast<size_t>(row)] = static_cast<double>(
+            largest == -std::numeric_limits<T>::infinity() ? largest : kernels::log_partition(x, vocabulary, largest));
       }
     });
   });

@@ -53,8 +53,8 @@ HWY_INLINE void tile(int64_t n, int64_t depth, T alpha, Left<T> a, const T* HWY_
       if (whole || j + 1 < kVectors) {
         hn::StoreU(add ? hn::MulAdd(factor, sum[i][j], hn::LoadU(d, p)) : hn::Mul(factor, sum[i][j]), d, p);
       } else {
-        hn::BlendedStore(add ? hn::MulAdd(factor, sum[i][j], load_first(d, mask, last, p)) : hn::Mul(factor, sum[i][j]),
-                         mask, d, p);
+        store_first(add ? hn::MulAdd(factor, sum[i][j], load_first(d, mask, last, p)) : hn::Mul(factor, sum[i][j]), d,
+                    mask, last, p);
       }
     }
   }
@@ -104,7 +104,7 @@ template <typename T>
 void softmax_row(T* row, int64_t keys, int64_t width) {
   const hn::ScalableTag<T> d;
   const auto largest = hn::Set(d, reduce_max(keys, row));
-  map_to(keys, row, [&](auto load) HWY_ATTR { return hn::Exp(d, hn::Sub(load(row), largest)); });
+  map_to(keys, row, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(row), largest)); });
   const auto inverse = hn::Set(d, T{1} / reduce_sum<T>(keys, [&](auto load) HWY_ATTR { return load(row); }));
   map_to(keys, row, [&](auto load) HWY_ATTR { return hn::Mul(load(row), inverse); });
   std::fill(row + keys, row + width, T{0});
@@ -168,7 +168,7 @@ HWY_INLINE void weighted_sum(int64_t length, int64_t n, const T* p, const Value&
     }
   }
   for (int j = 0; j < kVectors; ++j)
-    kVectors > 1 ? hn::StoreU(sum[j], d, out + j * lanes) : hn::BlendedStore(sum[j], mask, d, out);
+    kVectors > 1 ? hn::StoreU(sum[j], d, out + j * lanes) : store_first(sum[j], d, mask, n, out);
 }
 
 /// p[i] = scale · q·key(i) for four keys: q is read once for all of them, and their sums hide each other's latency.

@@ -17,7 +17,7 @@ RowLoss<T> loss(const CrossEntropyRow<T>& row, const T* logits) {
   const int64_t n = row.vocabulary;
   const T largest = reduce_max(n, logits);
   const auto shift = hn::Set(d, largest);
-  const T sum = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Exp(d, hn::Sub(load(logits), shift)); });
+  const T sum = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(logits), shift)); });
   const T log_partition = largest + std::log(sum);
   const T nll = log_partition - logits[row.label];
   T smoothed = nll;
@@ -35,7 +35,7 @@ void gradient(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T
   const auto factor = hn::Set(d, scale);
   const auto uniform = hn::Set(d, row.smoothing / static_cast<T>(row.vocabulary));
   map_to(row.vocabulary, out, [&](auto load) HWY_ATTR {
-    return hn::Mul(factor, hn::Sub(hn::Exp(d, hn::Sub(load(logits), shift)), uniform));
+    return hn::Mul(factor, hn::Sub(exponential(d, hn::Sub(load(logits), shift)), uniform));
   });
   out[row.label] -= scale * (T{1} - row.smoothing);
 }
@@ -45,7 +45,7 @@ T curvature(const CrossEntropyRow<T>& row, const T* logits, T log_partition, T s
   const hn::ScalableTag<T> d;
   const int64_t n = row.vocabulary;
   const auto shift = hn::Set(d, log_partition);
-  map_to(n, out, [&](auto load) HWY_ATTR { return hn::Exp(d, hn::Sub(load(logits), shift)); });
+  map_to(n, out, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(logits), shift)); });
   const T mean = reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Mul(load(c), load(out)); });
   const T sum = row.smoothing == T{0} ? T{0} : reduce_sum<T>(n, [&](auto load) HWY_ATTR { return load(c); });
   const auto center = hn::Set(d, mean);

@@ -12,13 +12,12 @@ namespace plumb::kernels::HWY_NAMESPACE {
 template <typename T>
 void add_bias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
-  const auto zero = hn::Zero(d);
   for (int64_t row = begin; row < end; ++row) {
     T* y = x + row * width;
     if (bias == nullptr) {
-      map_to(width, y, [&](auto load) HWY_ATTR { return hn::Max(load(y), zero); });
+      map_to(width, y, [&](auto load) HWY_ATTR { return rectified(d, load(y)); });
     } else if (relu) {
-      map_to(width, y, [&](auto load) HWY_ATTR { return hn::Max(hn::Add(load(y), load(bias)), zero); });
+      map_to(width, y, [&](auto load) HWY_ATTR { return rectified(d, hn::Add(load(y), load(bias))); });
     } else {
       map_to(width, y, [&](auto load) HWY_ATTR { return hn::Add(load(y), load(bias)); });
     }
@@ -29,7 +28,7 @@ template <typename T>
 void relu_backward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end) {
   const hn::ScalableTag<T> d;
   map_to(end - begin, dx + begin, [&](auto load) HWY_ATTR {
-    return hn::IfThenElseZero(hn::Gt(load(y + begin), hn::Zero(d)), load(dy + begin));
+    return hn::IfThenZeroElse(hn::Le(load(y + begin), hn::Zero(d)), load(dy + begin));
   });
 }
 

@@ -7,11 +7,11 @@
 
 namespace plumb::kernels {
 
-/// x (rows, width) += bias (width; may be null), then max(x, 0) if `relu`; rows [begin, end).
+/// x (rows, width) += bias (width; may be null), then max(x, 0) if `relu`; rows [begin, end). NaN stays NaN.
 template <typename T>
 void add_bias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end);
 
-/// dx = dy where y > 0, else 0, for elements [begin, end).
+/// dx = 0 where y ≤ 0, else dy, also where y is NaN, for elements [begin, end).
 template <typename T>
 void relu_backward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "plumb/base/error.h"
+#include "plumb/base/parallel.h"
+#include "plumb/ops/kernels/elementwise.h"
 #include "plumb/ops/kernels/onednn.h"
 
 namespace plumb::kernels {
@@ -53,7 +56,6 @@ std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::m
   const dnnl::memory::desc bias({1, p.n}, DataType::f32, dnnl::memory::dims{p.n, 1});
   dnnl::post_ops after;
   if (p.accumulate) after.append_sum(1.0F);
-  if (p.relu) onednn::append_relu(after);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(after);
   auto compiled = std::make_unique<Compiled>(
@@ -79,7 +81,7 @@ Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc
                    p.lda,
                    p.ldb,
                    p.ldc,
-                   (p.accumulate ? 1 : 0) + (p.relu ? 2 : 0) + (p.bias != nullptr ? 4 : 0),
+                   (p.accumulate ? 1 : 0) + (p.bias != nullptr ? 2 : 0),
                    static_cast<int64_t>(type),
                    packed != nullptr,  // of one type and shape all are packed alike
                    threads};
@@ -88,6 +90,13 @@ Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc
   constexpr size_t kCapacity = 4096;  // shapes; batches of ragged text have many
   if (on.compiled.size() >= kCapacity) on.compiled.clear();
   return *on.compiled.emplace(key, compile(p, type, packed, on)).first->second;
+}
+
+/// max(C, 0). Not by oneDNN, whose ReLU makes NaN 0.
+void rectify(const Product& p, float* c) {
+  parallel_ranges(p.m, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(p.n, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) add_bias<float>(c + row * p.ldc, nullptr, true, p.n, 0, 1);
+  });
 }
 
 /// Runs the product on these operands, where B may be packed.
@@ -112,6 +121,7 @@ void run(const Product& p, DataType type, const void* a, const void* b, const dn
         fmt::format("oneDNN refused a matrix product of ({}, {}) by ({}, {}): {}", p.m, p.k, p.k, p.n, error.what()),
         type == DataType::bf16 ? "does this processor support bfloat16?" : "");
   }
+  if (p.relu) rectify(p, static_cast<float*>(c));
 }
 
 template <typename T>

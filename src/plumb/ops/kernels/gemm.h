@@ -21,7 +21,7 @@ struct Product {
   int64_t ldb = 0;
   int64_t ldc = 0;
   bool accumulate = false;      // add to the contents of C
-  bool relu = false;            // not together with accumulate
+  bool relu = false;            // keeps NaN; not together with accumulate
   const float* bias = nullptr;  // (n), added to every row
 };
 

@@ -21,13 +21,4 @@ inline dnnl::matmul::primitive_desc product(const dnnl::engine& engine, const La
 #endif
 }
 
-/// Then max(·, 0).
-inline void append_relu(dnnl::post_ops& after) {
-#if DNNL_VERSION_MAJOR < 3
-  after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
-#else
-  after.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
-#endif
-}
-
 }  // namespace plumb::kernels::onednn

@@ -58,7 +58,7 @@ void dequantize(const int32_t* sums, float row_scale, const float* column_scales
   const auto scale = hn::Set(d, row_scale);
   const auto value = [&](auto sum, auto column, auto shift) HWY_ATTR {
     const auto result = hn::MulAdd(hn::ConvertTo(d, sum), hn::Mul(scale, column), shift);
-    return relu ? hn::Max(result, hn::Zero(d)) : result;
+    return relu ? rectified(d, result) : result;
   };
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
@@ -69,7 +69,7 @@ void dequantize(const int32_t* sums, float row_scale, const float* column_scales
   const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
   const auto sum = load_first(integers, hn::FirstN(integers, static_cast<size_t>(n - i)), n - i, sums + i);
   const auto shift = bias != nullptr ? load_first(d, mask, n - i, bias + i) : hn::Zero(d);
-  hn::BlendedStore(value(sum, load_first(d, mask, n - i, column_scales + i), shift), mask, d, y + i);
+  store_first(value(sum, load_first(d, mask, n - i, column_scales + i), shift), d, mask, n - i, y + i);
 }
 
 }  // namespace plumb::kernels::HWY_NAMESPACE

@@ -32,6 +32,32 @@ HWY_INLINE hn::Vec<D> load_first(D d, M mask, int64_t count, const T* p) {
 #endif
 }
 
+/// Writes the first `count` lanes of v, those of `mask`, to p, and touches nothing past them: other threads may write
+/// there, and the memory may end there. Highway's BlendedStore reads whole vectors and writes them back where the
+/// machine cannot store by mask, as on NEON.
+template <typename D, typename M, typename T>
+HWY_INLINE void store_first(hn::Vec<D> v, D d, M mask, int64_t count, T* p) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_HAVE_SCALABLE
+  hn::BlendedStore(v, mask, d, p);
+#else
+  T lanes[hn::MaxLanes(D())];
+  hn::StoreU(v, d, lanes);
+  std::copy_n(lanes, std::min<int64_t>(count, hn::MaxLanes(D())), p);
+#endif
+}
+
+/// exp(x). Highway's is 0 where x is NaN; here NaN stays NaN.
+template <typename D, typename V = hn::Vec<D>>
+HWY_INLINE V exponential(D d, V x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+}
+
+/// max(x, 0), in which NaN stays NaN: of a NaN and a number, Highway's Max is either, as the machine has it.
+template <typename D, typename V = hn::Vec<D>>
+HWY_INLINE V rectified(D d, V x) {
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
+}
+
 /// Σ f(vectors at i) over [0, n): `f(d, load)` where `load(pointer)` gives the lanes at the current position, zero past
 /// the end. Two accumulators hide the latency of the addition; blocks keep the rounding of long sums small where
 /// vectors are short.
@@ -69,11 +95,11 @@ HWY_INLINE void map_to(int64_t n, T* HWY_RESTRICT out, const F& f) {
     hn::StoreU(f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }), d, out + i);
   if (i < n) {
     const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
-    hn::BlendedStore(f([&](const T* p) HWY_ATTR { return load_first(d, mask, n - i, p + i); }), mask, d, out + i);
+    store_first(f([&](const T* p) HWY_ATTR { return load_first(d, mask, n - i, p + i); }), d, mask, n - i, out + i);
   }
 }
 
-/// The largest of x[0, n), n ≥ 1.
+/// The largest of x[0, n), n ≥ 1; where one is NaN, any of them or NaN.
 template <typename T>
 HWY_INLINE T reduce_max(int64_t n, const T* x) {
   const hn::ScalableTag<T> d;

@@ -14,16 +14,22 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
 /// Keeps the k best in order; a block of the row costs one comparison unless it contains a better one, which soon
-/// becomes rare.
+/// becomes rare, or a NaN, which ends the search.
 template <typename T>
 int64_t top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT values, int32_t* HWY_RESTRICT indices) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t count = 0;
   T threshold = -std::numeric_limits<T>::infinity();
+  // False for a NaN.
   const auto offer = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      if (!(x[i] > threshold)) continue;
+      if (x[i] <= threshold) continue;
+      if (std::isnan(x[i])) {
+        values[0] = x[i];
+        indices[0] = static_cast<int32_t>(i);
+        return false;
+      }
       count = std::min(count + 1, k);
       int64_t at = count - 1;
       for (; at > 0 && values[at - 1] < x[i]; --at) {
@@ -34,16 +40,17 @@ int64_t top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT value
       indices[at] = static_cast<int32_t>(i);
       if (count == k) threshold = values[k - 1];
     }
+    return true;
   };
   int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
     const auto bar = hn::Set(d, threshold);
-    const auto above =
-        hn::Or(hn::Or(hn::Gt(hn::LoadU(d, x + i), bar), hn::Gt(hn::LoadU(d, x + i + lanes), bar)),
-               hn::Or(hn::Gt(hn::LoadU(d, x + i + 2 * lanes), bar), hn::Gt(hn::LoadU(d, x + i + 3 * lanes), bar)));
-    if (!hn::AllFalse(d, above)) offer(i, i + 4 * lanes);
+    const auto below =
+        hn::And(hn::And(hn::Le(hn::LoadU(d, x + i), bar), hn::Le(hn::LoadU(d, x + i + lanes), bar)),
+                hn::And(hn::Le(hn::LoadU(d, x + i + 2 * lanes), bar), hn::Le(hn::LoadU(d, x + i + 3 * lanes), bar)));
+    if (!hn::AllTrue(d, below) && !offer(i, i + 4 * lanes)) return 1;
   }
-  offer(i, n);
+  if (!offer(i, n)) return 1;
   return count;
 }
 
@@ -51,7 +58,8 @@ template <typename T>
 T partition(const T* x, int64_t n, T shift) {
   const hn::ScalableTag<T> d;
   const auto offset = hn::Set(d, shift);
-  return shift + std::log(reduce_sum<T>(n, [&](auto load) HWY_ATTR { return hn::Exp(d, hn::Sub(load(x), offset)); }));
+  return shift +
+         std::log(reduce_sum<T>(n, [&](auto load) HWY_ATTR { return exponential(d, hn::Sub(load(x), offset)); }));
 }
 
 int64_t top_f32(const float* x, int64_t n, int64_t k, float* values, int32_t* indices) {

@@ -6,7 +6,8 @@
 namespace plumb::kernels {
 
 /// Finds the k largest of x[0, n), largest first; of equal ones that of the lower index comes first. Writes values and
-/// indices (k each) and returns how many there are: fewer than k if n < k or some are NaN or −∞.
+/// indices (k each) and returns how many there are: fewer than k if n < k or some are −∞. Where there is a NaN, the
+/// first is all that is found: the others have no order.
 int64_t top_values(const float* x, int64_t n, int64_t k, float* values, int32_t* indices);
 int64_t top_values(const double* x, int64_t n, int64_t k, double* values, int32_t* indices);
 

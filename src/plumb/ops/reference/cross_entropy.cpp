@@ -24,12 +24,11 @@ CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& lab
   Tensor nll = -log_p.gather(1, index_beside(logits, labels).unsqueeze(1)).squeeze(1);
   Tensor loss = (1 - smoothing) * nll - smoothing * log_p.mean(1);
   if (!weights.empty()) {
-    const Tensor factors =
-        at::tensor(at::ArrayRef<double>(weights), at::TensorOptions(at::kDouble)).to(logits.options());
+    const Tensor factors = values_beside(logits, weights);
     nll = factors * nll;
     loss = factors * loss;
   }
-  return {scale * loss.sum(), nll.detach().sum(at::kDouble).item<double>()};
+  return {scale * loss.sum(), Number(nll.detach().sum(at::kDouble))};
 }
 
 CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,

@@ -49,7 +49,7 @@ void adam_update(const std::vector<AdamUpdate>& updates, const std::vector<Tenso
                  const std::vector<Tensor>& m, const std::vector<Tensor>& v, const std::vector<Tensor>& parameters);
 void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>& gradients,
                 const std::vector<Tensor>& momentum, const std::vector<Tensor>& parameters);
-double sum_of_squares(const std::vector<Tensor>& tensors);
+Number sum_of_squares(const std::vector<Tensor>& tensors);
 
 std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::vector<double>& subtract, bool products,
                                  Tensor& w);

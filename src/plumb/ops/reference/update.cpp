@@ -28,10 +28,10 @@ void sgd_update(const std::vector<SgdUpdate>& updates, const std::vector<Tensor>
   }
 }
 
-double sum_of_squares(const std::vector<Tensor>& tensors) {
+Number sum_of_squares(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> sums;
   for (const Tensor& tensor : tensors) sums.push_back(tensor.detach().to(at::kDouble).square().sum());
-  return sums.empty() ? 0.0 : at::stack(sums).sum().item<double>();
+  return sums.empty() ? Number() : Number(at::stack(sums).sum());
 }
 
 }  // namespace plumb::ops::reference

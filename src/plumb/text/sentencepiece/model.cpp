@@ -21,7 +21,7 @@ std::filesystem::path module_path() {
 
 void* open_module(const char* path) {
   constexpr int kFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   // The sanitizer's dlopen rejects RTLD_DEEPBIND because memory must not change ownership then; here none does.
   void* library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   return reinterpret_cast<void* (*)(const char*, int)>(::dlsym(library, "dlopen"))(path, kFlags);

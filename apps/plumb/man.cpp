@@ -1,0 +1,201 @@
+// plumb man: the manual pages plumb(1) and plumb-VERB(1), in roff, from what the verbs say of themselves.
+#include <fmt/format.h>
+
+#include <cctype>
+#include <filesystem>
+#include <iostream>
+
+#include "manual.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/text.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+/// Text as roff takes it: characters beyond ASCII by their numbers, since not every roff reads UTF-8, dashes that can
+/// be copied into a shell, and no line that looks like a request.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const size_t length = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    if (length > 1) {
+      uint32_t point = byte & (0xFFU >> (length + 1));
+      for (size_t k = 1; k < length; ++k) point = point << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3FU);
+      out += fmt::format("\\[u{:04X}]", point);
+    } else if (byte == '\\') {
+      out += "\\(rs";
+    } else if (byte == '-') {
+      out += "\\-";
+    } else if ((byte == '.' || byte == '\'') && (i == 0 || text[i - 1] == '\n')) {
+      out += std::string("\\&") + text[i];
+    } else if (byte == '\'') {
+      out += "\\(aq";
+    } else if (byte == '`') {
+      out += "\\(ga";
+    } else {
+      out += text[i];
+    }
+    i += length;
+  }
+  return out;
+}
+
+std::string to_upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+std::string bold(const std::string& text) { return "\\fB" + escaped(text) + "\\fR"; }
+std::string italic(const std::string& text) { return "\\fI" + escaped(text) + "\\fR"; }
+
+std::string page_name(const ManualVerb& verb) { return verb.path.empty() ? "plumb" : "plumb-" + join(verb.path, "-"); }
+
+std::string reference(const std::string& page) { return bold(page) + "(1)"; }
+
+/// "A description, in plain words" as a sentence.
+std::string sentence(const std::string& text) { return text.ends_with('.') ? text : text + '.'; }
+
+/// The summary as man's index has it: in lower case and without a period.
+std::string brief(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  if (text.size() > 1 && (std::islower(static_cast<unsigned char>(text[1])) != 0 || text[1] == ' '))
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::string tagged(const std::string& tag, const std::string& text) {
+  return fmt::format(".TP\n{}\n{}\n", tag, escaped(sentence(text)));
+}
+
+std::string option_tag(const ManualOption& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.names) names.push_back(option.argument ? italic(name) : bold(name));
+  return option.takes_value() ? join(names) + ' ' + italic(option.value) : join(names);
+}
+
+std::string options_text(const ManualVerb& verb) {
+  std::string text;
+  std::string heading;
+  for (const ManualOption& option : verb.options) {
+    const std::string own = option.argument ? "Arguments" : option.group;
+    if (own != heading) text += ".SH " + to_upper(own) + '\n';
+    heading = own;
+    std::string description = option.description;
+    if (option.open && !option.choices.empty()) description += ". Among others: " + join(option.choices);
+    text += tagged(option_tag(option), description);
+  }
+  return text;
+}
+
+/// What holds for every verb, on the page of the program.
+constexpr const char* kProgram = R"(.SH CONFIGURATION
+Models and runs are configured in TOML, in the sections [model], [train], [task] and [data]; a study has further
+sections.
+Every key has a default.
+.B \-\-set
+.I section.key=value
+overrides a key and may be repeated.
+An unknown key is an error that names the nearest known one.
+.B plumb list
+prints the variants to choose from.
+.SH OUTPUT
+Progress goes to standard error, results go to standard output, or as JSON to the file that
+.B \-\-json
+names.
+.SH ENVIRONMENT
+.TP
+.B PLUMB_KERNELS
+.I off
+selects LibTorch's operations instead of Plumb's CPU kernels.
+.TP
+.BR RANK ", " WORLD_SIZE ", " MASTER_ADDR ", " MASTER_PORT
+As torchrun sets them:
+.B plumb train
+joins the processes that they name.
+)";
+
+constexpr const char* kExitStatus = R"(.SH EXIT STATUS
+.TP
+.B 0
+Success.
+.TP
+.B 1
+An error, with a message and a hint on standard error, or a training run that diverged.
+.TP
+.B 2
+The command line is wrong.
+.TP
+.BR 130 ", " 143
+SIGINT or SIGTERM interrupted a training run, which saved its state; the same command resumes it.
+)";
+
+std::string page(const ManualVerb& verb, const ManualVerb& program) {
+  std::string text = fmt::format(".\\\" Written by `plumb man`.\n.TH {} 1 \"\" \"Plumb {}\" \"Plumb Manual\"\n",
+                                 to_upper(page_name(verb)), PLUMB_VERSION);
+  text += fmt::format(".SH NAME\n{} \\- {}\n", escaped(page_name(verb)), escaped(brief(verb.summary)));
+  text += fmt::format(".SH SYNOPSIS\n{}\n", bold(verb.synopsis()));
+  text += fmt::format(".SH DESCRIPTION\n{}\n", escaped(sentence(verb.summary)));
+  std::string heading;
+  for (const ManualVerb& inner : verb.verbs) {
+    if (inner.group != heading) text += fmt::format(".SS {}\n", escaped(inner.group));
+    heading = inner.group;
+    text += tagged(reference(page_name(inner)), inner.summary);
+  }
+  text += options_text(verb);
+  if (!verb.example.empty()) text += fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", escaped(verb.example));
+  if (verb.path.empty()) text += kProgram;
+  text += kExitStatus;
+  text += ".SH SEE ALSO\n";
+  std::vector<std::string> others;
+  if (verb.path.empty()) {
+    for (const ManualVerb& inner : verb.verbs) others.push_back(reference(page_name(inner)));
+  } else {
+    others.push_back(reference("plumb"));
+    if (verb.path.size() > 1) others.push_back(reference("plumb-" + verb.path.front()));
+    for (const ManualVerb& inner : verb.verbs) others.push_back(reference(page_name(inner)));
+  }
+  return text + join(others, ",\n") + '\n';
+}
+
+struct ManOptions {
+  std::vector<std::string> verb;
+  std::string out;
+};
+
+void man(const ManOptions& options, const ManualVerb& program) {
+  if (!options.out.empty()) std::filesystem::create_directories(options.out);
+  const std::string wanted = join(options.verb, " ");
+  bool found = false;
+  for_each_verb(program, [&](const ManualVerb& verb) {
+    const std::string text = page(verb, program);
+    if (!options.out.empty()) {
+      write_file_atomic(std::filesystem::path(options.out) / (page_name(verb) + ".1"), text);
+    } else if (verb.name() == wanted) {
+      std::cout << text;
+      found = true;
+    }
+  });
+  if (options.out.empty() && !found) throw UsageError(fmt::format("unknown command '{}'", wanted), "see plumb --help");
+}
+
+}  // namespace
+
+void add_man(CLI::App& app, Globals& globals) {
+  auto options = std::make_shared<ManOptions>();
+  CLI::App* verb = add_verb(app, globals, "man", "Print a manual page, or write all of them",
+                            "plumb man train | man -l -", [options, &app] { man(*options, manual_of(app)); });
+  CLI::Option* name =
+      verb->add_option("VERB", options->verb, "The verb, as in `plumb man data prepare` (default: plumb itself)")
+          ->expected(0, 2);
+  std::vector<std::string> words;
+  for_each_verb(manual_of(app), [&](const ManualVerb& known) {
+    if (!known.path.empty()) words.push_back(known.path.back());
+  });
+  suggest(name, words);
+  verb->add_option("--out", options->out, "Write all pages, as plumb-VERB.1, to this directory")->type_name("DIR");
+}
+
+}  // namespace plumb::app

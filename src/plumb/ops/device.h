@@ -1,0 +1,52 @@
+// Devices: which one computes, and whether the tensors of an operation lie on the same one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plumb/ops/torch.h"
+
+namespace plumb::ops {
+
+/// The device of a name: "cpu", "cuda:N", or "cuda", the first GPU; where a launcher numbers the processes of a machine
+/// in LOCAL_RANK, each has its own. Throws Error if the name is none, or if there is no such device here.
+at::Device device_named(const std::string& name);
+
+/// The devices that can be named here, the CPU first.
+std::vector<at::Device> available_devices();
+
+/// Waits until the device has done what it was given, for timing; the CPU always has.
+void synchronize(const at::Device& device);
+
+/// Where tensors are made that are not made beside another one: the parameters of a model, and what a measurement
+/// starts from. The CPU, unless a DefaultDevice says something else.
+at::Device default_device();
+
+/// Makes `device` the default of the process as long as this exists. To be made before the threads that ask for it.
+class DefaultDevice {
+ public:
+  explicit DefaultDevice(at::Device device);
+  ~DefaultDevice();
+  DefaultDevice(const DefaultDevice&) = delete;
+  DefaultDevice& operator=(const DefaultDevice&) = delete;
+
+ private:
+  at::Device before_;
+};
+
+namespace detail {
+[[noreturn]] void throw_mixed_devices(const char* operation, const at::Device& one, const at::Device& other);
+}
+
+/// Throws Error, naming the operation and both devices, if a tensor lies on another device than the first. Undefined
+/// ones are on none.
+template <typename... Others>
+void require_one_device(const char* operation, const Tensor& first, const Others&... others) {
+  const auto check = [&](const Tensor& other) {
+    if (other.defined() && other.device() != first.device())
+      detail::throw_mixed_devices(operation, first.device(), other.device());
+  };
+  (check(others), ...);
+}
+
+}  // namespace plumb::ops

@@ -1,0 +1,12 @@
+// Whether text contains anything visible.
+#pragma once
+
+#include <string_view>
+
+namespace plumb {
+
+/// False for text that consists of white space, control characters and characters that normalization removes, and so
+/// yields no tokens. `text` is UTF-8; malformed bytes are not visible.
+bool has_visible_character(std::string_view text);
+
+}  // namespace plumb

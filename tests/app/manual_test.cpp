@@ -1,0 +1,287 @@
+// The man pages and the shells' completions against `--help`: every verb and every option is in all of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "plumb/base/config.h"
+#include "plumb/base/error.h"
+#include "plumb/base/key_list.h"
+#include "plumb/model/config.h"
+#include "plumb/nn/norm/norm.h"
+#include "plumb/nn/residual/residual.h"
+#include "plumb/optim/optimizer.h"
+#include "plumb/study/config.h"
+#include "support/help.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+using test::TemporaryDirectory;
+using Words = std::set<std::string>;
+
+bool is_installed(const std::string& program) { return test::Process(program, {"--version"}).wait().status != 127; }
+
+/// All matches of the first group.
+Words matches(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  Words found;
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
+    found.insert((*match)[1]);
+  return found;
+}
+
+std::string without(std::string text, const std::string& part) {
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part)) text.erase(at, part.size());
+  return text;
+}
+
+std::string replaced(std::string text, char from, char to) {
+  std::replace(text.begin(), text.end(), from, to);
+  return text;
+}
+
+TEST(Help, SaysWhatEveryVerbAndOptionIsFor) {
+  EXPECT_GE(test::all_help().size(), 20U);
+  for (const auto& [verb, help] : test::all_help()) {
+    EXPECT_EQ(help.options.count("--help"), 1U) << verb;
+    EXPECT_NE(help.text.find("Usage: plumb" + (verb.empty() ? "" : ' ' + verb)), std::string::npos) << help.text;
+    EXPECT_EQ(help.headings.back(), help.verbs.empty() ? "Example" : "Options") << verb;
+    const std::vector<std::string> lines = split(help.text, '\n');
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (lines[i].starts_with("  plumb ") || lines[i].starts_with("  source ")) continue;  // an example
+      size_t characters = 0;
+      for (const char c : lines[i]) characters += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+      EXPECT_LE(characters, 100U) << lines[i];
+      // An entry has its text in the column of texts, on its line or the next.
+      if (!lines[i].starts_with("  -")) continue;
+      const bool beside = lines[i].size() > 28 && lines[i][27] == ' ' && lines[i][28] != ' ';
+      const bool below = i + 1 < lines.size() && lines[i + 1].starts_with(std::string(28, ' '));
+      EXPECT_TRUE(beside || below) << verb << ": " << lines[i];
+    }
+  }
+}
+
+class ManPages : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryDirectory();
+    ASSERT_EQ(test::run_plumb({"man", "--out", (*folder_ / "man1").string()}).status, 0);
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static fs::path page(const std::string& verb) {
+    return *folder_ / "man1" / ("plumb" + (verb.empty() ? "" : '-' + replaced(verb, ' ', '-')) + ".1");
+  }
+  static TemporaryDirectory* folder_;
+};
+TemporaryDirectory* ManPages::folder_ = nullptr;
+
+TEST_F(ManPages, HaveEveryVerbAndEveryOption) {
+  for (const auto& [verb, help] : test::all_help()) {
+    const std::string text = read_file(page(verb));
+    const size_t begin = text.find("\n.SH DESCRIPTION");
+    ASSERT_NE(begin, std::string::npos) << verb;
+    Words options;
+    for (const std::string& line : split(text.substr(begin), '\n')) {
+      if (!line.starts_with("\\fB\\-")) continue;
+      for (const std::string& name : matches(line, R"(\\fB((?:\\-)+[a-z][a-z\\-]*)\\fR)"))
+        options.insert(without(name, "\\"));
+    }
+    EXPECT_EQ(options, help.options) << verb;
+    for (const std::string& inner : help.verbs) {
+      const std::string name = page(verb.empty() ? inner : verb + ' ' + inner).stem().string();
+      EXPECT_NE(without(text, "\\").find("fB" + name + "fR(1)"), std::string::npos) << verb << ": " << name;
+    }
+  }
+  size_t pages = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(*folder_ / "man1")) ++pages;
+  EXPECT_EQ(pages, test::all_help().size());
+}
+
+TEST_F(ManPages, AreRoffWithoutAWarning) {
+  if (!is_installed("groff")) GTEST_SKIP() << "groff is not installed";
+  for (const auto& entry : fs::directory_iterator(*folder_ / "man1")) {
+    const test::Finished groff =
+        test::Process("groff", {"-ww", "-man", "-P-cbou", "-Tutf8", entry.path().string()}).wait();
+    EXPECT_EQ(groff.status, 0);
+    EXPECT_EQ(groff.errors, "") << entry.path();
+    EXPECT_NE(groff.output.find("EXIT STATUS"), std::string::npos) << entry.path();
+  }
+}
+
+TEST_F(ManPages, ArePrintedOneByOne) {
+  EXPECT_EQ(test::run_plumb({"man", "data", "prepare"}).output, read_file(page("data prepare")));
+  EXPECT_EQ(test::run_plumb({"man"}).output, read_file(page("")));
+  EXPECT_EQ(test::run_plumb({"man", "nonsense"}).status, 2);
+}
+
+class Completion : public testing::Test {
+ protected:
+  static std::string script(const std::string& shell) { return test::run_plumb({"completion", shell}).output; }
+
+  /// What bash proposes for each of these command lines; the word to be completed is the last one.
+  static std::vector<Words> bash(const std::vector<std::vector<std::string>>& lines, const fs::path& directory = ".") {
+    static const TemporaryDirectory folder;
+    static const fs::path file = folder / "plumb.bash";
+    if (!fs::exists(file)) write_file_atomic(file, script("bash"));
+    std::string program = "COMP_WORDBREAKS=$' \\t\\n\"\\'><=;|&(:'\nsource " + file.string() + '\n';
+    for (const auto& line : lines) {
+      program += "COMP_WORDS=(plumb";
+      for (const std::string& word : line) program += " '" + word + '\'';
+      program +=
+          ")\nCOMP_CWORD=" + std::to_string(line.size()) + "\n_plumb\nprintf '%s\\n' \"${COMPREPLY[@]}\"\necho '#'\n";
+    }
+    const test::Finished finished = test::Process("bash", {"--norc", "-c", program}, directory).wait();
+    EXPECT_EQ(finished.errors, "");
+    std::vector<Words> replies(1);
+    for (const std::string& line : split(finished.output, '\n')) {
+      if (line == "#") {
+        replies.emplace_back();
+      } else if (!line.empty()) {
+        replies.back().insert(line);
+      }
+    }
+    replies.pop_back();
+    EXPECT_EQ(replies.size(), lines.size());
+    replies.resize(lines.size());
+    return replies;
+  }
+  static Words bash_for(const std::vector<std::string>& line) { return bash({line}).front(); }
+};
+
+Words set_of(const std::vector<std::string>& words) { return {words.begin(), words.end()}; }
+
+TEST_F(Completion, OfBashProposesEveryVerbAndEveryOption) {
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& [verb, help] : test::all_help()) {
+    std::vector<std::string> words = verb.empty() ? std::vector<std::string>{} : split(verb, ' ');
+    words.emplace_back("");
+    lines.push_back(words);
+    words.back() = "-";
+    lines.push_back(words);
+  }
+  const std::vector<Words> replies = bash(lines);
+  size_t i = 0;
+  for (const auto& [verb, help] : test::all_help()) {
+    if (!help.verbs.empty()) {
+      EXPECT_EQ(replies[i], set_of(help.verbs)) << verb;
+    }
+    EXPECT_EQ(replies[i + 1], help.options) << verb;
+    i += 2;
+  }
+}
+
+TEST_F(Completion, OfBashProposesValues) {
+  EXPECT_EQ(bash_for({"train", "--precision", ""}), (Words{"float32", "bf16"}));
+  EXPECT_EQ(bash_for({"train", "--precision", "=", "b"}), (Words{"bf16"}));
+  EXPECT_EQ(bash_for({"data", "prepare", "--tokenizer", "u"}), (Words{"unigram"}));
+  EXPECT_EQ(bash_for({"bench", "train", "--residual", ""}), set_of(residual_schemes().names()));
+  EXPECT_EQ(bash_for({"completion", ""}), (Words{"bash", "zsh", "fish"}));
+  EXPECT_EQ(bash_for({"man", "synth"}), (Words{"synthesize"}));
+  EXPECT_EQ(bash_for({"train", "--threads", ""}), Words{});
+}
+
+TEST_F(Completion, OfBashProposesKeysAndTheirValues) {
+  Words keys;
+  for (const KeyList::Key& key : list_keys(ModelConfig())) keys.insert("model." + key.name + '=');
+  const Words proposed = bash_for({"train", "--set", "model."});
+  for (const std::string& key : keys) EXPECT_EQ(proposed.count(key), 1U) << key;
+  EXPECT_EQ(proposed.count("model.rotary.factor="), 1U) << "the option of a variant";
+  // Bash has cut the word at "=", and puts the reply in the place of what follows it.
+  EXPECT_EQ(bash_for({"train", "--set", "model.norm", "="}), set_of(norms().names()));
+  EXPECT_EQ(bash_for({"train", "--set", "train.optimizer", "=", "ad"}), (Words{"adam", "adamw"}));
+  EXPECT_EQ(bash_for({"train", "--set", "model.parallel", "=", ""}), (Words{"true", "false"}));
+  EXPECT_EQ(bash_for({"train", "--set", "collapse."}), Words{}) << "a key of studies";
+  Words collapse;
+  for (const KeyList::Key& key : list_keys(CollapseStudy())) collapse.insert("collapse." + key.name + '=');
+  EXPECT_EQ(bash_for({"study", "--set", "collapse."}), collapse);
+}
+
+/// Every value that is proposed for a key of a model is one that a model takes.
+TEST_F(Completion, ProposesValuesThatAreTaken) {
+  std::vector<std::vector<std::string>> lines;
+  std::vector<std::string> keys;
+  for (const KeyList::Key& key : list_keys(ModelConfig())) {
+    keys.push_back("model." + key.name);
+    lines.push_back({"train", "--set", keys.back(), "="});
+  }
+  const std::vector<Words> replies = bash(lines);
+  size_t tried = 0;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    for (const std::string& value : replies[i]) {
+      Config file;
+      ModelConfig config;
+      config.labels = 2;
+      config.source_vocabulary = config.target_vocabulary = 40;
+      if (keys[i] == "model.pooling") config.kind = "encoder";
+      if (value == "theory") config.heads = 1;
+      file.set(keys[i] + '=' + value);
+      try {
+        file.read("model", config);
+        validate(config);
+      } catch (const Error& error) {
+        ADD_FAILURE() << keys[i] << '=' << value << ": " << error.what();
+      }
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 50U);
+}
+
+TEST_F(Completion, OfBashProposesFilesAndDirectories) {
+  const TemporaryDirectory folder;
+  write_file_atomic(folder / "reference one.de", "a\n");
+  fs::create_directory(folder / "run");
+  const std::vector<Words> replies = bash({{"score", "ref"},
+                                           {"data", "prepare", "--train", "x.de", "ref"},
+                                           {"translate", ""},
+                                           {"train", "--out", "r"},
+                                           {"study", "layern"}},
+                                          folder / ".");
+  EXPECT_EQ(replies[0], (Words{"reference one.de"}));
+  EXPECT_EQ(replies[1], (Words{"reference one.de"})) << "the second of two files";
+  EXPECT_EQ(replies[2], (Words{"run"}));
+  EXPECT_EQ(replies[3], (Words{"run"}));
+  EXPECT_EQ(replies[4], (Words{"layernorm"}));
+}
+
+TEST_F(Completion, OfZshHasEveryVerbAndEveryOption) {
+  const std::string text = script("zsh");
+  for (const auto& [verb, help] : test::all_help()) {
+    const size_t begin = text.find("\n    '" + verb + "')\n");
+    ASSERT_NE(begin, std::string::npos) << verb;
+    const std::string branch = text.substr(begin, text.find("\n      ;;", begin) - begin);
+    EXPECT_EQ(matches(branch, R"(\n        '(?:\*|\([^)]*\))?(-[a-z-]+)=?\[)"), help.options) << verb;
+    EXPECT_EQ(matches(branch, R"(\n        '([a-z]+):)"), set_of(help.verbs)) << verb;
+  }
+  if (!is_installed("zsh")) return;
+  const TemporaryDirectory folder;
+  write_file_atomic(folder / "_plumb", text);
+  EXPECT_EQ(test::Process("zsh", {"-n", (folder / "_plumb").string()}).wait().errors, "");
+}
+
+TEST_F(Completion, OfFishHasEveryVerbAndEveryOption) {
+  const std::string text = script("fish");
+  for (const auto& [verb, help] : test::all_help()) {
+    Words options;
+    Words verbs;
+    for (const std::string& line : split(text, '\n')) {
+      const std::string head = "complete -c plumb -n '__plumb_verb \\'" + verb + "\\'' ";
+      if (!line.starts_with(head)) continue;
+      const std::string names = line.substr(head.size(), line.find(" -d ") - head.size());
+      for (const std::string& name : matches(names, "(?:^| )-s ([a-z])")) options.insert('-' + name);
+      for (const std::string& name : matches(names, "(?:^| )-l ([a-z-]+)")) options.insert("--" + name);
+      if (line.find(" -d ") != std::string::npos) verbs.merge(matches(names, "^-a ([a-z]+)$"));
+    }
+    EXPECT_EQ(options, help.options) << verb;
+    EXPECT_EQ(verbs, set_of(help.verbs)) << verb;
+  }
+  if (!is_installed("fish")) return;
+  const TemporaryDirectory folder;
+  write_file_atomic(folder / "plumb.fish", text);
+  EXPECT_EQ(test::Process("fish", {"--no-execute", (folder / "plumb.fish").string()}).wait().errors, "");
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,121 @@
+// plumb train as used by scripts: its exit status shows how the run ended.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "plumb/base/json.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Finished;
+using test::Process;
+using test::run_plumb;
+
+class TrainVerb : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new test::TemporaryDirectory;
+    const Finished made =
+        run_plumb({"data", "synthesize", "--pairs", "200", "--vocabulary", "300", "--out", "data"}, folder_->path());
+    ASSERT_EQ(made.status, 0) << made.errors;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  /// The arguments to train a tiny model, and more.
+  static std::vector<std::string> arguments(const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"train", "--data", "data", "--out", out, "-q"};
+    for (const char* key : {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
+                            "model.decoder_layers=1", "train.batch_tokens=500", "task.translation.beam=0"})
+      all.insert(all.end(), {"--set", key});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  static Finished train(const std::string& out, const std::vector<std::string>& more) {
+    return run_plumb(arguments(out, more), folder_->path());
+  }
+
+  static test::TemporaryDirectory* folder_;
+};
+test::TemporaryDirectory* TrainVerb::folder_ = nullptr;
+
+TEST_F(TrainVerb, DivergenceIsAFailure) {
+  const std::vector<std::string> wild = {"--set", "train.optimizer=sgd",      "--set", "train.schedule=constant",
+                                         "--set", "train.learning_rate=1e30", "--set", "train.warm_up=0"};
+  for (const char* time : {"first", "again"}) {  // the second call only reports it
+    const Finished finished = train("wild", wild);
+    EXPECT_EQ(finished.status, 1) << time;
+    EXPECT_NE(finished.output.find("wild: diverged at step "), std::string::npos) << finished.output;
+    EXPECT_TRUE(finished.errors.starts_with("plumb: error: wild: training diverged at step ")) << finished.errors;
+  }
+}
+
+TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string out = "interrupted" + std::to_string(signal);
+    Process process(PLUMB_BINARY, arguments(out, {"--set", "train.steps=1000000", "--set", "train.log_every=1"}),
+                    folder_->path());
+    const fs::path metrics = *folder_ / out / "metrics.jsonl";
+    for (int i = 0; i < 6000; ++i) {  // until there is a step
+      if (fs::exists(metrics) && read_file(metrics).find("\"loss\"") != std::string::npos) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    process.signal(signal);
+    const Finished finished = process.wait();
+    EXPECT_EQ(finished.status, 128 + signal) << finished.errors;
+    EXPECT_NE(finished.output.find(out + ": stopped at step "), std::string::npos) << finished.output;
+    EXPECT_EQ(read_json(*folder_ / out / "result.json")["outcome"], "stopped");
+    EXPECT_FALSE(fs::is_empty(*folder_ / out / "checkpoints"));
+  }
+}
+
+TEST_F(TrainVerb, ALostSummaryIsAnError) {
+  ASSERT_EQ(train("short", {"--set", "train.steps=1"}).status, 0);
+  const std::string command = std::string(PLUMB_BINARY) + " train --out short > /dev/full";
+  const Finished finished = Process("/bin/sh", {"-c", command}, folder_->path()).wait();
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(finished.errors.find("cannot write to standard output"), std::string::npos) << finished.errors;
+}
+
+TEST_F(TrainVerb, ContinuesWithDataAtANewLocation) {
+  ASSERT_EQ(train("before", {"--set", "train.steps=2"}).status, 0);
+  fs::rename(*folder_ / "before", *folder_ / "after");
+  fs::copy(*folder_ / "data", *folder_ / "copy", fs::copy_options::recursive);
+  const Finished finished =
+      run_plumb({"train", "--out", "after", "--data", "copy", "--set", "train.steps=4", "-q"}, folder_->path());
+  EXPECT_EQ(finished.status, 0) << finished.errors;
+  EXPECT_NE(finished.output.find("after: finished at step 4 "), std::string::npos) << finished.output;
+}
+
+// Control characters used to make config.toml unreadable.
+TEST_F(TrainVerb, PathsMayContainAnyCharacterButMustBeUtf8) {
+  const std::string odd = "odd \x01\t\"\\ \x7F\nname";
+  fs::copy(*folder_ / "data", *folder_ / odd, fs::copy_options::recursive);
+  std::vector<std::string> all = arguments("odd run", {"--set", "train.steps=1"});
+  all[2] = odd;
+  const Finished trained = run_plumb(all, folder_->path());
+  ASSERT_EQ(trained.status, 0) << trained.errors;
+  EXPECT_EQ(run_plumb({"train", "--out", "odd run", "-q"}, folder_->path()).status, 0);
+
+  fs::copy(*folder_ / "data", *folder_ / "caf\xE9", fs::copy_options::recursive);
+  for (const std::vector<std::string>& places :
+       std::vector<std::vector<std::string>>{{"caf\xE9", "never"}, {"data", "r\xE9"}}) {
+    const Finished finished = run_plumb({"train", "--data", places[0], "--out", places[1]}, folder_->path());
+    EXPECT_EQ(finished.status, 1);
+    EXPECT_NE(finished.errors.find("not valid UTF-8"), std::string::npos) << finished.errors;
+    EXPECT_FALSE(fs::exists(*folder_ / places[1]));
+  }
+}
+
+TEST_F(TrainVerb, AResultFileIsCheckedBeforeTraining) {
+  const Finished finished = train("unmade", {"--json", "data"});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_FALSE(fs::exists(*folder_ / "unmade"));
+}
+
+}  // namespace
+}  // namespace plumb

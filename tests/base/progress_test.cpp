@@ -1,0 +1,86 @@
+#include "plumb/base/progress.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "plumb/base/running_mean.h"
+
+namespace plumb {
+namespace {
+
+/// Standard error on a terminal of the test's own.
+class Terminal {
+ public:
+  Terminal() : before_(::dup(STDERR_FILENO)) {
+    if (::openpty(&outside_, &inside_, nullptr, nullptr, nullptr) != 0) return;
+    ::fcntl(outside_, F_SETFL, O_NONBLOCK);
+    ::dup2(inside_, STDERR_FILENO);
+  }
+  ~Terminal() {
+    ::dup2(before_, STDERR_FILENO);
+    for (const int descriptor : {before_, inside_, outside_}) ::close(descriptor);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  void resize(unsigned short columns) const {
+    const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    ::ioctl(inside_, TIOCSWINSZ, &size);
+  }
+
+  /// What was written since the last call, without the sequence that clears a line.
+  [[nodiscard]] std::string line() const {
+    std::array<char, 4096> buffer{};
+    const ssize_t count = ::read(outside_, buffer.data(), buffer.size());
+    std::string text(buffer.data(), count > 0 ? static_cast<size_t>(count) : 0);
+    const std::string clear = "\r\033[K";
+    return text.starts_with(clear) ? text.substr(clear.size()) : "not cleared: " + text;
+  }
+
+ private:
+  int before_;
+  int inside_ = -1;
+  int outside_ = -1;
+};
+
+TEST(Progress, FitsTheTerminalAsItIsNow) {
+  const Terminal terminal;
+  Progress progress("train", 10000);
+  const std::string note = "step 10000  loss 3.214  lr 1.00e-03  12345 tok/s";
+  const auto shown = [&](unsigned short columns) {
+    terminal.resize(columns);
+    progress.update(10000, note);  // the end is shown at once
+    return terminal.line();
+  };
+  EXPECT_EQ(shown(120), "train [########################] 10000/10000  0 s  " + note);
+  EXPECT_EQ(shown(93), "train [#################] 10000/10000  0 s  " + note);
+  EXPECT_EQ(shown(80), "train 10000/10000  0 s  " + note);
+  EXPECT_EQ(shown(40), "train 10000/10000  0 s  step 10000  los");
+  EXPECT_EQ(shown(1), "");
+  EXPECT_EQ(shown(0).size(), 72U);  // unknown: 80
+}
+
+TEST(Progress, CountsCharactersNotBytes) {
+  const Terminal terminal;
+  terminal.resize(12);
+  Progress progress("überprüfen", 2);
+  progress.update(2);
+  EXPECT_EQ(terminal.line(), "überprüfen ");
+}
+
+// By hand: (0.5·4 + 1) / (0.5 + 1) = 2, (0.25·4 + 0.5·1 + 4) / 1.75 = 22/7.
+TEST(RunningMean, WeighsRecentValuesMoreAndTheFirstInFull) {
+  RunningMean mean(0.5);
+  EXPECT_DOUBLE_EQ(mean.add(4), 4);
+  EXPECT_DOUBLE_EQ(mean.add(1), 2);
+  EXPECT_DOUBLE_EQ(mean.add(4), 22.0 / 7.0);
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,191 @@
+// A device that is none: its memory is the host's, and every operation runs on the CPU, but only where all of its
+// tensors are on the device, as on a GPU. So code that was written with the CPU in mind fails here as it would there,
+// and its results can be held against the CPU's. It counts what crosses over. To be included by one source of a
+// program.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <malloc.h>
+#include <torch/library.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "plumb/ops/torch.h"
+
+namespace plumb::test {
+
+inline constexpr c10::DeviceType kSimulated = c10::DeviceType::PrivateUse1;
+inline at::Device simulated_device() { return {kSimulated, 0}; }
+
+/// What crossed over between the host and the device.
+struct Traffic {
+  std::atomic<int64_t> reads = 0;    // from the device: the host waits for it
+  std::atomic<int64_t> uploads = 0;  // to the device
+};
+inline Traffic& traffic() {
+  static Traffic counts;
+  return counts;
+}
+
+namespace simulated {
+
+inline bool is_here(const Tensor& tensor) { return tensor.device().type() == kSimulated; }
+
+class Memory final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) PLUMB_ALLOCATE_CONST override {
+    void* place = bytes > 0 ? std::malloc(bytes) : nullptr;
+    if (bytes > 0 && place == nullptr) throw std::bad_alloc();
+    if (bytes > 0) report(place, static_cast<int64_t>(::malloc_usable_size(place)));
+    return {place, place, &release, simulated_device()};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  PLUMB_COPY_DATA
+
+ private:
+  static void report(void* place, int64_t bytes) {
+    c10::reportMemoryUsageToProfiler(place, bytes, 0, 0, simulated_device());
+  }
+  static void release(void* place) {
+    if (place == nullptr) return;
+    report(place, -static_cast<int64_t>(::malloc_usable_size(place)));
+    std::free(place);
+  }
+};
+
+inline c10::Allocator* memory() {
+  static Memory instance;
+  return &instance;
+}
+
+inline Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, c10::optional<at::ScalarType> type,
+                            c10::optional<at::Layout>, c10::optional<at::Device>, c10::optional<bool>) {
+  return Tensor(at::detail::empty_strided_generic(
+      size, stride, memory(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type.value_or(at::kFloat)));
+}
+
+inline Tensor empty(at::IntArrayRef size, c10::optional<at::ScalarType> type, c10::optional<at::Layout>,
+                    c10::optional<at::Device>, c10::optional<bool>, c10::optional<at::MemoryFormat> format) {
+  return Tensor(at::detail::empty_generic(size, memory(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                          type.value_or(at::kFloat), format));
+}
+
+/// The same memory as a tensor of the CPU; one of no elements has none, so that it can be resized.
+inline Tensor on_host(const Tensor& tensor) {
+  if (tensor.numel() == 0) return at::empty(tensor.sizes(), tensor.scalar_type());
+  return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()));
+}
+
+inline Tensor copy_from(const Tensor& self, const Tensor& to, bool) {
+  if (is_here(self) != is_here(to)) ++(is_here(self) ? traffic().reads : traffic().uploads);
+  Tensor target = is_here(to) ? on_host(to) : to;
+  target.copy_(is_here(self) ? on_host(self) : self);
+  return to;
+}
+
+/// Gives a tensor another size; its elements are lost.
+inline const Tensor& resize(const Tensor& self, at::IntArrayRef size, c10::optional<at::MemoryFormat>) {
+  const Tensor fresh = empty(size, self.scalar_type(), {}, {}, {}, {});
+  self.unsafeGetTensorImpl()->shallow_copy_from(fresh.getIntrusivePtr());
+  return self;
+}
+
+inline Tensor copy_from_and_resize(const Tensor& self, const Tensor& to) {
+  to.resize_(self.sizes());
+  return copy_from(self, to, false);
+}
+
+inline at::Scalar local_scalar(const Tensor& self) {
+  ++traffic().reads;
+  return on_host(self).item();
+}
+
+/// Any other operation: on the CPU, with the tensors' own memory.
+inline void run(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const auto& schema = op.schema();
+  const size_t count = schema.arguments().size();
+  const size_t begin = stack->size() - count;
+  std::vector<std::pair<Tensor, Tensor>> given;  // on the device, on the host
+  const auto host = [&](const Tensor& tensor) {
+    if (!tensor.defined() || (tensor.device().is_cpu() && tensor.dim() == 0)) return tensor;
+    TORCH_CHECK(is_here(tensor), "Expected all tensors to be on the same device, but ", schema.name(), " was given ",
+                tensor.device(), " beside ", simulated_device());
+    given.emplace_back(tensor, on_host(tensor));
+    return given.back().second;
+  };
+  for (size_t i = begin; i < begin + count; ++i) {
+    c10::IValue& value = (*stack)[i];
+    if (value.isTensor()) {
+      value = host(value.toTensor());
+    } else if (value.isTensorList()) {
+      std::vector<Tensor> tensors;
+      for (const Tensor& tensor : value.toTensorVector()) tensors.push_back(host(tensor));
+      value = c10::List<Tensor>(tensors);
+    } else if (value.isOptionalTensorList()) {
+      c10::List<c10::optional<Tensor>> tensors;
+      for (const c10::optional<Tensor> tensor : value.toOptionalTensorList()) {
+        tensors.push_back(tensor ? c10::optional<Tensor>(host(*tensor)) : c10::nullopt);
+      }
+      value = tensors;
+    } else if (value.isDevice()) {
+      value = at::Device(at::kCPU);
+    }
+  }
+  op.callBoxed(stack);
+  const auto back = [&](const Tensor& tensor) -> Tensor {
+    if (!tensor.defined()) return tensor;
+    for (const auto& [here, there] : given) {
+      if (there.is_same(tensor)) {
+        if (here.sizes() == there.sizes()) return here;
+        simulated::resize(here, there.sizes(), c10::nullopt);  // the operation has given it its size
+        on_host(here).copy_(there);
+        return here;
+      }
+    }
+    const Tensor result = empty_strided(tensor.sizes(), tensor.strides(), tensor.scalar_type(), {}, {}, {});
+    on_host(result).copy_(tensor);
+    return result;
+  };
+  for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i) {
+    c10::IValue& value = (*stack)[i];
+    if (value.isTensor()) {
+      value = back(value.toTensor());
+    } else if (value.isTensorList()) {
+      std::vector<Tensor> tensors;
+      for (const Tensor& tensor : value.toTensorVector()) tensors.push_back(back(tensor));
+      value = c10::List<Tensor>(tensors);
+    }
+  }
+}
+
+}  // namespace simulated
+
+C10_REGISTER_GUARD_IMPL(PrivateUse1, c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUse1>);
+REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, simulated::memory());
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&simulated::run>()); }
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("empty.memory_format", &simulated::empty);
+  m.impl("empty_strided", &simulated::empty_strided);
+  m.impl("_copy_from", &simulated::copy_from);
+  m.impl("_copy_from_and_resize", &simulated::copy_from_and_resize);
+  m.impl("_local_scalar_dense", &simulated::local_scalar);
+  m.impl("resize_", &simulated::resize);
+  m.impl("view", [](const Tensor& self, at::IntArrayRef size) { return at::native::view(self, size); });
+  m.impl("_reshape_alias", [](const Tensor& self, at::IntArrayRef size, at::IntArrayRef stride) {
+    return at::native::_reshape_alias(self, size, stride);
+  });
+  m.impl("as_strided",
+         [](const Tensor& self, at::IntArrayRef size, at::IntArrayRef stride, c10::optional<int64_t> offset) {
+           return at::native::as_strided_tensorimpl(self, size, stride, offset);
+         });
+}
+
+}  // namespace plumb::test

@@ -1,0 +1,117 @@
+// Files that violate the format: errors name the file and the tensor. Reading valid files is compared with PyTorch in
+// tests/model.
+#include "plumb/io/safetensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+class Safetensors : public ::testing::Test {
+ protected:
+  /// A file with this header and this many bytes of data.
+  std::filesystem::path file(const std::string& header, size_t bytes) {
+    const auto path = folder_ / "weights";
+    uint64_t length = header.size();
+    std::string content(8, '\0');
+    for (char& byte : content) {
+      byte = static_cast<char>(length & 0xFF);
+      length >>= 8;
+    }
+    for (size_t i = 0; i < bytes; ++i) data_ += static_cast<char>(i);
+    write_file_atomic(path, content + header + data_);
+    data_.clear();
+    return path;
+  }
+
+  std::string error_of(const std::string& header, size_t bytes) {
+    const auto path = file(header, bytes);
+    try {
+      load_safetensors(path);
+    } catch (const Error& error) {
+      const std::string what = error.what();
+      const std::string name = path.string() + ": ";
+      return what.starts_with(name) ? what.substr(name.size()) : "without the file's name: " + what;
+    }
+    return "accepted";
+  }
+
+  static std::string entry(const std::string& name, const std::string& shape, const std::string& offsets,
+                           const std::string& type = "F32") {
+    return "\"" + name + R"(":{"dtype":")" + type + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+  }
+
+  test::TemporaryDirectory folder_;
+  std::string data_;
+};
+
+TEST_F(Safetensors, AreReadInAnyOrderWithSpacesAndEmptyTensors) {
+  const auto path = file("{" + entry("b", "[1]", "[8,12]") + "," + entry("none", "[0,3]", "[8,8]") + "," +
+                             entry("a", "[2,1]", "[0,8]") + R"(,"__metadata__":{"x":"y"}})" + "   ",
+                         12);
+  const NamedTensors tensors = load_safetensors(path);
+  ASSERT_EQ(tensors.size(), 3U);
+  EXPECT_EQ(tensors[0].first, "b");
+  EXPECT_EQ(tensors[1].second.sizes(), (std::vector<int64_t>{0, 3}));
+  EXPECT_EQ(tensors[2].second.sizes(), (std::vector<int64_t>{2, 1}));
+  const auto* bytes = static_cast<const unsigned char*>(tensors[0].second.data_ptr());
+  EXPECT_EQ(bytes[0], 8);
+  EXPECT_EQ(load_safetensors(file(entry("x", "[]", "[0,4]").insert(0, "{") + "}", 4))[0].second.dim(), 0);
+  EXPECT_TRUE(load_safetensors(file("{}", 0)).empty());
+}
+
+TEST_F(Safetensors, EveryTensorHasItsOwnPlace) {
+  EXPECT_EQ(error_of("{" + entry("a", "[2]", "[0,8]") + "," + entry("b", "[2]", "[4,12]") + "}", 12),
+            "tensors 'a' and 'b' overlap");
+  EXPECT_EQ(error_of("{" + entry("a", "[2]", "[0,8]") + "," + entry("b", "[2]", "[0,8]") + "}", 8),
+            "tensors 'a' and 'b' overlap");
+  EXPECT_EQ(error_of("{" + entry("a", "[1]", "[0,4]") + "," + entry("b", "[1]", "[8,12]") + "}", 12),
+            "4 bytes before tensor 'b' belong to no tensor");
+  EXPECT_EQ(error_of("{" + entry("a", "[1]", "[0,4]") + "}", 9), "5 bytes at the end belong to no tensor");
+  EXPECT_EQ(error_of("{}", 1), "1 bytes at the end belong to no tensor");
+  EXPECT_EQ(error_of("{" + entry("a", "[2]", "[0,8]") + "}", 7),
+            "truncated: tensor 'a' of shape (2) ends at byte 8 of 7");
+  EXPECT_EQ(error_of("{" + entry("a", "[1]", "[0,4]") + "," + entry("a", "[1]", "[4,8]") + "}", 8),
+            "contains two tensors named 'a'");
+}
+
+TEST_F(Safetensors, ShapesThatAreNoneAreRefused) {
+  const auto of = [&](const std::string& shape, const std::string& offsets = "[0,8]") {
+    return error_of("{" + entry("a", shape, offsets) + "}", 8);
+  };
+  EXPECT_EQ(of("[8.9]"), "tensor 'a': 8.9 in its shape is not a non-negative integer");
+  EXPECT_EQ(of("[2.0]"), "tensor 'a': 2.0 in its shape is not a non-negative integer");
+  EXPECT_EQ(of("[-2]"), "tensor 'a': -2 in its shape is not a non-negative integer");
+  EXPECT_EQ(of("[true]"), "tensor 'a': true in its shape is not a non-negative integer");
+  EXPECT_EQ(of("2"), "tensor 'a': its shape is not a list");
+  EXPECT_EQ(of("[2]", "[-8,0]"), "tensor 'a': -8 in its data_offsets is not a non-negative integer");
+  EXPECT_EQ(of("[2]", "[8,0]"), "the data offsets of tensor 'a' do not match its shape (2)");
+  EXPECT_EQ(of("[2]", "[0,8,16]"), "the data offsets of tensor 'a' do not match its shape (2)");
+  EXPECT_EQ(of("[3]"), "the data offsets of tensor 'a' do not match its shape (3)");
+  // 2^62 · 4 and 2^32 · 2^32 · 4 overflow to 0 in 64 bits.
+  EXPECT_EQ(of("[4611686018427387904]", "[0,0]"),
+            "the data offsets of tensor 'a' do not match its shape (4611686018427387904)");
+  EXPECT_EQ(of("[4294967296,4294967296]", "[0,0]"),
+            "the data offsets of tensor 'a' do not match its shape (4294967296, 4294967296)");
+  EXPECT_EQ(of("[0,18446744073709551615]", "[0,0]"),
+            "the data offsets of tensor 'a' do not match its shape (0, 18446744073709551615)");
+  EXPECT_EQ(of("[99999999999999999999]"), "tensor 'a': 1e+20 in its shape is not a non-negative integer");
+}
+
+TEST_F(Safetensors, HeadersThatAreNoneAreRefused) {
+  for (const char* header : {"", "[]", "{", "null", "{\"a\":1}x"})
+    EXPECT_NE(error_of(header, 8).find("not a safetensors file"), std::string::npos) << header;
+  EXPECT_EQ(error_of(R"({"a":[]})", 0), "malformed header entry of tensor 'a'");
+  EXPECT_EQ(error_of(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4), "malformed header entry of tensor 'a'");
+  EXPECT_EQ(error_of("{" + entry("a", "[1]", "[0,1]", "F8_E4M3") + "}", 1),
+            "tensor 'a' has elements of unknown type F8_E4M3");
+}
+
+}  // namespace
+}  // namespace plumb
