@@ -37,9 +37,9 @@ at::Device device_named(const std::string& name) {
   if (name == "cpu") return {at::kCPU};
   constexpr std::string_view kNumbered = "cuda:";
   const bool numbered = name.starts_with(kNumbered);
-  const std::optional<int64_t> index =
-      numbered ? number(std::string_view(name).substr(kNumbered.size())) : std::nullopt;
-  if (numbered ? !index : name != "cuda") {
+  constexpr int64_t kNone = -1;
+  const int64_t index = numbered ? number(std::string_view(name).substr(kNumbered.size())).value_or(kNone) : kNone;
+  if (numbered ? index == kNone : name != "cuda") {
     throw Error(fmt::format("unknown device '{}'", name), "known: cpu, cuda, cuda:N with N from 0");
   }
   if (!built_with_cuda()) {
@@ -50,11 +50,11 @@ at::Device device_named(const std::string& name) {
     throw Error(fmt::format("there is no device '{}': LibTorch finds no GPU", name),
                 "see what `nvidia-smi` lists, and whether CUDA_VISIBLE_DEVICES hides it");
   }
-  if (index && *index >= gpus()) {
+  if (index >= gpus()) {
     throw Error(fmt::format("there is no device '{}': this machine has {} GPU{}", name, gpus(), gpus() == 1 ? "" : "s"),
                 fmt::format("the last one is cuda:{}", gpus() - 1));
   }
-  return {at::kCUDA, static_cast<c10::DeviceIndex>(index.value_or(own_gpu()))};
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(index == kNone ? own_gpu() : index)};
 }
 
 std::vector<at::Device> available_devices() {
