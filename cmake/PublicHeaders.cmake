@@ -18,11 +18,13 @@ set(PLUMB_PUBLIC_HEADERS
   # Tensors and processes
   ops/attention.h
   ops/cross_entropy.h
+  ops/device.h
   ops/dropout.h
   ops/linear.h
   ops/linear_attention.h
   ops/memory.h
   ops/norm.h
+  ops/number.h
   ops/precision.h
   ops/threads.h
   ops/torch.h

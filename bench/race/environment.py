@@ -15,9 +15,12 @@ def _run(command: list[str | os.PathLike[str]]) -> subprocess.CompletedProcess[s
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def _last_line(text: str) -> str:
+def _reason(text: str) -> str:
+    """Of what pip or venv printed."""
+    if any(sign in text for sign in ('NewConnectionError', 'Connection refused', 'name resolution', 'timed out')):
+        return 'the package index cannot be reached'
     lines = [line for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith('ERROR')]
+    errors = [line.removeprefix('ERROR: ') for line in lines if line.startswith('ERROR: ')]
     return (errors or lines or ['no message'])[-1]
 
 
@@ -34,16 +37,16 @@ def make(directory: pathlib.Path) -> pathlib.Path:
         made = _run([sys.executable, '-m', 'venv', directory])
         if made.returncode != 0:
             python.unlink(missing_ok=True)
-            hint = 'Debian has it in python3-venv' if 'ensurepip' in made.stdout else _last_line(made.stdout)
+            hint = 'Debian has it in python3-venv' if 'ensurepip' in made.stdout else _reason(made.stdout)
             raise Missing(f'`python3 -m venv` failed: {hint}')
     installed = _run([python, '-m', 'pip', 'install', '--upgrade', '--quiet', '--disable-pip-version-check',
                       '--retries', '1', '--requirement', PEERS / 'requirements.txt'])
     if _complete(python):
         if installed.returncode != 0:
-            print('bench.py: pip found nothing newer than what is installed: ' + _last_line(installed.stdout),
+            print('bench.py: pip found nothing newer than what is installed: ' + _reason(installed.stdout),
                   file=sys.stderr)
         return python
-    raise Missing('pip could not install them: ' + _last_line(installed.stdout))
+    raise Missing('pip could not install them: ' + _reason(installed.stdout))
 
 
 def settings(directory: pathlib.Path, threads: int) -> dict[str, str]:

@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-TEST(Safetensors, AreReadFromWhatCannotBeMapped) {
+TEST(SafetensorsFiles, AreReadWhereTheyCannotBeMapped) {
   const test::TemporaryDirectory directory;
   const Tensor values = testing::random_tensor({3, 5}, 1);
   save_safetensors(directory / "file", {{"values", values}});

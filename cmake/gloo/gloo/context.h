@@ -2,11 +2,15 @@
 // needs these names alone: everything of Gloo's is behind a pointer there, and made and used within LibTorch.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
 namespace gloo {
-class Context;
+class Context {
+ public:
+  void setTimeout(std::chrono::milliseconds timeout);
+};
 namespace transport {
 class Device;
 class UnboundBuffer {

@@ -1,6 +1,7 @@
 #include "plumb/base/text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 #include "plumb/io/safetensors.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>

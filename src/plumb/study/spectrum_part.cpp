@@ -1,5 +1,6 @@
 // Hessian spectra at initialization, by scheme.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
