@@ -22,14 +22,13 @@ chroot "$root" useradd --create-home user
 cp "$deb" "$root/var/tmp/plumb.deb"
 [ -z "$archive" ] || cp "$archive" "$root/home/user/plumb.tar.gz"
 install=(env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends -q)
+TIMEFORMAT="Debian $release: passed in %R s (%U + %S s of a processor)"
 timed() {
-  local before=$SECONDS
   echo "+ $1" >&2
   shift
-  "$scripts/in-root.sh" "$root" "$@" > "$root.log" 2>&1 || { tail -n 20 "$root.log" >&2 && exit 1; }
+  time "$scripts/in-root.sh" "$root" "$@" > "$root.log" 2>&1 || { tail -n 20 "$root.log" >&2 && exit 1; }
   tail -n 3 "$root.log" >&2
   rm "$root.log"
-  echo "Debian $release: passed in $((SECONDS - before)) s" >&2
 }
 try='cd "$(mktemp -d)" && plumb --version && plumb data synthesize --quiet --pairs 400 --vocabulary 300 --out data &&
   printf "[model]\nd_model = 32\nheads = 2\nencoder_layers = 2\ndecoder_layers = 2\n" > model.toml &&
