@@ -70,7 +70,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--plumb', default=str(ROOT / 'build' / 'plumb'), help='the program (default: %(default)s)')
     parser.add_argument('--peers', type=pathlib.Path, default=ROOT / 'build-peers', metavar='DIR',
-                        help='virtual environment of the peers, made where there is none (default: %(default)s)')
+                        help='virtual environment of the peers, created if missing (default: %(default)s)')
     parser.add_argument('--no-peers', action='store_true', help='measure Plumb alone')
     parser.add_argument('--only', nargs='+', choices=['train', 'hvp', 'decode', 'attention'], help='only these')
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)), help='default: all processors')

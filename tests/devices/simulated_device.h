@@ -1,4 +1,4 @@
-// A device that is none: its memory is the host's, and every operation runs on the CPU, but only where all of its
+// A simulated device: its memory is the host's, and every operation runs on the CPU, but only where all of its
 // tensors are on the device, as on a GPU. So code that was written with the CPU in mind fails here as it would there,
 // and its results can be held against the CPU's. It counts what crosses over. To be included by one source of a
 // program.

@@ -53,7 +53,7 @@ TEST(NaN, IsNoSumOfScoresThatAreAllMinusInfinity) {
 
 /// The same cases by the references, in a process without kernels.
 TEST(NaN, IsPassedOnByReferences) {
-  if (!ops::kernels_serve(at::kCPU)) GTEST_SKIP() << "that is what the other tests are about here";
+  if (!ops::kernels_serve(at::kCPU)) GTEST_SKIP() << "the other tests cover the references here";
   ::setenv("PLUMB_KERNELS", "off", 1);
   test::Process process("/proc/self/exe", {"--gtest_filter=NaN.*"});
   ::unsetenv("PLUMB_KERNELS");

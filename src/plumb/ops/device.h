@@ -9,7 +9,7 @@
 namespace plumb::ops {
 
 /// The device of a name: "cpu", "cuda:N", or "cuda", the first GPU; where a launcher numbers the processes of a machine
-/// in LOCAL_RANK, each has its own. Throws Error if the name is none, or if there is no such device here.
+/// in LOCAL_RANK, each has its own. Throws Error if the name is invalid or this machine has no such device.
 at::Device device_named(const std::string& name);
 
 /// The devices that can be named here, the CPU first.

@@ -231,7 +231,7 @@ TYPED_TEST(PassKernels, TheFirstNaNIsTheOnlyTopValue) {
   }
 }
 
-/// A page of memory behind which there is none.
+/// A page of memory followed by an inaccessible one.
 template <typename T>
 class LastPage {
  public:

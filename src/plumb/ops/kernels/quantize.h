@@ -10,7 +10,7 @@ namespace plumb::kernels {
 float quantize(const float* x, int64_t n, int8_t* out);
 
 /// y[c] = row_scale · column_scales[c] · sums[c] + bias[c], then max(·, 0) if `relu`, over c in [0, n); NaN stays NaN.
-/// A null bias is none.
+/// A null pointer means no bias.
 void dequantize(const int32_t* sums, float row_scale, const float* column_scales, const float* bias, bool relu,
                 int64_t n, float* y);
 
