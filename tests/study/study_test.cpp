@@ -256,6 +256,26 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   const StudyConfig arms = read("[training]\n[[training.arm]]\noptimizer = 'sgd'\nlearning_rates = [0.1]\n");
   ASSERT_EQ(arms.training->arms.size(), 1U);
   EXPECT_EQ(arms.training->arms[0].optimizer, "sgd");
+  const std::string schemes = "[study]\nschemes = ['post-ln']\n[training]\n";
+  EXPECT_THROW(read(schemes + "[[training.arm]]\nschemes = ['pre-ln']\n"), Error);  // not one of the study's
+  EXPECT_THROW(read(schemes + "[[training.arm]]\n[[training.arm]]\nclip_norm = 0.0\n"), Error);  // the same arm twice
+  EXPECT_NO_THROW(read(schemes + "[[training.arm]]\n[[training.arm]]\nclip_norm = 1.0\n"));
+}
+
+TEST(Study, AnArmMayTrainSomeOfTheSchemes) {
+  StudyConfig config = small();
+  config.study.schemes = {"post-ln", "pre-ln"};
+  config.training = TrainingStudy{{0, 2}, {1e-3}, {1}, 1, 0, "test", 1, {}};
+  config.training->arms = {{"adam", {1e-3}, 0, {}}, {"sgd", {1e-2}, 0.5, {"pre-ln"}}};
+  const test::TemporaryDirectory directory;
+  const Json results = run_study(config, directory / "out");
+  std::multiset<std::string> runs;
+  for (const Json& table : results["tables"]) {
+    if (table["id"] != "runs") continue;
+    for (const Json& row : table["rows"]) runs.insert(row[0].get<std::string>() + " " + row[2].get<std::string>());
+  }
+  EXPECT_EQ(runs, (std::multiset<std::string>{"post-ln adam", "post-ln adam", "pre-ln adam", "pre-ln adam",
+                                              "pre-ln sgd, clipped at 0.5", "pre-ln sgd, clipped at 0.5"}));
 }
 
 TEST(Study, ChangedTextFilesAreOtherData) {

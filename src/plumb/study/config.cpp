@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
@@ -62,6 +64,11 @@ void describe(Fields& field, TrainingArm& arm) {
   field("optimizer", arm.optimizer);
   field("learning_rates", arm.learning_rates);
   field("clip_norm", arm.clip_norm);
+  field("schemes", arm.schemes);
+}
+
+std::string TrainingArm::name() const {
+  return clip_norm > 0 ? fmt::format("{}, clipped at {:g}", optimizer, clip_norm) : optimizer;
 }
 
 void describe(Fields& field, TrainingStudy& part) {
@@ -216,7 +223,16 @@ void check_parts(const StudyConfig& study) {
     at_least("training.bleu_pairs", {part->bleu_pairs}, 0);
     at_least("training.beam", {part->beam}, 1);
     check_rates("training.learning_rates", part->learning_rates);
-    for (const TrainingArm& arm : part->arms) check_rates("training.arm.learning_rates", arm.learning_rates);
+    std::set<std::string> names;
+    for (const TrainingArm& arm : part->arms) {
+      if (!names.insert(arm.name()).second)
+        throw Error(fmt::format("[[training.arm]]: two arms of {}", arm.name()), "give one of them all the schemes");
+      check_rates("training.arm.learning_rates", arm.learning_rates);
+      for (const std::string& scheme : arm.schemes) {
+        if (std::find(study.study.schemes.begin(), study.study.schemes.end(), scheme) == study.study.schemes.end())
+          throw Error(fmt::format("training.arm.schemes: {} is not among study.schemes", scheme));
+      }
+    }
   }
   if (const auto& part = study.fast_weights) {
     at_least("fast_weights.size", {part->size}, 1);

@@ -71,7 +71,11 @@ struct SpectrumStudy {
 struct TrainingArm {
   std::string optimizer = "adam";
   std::vector<double> learning_rates = {1e-3};
-  double clip_norm = 0;  // as train.clip_norm
+  double clip_norm = 0;                // as train.clip_norm
+  std::vector<std::string> schemes{};  // those of the study that it trains; empty: all
+
+  /// "sgd", or "sgd, clipped at 1".
+  [[nodiscard]] std::string name() const;
 };
 
 /// [training]: runs over schemes × depths × arms × warm-ups × learning rates × seeds; everything else is in [train].

@@ -27,6 +27,11 @@ struct ArmId {
     return warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", warm_up);
   }
   [[nodiscard]] std::string name() const { return fmt::format("{}, {}", display_name(scheme), warm_up_name()); }
+  /// For files and figures: "adam", "sgd-clipped1".
+  [[nodiscard]] std::string optimizer_id() const {
+    return optimizer.clip_norm > 0 ? fmt::format("{}-clipped{:g}", optimizer.optimizer, optimizer.clip_norm)
+                                   : optimizer.optimizer;
+  }
 };
 
 struct Arm {
@@ -50,6 +55,8 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
   for (const std::string& scheme : context.config.study.schemes) {
     for (const int64_t layers : part.layers) {
       for (TrainingArm optimizer : optimizers_of(context, part)) {
+        const std::vector<std::string>& only = optimizer.schemes;
+        if (!only.empty() && std::find(only.begin(), only.end(), scheme) == only.end()) continue;
         std::sort(optimizer.learning_rates.begin(), optimizer.learning_rates.end());
         for (const int64_t warm_up : part.warm_ups) arms.push_back({scheme, layers, optimizer, warm_up});
       }
@@ -61,8 +68,8 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
 RunRequest arm_run(const StudyContext& context, const ArmId& arm, double learning_rate, int64_t seed) {
   RunRequest request;
   request.name = fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}-seed{}", file_name(arm.scheme), arm.layers,
-                             arm.optimizer.optimizer, arm.warm_up, learning_rate, context.config.study.seed + seed);
-  request.label = fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.optimizer, learning_rate);
+                             arm.optimizer_id(), arm.warm_up, learning_rate, context.config.study.seed + seed);
+  request.label = fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate);
   request.config = run_config(context, model_for(context, arm.scheme, arm.layers));
   TrainConfig& train = request.config.train;
   train.optimizer = arm.optimizer.optimizer;
@@ -104,18 +111,18 @@ Arm trained_arm(StudyContext& context, const ArmId& id, const TrainingStudy& par
 }
 
 bool same_figure(const ArmId& a, const ArmId& b) {
-  return a.layers == b.layers && a.optimizer.optimizer == b.optimizer.optimizer;
+  return a.layers == b.layers && a.optimizer_id() == b.optimizer_id();
 }
 
 std::string figure_name(const char* what, const ArmId& arm) {
-  return fmt::format("{}_{}_layers{}", what, arm.optimizer.optimizer, arm.layers);
+  return fmt::format("{}_{}_layers{}", what, arm.optimizer_id(), arm.layers);
 }
 
 /// Final loss by learning rate: the mean of the runs that finished, each run as a point, and diverged runs above all
 /// others.
 Figure sweep_figure(const std::vector<Arm>& arms, const ArmId& shown) {
   Figure figure{figure_name("sweep", shown), fmt::format("Final validation loss by learning rate, {0}+{0} layers, {1}",
-                                                         shown.layers, shown.optimizer.optimizer)};
+                                                         shown.layers, shown.optimizer.name())};
   figure.caption =
       "Means over seeds of the runs that finished; points are single runs. Points on the top edge are runs that "
       "diverged. Solid: with warm-up, dashed: without.";
@@ -153,7 +160,7 @@ Figure sweep_figure(const std::vector<Arm>& arms, const ArmId& shown) {
 
 Figure curves_figure(const std::vector<Arm>& arms, const ArmId& shown) {
   Figure figure{figure_name("loss", shown), fmt::format("Validation loss during training, {0}+{0} layers, {1}",
-                                                        shown.layers, shown.optimizer.optimizer)};
+                                                        shown.layers, shown.optimizer.name())};
   figure.caption =
       "Negative log-likelihood per target token of the validation split, each arm at its best learning rate, first "
       "seed. Solid: with warm-up, dashed: without. A cross marks a run that diverged.";
@@ -197,12 +204,12 @@ void judge_warm_up(const StudyContext& context, const Arm& with, const Arm& with
   const ArmId& id = without.id;
   const auto losses = [](const Arm& arm) { return arm.sweep.best().losses; };
   const Judgment difference = judge_difference(losses(without), losses(with), Region::above(kClearlyWorse));
-  table.rows.push_back({id.scheme, id.layers, id.optimizer.optimizer, with.sweep.best().learning_rate,
+  table.rows.push_back({id.scheme, id.layers, id.optimizer.name(), with.sweep.best().learning_rate,
                         without.sweep.best().learning_rate, finite_or_null(difference.effect.mean),
                         finite_or_null(difference.effect.low), finite_or_null(difference.effect.high),
                         difference.reason});
   for (const WarmUpClaim& claim : kWarmUpClaims) {
-    if (id.scheme != claim.scheme || id.optimizer.optimizer != claim.optimizer) continue;
+    if (id.scheme != claim.scheme || id.optimizer.name() != claim.optimizer) continue;
     const Judgment judgment =
         not_testable_because(judge_best(without.sweep, with.sweep,
                                         claim.needed ? Region::above(kClearlyWorse) : Region::below(kClearlyWorse)),
@@ -214,7 +221,7 @@ void judge_warm_up(const StudyContext& context, const Arm& with, const Arm& with
         {name, claim.claim, claim.source, setting_of(context, model_for(context, id.scheme, id.layers)),
          fmt::format("final validation loss without warm-up − with (nats per token), {}, each at its best of {} "
                      "learning rates",
-                     id.optimizer.optimizer, with.sweep.points.size()),
+                     id.optimizer.name(), with.sweep.points.size()),
          judgment,
          fmt::format("With warm-up {} at {:g}, without {} at {:g} (first seeds).", with.best().front().summary(),
                      with.sweep.best().learning_rate, without.best().front().summary(),
@@ -241,7 +248,7 @@ Figure bleu_figure(StudyContext& context, const std::vector<Arm>& arms, const Tr
                                       bleu_question(context, part));
         if (answer.is_number()) scores.push_back(answer.get<double>());
       }
-      const std::string at = fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.optimizer,
+      const std::string at = fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(),
                                          arm.id.warm_up == 0 ? "none" : arm.id.warm_up_name());
       const Interval interval = scores.empty() ? Interval{std::nan(""), 0, 0, 0} : confidence_interval(scores);
       scores.size() > 1 ? series.point(at, interval.mean, interval.low, interval.high)
@@ -261,7 +268,7 @@ Table runs_table(const std::vector<Arm>& arms) {
   for (const Arm& arm : arms) {
     for (const std::vector<TrainedRun>& at_rate : arm.runs) {
       for (const TrainedRun& run : at_rate) {
-        table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.optimizer, arm.id.warm_up,
+        table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), arm.id.warm_up,
                               run.config.train.learning_rate, run.config.train.seed, run.result.outcome,
                               run.result.steps, finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
                               finite_or_null(run.result.seconds)});
@@ -289,7 +296,7 @@ Table sweeps_table(const StudyContext& context, const std::vector<Arm>& arms) {
       runs += std::ssize(point.losses);
       diverged += std::count_if(point.losses.begin(), point.losses.end(), [](double x) { return std::isinf(x); });
     }
-    table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.optimizer, arm.id.warm_up, best.learning_rate,
+    table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), arm.id.warm_up, best.learning_rate,
                           finite_or_null(interval.mean), finite_or_null(interval.low), finite_or_null(interval.high),
                           fmt::format("{} of {}", diverged, runs), finite_or_null(arm.sweep.sensitivity(uniform).mean),
                           arm.sweep.open_end()});
@@ -361,7 +368,7 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
   }
   if (best != nullptr) {
     result.summary.push_back(fmt::format("The smallest loss of {} training runs is that of {}, {}, lr {:g}: {:.2f}.",
-                                         runs, best_arm->id.name(), best_arm->id.optimizer.optimizer,
+                                         runs, best_arm->id.name(), best_arm->id.optimizer.name(),
                                          best->config.train.learning_rate, best->loss()));
   }
   if (diverged > 0) result.summary.push_back(fmt::format("{} of {} runs diverged.", diverged, runs));
