@@ -260,6 +260,9 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read(schemes + "[[training.arm]]\nschemes = ['pre-ln']\n"), Error);  // not one of the study's
   EXPECT_THROW(read(schemes + "[[training.arm]]\n[[training.arm]]\nclip_norm = 0.0\n"), Error);  // the same arm twice
   EXPECT_NO_THROW(read(schemes + "[[training.arm]]\n[[training.arm]]\nclip_norm = 1.0\n"));
+  EXPECT_NO_THROW(
+      read("[study]\nschemes = ['post-ln', 'pre-ln']\n[training]\n"
+           "[[training.arm]]\nschemes = ['post-ln']\n[[training.arm]]\nschemes = ['pre-ln']\n"));
 }
 
 TEST(Study, AnArmMayTrainSomeOfTheSchemes) {

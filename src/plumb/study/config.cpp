@@ -223,14 +223,15 @@ void check_parts(const StudyConfig& study) {
     at_least("training.bleu_pairs", {part->bleu_pairs}, 0);
     at_least("training.beam", {part->beam}, 1);
     check_rates("training.learning_rates", part->learning_rates);
-    std::set<std::string> names;
+    std::set<std::pair<std::string, std::string>> trained;
     for (const TrainingArm& arm : part->arms) {
-      if (!names.insert(arm.name()).second)
-        throw Error(fmt::format("[[training.arm]]: two arms of {}", arm.name()), "give one of them all the schemes");
       check_rates("training.arm.learning_rates", arm.learning_rates);
-      for (const std::string& scheme : arm.schemes) {
-        if (std::find(study.study.schemes.begin(), study.study.schemes.end(), scheme) == study.study.schemes.end())
+      const std::vector<std::string>& all = study.study.schemes;
+      for (const std::string& scheme : arm.schemes.empty() ? all : arm.schemes) {
+        if (std::find(all.begin(), all.end(), scheme) == all.end())
           throw Error(fmt::format("training.arm.schemes: {} is not among study.schemes", scheme));
+        if (!trained.emplace(arm.name(), scheme).second)
+          throw Error(fmt::format("[[training.arm]]: two arms train {} with {}", scheme, arm.name()));
       }
     }
   }
