@@ -10,7 +10,7 @@
 #include "plumb/analysis/sweep.h"
 #include "plumb/base/text.h"
 #include "plumb/decode/translate.h"
-#include "plumb/metrics/bleu.h"
+#include "plumb/metrics/bleu_interval.h"
 #include "plumb/study/trained_run.h"
 
 namespace plumb {
@@ -80,9 +80,16 @@ RunRequest arm_run(const StudyContext& context, const ArmId& arm, double learnin
   return request;
 }
 
+/// Corpora drawn for the interval of BLEU over sentences.
+constexpr Resampling kBleuSamples{};
+
 RunQuestion bleu_question(const StudyContext& context, const TrainingStudy& part) {
   return {"bleu",
-          {{"pairs", part.bleu_pairs}, {"split", part.bleu_split}, {"beam", part.beam}},
+          {{"pairs", part.bleu_pairs},
+           {"split", part.bleu_split},
+           {"beam", part.beam},
+           {"samples", kBleuSamples.samples},
+           {"seed", kBleuSamples.seed}},
           [&context, part](Model& model) {
             std::vector<std::string> source = context.data.raw_source(part.bleu_split);
             std::vector<std::string> reference = context.data.raw_target(part.bleu_split);
@@ -93,7 +100,16 @@ RunQuestion bleu_question(const StudyContext& context, const TrainingStudy& part
             options.beam = part.beam;
             const auto hypotheses = translate(translator_of(model), context.data.source_tokenizer(),
                                               context.data.target_tokenizer(), source, options);
-            return Json(corpus_bleu(hypotheses, {reference}).score);
+            if (count < 2) {
+              const BleuScore bleu = corpus_bleu(hypotheses, {reference});
+              return Json{{"score", bleu.score}, {"sentences", count}, {"signature", bleu.signature}};
+            }
+            const BleuWithInterval bleu = bleu_with_interval(hypotheses, {reference}, {}, kBleuSamples);
+            return Json{{"score", bleu.score},
+                        {"low", bleu.interval.low},
+                        {"high", bleu.interval.high},
+                        {"sentences", count},
+                        {"signature", bleu.signature}};
           }};
 }
 
@@ -230,33 +246,98 @@ void judge_warm_up(const StudyContext& context, const Arm& with, const Arm& with
   }
 }
 
-Figure bleu_figure(StudyContext& context, const std::vector<Arm>& arms, const TrainingStudy& part) {
+/// BLEU of a run at its arm's best learning rate; empty if the run diverged.
+struct Translated {
+  std::optional<double> score;
+  double low = std::nan("");  // of the interval over sentences
+  double high = std::nan("");
+  int64_t sentences = 0;
+  std::string signature;
+};
+
+Translated translated(StudyContext& context, const Arm& arm, int64_t seed, const TrainingStudy& part) {
+  const Json answer =
+      answer_of(context, arm_run(context, arm.id, arm.sweep.best().learning_rate, seed), bleu_question(context, part));
+  Translated found;
+  if (!answer.is_object()) return found;
+  found.score = answer.at("score").get<double>();
+  found.sentences = answer.at("sentences").get<int64_t>();
+  found.signature = answer.at("signature").get<std::string>();
+  if (!answer.contains("low")) return found;
+  found.low = answer["low"].get<double>();
+  found.high = answer["high"].get<double>();
+  return found;
+}
+
+/// BLEU of each arm: with one seed, its interval over sentences; with several, the mean and its interval over seeds.
+/// The table has every run with its interval over sentences.
+void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const TrainingStudy& part, PartResult& result) {
+  const bool one_seed = part.seeds == 1;
+  const std::string over_sentences = fmt::format(
+      "95 % bootstrap interval over sentences ({} samples), which says how far other sentences of the same "
+      "kind would move the score of the same model",
+      with_thousands(kBleuSamples.samples));
   Figure figure{"bleu", "BLEU at the end of training"};
-  figure.caption = fmt::format(
-      "Detokenized, cased BLEU of {} pairs, beam width {}, at each arm's best learning rate; mean over {} seed{} with "
-      "its 95 % interval. Runs that diverged have none.",
-      part.bleu_pairs, part.beam, part.seeds, part.seeds == 1 ? "" : "s");
+  Table table{
+      "bleu",
+      "BLEU by run",
+      fmt::format("At the best learning rate of each arm, by validation loss; with the {}. How far another "
+                  "initialization and order of the data would move it, only several seeds tell.",
+                  over_sentences),
+      {"scheme", "layers", "optimizer", "warm-up", "learning rate", "seed", "BLEU", "low", "high", "sentences"}};
   figure.kind = "bar";
   figure.y = {"BLEU"};
+  std::string signature;
+  int64_t sentences = part.bleu_pairs;
+  int64_t without = 0;
   for (const std::string& scheme : context.config.study.schemes) {
     Series series{display_name(scheme), scheme};
     for (const Arm& arm : arms) {
       if (arm.id.scheme != scheme) continue;
       std::vector<double> scores;
+      Translated first;
       for (int64_t seed = 0; seed < part.seeds; ++seed) {
-        const Json answer = answer_of(context, arm_run(context, arm.id, arm.sweep.best().learning_rate, seed),
-                                      bleu_question(context, part));
-        if (answer.is_number()) scores.push_back(answer.get<double>());
+        const Translated run = translated(context, arm, seed, part);
+        table.rows.push_back({scheme, arm.id.layers, arm.id.optimizer.name(), arm.id.warm_up,
+                              arm.sweep.best().learning_rate, context.config.study.seed + seed,
+                              run.score ? Json(*run.score) : Json("diverged"), finite_or_null(run.low),
+                              finite_or_null(run.high), run.score ? Json(run.sentences) : Json()});
+        if (!run.score) {
+          ++without;
+          continue;
+        }
+        scores.push_back(*run.score);
+        signature = run.signature;
+        sentences = run.sentences;
+        if (seed == 0) first = run;
       }
-      const std::string at = fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(),
-                                         arm.id.warm_up == 0 ? "none" : arm.id.warm_up_name());
-      const Interval interval = scores.empty() ? Interval{std::nan(""), 0, 0, 0} : confidence_interval(scores);
-      scores.size() > 1 ? series.point(at, interval.mean, interval.low, interval.high)
-                        : series.point(at, interval.mean, std::nan(""), std::nan(""));
+      const std::string at =
+          fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(), arm.id.warm_up_name());
+      if (scores.empty()) {
+        series.point(at, std::nan(""), std::nan(""), std::nan(""));
+      } else if (one_seed) {
+        series.point(at, scores.front(), first.low, first.high);
+      } else {
+        const Interval interval = confidence_interval(scores);
+        series.point(at, interval.mean, interval.low, interval.high);
+      }
     }
     figure.series.push_back(series);
   }
-  return figure;
+  figure.caption = fmt::format(
+      "Detokenized, cased BLEU of {} pairs of the split '{}', beam width {}, at each arm's best learning rate, {}.{}{}",
+      sentences, part.bleu_split, part.beam,
+      one_seed ? "one seed, with the " + over_sentences +
+                     "; how far another initialization would move it, one seed cannot tell"
+               : fmt::format("mean over {} seeds with its 95 % interval by Student's t", part.seeds),
+      without == 0
+          ? std::string()
+          : fmt::format(" {} run{} diverged and {} no BLEU{}.", without, without == 1 ? "" : "s",
+                        without == 1 ? "has" : "have",
+                        one_seed ? "" : "; the means are over the runs that finished, which flatters their arms"),
+      signature.empty() ? std::string() : " Signature: " + signature + ".");
+  result.figures.push_back(figure);
+  result.tables.push_back(table);
 }
 
 Table runs_table(const std::vector<Arm>& arms) {
@@ -331,8 +412,8 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
     result.figures.push_back(sweep_figure(arms, id));
     result.figures.push_back(curves_figure(arms, id));
   }
-  if (part.bleu_pairs > 0) result.figures.push_back(bleu_figure(context, arms, part));
   result.tables = {runs_table(arms), sweeps_table(context, arms)};
+  if (part.bleu_pairs > 0) report_bleu(context, arms, part, result);
 
   Table gains{
       "warm_up",
