@@ -62,6 +62,19 @@ TEST(AlongTrainingStudy, DrawsTheRecordsOfItsRuns) {
   expect_drawn("along_stability", "Post-LN, warm-up 5", [&](const Json& values) {
     return preconditioned(values)["value"].get<double>() / preconditioned(values)["threshold"].get<double>();
   });
+  EXPECT_EQ(series("along_critical_post-ln", "of the run, warm-up 5")["y"].size(), 4U);
+  EXPECT_EQ(series("along_critical_share", "critical")["y"], Json::array({1, 1, 1, 1}));
+  std::vector<double> shares, drawn;
+  for (const WatchRecord& record : records) {
+    if (const Json found = record.values.value("critical_rate", Json::object()); found.contains("share"))
+      shares.push_back(found["learning_rate"].get<double>() /
+                       std::sqrt(found["low"].get<double>() * found["high"].get<double>()));
+  }
+  const Json line = series("along_critical_share", "Post-LN, warm-up 5");
+  for (const Json& y : line["y"]) drawn.push_back(y.get<double>());
+  EXPECT_GT(shares.size(), 0U);
+  ASSERT_EQ(drawn.size(), shares.size());
+  for (size_t i = 0; i < drawn.size(); ++i) EXPECT_NEAR(drawn[i], shares[i], 1e-12);
   expect_drawn("along_updates_post-ln", "decoder 2, warm-up 5",
                [](const Json& values) { return values["updates"]["ratio"]["decoder.layers.1"].get<double>(); });
   expect_drawn("along_gradients_post-ln", "E‖g‖², warm-up 5",
@@ -77,9 +90,11 @@ TEST(AlongTrainingStudy, DrawsTheRecordsOfItsRuns) {
   for (const char* id : {"along_hessian", "along_noise", "along_entropy", "along_similarity_encoder"})
     EXPECT_EQ(figures.count(id), 1U) << id;
   EXPECT_EQ(series("along_hessian", "Pre-LN, no warm-up")["style"], "dashed");
-  ASSERT_EQ(results["tables"].size(), 2U);
+  ASSERT_EQ(results["tables"].size(), 3U);
   EXPECT_EQ(results["tables"][0]["rows"].size(), 4U);
-  EXPECT_EQ(results["tables"][1]["rows"].size(), 8U);  // two matrices each
+  EXPECT_EQ(results["tables"][1]["rows"].size(), 4U);
+  EXPECT_EQ(results["tables"][1]["rows"][1][3], 4);    // steps measured of Post-LN with warm-up 5
+  EXPECT_EQ(results["tables"][2]["rows"].size(), 8U);  // two matrices each
   // All of it is found the second time.
   const Json again = run_study(config, directory / "out");
   EXPECT_EQ(again["figures"], results["figures"]);

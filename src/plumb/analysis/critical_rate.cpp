@@ -14,22 +14,6 @@ namespace {
 constexpr double kLargestStride = 30;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-/// The mean loss over all target tokens, without a graph.
-double loss_without_graph(Model& model, const std::vector<Batch>& batches, const CriticalRateOptions& options) {
-  const at::NoGradGuard no_graph;
-  double weight = 0;
-  for (const Batch& batch : batches) weight += batch.weight();
-  if (weight == 0) throw Error("a loss needs at least one target token");
-  double sum = 0;
-  for (const Batch& batch : batches) {
-    if (batch.weight() == 0) continue;
-    ForwardContext context(Pass::measurement);
-    const LossOptions loss_options{.label_smoothing = options.label_smoothing, .scale = 1 / weight};
-    sum += options.loss(model, batch, loss_options, context).value.item<double>();
-  }
-  return sum;
-}
-
 /// The search for the zero of h(η) = (L(w − η·u) − L(w))/(η·gᵀu), which is −1 at η = 0 and a straight line for a
 /// quadratic loss. Far above its zero, where h says nothing about it, h counts as 1.
 class RateSearch {
@@ -82,6 +66,21 @@ class RateSearch {
 
 }  // namespace
 
+double loss_of_batches(Model& model, const std::vector<Batch>& batches, const CriticalRateOptions& options) {
+  const at::NoGradGuard no_graph;
+  double weight = 0;
+  for (const Batch& batch : batches) weight += batch.weight();
+  if (weight == 0) throw Error("a loss needs at least one target token");
+  double sum = 0;
+  for (const Batch& batch : batches) {
+    if (batch.weight() == 0) continue;
+    ForwardContext context(Pass::measurement);
+    const LossOptions loss_options{.label_smoothing = options.label_smoothing, .scale = 1 / weight};
+    sum += options.loss(model, batch, loss_options, context).value.item<double>();
+  }
+  return sum;
+}
+
 double CriticalRate::rate() const { return std::sqrt(low * high); }
 
 std::optional<CriticalRate> critical_learning_rate(Model& model, const std::vector<Batch>& batches,
@@ -89,13 +88,13 @@ std::optional<CriticalRate> critical_learning_rate(Model& model, const std::vect
                                                    const CriticalRateOptions& options) {
   const double slope = gradient.to(at::kDouble).dot(update.to(at::kDouble)).item<double>();
   if (!(slope > 0) || !std::isfinite(slope)) return std::nullopt;
-  const double here = loss_without_graph(model, batches, options);
+  const double here = loss_of_batches(model, batches, options);
   MovedParameters moved(model.parameters());
   RateSearch search(slope, options.tolerance);
   double rate = options.start;
   for (int64_t passes = 2; passes <= options.passes; ++passes) {
     moved.along(update, rate);
-    search.learn(rate, loss_without_graph(model, batches, options) - here);
+    search.learn(rate, loss_of_batches(model, batches, options) - here);
     if (search.done()) return CriticalRate{search.low(), search.high(), passes};
     rate = search.next();
   }

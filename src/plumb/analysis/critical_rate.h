@@ -18,6 +18,10 @@ struct CriticalRateOptions {
   LossFunction loss = model_loss;
 };
 
+/// L(w), the mean loss over all target tokens of the batches, without a graph or dropout. Throws Error if there are
+/// none.
+double loss_of_batches(Model& model, const std::vector<Batch>& batches, const CriticalRateOptions& options = {});
+
 /// η_c = the smallest η > 0 with L(w − η·u) > L(w), located between two learning rates that were tried. For a quadratic
 /// loss η_c = 2·gᵀu/uᵀHu, so that 2/η_c is the curvature along the update divided by gᵀu, for u = g at most λ_max(H).
 struct CriticalRate {

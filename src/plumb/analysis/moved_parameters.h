@@ -23,6 +23,12 @@ class MovedParameters {
     flat_.zero_();
   }
 
+  /// Sets them to other values, (parameters).
+  void to(const Tensor& values) {
+    const at::NoGradGuard no_graph;
+    flat_.copy_(values);
+  }
+
   /// Sets them to what they were − rate·update, (parameters).
   void along(const Tensor& update, double rate) {
     const at::NoGradGuard no_graph;

@@ -1,5 +1,5 @@
-// Along training, with and without warm-up: the curvature that the optimizer sees against its threshold of stability,
-// gradient noise, update sizes, and attention. Nothing is judged here.
+// Along training, with and without warm-up: the curvature that the optimizer sees against its threshold of stability, the
+// critical learning rate of its steps, gradient noise, update sizes, and attention. Nothing is judged here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,8 +96,20 @@ RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& pa
                       "along_training")
       .read("watch", watch);
   watch.every = part.every;
+  watch.what.emplace_back("critical_rate");
   watch.examples = part.examples;
   return request;
+}
+
+/// A line at 1 over all measurements after a step.
+Series line_at_one(const std::vector<WatchedTraining>& runs, const std::string& name) {
+  Series line{name, "threshold"};
+  for (const WatchedTraining& run : runs) {
+    for (const WatchRecord& record : run.trained.result.watched) {
+      if (record.step > 0 && (line.x.empty() || record.step > line.x.back().get<int64_t>())) line.point(record.step, 1);
+    }
+  }
+  return line;
 }
 
 std::vector<Figure> curvature_figures(const std::vector<WatchedTraining>& runs,
@@ -128,15 +140,38 @@ std::vector<Figure> curvature_figures(const std::vector<WatchedTraining>& runs,
     ratio.series.push_back(series_along(run, run.name(), run.scheme, stability_ratio));
     hessian.series.push_back(series_along(run, run.name(), run.scheme, path_value("/curvature/hessian/value")));
   }
-  Series edge{"threshold", "threshold"};
-  for (const WatchedTraining& run : runs) {
-    for (const WatchRecord& record : run.trained.result.watched) {
-      if (record.step > 0 && (edge.x.empty() || record.step > edge.x.back().get<int64_t>())) edge.point(record.step, 1);
-    }
-  }
-  ratio.series.push_back(edge);
+  ratio.series.push_back(line_at_one(runs, "threshold"));
   figures.push_back(ratio);
   figures.push_back(hessian);
+  return figures;
+}
+
+std::vector<Figure> critical_rate_figures(const std::vector<WatchedTraining>& runs,
+                                          const std::vector<std::string>& schemes, const AlongTrainingStudy& part) {
+  const std::string meaning = fmt::format(
+      "The critical learning rate of a step is the one above which the same step would have raised the loss of the {} "
+      "watched examples, found by forward passes along the step that the optimizer took. Gaps: the step leads uphill "
+      "on these examples from the start, or no rise was found.",
+      part.examples);
+  std::vector<Figure> figures;
+  for (const std::string& scheme : schemes) {
+    Figure figure = figure_along("critical_" + file_name(scheme), "Critical learning rate, " + display_name(scheme),
+                                 meaning + " Beside it, the learning rate of the step.", "learning rate");
+    for (const WatchedTraining& run : runs) {
+      if (run.scheme != scheme) continue;
+      figure.series.push_back(
+          series_along(run, "critical, " + run.warm_up_name(), scheme, path_value("/critical_rate/value")));
+      figure.series.push_back(series_along(run, "of the run, " + run.warm_up_name(), "threshold",
+                                           path_value("/critical_rate/learning_rate")));
+    }
+    figures.push_back(figure);
+  }
+  Figure share = figure_along("critical_share", "Learning rate as a share of the critical one",
+                              meaning + " Above 1, the step raised the loss of these examples.", "share");
+  for (const WatchedTraining& run : runs)
+    share.series.push_back(series_along(run, run.name(), run.scheme, path_value("/critical_rate/share")));
+  share.series.push_back(line_at_one(runs, "critical"));
+  figures.push_back(share);
   return figures;
 }
 
@@ -266,6 +301,50 @@ Table watched_runs_table(const std::vector<WatchedTraining>& runs) {
   return table;
 }
 
+/// What the searches for the critical learning rate found, run by run.
+Table critical_rate_table(const std::vector<WatchedTraining>& runs, const AlongTrainingStudy& part) {
+  Table table{
+      "along_training_critical",
+      "Critical learning rate along training",
+      fmt::format("Of single steps, on {} examples that are always the same. Shares: the learning rate over the "
+                  "critical one, after the first step, the largest later, and the last. Uphill: steps that lead "
+                  "uphill on these examples from the start, so that any rate is too large; raised: steps after "
+                  "which their loss was higher than before. A step is computed from its own mini-batch, with "
+                  "dropout and momentum, so that some steps are uphill even where training is stable.",
+                  part.examples),
+      {"scheme", "warm-up", "outcome", "steps measured", "share after step 1", "largest share later", "at step",
+       "last share", "uphill", "none found", "raised", "forward passes"}};
+  for (const WatchedTraining& run : runs) {
+    double first = std::nan(""), largest = std::nan(""), last = std::nan(""), passes = 0;
+    int64_t measured = 0, at = 0, uphill = 0, none = 0, raised = 0;
+    for (const WatchRecord& record : run.trained.result.watched) {
+      const double slope = value_at(record, "/critical_rate/slope");
+      if (std::isnan(slope)) continue;
+      ++measured;
+      raised += value_at(record, "/critical_rate/loss_after") > value_at(record, "/critical_rate/loss_before") ? 1 : 0;
+      const double share = value_at(record, "/critical_rate/share");
+      if (std::isnan(share)) {
+        ++(slope > 0 ? none : uphill);
+        continue;
+      }
+      passes += value_at(record, "/critical_rate/passes");
+      if (record.step == 1) {
+        first = share;
+        continue;
+      }
+      last = share;
+      if (share <= largest) continue;
+      largest = share;
+      at = record.step;
+    }
+    const int64_t found = measured - uphill - none;
+    table.rows.push_back({run.scheme, run.warm_up, run.trained.result.outcome, measured, finite_or_null(first),
+                          finite_or_null(largest), at > 0 ? Json(at) : Json(), finite_or_null(last), uphill, none,
+                          raised, found > 0 ? Json(passes / static_cast<double>(found)) : Json()});
+  }
+  return table;
+}
+
 double median_of(std::vector<double> values) {
   if (values.empty()) return std::nan("");
   std::sort(values.begin(), values.end());
@@ -328,11 +407,12 @@ PartResult measure(StudyContext& context, const AlongTrainingStudy& part) {
   const std::vector<StackKind> stacks = stacks_of(context);
   PartResult result;
   for (const std::vector<Figure>& figures :
-       {curvature_figures(runs, schemes), gradient_figures(runs, schemes),
+       {curvature_figures(runs, schemes), critical_rate_figures(runs, schemes, part), gradient_figures(runs, schemes),
         update_figures(runs, schemes, stacks, part.layers), activation_figures(runs, stacks, part.layers)}) {
     result.figures.insert(result.figures.end(), figures.begin(), figures.end());
   }
   result.tables.push_back(watched_runs_table(runs));
+  result.tables.push_back(critical_rate_table(runs, part));
   if (part.reference_products > 0) result.tables.push_back(reference_table(runs));
   return result;
 }
