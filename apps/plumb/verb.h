@@ -45,6 +45,7 @@ void add_data(CLI::App& app, Globals& globals);
 void add_generate(CLI::App& app, Globals& globals);
 void add_list(CLI::App& app, Globals& globals);
 void add_man(CLI::App& app, Globals& globals);
+void add_plan(CLI::App& app, Globals& globals);
 void add_probe(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);
 void add_score(CLI::App& app, Globals& globals);

@@ -1,0 +1,217 @@
+// plumb plan: what a model costs to train, and how to divide it over devices.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "manual.h"
+#include "plumb/base/error.h"
+#include "plumb/base/quantity.h"
+#include "plumb/plan/training.h"
+#include "plumb/train/config.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct PlanArguments {
+  std::string config;
+  std::vector<std::string> set;
+  int64_t vocabulary = 0;
+  int64_t sequence = 2048;
+  std::string batch_tokens;
+  std::string tokens;
+  std::string precision = "mixed";
+  std::string memory = "80GiB";
+  std::string flops = "312T";
+  std::string node_bandwidth = "300GB";
+  std::string network = "25GB";
+  int64_t show = 5;
+  plan::Hardware hardware;
+};
+
+std::string with_time(double seconds) {
+  if (seconds < 120) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.1f} min", seconds / 60);
+  if (seconds < 172800) return fmt::format("{:.1f} h", seconds / 3600);
+  return fmt::format("{:.1f} days", seconds / 86400);
+}
+
+/// "A quantity", or `otherwise` if it was not given.
+double quantity_or(const std::string& text, const std::string& option, double otherwise) {
+  return text.empty() ? otherwise : parse_quantity(text, option);
+}
+
+Json to_json(const plan::Estimate& found) {
+  const auto& [split, memory, time, data_bytes, tensor_bytes, utilization, fits] = found;
+  return {{"fits", fits},
+          {"split",
+           {{"data", split.data},
+            {"tensor", split.tensor},
+            {"pipeline", split.pipeline},
+            {"zero", split.zero},
+            {"micro_batch", split.micro_batch},
+            {"recompute", to_string(split.recompute)}}},
+          {"memory",
+           {{"weights", memory.weights},
+            {"gradients", memory.gradients},
+            {"optimizer", memory.optimizer},
+            {"activations", memory.activations},
+            {"total", memory.total()}}},
+          {"step_seconds",
+           {{"compute", time.compute},
+            {"bubble", time.bubble},
+            {"tensor", time.tensor},
+            {"pipeline", time.pipeline},
+            {"data", time.data},
+            {"total", time.total()}}},
+          {"data_bytes", data_bytes},
+          {"tensor_bytes", tensor_bytes},
+          {"utilization", utilization}};
+}
+
+std::string splits_table(const std::vector<plan::Estimate>& found) {
+  std::string text =
+      fmt::format("{:>5} {:>6} {:>8} {:>4} {:>5} {:<9}  {:>9} {:>9} {:>9} {:>11}  {:>9} {:>6} {:>8} {:>6}\n", "data",
+                  "tensor", "pipeline", "ZeRO", "micro", "recompute", "weights", "gradients", "optimizer",
+                  "activations", "total", "used", "step", "peak");
+  for (const plan::Estimate& each : found) {
+    const plan::Memory& memory = each.memory;
+    text += fmt::format("{:>5} {:>6} {:>8} {:>4} {:>5} {:<9}  {:>9} {:>9} {:>9} {:>11}  {:>9} {:>6} {:>8} {:>6}\n",
+                        each.split.data, each.split.tensor, each.split.pipeline, each.split.zero,
+                        each.split.micro_batch, to_string(each.split.recompute), with_bytes(memory.weights),
+                        with_bytes(memory.gradients), with_bytes(memory.optimizer), with_bytes(memory.activations),
+                        with_bytes(memory.total()), each.fits ? "fits" : "no", with_time(each.time.total()),
+                        fmt::format("{:.0f} %", 100 * each.utilization));
+  }
+  return text;
+}
+
+std::string time_text(const plan::Estimate& best, const plan::TrainingJob& job, const plan::Hardware& hardware) {
+  const plan::StepTime& time = best.time;
+  std::string text = fmt::format(
+      "\na step of the first: {}, of which computation {}, waiting for stages {}, exchange of activations {}, of\n"
+      "gradients and weights {}; {} tokens per second\n",
+      with_time(time.total()), with_time(time.compute), with_time(time.bubble), with_time(time.tensor + time.pipeline),
+      with_time(time.data), with_unit(static_cast<double>(job.batch_tokens) / time.total()));
+  if (job.tokens <= 0) return text;
+  const double seconds = job.tokens / static_cast<double>(job.batch_tokens) * time.total();
+  const double hours = seconds / 3600 * static_cast<double>(hardware.devices);
+  text += fmt::format("{} tokens: {}, {} device-hours", with_unit(job.tokens), with_time(seconds), with_unit(hours));
+  if (hardware.price > 0) text += fmt::format(", cost {}", with_unit(hours * hardware.price));
+  return text + '\n';
+}
+
+void run(PlanArguments& arguments, const Globals& globals) {
+  Config config = Config::from_file(arguments.config);
+  for (const std::string& assignment : arguments.set) config.set(assignment);
+  RunConfig run = read_run_config(config);
+  if (arguments.vocabulary > 0) {
+    run.model.target_vocabulary = arguments.vocabulary;
+    if (run.model.kind != "decoder") run.model.source_vocabulary = arguments.vocabulary;
+  }
+  if (run.model.target_vocabulary == 0 && run.model.kind != "encoder")
+    throw Error(arguments.config + ": the vocabulary is left to the data", "give its size with --vocabulary");
+
+  const plan::ModelCost cost = plan::cost_of(run.model);
+  plan::TrainingJob job;
+  job.sequence = arguments.sequence;
+  job.precision = plan::precision_named(arguments.precision);
+  job.batch_tokens = static_cast<int64_t>(
+      quantity_or(arguments.batch_tokens, "--batch-tokens", static_cast<double>(run.train.batch_tokens)));
+  job.tokens = quantity_or(arguments.tokens, "--tokens",
+                           static_cast<double>(run.train.steps) * static_cast<double>(job.batch_tokens));
+  plan::Hardware& hardware = arguments.hardware;
+  hardware.memory = parse_quantity(arguments.memory, "--memory");
+  hardware.flops = parse_quantity(arguments.flops, "--flops");
+  hardware.node_bandwidth = parse_quantity(arguments.node_bandwidth, "--node-bandwidth");
+  hardware.network = parse_quantity(arguments.network, "--network");
+  std::vector<plan::Estimate> found = search(cost, job, hardware);
+  found.resize(std::min(found.size(), static_cast<size_t>(arguments.show)));
+
+  const double per_token = cost.training_flops(job.sequence);
+  const double per_parameter = per_token / (6 * static_cast<double>(cost.parameters));
+  std::string text = fmt::format(
+      "parameters   {} ({} in embeddings), {} layers\n"
+      "operations   {} per token of a sequence of {} in a training step: {:.2f} × 6N; attention is {:.0f} % of them\n"
+      "all tokens   {} tokens, {:.3g} operations\n\n",
+      with_unit(static_cast<double>(cost.parameters)), with_unit(static_cast<double>(cost.embeddings)), cost.layers,
+      with_unit(per_token), job.sequence, per_parameter,
+      300 * static_cast<double>(cost.attentions) * cost.attention_flops(job.sequence) / per_token,
+      with_unit(job.tokens), per_token * job.tokens);
+  text += splits_table(found);
+  if (found.front().fits) {
+    text += time_text(found.front(), job, hardware);
+  } else {
+    text += fmt::format("\nnothing fits into {}: these come closest\n", with_bytes(hardware.memory));
+  }
+
+  Json json = make_document("plan", 1);
+  json["parameters"] = cost.parameters;
+  json["embeddings"] = cost.embeddings;
+  json["layers"] = cost.layers;
+  json["operations_per_token"] = per_token;
+  json["tokens"] = job.tokens;
+  json["splits"] = Json::array();
+  for (const plan::Estimate& each : found) json["splits"].push_back(to_json(each));
+  emit(globals, json, text);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Globals& globals) {
+  const auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* verb = add_verb(app, globals, "plan", "Estimate memory, time and the best division over devices",
+                            "plumb plan recipes/gopher-280b.toml --devices 4096 --tokens 300B",
+                            [arguments, &globals] { run(*arguments, globals); });
+  add_json_option(*verb, globals);
+  verb->add_option("CONFIG", arguments->config, "TOML file with [model] and [train] sections")
+      ->type_name("FILE")
+      ->required();
+  verb->add_option("--set", arguments->set, "Override a key, such as model.d_model=512; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_option("--vocabulary", arguments->vocabulary, "Size of the vocabulary, if the file leaves it to the data")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--sequence", arguments->sequence, "Tokens per sequence")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per step (default: train.batch_tokens)")
+      ->type_name("QUANTITY");
+  verb->add_option("--tokens", arguments->tokens, "Tokens of the whole run (default: train.steps batches)")
+      ->type_name("QUANTITY");
+  suggest(verb->add_option("--precision", arguments->precision,
+                           "Weights: float32; mixed: 2 bytes with a copy in 4; bfloat16: 2 bytes without one")
+              ->capture_default_str(),
+          {"float32", "mixed", "bfloat16"});
+  plan::Hardware& hardware = arguments->hardware;
+  verb->add_option("--devices", hardware.devices, "Number of devices")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--memory", arguments->memory, "Memory of a device")->type_name("QUANTITY")->capture_default_str();
+  verb->add_option("--flops", arguments->flops, "Peak operations per second of a device")
+      ->type_name("QUANTITY")
+      ->capture_default_str();
+  verb->add_option("--efficiency", hardware.efficiency, "Share of the peak that matrix products reach")
+      ->check(CLI::Range(0.01, 1.0))
+      ->capture_default_str();
+  verb->add_option("--devices-per-node", hardware.devices_per_node, "Devices with fast connections to each other")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb->add_option("--node-bandwidth", arguments->node_bandwidth, "Bytes per second of a device to others of its node")
+      ->type_name("QUANTITY")
+      ->capture_default_str();
+  verb->add_option("--network", arguments->network, "Bytes per second of a device to other nodes")
+      ->type_name("QUANTITY")
+      ->capture_default_str();
+  verb->add_option("--price", hardware.price, "Price of a device-hour")->check(CLI::NonNegativeNumber);
+  verb->add_option("--show", arguments->show, "Number of divisions to show")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,19 @@
+// Numbers as people write them: "80GiB", "312T", "300B".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// A number not below 0 with an optional unit: k, M, G or B (10⁹), T, P (10¹⁵); the same with a trailing B for bytes,
+/// except that B alone is 10⁹; KiB, MiB, GiB, TiB. Throws Error, naming `what`, if it is anything else.
+double parse_quantity(std::string_view text, const std::string& what);
+
+/// The reverse for people, with three digits: "1.37 B", "312 T".
+std::string with_unit(double value);
+
+/// Bytes: "2.55 TiB", "640 MiB".
+std::string with_bytes(double bytes);
+
+}  // namespace plumb

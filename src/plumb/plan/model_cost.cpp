@@ -1,0 +1,79 @@
+#include "plumb/plan/model_cost.h"
+
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/model/model.h"
+#include "plumb/nn/layer_id.h"
+
+namespace plumb::plan {
+namespace {
+
+bool multiplies_each_token(const Parameter& parameter) {
+  switch (parameter.role) {
+    case Role::weight:
+    case Role::stacked_qkv:
+    case Role::attention_output:
+    case Role::feed_forward_input:
+    case Role::feed_forward_output:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_table(const Parameter& parameter) {
+  return parameter.role == Role::embedding ||
+         (parameter.role == Role::position && !LayerId::of_parameter(parameter.name));
+}
+
+}  // namespace
+
+double ModelCost::attention_flops(int64_t sequence) const {
+  const auto width = static_cast<double>(heads * head_size);
+  return 4 * width * static_cast<double>(quadratic ? sequence : head_size);
+}
+
+double ModelCost::layers_flops(int64_t sequence) const {
+  return static_cast<double>(layers) * layer_flops + static_cast<double>(attentions) * attention_flops(sequence);
+}
+
+double ModelCost::training_flops(int64_t sequence) const { return 3 * (layers_flops(sequence) + output_flops); }
+
+ModelCost cost_of(const ModelConfig& config) {
+  const ops::DefaultDevice nowhere{at::Device(at::kMeta)};
+  const std::unique_ptr<Model> model = make_model(config);
+  ModelCost cost;
+  cost.parameters = model->parameters().count();
+  std::set<LayerId> layers;
+  double in_layers = 0, matrices = 0;
+  for (const Parameter& parameter : model->parameters().all()) {
+    const auto elements = static_cast<double>(parameter.value.numel());
+    const std::optional<LayerId> id = LayerId::of_parameter(parameter.name);
+    if (is_table(parameter)) {
+      cost.embeddings += parameter.value.numel();
+    } else if (id && id->layer) {
+      layers.insert({id->stack, id->layer});
+      in_layers += elements;
+      if (multiplies_each_token(parameter)) matrices += 2 * elements;
+      if (parameter.role == Role::stacked_qkv) ++cost.attentions;
+      if (parameter.name.ends_with("linear3.weight")) cost.gated = true;
+    }
+  }
+  cost.layers = std::ssize(layers);
+  if (cost.layers == 0) throw Error("a model without layers cannot be planned");
+  cost.layer_parameters = in_layers / static_cast<double>(cost.layers);
+  cost.layer_flops = matrices / static_cast<double>(cost.layers);
+  cost.outputs = model->outputs();
+  cost.d_model = config.d_model;
+  cost.heads = config.heads;
+  cost.kv_heads = config.kv_heads > 0 ? config.kv_heads : config.heads;
+  cost.head_size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;
+  cost.feed_forward = config.feed_forward;
+  cost.quadratic = config.attention == "softmax";
+  cost.dropout = config.dropout > 0;
+  cost.output_flops = 2 * static_cast<double>(cost.d_model) * static_cast<double>(cost.outputs);
+  return cost;
+}
+
+}  // namespace plumb::plan

@@ -1,0 +1,47 @@
+// What a model costs: parameters and floating-point operations, from its configuration, without allocating it.
+#pragma once
+
+#include <cstdint>
+
+#include "plumb/model/config.h"
+
+namespace plumb::plan {
+
+/// Counts of a model. One token of an encoder-decoder model stands for one on each side, with sequences of equal
+/// length.
+struct ModelCost {
+  int64_t parameters = 0;
+  int64_t embeddings = 0;       // of them: tables of tokens, positions and segments, and an output matrix of its own
+  int64_t layers = 0;           // of all stacks
+  int64_t attentions = 0;       // sub-layers of attention: a decoder with cross-attention has two per layer
+  double layer_parameters = 0;  // mean over layers
+  int64_t outputs = 0;          // classes of the output: the vocabulary, or labels
+  int64_t d_model = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_size = 0;
+  int64_t feed_forward = 0;
+  bool gated = false;      // three matrices in the feed-forward sub-layer instead of two
+  bool quadratic = false;  // softmax attention: its cost per token grows with the length of the sequence
+  bool dropout = false;
+
+  double layer_flops = 0;   // of a layer's matrices in a forward pass, per token; mean over layers
+  double output_flops = 0;  // of the output matrix, 2·d·V per token
+
+  /// Of one attention sub-layer in a forward pass, per token of a sequence of this length: queries times keys and
+  /// weights times values, 4·s·(heads·head size), not halved for causal models. For linear attention, writing to and
+  /// reading from a state of head size² numbers per head: 4·head size·(heads·head size).
+  [[nodiscard]] double attention_flops(int64_t sequence) const;
+
+  /// Of all layers in a forward pass, per token.
+  [[nodiscard]] double layers_flops(int64_t sequence) const;
+
+  /// Of the whole model per token, forward and backward pass, where the latter costs twice the former.
+  [[nodiscard]] double training_flops(int64_t sequence) const;
+};
+
+/// Declares the model without allocating it, and counts. Throws Error on an invalid configuration; vocabularies must be
+/// given.
+ModelCost cost_of(const ModelConfig& config);
+
+}  // namespace plumb::plan

@@ -1,0 +1,222 @@
+#include "plumb/plan/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "plumb/base/error.h"
+
+namespace plumb::plan {
+namespace {
+
+struct Bytes {
+  double weight, gradient, optimizer;
+};
+
+Bytes bytes_of(Precision precision) {
+  switch (precision) {
+    case Precision::float32:
+      return {4, 4, 8};
+    case Precision::mixed:
+      return {2, 2, 12};
+    case Precision::bfloat16:
+      return {2, 2, 8};
+  }
+  return {};
+}
+
+int64_t activation_size(Precision precision) { return precision == Precision::float32 ? 4 : 2; }
+
+int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// The micro-batches of a step in each replica.
+int64_t micro_batches(const TrainingJob& job, const Split& split) {
+  const int64_t sequences = std::max<int64_t>(job.batch_tokens / job.sequence, 1);
+  return divided_up(divided_up(sequences, split.data), split.micro_batch);
+}
+
+void check(const ModelCost& model, const TrainingJob& job, const Split& split) {
+  if (split.data < 1 || split.tensor < 1 || split.pipeline < 1 || split.micro_batch < 1 || split.zero < 0 ||
+      split.zero > 3)
+    throw Error(
+        "a split has at least one device in each dimension, one sequence per micro-batch, and ZeRO stage 0 to 3");
+  if (model.heads % split.tensor != 0)
+    throw Error(fmt::format("{} heads cannot be divided over {} devices", model.heads, split.tensor));
+  if (model.layers % split.pipeline != 0)
+    throw Error(fmt::format("{} layers cannot be divided into {} stages", model.layers, split.pipeline));
+  if (job.batch_tokens < job.sequence * split.data)
+    throw Error(fmt::format("a batch of {} tokens has fewer than {} sequences of {}", job.batch_tokens, split.data,
+                            job.sequence),
+                "increase batch_tokens, or divide the model instead of the data");
+}
+
+/// The parameters of the device that holds most: those of the first stage, or of the last, which has a copy of a shared
+/// output matrix.
+double parameters_per_device(const ModelCost& model, const Split& split) {
+  const double layers = model.layer_parameters * static_cast<double>(model.layers / split.pipeline);
+  const double rest =
+      static_cast<double>(model.parameters) - model.layer_parameters * static_cast<double>(model.layers);
+  return (layers + rest) / static_cast<double>(split.tensor);
+}
+
+/// Bytes that each of n devices sends to sum a buffer over them in a ring; half of it to gather or to scatter.
+double all_reduce_bytes(double bytes, int64_t n) {
+  return 2 * bytes * static_cast<double>(n - 1) / static_cast<double>(n);
+}
+
+}  // namespace
+
+Precision precision_named(const std::string& name) {
+  if (name == "float32") return Precision::float32;
+  if (name == "mixed") return Precision::mixed;
+  if (name == "bfloat16") return Precision::bfloat16;
+  throw Error(fmt::format("unknown precision '{}'", name), "known: float32, mixed, bfloat16");
+}
+
+std::string to_string(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+      return "none";
+    case Recompute::attention:
+      return "attention";
+    case Recompute::layers:
+      return "layers";
+  }
+  return {};
+}
+
+double activation_bytes(const ModelCost& model, int64_t sequence, int64_t micro_batch, int64_t tensor,
+                        Recompute recompute, int64_t bytes_per_number) {
+  const auto number = static_cast<double>(bytes_per_number);
+  const double mask = model.dropout ? 1 : 0;
+  const auto s = static_cast<double>(sequence), h = static_cast<double>(model.d_model);
+  const double tokens = s * static_cast<double>(micro_batch);
+  const auto devices = static_cast<double>(tensor);
+  if (recompute == Recompute::layers) return number * tokens * h / devices;
+  const auto width = static_cast<double>(model.heads * model.head_size);
+  const auto kv_width = static_cast<double>(model.kv_heads * model.head_size);
+  const double attentions = static_cast<double>(model.attentions) / static_cast<double>(model.layers);
+  // Input of the projections; query, key and value; what attention returns; the mask of the dropout behind it; and the
+  // input of the norm.
+  double attention = number * h + number * (width + 2 * kv_width) + number * width + mask * h + number * h;
+  // The weights before and behind the softmax's dropout, and its mask.
+  if (model.quadratic && recompute == Recompute::none)
+    attention += static_cast<double>(model.heads) * s * (model.dropout ? 2 * number + mask : number);
+  const auto inner = static_cast<double>(model.feed_forward);
+  const double feed_forward = number * h + number * inner * (model.gated ? 3 : 2) + mask * h + number * h;
+  return tokens * (attentions * attention + feed_forward) / devices;
+}
+
+Memory state_bytes(double parameters, Precision precision, int zero, int64_t data) {
+  const Bytes bytes = bytes_of(precision);
+  const auto share = [&](int from) { return zero >= from ? 1.0 / static_cast<double>(data) : 1.0; };
+  return {parameters * bytes.weight * share(3), parameters * bytes.gradient * share(2),
+          parameters * bytes.optimizer * share(1), 0};
+}
+
+Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware& hardware, const Split& split) {
+  check(model, job, split);
+  Estimate result;
+  result.split = split;
+  const double parameters = parameters_per_device(model, split);
+  result.memory = state_bytes(parameters, job.precision, split.zero, split.data);
+
+  const int64_t number = activation_size(job.precision);
+  const int64_t count = micro_batches(job, split);
+  const int64_t in_flight = std::min(split.pipeline, count);
+  const double tokens = static_cast<double>(split.micro_batch * job.sequence);
+  const auto tensor = static_cast<double>(split.tensor);
+  const int64_t layers = model.layers / split.pipeline;
+  const auto width = static_cast<double>(model.d_model);
+  // One layer is recomputed at a time, and holds everything while it is.
+  const double recomputed =
+      split.recompute == Recompute::layers
+          ? activation_bytes(model, job.sequence, split.micro_batch, split.tensor, Recompute::none, number)
+          : 0;
+  // The input of the output matrix and its float32 logits, on the last stage; the first one holds more layers' worth of
+  // micro-batches, so that both are counted together only if they are one.
+  const double output =
+      split.pipeline == 1
+          ? tokens * (2 * static_cast<double>(number) * width + 4 * static_cast<double>(model.outputs)) / tensor
+          : 0;
+  result.memory.activations =
+      static_cast<double>(layers * in_flight) *
+          activation_bytes(model, job.sequence, split.micro_batch, split.tensor, split.recompute, number) +
+      recomputed + output;
+
+  const double forward = model.layers_flops(job.sequence) + model.output_flops;
+  double operations = 3 * forward;
+  if (split.recompute == Recompute::layers) operations += model.layers_flops(job.sequence);
+  if (split.recompute == Recompute::attention && model.quadratic)
+    operations += static_cast<double>(model.attentions) * model.attention_flops(job.sequence);
+  const double rate = hardware.flops * hardware.efficiency;
+  const double micro = operations * tokens / static_cast<double>(split.pipeline) / tensor / rate;  // of one stage
+  result.time.compute = static_cast<double>(count) * micro;
+  result.time.bubble = static_cast<double>(split.pipeline - 1) * micro;
+
+  // Neighbors in a node share matrices first.
+  const bool in_node = split.tensor <= hardware.devices_per_node;
+  const double activation = tokens * width * static_cast<double>(number);
+  if (split.tensor > 1) {
+    const double passes = split.recompute == Recompute::layers ? 6 : 4;  // all-reduces per layer: two in each pass
+    result.tensor_bytes = static_cast<double>(count * layers) * passes * all_reduce_bytes(activation, split.tensor);
+    result.time.tensor = result.tensor_bytes / (in_node ? hardware.node_bandwidth : hardware.network);
+  }
+  if (split.pipeline > 1) {
+    const bool across = split.tensor * split.pipeline > hardware.devices_per_node;
+    const double sent = 2 * static_cast<double>(count) * activation / tensor;
+    result.time.pipeline = sent / (across ? hardware.network : hardware.node_bandwidth);
+  }
+  if (split.data > 1) {
+    const Bytes bytes = bytes_of(job.precision);
+    result.data_bytes = all_reduce_bytes(parameters * bytes.gradient, split.data);
+    // Stage 3 gathers the weights for every forward and every backward pass.
+    if (split.zero == 3)
+      result.data_bytes = all_reduce_bytes(parameters * bytes.gradient, split.data) / 2 +
+                          static_cast<double>(count) * all_reduce_bytes(parameters * bytes.weight, split.data);
+    const bool across = split.devices() > hardware.devices_per_node;
+    result.time.data = result.data_bytes / (across ? hardware.network : hardware.node_bandwidth);
+  }
+  const double useful = 3 * forward * static_cast<double>(job.batch_tokens);
+  result.utilization = useful / (result.time.total() * hardware.flops * static_cast<double>(split.devices()));
+  result.fits = result.memory.total() <= hardware.memory;
+  return result;
+}
+
+std::vector<Estimate> search(const ModelCost& model, const TrainingJob& job, const Hardware& hardware) {
+  std::vector<Estimate> found;
+  const int64_t sequences = job.batch_tokens / job.sequence;
+  for (int64_t tensor = 1; tensor <= std::min(hardware.devices, model.heads); ++tensor) {
+    if (hardware.devices % tensor != 0 || model.heads % tensor != 0) continue;
+    for (int64_t pipeline = 1; pipeline <= std::min(hardware.devices / tensor, model.layers); ++pipeline) {
+      if (hardware.devices / tensor % pipeline != 0 || model.layers % pipeline != 0) continue;
+      const int64_t data = hardware.devices / tensor / pipeline;
+      if (sequences < data) continue;
+      for (const int zero : {0, 1, 2, 3}) {
+        if (zero > 0 && data == 1) break;
+        if (zero > 1 && pipeline > 1) break;  // gradients would be exchanged for every micro-batch
+        for (int64_t micro_batch = 1; micro_batch <= divided_up(sequences, data); micro_batch *= 2) {
+          for (const Recompute recompute : {Recompute::none, Recompute::attention, Recompute::layers}) {
+            if (recompute == Recompute::attention && !model.quadratic) continue;
+            found.push_back(estimate(model, job, hardware, {data, tensor, pipeline, zero, micro_batch, recompute}));
+          }
+        }
+      }
+    }
+  }
+  if (found.empty()) {
+    throw Error(
+        fmt::format("there is no way to divide {} layers with {} heads and {} sequences per batch over {} devices",
+                    model.layers, model.heads, sequences, hardware.devices),
+        "try another number of devices, or a larger batch");
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Estimate& a, const Estimate& b) {
+    if (a.fits != b.fits) return a.fits;
+    if (!a.fits) return a.memory.total() < b.memory.total();
+    return std::tuple(a.time.total(), a.memory.total()) < std::tuple(b.time.total(), b.memory.total());
+  });
+  return found;
+}
+
+}  // namespace plumb::plan

@@ -1,0 +1,107 @@
+// Memory and time of training a model on many devices: data, tensor and pipeline parallelism, sharded states (ZeRO) and
+// recomputation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plumb/plan/model_cost.h"
+
+namespace plumb::plan {
+
+/// How numbers are stored in training. Adam keeps two moments of 4 bytes per parameter in each.
+enum class Precision {
+  float32,   // weights and gradients of 4 bytes
+  mixed,     // weights and gradients of 2 bytes, and a copy of the weights in 4 (Micikevicius et al. 2018)
+  bfloat16,  // weights and gradients of 2 bytes, without a copy (stochastic rounding)
+};
+
+/// Throws Error on an unknown name.
+Precision precision_named(const std::string& name);
+
+/// What is recomputed in the backward pass instead of being stored: nothing, attention weights (also true of fused
+/// attention), or whole layers from their inputs. Korthikanti et al. 2022, arXiv 2205.05198.
+enum class Recompute { none, attention, layers };
+std::string to_string(Recompute recompute);
+
+struct TrainingJob {
+  int64_t sequence = 2048;   // tokens
+  int64_t batch_tokens = 0;  // of a step
+  double tokens = 0;         // of the whole run; 0: not known
+  Precision precision = Precision::mixed;
+};
+
+/// The machine; the defaults describe NVIDIA A100 of 80 GB in nodes of eight.
+struct Hardware {
+  int64_t devices = 1;
+  double memory = 80.0 * (1 << 30);  // bytes per device
+  double flops = 312e12;             // peak per device and second, in the precision of matrix products
+  double efficiency = 0.5;           // share of the peak that matrix products reach
+  int64_t devices_per_node = 8;
+  double node_bandwidth = 300e9;  // bytes per second that a device sends to others of its node
+  double network = 25e9;          // the same to other nodes
+  double price = 0;               // per device and hour
+};
+
+/// How a training step is divided. data·tensor·pipeline devices; the batch is processed in micro-batches.
+struct Split {
+  int64_t data = 1;
+  int64_t tensor = 1;       // matrices cut by heads and inner width, norms and residuals by sequence
+  int64_t pipeline = 1;     // stages of consecutive layers, one forward and one backward pass in turn
+  int zero = 0;             // ZeRO stage over data: 1 optimizer state, 2 and gradients, 3 and weights
+  int64_t micro_batch = 1;  // sequences
+  Recompute recompute = Recompute::none;
+
+  [[nodiscard]] int64_t devices() const { return data * tensor * pipeline; }
+  bool operator==(const Split&) const = default;
+};
+
+/// Bytes on the device that holds most.
+struct Memory {
+  double weights = 0;
+  double gradients = 0;
+  double optimizer = 0;
+  double activations = 0;
+  [[nodiscard]] double states() const { return weights + gradients + optimizer; }
+  [[nodiscard]] double total() const { return states() + activations; }
+};
+
+/// Seconds of a step, by what they are spent on. Nothing is assumed to overlap.
+struct StepTime {
+  double compute = 0;   // including what is recomputed
+  double bubble = 0;    // stages that wait at the beginning and the end of a step
+  double tensor = 0;    // exchange of activations between devices that share matrices
+  double pipeline = 0;  // and between stages
+  double data = 0;      // exchange of gradients, and of weights with ZeRO stage 3
+  [[nodiscard]] double total() const { return compute + bubble + tensor + pipeline + data; }
+};
+
+struct Estimate {
+  Split split;
+  Memory memory;
+  StepTime time;
+  double data_bytes = 0;    // that a device sends in a step to exchange gradients and weights
+  double tensor_bytes = 0;  // and activations
+  double utilization = 0;   // floating-point operations of the model, over those of the machine at its peak
+  bool fits = false;
+};
+
+/// Bytes that a layer stores for the backward pass of `micro_batch` sequences on each of `tensor` devices, in 2 or 4
+/// bytes per number: with 2, plain feed-forward of width 4·d and dropout, the s·b·h·(34 + 5·a·s/h)/t of Korthikanti et
+/// al., equation 2 with sequence parallelism.
+double activation_bytes(const ModelCost& model, int64_t sequence, int64_t micro_batch, int64_t tensor,
+                        Recompute recompute, int64_t bytes_per_number);
+
+/// Bytes of the states of `parameters` parameters on one of `data` devices. Rajbhandari et al. 2020, arXiv 1910.02054,
+/// figure 1.
+Memory state_bytes(double parameters, Precision precision, int zero, int64_t data);
+
+/// Throws Error if the model or the batch cannot be divided so.
+Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware& hardware, const Split& split);
+
+/// All ways to divide the step over all devices, those that fit first, each group by time. Throws Error if there is
+/// none.
+std::vector<Estimate> search(const ModelCost& model, const TrainingJob& job, const Hardware& hardware);
+
+}  // namespace plumb::plan

@@ -1,0 +1,110 @@
+// Memory and time against tables and formulas of papers.
+#include "plumb/plan/training.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+
+namespace plumb::plan {
+namespace {
+
+/// GPT-3 as Megatron has it.
+ModelCost gpt_3() {
+  ModelConfig config;
+  config.kind = "decoder";
+  config.decoder_layers = 96;
+  config.d_model = 12288;
+  config.heads = 96;
+  config.feed_forward = 4 * 12288;
+  config.target_vocabulary = 51200;
+  return cost_of(config);
+}
+
+// Rajbhandari et al. 2020, figure 1: 7.5 billion parameters over 64 devices.
+TEST(Plan, StatesAreThoseOfZeRO) {
+  const double expected[] = {120, 31.4, 16.6, 1.88};
+  for (int zero = 0; zero <= 3; ++zero) {
+    const double gigabytes = state_bytes(7.5e9, Precision::mixed, zero, 64).states() / 1e9;
+    EXPECT_NEAR(gigabytes, expected[zero], 0.006 * expected[zero]) << zero;
+  }
+}
+
+// Rae et al. 2021: 2.547 TiB of weights and optimizer state for 280 billion parameters in bfloat16.
+TEST(Plan, StatesAreThoseOfGopher) {
+  const Memory memory = state_bytes(280e9, Precision::bfloat16, 0, 1);
+  EXPECT_NEAR((memory.weights + memory.optimizer) / (1024.0 * 1024 * 1024 * 1024), 2.547, 0.001);
+}
+
+// Korthikanti et al. 2022, table 2: bytes of activations per layer.
+TEST(Plan, ActivationsAreThoseOfKorthikanti) {
+  const ModelCost model = gpt_3();
+  const double s = 2048, b = 4, h = 12288, a = 96;
+  for (const double t : {1.0, 8.0}) {
+    const auto bytes = [&](Recompute recompute) {
+      return activation_bytes(model, 2048, 4, static_cast<int64_t>(t), recompute, 2);
+    };
+    EXPECT_DOUBLE_EQ(bytes(Recompute::none), s * b * h * (34 + 5 * a * s / h) / t);
+    EXPECT_DOUBLE_EQ(bytes(Recompute::attention), s * b * h * 34 / t);
+    EXPECT_DOUBLE_EQ(bytes(Recompute::layers), 2 * s * b * h / t);
+  }
+}
+
+// The bubble is (p − 1)/m of the computation (Narayanan et al. 2021, section 2.2.1).
+TEST(Plan, StagesWaitForTheFirstAndTheLastMicroBatch) {
+  const TrainingJob job{2048, 2048 * 128, 0, Precision::mixed};
+  const Estimate found = estimate(gpt_3(), job, {.devices = 64}, {1, 8, 8, 0, 1, Recompute::layers});
+  EXPECT_NEAR(found.time.bubble / found.time.compute, 7.0 / 128, 1e-12);
+}
+
+// Computation alone: 4 forward passes' worth over the machine's rate.
+TEST(Plan, TimeIsOperationsOverRate) {
+  const ModelCost model = gpt_3();
+  const TrainingJob job{2048, 2048 * 16, 0, Precision::mixed};
+  const Hardware hardware{.devices = 8, .flops = 1e15, .efficiency = 0.5};
+  const Estimate found = estimate(model, job, hardware, {1, 8, 1, 0, 2, Recompute::layers});
+  const double operations = (model.training_flops(2048) + model.layers_flops(2048)) * 2048 * 16;
+  EXPECT_NEAR(found.time.compute, operations / (8 * 0.5e15), 1e-9 * found.time.compute);
+  EXPECT_EQ(found.time.bubble, 0);
+  EXPECT_EQ(found.time.data, 0);
+  // Two all-reduces in each of forward, recomputation and backward pass, over 8 devices.
+  EXPECT_DOUBLE_EQ(found.tensor_bytes, 8.0 * 96 * 6 * (2.0 * 2 * 2048 * 12288 * 2) * 7 / 8);
+}
+
+TEST(Plan, ExchangesGradientsAsInARing) {
+  const ModelCost model = gpt_3();
+  const TrainingJob job{2048, 2048 * 64, 0, Precision::mixed};
+  const Estimate plain = estimate(model, job, {.devices = 64}, {64, 1, 1, 1, 1, Recompute::layers});
+  EXPECT_NEAR(plain.data_bytes, 2.0 * 2 * static_cast<double>(model.parameters) * 63 / 64, 1e6);
+  const Estimate sharded = estimate(model, job, {.devices = 64}, {64, 1, 1, 3, 1, Recompute::layers});
+  EXPECT_NEAR(sharded.data_bytes / plain.data_bytes, 1.5, 1e-9);  // Rajbhandari et al., section 7.2.2
+}
+
+TEST(Plan, SearchFindsWhatFits) {
+  const TrainingJob job{2048, 2048 * 512, 0, Precision::mixed};
+  const Hardware hardware{.devices = 512};
+  const std::vector<Estimate> found = search(gpt_3(), job, hardware);
+  ASSERT_TRUE(found.front().fits);
+  for (const Estimate& each : found) {
+    EXPECT_EQ(each.split.devices(), 512);
+    EXPECT_EQ(each.fits, each.memory.total() <= hardware.memory);
+    if (each.fits) {
+      EXPECT_LE(found.front().time.total(), each.time.total());
+    }
+  }
+  // A single device holds nothing of it.
+  const std::vector<Estimate> alone = search(gpt_3(), job, {.devices = 1});
+  EXPECT_FALSE(alone.front().fits);
+  EXPECT_GT(alone.front().memory.states(), 2.7e12);
+}
+
+TEST(Plan, SaysWhatCannotBeDivided) {
+  const TrainingJob job{2048, 2048 * 4, 0, Precision::mixed};
+  EXPECT_THROW(estimate(gpt_3(), job, {}, {1, 7, 1, 0, 1, Recompute::none}), Error);
+  EXPECT_THROW(estimate(gpt_3(), job, {}, {1, 1, 7, 0, 1, Recompute::none}), Error);
+  EXPECT_THROW(estimate(gpt_3(), job, {}, {8, 1, 1, 0, 1, Recompute::none}), Error);
+  EXPECT_THROW(search(gpt_3(), job, {.devices = 7 * 13 * 17}), Error);
+  EXPECT_THROW(precision_named("float8"), Error);
+}
+
+}  // namespace
+}  // namespace plumb::plan
