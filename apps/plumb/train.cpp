@@ -88,6 +88,7 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   EventFiles events;
   TrainHooks hooks;
   hooks.progress = "train";
+  hooks.dry_pass = true;
   hooks.point = [&](const TrainPoint& point) { events.write(arguments.out, point); };
   hooks.watched = [&](const WatchRecord& record) { events.write(arguments.out, record); };
   hooks.stop = [] { return interrupted != 0; };

@@ -8,6 +8,14 @@
 
 namespace plumb {
 
+/// Consecutive rows of a part of a batch that are consecutive in the whole batch too: from row `begin` of the part on,
+/// up to the next run, the rows of the part are rows origin, origin + 1, … of the whole.
+struct RowRun {
+  int64_t begin = 0;
+  int64_t origin = 0;
+  bool operator==(const RowRun&) const = default;
+};
+
 /// Where each sequence of a batch begins in the rows of an activation.
 class Ragged {
  public:
@@ -39,10 +47,27 @@ class Ragged {
     return ids;
   }
 
+  /// Declares the batch a part of a larger one: `origins` (sequences) is the row of the whole at which each sequence
+  /// begins. Computations that depend on the place of a row, such as dropout masks, then use its place in the whole.
+  void set_origins(std::vector<int64_t> origins) { origins_ = std::move(origins); }
+  [[nodiscard]] const std::vector<int64_t>& origins() const { return origins_; }  // empty: this is the whole
+
+  /// The rows as parts of the whole, as few runs as possible; none if every row has the same place in the whole.
+  [[nodiscard]] std::vector<RowRun> runs() const {
+    std::vector<RowRun> found;
+    for (size_t s = 0; s < origins_.size(); ++s) {
+      const RowRun run{offsets_[s], origins_[s]};
+      if (found.empty() || run.origin - run.begin != found.back().origin - found.back().begin) found.push_back(run);
+    }
+    if (found.size() == 1 && found.front().begin == found.front().origin) found.clear();
+    return found;
+  }
+
   bool operator==(const Ragged&) const = default;
 
  private:
   std::vector<int64_t> offsets_;
+  std::vector<int64_t> origins_;
   int64_t longest_ = 0;
 };
 

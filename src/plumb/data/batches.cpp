@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
@@ -61,6 +62,24 @@ std::vector<std::vector<int64_t>> plan_batches(Costs costs, int64_t tokens, uint
   auto batches = cut(costs, order, tokens);
   random.shuffle(batches);
   return batches;
+}
+
+std::vector<std::vector<int64_t>> divide_batch(Costs costs, const std::vector<int64_t>& examples, int64_t tokens) {
+  if (tokens == 0 || examples.empty()) return {examples};
+  auto parts = cut(costs, examples, tokens);
+  const size_t fewest = parts.size();
+  // The smallest limit with which that number is still enough.
+  for (int64_t enough = tokens, less = 0; enough - less > 1;) {
+    const int64_t middle = less + (enough - less) / 2;
+    auto other = cut(costs, examples, middle);
+    if (other.size() > fewest) {
+      less = middle;
+    } else {
+      enough = middle;
+      parts = std::move(other);
+    }
+  }
+  return parts;
 }
 
 std::vector<std::vector<int64_t>> plan_evaluation_batches(Costs costs, int64_t tokens) {

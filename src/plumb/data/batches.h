@@ -20,6 +20,12 @@ struct ExampleCost {
 std::vector<std::vector<int64_t>> plan_batches(std::span<const ExampleCost> costs, int64_t tokens, uint64_t seed,
                                                int64_t epoch);
 
+/// Divides a batch into as few consecutive parts of at most `tokens` tokens (0: no limit) as possible, the largest of
+/// them as small as possible; an example larger than `tokens` forms its own part. At least one part, which is empty if
+/// the batch is.
+std::vector<std::vector<int64_t>> divide_batch(std::span<const ExampleCost> costs, const std::vector<int64_t>& examples,
+                                               int64_t tokens);
+
 /// For evaluation: every example once, shortest first, nothing random; an example larger than `tokens` forms its own
 /// batch.
 std::vector<std::vector<int64_t>> plan_evaluation_batches(std::span<const ExampleCost> costs, int64_t tokens);

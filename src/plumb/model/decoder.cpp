@@ -16,6 +16,7 @@ Decoder::Decoder(const ModelConfig& config, at::ScalarType type) : Model(config,
 
 Tensor Decoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                        ForwardContext& context) {
+  context.enter(layout);
   return (*stack_)((*embedding_)(tokens, layout.positions(), segments, context), layout, context);
 }
 

@@ -31,6 +31,7 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
 
 Tensor Encoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                        ForwardContext& context) {
+  context.enter(layout);
   return (*stack_)((*embedding_)(tokens, layout.positions(), segments, context), layout, context);
 }
 

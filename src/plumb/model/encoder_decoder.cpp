@@ -23,11 +23,13 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& config, at::ScalarType type) :
 
 Tensor EncoderDecoder::encode(const std::vector<int64_t>& source, const Ragged& layout, ForwardContext& context,
                               const std::vector<int64_t>& segments) {
+  context.enter(layout);
   return (*encoder_)((*source_)(source, layout.positions(), segments, context), layout, context);
 }
 
 Tensor EncoderDecoder::decode(const std::vector<int64_t>& target, const Ragged& layout, const Tensor& memory,
                               const Ragged& memory_layout, ForwardContext& context) {
+  context.enter(layout);
   return (*decoder_)((*target_)(target, layout.positions(), {}, context), layout, memory, memory_layout, context);
 }
 

@@ -3,7 +3,10 @@
 
 #include <functional>
 #include <utility>
+#include <vector>
 
+#include "plumb/base/error.h"
+#include "plumb/base/ragged.h"
 #include "plumb/base/random.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/ops/dropout.h"
@@ -30,7 +33,7 @@ enum class Pass {
 };
 
 /// One forward pass. Dropout sites are numbered in the order in which the pass reaches them, so a mask depends only on
-/// the seed, step, site and position.
+/// the seed, step, site, and the place of a row in the step's batch, however that batch is divided.
 class ForwardContext {
  public:
   /// No dropout: evaluation, decoding.
@@ -48,6 +51,14 @@ class ForwardContext {
 
   /// The training step; 0 outside training.
   [[nodiscard]] int64_t step() const { return step_; }
+
+  /// To be called where the rows of the activations change: those that follow belong to the sequences of `layout`,
+  /// which may be a part of the step's batch (Ragged::set_origins).
+  void enter(const Ragged& layout) {
+    if (p_ == 0) return;
+    runs_ = layout.runs();
+    rows_ = layout.tokens();
+  }
 
   void watch(Observer observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool watched() const { return static_cast<bool>(observer_); }
@@ -68,17 +79,23 @@ class ForwardContext {
     if (score_observer_) score_observer_(attention, scores);
   }
 
-  Tensor dropout(const Tensor& x) { return ops::dropout(x, p_, next_key()); }
-  Tensor add_dropout(const Tensor& residual, const Tensor& x) { return ops::add_dropout(residual, x, p_, next_key()); }
+  /// Throws Error if the batch is a part of a larger one and x has other rows than the layout entered last.
+  Tensor dropout(const Tensor& x) { return ops::dropout(x, p_, next_key(x)); }
+  Tensor add_dropout(const Tensor& residual, const Tensor& x) { return ops::add_dropout(residual, x, p_, next_key(x)); }
 
  private:
-  ops::DropoutKey next_key() { return {seed_, stream_of("dropout") + (static_cast<uint64_t>(step_) << 16) + site_++}; }
+  ops::DropoutKey next_key(const Tensor& x) {
+    if (!runs_.empty() && x.size(0) != rows_) throw Error("dropout of rows whose places in the batch are unknown");
+    return {seed_, stream_of("dropout") + (static_cast<uint64_t>(step_) << 16) + site_++, runs_};
+  }
 
   Pass pass_ = Pass::evaluation;
   double p_ = 0;
   uint64_t seed_ = 0;
   int64_t step_ = 0;
   uint64_t site_ = 0;
+  std::vector<RowRun> runs_;  // of the layout entered last
+  int64_t rows_ = 0;          // its tokens
   Observer observer_;
   Tap tap_;
   ScoreObserver score_observer_;

@@ -60,6 +60,8 @@ void describe(Fields& field, TrainConfig& config) {
   field("clip_norm", config.clip_norm);
   field("label_smoothing", config.label_smoothing);
   field("batch_tokens", config.batch_tokens);
+  field("accumulate", config.accumulate);
+  field("micro_batch_tokens", config.micro_batch_tokens);
   field("steps", config.steps);
   field("epochs", config.epochs);
   field("log_every", config.log_every);
@@ -105,6 +107,8 @@ void validate(const TrainConfig& config) {
   at_least("clip_norm", config.clip_norm, 0.0);
   below_one("label_smoothing", config.label_smoothing);
   count("batch_tokens", config.batch_tokens, 1);
+  count("accumulate", config.accumulate, 1);
+  count("micro_batch_tokens", config.micro_batch_tokens, 0);
   count("steps", config.steps, 1);
   count("epochs", config.epochs, 0);
   count("log_every", config.log_every, 1);

@@ -28,10 +28,12 @@ struct TrainConfig {
   std::vector<ParameterGroup> groups;  // [[train.groups]]: a parameter belongs to the first that matches it
   double clip_norm = 0;                // maximum global gradient norm; 0: no clipping
   double label_smoothing = 0.1;
-  int64_t batch_tokens = 4096;  // counting the larger of source and target
-  int64_t steps = 10000;        // maximum
-  int64_t epochs = 0;           // maximum; 0: unlimited
-  int64_t log_every = 50;       // steps between points of the history
+  int64_t batch_tokens = 4096;     // counting the larger of source and target
+  int64_t accumulate = 1;          // batches per step
+  int64_t micro_batch_tokens = 0;  // most tokens that a process computes at once; 0: its share of a batch
+  int64_t steps = 10000;           // maximum
+  int64_t epochs = 0;              // maximum; 0: unlimited
+  int64_t log_every = 50;          // steps between points of the history
   int64_t validate_every = 500;
   int64_t patience = 0;     // validations without improvement before the run ends; 0: unlimited
   int64_t score_every = 0;  // steps between slow metrics (BLEU) on the validation split; 0: only at the end; −1: never

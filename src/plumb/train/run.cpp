@@ -88,11 +88,14 @@ bool may_replace_data(const fs::path& stored, const fs::path& given) {
 bool ends_later(int64_t given, int64_t stored) { return stored != 0 && (given == 0 || given > stored); }
 
 /// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
-/// data, in what is watched and, to train longer, in steps and epochs. Throws Error on any other difference.
+/// data, in what is watched, in how the work is divided (processes, micro-batches) and, to train longer, in steps and
+/// epochs. Throws Error on any other difference.
 void update_config(const RunConfig& config, const fs::path& out) {
   RunConfig stored = load_run_config(out);
   if (may_replace_data(stored.data, config.data)) stored.data = config.data;
   stored.watch = config.watch;
+  stored.train.processes = config.train.processes;
+  stored.train.micro_batch_tokens = config.train.micro_batch_tokens;
   const bool more_steps = ends_later(config.train.steps, stored.train.steps);
   const bool more_epochs = ends_later(config.train.epochs, stored.train.epochs);
   if (more_steps) stored.train.steps = config.train.steps;

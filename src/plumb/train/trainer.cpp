@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <span>
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
@@ -15,12 +17,19 @@
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/train/memory_error.h"
+#include "plumb/train/step_share.h"
 
 namespace plumb {
 namespace {
 
 /// After this step, a loss far above that of a uniform guess is divergence, not initialization.
 constexpr int64_t kSettledStep = 20;
+
+/// The most tokens that a process computes at once.
+int64_t computed_tokens(const TrainConfig& config) {
+  return config.micro_batch_tokens > 0 ? std::min(config.micro_batch_tokens, config.batch_tokens) : config.batch_tokens;
+}
 
 /// The progress of a run: everything except the tensors that a resumed run needs. Stored in state.json.
 struct State {
@@ -102,38 +111,73 @@ struct Trainer::Implementation {
     return plan_batches(costs, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
   }
 
-  /// This process's examples of a batch. Neighbors are of similar length, so the shares are of similar size.
-  [[nodiscard]] std::vector<int64_t> share(const std::vector<int64_t>& examples) const {
-    std::vector<int64_t> own;
-    for (auto i = static_cast<size_t>(group.rank()); i < examples.size(); i += static_cast<size_t>(group.size()))
-      own.push_back(examples[i]);
-    return own;
+  /// The batches of the next step: train.accumulate of them, or those that are left of the epoch.
+  [[nodiscard]] std::span<const std::vector<int64_t>> window() const {
+    const auto first = static_cast<size_t>(state.batch);
+    return std::span(plan).subspan(first, std::min(static_cast<size_t>(config.accumulate), plan.size() - first));
   }
 
-  /// This process's part of the loss of the current batch, which the device may still be computing.
+  /// This process's part of the loss of some batches and of its gradient, which the device may still be computing.
   struct Result {
-    Tensor loss;         // part of the mean over labels
-    ops::Number nll;     // summed over its labels
-    double weight = 0;   // total weight of the labels of all processes
-    int64_t tokens = 0;  // of this process; see Batch::tokens
+    std::vector<ops::Number> losses;  // parts of the mean over the labels of all processes
+    std::vector<ops::Number> nlls;    // summed over labels
+    double weight = 0;                // total weight of the labels of all processes
+    int64_t tokens = 0;               // of this process; see Batch::tokens
+    std::vector<Tensor> gradient;     // one tensor per parameter
   };
-  [[nodiscard]] Result forward(int64_t number) const {
-    const std::vector<int64_t>& examples = plan[static_cast<size_t>(state.batch)];
-    const uint64_t seed = static_cast<uint64_t>(config.seed) + (static_cast<uint64_t>(group.rank()) << 32U);
-    ForwardContext context(model.config().dropout, seed, number, config.synchronize_norms ? group : Group());
-    std::vector<int64_t> own = share(examples);
-    const bool idle = own.empty();  // fewer examples than processes: one is repeated with weight 0
-    if (idle) own.push_back(examples.front());
-    const Batch batch = train_set->batch(own);
-    const double weight = group.sums({idle ? 0.0 : batch.weight()})[0];
-    const double scale = idle || weight == 0 ? 0.0 : 1.0 / weight;
-    const Loss loss = task.loss(model, batch, {config.label_smoothing, scale, false}, context);
-    if (idle) return {loss.value, {}, weight, 0};
-    return {loss.value, loss.nll, weight, batch.tokens()};
+
+  /// Forward and backward pass of this process's micro-batches, one after another, as step `number`.
+  [[nodiscard]] Result computed(std::span<const std::vector<int64_t>> batches, int64_t number) const {
+    const StepShare share =
+        step_share(*train_set, costs, batches, {group.rank(), group.size(), config.micro_batch_tokens});
+    Result result;
+    result.weight = share.weight;
+    for (const auto& [batch, idle] : share.micro_batches) {
+      ForwardContext context(model.config().dropout, static_cast<uint64_t>(config.seed), number,
+                             config.synchronize_norms ? group : Group());
+      const double scale = idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
+      const Loss loss = task.loss(model, batch, {config.label_smoothing, scale, false}, context);
+      const std::vector<Tensor> gradient = gradients({loss.value}, values, {});
+      if (result.gradient.empty()) {
+        result.gradient = gradient;
+      } else {
+        // Not in place: the gradients of two parameters may be one tensor.
+        for (size_t i = 0; i < gradient.size(); ++i) result.gradient[i] = result.gradient[i] + gradient[i];
+      }
+      result.losses.emplace_back(loss.value);
+      if (idle) continue;
+      result.nlls.push_back(loss.nll);
+      result.tokens += batch.tokens();
+    }
+    return result;
   }
 
-  [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const {
-    return group.sum_coalesced(gradients({value}, values, {}));
+  /// Calls `work`, which computes these batches. Throws Error that names them if memory runs out.
+  void within_memory(const std::string& when, std::span<const std::vector<int64_t>> batches,
+                     const std::function<void()>& work) const {
+    const char* hint = config.micro_batch_tokens > 0
+                           ? "lower train.micro_batch_tokens, which does not change the result"
+                           : "set train.micro_batch_tokens, which does not change the result, below train.batch_tokens";
+    with_enough_memory(
+        work, [&] { return fmt::format("{}: {}", when, describe_batches(costs, batches)); }, hint);
+  }
+
+  /// Computes the batches that need the most memory without taking a step or changing anything.
+  void dry_pass() const {
+    std::vector<Tensor> averages;  // running averages of norms
+    for (const Parameter& buffer : model.parameters().buffers()) averages.push_back(buffer.value.clone());
+    ops::MatrixPrecision precision(ops::precision_of(config.precision));
+    const ops::PrecisionGuard guard(precision);
+    const int64_t number = state.step + 1;
+    for (const size_t i : largest_batches(costs, plan)) {
+      within_memory(fmt::format("a dry pass before step {}", number), std::span(plan).subspan(i, 1), [&] {
+        // Where gradients are accumulated, those of one batch are held during the next.
+        const std::vector<std::vector<int64_t>> tried(config.accumulate > 1 ? 2 : 1, plan[i]);
+        (void)group.sum_coalesced(computed(tried, number).gradient);
+      });
+    }
+    const at::NoGradGuard no_graph;
+    for (size_t i = 0; i < averages.size(); ++i) model.parameters().buffers()[i].value.copy_(averages[i]);
   }
 
   /// A loss above this is divergence, not initialization. With few classes, a confident mistake costs more than a
@@ -148,15 +192,21 @@ struct Trainer::Implementation {
     const int64_t number = state.step + 1;
     ops::MatrixPrecision precision(ops::precision_of(config.precision));
     const ops::PrecisionGuard guard(precision);
-    const Result found = forward(number);
-    const std::vector<Tensor> gradient = gradient_of(found.loss);
+    const Result found = computed(window(), number);
+    const std::vector<Tensor> gradient = group.sum_coalesced(found.gradient);
     point.learning_rate = schedule(number);
     const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
     // The one place in a step that waits for the device.
-    const std::vector<double> read = ops::read({ops::Number(found.loss), found.nll, square_norm(gradient, steps)});
-    const std::vector<double> sums = group.sums({read[0], read[1], static_cast<double>(found.tokens)});
+    std::vector<ops::Number> numbers = {square_norm(gradient, steps)};
+    numbers.insert(numbers.end(), found.losses.begin(), found.losses.end());
+    numbers.insert(numbers.end(), found.nlls.begin(), found.nlls.end());
+    const std::vector<double> read = ops::read(numbers);
+    const auto nlls = read.begin() + 1 + std::ssize(found.losses);
+    const std::vector<double> sums =
+        group.sums({std::accumulate(read.begin() + 1, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0),
+                    static_cast<double>(found.tokens)});
     const double value = sums[0];
-    const double norm = std::sqrt(read[2]);
+    const double norm = std::sqrt(read[0]);
     point.step = number;
     point.epoch = state.epoch;
     shown_loss = running_loss.add(value);
@@ -179,7 +229,8 @@ struct Trainer::Implementation {
 
   void advance() {
     ++state.step;
-    if (++state.batch == static_cast<int64_t>(plan.size())) {
+    state.batch += std::ssize(window());
+    if (state.batch == static_cast<int64_t>(plan.size())) {
       state.batch = 0;
       ++state.epoch;
       plan = make_plan();
@@ -216,7 +267,7 @@ struct Trainer::Implementation {
     // Running averages over each process's own share differ; evaluate those that are saved.
     for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
     const Metrics found =
-        task.metrics(evaluate(task, model, *valid_set, config.batch_tokens, config.label_smoothing, group));
+        task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, group));
     for (const auto& [name, value] : found)
       point.metrics.set(name == "loss" || name == "nll" ? "valid_" + name : name, value);
     const double nll = found.get("nll").value_or(NAN);
@@ -235,8 +286,8 @@ struct Trainer::Implementation {
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && state.step % every == 0; }
 
   [[nodiscard]] int64_t expected_steps() const {
-    const auto batches = static_cast<int64_t>(plan.size());
-    return config.epochs > 0 ? std::min(config.steps, config.epochs * batches) : config.steps;
+    const auto steps = (std::ssize(plan) + config.accumulate - 1) / config.accumulate;  // of an epoch
+    return config.epochs > 0 ? std::min(config.steps, config.epochs * steps) : config.steps;
   }
 
   /// The run in its current state, for the watches.
@@ -313,6 +364,7 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   const int64_t first = state.step;
   std::unique_ptr<Progress> progress;
   if (!hooks.progress.empty()) progress = std::make_unique<Progress>(hooks.progress, self.expected_steps() - first);
+  if (!state.complete && self.group.any(self.group.rank() == 0 && hooks.dry_pass)) self.dry_pass();
   if (first == 0 && !state.complete) {
     const Stopwatch watch;
     self.watch_now(hooks);
@@ -321,7 +373,8 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   while (!state.complete) {
     const Stopwatch watch;
     const ExchangeCost cost_before = self.group.cost();
-    const bool alive = self.step();
+    bool alive = false;
+    self.within_memory(fmt::format("step {}", state.step + 1), self.window(), [&] { alive = self.step(); });
     const double elapsed = watch.seconds();
     ++self.timed.steps;
     self.timed.seconds += elapsed;

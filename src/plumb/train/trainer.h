@@ -32,13 +32,18 @@ struct TrainHooks {
   std::function<void(const Trainer&)> best;
   /// Label of the progress display; empty: no display.
   std::string progress;
+  /// Whether the largest batches of the epoch first go through a forward and a backward pass that changes nothing, so
+  /// that memory runs out at once or not at all. Of several processes, rank 0's counts.
+  bool dry_pass = false;
 };
 
 /// One training run, which can be saved and resumed at any step with the same result, bit for bit.
 ///
 /// Several processes train one model by sharing every batch: each takes every n-th of its examples, gradients are
-/// summed, and all take the same step. Without dropout, the result equals that of one process up to rounding; dropout
-/// masks differ between processes.
+/// summed, and all take the same step. Neither their number nor train.micro_batch_tokens has an influence on the
+/// batches, the dropout masks or the divisor of the loss, the total weight of the labels of a step: the result is the
+/// same up to rounding, and a run may be continued with others. Norms over a batch are the exception: their statistics
+/// are those of the tokens computed together, in one process or, with train.synchronize_norms, in all.
 class Trainer {
  public:
   /// Trains the model from its current parameters on the task's splits "train" and, if it exists, "valid". Model and
@@ -47,7 +52,7 @@ class Trainer {
   Trainer(Model& model, const TrainConfig& config, const Task& task, const WatchConfig& watch = {});
   ~Trainer();
 
-  /// Trains to the end. Divergence is an outcome, not an error.
+  /// Trains to the end. Divergence is an outcome, not an error. Throws Error that names the batch if memory runs out.
   TrainResult run(const TrainHooks& hooks = {});
 
   /// Writes model.safetensors, optimizer.safetensors and state.json into a directory, or reads them; if the watches

@@ -83,7 +83,8 @@ TYPED_TEST(PassKernels, DropoutKeepsWhatPhiloxSays) {
   const Tensor x = this->values({1100}, 1), residual = this->values({1100}, 2);
   for (const uint32_t keep_below : {0U, 20000U, 58982U, 65536U}) {
     // Positions beyond 2³², so that both words of the counter count.
-    for (const int64_t first : {int64_t{0}, int64_t{8} * 77, (int64_t{1} << 36) - 512}) {
+    // Multiples of eight, which share a counter, and others.
+    for (const int64_t first : {int64_t{0}, int64_t{8} * 77, int64_t{1001}, (int64_t{1} << 36) - 512}) {
       const std::vector<double> kept = reference::dropout_mask(kSeed, kStream, keep_below, first, x.numel());
       const Tensor mask = at::tensor(kept, at::kDouble);
       this->on_every_instruction_set([&] {
@@ -92,7 +93,7 @@ TYPED_TEST(PassKernels, DropoutKeepsWhatPhiloxSays) {
           Guarded<T> out(x.sizes(), this->kType);
           const T* base = with_residual ? residual.data_ptr<T>() : nullptr;
           // In pieces, as threads share the work: an element's fate does not depend on where a piece begins.
-          for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 8}, {8, 304}, {304, 1001}}) {
+          for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 8}, {8, 304}, {304, 307}, {307, 1001}}) {
             kernels::dropout(key, T(1.25), base, x.data_ptr<T>(), out.data(), begin, end);
           }
           Tensor expected = 1.25 * this->wide(x) * mask;

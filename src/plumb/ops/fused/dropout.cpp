@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "plumb/base/parallel.h"
@@ -9,21 +10,37 @@
 namespace plumb::ops::fused {
 namespace {
 
+/// Calls work(begin, end, first) for the parts of the elements [begin, end) of a matrix that lie in the same run of
+/// rows: `first` is the position that element 0 would have if that run were longer.
+template <typename Work>
+void by_run(const std::vector<RowRun>& runs, int64_t width, int64_t begin, int64_t end, const Work& work) {
+  if (runs.empty()) return work(begin, end, int64_t{0});
+  auto run = std::upper_bound(runs.begin(), runs.end(), begin / width,
+                              [](int64_t row, const RowRun& each) { return row < each.begin; });
+  for (--run; begin < end; ++run) {
+    const int64_t last = run + 1 == runs.end() ? end : std::min(end, (run + 1)->begin * width);
+    work(begin, last, (run->origin - run->begin) * width);
+    begin = last;
+  }
+}
+
 Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const DropoutKey& key) {
   const Tensor x = as_contiguous(x_in, "dropout");
   const Tensor residual = residual_in.defined() ? as_contiguous(residual_in, "dropout") : Tensor();
   Tensor out = at::empty_like(x);
   const auto keep_below = static_cast<uint32_t>(std::lround((1.0 - p) * 65536.0));
-  const kernels::DropoutMask mask{key.seed, key.stream, keep_below, 0};
   dispatch(x, [&]<typename T>() {
     const T scale = keep_below == 0 ? T{0} : static_cast<T>(65536.0 / keep_below);
     const T* base = residual.defined() ? residual.data_ptr<T>() : nullptr;
     const T* in = x.data_ptr<T>();
     T* result = out.data_ptr<T>();
-    constexpr int64_t kUnit = 1024;  // the kernel requires ranges to begin at multiples of this
+    constexpr int64_t kUnit = 1024;  // threads begin at multiples of this, where the kernel is fastest
     const int64_t n = x.numel();
+    const int64_t width = n == 0 ? 1 : n / x.size(0);
     parallel_ranges((n + kUnit - 1) / kUnit, 16, [&](int64_t begin, int64_t end) {
-      kernels::dropout(mask, scale, base, in, result, begin * kUnit, std::min(end * kUnit, n));
+      by_run(key.runs, width, begin * kUnit, std::min(end * kUnit, n), [&](int64_t from, int64_t to, int64_t first) {
+        kernels::dropout({key.seed, key.stream, keep_below, first}, scale, base, in, result, from, to);
+      });
     });
   });
   return out;
@@ -37,12 +54,17 @@ class Dropout : public torch::autograd::Function<Dropout> {
     ctx->saved_data["p"] = p;
     ctx->saved_data["seed"] = static_cast<int64_t>(key.seed);
     ctx->saved_data["stream"] = static_cast<int64_t>(key.stream);
+    std::vector<int64_t> runs;
+    for (const RowRun& run : key.runs) runs.insert(runs.end(), {run.begin, run.origin});
+    ctx->saved_data["runs"] = runs;
     ctx->saved_data["residual"] = residual.has_value();
     return masked(residual.value_or(Tensor()), x, p, key);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grad) {
-    const DropoutKey key{static_cast<uint64_t>(ctx->saved_data["seed"].toInt()),
-                         static_cast<uint64_t>(ctx->saved_data["stream"].toInt())};
+    DropoutKey key{static_cast<uint64_t>(ctx->saved_data["seed"].toInt()),
+                   static_cast<uint64_t>(ctx->saved_data["stream"].toInt())};
+    const std::vector<int64_t> runs = ctx->saved_data["runs"].toIntVector();
+    for (size_t i = 0; i < runs.size(); i += 2) key.runs.push_back({runs[i], runs[i + 1]});
     const Tensor dx = Dropout::apply(c10::optional<Tensor>(), grad[0], ctx->saved_data["p"].toDouble(), key);
     return {ctx->saved_data["residual"].toBool() ? grad[0] : Tensor(), dx, Tensor(), Tensor()};
   }

@@ -14,7 +14,7 @@ namespace plumb::kernels::HWY_NAMESPACE {
 constexpr int kBlocks = 16;          // Philox blocks computed side by side, one per lane
 constexpr int kChunk = kBlocks * 8;  // elements that they decide
 
-/// The 16-bit decisions of elements [first, first + kChunk) as 0 or 1; `first` is a multiple of 8.
+/// The 16-bit decisions of positions [first, first + kChunk) as 0 or 1; `first` is a multiple of 8.
 HWY_INLINE void decide(const DropoutMask& mask, uint64_t first, uint8_t* HWY_RESTRICT kept) {
   uint32_t c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];
   for (int i = 0; i < kBlocks; ++i) {
@@ -52,15 +52,19 @@ HWY_INLINE void decide(const DropoutMask& mask, uint64_t first, uint8_t* HWY_RES
 template <typename T>
 void dropout_range(const DropoutMask& mask, T scale, const T* residual, const T* x, T* out, int64_t begin,
                    int64_t end) {
-  uint8_t kept[kChunk];
-  for (int64_t i = begin; i < end; i += kChunk) {
-    decide(mask, static_cast<uint64_t>(mask.first + i), kept);
-    const int64_t count = std::min<int64_t>(kChunk, end - i);
+  uint8_t decided[kChunk];
+  for (int64_t i = begin; i < end;) {
+    const auto position = static_cast<uint64_t>(mask.first + i);
+    const uint64_t skipped = position % 8;  // 0 from the second chunk on
+    decide(mask, position - skipped, decided);
+    const uint8_t* HWY_RESTRICT kept = decided + skipped;
+    const int64_t count = std::min<int64_t>(kChunk - static_cast<int64_t>(skipped), end - i);
     if (residual != nullptr) {
       for (int64_t j = 0; j < count; ++j) out[i + j] = residual[i + j] + (kept[j] != 0 ? scale * x[i + j] : T{0});
     } else {
       for (int64_t j = 0; j < count; ++j) out[i + j] = kept[j] != 0 ? scale * x[i + j] : T{0};
     }
+    i += count;
   }
 }
 

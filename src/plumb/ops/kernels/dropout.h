@@ -10,10 +10,11 @@ struct DropoutMask {
   uint64_t seed;
   uint64_t stream;
   uint32_t keep_below;
-  int64_t first;  // the position of element 0; a multiple of 8
+  int64_t first;  // the position of element 0
 };
 
-/// out[i] = (residual ? residual[i] : 0) + (kept ? scale·x[i] : 0) for i in [begin, end); begin is a multiple of 8.
+/// out[i] = (residual ? residual[i] : 0) + (kept ? scale·x[i] : 0) for i in [begin, end), first + begin ≥ 0. Fastest if
+/// that is a multiple of 8.
 void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
              int64_t end);
 void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin,

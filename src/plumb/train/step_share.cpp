@@ -1,0 +1,140 @@
+#include "plumb/train/step_share.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+/// The places in a batch of `size` examples that a process takes.
+std::vector<int64_t> places_of(int64_t size, int64_t rank, int64_t processes) {
+  std::vector<int64_t> own;
+  for (int64_t place = rank; place < size; place += processes) own.push_back(place);
+  return own;
+}
+
+/// Where the sequences at these places of a batch begin among the rows of a step in which `before` rows precede it.
+std::vector<int64_t> origins_of(const Ragged& whole, const std::vector<int64_t>& places, int64_t before) {
+  std::vector<int64_t> origins;
+  origins.reserve(places.size());
+  for (const int64_t place : places) origins.push_back(before + whole.begin(place));
+  return origins;
+}
+
+/// Rows of the step that precede a batch.
+struct Before {
+  int64_t source = 0, target = 0;
+};
+
+void require_sequence_per_example(const Ragged& layout, int64_t examples) {
+  if (layout.sequences() == 0 || layout.sequences() == examples) return;
+  throw Error(
+      fmt::format("a batch of {} examples has {} sequences, so it cannot be divided", examples, layout.sequences()),
+      "train in one process with train.micro_batch_tokens = 0 and train.accumulate = 1");
+}
+
+/// The part of a batch that consists of the examples at these places.
+Batch part_of(const Dataset& dataset, const std::vector<int64_t>& examples, const Batch& whole,
+              const std::vector<int64_t>& places, const Before& before) {
+  std::vector<int64_t> chosen;
+  chosen.reserve(places.size());
+  for (const int64_t place : places) chosen.push_back(examples[static_cast<size_t>(place)]);
+  Batch part = dataset.batch(chosen);
+  const auto place = [&](Ragged& layout, const Ragged& of_whole, int64_t rows) {
+    require_sequence_per_example(of_whole, std::ssize(examples));
+    if (of_whole.sequences() > 0) layout.set_origins(origins_of(of_whole, places, rows));
+  };
+  place(part.source_layout, whole.source_layout, before.source);
+  place(part.target_layout, whole.target_layout, before.target);
+  return part;
+}
+
+/// The parts of a batch that each process computes, as places in the batch.
+std::vector<std::vector<int64_t>> parts_of(const std::vector<ExampleCost>& costs, int64_t rank,
+                                           const Division& division) {
+  return divide_batch(costs, places_of(std::ssize(costs), rank, division.processes), division.micro_batch_tokens);
+}
+
+}  // namespace
+
+StepShare step_share(const Dataset& dataset, std::span<const ExampleCost> costs,
+                     std::span<const std::vector<int64_t>> batches, const Division& division) {
+  StepShare share;
+  Before before;
+  for (const std::vector<int64_t>& examples : batches) {
+    std::vector<ExampleCost> own_costs;  // by place in the batch
+    for (const int64_t example : examples) own_costs.push_back(costs[static_cast<size_t>(example)]);
+    const auto parts = parts_of(own_costs, division.rank, division);
+    size_t most = parts.size();
+    for (int64_t rank = 0; division.micro_batch_tokens > 0 && rank < division.processes; ++rank)
+      most = std::max(most, parts_of(own_costs, rank, division).size());
+
+    Batch whole = dataset.batch(examples);
+    share.weight += whole.weight();
+    const int64_t source = whole.source_layout.tokens(), target = whole.target_layout.tokens();
+    if (batches.size() == 1 && division.processes == 1 && parts.size() == 1) {
+      share.micro_batches.push_back({std::move(whole)});
+    } else {
+      for (size_t i = 0; i < most; ++i) {
+        const bool idle = i >= parts.size() || parts[i].empty();
+        const std::vector<int64_t> places = idle ? std::vector<int64_t>{0} : parts[i];
+        share.micro_batches.push_back({part_of(dataset, examples, whole, places, before), idle});
+      }
+    }
+    before.source += source;
+    before.target += target;
+  }
+  return share;
+}
+
+std::vector<size_t> largest_batches(std::span<const ExampleCost> costs, const std::vector<std::vector<int64_t>>& plan) {
+  std::vector<int64_t> tokens(plan.size(), 0), longest(plan.size(), 0);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    for (const int64_t example : plan[i]) {
+      const ExampleCost& cost = costs[static_cast<size_t>(example)];
+      tokens[i] += cost.source + cost.target;
+      longest[i] = std::max(longest[i], cost.larger());
+    }
+  }
+  std::vector<size_t> order(plan.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (order.empty()) return {};
+  const auto largest = [&](const std::vector<int64_t>& first, const std::vector<int64_t>& second) {
+    return *std::max_element(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return std::pair(first[a], second[a]) < std::pair(first[b], second[b]);
+    });
+  };
+  const size_t by_tokens = largest(tokens, longest), by_length = largest(longest, tokens);
+  return by_tokens == by_length ? std::vector{by_tokens} : std::vector{by_tokens, by_length};
+}
+
+std::string describe_batches(std::span<const ExampleCost> costs, std::span<const std::vector<int64_t>> batches) {
+  constexpr size_t kShown = 8;
+  ExampleCost sum;
+  int64_t longest = 0;
+  std::vector<std::string> shown;
+  int64_t examples = 0;
+  for (const std::vector<int64_t>& batch : batches) {
+    examples += std::ssize(batch);
+    for (const int64_t example : batch) {
+      const ExampleCost& cost = costs[static_cast<size_t>(example)];
+      sum.source += cost.source;
+      sum.target += cost.target;
+      longest = std::max(longest, cost.larger());
+      if (shown.size() < kShown) shown.push_back(std::to_string(example));
+    }
+  }
+  std::string text = sum.source > 0 ? with_thousands(sum.source) + " source and " : "";
+  text += fmt::format("{} target tokens, longest sequence {}, ", with_thousands(sum.target), longest);
+  if (examples == 1) return text + "sentence " + shown.front();
+  text += "sentences " + join(shown);
+  return examples <= std::ssize(shown) ? text : text + fmt::format(", … ({} in all)", with_thousands(examples));
+}
+
+}  // namespace plumb
