@@ -65,6 +65,7 @@ set(PLUMB_PUBLIC_HEADERS
   text/specials.h
   text/tokenizer.h
   # Tasks and training
+  optim/clipping.h
   optim/groups.h
   optim/optimizer.h
   optim/parameter_set.h

@@ -4,6 +4,7 @@
 #include <plumb/base/random.h>
 #include <plumb/data/sequences.h>
 #include <plumb/decode/translate.h>
+#include <plumb/optim/clipping.h>
 #include <plumb/optim/optimizer.h>
 #include <plumb/optim/schedule.h>
 

@@ -125,10 +125,11 @@ std::vector<Kind> kinds() {
        "", variants(poolings())});
   all.push_back(
       {"optimizer", "Optimizers", "train.optimizer",
-       "g is the gradient after clipping to `train.clip_norm`, lr the learning rate at step t, and weight_decay "
-       "`train.weight_decay`; lr and weight_decay can differ between `[[train.groups]]`. Norms, biases, scalars and "
-       "positions have no weight decay unless a group sets one. Frozen parameters and their optimizer state do not "
-       "change.",
+       "g is the gradient after clipping (`train.clip_value`, `train.clip_block`, `train.clip_norm`), lr the learning "
+       "rate at step t, and weight_decay `train.weight_decay`; lr and weight_decay can differ between "
+       "`[[train.groups]]`. Norms, biases, scalars and positions have no weight decay unless a group sets one. Frozen "
+       "parameters and their optimizer state do not change. With `train.cautious`, the elements of a step that the "
+       "gradient does not point along are left out, and the rest is lengthened by their number.",
        "Weight decay is part of the update, not a factor on w: in float32, a decay lr·weight_decay below 6e-8, the "
        "distance between neighboring numbers, moves as large a fraction of the weights by that distance, and is exact "
        "on "

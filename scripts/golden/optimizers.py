@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reference values of PyTorch's optimizers, and of the PyPI package lion-pytorch, for tests/optim/golden_test.cpp.
 
-Writes tests/golden/optimizers.json: a few weights, their gradients in five steps, the learning rate of each step, and
+Writes tests/golden/optimizers.json: a few weights, their gradients in ten steps, the learning rate of each step, and
 for each optimizer, with its options as Plumb's configuration, the weights after every step; all in float64.
 
     pip install torch lion-pytorch
@@ -18,7 +18,7 @@ from lion_pytorch import Lion
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHAPES = {'wide': (3, 5), 'tall': (6, 4), 'vector': (7,)}
-RATES = (0.01, 0.03, 0.05, 0.02, 0.04)
+RATES = (0.01, 0.03, 0.05, 0.02, 0.04, 0.01, 0.03, 0.02, 0.01, 0.05)
 BETAS, EPS = (0.8, 0.95), 1e-6
 LION_BETAS = (0.9, 0.97)
 MOMENTUM, DECAY = 0.9, 0.1
@@ -80,6 +80,14 @@ def cases():
            lambda p: [torch.optim.AdamW(p, lr=1, betas=BETAS, eps=EPS, weight_decay=DECAY)])
     yield ('adamw_defaults', 'adamw', '', DECAY, SCALE,
            lambda p: [torch.optim.AdamW(p, lr=1, weight_decay=DECAY)])
+    yield ('radam', 'radam', section('radam', **BETA_KEYS), DECAY, SCALE,
+           lambda p: [torch.optim.RAdam(p, lr=1, betas=BETAS, eps=EPS, weight_decay=DECAY,
+                                        decoupled_weight_decay=True)])
+    # PyTorch limits the rate to 1/√t, which is larger here, and v from below where it would vanish.
+    yield ('adafactor', 'adafactor', '', DECAY, SCALE,
+           lambda p: [torch.optim.Adafactor(p, lr=1, weight_decay=DECAY)])
+    yield ('adafactor_options', 'adafactor', section('adafactor', decay=0.7, smallest_scale=1.5), DECAY, SCALE,
+           lambda p: [torch.optim.Adafactor(p, lr=1, beta2_decay=-0.7, eps=(None, 1.5), weight_decay=DECAY)])
     yield ('lion', 'lion', section('lion', **LION_KEYS), DECAY, SCALE,
            lambda p: [Lion(p, lr=1, betas=LION_BETAS, weight_decay=DECAY)])
     yield 'muon_jordan', 'muon', muon_section('jordan'), DECAY, MUON_SCALE, muon('original')

@@ -37,6 +37,7 @@
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/precision.h"
 #include "plumb/ops/update.h"
+#include "plumb/optim/clipping.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/train/trainer.h"
 #include "simulated_device.h"

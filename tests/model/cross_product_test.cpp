@@ -12,6 +12,7 @@
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/norm/norm.h"
+#include "plumb/optim/clipping.h"
 #include "plumb/optim/optimizer.h"
 #include "support/batches.h"
 #include "support/gradcheck.h"

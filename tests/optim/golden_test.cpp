@@ -47,7 +47,7 @@ TEST(GoldenOptimizers, FollowPyTorch) {
       optimizer->step(gradients, settings, made["gradient_scale"]);
       for (const Parameter& parameter : parameters.all()) {
         const Tensor expected = tensor(made["after"][step][parameter.name], golden["shapes"][parameter.name]);
-        EXPECT_LT((parameter.value.detach() - expected).abs().max().item<double>(), 1e-10)
+        EXPECT_LT((parameter.value.detach() - expected).abs().max().item<double>(), 1e-12)
             << parameter.name << " after step " << step + 1;
       }
     }

@@ -78,6 +78,67 @@ TEST(Schedule, StepDecayMultipliesAfterEachStepNamed) {
   EXPECT_THROW(Schedule("step_decay", frame, test::options("[train.step_decay]\nfactor = -0.5")), Error);
 }
 
+TEST(Schedule, StableThenDecaying) {
+  // 1,000 steps, the last 200 of which decay to a tenth.
+  const ScheduleFrame frame{.learning_rate = 2.0, .warm_up = 100, .steps = 1000, .decay_floor = 0.1};
+  const Schedule root("constant * linear_warmup * stable_decay", frame);
+  EXPECT_NEAR(root(50), 1.0, 1e-15);
+  EXPECT_NEAR(root(100), 2.0, 1e-15);
+  EXPECT_NEAR(root(800), 2.0, 1e-15);
+  EXPECT_NEAR(root(850), 2 * (0.1 + 0.9 * (1 - 0.5)), 1e-12);  // √(1/4)
+  EXPECT_NEAR(root(1000), 0.2, 1e-15);
+  EXPECT_NEAR(root(1500), 0.2, 1e-15);
+  const Schedule line("stable_decay", {.steps = 1000},
+                      test::options("[train.stable_decay]\nshare = 0.5\nshape = \"line\"\n"));
+  EXPECT_NEAR(line(1), 1.0, 1e-15);
+  EXPECT_NEAR(line(500), 1.0, 1e-15);
+  EXPECT_NEAR(line(625), 0.75, 1e-12);
+  EXPECT_NEAR(line(900), 0.2, 1e-12);
+  EXPECT_NEAR(line(1000), 0.0, 1e-15);
+  EXPECT_THROW(Schedule("stable_decay", frame, test::options("[train.stable_decay]\nshare = 0.0\n")), Error);
+  EXPECT_THROW(Schedule("stable_decay", frame, test::options("[train.stable_decay]\nshape = \"arc\"\n")), Error);
+}
+
+TEST(Schedule, SlantedTriangular) {
+  // The paper's constants: cut = 100, and 1/32 of the peak at both ends.
+  const Schedule schedule("constant * slanted_triangular", {.learning_rate = 0.01, .steps = 1000});
+  EXPECT_NEAR(schedule(1), 0.01 * (1 + 0.01 * 31) / 32, 1e-15);
+  EXPECT_NEAR(schedule(50), 0.01 * (1 + 0.5 * 31) / 32, 1e-15);
+  EXPECT_NEAR(schedule(100), 0.01, 1e-15);
+  EXPECT_NEAR(schedule(550), 0.01 * (1 + 0.5 * 31) / 32, 1e-15);
+  EXPECT_NEAR(schedule(1000), 0.01 / 32, 1e-15);
+  EXPECT_NEAR(schedule(3000), 0.01 / 32, 1e-15);
+  // T = 25, cut = ⌊25·0.3⌋ = 7: the descent is 7·(1/0.3 − 1) steps long.
+  const Schedule other("slanted_triangular", {.steps = 25},
+                       test::options("[train.slanted_triangular]\ncut_fraction = 0.3\nratio = 4.0\n"));
+  EXPECT_NEAR(other(6), (1 + 6.0 / 7 * 3) / 4, 1e-14);
+  EXPECT_NEAR(other(20), (1 + (1 - 13 / (7 * (1 / 0.3 - 1))) * 3) / 4, 1e-14);
+  EXPECT_THROW(Schedule("slanted_triangular", {}, test::options("[train.slanted_triangular]\ncut_fraction = 1.0\n")),
+               Error);
+}
+
+TEST(Schedule, OneCycle) {
+  // 101 steps; the peak is at step 31 − 0.7: 30.3 − 1 steps after the first.
+  const Schedule cosine("constant * one_cycle", {.learning_rate = 0.5, .steps = 101});
+  const double peak = 0.3 * 101 - 1, low = 0.5 / 25, end = 0.5 / 25e4;
+  EXPECT_NEAR(cosine(1), low, 1e-15);
+  EXPECT_NEAR(cosine(11), 0.5 + (low - 0.5) * (1 + std::cos(M_PI * 10 / peak)) / 2, 1e-14);
+  EXPECT_NEAR(cosine(31), end + (0.5 - end) * (1 + std::cos(M_PI * (30 - peak) / (100 - peak))) / 2, 1e-14);
+  EXPECT_NEAR(cosine(71), end + (0.5 - end) * (1 + std::cos(M_PI * (70 - peak) / (100 - peak))) / 2, 1e-14);
+  EXPECT_NEAR(cosine(101), end, 1e-15);
+  EXPECT_NEAR(cosine(200), end, 1e-15);
+  const Schedule line("one_cycle", {.steps = 20},
+                      test::options("[train.one_cycle]\nclimb = 0.5\nfirst_divisor = 10.0\nlast_divisor = 10.0\n"
+                                    "shape = \"line\"\n"));
+  EXPECT_NEAR(line(1), 0.1, 1e-15);
+  EXPECT_NEAR(line(4), 0.1 + 0.9 * 3 / 9, 1e-14);
+  EXPECT_NEAR(line(10), 1.0, 1e-14);
+  EXPECT_NEAR(line(15), 1 - 0.99 / 2, 1e-14);
+  EXPECT_NEAR(line(20), 0.01, 1e-14);
+  EXPECT_THROW(Schedule("one_cycle", {}, test::options("[train.one_cycle]\nclimb = 0.0\n")), Error);
+  EXPECT_THROW(Schedule("one_cycle", {}, test::options("[train.one_cycle]\nshape = \"arc\"\n")), Error);
+}
+
 TEST(Schedule, AWrongNameIsAnErrorThatNamesTheNearest) {
   try {
     const Schedule schedule("constant * linear_warm_up", {});

@@ -117,6 +117,59 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
   EXPECT_EQ(point.learning_rate, 0.05);
 }
 
+TEST_F(Training, ClipsByValueThenByBlockThenByNorm) {
+  // Two steps of cautious SGD without momentum, which is SGD but for the share of elements without a gradient.
+  run_.model.dropout = 0;
+  Config::from_string(R"([train]
+optimizer = "sgd"
+cautious = true
+schedule = "constant"
+learning_rate = 0.05
+steps = 2
+log_every = 2
+clip_value = 0.01
+clip_block = 0.003
+clip_norm = 0.02
+[train.sgd]
+momentum = 0.0
+)",
+                      "test")
+      .read("train", run_.train);
+  EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
+  const TrainResult result = train(trained, run_.train, *task_);
+  const auto plan = plan_batches(train_->costs(), run_.train.batch_tokens, 1, 0);
+  double norm = 0;
+  for (size_t b = 0; b < 2; ++b) {
+    ForwardContext context;
+    const Loss loss = expected.loss(train_->batch(plan[b]), {0.1, std::nullopt, false}, context);
+    std::vector<Tensor> gradient = gradients({loss.value}, expected.parameters().values(), {});
+    norm = joined(gradient).norm().item<double>();
+    bool value_limited = false, block_limited = false;
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      const Tensor w = expected.parameters().values()[i].detach();
+      value_limited = value_limited || gradient[i].abs().max().item<double>() > 0.01;
+      gradient[i] = gradient[i].clamp(-0.01, 0.01);
+      const Tensor rows = gradient[i].view({w.dim() == 2 ? w.size(0) : 1, -1});
+      const Tensor weights = w.view(rows.sizes());
+      for (int64_t row = 0; row < rows.size(0); ++row) {
+        const double length = rows[row].norm().item<double>();
+        const double largest = 0.003 * std::max(weights[row].norm().item<double>(), 1e-3);
+        block_limited = block_limited || length > largest;
+        if (length > largest) rows[row].mul_(largest / length);
+      }
+    }
+    EXPECT_TRUE(value_limited && block_limited);
+    const double scale = std::min(1.0, 0.02 / joined(gradient).norm().item<double>());
+    EXPECT_LT(scale, 1);
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      const double share = gradient[i].ne(0).to(at::kDouble).mean().item<double>();
+      if (share > 0) expected.parameters().values()[i].detach().sub_(gradient[i], 0.05 * scale / std::max(share, 1e-3));
+    }
+  }
+  EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
+  EXPECT_NEAR(result.history.back().gradient_norm.value(), norm, 1e-10);  // before clipping
+}
+
 TEST_F(Training, GroupsHaveRatesDecayAndFreezingOfTheirOwn) {
   // Three steps of SGD without momentum in float64, parameter by parameter.
   run_.model.dropout = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/optim/clipping.h"
 #include "plumb/optim/optimizer.h"
 
 namespace plumb {

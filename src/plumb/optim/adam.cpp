@@ -4,7 +4,6 @@
 //   w ← w − lr·[(m/(1 − β₁ᵗ)) / (√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]
 #include "plumb/optim/adam.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -76,10 +75,24 @@ AdamMoments::AdamMoments(ParameterSet set, const AdamOptions& options, const std
 
 void AdamMoments::update(const OptimizerStep& step) {
   const std::vector<size_t> moving = set_.moving(step);
+  update(step, moving, set_.values(moving));
+}
+
+Tensor AdamMoments::directions(const OptimizerStep& step) {
+  // w ← 0 − 1·direction, without decay
+  const std::vector<size_t> moving = set_.moving(step);
+  std::vector<ParameterStep> settings(step.parameters.begin(), step.parameters.end());
+  for (ParameterStep& each : settings) each = {.learning_rate = 1, .weight_decay = 0, .frozen = each.frozen};
+  Tensor negative = set_.zeros();
+  update({step.gradients, settings, step.gradient_scale}, moving, set_.pieces(negative, moving));
+  return negative.neg_();
+}
+
+void AdamMoments::update(const OptimizerStep& step, const std::vector<size_t>& moving, const std::vector<Tensor>& w) {
   std::vector<ops::AdamUpdate> updates;
   for (const size_t k : moving) {
     const ParameterStep& settings = step.parameters[set_.members()[k].index];
-    const auto t = static_cast<double>(++steps_[k]);
+    const auto t = static_cast<double>(steps_.next(k));
     updates.push_back({.beta1 = options_.beta1,
                        .beta2 = options_.beta2,
                        .eps = options_.eps,
@@ -89,8 +102,7 @@ void AdamMoments::update(const OptimizerStep& step) {
                        .gradient_scale = step.gradient_scale});
     if (rule_) rule_(updates.back(), steps_[k]);
   }
-  ops::adam_update(updates, set_.gradients(step, moving), set_.pieces(m_, moving), set_.pieces(v_, moving),
-                   set_.values(moving));
+  ops::adam_update(updates, set_.gradients(step, moving), set_.pieces(m_, moving), set_.pieces(v_, moving), w);
 }
 
 std::vector<Tensor> AdamMoments::divisors() const {
@@ -106,26 +118,16 @@ std::vector<Tensor> AdamMoments::divisors() const {
   return all;
 }
 
-bool AdamMoments::started() const {
-  return std::any_of(steps_.begin(), steps_.end(), [](int64_t steps) { return steps > 0; });
-}
+bool AdamMoments::started() const { return steps_.started(); }
 
 void AdamMoments::append_state(NamedTensors& tensors) const {
-  tensors.emplace_back("step", at::tensor(steps_, at::kLong));
+  steps_.append(tensors);
   set_.append(tensors, "m", m_);
   set_.append(tensors, "v", v_);
 }
 
 void AdamMoments::load_state(const NamedTensors& tensors, const std::string& origin) {
-  const Tensor found = find_tensor(tensors, "step", origin).to(at::kCPU, at::kLong).contiguous();
-  const auto count = static_cast<int64_t>(steps_.size());
-  // A single number applies to every parameter, as in files written before parameters had separate counts.
-  if (found.numel() != count && found.numel() != 1) {
-    throw Error(fmt::format("{}: tensor 'step' has {} elements, not {}", origin, found.numel(), count),
-                "the file belongs to another configuration");
-  }
-  const int64_t* steps = found.data_ptr<int64_t>();
-  for (size_t k = 0; k < steps_.size(); ++k) steps_[k] = steps[found.numel() == 1 ? 0 : k];
+  steps_.load(tensors, origin);
   set_.load(tensors, "m", m_, origin);
   set_.load(tensors, "v", v_, origin);
 }

@@ -9,6 +9,7 @@
 
 #include "plumb/ops/update.h"
 #include "plumb/optim/parameter_set.h"
+#include "plumb/optim/step_counts.h"
 
 namespace plumb {
 
@@ -30,6 +31,10 @@ class AdamMoments {
 
   void update(const OptimizerStep& step);
 
+  /// The same without moving the parameters: what the learning rate multiplies, (m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps),
+  /// as a flat vector (see ParameterSet); 0 for frozen parameters.
+  [[nodiscard]] Tensor directions(const OptimizerStep& step);
+
   /// `m.NAME`, `v.NAME`, and `step`: the number of steps taken by each parameter, t. Frozen parameters take none.
   void append_state(NamedTensors& tensors) const;
   void load_state(const NamedTensors& tensors, const std::string& origin);
@@ -41,10 +46,13 @@ class AdamMoments {
   [[nodiscard]] const AdamOptions& options() const { return options_; }
 
  private:
+  /// With settings by the index of a parameter: w ← w − lr·[direction + weight_decay·w] for these w.
+  void update(const OptimizerStep& step, const std::vector<size_t>& moving, const std::vector<Tensor>& w);
+
   ParameterSet set_;
   AdamOptions options_;
   Tensor m_, v_;
-  std::vector<int64_t> steps_;
+  StepCounts steps_;
   AdamRule rule_;
 };
 

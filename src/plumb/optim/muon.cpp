@@ -38,11 +38,6 @@ bool is_hidden_matrix(const Parameter& parameter) {
          role != Role::gain && role != Role::shift && role != Role::bias && role != Role::constant;
 }
 
-/// The matrices of a parameter, or of a tensor of its shape: query, key and value are three in one.
-std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole) {
-  return parameter.parts.empty() ? std::vector<Tensor>{whole} : whole.split_with_sizes(parameter.parts, 0);
-}
-
 class Muon final : public Optimizer {
  public:
   Muon(const Parameters& parameters, const MuonOptions& options)

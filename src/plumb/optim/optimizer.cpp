@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "plumb/base/error.h"
-#include "plumb/ops/update.h"
 
 namespace plumb {
 
@@ -40,21 +37,5 @@ void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate,
   step(gradients, std::vector<ParameterStep>(parameters_.all().size(), {.learning_rate = learning_rate}),
        gradient_scale);
 }
-
-double global_norm(const std::vector<Tensor>& gradients) { return std::sqrt(ops::sum_of_squares(gradients)); }
-
-ops::Number square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
-  std::vector<Tensor> moving;
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    if (!settings[i].frozen) moving.push_back(gradients[i]);
-  }
-  return ops::sum_of_squares(moving);
-}
-
-double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings) {
-  return std::sqrt(square_norm(gradients, settings));
-}
-
-double clip_scale(double norm, double limit) { return limit > 0 && norm > limit ? limit / norm : 1.0; }
 
 }  // namespace plumb

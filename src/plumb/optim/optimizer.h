@@ -11,7 +11,6 @@
 #include "plumb/base/registry.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/nn/parameters.h"
-#include "plumb/ops/number.h"
 
 namespace plumb {
 
@@ -65,6 +64,9 @@ class Optimizer {
   /// optimizers that cannot be written so.
   [[nodiscard]] virtual std::optional<Preconditioning> preconditioning() const { return std::nullopt; }
 
+  /// Whether weight decay changes the direction of a step, instead of being subtracted from the parameter beside it.
+  [[nodiscard]] virtual bool decay_is_in_direction() const { return false; }
+
  private:
   /// Without a graph; gradients and settings have been checked.
   virtual void update(const OptimizerStep& step) = 0;
@@ -79,19 +81,5 @@ Registry<OptimizerFactory>& optimizers();
 /// The optimizer of this name, with its options from those given, or its defaults.
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           const VariantOptions& options = {});
-
-/// Σ‖g‖² over the gradients of parameters that are not frozen, summed in double precision in an order independent of
-/// the number of threads.
-ops::Number square_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
-
-/// √Σ‖g‖² over all gradients, summed in the same way.
-double global_norm(const std::vector<Tensor>& gradients);
-
-/// The same without the gradients of frozen parameters.
-double global_norm(const std::vector<Tensor>& gradients, std::span<const ParameterStep> settings);
-
-/// The factor that limits gradients of this norm to at most `limit` (Pascanu et al. 2013, arXiv 1211.5063): min(1,
-/// limit/norm); 1 if limit is 0.
-double clip_scale(double norm, double limit);
 
 }  // namespace plumb

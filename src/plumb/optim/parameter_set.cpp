@@ -48,17 +48,8 @@ void ParameterSet::append(NamedTensors& tensors, const std::string& prefix, cons
 
 void ParameterSet::load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
                         const std::string& origin) const {
-  for (const Member& member : members_) {
-    const std::string name = prefix + "." + member.parameter.name;
-    const Tensor& found = find_tensor(tensors, name, origin);
-    const Tensor own = piece(member, flat);
-    if (found.sizes() != own.sizes()) {
-      throw Error(fmt::format("{}: tensor '{}' has {} elements and a different shape from the model's parameter",
-                              origin, name, found.numel()),
-                  "the file belongs to another configuration");
-    }
-    own.copy_(found);
-  }
+  for (const Member& member : members_)
+    load_tensor(tensors, prefix + "." + member.parameter.name, piece(member, flat), origin);
 }
 
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin) {
@@ -69,6 +60,20 @@ const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, 
                 "the file belongs to another optimizer or model");
   }
   return found->second;
+}
+
+void load_tensor(const NamedTensors& tensors, const std::string& name, const Tensor& into, const std::string& origin) {
+  const Tensor& found = find_tensor(tensors, name, origin);
+  if (found.sizes() != into.sizes()) {
+    throw Error(fmt::format("{}: tensor '{}' has {} elements and a different shape from the model's parameter", origin,
+                            name, found.numel()),
+                "the file belongs to another configuration");
+  }
+  into.copy_(found);
+}
+
+std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole) {
+  return parameter.parts.empty() ? std::vector<Tensor>{whole} : whole.split_with_sizes(parameter.parts, 0);
 }
 
 }  // namespace plumb

@@ -70,6 +70,12 @@ class ParameterSet {
 /// The tensor of this name. Throws Error, naming `origin`, if it is missing.
 const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, const std::string& origin);
 
+/// Copies the tensor of this name into another. Throws Error, naming `origin`, if it is missing or has another shape.
+void load_tensor(const NamedTensors& tensors, const std::string& name, const Tensor& into, const std::string& origin);
+
+/// The matrices of a parameter, or of a tensor of its shape (views): query, key and value are three in one.
+std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole);
+
 template <typename Work>
 void ParameterSet::for_each_slice(const OptimizerStep& step, const Work& work) const {
   const std::vector<size_t> members = moving(step);

@@ -40,6 +40,8 @@ class Sgd final : public Optimizer {
     return Preconditioning{{}, (2 + 2 * mu) / (options_.nesterov ? 1 + 2 * mu : 1)};
   }
 
+  [[nodiscard]] bool decay_is_in_direction() const override { return true; }
+
  private:
   void update(const OptimizerStep& step) override {
     const std::vector<size_t> moving = set_.moving(step);

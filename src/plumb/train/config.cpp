@@ -48,6 +48,7 @@ constexpr int64_t kMostProcesses = 1000;
 
 void describe(Fields& field, TrainConfig& config) {
   field("optimizer", config.optimizer);
+  field("cautious", config.cautious);
   field("learning_rate", config.learning_rate);
   field("schedule", config.schedule);
   field("warm_up", config.warm_up);
@@ -58,6 +59,8 @@ void describe(Fields& field, TrainConfig& config) {
   field("weight_decay", config.weight_decay);
   field.sections("groups", config.groups);
   field("clip_norm", config.clip_norm);
+  field("clip_value", config.clip_value);
+  field("clip_block", config.clip_block);
   field("label_smoothing", config.label_smoothing);
   field("batch_tokens", config.batch_tokens);
   field("accumulate", config.accumulate);
@@ -105,6 +108,8 @@ void validate(const TrainConfig& config) {
   at_least("decay_floor", config.decay_floor, 0.0);
   at_least("weight_decay", config.weight_decay, 0.0);
   at_least("clip_norm", config.clip_norm, 0.0);
+  at_least("clip_value", config.clip_value, 0.0);
+  at_least("clip_block", config.clip_block, 0.0);
   below_one("label_smoothing", config.label_smoothing);
   count("batch_tokens", config.batch_tokens, 1);
   count("accumulate", config.accumulate, 1);

@@ -18,6 +18,7 @@ namespace plumb {
 
 struct TrainConfig {
   std::string optimizer = "adam";
+  bool cautious = false;        // whether an update leaves out what the gradient does not point along
   double learning_rate = 5e-4;  // at the peak of the schedule
   std::string schedule = "constant * linear_warmup * rsqrt_decay";
   int64_t warm_up = 4000;   // steps; 0: no warm-up
@@ -27,6 +28,8 @@ struct TrainConfig {
   double weight_decay = 0;  // not applied to norms, biases, scalars and positions
   std::vector<ParameterGroup> groups;  // [[train.groups]]: a parameter belongs to the first that matches it
   double clip_norm = 0;                // maximum global gradient norm; 0: no clipping
+  double clip_value = 0;               // maximum magnitude of a gradient's elements; 0: no clipping
+  double clip_block = 0;               // maximum norm of a block's gradient, as a share of its weights'; 0: no clipping
   double label_smoothing = 0.1;
   int64_t batch_tokens = 4096;     // counting the larger of source and target
   int64_t accumulate = 1;          // batches per step

@@ -14,6 +14,8 @@
 #include "plumb/data/batches.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/ops/precision.h"
+#include "plumb/optim/cautious.h"
+#include "plumb/optim/clipping.h"
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
@@ -98,6 +100,7 @@ struct Trainer::Implementation {
         values(trained.parameters().values()),
         watches(watch, learned, given.batch_tokens) {
     validate(config);
+    if (config.cautious) optimizer = make_cautious(std::move(optimizer), model.parameters());
     if (task.data().has_split("valid")) valid_set = task.dataset("valid");
     if (valid_set && valid_set->size() == 0) valid_set = nullptr;
     if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
@@ -180,6 +183,14 @@ struct Trainer::Implementation {
     for (size_t i = 0; i < averages.size(); ++i) model.parameters().buffers()[i].value.copy_(averages[i]);
   }
 
+  [[nodiscard]] bool clips_elements() const { return config.clip_value > 0 || config.clip_block > 0; }
+  /// Gradients clipped by value and by block.
+  [[nodiscard]] std::vector<Tensor> clipped_by_element(std::vector<Tensor> gradient) const {
+    if (config.clip_value > 0) gradient = clip_values(gradient, config.clip_value);
+    if (config.clip_block > 0) gradient = clip_blocks(model.parameters(), gradient, config.clip_block);
+    return gradient;
+  }
+
   /// A loss above this is divergence, not initialization. With few classes, a confident mistake costs more than a
   /// guess.
   [[nodiscard]] double divergence_limit() const {
@@ -196,15 +207,17 @@ struct Trainer::Implementation {
     const std::vector<Tensor> gradient = group.sum_coalesced(found.gradient);
     point.learning_rate = schedule(number);
     const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
+    const std::vector<Tensor> clipped = clipped_by_element(gradient);
     // The one place in a step that waits for the device.
-    std::vector<ops::Number> numbers = {square_norm(gradient, steps)};
+    std::vector<ops::Number> numbers = {square_norm(gradient, steps),
+                                        clips_elements() ? square_norm(clipped, steps) : ops::Number()};
+    const std::ptrdiff_t norms = std::ssize(numbers);
     numbers.insert(numbers.end(), found.losses.begin(), found.losses.end());
     numbers.insert(numbers.end(), found.nlls.begin(), found.nlls.end());
     const std::vector<double> read = ops::read(numbers);
-    const auto nlls = read.begin() + 1 + std::ssize(found.losses);
-    const std::vector<double> sums =
-        group.sums({std::accumulate(read.begin() + 1, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0),
-                    static_cast<double>(found.tokens)});
+    const auto losses = read.begin() + norms, nlls = losses + std::ssize(found.losses);
+    const std::vector<double> sums = group.sums(
+        {std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0), static_cast<double>(found.tokens)});
     const double value = sums[0];
     const double norm = std::sqrt(read[0]);
     point.step = number;
@@ -219,7 +232,7 @@ struct Trainer::Implementation {
     point.gradient_norm = norm;
     if (!std::isfinite(norm)) return false;
     if (watches.due(number)) watches.before_step(seen());
-    optimizer->step(gradient, steps, clip_scale(norm, config.clip_norm));
+    optimizer->step(clipped, steps, clip_scale(clips_elements() ? std::sqrt(read[1]) : norm, config.clip_norm));
     std::vector<bool> frozen;
     for (const ParameterStep& each : steps) frozen.push_back(each.frozen);
     model.constrain(frozen);

@@ -1,0 +1,147 @@
+// Adafactor (Shazeer & Stern 2018, arXiv 1804.04235), with decoupled weight decay: Adam without a mean of gradients,
+// whose mean of squared gradients of a matrix is stored as its row and column sums, whose update has a limited root
+// mean square, and whose learning rate is relative to the size of the weights. For a matrix, with means over its rows
+// and columns in place of the paper's sums:
+//   β₂ₜ = 1 − t^−decay
+//   r ← β₂ₜr + (1 − β₂ₜ)·mean over columns of (g² + eps);  c ← β₂ₜc + (1 − β₂ₜ)·mean over rows of (g² + eps)
+//   v = r·cᵀ/mean(r)
+// for anything else
+//   v ← β₂ₜv + (1 − β₂ₜ)(g² + eps)
+// and then, with RMS(x) = √mean(x²),
+//   u = g/√v;  u ← u/max(1, RMS(u)/clip);  m ← β₁m + (1 − β₁)u
+//   w ← w − lr·[max(smallest_scale, RMS(w))·m + weight_decay·w]
+// The paper's relative step size min(10⁻², 1/√t) is a schedule here.
+#include <cmath>
+
+#include "plumb/optim/checks.h"
+#include "plumb/optim/parameter_set.h"
+#include "plumb/optim/step_counts.h"
+
+namespace plumb {
+namespace {
+
+struct AdafactorOptions {
+  double beta1 = 0;
+  double decay = 0.8;
+  double eps = 1e-30;
+  double clip = 1;
+  bool relative = true;
+  double smallest_scale = 1e-3;
+};
+void describe(Fields& field, AdafactorOptions& options) {
+  field("beta1", options.beta1, "β₁, decay rate of a running mean of updates; 0: none is kept");
+  field("decay", options.decay, "β₂ₜ = 1 − t^−decay, decay rate of the running means of squared gradients");
+  field("eps", options.eps, "added to squared gradients");
+  field("clip", options.clip, "largest root mean square of a parameter's update");
+  field("relative", options.relative, "multiplies lr by the root mean square of the weights");
+  field("smallest_scale", options.smallest_scale, "the least that it is multiplied by");
+}
+
+/// √mean(x²) over all elements, as a tensor with one element.
+Tensor root_mean_square(const Tensor& x) { return x.square().mean().sqrt_(); }
+
+class Adafactor final : public Optimizer {
+ public:
+  Adafactor(const Parameters& parameters, const AdafactorOptions& options)
+      : Optimizer(parameters), options_(options), set_(parameters), steps_(set_.members().size()) {
+    check_below_one("train.adafactor.beta1", options.beta1);
+    check_at_least("train.adafactor.decay", options.decay, 0.0);
+    check_at_least("train.adafactor.eps", options.eps, 0.0);
+    check_at_least("train.adafactor.smallest_scale", options.smallest_scale, 0.0);
+    if (!(options.clip > 0)) throw Error(fmt::format("train.adafactor.clip = {} must be greater than 0", options.clip));
+    if (options.beta1 > 0) mean_ = set_.zeros();
+    for (const ParameterSet::Member& member : set_.members()) {
+      const Tensor& value = member.parameter.value;
+      squares_.push_back(value.dim() < 2
+                             ? Squares{.all = at::zeros(value.sizes(), parameters.options())}
+                             : Squares{.rows = at::zeros(value.sizes().slice(0, value.dim() - 1), parameters.options()),
+                                       .columns = zeros_of_columns(value, parameters.options())});
+    }
+  }
+
+  /// `step`; `row.NAME` and `column.NAME` of matrices, `v.NAME` of the rest; with β₁ > 0, `m.NAME`.
+  [[nodiscard]] NamedTensors state() const override {
+    NamedTensors tensors;
+    steps_.append(tensors);
+    visit([&](const std::string& name, const Tensor& tensor) { tensors.emplace_back(name, tensor); });
+    if (mean_.defined()) set_.append(tensors, "m", mean_);
+    return tensors;
+  }
+  void load_state(const NamedTensors& tensors, const std::string& origin) override {
+    steps_.load(tensors, origin);
+    visit([&](const std::string& name, const Tensor& tensor) { load_tensor(tensors, name, tensor, origin); });
+    if (mean_.defined()) set_.load(tensors, "m", mean_, origin);
+  }
+
+ private:
+  /// Running means of squared gradients.
+  struct Squares {
+    Tensor rows{}, columns{};  // r and c of a matrix; of more dimensions, of the last two
+    Tensor all{};              // v of anything else
+  };
+
+  static Tensor zeros_of_columns(const Tensor& value, const at::TensorOptions& options) {
+    std::vector<int64_t> shape = value.sizes().vec();
+    shape.erase(shape.end() - 2);
+    return at::zeros(shape, options);
+  }
+
+  template <typename Visit>
+  void visit(const Visit& visit) const {
+    for (size_t k = 0; k < squares_.size(); ++k) {
+      const std::string& name = set_.members()[k].parameter.name;
+      if (squares_[k].all.defined()) {
+        visit("v." + name, squares_[k].all);
+      } else {
+        visit("row." + name, squares_[k].rows);
+        visit("column." + name, squares_[k].columns);
+      }
+    }
+  }
+
+  void update(const OptimizerStep& step) override {
+    for (const size_t k : set_.moving(step)) {
+      const ParameterSet::Member& member = set_.members()[k];
+      update_member(k, member, step.gradients[member.index] * step.gradient_scale, step.parameters[member.index]);
+    }
+  }
+
+  void update_member(size_t k, const ParameterSet::Member& member, const Tensor& gradient,
+                     const ParameterStep& settings) {
+    const double share = std::pow(static_cast<double>(steps_.next(k)), -options_.decay);  // 1 − β₂ₜ
+    Tensor u = gradient * inverse_root(squares_[k], gradient.square().add_(options_.eps), share);
+    u.div_((root_mean_square(u) / options_.clip).clamp_min_(1));
+    if (mean_.defined()) u = ParameterSet::piece(member, mean_).lerp_(u, 1 - options_.beta1).clone();
+    const Tensor value = member.parameter.value.detach();
+    if (options_.relative) u.mul_(root_mean_square(value).clamp_min_(options_.smallest_scale));
+    value.sub_(u.add_(value, settings.weight_decay), settings.learning_rate);
+  }
+
+  /// Updates the running means, and returns 1/√v.
+  static Tensor inverse_root(const Squares& running, const Tensor& squares, double share) {
+    if (running.all.defined()) return running.all.lerp_(squares, share).rsqrt();
+    running.rows.lerp_(squares.mean(-1), share);
+    running.columns.lerp_(squares.mean(-2), share);
+    const Tensor rows = running.rows / running.rows.mean(-1, true);
+    return rows.rsqrt_().unsqueeze(-1) * running.columns.rsqrt().unsqueeze(-2);
+  }
+
+  AdafactorOptions options_;
+  ParameterSet set_;
+  StepCounts steps_;
+  std::vector<Squares> squares_;
+  Tensor mean_;  // m; undefined if β₁ = 0
+};
+
+[[maybe_unused]] const bool kAdafactorRegistered = optimizers().add(
+    "adafactor",
+    "r, c ← β₂ₜ·(r, c) + (1 − β₂ₜ)·means of g² over columns and rows, β₂ₜ = 1 − t^−0.8; v = r·cᵀ/mean(r); u = g/√v; "
+    "w ← w − lr·[RMS(w)·u/max(1, RMS(u)) + weight_decay·w]; the paper's lr is min(0.01, 1/√t)",
+    "Shazeer & Stern 2018, arXiv 1804.04235",
+    [](const Parameters& parameters, const Options& options) {
+      return std::make_unique<Adafactor>(parameters, options.as<AdafactorOptions>());
+    },
+    Options(AdafactorOptions{}));
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,58 @@
+// The one-cycle schedule (Smith & Topin 2018, arXiv 1708.07120) in the two phases of fastai and PyTorch: from
+// 1/first_divisor up to 1 and down to 1/(first_divisor·last_divisor), from the first to the last of `train.steps`. With
+// progress p from 0 to 1 within a phase, from a to b:
+//   cosine: b + (a − b)·(1 + cos(π·p))/2;  line: a + (b − a)·p
+// The paper also lowers the momentum while the rate is high, which is not done here.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "plumb/base/error.h"
+#include "plumb/optim/checks.h"
+#include "plumb/optim/schedule.h"
+
+namespace plumb {
+namespace {
+
+struct OneCycleOptions {
+  double climb = 0.3;
+  double first_divisor = 25;
+  double last_divisor = 1e4;
+  std::string shape = "cosine";
+};
+void describe(Fields& field, OneCycleOptions& options) {
+  field("climb", options.climb, "the share of `train.steps` over which the rate climbs");
+  field("first_divisor", options.first_divisor, "the first rate is the peak divided by it");
+  field("last_divisor", options.last_divisor, "the last rate is the first one divided by it");
+  field("shape", options.shape, "`cosine` or `line`");
+}
+
+[[maybe_unused]] const bool kOneCycleRegistered = schedule_factors().add(
+    "one_cycle",
+    "from 1/first_divisor to 1 and on to 1/(first_divisor·last_divisor), along two half cosines; has its own warm-up",
+    "Smith & Topin 2018, arXiv 1708.07120",
+    [](const ScheduleFrame& frame, const Options& given) -> ScheduleFactor {
+      const auto& options = given.as<OneCycleOptions>();
+      if (!(options.climb > 0 && options.climb < 1))
+        throw Error(fmt::format("train.one_cycle.climb = {} must lie in (0, 1)", options.climb));
+      check_at_least("train.one_cycle.first_divisor", options.first_divisor, 1.0);
+      check_at_least("train.one_cycle.last_divisor", options.last_divisor, 1.0);
+      if (options.shape != "cosine" && options.shape != "line")
+        throw Error(fmt::format("unknown train.one_cycle.shape '{}'", options.shape), "known: cosine, line");
+      const auto last = static_cast<double>(frame.steps) - 1;  // steps before the last
+      const double peak = options.climb * static_cast<double>(frame.steps) - 1;
+      const double first = 1 / options.first_divisor, end = first / options.last_divisor;
+      return [=, line = options.shape == "line"](int64_t step) {
+        const auto t = static_cast<double>(step - 1);
+        const bool climbs = t <= peak;
+        const double from = climbs ? first : 1, to = climbs ? 1 : end;
+        const double p = climbs ? (peak > 0 ? t / peak : 1) : std::min((t - peak) / (last - peak), 1.0);
+        return line ? from + (to - from) * p : to + (from - to) * (1 + std::cos(std::numbers::pi * p)) / 2;
+      };
+    },
+    Options(OneCycleOptions{}));
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,196 @@
+// SOAP (Vyas et al. 2024, arXiv 2409.11321, algorithm 3): Adam in the eigenbasis of Shampoo's preconditioner. For a
+// matrix with gradient G and rotations P and Q:
+//   G′ = Pᵀ·G·Q;  M ← β₁M + (1 − β₁)G;  M′ = Pᵀ·M·Q;  V ← β₂V + (1 − β₂)G′²
+//   W ← W − lr·[P·((M′/(1 − β₁ᵗ)) / (√(V/(1 − β₂ᵗ)) + eps))·Qᵀ + weight_decay·W]
+//   L ← β₂L + (1 − β₂)G·Gᵀ;  R ← β₂R + (1 − β₂)Gᵀ·G
+//   every `every` steps: P ← orthogonal factor of L·P = P·(triangular), Q likewise of R·Q
+// As in the authors' code, the first gradient only sets L, R and their eigenvectors P and Q, so that no gradient is
+// rotated by what it determined; t counts from the step after it. A side longer than `longest_side` is not rotated; a
+// matrix with two such sides, and all parameters that are not matrices, use Adam.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plumb/ops/linear.h"
+#include "plumb/optim/adam.h"
+#include "plumb/optim/checks.h"
+
+namespace plumb {
+namespace {
+
+struct SoapOptions {
+  AdamOptions adam{.beta1 = 0.95, .beta2 = 0.95, .eps = 1e-8};
+  int64_t every = 10;
+  int64_t longest_side = 2048;
+};
+void describe(Fields& field, SoapOptions& options) {
+  field("beta1", options.adam.beta1, "β₁, decay rate of the running mean of gradients");
+  field("beta2", options.adam.beta2, "β₂, decay rate of the running means of squared gradients, of G·Gᵀ and of Gᵀ·G");
+  field("eps", options.adam.eps, "added to the square root of the mean of squared gradients");
+  field("every", options.every, "steps between updates of the rotations");
+  field("longest_side", options.longest_side, "a side of a matrix with more rows or columns is not rotated");
+}
+
+Tensor times(const Tensor& a, const Tensor& b) { return ops::gemm(a, b); }
+Tensor transposed_times(const Tensor& a, const Tensor& b) { return ops::gemm(a, b, {.transpose_a = true}); }
+Tensor times_transposed(const Tensor& a, const Tensor& b) { return ops::gemm(a, b, {.transpose_b = true}); }
+
+/// The rotation of one side of a matrix: a running mean of G·Gᵀ or Gᵀ·G, and an orthogonal matrix that nearly
+/// diagonalizes it. Both are undefined if the side is not rotated.
+struct Rotation {
+  Tensor mean{}, basis{};
+
+  /// From the first product: its eigenvectors, those of the largest eigenvalue first.
+  void begin(const Tensor& product, double beta) const {
+    mean.copy_(product * (1 - beta));
+    if (!product.isfinite().all().item<bool>()) {
+      basis.fill_(std::numeric_limits<double>::quiet_NaN());
+      return;
+    }
+    basis.copy_(std::get<1>(at::linalg_eigh(product.to(at::kDouble))).flip(-1));
+  }
+  void improve() const { basis.copy_(std::get<0>(at::linalg_qr(times(mean, basis)))); }
+};
+
+/// A matrix with the optimizer's state for it; tensors are views of what owns them.
+struct Rotated {
+  size_t member, part;
+  Tensor weight, m, v;
+  Rotation left, right;
+
+  [[nodiscard]] Tensor into(const Tensor& x) const {
+    const Tensor half = left.basis.defined() ? transposed_times(left.basis, x) : x;
+    return right.basis.defined() ? times(half, right.basis) : half;
+  }
+  [[nodiscard]] Tensor out_of(const Tensor& x) const {
+    const Tensor half = left.basis.defined() ? times(left.basis, x) : x;
+    return right.basis.defined() ? times_transposed(half, right.basis) : half;
+  }
+};
+
+bool is_rotated(const Parameter& parameter, int64_t longest) {
+  if (parameter.value.dim() != 2) return false;
+  const std::vector<int64_t> rows =
+      parameter.parts.empty() ? std::vector<int64_t>{parameter.value.size(0)} : parameter.parts;
+  return parameter.value.size(1) <= longest ||
+         std::all_of(rows.begin(), rows.end(), [&](int64_t count) { return count <= longest; });
+}
+
+class Soap final : public Optimizer {
+ public:
+  Soap(const Parameters& parameters, const SoapOptions& options)
+      : Optimizer(parameters),
+        options_(options),
+        set_(parameters, [&](const Parameter& each) { return is_rotated(each, options.longest_side); }),
+        m_(set_.zeros()),
+        v_(set_.zeros()),
+        steps_(set_.members().size()),
+        rest_(ParameterSet(parameters, [&](const Parameter& each) { return !is_rotated(each, options.longest_side); }),
+              options.adam, "train.soap") {
+    check_at_least("train.soap.every", options.every, int64_t{1});
+    check_at_least("train.soap.longest_side", options.longest_side, int64_t{0});
+    const auto rotation = [&](int64_t side) {
+      if (side > options.longest_side) return Rotation{};
+      return Rotation{at::zeros({side, side}, parameters.options()), at::zeros({side, side}, parameters.options())};
+    };
+    for (size_t k = 0; k < set_.members().size(); ++k) {
+      const ParameterSet::Member& member = set_.members()[k];
+      const std::vector<Tensor> weights = matrices_of(member.parameter, member.parameter.value.detach());
+      const std::vector<Tensor> m = matrices_of(member.parameter, ParameterSet::piece(member, m_));
+      const std::vector<Tensor> v = matrices_of(member.parameter, ParameterSet::piece(member, v_));
+      for (size_t i = 0; i < weights.size(); ++i)
+        matrices_.push_back({k, i, weights[i], m[i], v[i], rotation(weights[i].size(0)), rotation(weights[i].size(1))});
+    }
+  }
+
+  /// `rotation_step`, `m.NAME`, `v.NAME`, `left.NAME`, `left_basis.NAME`, `right.NAME` and `right_basis.NAME` of
+  /// matrices (of stacked ones, `left.0.NAME` and so on), and Adam's state for the rest.
+  [[nodiscard]] NamedTensors state() const override {
+    NamedTensors counts, tensors;
+    steps_.append(counts);
+    tensors.emplace_back("rotation_step", counts[0].second);
+    set_.append(tensors, "m", m_);
+    set_.append(tensors, "v", v_);
+    visit_rotations([&](const std::string& name, const Tensor& tensor) { tensors.emplace_back(name, tensor); });
+    rest_.append_state(tensors);
+    return tensors;
+  }
+  void load_state(const NamedTensors& tensors, const std::string& origin) override {
+    steps_.load({{"step", find_tensor(tensors, "rotation_step", origin)}}, origin);
+    set_.load(tensors, "m", m_, origin);
+    set_.load(tensors, "v", v_, origin);
+    visit_rotations([&](const std::string& name, const Tensor& tensor) { load_tensor(tensors, name, tensor, origin); });
+    rest_.load_state(tensors, origin);
+  }
+
+ private:
+  template <typename Visit>
+  void visit_rotations(const Visit& visit) const {
+    for (const Rotated& matrix : matrices_) {
+      const Parameter& parameter = set_.members()[matrix.member].parameter;
+      const std::string name =
+          parameter.parts.empty() ? "." + parameter.name : fmt::format(".{}.{}", matrix.part, parameter.name);
+      const auto side = [&](const std::string& which, const Rotation& rotation) {
+        if (!rotation.mean.defined()) return;
+        visit(which + name, rotation.mean);
+        visit(which + "_basis" + name, rotation.basis);
+      };
+      side("left", matrix.left);
+      side("right", matrix.right);
+    }
+  }
+
+  void update(const OptimizerStep& step) override {
+    for (const size_t k : set_.moving(step)) steps_.next(k);
+    for (const Rotated& matrix : matrices_) {
+      const ParameterSet::Member& member = set_.members()[matrix.member];
+      const ParameterStep& settings = step.parameters[member.index];
+      if (settings.frozen) continue;
+      const Tensor gradient = matrices_of(member.parameter, step.gradients[member.index])[matrix.part];
+      update_matrix(matrix, gradient * step.gradient_scale, steps_[matrix.member] - 1, settings);
+    }
+    rest_.update(step);
+  }
+
+  /// Step t of a matrix, from 0.
+  void update_matrix(const Rotated& matrix, const Tensor& gradient, int64_t t, const ParameterStep& settings) const {
+    const double beta1 = options_.adam.beta1, beta2 = options_.adam.beta2;
+    if (t == 0) {
+      if (matrix.left.mean.defined()) matrix.left.begin(times_transposed(gradient, gradient), beta2);
+      if (matrix.right.mean.defined()) matrix.right.begin(transposed_times(gradient, gradient), beta2);
+      return;
+    }
+    const auto count = static_cast<double>(t);
+    const Tensor rotated = matrix.into(gradient);
+    matrix.m.lerp_(gradient, 1 - beta1);
+    matrix.v.mul_(beta2).addcmul_(rotated, rotated, 1 - beta2);
+    const Tensor divisor = (matrix.v / (1 - std::pow(beta2, count))).sqrt_().add_(options_.adam.eps);
+    const Tensor direction = matrix.out_of(matrix.into(matrix.m).div_(divisor)).div_(1 - std::pow(beta1, count));
+    matrix.weight.sub_(at::add(direction, matrix.weight, settings.weight_decay), settings.learning_rate);
+    if (matrix.left.mean.defined()) matrix.left.mean.lerp_(times_transposed(gradient, gradient), 1 - beta2);
+    if (matrix.right.mean.defined()) matrix.right.mean.lerp_(transposed_times(gradient, gradient), 1 - beta2);
+    if (t % options_.every != 0) return;
+    if (matrix.left.mean.defined()) matrix.left.improve();
+    if (matrix.right.mean.defined()) matrix.right.improve();
+  }
+
+  SoapOptions options_;
+  ParameterSet set_;
+  Tensor m_, v_;  // M and V
+  StepCounts steps_;
+  std::vector<Rotated> matrices_;
+  AdamMoments rest_;
+};
+
+[[maybe_unused]] const bool kSoapRegistered = optimizers().add(
+    "soap",
+    "for matrices: G′ = Pᵀ·G·Q, P and Q the eigenvectors of running means of G·Gᵀ and Gᵀ·G; `adam`'s step from the "
+    "running means of G, rotated, and G′², rotated back; the first step only sets P and Q; for the rest: `adam`",
+    "Vyas et al. 2024, arXiv 2409.11321",
+    [](const Parameters& parameters, const Options& options) {
+      return std::make_unique<Soap>(parameters, options.as<SoapOptions>());
+    },
+    Options(SoapOptions{}));
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,82 @@
+// Adafactor against the algorithms of its paper (arXiv 1804.04235, 4 and 5), with sums where the code has means.
+#include <gtest/gtest.h>
+
+#include "trajectory.h"
+
+namespace plumb {
+namespace {
+
+using test::Numbers;
+using test::Plain;
+
+double rms(const Numbers& x) { return test::length(x) / std::sqrt(static_cast<double>(x.size())); }
+
+struct Given {
+  double beta1 = 0, decay = 0.8, clip = 1, smallest = 1e-3;
+  bool relative = true;
+};
+
+test::PlainStep adafactor(const Given& given) {
+  struct State {
+    Numbers row, column, v, m;
+  };
+  auto states = std::make_shared<std::vector<State>>(4);
+  return [=](size_t i, Plain& p, const Numbers& g, double rate, double weight_decay, int t) {
+    State& state = (*states)[i];
+    const double beta2 = 1 - std::pow(t, -given.decay), eps = 1e-30;
+    const auto rows = static_cast<size_t>(p.rows), columns = static_cast<size_t>(p.columns);
+    Numbers v(g.size());
+    if (p.matrix) {
+      state.row.resize(rows);
+      state.column.resize(columns);
+      Numbers row(rows), column(columns);
+      for (size_t r = 0; r < rows; ++r) {
+        for (size_t c = 0; c < columns; ++c) {
+          const double square = g[r * columns + c] * g[r * columns + c] + eps;
+          row[r] += square;
+          column[c] += square;
+        }
+      }
+      double total = 0;
+      for (size_t r = 0; r < rows; ++r) state.row[r] = beta2 * state.row[r] + (1 - beta2) * row[r];
+      for (size_t c = 0; c < columns; ++c) state.column[c] = beta2 * state.column[c] + (1 - beta2) * column[c];
+      for (const double sum : state.row) total += sum;
+      for (size_t r = 0; r < rows; ++r)
+        for (size_t c = 0; c < columns; ++c) v[r * columns + c] = state.row[r] * state.column[c] / total;
+    } else {
+      state.v.resize(g.size());
+      for (size_t j = 0; j < g.size(); ++j) state.v[j] = beta2 * state.v[j] + (1 - beta2) * (g[j] * g[j] + eps);
+      v = state.v;
+    }
+    Numbers u(g.size());
+    for (size_t j = 0; j < g.size(); ++j) u[j] = g[j] / std::sqrt(v[j]);
+    const double divisor = std::max(1.0, rms(u) / given.clip);
+    state.m.resize(g.size());
+    for (size_t j = 0; j < g.size(); ++j) state.m[j] = given.beta1 * state.m[j] + (1 - given.beta1) * u[j] / divisor;
+    const double scale = given.relative ? std::max(given.smallest, rms(p.w)) : 1;
+    for (size_t j = 0; j < g.size(); ++j) p.w[j] -= rate * (scale * state.m[j] + weight_decay * p.w[j]);
+  };
+}
+
+TEST(Adafactor, FollowsItsPaper) {
+  test::expect_steps("adafactor", "", adafactor({}));
+  test::expect_steps("adafactor", "[train.adafactor]\nbeta1 = 0.9\ndecay = 0.5\nclip = 0.6\nsmallest_scale = 0.95\n",
+                     adafactor({.beta1 = 0.9, .decay = 0.5, .clip = 0.6, .smallest = 0.95}));
+  test::expect_steps("adafactor", "[train.adafactor]\nrelative = false\n", adafactor({.relative = false}));
+}
+
+TEST(Adafactor, StoresRowsAndColumns) {
+  Parameters parameters(at::kFloat);
+  parameters.add("matrix", {30, 50}, Role::weight);
+  parameters.add("bias", {50}, Role::bias);
+  parameters.add("convolution", {6, 2, 3}, Role::weight);
+  parameters.finish();
+  std::vector<std::string> found;
+  for (const auto& [name, tensor] : make_optimizer("adafactor", parameters)->state())
+    found.push_back(fmt::format("{} {}", name, tensor.numel()));
+  EXPECT_EQ(found, (std::vector<std::string>{"step 3", "row.matrix 30", "column.matrix 50", "v.bias 50",
+                                             "row.convolution 12", "column.convolution 18"}));
+}
+
+}  // namespace
+}  // namespace plumb
