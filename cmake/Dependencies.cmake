@@ -40,6 +40,9 @@ find_package(ICU REQUIRED COMPONENTS uc i18n)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 
+# Only for `plumb watch`, which is built without it too and then says so.
+pkg_check_modules(httplib IMPORTED_TARGET cpp-httplib)
+
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 

@@ -1,6 +1,7 @@
 #include "events.h"
 
 #include <chrono>
+#include <cmath>
 
 namespace plumb::app {
 namespace {
@@ -40,6 +41,10 @@ void EventFiles::write(const std::filesystem::path& run, const TrainPoint& point
   scalar("train/learning_rate", point.learning_rate);
   if (point.gradient_norm) scalar("train/gradient_norm", *point.gradient_norm);
   scalar("train/tokens_per_second", point.tokens_per_second);
+  scalar("train/perplexity", std::exp(point.nll));
+  if (point.ceiling_fraction) scalar("train/ceiling_fraction", *point.ceiling_fraction);
+  if (const auto nll = point.metrics.get("valid_nll"); nll && !point.metrics.get("perplexity"))
+    scalar("valid/perplexity", std::exp(*nll));
   for (const auto& [name, value] : point.metrics)
     scalar("valid/" + (name.starts_with("valid_") ? name.substr(6) : name), value);
   writer.flush();

@@ -1,24 +1,60 @@
-// plumb report: the HTML page of a study's results.
+// plumb report: the HTML page of a study's results, or of any set of training runs.
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
 #include "plumb/report/html.h"
+#include "plumb/study/runs_report.h"
 #include "verb.h"
 
 namespace plumb::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportArguments {
+  std::vector<std::string> places;
+  std::string out;
+};
+
+void write_runs_report(const ReportArguments& arguments) {
+  fs::path page = arguments.out;
+  if (page.empty()) {
+    if (arguments.places.size() > 1)
+      throw UsageError("no file to write the report of several directories to", "give --out FILE.html");
+    page = fs::path(arguments.places.front()) / "report.html";
+  }
+  write_file_atomic(page, render_report(runs_report(read_runs(arguments.places))));
+  fmt::print("{}\n", page.string());
+}
+
+void report(const ReportArguments& arguments) {
+  const fs::path first = arguments.places.front();
+  const bool study = arguments.places.size() == 1 && arguments.out.empty() && fs::exists(first / "results.json");
+  if (!study) return write_runs_report(arguments);
+  write_report(first);
+  fmt::print("{}\n", (first / "report.html").string());
+}
+
+}  // namespace
 
 void add_report(CLI::App& app, Globals& globals) {
-  auto directory = std::make_shared<std::string>();
-  CLI::App* verb = add_verb(app, globals, "report", "Write DIR/report.html from DIR/results.json",
-                            "plumb report runs/layer-norm", [directory] {
-                              write_report(*directory);
-                              const std::string page = (std::filesystem::path(*directory) / "report.html").string();
-                              fmt::print("{}\n", page);
-                            });
-  verb->add_option("DIR", *directory, "Directory of the study")->type_name("DIR")->required();
+  const auto arguments = std::make_shared<ReportArguments>();
+  CLI::App* verb =
+      add_verb(app, globals, "report", "Write the HTML report of a study, or of any set of training runs",
+               "plumb report runs/pre-ln runs/post-ln --out comparison.html", [arguments] { report(*arguments); });
+  verb->add_option("DIR", arguments->places,
+                   "Directory of a study (with results.json), or training runs and directories that are searched for "
+                   "them")
+      ->type_name("DIR")
+      ->required();
+  verb->add_option("--out", arguments->out, "File to write (default: report.html in the directory, if there is one)")
+      ->type_name("FILE");
 }
 
 }  // namespace plumb::app

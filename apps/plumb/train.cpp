@@ -10,6 +10,7 @@
 #include "events.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/ops/peak_rate.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/train/run.h"
 #include "verb.h"
@@ -91,6 +92,7 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   hooks.dry_pass = true;
   hooks.point = [&](const TrainPoint& point) { events.write(arguments.out, point); };
   hooks.watched = [&](const WatchRecord& record) { events.write(arguments.out, record); };
+  hooks.peak_rate = [&] { return ops::peak_product_rate(ops::precision_of(config.train.precision)); };
   hooks.stop = [] { return interrupted != 0; };
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);

@@ -48,10 +48,12 @@ void add_man(CLI::App& app, Globals& globals);
 void add_plan(CLI::App& app, Globals& globals);
 void add_probe(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);
+void add_runs(CLI::App& app, Globals& globals);
 void add_score(CLI::App& app, Globals& globals);
 void add_spectrum(CLI::App& app, Globals& globals);
 void add_study(CLI::App& app, Globals& globals);
 void add_train(CLI::App& app, Globals& globals);
 void add_translate(CLI::App& app, Globals& globals);
+void add_watch(CLI::App& app, Globals& globals);
 
 }  // namespace plumb::app

@@ -220,6 +220,53 @@ TEST_F(AlongTraining, UpdateRatiosAreThoseOfTheSteps) {
   }
 }
 
+// Gradient descent without momentum moves by learning rate × gradient, here clipped to a norm of 0.1: the gradients
+// follow from the weights before and after each step.
+TEST_F(AlongTraining, LayersHaveTheNormsOfTheirGradientsWeightsAndUpdates) {
+  read_watch("what = \"layers\"\n");
+  Config::from_string(
+      "[train]\noptimizer = \"sgd\"\nschedule = \"constant\"\nlearning_rate = 0.5\nclip_norm = 0.1\n"
+      "[train.sgd]\nmomentum = 0.0\n",
+      "test")
+      .read("train", run_.train);
+  const auto trained = model(), again = model();
+  const TrainResult result = train(*trained, run_.train, *task_, {}, run_.watch);
+  EXPECT_TRUE(result.watched[0].values.empty());
+  const auto look = [&] {
+    std::map<std::string, Tensor> values;
+    for (const Parameter& parameter : again->parameters().all())
+      values[parameter.name] = parameter.value.detach().clone();
+    return values;
+  };
+  const std::map<std::string, Tensor> before = look();
+  run_.train.steps = 1;
+  const TrainResult first = train(*again, run_.train, *task_);
+  const double norm = *first.history.front().gradient_norm;
+  ASSERT_GT(norm, 0.1);
+  std::map<std::string, std::map<std::string, double>> squares;
+  for (const auto& [name, after] : look()) {
+    std::string group = name;
+    for (const char* layer : {"encoder.layers.0", "decoder.layers.0"}) {
+      if (name.starts_with(std::string(layer) + ".")) group = layer;
+    }
+    const Tensor update = after - before.at(name);
+    for (const std::string& key : {group, std::string("total")}) {
+      squares["update"][key] += update.square().sum().item<double>();
+      squares["gradient"][key] += (update * (norm / 0.1 / 0.5)).square().sum().item<double>();
+      squares["weight"][key] += before.at(name).square().sum().item<double>();
+    }
+  }
+  const Json& found = result.watched[1].values["layers"];
+  for (const auto& [what, groups] : squares) {
+    EXPECT_EQ(found[what].size(), groups.size() - 1) << what;
+    for (const auto& [name, square] : groups) {
+      const Json& number = name == "total" ? found["total"][what] : found[what][name];
+      EXPECT_NEAR(number.get<double>(), std::sqrt(square), 1e-11 * norm) << what << " of " << name;
+    }
+  }
+  EXPECT_NEAR(found["total"]["gradient"].get<double>(), norm, 1e-12 * norm);
+}
+
 TEST(NoiseScale, HasNoBiasOverAllDraws) {
   // Per-example gradients of ½(x·w − y)² at a given w: x·(x·w − y). Every draw of two batches of two examples.
   const double x[4][2] = {{1, 0.5}, {-2, 1}, {0.25, 3}, {1.5, -1}}, y[4] = {1, -2, 0.5, 3}, w[2] = {0.7, -0.4};

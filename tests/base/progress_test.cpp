@@ -66,6 +66,40 @@ TEST(Progress, FitsTheTerminalAsItIsNow) {
   EXPECT_EQ(shown(0).size(), 72U);  // unknown: 80
 }
 
+TEST(Progress, LeavesOutTheLeastImportantNotes) {
+  const Terminal terminal;
+  Progress progress("train", 10000);
+  const std::vector<ProgressPart> notes = {{"epoch 2", 1}, {"loss 3.214", ProgressPart::kTime + 1}, {"12345 tok/s", 2}};
+  const auto shown = [&](unsigned short columns) {
+    terminal.resize(columns);
+    progress.update(10000, notes);
+    return terminal.line();
+  };
+  EXPECT_EQ(shown(120), "train [########################] 10000/10000  0 s  epoch 2  loss 3.214  12345 tok/s");
+  EXPECT_EQ(shown(58), "train 10000/10000  0 s  epoch 2  loss 3.214  12345 tok/s");  // 57 columns, none for the bar
+  EXPECT_EQ(shown(56), "train 10000/10000  0 s  loss 3.214  12345 tok/s");
+  EXPECT_EQ(shown(48), "train 10000/10000  0 s  loss 3.214  12345 tok/s");
+  EXPECT_EQ(shown(47), "train [#########] 10000/10000  0 s  loss 3.214");
+  EXPECT_EQ(shown(35), "train 10000/10000  0 s  loss 3.214");
+  EXPECT_EQ(shown(34), "train 10000/10000  loss 3.214");
+  EXPECT_EQ(shown(30), "train 10000/10000  loss 3.214");
+  EXPECT_EQ(shown(29), "train [########] 10000/10000");
+  EXPECT_EQ(shown(10), "train 100");
+}
+
+TEST(Progress, CountsWhatWasDoneBefore) {
+  const Terminal terminal;
+  terminal.resize(60);
+  double heard = 0;
+  Progress shown("train", 100, Progress::Unit::steps, 40);
+  shown.update(100);
+  EXPECT_EQ(terminal.line(), "train [########################] 100/100  0 s");
+  const ListenToProgress listener([&](double share) { heard = share; });
+  Progress resumed("train", 100, Progress::Unit::steps, 40);
+  resumed.update(55);
+  EXPECT_DOUBLE_EQ(heard, 0.25);  // 15 of the 60 that were left
+}
+
 TEST(Progress, CountsCharactersNotBytes) {
   const Terminal terminal;
   terminal.resize(12);

@@ -16,6 +16,24 @@ std::string group_of(const std::string& parameter) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, double>> norms_by_layer(const Parameters& parameters,
+                                                           std::span<const Tensor> pieces) {
+  const at::NoGradGuard no_graph;
+  std::vector<std::pair<std::string, double>> norms;  // squares until the end
+  double total = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const std::string name = group_of(parameters.all()[i].name);
+    const double square = ops::sum_of_squares({pieces[i]});
+    auto group = std::find_if(norms.begin(), norms.end(), [&](const auto& each) { return each.first == name; });
+    if (group == norms.end()) group = norms.insert(group, {name, 0.0});
+    group->second += square;
+    total += square;
+  }
+  norms.emplace_back("total", total);
+  for (auto& [name, norm] : norms) norm = std::sqrt(norm);
+  return norms;
+}
+
 std::vector<UpdateRatio> update_ratios(const Parameters& parameters, const Tensor& before, const Tensor& after) {
   const at::NoGradGuard no_graph;
   const std::vector<Tensor> old_values = parameters.split(before), new_values = parameters.split(after);

@@ -1,7 +1,9 @@
 // How far a step moves the parameters, relative to their size.
 #pragma once
 
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/nn/parameters.h"
@@ -17,6 +19,11 @@ struct UpdateRatio {
   /// ‖Δθ‖/‖θ‖; NaN if both are 0.
   [[nodiscard]] double ratio() const { return update / weight; }
 };
+
+/// ‖x‖ of the pieces of each layer and of each piece outside of layers, in the order of the model, and last of "total".
+/// pieces: one tensor per parameter, such as gradients; sums in float64.
+std::vector<std::pair<std::string, double>> norms_by_layer(const Parameters& parameters,
+                                                           std::span<const Tensor> pieces);
 
 /// The ratios of all layers and of the parameters outside of layers, in the order of the model, and last of "total",
 /// all parameters. before, after: (parameters.count()), sums in float64.

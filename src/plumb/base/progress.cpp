@@ -32,10 +32,6 @@ size_t terminal_width() {
 
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
-size_t columns_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
-}
-
 /// The first `columns` characters of UTF-8 text.
 std::string_view cut(std::string_view text, size_t columns) {
   size_t end = 0;
@@ -43,11 +39,30 @@ std::string_view cut(std::string_view text, size_t columns) {
   return text.substr(0, end);
 }
 
+/// The parts that fit into `width` columns, two spaces between them: as long as they do not, without the least
+/// important.
+std::string fitting(std::vector<ProgressPart> parts, size_t width) {
+  const auto joined = [&] {
+    std::vector<std::string> texts;
+    for (const ProgressPart& part : parts) texts.push_back(part.text);
+    return join(texts, "  ");
+  };
+  std::string line = joined();
+  while (characters_in(line) > width) {
+    const auto least = std::min_element(parts.begin(), parts.end(),
+                                        [](const auto& a, const auto& b) { return a.importance < b.importance; });
+    if (least->importance >= ProgressPart::kAlways) break;
+    parts.erase(least);
+    line = joined();
+  }
+  return line;
+}
+
 /// "LABEL [####....] TAIL" in at most `width` columns: the bar shrinks first, then the end is cut off.
 std::string bar_line(std::string_view label, double fraction, std::string_view tail, size_t width) {
   constexpr size_t kLongest = 24;
   constexpr size_t kShortest = 8;
-  const size_t text = columns_of(label) + 1 + columns_of(tail);
+  const size_t text = characters_in(label) + 1 + characters_in(tail);
   const size_t room = width > text + 3 ? std::min(kLongest, width - text - 3) : 0;  // for the bar, with "[", "] "
   std::string line(label);
   if (room >= kShortest) {
@@ -74,9 +89,10 @@ void say(std::string_view line) {
   if (verbosity() != Verbosity::quiet && listener_of_thread == nullptr) fmt::print(stderr, "{}\n", line);
 }
 
-Progress::Progress(std::string label, int64_t total, Unit unit)
+Progress::Progress(std::string label, int64_t total, Unit unit, int64_t before)
     : label_(std::move(label)),
-      total_(std::max<int64_t>(total, 1)),
+      total_(std::max<int64_t>(total, before + 1)),
+      before_(before),
       unit_(unit),
       listener_(listener_of_thread),
       terminal_(::isatty(STDERR_FILENO) != 0) {}
@@ -86,9 +102,19 @@ Progress::~Progress() {
 }
 
 void Progress::update(int64_t done, std::string_view note) {
+  std::vector<ProgressPart> notes;
+  if (!note.empty()) notes.push_back({std::string(note)});
+  update(done, notes);
+}
+
+double Progress::fraction() const {
+  return std::min(1.0, static_cast<double>(done_ - before_) / static_cast<double>(total_ - before_));
+}
+
+void Progress::update(int64_t done, const std::vector<ProgressPart>& notes) {
   done_ = done;
   if (listener_ != nullptr) {
-    (*listener_)(std::min(1.0, static_cast<double>(done) / static_cast<double>(total_)));
+    (*listener_)(fraction());
     return;
   }
   if (verbosity() == Verbosity::quiet) return;
@@ -97,24 +123,33 @@ void Progress::update(int64_t done, std::string_view note) {
   const auto period = terminal_ ? Clock::duration(kTerminalPeriod) : Clock::duration(kLinePeriod);
   if (now - shown_at_ < period && !(last && (terminal_ || shown_))) return;
   shown_at_ = now;
-  show(note, last);
+  show(notes, last);
 }
 
-void Progress::show(std::string_view note, bool last) {
+void Progress::show(const std::vector<ProgressPart>& notes, bool last) {
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
-  const double fraction = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
+  const double share = fraction();
   const std::string time =
       last ? duration(elapsed)
-           : (done_ > 0 ? duration(elapsed * (1 - fraction) / fraction) + " left" : std::string("starting"));
-  const std::string done =
-      unit_ == Unit::percent ? fmt::format("{:.0f} %", 100 * fraction) : fmt::format("{}/{}", done_, total_);
-  const std::string tail = fmt::format("{}  {}{}{}", done, time, note.empty() ? "" : "  ", note);
+           : (share > 0 ? duration(elapsed * (1 - share) / share) + " left" : std::string("starting"));
+  // A single note is cut off where it ends; of several, the time is one.
+  const bool choosing = std::any_of(notes.begin(), notes.end(),
+                                    [](const ProgressPart& note) { return note.importance < ProgressPart::kAlways; });
+  std::vector<ProgressPart> parts = {
+      {unit_ == Unit::percent ? fmt::format("{:.0f} %", 100 * share) : fmt::format("{}/{}", done_, total_)},
+      {time, choosing ? ProgressPart::kTime : ProgressPart::kAlways}};
+  parts.insert(parts.end(), notes.begin(), notes.end());
   if (terminal_) {
     // The last column stays free: some terminals move to the next line once it is written.
-    fmt::print(stderr, "\r\033[K{}", bar_line(label_, fraction, tail, terminal_width() - 1));
+    const size_t width = terminal_width() - 1;
+    const size_t used = characters_in(label_) + 1;
+    const std::string tail = fitting(std::move(parts), width > used ? width - used : 0);
+    // The share of all steps, also of those done before.
+    const double filled = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
+    fmt::print(stderr, "\r\033[K{}", bar_line(label_, filled, tail, width));
     std::fflush(stderr);
   } else {
-    fmt::print(stderr, "{}  {}\n", label_, tail);
+    fmt::print(stderr, "{}  {}\n", label_, fitting(std::move(parts), std::string::npos));
   }
   shown_ = true;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace plumb {
 
@@ -35,24 +36,39 @@ class ListenToProgress {
 /// Writes one line to standard error, unless quiet.
 void say(std::string_view line);
 
+/// A piece of what a progress line says. Where the line is too long for the terminal, pieces of the lowest importance
+/// are left out first.
+struct ProgressPart {
+  static constexpr int kTime = 100;     // of the time left
+  static constexpr int kAlways = 1000;  // never left out, but cut off at the end of the line
+
+  std::string text;
+  int importance = kAlways;
+};
+
 /// Shows the progress of `total` steps of work, or its percentage, and the remaining time.
 class Progress {
  public:
   enum class Unit { steps, percent };
-  Progress(std::string label, int64_t total, Unit unit = Unit::steps);
+  /// Of `total` steps, `before` were done earlier.
+  Progress(std::string label, int64_t total, Unit unit = Unit::steps, int64_t before = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done` steps are complete; `note` is shown after the remaining time ("loss 3.21").
+  /// `done` steps are complete, those before included; `note` is shown after the remaining time ("loss 3.21").
   void update(int64_t done, std::string_view note = {});
+  /// The same with several notes, of which those that fit are shown.
+  void update(int64_t done, const std::vector<ProgressPart>& notes);
 
  private:
   using Clock = std::chrono::steady_clock;
-  void show(std::string_view note, bool last);
+  [[nodiscard]] double fraction() const;  // of the steps that were left
+  void show(const std::vector<ProgressPart>& notes, bool last);
 
   std::string label_;
   int64_t total_;
+  int64_t before_;
   Unit unit_;
   const ProgressListener* listener_;
   int64_t done_ = 0;

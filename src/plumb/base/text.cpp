@@ -53,6 +53,11 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+size_t characters_in(std::string_view text) {
+  const auto begins_one = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_one));
+}
+
 std::string with_thousands(int64_t value) {
   const std::string digits = std::to_string(std::abs(value));
   std::string text;

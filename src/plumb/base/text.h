@@ -1,6 +1,8 @@
 // Small text utilities.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,9 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 
 /// Pieces between separators; empty pieces are kept.
 std::vector<std::string> split(std::string_view text, char separator);
+
+/// The number of characters (code points) in UTF-8 text.
+size_t characters_in(std::string_view text);
 
 /// 1234567 → "1,234,567".
 std::string with_thousands(int64_t value);

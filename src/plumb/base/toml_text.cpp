@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -47,5 +49,22 @@ std::string toml_text(const std::string& value) {
 std::string toml_text(const std::vector<int64_t>& values) { return list_text(values); }
 std::string toml_text(const std::vector<double>& values) { return list_text(values); }
 std::string toml_text(const std::vector<std::string>& values) { return list_text(values); }
+
+std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  std::map<std::string, int> members;  // indices in arrays of sections
+  std::string section;
+  for (const std::string& line : split(toml, '\n')) {
+    if (line.starts_with("[[") && line.ends_with("]]")) {
+      section = line.substr(2, line.size() - 4);
+      section += fmt::format(".{}", members[section]++);
+    } else if (line.starts_with("[") && line.ends_with("]")) {
+      section = line.substr(1, line.size() - 2);
+    } else if (const size_t equals = line.find(" = "); equals != std::string::npos) {
+      entries.emplace_back(section + "." + line.substr(0, equals), line.substr(equals + 3));
+    }
+  }
+  return entries;
+}
 
 }  // namespace plumb

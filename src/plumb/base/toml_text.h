@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace plumb {
@@ -14,5 +15,9 @@ std::string toml_text(const std::string& value);  // in quotes
 std::string toml_text(const std::vector<int64_t>& values);
 std::string toml_text(const std::vector<double>& values);
 std::string toml_text(const std::vector<std::string>& values);
+
+/// The keys of a TOML text written by Plumb, with their values in TOML notation: "train.adam.beta1",
+/// "train.groups.0.pattern". Any other text yields what looks like such lines.
+std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml);
 
 }  // namespace plumb

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/base/toml_text.h"
 #include "plumb/ops/precision.h"
 
 namespace plumb {
@@ -21,24 +21,6 @@ struct DataSection {
   std::string directory;
 };
 void describe(Fields& field, DataSection& data) { field("directory", data.directory); }
-
-/// The keys of a TOML text written by Plumb, with their values: "train.adam.beta1", "train.groups.0.pattern".
-std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml) {
-  std::vector<std::pair<std::string, std::string>> entries;
-  std::map<std::string, int> members;  // indices in arrays of sections
-  std::string section;
-  for (const std::string& line : split(toml, '\n')) {
-    if (line.starts_with("[[")) {
-      section = line.substr(2, line.size() - 4);
-      section += fmt::format(".{}", members[section]++);
-    } else if (line.starts_with("[")) {
-      section = line.substr(1, line.size() - 2);
-    } else if (const size_t equals = line.find(" = "); equals != std::string::npos) {
-      entries.emplace_back(section + "." + line.substr(0, equals), line.substr(equals + 3));
-    }
-  }
-  return entries;
-}
 
 /// Larger than any practical count, and small enough that no product of two counts overflows.
 constexpr int64_t kLargestCount = 1'000'000'000;

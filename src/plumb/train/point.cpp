@@ -47,9 +47,13 @@ Json to_json(const TrainPoint& point) {
   json["learning_rate"] = number(point.learning_rate);
   json["loss"] = number(point.loss);
   json["nll"] = number(point.nll);
+  json["train_perplexity"] = number(std::exp(point.nll));
   put(json, "gradient_norm", point.gradient_norm);
   json["tokens_per_second"] = number(point.tokens_per_second);
+  if (point.tokens) json["tokens"] = *point.tokens;
+  put(json, "ceiling_fraction", point.ceiling_fraction);
   put(json, point.metrics);
+  if (const auto nll = point.metrics.get("valid_nll")) json["valid_perplexity"] = number(std::exp(*nll));
   put(json, "exchange_seconds", point.exchange_seconds);
   put(json, "exchange_bytes", point.exchange_bytes);
   return json;
@@ -64,8 +68,11 @@ TrainPoint point_from_json(const Json& json) {
   point.nll = number(json, "nll");
   point.gradient_norm = maybe(json, "gradient_norm");
   point.tokens_per_second = number(json, "tokens_per_second");
-  point.metrics = metrics_from(json, {"step", "epoch", "learning_rate", "loss", "nll", "gradient_norm",
-                                      "tokens_per_second", "exchange_seconds", "exchange_bytes"});
+  point.ceiling_fraction = maybe(json, "ceiling_fraction");
+  if (json.contains("tokens")) point.tokens = json["tokens"].get<int64_t>();
+  point.metrics = metrics_from(
+      json, {"step", "epoch", "learning_rate", "loss", "nll", "gradient_norm", "tokens_per_second", "tokens",
+             "ceiling_fraction", "train_perplexity", "valid_perplexity", "exchange_seconds", "exchange_bytes"});
   point.exchange_seconds = maybe(json, "exchange_seconds");
   point.exchange_bytes = maybe(json, "exchange_bytes");
   return point;

@@ -20,6 +20,11 @@ struct TrainPoint {
   double nll = 0;                       // mean negative log-likelihood since the last point
   std::optional<double> gradient_norm;  // global norm of this step's gradient, before clipping, if it was computed
   double tokens_per_second = 0;         // see Batch::tokens; since the last point, excluding validation
+  std::optional<int64_t> tokens;        // the same tokens, counted from the first step; unknown in older runs
+  /// Share of the peak rate of matrix products (ops/peak_rate.h, in the run's precision) that the model's own
+  /// arithmetic reached (three times model/flops.h), of this process, since the last point, excluding validation; if
+  /// measured.
+  std::optional<double> ceiling_fraction;
   /// On the validation split, if measured: "valid_loss", "valid_nll", and the task's own metrics by name.
   Metrics metrics;
   // For multi-process runs: means per step since the last point of what process 0 exchanged with the others.

@@ -17,6 +17,7 @@
 #include "plumb/ops/threads.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/parallel/workers.h"
+#include "plumb/train/environment.h"
 #include "plumb/train/metrics_file.h"
 
 namespace plumb {
@@ -192,6 +193,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   }
   trainer.join(meet(rendezvous, reception));
 
+  record_environment(out, trainer.step(), config.train.processes);
   MetricsFile metrics(out / "metrics.jsonl", trainer.history(), trainer.watched());
   TrainHooks hooks = given_hooks;
   hooks.point = [&](const TrainPoint& point) {

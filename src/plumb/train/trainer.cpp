@@ -13,6 +13,7 @@
 #include "plumb/base/timing.h"
 #include "plumb/data/batches.h"
 #include "plumb/io/safetensors.h"
+#include "plumb/model/flops.h"
 #include "plumb/ops/precision.h"
 #include "plumb/optim/cautious.h"
 #include "plumb/optim/clipping.h"
@@ -20,6 +21,7 @@
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
 #include "plumb/train/memory_error.h"
+#include "plumb/train/progress_line.h"
 #include "plumb/train/step_share.h"
 
 namespace plumb {
@@ -42,6 +44,7 @@ struct State {
   double loss = 0;
   double nll = 0;
   double weight = 0;
+  std::optional<int64_t> tokens = 0;  // trained so far (Batch::tokens); unknown if an older version began the run
   std::optional<double> best_valid_nll;
   int64_t best_step = 0;
   int64_t validations_since_best = 0;
@@ -57,6 +60,7 @@ Json to_json(const State& state) {
   json["loss_sum"] = state.loss;
   json["nll_sum"] = state.nll;
   json["weight"] = state.weight;
+  if (state.tokens) json["tokens"] = *state.tokens;
   if (state.best_valid_nll) json["best_valid_nll"] = *state.best_valid_nll;
   json["best_step"] = state.best_step;
   json["validations_since_best"] = state.validations_since_best;
@@ -74,6 +78,7 @@ State state_from_json(const Json& json, const std::string& origin) {
     state.loss = json.at("loss_sum");
     state.nll = json.at("nll_sum");
     state.weight = json.at("weight");
+    state.tokens = json.contains("tokens") ? std::optional(json["tokens"].get<int64_t>()) : std::nullopt;
     if (json.contains("best_valid_nll")) state.best_valid_nll = json["best_valid_nll"].get<double>();
     state.best_step = json.at("best_step");
     state.validations_since_best = json.at("validations_since_best");
@@ -126,6 +131,7 @@ struct Trainer::Implementation {
     std::vector<ops::Number> nlls;    // summed over labels
     double weight = 0;                // total weight of the labels of all processes
     int64_t tokens = 0;               // of this process; see Batch::tokens
+    double flops = 0;                 // of this process; see model/flops.h
     std::vector<Tensor> gradient;     // one tensor per parameter
   };
 
@@ -151,6 +157,7 @@ struct Trainer::Implementation {
       if (idle) continue;
       result.nlls.push_back(loss.nll);
       result.tokens += batch.tokens();
+      result.flops += 3 * forward_flops(model, batch);
     }
     return result;
   }
@@ -216,22 +223,30 @@ struct Trainer::Implementation {
     numbers.insert(numbers.end(), found.nlls.begin(), found.nlls.end());
     const std::vector<double> read = ops::read(numbers);
     const auto losses = read.begin() + norms, nlls = losses + std::ssize(found.losses);
-    const std::vector<double> sums = group.sums(
-        {std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0), static_cast<double>(found.tokens)});
+    const std::vector<double> sums =
+        group.sums({std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0),
+                    static_cast<double>(found.tokens)});
     const double value = sums[0];
     const double norm = std::sqrt(read[0]);
     point.step = number;
     point.epoch = state.epoch;
     shown_loss = running_loss.add(value);
+    shown_nll = running_nll.add(sums[1] / std::max(found.weight, 1.0));
     state.loss += value * found.weight;
     state.nll += sums[1];
     state.weight += found.weight;
     timed.tokens += static_cast<int64_t>(sums[2]);
+    timed.flops += found.flops;
+    if (state.tokens) *state.tokens += static_cast<int64_t>(sums[2]);
     const bool judged = config.divergence_factor > 0 && number > kSettledStep;
     if (!std::isfinite(value) || (judged && value > divergence_limit())) return false;
     point.gradient_norm = norm;
     if (!std::isfinite(norm)) return false;
-    if (watches.due(number)) watches.before_step(seen());
+    if (watches.due(number)) {
+      WatchedRun run = seen();
+      run.gradient = gradient;
+      watches.before_step(run);
+    }
     optimizer->step(clipped, steps, clip_scale(clips_elements() ? std::sqrt(read[1]) : norm, config.clip_norm));
     std::vector<bool> frozen;
     for (const ParameterStep& each : steps) frozen.push_back(each.frozen);
@@ -258,12 +273,26 @@ struct Trainer::Implementation {
     return config.patience > 0 && state.validations_since_best >= config.patience;
   }
 
+  [[nodiscard]] std::optional<double> ceiling_fraction() const {
+    if (peak_rate <= 0 || timed.seconds <= 0) return std::nullopt;
+    return timed.flops / timed.seconds / peak_rate;
+  }
+
+  /// After a step, for people.
+  [[nodiscard]] TrainStatus status() const {
+    return {point.epoch,         shown_loss,          shown_nll,
+            point.learning_rate, point.gradient_norm, static_cast<double>(timed.tokens) / timed.seconds,
+            ceiling_fraction()};
+  }
+
   /// Closes the span since the last point.
   void add_point(const TrainHooks& hooks) {
     const double weight = state.weight > 0 ? state.weight : 1;
     point.loss = state.loss / weight;
     point.nll = state.nll / weight;
     point.tokens_per_second = timed.seconds > 0 ? static_cast<double>(timed.tokens) / timed.seconds : 0;
+    point.tokens = state.tokens;
+    point.ceiling_fraction = ceiling_fraction();
     if (timed.exchange_bytes > 0) {
       point.exchange_seconds = timed.exchange_seconds / static_cast<double>(timed.steps);
       point.exchange_bytes = static_cast<double>(timed.exchange_bytes) / static_cast<double>(timed.steps);
@@ -356,11 +385,15 @@ struct Trainer::Implementation {
   TrainPoint point;          // the point being accumulated
   RunningMean running_loss;  // the loss of a single batch is too noisy to show
   double shown_loss = 0;
+  RunningMean running_nll;
+  double shown_nll = 0;
+  double peak_rate = 0;  // in FLOP/s; 0: not measured
 
   /// Training time since the last point.
   struct Timed {
     int64_t steps = 0;
     int64_t tokens = 0;
+    double flops = 0;
     double seconds = 0;
     double exchange_seconds = 0;
     int64_t exchange_bytes = 0;
@@ -376,8 +409,10 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   State& state = self.state;
   const int64_t first = state.step;
   std::unique_ptr<Progress> progress;
-  if (!hooks.progress.empty()) progress = std::make_unique<Progress>(hooks.progress, self.expected_steps() - first);
   if (!state.complete && self.group.any(self.group.rank() == 0 && hooks.dry_pass)) self.dry_pass();
+  if (!hooks.progress.empty())
+    progress = std::make_unique<Progress>(hooks.progress, self.expected_steps(), Progress::Unit::steps, first);
+  if (hooks.peak_rate) self.peak_rate = hooks.peak_rate();
   if (first == 0 && !state.complete) {
     const Stopwatch watch;
     self.watch_now(hooks);
@@ -398,12 +433,7 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
       self.add_point(hooks);
       return self.result("diverged");
     }
-    if (progress) {
-      const double rate = static_cast<double>(self.timed.tokens) / self.timed.seconds;
-      const std::string step = first > 0 ? fmt::format("step {}  ", state.step) : "";
-      progress->update(state.step - first, fmt::format("{}loss {:.3f}  lr {:.2e}  {:.0f} tok/s", step, self.shown_loss,
-                                                       self.point.learning_rate, rate));
-    }
+    if (progress) progress->update(state.step, progress_parts(self.status()));
     const bool stopping = self.group.any(hooks.stop && hooks.stop());
     // Counted before the files are written, so that a resumed run knows it.
     state.seconds += elapsed;

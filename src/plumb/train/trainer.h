@@ -30,6 +30,9 @@ struct TrainHooks {
   std::function<void(const Trainer&)> checkpoint;
   /// Called after each validation that improves on all earlier ones.
   std::function<void(const Trainer&)> best;
+  /// Called once before the first step: the peak rate of this process in FLOP/s (ops/peak_rate.h), with which points
+  /// have a ceiling_fraction.
+  std::function<double()> peak_rate;
   /// Label of the progress display; empty: no display.
   std::string progress;
   /// Whether the largest batches of the epoch first go through a forward and a backward pass that changes nothing, so

@@ -51,6 +51,7 @@ struct WatchedRun {
   int64_t step = 0;                     // steps taken
   double learning_rate = 0;             // of the last step; before training, of the first
   std::vector<ParameterStep> settings;  // of that step, one per parameter
+  std::span<const Tensor> gradient{};   // before a step: its gradient before clipping, one per parameter; else empty
 };
 
 /// Something that is measured along a run. What it measures may depend on the run, on the step and on what it has

@@ -6,10 +6,11 @@ import { formatNumber } from "./format";
 import { drawLegend } from "./legend";
 import { layout, makeOption } from "./option";
 import { type Groups, type Palette } from "./palette";
-import { categoriesOf, firstView, type Look, looks, makePlot, type Plot } from "./plot";
+import { categoriesOf, firstView, type Look, looks, makePlot, type Plot, type View } from "./plot";
 import type { Figure, Kind } from "./results";
 import { axisTooltip, pointTooltip } from "./tooltip";
 import { dataTable } from "./table";
+import { keptView } from "./views";
 import { attachZoom, moved, type Range, zoomed } from "./zoom";
 
 const ICONS = {
@@ -21,6 +22,8 @@ const ICONS = {
 
 export interface FigureView {
   element: HTMLElement;
+  /** What the reader chose; changes in place. */
+  view: View;
   /** Draws with other colors; for paper, at the width of a page. */
   draw(palette: Palette, paper?: boolean): void;
 }
@@ -38,7 +41,7 @@ function spoken(figure: Figure): string {
 }
 
 export function makeFigure(figure: Figure, number: number, groups: Groups, first: Palette, related: HTMLElement[]): FigureView {
-  const view = firstView(figure);
+  const view = keptView(figure) ?? firstView(figure);
   let palette = first;
   let allLooks: Look[] = looks(figure, groups, palette);
   let plot: Plot = makePlot(figure, view, groups, palette);
@@ -226,6 +229,7 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
   sync();
   return {
     element,
+    view,
     draw: (next, paper = false) => {
       palette = next;
       render(false, paper);

@@ -7,6 +7,7 @@ import { type Chapter, makeCommand, makeContents, makeHeader, makeSettings, make
 import { makeTable } from "./table";
 import { applyTheme, themeButton } from "./theme";
 import { makeVerdicts, verdictLink } from "./verdicts";
+import { keepViews } from "./views";
 
 const source = document.getElementById("results")!.textContent ?? "{}";
 const results = readResults(JSON.parse(source));
@@ -22,6 +23,7 @@ const section = (id: string, title: string, ...content: HTMLElement[]): HTMLElem
   chapters.push({ id, title, level: 1 });
   return h("section", { id, class: "chapter" }, h("h2", {}, title), ...content);
 };
+keepViews(results.figures.map((figure, index) => ({ figure, view: figures[index].view })));
 
 const parts: HTMLElement[] = [];
 if (results.summary.length) parts.push(section("summary", "Summary", makeSummary(results.summary)));

@@ -1,0 +1,40 @@
+// plumb runs: lists and compares training runs.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plumb/train/run_table.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct RunsArguments {
+  std::vector<std::string> places;
+  std::string sort;
+  bool descending = false;
+};
+
+void list_runs(const RunsArguments& arguments, const Globals& globals) {
+  std::vector<RunSummary> runs = read_runs(arguments.places);
+  if (!arguments.sort.empty()) sort_runs(runs, arguments.sort, arguments.descending);
+  emit(globals, run_table_json(runs), run_table_text(runs));
+}
+
+}  // namespace
+
+void add_runs(CLI::App& app, Globals& globals) {
+  const auto arguments = std::make_shared<RunsArguments>();
+  CLI::App* verb = add_verb(app, globals, "runs", "List and compare training runs: what differs, and what came of them",
+                            "plumb runs runs --sort loss", [arguments, &globals] { list_runs(*arguments, globals); });
+  verb->add_option("DIR", arguments->places, "Run directories, or directories that are searched for them")
+      ->type_name("DIR")
+      ->required();
+  verb->add_option("--sort", arguments->sort,
+                   "Column to sort by: a heading, a metric, or a configuration key that differs; smallest first")
+      ->type_name("KEY");
+  verb->add_flag("--descending", arguments->descending, "Sort the largest first");
+  add_json_option(*verb, globals);
+}
+
+}  // namespace plumb::app

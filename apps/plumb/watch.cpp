@@ -1,0 +1,146 @@
+// plumb watch: serves the report of training runs on this machine, up to date while they train.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/report/html.h"
+#include "plumb/study/runs_report.h"
+#include "verb.h"
+#include "watch_page.h"
+
+#ifdef PLUMB_HTTPLIB
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <mutex>
+#endif
+
+namespace plumb::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct WatchArguments {
+  std::vector<std::string> places;
+  int port = 0;
+};
+
+#ifdef PLUMB_HTTPLIB
+
+constexpr const char* kHost = "127.0.0.1";
+
+/// Changes whenever a run has something new to show.
+std::string revision_of(const std::vector<std::string>& places) {
+  std::string revision;
+  for (const fs::path& run : find_runs(places)) {
+    for (const char* file : {"config.toml", "metrics.jsonl", "result.json"}) {
+      std::error_code absent;
+      const auto size = fs::file_size(run / file, absent);
+      const auto time = fs::last_write_time(run / file, absent);
+      revision += absent ? "-" : fmt::format("{}.{} ", size, time.time_since_epoch().count());
+    }
+    revision += is_being_trained(run) ? "t;" : ";";
+  }
+  return revision;
+}
+
+/// The report, drawn again only if a run has something new.
+class LatestReport {
+ public:
+  explicit LatestReport(std::vector<std::string> places) : places_(std::move(places)) {}
+
+  std::string page() {
+    const std::lock_guard lock(mutex_);
+    if (std::string now = revision_of(places_); now != revision_ || page_.empty()) {
+      page_ = render_report(runs_report(read_runs(places_)));
+      revision_ = std::move(now);
+    }
+    return page_;
+  }
+
+ private:
+  std::vector<std::string> places_;
+  std::mutex mutex_;
+  std::string revision_, page_;
+};
+
+/// Answers with what `make` returns, or with the message of its error.
+template <typename Make>
+httplib::Server::Handler answer(const char* type, Make make) {
+  return [type, make](const httplib::Request&, httplib::Response& response) {
+    response.set_header("Cache-Control", "no-store");
+    try {
+      response.set_content(make(), type);
+    } catch (const std::exception& error) {
+      response.status = 500;
+      response.set_content(error.what(), "text/plain; charset=utf-8");
+    }
+  };
+}
+
+void watch(const WatchArguments& arguments) {
+  LatestReport report(arguments.places);
+  (void)report.page();  // throws now what is wrong with the request
+  httplib::Server server;
+  server.new_task_queue = [] { return new httplib::ThreadPool(2); };  // the server takes it
+  const char* html = "text/html; charset=utf-8";
+  server.Get("/", answer(html, [] { return std::string(kWatchPage); }));
+  server.Get("/report", answer(html, [&] { return report.page(); }));
+  server.Get("/revision", answer("text/plain; charset=utf-8", [&] { return revision_of(arguments.places); }));
+  // Without SO_REUSEPORT, with which a second server could share a port.
+  server.set_socket_options([](auto socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  int port = arguments.port;
+  if (port == 0) {
+    port = server.bind_to_any_port(kHost);
+    if (port < 0) throw Error("no port can be opened on 127.0.0.1");
+  } else if (!server.bind_to_port(kHost, port)) {
+    throw Error(fmt::format("port {} cannot be opened on {}", port, kHost),
+                "another program may use it: choose another --port, or none for any that is free");
+  }
+  // A page of another site that has its name resolved to this machine is not answered.
+  const std::vector<std::string> names = {fmt::format("{}:{}", kHost, port), fmt::format("localhost:{}", port)};
+  server.set_pre_routing_handler([names](const httplib::Request& request, httplib::Response& response) {
+    const std::string host = request.get_header_value("Host");
+    if (std::find(names.begin(), names.end(), host) != names.end()) return httplib::Server::HandlerResponse::Unhandled;
+    response.status = 403;
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  fmt::print("http://{}:{}/\n", kHost, port);
+  std::fflush(stdout);
+  if (!server.listen_after_bind()) throw Error(fmt::format("the server on port {} failed", port));
+}
+
+#else
+
+void watch(const WatchArguments&) {
+  throw Error("this build of Plumb has no HTTP server",
+              "install libcpp-httplib-dev and build again; `plumb report` writes the same page to a file");
+}
+
+#endif
+
+}  // namespace
+
+void add_watch(CLI::App& app, Globals& globals) {
+  const auto arguments = std::make_shared<WatchArguments>();
+  CLI::App* verb = add_verb(app, globals, "watch", "Serve the report of training runs, up to date while they train",
+                            "plumb watch runs/base", [arguments] { watch(*arguments); });
+  verb->add_option("RUN", arguments->places, "Run directories, or directories that are searched for them")
+      ->type_name("RUN")
+      ->required();
+  verb->add_option("--port", arguments->port, "Port on 127.0.0.1 (default: any that is free)")
+      ->check(CLI::Range(1, 65535))
+      ->type_name("N");
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,23 @@
+#include "plumb/train/progress_line.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace plumb {
+
+std::vector<ProgressPart> progress_parts(const TrainStatus& status) {
+  constexpr int kMost = ProgressPart::kTime + 1;
+  std::vector<ProgressPart> parts = {
+      {fmt::format("epoch {}", status.epoch + 1), 2},
+      {fmt::format("loss {:.3f}", status.loss), kMost},
+      {fmt::format("ppl {:.3g}", std::exp(status.nll)), 3},
+      {fmt::format("lr {:.2e}", status.learning_rate), 5},
+  };
+  if (status.gradient_norm) parts.push_back({fmt::format("grad {:.3g}", *status.gradient_norm), 4});
+  parts.push_back({fmt::format("{:.0f} tok/s", status.tokens_per_second), 6});
+  if (status.ceiling_fraction) parts.push_back({fmt::format("{:.0f} % of peak", 100 * *status.ceiling_fraction), 1});
+  return parts;
+}
+
+}  // namespace plumb

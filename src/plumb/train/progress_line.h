@@ -1,0 +1,27 @@
+// What the progress of a training run says of its last steps.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "plumb/base/progress.h"
+
+namespace plumb {
+
+/// Running means and rates after a step.
+struct TrainStatus {
+  int64_t epoch = 0;  // from 0
+  double loss = 0;    // running mean, with label smoothing
+  double nll = 0;     // running mean of the negative log-likelihood per label
+  double learning_rate = 0;
+  std::optional<double> gradient_norm;  // of this step, before clipping
+  double tokens_per_second = 0;
+  std::optional<double> ceiling_fraction;  // see TrainPoint
+};
+
+/// "epoch 3", "loss 3.214", "ppl 18.2", "lr 1.00e-03", "grad 0.52", "12345 tok/s", "34 % of peak". On a narrow
+/// terminal, the loss stays longest, then the time left, tokens per second, learning rate, gradient norm, perplexity
+/// and epoch.
+std::vector<ProgressPart> progress_parts(const TrainStatus& status);
+
+}  // namespace plumb

@@ -1,0 +1,152 @@
+#include "plumb/train/run_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+/// A value in TOML notation as a number if it is one, else as text without quotes; null if the key is absent.
+Json cell_of_setting(const std::string& toml) {
+  if (toml.empty()) return nullptr;
+  const Json json = Json::parse(toml, nullptr, /*allow_exceptions=*/false);
+  if (json.is_number() || json.is_string()) return json;
+  return toml;
+}
+
+Json cell_of_number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+std::string cell_text(const Json& cell, bool is_time) {
+  if (cell.is_null()) return "-";
+  if (cell.is_string()) return cell.get<std::string>();
+  if (is_time) return duration(cell.get<double>());
+  return cell.is_number_float() ? fmt::format("{:.5g}", cell.get<double>()) : cell.dump();
+}
+
+/// Numbers, then text, then null.
+int rank_of(const Json& cell) { return cell.is_number() ? 0 : cell.is_string() ? 1 : 2; }
+
+bool comes_before(const Json& a, const Json& b, bool descending) {
+  if (rank_of(a) != rank_of(b)) return rank_of(a) < rank_of(b);
+  if (a.is_null()) return false;
+  return descending ? b < a : a < b;
+}
+
+}  // namespace
+
+std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs) {
+  std::vector<RunColumn> columns = {{"run", "run", [](const RunSummary& run) { return Json(run.name); }}};
+  const std::vector<std::string> keys = differing_keys(runs);
+  for (const std::string& key : keys) {
+    const bool unique = std::count_if(keys.begin(), keys.end(), [&](const std::string& other) {
+                          return last_part(other) == last_part(key);
+                        }) == 1;
+    columns.push_back({unique ? last_part(key) : key, key,
+                       [key](const RunSummary& run) { return cell_of_setting(run.setting(key)); }});
+  }
+  columns.push_back({"outcome", "outcome", [](const RunSummary& run) { return Json(run.outcome); }});
+  columns.push_back({"step", "step", [](const RunSummary& run) { return Json(run.step); }});
+  columns.push_back(
+      {"best validation loss", "loss", [](const RunSummary& run) { return cell_of_number(run.best_valid_nll); }});
+  columns.push_back({"at step", "best_step",
+                     [](const RunSummary& run) { return run.best_valid_nll ? Json(run.best_step) : Json(nullptr); }});
+  std::vector<std::string> metrics;
+  for (const RunSummary& run : runs) {
+    for (const auto& [name, value] : run.metrics) {
+      if (!name.starts_with("valid_") && std::find(metrics.begin(), metrics.end(), name) == metrics.end())
+        metrics.push_back(name);
+    }
+  }
+  for (const std::string& name : metrics)
+    columns.push_back({name, name, [name](const RunSummary& run) { return cell_of_number(run.metrics.get(name)); }});
+  columns.push_back({"time", "seconds", [](const RunSummary& run) { return cell_of_number(run.seconds); }, true});
+  if (std::any_of(runs.begin(), runs.end(), [](const RunSummary& run) { return !run.trouble.empty(); })) {
+    columns.push_back({"trouble", "trouble",
+                       [](const RunSummary& run) { return run.trouble.empty() ? Json(nullptr) : Json(run.trouble); }});
+  }
+  return columns;
+}
+
+void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool descending) {
+  const std::vector<RunColumn> columns = run_columns(runs);
+  const auto named = [&](const auto& name_of) {
+    return std::find_if(columns.begin(), columns.end(), [&](const RunColumn& each) { return name_of(each) == column; });
+  };
+  auto chosen = named([](const RunColumn& each) { return each.name; });
+  if (chosen == columns.end()) chosen = named([](const RunColumn& each) { return each.key; });
+  if (chosen == columns.end()) chosen = named([](const RunColumn& each) { return last_part(each.key); });
+  if (chosen == columns.end()) {
+    std::vector<std::string> names;
+    for (const RunColumn& each : columns) names.push_back(each.key);
+    const std::string guess = nearest(column, names);
+    throw UsageError(fmt::format("there is no column '{}' to sort by", column),
+                     guess.empty() ? "columns: " + join(names) : fmt::format("did you mean '{}'?", guess));
+  }
+  std::stable_sort(runs.begin(), runs.end(), [&](const RunSummary& a, const RunSummary& b) {
+    return comes_before(chosen->value(a), chosen->value(b), descending);
+  });
+}
+
+std::string run_table_text(const std::vector<RunSummary>& runs) {
+  const std::vector<RunColumn> columns = run_columns(runs);
+  std::vector<std::vector<std::string>> lines(runs.size() + 1);
+  std::vector<size_t> widths;
+  std::vector<bool> numbers;
+  for (const RunColumn& column : columns) {
+    lines[0].push_back(column.name);
+    bool all_numbers = true;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const Json cell = column.value(runs[i]);
+      all_numbers = all_numbers && (cell.is_number() || cell.is_null());
+      lines[i + 1].push_back(cell_text(cell, column.is_time));
+    }
+    size_t width = 0;
+    for (const auto& line : lines) width = std::max(width, characters_in(line.back()));
+    widths.push_back(width);
+    numbers.push_back(all_numbers);
+  }
+  std::string text;
+  for (const auto& line : lines) {
+    std::string row;
+    for (size_t i = 0; i < line.size(); ++i) {
+      const std::string space(widths[i] - characters_in(line[i]), ' ');
+      row += (i > 0 ? "  " : "") + (numbers[i] ? space + line[i] : line[i] + space);
+    }
+    text += row.substr(0, row.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
+Json run_table_json(const std::vector<RunSummary>& runs) {
+  Json document = make_document("runs", 1);
+  const std::vector<std::string> keys = differing_keys(runs);
+  document["differs"] = keys;
+  document["runs"] = Json::array();
+  for (const RunSummary& run : runs) {
+    Json entry = {{"directory", run.directory.string()}, {"name", run.name}, {"settings", Json::object()}};
+    for (const std::string& key : keys) entry["settings"][key] = cell_of_setting(run.setting(key));
+    entry["outcome"] = run.outcome;
+    entry["step"] = run.step;
+    entry["best_valid_nll"] = cell_of_number(run.best_valid_nll);
+    entry["best_step"] = run.best_valid_nll ? Json(run.best_step) : Json(nullptr);
+    entry["metrics"] = Json::object();
+    for (const auto& [name, value] : run.metrics) entry["metrics"][name] = cell_of_number(value);
+    entry["seconds"] = cell_of_number(run.seconds);
+    if (!run.trouble.empty()) entry["trouble"] = run.trouble;
+    document["runs"].push_back(entry);
+  }
+  return document;
+}
+
+}  // namespace plumb

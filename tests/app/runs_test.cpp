@@ -1,0 +1,92 @@
+// plumb runs and plumb report on training runs, as used by people and scripts.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "plumb/base/json.h"
+#include "plumb/base/text.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Finished;
+using test::run_plumb;
+
+class RunVerbs : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new test::TemporaryDirectory;
+    ASSERT_EQ(plumb({"data", "synthesize", "--pairs", "200", "--vocabulary", "300", "--out", "data"}).status, 0);
+    for (const char* rate : {"0.001", "0.01"}) {
+      std::vector<std::string> arguments = {"train", "--data", "data", "--out", std::string("runs/") + rate, "-q"};
+      for (const std::string key :
+           {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
+            "model.decoder_layers=1", "train.batch_tokens=500", "task.translation.beam=0", "train.steps=6",
+            "train.log_every=2", "train.validate_every=2"})
+        arguments.insert(arguments.end(), {"--set", key});
+      arguments.insert(arguments.end(), {"--set", std::string("train.learning_rate=") + rate});
+      const Finished finished = plumb(arguments);
+      ASSERT_EQ(finished.status, 0) << finished.errors;
+    }
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static Finished plumb(const std::vector<std::string>& arguments) { return run_plumb(arguments, folder_->path()); }
+  static std::string read(const std::string& name) { return read_file(*folder_ / name); }
+
+  static test::TemporaryDirectory* folder_;
+};
+test::TemporaryDirectory* RunVerbs::folder_ = nullptr;
+
+TEST_F(RunVerbs, ListsAndSorts) {
+  const Finished listed = plumb({"runs", "runs"});
+  ASSERT_EQ(listed.status, 0) << listed.errors;
+  const std::vector<std::string> lines = split(listed.output, '\n');
+  EXPECT_TRUE(lines[0].starts_with("run    learning_rate  outcome   step  best validation loss")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with("0.001          0.001  finished     6")) << lines[1];
+  const Finished sorted = plumb({"runs", "runs", "--sort", "learning_rate", "--descending"});
+  EXPECT_TRUE(split(sorted.output, '\n')[1].starts_with("0.01 ")) << sorted.output;
+  const Json json = Json::parse(plumb({"runs", "runs/0.001", "runs/0.01", "--json", "-"}).output);
+  EXPECT_EQ(json["differs"], Json({"train.learning_rate"}));
+  EXPECT_EQ(json["runs"][1]["directory"], "runs/0.01");
+  const Finished unknown = plumb({"runs", "runs", "--sort", "learningrate"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.errors.find("learning_rate"), std::string::npos) << unknown.errors;
+  EXPECT_EQ(plumb({"runs", "data"}).status, 1);
+}
+
+TEST_F(RunVerbs, ReportsOneRunInItsDirectoryAndSeveralWhereTold) {
+  const Finished one = plumb({"report", "runs/0.001"});
+  ASSERT_EQ(one.status, 0) << one.errors;
+  EXPECT_EQ(one.output, "runs/0.001/report.html\n");
+  EXPECT_NE(read("runs/0.001/report.html").find("Loss by tokens"), std::string::npos);
+  const Finished nowhere = plumb({"report", "runs/0.001", "runs/0.01"});
+  EXPECT_EQ(nowhere.status, 2);
+  EXPECT_NE(nowhere.errors.find("--out"), std::string::npos);
+  const Finished both = plumb({"report", "runs/0.001", "runs/0.01", "--out", "both.html"});
+  ASSERT_EQ(both.status, 0) << both.errors;
+  EXPECT_NE(read("both.html").find("2 training runs"), std::string::npos);
+  EXPECT_EQ(plumb({"report", "data"}).status, 1);
+}
+
+TEST_F(RunVerbs, MetricsAndEventsSayTheSame) {
+  const std::vector<std::string> lines = split(read("runs/0.01/metrics.jsonl"), '\n');
+  const Json first = Json::parse(lines[1]);
+  for (const char* key : {"loss", "nll", "train_perplexity", "learning_rate", "gradient_norm", "tokens_per_second",
+                          "tokens", "ceiling_fraction"})
+    EXPECT_TRUE(first.contains(key)) << key;
+  EXPECT_DOUBLE_EQ(first["train_perplexity"].get<double>(), std::exp(first["nll"].get<double>()));
+  EXPECT_GT(first["ceiling_fraction"].get<double>(), 0.0);
+  EXPECT_LT(first["ceiling_fraction"].get<double>(), 1.0);
+  std::string events;
+  for (const auto& entry : fs::directory_iterator(*folder_ / "runs/0.01")) {
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) events += read_file(entry.path());
+  }
+  for (const char* tag : {"train/loss", "train/nll", "train/perplexity", "train/learning_rate", "train/gradient_norm",
+                          "train/tokens_per_second", "train/ceiling_fraction", "valid/perplexity"})
+    EXPECT_NE(events.find(tag), std::string::npos) << tag;
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,159 @@
+// plumb watch as a browser sees it.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Finished;
+using test::Process;
+
+sockaddr_in address_of(const std::string& host, int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  ::inet_pton(AF_INET, host.c_str(), &address.sin_addr);
+  return address;
+}
+
+/// A TCP socket that is closed at the end of the scope.
+class Socket {
+ public:
+  Socket() : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {}
+  ~Socket() { ::close(descriptor_); }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  bool connect(const std::string& host, int port) const {
+    const sockaddr_in to = address_of(host, port);
+    return ::connect(descriptor_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  }
+  /// Listens at a free port; returns it.
+  [[nodiscard]] int listen() const {
+    sockaddr_in at = address_of("127.0.0.1", 0);
+    socklen_t size = sizeof at;
+    ::bind(descriptor_, reinterpret_cast<const sockaddr*>(&at), size);
+    ::listen(descriptor_, 1);
+    ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&at), &size);
+    return ntohs(at.sin_port);
+  }
+  [[nodiscard]] std::string exchange(const std::string& request) const {
+    (void)!::write(descriptor_, request.data(), request.size());
+    std::string answer;
+    std::array<char, 65536> buffer{};
+    for (ssize_t count = 0; (count = ::read(descriptor_, buffer.data(), buffer.size())) > 0;)
+      answer.append(buffer.data(), static_cast<size_t>(count));
+    return answer;
+  }
+
+ private:
+  int descriptor_;
+};
+
+int free_port() { return Socket().listen(); }
+
+/// The whole answer, with its head; empty if nobody answers.
+std::string get(int port, const std::string& path, std::string host = "") {
+  const Socket socket;
+  if (!socket.connect("127.0.0.1", port)) return {};
+  if (host.empty()) host = "127.0.0.1:" + std::to_string(port);
+  return socket.exchange("GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n");
+}
+
+std::string body(const std::string& answer) {
+  const size_t end = answer.find("\r\n\r\n");
+  return end == std::string::npos ? "" : answer.substr(end + 4);
+}
+
+class WatchVerb : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directory(*folder_ / "run");
+    write("plumb.json", R"({"schema": "plumb.directory/1", "kind": "run"})");
+    write("config.toml", "[train]\nsteps = 100\n");
+    write("metrics.jsonl", "{\"schema\":\"plumb.metrics/1\"}\n" + point(10));
+    const Socket taken;
+    const Finished refused =
+        test::run_plumb({"watch", "run", "--port", std::to_string(taken.listen())}, folder_->path());
+    if (refused.errors.find("no HTTP server") != std::string::npos) GTEST_SKIP() << "built without cpp-httplib";
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(*folder_ / "run" / name, std::ios::binary | std::ios::app) << text;
+  }
+  static std::string point(int step) {
+    return R"({"step":)" + std::to_string(step) +
+           R"(,"epoch":0,"learning_rate":0.001,"loss":3.5,"nll":3.25,"tokens_per_second":100})" + "\n";
+  }
+  /// Until the server answers.
+  static void wait_for(int port) {
+    for (int i = 0; i < 1000 && get(port, "/revision").empty(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+  std::unique_ptr<test::TemporaryDirectory> folder_ = std::make_unique<test::TemporaryDirectory>();
+};
+
+TEST_F(WatchVerb, ServesTheReportAndTellsWhenThereIsMore) {
+  const int port = free_port();
+  Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  wait_for(port);
+  EXPECT_NE(get(port, "/").find("fetch(\"/revision\""), std::string::npos);
+  const std::string report = get(port, "/report");
+  EXPECT_TRUE(report.starts_with("HTTP/1.1 200")) << report.substr(0, 100);
+  EXPECT_NE(report.find("<title>run</title>"), std::string::npos);
+  EXPECT_EQ(report.find("\"x\":[10.0,20.0]"), std::string::npos);
+  const std::string revision = body(get(port, "/revision"));
+  EXPECT_NE(revision, "");
+  EXPECT_EQ(body(get(port, "/revision")), revision);
+  write("metrics.jsonl", point(20));
+  EXPECT_NE(body(get(port, "/revision")), revision);
+  EXPECT_NE(get(port, "/report").find("\"x\":[10.0,20.0]"), std::string::npos);
+  EXPECT_TRUE(get(port, "/../plumb.json").starts_with("HTTP/1.1 404"));
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait().output, "http://127.0.0.1:" + std::to_string(port) + "/\n");
+}
+
+TEST_F(WatchVerb, AnswersThisMachineAlone) {
+  const int port = free_port();
+  Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  wait_for(port);
+  EXPECT_FALSE(Socket().connect("127.0.0.2", port));  // of this machine too, but not what is served
+  EXPECT_TRUE(get(port, "/report", "attacker.example:" + std::to_string(port)).starts_with("HTTP/1.1 403"));
+  EXPECT_TRUE(get(port, "/report", "localhost:" + std::to_string(port)).starts_with("HTTP/1.1 200"));
+}
+
+TEST_F(WatchVerb, SaysWhatIsWrong) {
+  const int port = free_port();
+  Process first(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  wait_for(port);
+  const Finished busy = test::run_plumb({"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  EXPECT_EQ(busy.status, 1);
+  EXPECT_NE(busy.errors.find("cannot be opened on 127.0.0.1"), std::string::npos) << busy.errors;
+  EXPECT_EQ(test::run_plumb({"watch", "absent"}, folder_->path()).status, 1);
+}
+
+TEST_F(WatchVerb, ARunThatDisappearsIsSaidAndMayComeBack) {
+  const int port = free_port();
+  Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
+  wait_for(port);
+  fs::rename(*folder_ / "run", *folder_ / "moved");
+  const std::string answer = get(port, "/revision");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 500")) << answer;
+  EXPECT_NE(answer.find("run: no such directory"), std::string::npos) << answer;
+  fs::rename(*folder_ / "moved", *folder_ / "run");
+  EXPECT_TRUE(get(port, "/report").starts_with("HTTP/1.1 200"));
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,61 @@
+// Arithmetic counted by hand, matrix by matrix.
+#include "plumb/model/flops.h"
+
+#include <gtest/gtest.h>
+
+namespace plumb {
+namespace {
+
+constexpr int64_t kWidth = 12, kInner = 20, kVocabulary = 31;
+
+ModelConfig counted_model(const std::string& kind) {
+  ModelConfig config;
+  config.kind = kind;
+  config.d_model = kWidth;
+  config.feed_forward = kInner;
+  config.heads = 3;
+  config.encoder_layers = 2;
+  config.decoder_layers = 3;
+  config.source_vocabulary = 29;
+  config.target_vocabulary = kVocabulary;
+  return config;
+}
+
+/// Sentences of 5 and 2 source tokens, with 3 and 4 target tokens, all of them predicted.
+Batch two_pairs() {
+  Batch batch;
+  for (const auto& [source, target] : {std::pair{5, 3}, std::pair{2, 4}}) {
+    batch.source_layout.append(source);
+    batch.target_layout.append(target);
+    batch.source.insert(batch.source.end(), static_cast<size_t>(source), 4);
+    batch.target_input.insert(batch.target_input.end(), static_cast<size_t>(target), 4);
+    batch.labels.insert(batch.labels.end(), static_cast<size_t>(target), 4);
+  }
+  return batch;
+}
+
+TEST(Flops, OfAnEncoderDecoder) {
+  const auto model = make_model(counted_model("encoder-decoder"));
+  const double source = 7, target = 7, d = kWidth, f = kInner;
+  // Self-attention: q, k, v and output. Cross-attention: q and output of the target, k and v of the source.
+  const double encoder = 2 * (source * (4 * d * d + 2 * d * f) + 2 * d * (5 * 5 + 2 * 2));
+  const double decoder =
+      3 * (target * (6 * d * d + 2 * d * f) + source * 2 * d * d + 2 * d * ((3 * 3 + 4 * 4) / 2.0 + 3 * 5 + 4 * 2));
+  EXPECT_DOUBLE_EQ(forward_flops(*model, two_pairs()), 2 * (encoder + decoder + target * d * kVocabulary));
+}
+
+TEST(Flops, OfAGatedDecoderWithSharedKeys) {
+  ModelConfig config = counted_model("decoder");
+  config.activation = "swiglu";
+  config.kv_heads = 1;  // of 3: keys and values of a third of the width
+  const auto model = make_model(config);
+  const double target = 7, d = kWidth, f = kInner;
+  const double layers = 3 * (target * ((2 + 2.0 / 3) * d * d + 3 * d * f) + 2 * d * (3 * 3 + 4 * 4) / 2.0);
+  Batch batch = two_pairs();
+  batch.source.clear();
+  batch.source_layout = {};
+  EXPECT_DOUBLE_EQ(forward_flops(*model, batch), 2 * (layers + target * d * kVocabulary));
+}
+
+}  // namespace
+}  // namespace plumb

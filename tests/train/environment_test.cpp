@@ -1,0 +1,56 @@
+// What a run directory says of the program and the machine that trained it.
+#include "plumb/train/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "copy_task.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/train/run.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+TEST(Environment, EveryStartOfARunIsNoted) {
+  const test::TemporaryDirectory folder;
+  test::make_copy_task(folder / "data");
+  RunConfig config = test::copy_run(folder / "data");
+  config.train.score_every = -1;
+  set_verbosity(Verbosity::quiet);
+  TrainHooks hooks;
+  hooks.stop = [left = 7]() mutable { return --left == 0; };
+  (void)run_training(config, folder / "run", hooks);
+  (void)run_training(config, folder / "run");
+  (void)run_training(config, folder / "run");  // has ended: nothing is trained
+  set_verbosity(Verbosity::normal);
+  const std::vector<std::string> lines = read_lines(folder / "run" / "environment.jsonl");
+  ASSERT_EQ(lines.size(), 2U);
+  const std::regex time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)");
+  for (size_t i = 0; i < 2; ++i) {
+    const Json line = Json::parse(lines[i]);
+    EXPECT_EQ(line["step"], i == 0 ? 0 : 7);
+    EXPECT_EQ(line["processes"], 1);
+    EXPECT_TRUE(std::regex_match(line["started"].get<std::string>(), time)) << line["started"];
+    EXPECT_EQ(line["device"], "cpu");
+    for (const char* key : {"plumb_version", "compiler", "libtorch", "host", "system", "command"})
+      EXPECT_NE(line[key].get<std::string>(), "") << key;
+    EXPECT_GE(line["cores"].get<int>(), line["threads"].get<int>() > 0 ? 1 : 99);
+  }
+}
+
+TEST(Environment, NamesTheCommitOfTheSources) {
+  const std::filesystem::path root = test::source_directory();
+  if (!std::filesystem::exists(root / ".git")) GTEST_SKIP() << "no repository";
+  const Json found = describe_environment();
+  const std::string named = found.value("commit", "");
+  EXPECT_TRUE(std::regex_match(named, std::regex("[0-9a-f]{40}"))) << named;
+  const test::Finished known = test::Process("git", {"cat-file", "-t", named}, root).wait();
+  if (known.status == 127) GTEST_SKIP() << "no git";
+  EXPECT_EQ(known.output, "commit\n") << known.errors;
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,49 @@
+// The files in recipes/ are configurations that this version reads, and their models can be made.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plumb/base/files.h"
+#include "plumb/train/config.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+RunConfig recipe(const std::string& name) {
+  return read_run_config(Config::from_file(test::source_directory() / "recipes" / (name + ".toml")));
+}
+
+TEST(Recipes, CanAllBeTrained) {
+  const std::string page = read_file(test::source_directory() / "docs" / "training.md");
+  size_t recipes = 0;
+  for (const auto& entry : fs::directory_iterator(test::source_directory() / "recipes")) {
+    SCOPED_TRACE(entry.path().string());
+    ++recipes;
+    RunConfig config = read_run_config(Config::from_file(entry.path()));
+    validate(config.train);
+    EXPECT_EQ(config.data, "data/" + entry.path().stem().string());
+    EXPECT_NE(page.find("../recipes/" + entry.path().filename().string()), std::string::npos) << "not in the page";
+    config.model.source_vocabulary = config.model.target_vocabulary = 40;  // of the data
+    const std::unique_ptr<Model> model = make_model(config.model);
+    (void)parameter_settings(model->parameters(), config.train.groups, config.train.weight_decay);  // patterns match
+    (void)make_schedule(config.train, config.model.d_model);
+  }
+  EXPECT_EQ(recipes, 3U);
+}
+
+// Vaswani et al. 2017, equation 3: d^(−1/2)·min(step^(−1/2), step·warmup^(−3/2)).
+TEST(Recipes, Wmt14HasThePapersLearningRate) {
+  const RunConfig config = recipe("wmt14");
+  const Schedule schedule = make_schedule(config.train, config.model.d_model);
+  for (const int64_t step : {1, 100, 3999, 4000, 4001, 50000, 100000}) {
+    const auto n = static_cast<double>(step);
+    const double expected = std::pow(512, -0.5) * std::min(std::pow(n, -0.5), n * std::pow(4000, -1.5));
+    EXPECT_NEAR(schedule(step) / expected, 1, 1e-4) << step;
+  }
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,227 @@
+// What `plumb runs` and `plumb report` find in run directories, whole and damaged.
+#include "plumb/train/run_summary.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "copy_task.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/train/run.h"
+#include "plumb/train/run_table.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Three runs of a few steps: "a" and "b" differ in two keys, "stopped" ended early.
+class RunSummaries : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    set_verbosity(Verbosity::quiet);
+    folder_ = new test::TemporaryDirectory;
+    test::make_copy_task(*folder_ / "data");
+    RunConfig config = test::copy_run(*folder_ / "data");
+    config.train.score_every = -1;
+    (void)run_training(config, *folder_ / "runs" / "a");
+    TrainHooks hooks;
+    hooks.stop = [left = 7]() mutable { return --left == 0; };
+    (void)run_training(config, *folder_ / "runs" / "deep" / "stopped", hooks);
+    config.train.learning_rate = 1e-4;
+    config.train.optimizer = "lion";
+    (void)run_training(config, *folder_ / "runs" / "b");
+  }
+  static void TearDownTestSuite() {
+    set_verbosity(Verbosity::normal);
+    delete folder_;
+  }
+  static fs::path runs() { return *folder_ / "runs"; }
+
+  /// A copy of run "a" to damage.
+  fs::path copy(const std::string& name) const {
+    const fs::path to = own_ / name;
+    fs::copy(runs() / "a", to, fs::copy_options::recursive);
+    return to;
+  }
+  static void write(const fs::path& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
+
+  static test::TemporaryDirectory* folder_;
+  test::TemporaryDirectory own_;
+};
+test::TemporaryDirectory* RunSummaries::folder_ = nullptr;
+
+TEST_F(RunSummaries, FindsRunsAtAnyDepthAndNamesThemByWhereTheyDiffer) {
+  const std::vector<RunSummary> found = read_runs({runs().string()});
+  std::vector<std::string> names, outcomes;
+  for (const RunSummary& run : found) {
+    names.push_back(run.name);
+    outcomes.push_back(run.outcome);
+    EXPECT_EQ(run.trouble, "") << run.name;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "deep/stopped"}));
+  EXPECT_EQ(outcomes, (std::vector<std::string>{"finished", "finished", "stopped"}));
+  EXPECT_EQ(read_runs({(runs() / "deep").string(), runs().string()}).front().name, "deep/stopped");
+  EXPECT_EQ(read_runs({(runs() / "a").string() + "/", (runs() / "a").string()}).size(), 1U);  // once
+  EXPECT_EQ(read_runs({(runs() / "a").string()}).front().name, "a");
+  EXPECT_THROW(read_runs({(runs() / "none").string()}), Error);
+  EXPECT_THROW(read_runs({(*folder_ / "data").string()}), Error);
+}
+
+TEST_F(RunSummaries, SaysWhatTheResultSays) {
+  const RunSummary run = summarize_run(runs() / "a");
+  const TrainResult result = TrainResult::from_json(read_json(runs() / "a" / "result.json"));
+  EXPECT_EQ(run.step, 20);
+  EXPECT_EQ(run.best_valid_nll, result.best_valid_nll);
+  EXPECT_EQ(run.best_step, result.best_step);
+  EXPECT_EQ(run.seconds, result.seconds);
+  EXPECT_EQ(run.history.size(), result.history.size());
+  EXPECT_EQ(run.setting("train.learning_rate"), "0.01");
+  EXPECT_EQ(run.setting("model.d_model"), "16");
+  EXPECT_EQ(run.setting("nothing"), "");
+}
+
+TEST_F(RunSummaries, NamesTheKeysThatDiffer) {
+  const std::vector<RunSummary> found = read_runs({runs().string()});
+  // Lion has no [train.adam]; its own options are not Adam's.
+  const std::vector<std::string> keys = differing_keys(found);
+  EXPECT_EQ(keys[0], "train.optimizer");
+  EXPECT_EQ(keys[1], "train.learning_rate");
+  for (const std::string& key : keys) {
+    EXPECT_TRUE(key == "train.optimizer" || key == "train.learning_rate" || key.starts_with("train.adam.") ||
+                key.starts_with("train.lion."))
+        << key;
+  }
+  EXPECT_TRUE(differing_keys({found[0], found[2]}).empty());
+}
+
+TEST_F(RunSummaries, ListsDamagedRunsAsWhatTheyAre) {
+  fs::remove(copy("killed") / "result.json");
+  write(own_ / "killed" / "metrics.jsonl",
+        read_file(runs() / "a" / "metrics.jsonl").substr(0, read_file(runs() / "a" / "metrics.jsonl").size() - 60));
+  write(copy("configuration") / "config.toml", "[model]\nkind = \"enc");
+  write(copy("newer") / "config.toml", "[train]\nlearning_rate = 0.5\nunheard_of = 1\n");
+  write(copy("result") / "result.json", "{\"outcome\": ");
+  write(copy("metrics") / "metrics.jsonl", "{\"step\": 1, \"loss\": [], \"nll\": 1}\n");
+  fs::create_directories(own_ / "empty");
+  write(own_ / "empty" / "plumb.json", read_file(runs() / "a" / "plumb.json"));
+  write(copy("mark") / "plumb.json", "");
+
+  std::map<std::string, RunSummary> by_name;
+  for (const RunSummary& run : read_runs({own_.path().string()})) by_name[run.name] = run;
+  EXPECT_EQ(by_name.size(), 7U);
+  EXPECT_EQ(by_name["killed"].outcome, "unfinished");
+  EXPECT_EQ(by_name["killed"].trouble, "");
+  EXPECT_GE(by_name["killed"].step, 18);
+  EXPECT_EQ(by_name["configuration"].outcome, "finished");
+  EXPECT_NE(by_name["configuration"].trouble.find("config.toml"), std::string::npos);
+  EXPECT_EQ(by_name["newer"].setting("train.learning_rate"), "0.5");
+  EXPECT_NE(by_name["newer"].trouble.find("unheard_of"), std::string::npos);
+  EXPECT_EQ(by_name["result"].outcome, "finished");  // as metrics.jsonl ends
+  EXPECT_EQ(by_name["result"].step, 20);
+  EXPECT_NE(by_name["result"].trouble.find("result.json"), std::string::npos);
+  EXPECT_NE(by_name["metrics"].trouble.find("metrics.jsonl"), std::string::npos);
+  EXPECT_EQ(by_name["metrics"].history.size(), 10U);  // from result.json
+  EXPECT_EQ(by_name["empty"].outcome, "unreadable");
+  EXPECT_EQ(by_name["mark"].outcome, "finished");
+  std::vector<RunSummary> all = read_runs({own_.path().string()});
+  EXPECT_NE(run_table_text(all).find("trouble"), std::string::npos);
+}
+
+TEST_F(RunSummaries, SeesWhoIsTraining) {
+  if (!fs::exists("/proc/locks")) GTEST_SKIP() << "no table of locks";
+  const fs::path run = copy("busy");
+  EXPECT_FALSE(is_being_trained(run));
+  const int descriptor = ::open(run.c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);
+  EXPECT_TRUE(is_being_trained(run));
+  EXPECT_EQ(summarize_run(run).outcome, "running");
+  EXPECT_EQ(summarize_run(run).step, 20);
+  ::close(descriptor);
+  EXPECT_EQ(summarize_run(run).outcome, "finished");
+}
+
+// By hand: 100 tokens at 50/s and 300 at 100/s are 2 s and 5 s.
+TEST(TrainingSeconds, AreTokensOverTheirRates) {
+  std::vector<TrainPoint> history(3);
+  history[0].tokens = 100;
+  history[0].tokens_per_second = 50;
+  history[2].tokens = 400;
+  history[2].tokens_per_second = 100;
+  const auto times = training_seconds(history);
+  EXPECT_EQ(times[0], 2.0);
+  EXPECT_EQ(times[1], std::nullopt);
+  EXPECT_EQ(times[2], 5.0);
+}
+
+TEST_F(RunSummaries, PointsCountTokensFromTheFirstStep) {
+  // Each sentence of the copy task is seen once per epoch; the run covers whole epochs and a part.
+  const RunSummary run = summarize_run(runs() / "a");
+  int64_t before = 0;
+  for (const TrainPoint& point : run.history) {
+    ASSERT_TRUE(point.tokens.has_value());
+    EXPECT_GT(*point.tokens, before);
+    before = *point.tokens;
+  }
+  const RunConfig config = load_run_config(runs() / "a");
+  const auto task = make_task(config.task, DataDirectory::open(config.data), config.model.kind);
+  const std::unique_ptr<Dataset> examples = task->dataset("train");
+  int64_t expected = 0, steps = 0;
+  for (int64_t epoch = 0; steps < 20; ++epoch) {
+    for (const auto& batch : plan_batches(examples->costs(), config.train.batch_tokens, 1, epoch)) {
+      if (steps++ < 20) expected += examples->batch(batch).tokens();
+    }
+  }
+  EXPECT_EQ(before, expected);
+}
+
+TEST_F(RunSummaries, SortsByAnyColumn) {
+  std::vector<RunSummary> found = read_runs({runs().string()});
+  const auto names = [&] {
+    std::vector<std::string> list;
+    for (const RunSummary& run : found) list.push_back(run.name);
+    return join(list);
+  };
+  sort_runs(found, "learning_rate", false);
+  EXPECT_EQ(names(), "b, a, deep/stopped");
+  sort_runs(found, "train.learning_rate", true);
+  EXPECT_EQ(names(), "a, deep/stopped, b");
+  sort_runs(found, "step", false);
+  EXPECT_EQ(names(), "deep/stopped, a, b");
+  found[1].best_valid_nll = std::nullopt;  // of a: last in either order
+  sort_runs(found, "loss", false);
+  EXPECT_EQ(found.back().name, "a");
+  sort_runs(found, "loss", true);
+  EXPECT_EQ(found.back().name, "a");
+  try {
+    sort_runs(found, "learning_rats", false);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(error.hint().find("learning_rate"), std::string::npos) << error.hint();
+  }
+}
+
+TEST_F(RunSummaries, ShowsFirstWhatDiffers) {
+  std::vector<RunSummary> found = read_runs({(runs() / "a").string(), (runs() / "b").string()});
+  const std::vector<std::string> lines = split(run_table_text(found), '\n');
+  ASSERT_EQ(lines.size(), 4U);  // the last is empty
+  EXPECT_TRUE(lines[0].starts_with("run  optimizer  learning_rate")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with("a    adam                0.01")) << lines[1];
+  EXPECT_TRUE(lines[2].starts_with("b    lion              0.0001")) << lines[2];
+  EXPECT_EQ(lines[0].find("trouble"), std::string::npos);
+  const Json json = run_table_json(found);
+  EXPECT_EQ(json["schema"], "plumb.runs/1");
+  EXPECT_EQ(json["runs"][1]["settings"]["train.optimizer"], "lion");
+  EXPECT_EQ(json["runs"][0]["step"], 20);
+  EXPECT_TRUE(json["runs"][0]["best_valid_nll"].is_number());
+}
+
+}  // namespace
+}  // namespace plumb
