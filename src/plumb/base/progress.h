@@ -35,6 +35,9 @@ class ListenToProgress {
 /// Writes one line to standard error, unless quiet.
 void say(std::string_view line);
 
+/// Writes "plumb: warning: LINE" to standard error, also if quiet: something was damaged or lost.
+void warn(std::string_view line);
+
 /// Shows the progress of `total` steps of work, or its percentage, and the remaining time.
 class Progress {
  public:
