@@ -123,10 +123,13 @@ constexpr const char* kExitStatus = R"(.SH EXIT STATUS
 Success.
 .TP
 .B 1
-An error, with a message and a hint on standard error, or a training run that diverged.
+An error, with a message and a hint on standard error.
 .TP
 .B 2
 The command line is wrong.
+.TP
+.B 3
+A training run diverged.
 .TP
 .BR 130 ", " 143
 SIGINT or SIGTERM interrupted a training run, which saved its state; the same command resumes it.

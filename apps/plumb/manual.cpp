@@ -124,8 +124,8 @@ size_t width(const std::string& text) {
 
 /// Ends the help of the program. The lines have at most 100 characters.
 constexpr const char* kExitStatuses =
-    "\nExit status: 0 on success; 1 after an error, or if training diverged; 2 if the command line is\n"
-    "wrong; 130 or 143 if SIGINT or SIGTERM interrupted training, which saved its state.\n";
+    "\nExit status: 0 on success; 1 after an error; 2 if the command line is wrong; 3 if training\n"
+    "diverged; 130 or 143 if SIGINT or SIGTERM interrupted training, which saved its state.\n";
 
 constexpr size_t kWidth = 100;
 constexpr size_t kColumn = 28;

@@ -141,9 +141,12 @@ extern "C" int plumb_main(int argc, char** argv) {
     return app::parse_and_run(app, argc, argv);
   } catch (const app::Interrupted& interrupted) {
     return 128 + interrupted.signal;
+  } catch (const app::Ended& ended) {
+    return ended.status;
   } catch (const Error& error) {
     fmt::print(stderr, "plumb: error: {}\n", error.what());
     if (!error.hint().empty()) fmt::print(stderr, "hint: {}\n", error.hint());
+    if (dynamic_cast<const app::Diverged*>(&error) != nullptr) return app::kDivergedStatus;
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "plumb: error: out of memory\nhint: use smaller batches or a smaller model\n");

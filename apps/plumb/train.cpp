@@ -9,6 +9,7 @@
 
 #include "events.h"
 #include "plumb/base/error.h"
+#include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/ops/peak_rate.h"
 #include "plumb/parallel/rendezvous.h"
@@ -97,12 +98,17 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);
   const auto rendezvous = rendezvous_of_environment();
-  if (rendezvous && rendezvous->rank > 0) return;  // process 0 reports the result
-  emit(globals, result.to_json(), summary(result, arguments.out));
-  if (result.outcome == "stopped") throw Interrupted{interrupted == 0 ? SIGINT : interrupted};
+  const bool reports = !rendezvous || rendezvous->rank == 0;  // the others have only the exit status
+  if (reports) emit(globals, result.to_json(), summary(result, arguments.out));
+  if (result.outcome == "stopped") {
+    if (reports) say(fmt::format("go on with `plumb train --out {}`", arguments.out));
+    throw Interrupted{interrupted == 0 ? SIGINT : interrupted};
+  }
   if (result.outcome == "diverged") {
-    throw Error(fmt::format("{}: training diverged at step {}", arguments.out, with_thousands(result.steps)),
-                "lower train.learning_rate or raise train.warm_up; `plumb probe` measures the model before training");
+    if (!reports) throw Ended{kDivergedStatus};
+    throw Diverged(
+        fmt::format("{}: training diverged at step {}", arguments.out, with_thousands(result.steps)),
+        "lower train.learning_rate or raise train.warm_up; `plumb probe` measures the model before training");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "plumb/base/error.h"
 #include "plumb/base/json.h"
 
 namespace plumb::app {
@@ -36,6 +37,20 @@ void emit(const Globals& globals, const Json& result, const std::string& text);
 /// Thrown by a verb that stopped on a signal after saving its work. The exit status is 128 + signal, as in a shell.
 struct Interrupted {
   int signal = 0;
+};
+
+/// The exit status of a training run that diverged.
+constexpr int kDivergedStatus = 3;
+
+/// Thrown with a message and a hint by a verb whose training run diverged.
+class Diverged : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Thrown by a process that has nothing to report but its exit status.
+struct Ended {
+  int status = 0;
 };
 
 void add_bench(CLI::App& app, Globals& globals);

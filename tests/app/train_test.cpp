@@ -48,7 +48,7 @@ TEST_F(TrainVerb, DivergenceIsAFailure) {
                                          "--set", "train.learning_rate=1e30", "--set", "train.warm_up=0"};
   for (const char* time : {"first", "again"}) {  // the second call only reports it
     const Finished finished = train("wild", wild);
-    EXPECT_EQ(finished.status, 1) << time;
+    EXPECT_EQ(finished.status, 3) << time;
     EXPECT_NE(finished.output.find("wild: diverged at step "), std::string::npos) << finished.output;
     EXPECT_TRUE(finished.errors.starts_with("plumb: error: wild: training diverged at step ")) << finished.errors;
   }

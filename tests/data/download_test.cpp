@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 
+#include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"

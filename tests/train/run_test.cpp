@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 
@@ -14,6 +16,7 @@
 #include "plumb/io/safetensors.h"
 #include "plumb/nn/attention/favor.h"
 #include "plumb/train/metrics_file.h"
+#include "run_contents.h"
 
 namespace plumb {
 namespace {
@@ -51,6 +54,19 @@ class Run : public ::testing::Test {
       second.erase("tokens_per_second");
       EXPECT_EQ(first, second);
     }
+  }
+
+  static std::vector<std::string> names_in(const fs::path& directory) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(directory)) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  static std::vector<std::string> step_names(std::vector<int64_t> steps) {
+    std::sort(steps.begin(), steps.end());
+    std::vector<std::string> names;
+    for (const int64_t step : steps) names.push_back(fmt::format("step-{:06}", step));
+    return names;
   }
 
   std::string error_of(const RunConfig& config, const fs::path& out) {
@@ -214,8 +230,89 @@ TEST_F(Run, DataThatMovedAreTakenFromWhereTheyAre) {
   options.tokenizer.vocabulary = 24;
   prepare_corpora({test::copy_text(100, 1), test::copy_text(20, 2), {}}, options, folder_ / "other");
   config_.data = (folder_ / "other").string();
-  EXPECT_NE(error_of(config_, folder_ / "second").find("contains a run with a different configuration: data.directory"),
-            std::string::npos);
+  EXPECT_EQ(error_of(config_, folder_ / "second"),
+            (folder_ / "other").string() + ": split 'train' has changed since the run was started: train.source");
+  // Also in the same place, and if only the tokenizer or another split differs.
+  config_.data = (folder_ / "copy").string();
+  const std::string tokenizer = read_file(folder_ / "copy" / "tokenizer.model");
+  fs::copy(folder_ / "moved" / "splits" / "train.tokens", folder_ / "copy" / "splits" / "valid.tokens",
+           fs::copy_options::overwrite_existing);
+  EXPECT_NE(error_of(config_, folder_ / "second"), "accepted");
+  fs::copy(folder_ / "moved" / "splits", folder_ / "copy" / "splits",
+           fs::copy_options::overwrite_existing | fs::copy_options::recursive);
+  write_file_atomic(folder_ / "copy" / "splits" / "valid.target",
+                    read_file(folder_ / "copy" / "splits" / "valid.source") + "\n");
+  EXPECT_EQ(error_of(config_, folder_ / "second"),
+            (folder_ / "copy").string() + ": split 'valid' has changed since the run was started: valid.target");
+  fs::copy(folder_ / "moved" / "splits", folder_ / "copy" / "splits",
+           fs::copy_options::overwrite_existing | fs::copy_options::recursive);
+  EXPECT_EQ(error_of(config_, folder_ / "second"), "accepted");
+}
+
+TEST_F(Run, AnyMetricDecidesWhichCheckpointIsTheBest) {
+  config_.train.best_metric = "valid_loss";
+  config_.train.validate_every = 4;
+  config_.train.keep_best = 2;
+  config_.train.keep_every = 6;
+  config_.train.keep_checkpoints = 1;
+  const fs::path out = folder_ / "run";
+  const TrainResult result = run_training(config_, out);
+  std::vector<std::pair<double, int64_t>> by_loss;
+  for (const TrainPoint& point : result.history)
+    if (const auto loss = point.metrics.get("valid_loss")) by_loss.emplace_back(*loss, point.step);
+  ASSERT_GE(by_loss.size(), 4U);
+  std::sort(by_loss.begin(), by_loss.end());
+  EXPECT_EQ(result.best_step, by_loss[0].second);
+  ASSERT_TRUE(result.best_value.has_value());
+  EXPECT_EQ(*result.best_value, std::pair(std::string("valid_loss"), by_loss[0].first));
+  EXPECT_EQ(read_json(out / "result.json")["best_valid_loss"], by_loss[0].first);
+  EXPECT_EQ(read_json(out / "best" / "state.json")["step"], by_loss[0].second);
+  EXPECT_EQ(names_in(out / "best-checkpoints"), step_names({by_loss[0].second, by_loss[1].second}));
+  EXPECT_EQ(names_in(out / "checkpoints"), step_names({6, 12, 18, 20}));  // 7 and 14 have passed
+
+  // BLEU is larger when better, and is computed at other steps.
+  config_.train.best_metric = "bleu";
+  config_.train.score_every = 5;
+  config_.train.patience = 2;
+  config_.train.learning_rate = 0;  // never better than the first time
+  Config::from_string("[task.translation]\nbeam = 1\n", "test").read("task", config_.task);
+  const TrainResult stopped = run_training(config_, folder_ / "bleu");
+  EXPECT_EQ(stopped.steps, 15);
+  EXPECT_EQ(stopped.best_step, 5);
+  EXPECT_EQ(read_json(folder_ / "bleu" / "best" / "state.json")["step"], 5);
+  config_.train.best_metric = "blue";
+  EXPECT_EQ(error_of(config_, folder_ / "never"),
+            "train.best_metric = \"blue\" is not a metric of the task translation");
+  config_.train.best_metric = "bleu";
+  config_.train.score_every = -1;
+  EXPECT_EQ(error_of(config_, folder_ / "never"),
+            "train.best_metric = \"bleu\" is never computed with train.score_every = -1");
+}
+
+TEST_F(Run, TheLastStepIsSavedBeforeItsSlowMetrics) {
+  Config::from_string("[task.translation]\nbeam = 1\n", "test").read("task", config_.task);
+  config_.train.score_every = 10;
+  const fs::path whole = folder_ / "whole", out = folder_ / "parts";
+  run_training(config_, whole);
+  // A signal during the last validation, and one at a step in between that is scored.
+  for (const int64_t step : {10, 20}) {
+    TrainHooks hooks;
+    int64_t last = 0;
+    hooks.stop = [&, left = step - (step == 10 ? 0 : 10)]() mutable { return --left == 0; };
+    hooks.checkpoint = [&](const Trainer& trainer) { last = trainer.step(); };
+    const TrainResult stopped = run_training(config_, out, hooks);
+    EXPECT_EQ(stopped.outcome, "stopped");
+    EXPECT_EQ(last, step);
+    EXPECT_EQ(stopped.history.back().step, step == 10 ? 9 : 18);  // the point is added when it is complete
+    EXPECT_EQ(read_json(out / "result.json")["outcome"], "stopped");
+  }
+  EXPECT_EQ(run_training(config_, out).outcome, "finished");
+  auto a = test::contents_of_run(whole), b = test::contents_of_run(out);
+  for (auto* each : {&a, &b})
+    std::erase_if(*each, [](const auto& entry) {
+      return entry.first.find("step-0000") != std::string::npos && entry.first.find("step-000020") == std::string::npos;
+    });
+  EXPECT_EQ(a, b);  // except for the checkpoint that the interruption made
 }
 
 TEST_F(Run, AFinishedRunTrainsOnWhenItsStepsAreRaised) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -142,6 +143,14 @@ std::string marked_kind(const fs::path& path) {
   const Json marker = read_json(path / kMarker);
   const bool is_ours = marker.is_object() && marker.contains("kind") && marker["kind"].is_string();
   return is_ours ? marker["kind"].get<std::string>() : std::string();
+}
+
+/// Whether a directory holds nothing but what a kill left of a marker that was being written.
+bool is_unused(const fs::path& path) {
+  const std::string unfinished = std::string(kMarker) + std::string(kTemporary);
+  return std::all_of(fs::directory_iterator(path), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
+    return entry.path().filename().string().starts_with(unfinished);
+  });
 }
 
 /// Renames the directory `fresh` to `path`; returns the new location of the one that was there.
@@ -328,7 +337,7 @@ bool claim_output_directory(const fs::path& path, std::string_view kind) {
   if (fs::exists(path) && !fs::is_directory(path)) {
     throw Error(fmt::format("{}: is a file, not an output directory", path.string()), "choose another --out");
   }
-  if (fs::exists(path) && !fs::is_empty(path)) {
+  if (fs::exists(path) && !is_unused(path)) {
     const std::string found = marked_kind(path);
     if (found == kind) return true;
     throw Error(found.empty() ? fmt::format("{}: exists and was not created by Plumb", path.string())
@@ -346,7 +355,7 @@ void check_output_directory(const fs::path& path, std::string_view kind) {
   if (path.empty()) throw Error("no output directory given", "give --out DIR");
   require_utf8(path);
   // Claiming what is there already changes nothing; claiming an absent or empty directory would write to it.
-  if (fs::exists(path) && !(fs::is_directory(path) && fs::is_empty(path))) claim_output_directory(path, kind);
+  if (fs::exists(path) && !(fs::is_directory(path) && is_unused(path))) claim_output_directory(path, kind);
 }
 
 void require_directory(const fs::path& path, std::string_view kind) {

@@ -89,6 +89,8 @@ void say(std::string_view line) {
   if (verbosity() != Verbosity::quiet && listener_of_thread == nullptr) fmt::print(stderr, "{}\n", line);
 }
 
+void warn(std::string_view line) { fmt::print(stderr, "plumb: warning: {}\n", line); }
+
 Progress::Progress(std::string label, int64_t total, Unit unit, int64_t before)
     : label_(std::move(label)),
       total_(std::max<int64_t>(total, before + 1)),

@@ -46,6 +46,9 @@ struct ProgressPart {
   int importance = kAlways;
 };
 
+/// Writes "plumb: warning: LINE" to standard error, also if quiet: something was damaged or lost.
+void warn(std::string_view line);
+
 /// Shows the progress of `total` steps of work, or its percentage, and the remaining time.
 class Progress {
  public:

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
-#include <zlib.h>
 
 #include <array>
 
@@ -19,12 +18,6 @@ std::string sha256(std::string_view content) {
   std::string hexadecimal;
   for (unsigned int i = 0; i < size; ++i) hexadecimal += fmt::format("{:02x}", digest[i]);
   return hexadecimal;
-}
-
-uint32_t crc32_of(std::span<const std::byte> content, uint32_t start) {
-  if (content.empty()) return start;  // zlib takes a null pointer as a request for its initial value
-  return static_cast<uint32_t>(
-      ::crc32_z(start, reinterpret_cast<const unsigned char*>(content.data()), content.size()));
 }
 
 }  // namespace plumb

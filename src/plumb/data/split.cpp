@@ -9,8 +9,8 @@
 #include <mutex>
 #include <ostream>
 
+#include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
-#include "plumb/data/checksum.h"
 
 namespace plumb {
 namespace {

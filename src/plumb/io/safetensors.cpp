@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
@@ -135,12 +136,29 @@ void check_places(const std::vector<Entry>& entries, uint64_t size, const std::s
 
 const char* bytes_of(const Tensor& tensor) { return static_cast<const char*>(tensor.data_ptr()); }
 
+/// The key of a tensor's checksum in the header's "__metadata__".
+std::string checksum_key(const std::string& name) { return "crc32." + name; }
+
+uint32_t checksum_of(const Tensor& tensor) {
+  return tensor.nbytes() == 0 ? 0 : crc32_of(std::string_view(bytes_of(tensor), tensor.nbytes()));
+}
+
+/// Throws Error if the header has a checksum for this tensor, and it is not that of its data.
+void check_data(const Json& header, const std::string& name, std::span<const std::byte> data, const std::string& file) {
+  const auto metadata = header.find("__metadata__");
+  if (metadata == header.end() || !metadata->is_object()) return;
+  const auto stored = metadata->find(checksum_key(name));
+  if (stored == metadata->end() || *stored == crc32_text(crc32_of(data))) return;
+  throw Error(fmt::format("{}: tensor '{}' is damaged: its checksum is wrong", file, name),
+              "use an intact copy of the file");
+}
+
 }  // namespace
 
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  if (!metadata.empty() || !tensors.empty()) header["__metadata__"] = metadata;
   std::vector<Tensor> data;
   int64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
@@ -148,6 +166,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
     const auto size = static_cast<int64_t>(data.back().nbytes());
     header[name] = {
         {"dtype", type_name(tensor)}, {"shape", tensor.sizes().vec()}, {"data_offsets", {offset, offset + size}}};
+    header["__metadata__"][checksum_key(name)] = crc32_text(checksum_of(data.back()));
     offset += size;
   }
   std::string text = header.dump();
@@ -180,6 +199,7 @@ NamedTensors load_safetensors(const std::filesystem::path& path) {
   check_places(entries, data.size(), file);
   NamedTensors tensors;
   for (const Entry& entry : entries) {
+    check_data(header, entry.name, data.subspan(entry.begin, entry.end - entry.begin), file);
     const Tensor tensor = at::empty(entry.shape, at::TensorOptions(entry.type));
     if (tensor.nbytes() > 0) std::memcpy(tensor.data_ptr(), data.data() + entry.begin, tensor.nbytes());
     tensors.emplace_back(entry.name, tensor);

@@ -91,7 +91,9 @@ void Workers::wait() {
     int status = 0;
     while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
-    if (status != 0) say("a worker process failed during shutdown; the run itself is complete");
+    // A run that was interrupted or diverged has an exit status of its own, in every process.
+    const bool failed = WIFSIGNALED(status) || WEXITSTATUS(status) == 1;
+    if (failed) say("a worker process failed during shutdown; the run itself is complete");
   }
   running_.clear();
 }

@@ -55,6 +55,9 @@ void describe(Fields& field, TrainConfig& config) {
   field("score_every", config.score_every);
   field("checkpoint_every", config.checkpoint_every);
   field("keep_checkpoints", config.keep_checkpoints);
+  field("keep_every", config.keep_every);
+  field("keep_best", config.keep_best);
+  field("best_metric", config.best_metric);
   field("divergence_factor", config.divergence_factor);
   field("precision", config.precision);
   field("processes", config.processes);
@@ -105,6 +108,8 @@ void validate(const TrainConfig& config) {
   count("checkpoint_every", config.checkpoint_every, 1);
   count("processes", config.processes, 1, kMostProcesses);
   count("keep_checkpoints", config.keep_checkpoints, 1);
+  count("keep_every", config.keep_every, 0);
+  count("keep_best", config.keep_best, 1);
   at_least("divergence_factor", config.divergence_factor, 0.0);
 }
 

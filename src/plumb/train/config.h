@@ -42,11 +42,14 @@ struct TrainConfig {
   int64_t score_every = 0;  // steps between slow metrics (BLEU) on the validation split; 0: only at the end; −1: never
   int64_t checkpoint_every = 1000;
   int64_t keep_checkpoints = 3;
-  double divergence_factor = 3;       // see Trainer; 0: only a loss that is not finite
-  std::string precision = "float32";  // of matrix products: float32 or bf16
-  int64_t processes = 1;              // number of processes sharing each batch
-  bool synchronize_norms = true;      // whether BatchNorm computes its statistics over all processes
-  int64_t seed = 1;                   // for initialization, batches and dropout
+  int64_t keep_every = 0;                 // checkpoints at multiples of this step are made, and kept for good; 0: none
+  int64_t keep_best = 1;                  // above 1: the checkpoints of so many best evaluations, in best-checkpoints/
+  std::string best_metric = "valid_nll";  // decides about best/, keep_best and patience
+  double divergence_factor = 3;           // see Trainer; 0: only a loss that is not finite
+  std::string precision = "float32";      // of matrix products: float32 or bf16
+  int64_t processes = 1;                  // number of processes sharing each batch
+  bool synchronize_norms = true;          // whether BatchNorm computes its statistics over all processes
+  int64_t seed = 1;                       // for initialization, batches and dropout
 
   /// Whether both would be written alike: an absent option equals its default.
   bool operator==(const TrainConfig& other) const;

@@ -1,9 +1,14 @@
 #include "plumb/train/metrics_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <limits>
 
+#include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
@@ -56,7 +61,29 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, const std::vector<Tr
     }
     write_records(std::numeric_limits<int64_t>::max());
   });
-  out_.open(path, std::ios::binary | std::ios::app);
+  mark_ = mark_of(path);
+  open();
+}
+
+MetricsFile::MetricsFile(const std::filesystem::path& path, const FileMark& kept) : path_(path), mark_(kept) {
+  const std::string content = read_file(path);
+  if (content.size() != kept.bytes) write_file_atomic(path, std::string_view(content).substr(0, kept.bytes));
+  open();
+}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void MetricsFile::open() {
+  out_.open(path_, std::ios::binary | std::ios::app);
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+}
+
+void MetricsFile::sync() const {
+  // A file system without this is not an error.
+  if (descriptor_ >= 0 && (::fsync(descriptor_) == 0 || errno == EINVAL || errno == ENOTSUP)) return;
+  throw Error(fmt::format("{}: cannot be synced: {}", path_.string(), std::strerror(errno)), "is the disk full?");
 }
 
 void MetricsFile::add(const TrainPoint& point) { write(to_json(point)); }
@@ -71,8 +98,11 @@ void MetricsFile::end(const TrainResult& result) {
 }
 
 void MetricsFile::write(const Json& line) {
-  out_ << line.dump() << '\n' << std::flush;
+  const std::string text = line.dump() + '\n';
+  out_ << text << std::flush;
   if (!out_) throw Error(fmt::format("{}: write failed", path_.string()), "is the disk full?");
+  mark_.bytes += text.size();
+  mark_.checksum = crc32_of(text, mark_.checksum);
 }
 
 }  // namespace plumb

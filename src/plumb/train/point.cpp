@@ -89,7 +89,8 @@ Json TrainResult::to_json() const {
   put(json, metrics);
   if (valid_nll()) json["perplexity"] = number(std::exp(*valid_nll()));
   put(json, "best_valid_nll", best_valid_nll);
-  if (best_valid_nll) json["best_step"] = best_step;
+  if (best_value) json["best_" + best_value->first] = number(best_value->second);
+  if (best_valid_nll || best_value) json["best_step"] = best_step;
   json["seconds"] = seconds;
   json["history"] = Json::array();
   for (const TrainPoint& point : history) json["history"].push_back(plumb::to_json(point));
@@ -103,6 +104,10 @@ TrainResult TrainResult::from_json(const Json& json) {
   result.steps = json.at("steps");
   result.metrics = metrics_from(json, {"steps", "best_valid_nll", "best_step", "seconds"});
   result.best_valid_nll = maybe(json, "best_valid_nll");
+  for (const auto& [key, value] : json.items()) {
+    const bool is_own = key == "best_valid_nll" || key == "best_step";
+    if (key.starts_with("best_") && !is_own && value.is_number()) result.best_value = {key.substr(5), value};
+  }
   result.best_step = json.value("best_step", int64_t{0});
   result.seconds = json.value("seconds", 0.0);
   for (const Json& point : json.at("history")) result.history.push_back(point_from_json(point));

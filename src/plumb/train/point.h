@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/json.h"
@@ -55,6 +56,8 @@ struct TrainResult {
   int64_t best_step = 0;
   double seconds = 0;  // training and evaluation time, over all resumptions
   std::vector<WatchRecord> watched{};
+  /// The best value of train.best_metric and its name, if that is not valid_nll.
+  std::optional<std::pair<std::string, double>> best_value{};
 
   [[nodiscard]] std::optional<double> valid_nll() const { return metrics.get("valid_nll"); }
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -17,8 +16,12 @@
 #include "plumb/ops/threads.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/parallel/workers.h"
+#include "plumb/train/checkpoints.h"
+#include "plumb/train/data_fingerprint.h"
 #include "plumb/train/environment.h"
 #include "plumb/train/metrics_file.h"
+#include "plumb/train/run_writer.h"
+#include "plumb/train/seal.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -42,31 +45,34 @@ class Lock {
   int descriptor_;
 };
 
-/// Complete checkpoints by step.
-std::map<int64_t, fs::path> checkpoints(const fs::path& run) {
-  std::map<int64_t, fs::path> found;
-  constexpr std::string_view kPrefix = "step-";
-  if (!fs::is_directory(run / "checkpoints")) return found;
-  for (const auto& entry : fs::directory_iterator(run / "checkpoints")) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kPrefix) || name.size() == kPrefix.size()) continue;
-    if (name.find_first_not_of("0123456789", kPrefix.size()) != std::string::npos)
-      continue;  // left incomplete by a kill
-    found.emplace(std::stoll(name.substr(kPrefix.size())), entry.path());
+/// How the run has ended; nothing if it has not, or if the file is damaged: then its last step yields the result anew.
+std::optional<TrainResult> read_result(const fs::path& run) {
+  const fs::path file = run / "result.json";
+  if (!fs::exists(file)) return {};
+  try {
+    return TrainResult::from_json(read_sealed(file));
+  } catch (const std::exception& error) {  // anything may be in a damaged file
+    warn(fmt::format("{}; it is made anew", error.what()));
+    return {};
   }
-  return found;
 }
 
-void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep) {
-  write_directory_atomic(run / "checkpoints" / fmt::format("step-{:06}", trainer.step()),
-                         [&](const fs::path& directory) { trainer.save(directory); });
-  const auto all = checkpoints(run);
-  auto oldest = all.begin();
-  for (auto surplus = static_cast<int64_t>(all.size()) - keep; surplus > 0; --surplus)
-    fs::remove_all((oldest++)->second);
+/// Takes up the run's newest intact checkpoint, if it has one. Returns the metrics, with the points up to there.
+std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, const fs::path& out) {
+  const fs::path file = out / "metrics.jsonl";
+  const std::optional<ResumePoint> place = find_resume_point(out);
+  if (!place) return std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched());
+  trainer.load(place->checkpoint);
+  std::unique_ptr<MetricsFile> metrics;
+  if (place->metrics) metrics = std::make_unique<MetricsFile>(file, *place->metrics);
+  trainer.set_history(read_metrics(file), read_watch_records(file));
+  if (!metrics) metrics = std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched());
+  check_best(out, trainer.best_step(), trainer.best_steps());
+  remove_old_checkpoints(out, trainer.step(),
+                         {config.train.keep_checkpoints, config.train.keep_every, trainer.best_steps()});
+  say(fmt::format("{}: resuming from step {}", out.string(), trainer.step()));
+  return metrics;
 }
-
-TrainResult read_result(const fs::path& run) { return take_json(run / "result.json", &TrainResult::from_json); }
 
 /// The run with everything filled in that the configuration leaves to the data.
 RunConfig resolved(RunConfig config, const Task& task) {
@@ -93,7 +99,8 @@ bool ends_later(int64_t given, int64_t stored) { return stored != 0 && (given ==
 /// epochs. Throws Error on any other difference.
 void update_config(const RunConfig& config, const fs::path& out) {
   RunConfig stored = load_run_config(out);
-  if (may_replace_data(stored.data, config.data)) stored.data = config.data;
+  // What the data contain is compared by require_same_data; runs of version 0.1 did not record it.
+  if (fs::exists(out / "data.json") || may_replace_data(stored.data, config.data)) stored.data = config.data;
   stored.watch = config.watch;
   stored.train.processes = config.train.processes;
   stored.train.micro_batch_tokens = config.train.micro_batch_tokens;
@@ -103,9 +110,11 @@ void update_config(const RunConfig& config, const fs::path& out) {
   if (more_epochs) stored.train.epochs = config.train.epochs;
   require_equal(config, stored, out.string());
   // In this order: after a kill in between, the result is computed again.
-  if ((more_steps || more_epochs) && fs::exists(out / "result.json") && read_result(out).outcome == "finished")
-    fs::remove(out / "result.json");
-  const std::string text = to_toml(config);
+  if (more_steps || more_epochs) {
+    const std::optional<TrainResult> result = read_result(out);
+    if (result && result->outcome == "finished") fs::remove(out / "result.json");
+  }
+  const std::string text = sealed_text(to_toml(config));
   if (read_file(out / "config.toml") != text) write_file_atomic(out / "config.toml", text);
 }
 
@@ -159,27 +168,22 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
 
   claim_output_directory(out, "run");
   const Lock lock(out);
+  const Json fingerprint = fingerprint_of(task->data());
+  require_same_data(out, fingerprint, config.data);
   if (fs::exists(out / "config.toml")) {
     update_config(config, out);
   } else {
-    write_file_atomic(out / "config.toml", to_toml(config));
+    write_file_atomic(out / "config.toml", sealed_text(to_toml(config)));
   }
-  if (fs::exists(out / "result.json")) {
-    TrainResult result = read_result(out);
-    if (result.outcome != "stopped") {
-      say(fmt::format("{}: this run has already {} at step {}", out.string(), result.outcome, result.steps));
-      return result;
-    }
+  record_data(out, fingerprint);
+  if (const std::optional<TrainResult> result = read_result(out); result && result->outcome != "stopped") {
+    say(fmt::format("{}: this run has already {} at step {}", out.string(), result->outcome, result->steps));
+    return *result;
   }
-  clear_unfinished(out);
-  clear_unfinished(out / "checkpoints");
-  if (const auto all = checkpoints(out); !all.empty()) {
-    trainer.load(all.rbegin()->second);
-    trainer.set_history(read_metrics(out / "metrics.jsonl"), read_watch_records(out / "metrics.jsonl"));
-    say(fmt::format("{}: resuming from step {}", out.string(), trainer.step()));
-  } else {
-    model.initialize(static_cast<uint64_t>(config.train.seed));
-  }
+  for (const fs::path& directory : {out, out / "checkpoints", out / "best-checkpoints"}) clear_unfinished(directory);
+  model.initialize(static_cast<uint64_t>(config.train.seed));
+  RunWriter writer(out, config.train, take_up(trainer, config, out));
+  fs::remove(out / "result.json");  // until it stops again
   std::optional<ThreadShare> share;
   Workers workers;  // if they are still running, killed before the trainer closes their connection
   Reception reception{{}, [&] { workers.check(); }};
@@ -194,39 +198,55 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   trainer.join(meet(rendezvous, reception));
 
   record_environment(out, trainer.step(), config.train.processes);
-  MetricsFile metrics(out / "metrics.jsonl", trainer.history(), trainer.watched());
   TrainHooks hooks = given_hooks;
   hooks.point = [&](const TrainPoint& point) {
-    metrics.add(point);
+    writer.add(point);
     if (given_hooks.point) given_hooks.point(point);
   };
   hooks.watched = [&](const WatchRecord& record) {
-    metrics.add(record);
+    writer.add(record);
     if (given_hooks.watched) given_hooks.watched(record);
   };
+  hooks.stop = [&] {
+    writer.check();
+    return given_hooks.stop && given_hooks.stop();
+  };
+  const auto after_writing = [&writer](const auto& own, const Trainer& trained) {
+    if (!own) return;
+    writer.wait();
+    own(trained);
+  };
   hooks.checkpoint = [&](const Trainer& trained) {
-    write_checkpoint(out, trained, config.train.keep_checkpoints);
-    if (given_hooks.checkpoint) given_hooks.checkpoint(trained);
+    writer.checkpoint(trained);
+    after_writing(given_hooks.checkpoint, trained);
   };
   hooks.best = [&](const Trainer& trained) {
-    write_directory_atomic(out / "best", [&](const fs::path& directory) { trained.save(directory); });
-    if (given_hooks.best) given_hooks.best(trained);
+    writer.best(trained);
+    after_writing(given_hooks.best, trained);
+  };
+  hooks.one_of_the_best = [&](const Trainer& trained) {
+    writer.one_of_the_best(trained);
+    after_writing(given_hooks.one_of_the_best, trained);
   };
   TrainResult result = trainer.run(hooks);
-  metrics.end(result);
-  write_json(out / "result.json", result.to_json());
+  writer.end(result);
   workers.wait();
   return result;
 }
 
 RunConfig load_run_config(const fs::path& run) {
   require_directory(run, "run");
-  return read_run_config(Config::from_file(run / "config.toml"));
+  const fs::path file = run / "config.toml";
+  if (!is_intact_text(read_file(file))) {
+    throw Error(fmt::format("{}: was changed: its checksum is wrong", file.string()),
+                "undo the change, or remove the line with the checksum to accept it");
+  }
+  return read_run_config(Config::from_file(file));
 }
 
 fs::path latest_checkpoint(const fs::path& run) {
   require_directory(run, "run");
-  const auto all = checkpoints(run);
+  const auto all = checkpoints_of(run);
   if (all.empty())
     throw Error(fmt::format("{}: has no checkpoint yet", run.string()),
                 "resume it with `plumb train --out " + run.string() + "`");

@@ -20,8 +20,10 @@
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/train/best_metric.h"
 #include "plumb/train/memory_error.h"
 #include "plumb/train/progress_line.h"
+#include "plumb/train/snapshot.h"
 #include "plumb/train/step_share.h"
 
 namespace plumb {
@@ -45,14 +47,17 @@ struct State {
   double nll = 0;
   double weight = 0;
   std::optional<int64_t> tokens = 0;  // trained so far (Batch::tokens); unknown if an older version began the run
-  std::optional<double> best_valid_nll;
+  std::optional<double> best;         // the best value of train.best_metric
   int64_t best_step = 0;
+  std::vector<std::pair<int64_t, double>> best_list;  // with train.keep_best > 1: steps and values, the best first
   int64_t validations_since_best = 0;
   bool complete = false;  // nothing is left to train
   double seconds = 0;
+  Json pending;  // the point of the last step, if its slow metrics have not been computed yet
 };
 
-Json to_json(const State& state) {
+/// `metric`: train.best_metric.
+Json to_json(const State& state, const std::string& metric) {
   Json json = make_document("state", 1);
   json["step"] = state.step;
   json["epoch"] = state.epoch;
@@ -61,15 +66,17 @@ Json to_json(const State& state) {
   json["nll_sum"] = state.nll;
   json["weight"] = state.weight;
   if (state.tokens) json["tokens"] = *state.tokens;
-  if (state.best_valid_nll) json["best_valid_nll"] = *state.best_valid_nll;
+  if (state.best) json["best_" + metric] = *state.best;
+  if (!state.best_list.empty()) json["best_list"] = state.best_list;
   json["best_step"] = state.best_step;
   json["validations_since_best"] = state.validations_since_best;
   json["complete"] = state.complete;
   json["seconds"] = state.seconds;
+  if (!state.pending.is_null()) json["pending_point"] = state.pending;
   return json;
 }
 
-State state_from_json(const Json& json, const std::string& origin) {
+State state_from_json(const Json& json, const std::string& metric, const std::string& origin) {
   try {
     State state;
     state.step = json.at("step");
@@ -79,11 +86,13 @@ State state_from_json(const Json& json, const std::string& origin) {
     state.nll = json.at("nll_sum");
     state.weight = json.at("weight");
     state.tokens = json.contains("tokens") ? std::optional(json["tokens"].get<int64_t>()) : std::nullopt;
-    if (json.contains("best_valid_nll")) state.best_valid_nll = json["best_valid_nll"].get<double>();
+    if (json.contains("best_" + metric)) state.best = json["best_" + metric].get<double>();
+    if (json.contains("best_list")) json["best_list"].get_to(state.best_list);
     state.best_step = json.at("best_step");
     state.validations_since_best = json.at("validations_since_best");
     state.complete = json.at("complete");
     state.seconds = json.at("seconds");
+    state.pending = json.value("pending_point", Json());
     return state;
   } catch (const nlohmann::json::exception& error) {
     throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()));
@@ -103,6 +112,7 @@ struct Trainer::Implementation {
         settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
         optimizer(make_optimizer(given.optimizer, trained.parameters(), given.options)),
         values(trained.parameters().values()),
+        best(best_metric_of(given, learned)),
         watches(watch, learned, given.batch_tokens) {
     validate(config);
     if (config.cautious) optimizer = make_cautious(std::move(optimizer), model.parameters());
@@ -286,7 +296,7 @@ struct Trainer::Implementation {
   }
 
   /// Closes the span since the last point.
-  void add_point(const TrainHooks& hooks) {
+  void close_point() {
     const double weight = state.weight > 0 ? state.weight : 1;
     point.loss = state.loss / weight;
     point.nll = state.nll / weight;
@@ -299,30 +309,80 @@ struct Trainer::Implementation {
     }
     state.loss = state.nll = state.weight = 0;
     timed = {};
+  }
+
+  /// Hands the point out, after close_point().
+  void publish_point(const TrainHooks& hooks) {
     history.push_back(point);
     if (hooks.point) hooks.point(point);
     point = {};
   }
 
-  /// Returns whether this validation is the best so far. Ends the run if there has been no improvement for too long.
-  bool validate_now() {
+  void add_point(const TrainHooks& hooks) {
+    close_point();
+    publish_point(hooks);
+  }
+
+  void validate_now() {
     // Running averages over each process's own share differ; evaluate those that are saved.
     for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
     const Metrics found =
         task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, group));
     for (const auto& [name, value] : found)
       point.metrics.set(name == "loss" || name == "nll" ? "valid_" + name : name, value);
-    const double nll = found.get("nll").value_or(NAN);
-    const bool best = std::isfinite(nll) && (!state.best_valid_nll || nll < *state.best_valid_nll);
-    if (best) {
-      state.best_valid_nll = nll;
+  }
+
+  /// What an evaluation is worth by train.best_metric.
+  struct Rank {
+    bool best = false;             // better than all before
+    bool one_of_the_best = false;  // among the train.keep_best best
+  };
+
+  /// Compares this step's value of train.best_metric with those before. Ends the run if there has been no improvement
+  /// for too long.
+  Rank judge() {
+    const double value = point.metrics.get(best.name).value_or(NAN);
+    Rank rank{std::isfinite(value) && (!state.best || best.is_better(value, *state.best)), false};
+    if (rank.best) {
+      state.best = value;
       state.best_step = state.step;
       state.validations_since_best = 0;
     } else {
       ++state.validations_since_best;
     }
     if (out_of_patience()) state.complete = true;
-    return best;
+    if (config.keep_best > 1 && std::isfinite(value)) {
+      auto& list = state.best_list;
+      const auto place =
+          std::find_if(list.begin(), list.end(), [&](const auto& each) { return best.is_better(value, each.second); });
+      rank.one_of_the_best = place - list.begin() < config.keep_best;
+      if (rank.one_of_the_best) list.insert(place, {state.step, value});
+      if (std::ssize(list) > config.keep_best) list.pop_back();
+    }
+    return rank;
+  }
+
+  void report(const Trainer& trainer, const TrainHooks& hooks, const Rank& rank) {
+    if (rank.one_of_the_best && hooks.one_of_the_best) hooks.one_of_the_best(trainer);
+    if (rank.best && hooks.best) hooks.best(trainer);
+  }
+
+  /// Computes the slow metrics of a step whose point waits for them, and hands it out. The processes agree on the
+  /// result.
+  void finish_pending(const Trainer& trainer, const TrainHooks& hooks) {
+    point = point_from_json(state.pending);
+    state.pending = nullptr;
+    score_now();
+    const Rank rank = best.is_slow ? judge() : Rank{};
+    publish_point(hooks);
+    report(trainer, hooks, rank);
+  }
+
+  void score_now() {
+    if (group.rank() == 0) point.metrics.set(task.score(model, "valid"));
+    if (!best.is_slow) return;
+    const std::optional<double> own = point.metrics.get(best.name);  // every process decides by the value of the first
+    point.metrics.set(best.name, group.sums({own.value_or(0.0)})[0]);
   }
 
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && state.step % every == 0; }
@@ -348,20 +408,40 @@ struct Trainer::Implementation {
     if (hooks.watched) hooks.watched(watched.back());
   }
 
-  /// What follows a step, when due: validation, slower metrics, a point, a checkpoint.
-  void after_step(const Trainer& trainer, const TrainHooks& hooks, bool stopping) {
-    bool best = false;
+  /// What follows a step, when due: validation, slower metrics, a point, a checkpoint. `stopping` may become true.
+  void after_step(const Trainer& trainer, const TrainHooks& hooks, bool& stopping) {
+    Rank rank;
     const bool validating = valid_set && (due(config.validate_every) || state.complete);
-    if (validating) best = validate_now();
+    if (validating) validate_now();
+    if (validating && !best.is_slow) rank = judge();
     const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every >= 0));
-    if (scoring && group.rank() == 0) point.metrics.set(task.score(model, "valid"));
+    if (scoring && (state.complete || stopping) && has_slow_metrics(task)) {
+      // Slow metrics may take longer than somebody waits for the end: the step is saved without them first.
+      report(trainer, hooks, rank);
+      close_point();
+      state.pending = to_json(point);
+      save_to(trainer, hooks);
+      stopping = group.any(stopping || (hooks.stop && hooks.stop()));
+      if (stopping) return;
+      finish_pending(trainer, hooks);
+      save_to(trainer, hooks);
+      return;
+    }
+    if (scoring) score_now();
+    if (scoring && best.is_slow) rank = judge();
     if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point(hooks);
-    if (best && hooks.best) hooks.best(trainer);
-    if (hooks.checkpoint && (due(config.checkpoint_every) || state.complete || stopping)) hooks.checkpoint(trainer);
+    report(trainer, hooks, rank);
+    if (due(config.checkpoint_every) || due(config.keep_every) || state.complete || stopping) save_to(trainer, hooks);
+  }
+
+  void save_to(const Trainer& trainer, const TrainHooks& hooks) const {
+    if (hooks.checkpoint) hooks.checkpoint(trainer);
   }
 
   [[nodiscard]] TrainResult result(const std::string& outcome) const {
-    TrainResult result{outcome, state.step, history, {}, state.best_valid_nll, state.best_step, state.seconds, watched};
+    TrainResult result{outcome, state.step, history, {}, {}, state.best_step, state.seconds, watched};
+    if (best.name == "valid_nll") result.best_valid_nll = state.best;
+    if (best.name != "valid_nll" && state.best) result.best_value = {best.name, *state.best};
     for (const TrainPoint& each : history) result.metrics.set(each.metrics);
     return result;
   }
@@ -377,6 +457,7 @@ struct Trainer::Implementation {
   std::vector<ParameterSettings> settings;  // one per parameter
   std::unique_ptr<Optimizer> optimizer;
   std::vector<Tensor> values;
+  BestMetric best;
   RunWatches watches;
   State state;
   std::vector<std::vector<int64_t>> plan;  // for state.epoch
@@ -418,6 +499,12 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
     self.watch_now(hooks);
     state.seconds += watch.seconds();
   }
+  if (!state.pending.is_null()) {
+    const Stopwatch watch;
+    self.finish_pending(*this, hooks);
+    state.seconds += watch.seconds();
+    self.save_to(*this, hooks);
+  }
   while (!state.complete) {
     const Stopwatch watch;
     const ExchangeCost cost_before = self.group.cost();
@@ -434,26 +521,36 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
       return self.result("diverged");
     }
     if (progress) progress->update(state.step, progress_parts(self.status()));
-    const bool stopping = self.group.any(hooks.stop && hooks.stop());
+    bool stopping = self.group.any(hooks.stop && hooks.stop());
     // Counted before the files are written, so that a resumed run knows it.
     state.seconds += elapsed;
     const Stopwatch evaluation;
     self.watch_now(hooks);
     self.after_step(*this, hooks, stopping);
     state.seconds += evaluation.seconds();
-    if (stopping && !state.complete) return self.result("stopped");
+    if (stopping && (!state.complete || !state.pending.is_null())) return self.result("stopped");
   }
   return self.result("finished");
 }
 
-void Trainer::save(const std::filesystem::path& directory) const {
+void Trainer::save(const std::filesystem::path& directory) const { write_snapshot(snapshot(), directory); }
+
+Snapshot Trainer::snapshot() const {
   const Implementation& self = *implementation_;
-  save_safetensors(directory / "model.safetensors", named_values(self.model.parameters()));
-  save_safetensors(directory / "optimizer.safetensors", self.optimizer->state(),
-                   {{"optimizer", self.config.optimizer}});
-  if (const NamedTensors watch = self.watches.state(); !watch.empty())
-    save_safetensors(directory / "watch.safetensors", watch);
-  write_json(directory / "state.json", to_json(self.state));
+  Snapshot snapshot{self.state.step, {}, to_json(self.state, self.best.name)};
+  snapshot.files.push_back({"model.safetensors", named_values(self.model.parameters()), {}});
+  snapshot.files.push_back({"optimizer.safetensors", self.optimizer->state(), {{"optimizer", self.config.optimizer}}});
+  if (NamedTensors watch = self.watches.state(); !watch.empty())
+    snapshot.files.push_back({"watch.safetensors", std::move(watch), {}});
+  return snapshot;
+}
+
+int64_t Trainer::best_step() const { return implementation_->state.best_step; }
+
+std::vector<int64_t> Trainer::best_steps() const {
+  std::vector<int64_t> steps;
+  for (const auto& [step, value] : implementation_->state.best_list) steps.push_back(step);
+  return steps;
 }
 
 void Trainer::load(const std::filesystem::path& directory) {
@@ -465,7 +562,7 @@ void Trainer::load(const std::filesystem::path& directory) {
   self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
   if (const auto watch = directory / "watch.safetensors"; std::filesystem::exists(watch))
     self.watches.load_state(load_safetensors(watch));
-  self.state = state_from_json(read_json(state), state.string());
+  self.state = state_from_json(read_sealed(state), self.best.name, state.string());
   self.state.complete = self.at_end() || self.out_of_patience();  // by the current limits, which may have been raised
   self.plan = self.make_plan();
   if (self.state.batch >= static_cast<int64_t>(self.plan.size())) {
@@ -486,7 +583,8 @@ void Trainer::join(const Group& group) {
     group.broadcast(optimizer.back().second);
   }
   self.optimizer->load_state(optimizer, "rank 0");
-  self.state = state_from_json(Json::parse(group.broadcast(to_json(self.state).dump())), "rank 0");
+  const std::string& metric = self.best.name;
+  self.state = state_from_json(Json::parse(group.broadcast(to_json(self.state, metric).dump())), metric, "rank 0");
   self.plan = self.make_plan();
 }
 

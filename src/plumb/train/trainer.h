@@ -17,6 +17,7 @@
 namespace plumb {
 
 class Trainer;
+struct Snapshot;
 
 /// Callbacks of a run; each may be empty.
 struct TrainHooks {
@@ -26,13 +27,15 @@ struct TrainHooks {
   std::function<void(const WatchRecord&)> watched;
   /// Called after each step; returning true ends the run as "stopped".
   std::function<bool()> stop;
-  /// Called when a checkpoint is due, and at the end.
+  /// Called when a checkpoint is due, and at the end; before and after a slow metric of the last step.
   std::function<void(const Trainer&)> checkpoint;
   /// Called after each validation that improves on all earlier ones.
   std::function<void(const Trainer&)> best;
   /// Called once before the first step: the peak rate of this process in FLOP/s (ops/peak_rate.h), with which points
   /// have a ceiling_fraction.
   std::function<double()> peak_rate;
+  /// Called before `best`, and for every further evaluation that is among the train.keep_best best, if that is above 1.
+  std::function<void(const Trainer&)> one_of_the_best;
   /// Label of the progress display; empty: no display.
   std::string progress;
   /// Whether the largest batches of the epoch first go through a forward and a backward pass that changes nothing, so
@@ -74,6 +77,14 @@ class Trainer {
   [[nodiscard]] const std::vector<WatchRecord>& watched() const;
   [[nodiscard]] int64_t step() const;
   [[nodiscard]] const Model& model() const;
+
+  /// What `save` writes (train/snapshot.h); shares the tensors with the run.
+  [[nodiscard]] Snapshot snapshot() const;
+
+  /// The steps of the best evaluations so far by train.best_metric, the best first; at most train.keep_best.
+  [[nodiscard]] std::vector<int64_t> best_steps() const;
+  /// The step of the best one; 0 before the first.
+  [[nodiscard]] int64_t best_step() const;
 
  private:
   struct Implementation;

@@ -1,0 +1,38 @@
+#include "plumb/train/best_metric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+
+bool has_slow_metrics(const Task& task) {
+  const Metrics quick = task.metrics(task.zero());
+  const std::vector<MetricInfo> all = task.metric_infos();
+  return std::any_of(all.begin(), all.end(), [&](const MetricInfo& info) { return !quick.get(info.name); });
+}
+
+BestMetric best_metric_of(const TrainConfig& config, const Task& task) {
+  const Metrics quick = task.metrics(task.zero());  // the names of those that a pass over the split yields
+  std::vector<std::string> names;
+  for (const MetricInfo& info : task.metric_infos()) {
+    const std::string name = info.name == "loss" || info.name == "nll" ? "valid_" + info.name : info.name;
+    names.push_back(name);
+    if (name != config.best_metric) continue;
+    const bool is_slow = !quick.get(info.name).has_value();
+    if (is_slow && config.score_every < 0) {
+      throw Error(fmt::format("train.best_metric = \"{}\" is never computed with train.score_every = {}", name,
+                              config.score_every),
+                  "set train.score_every to the steps between two values");
+    }
+    return {name, info.larger_is_better, is_slow};
+  }
+  throw Error(fmt::format("train.best_metric = \"{}\" is not a metric of the task {}", config.best_metric, task.name()),
+              "available: " + join(names));
+}
+
+}  // namespace plumb

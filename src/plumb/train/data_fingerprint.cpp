@@ -1,0 +1,75 @@
+#include "plumb/train/data_fingerprint.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/train/seal.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFile = "data.json";
+
+/// Throws Error if a file that `stored` lists is absent or different in `found`.
+void compare_files(const Json& stored, const Json& found, const std::string& what, const fs::path& data) {
+  for (const auto& [file, mark] : stored.items()) {
+    if (found.contains(file) && found[file] == mark) continue;
+    throw Error(fmt::format("{}: {} {} since the run was started: {}", data.string(), what,
+                            found.contains(file) ? "has changed" : "is incomplete", file),
+                "give the original data, wherever they are now, with --data DIR, or choose another --out");
+  }
+}
+
+}  // namespace
+
+Json fingerprint_of(const DataDirectory& data) {
+  std::map<std::string, FileMark> tokenizers;  // in an order that does not depend on the file system
+  for (const auto& entry : fs::directory_iterator(data.path())) {
+    if (entry.path().extension() == ".model") tokenizers[entry.path().filename().string()] = mark_of(entry.path());
+  }
+  std::map<std::string, std::map<std::string, FileMark>> splits;
+  for (const std::string& name : data.split_names()) splits[name];
+  for (const auto& entry : fs::directory_iterator(data.path() / "splits")) {
+    const auto split = splits.find(entry.path().stem().string());
+    if (split != splits.end()) split->second[entry.path().filename().string()] = mark_of(entry.path());
+  }
+  Json fingerprint = make_document("fingerprint", 1);
+  fingerprint["tokenizer"] = Json::object();
+  for (const auto& [file, mark] : tokenizers) fingerprint["tokenizer"][file] = to_json(mark);
+  fingerprint["splits"] = Json::object();
+  for (const auto& [name, files] : splits) {
+    Json& split = fingerprint["splits"][name] = Json::object();
+    for (const auto& [file, mark] : files) split[file] = to_json(mark);
+  }
+  return fingerprint;
+}
+
+void require_same_data(const fs::path& run, const Json& fingerprint, const fs::path& data) {
+  if (!fs::exists(run / kFile)) return;
+  const Json stored = read_sealed(run / kFile);
+  try {
+    compare_files(stored.at("tokenizer"), fingerprint.at("tokenizer"), "the tokenizer", data);
+    for (const auto& [name, files] : stored.at("splits").items()) {
+      if (!fingerprint.at("splits").contains(name)) {
+        throw Error(fmt::format("{}: split '{}' is missing; the run was started with it", data.string(), name),
+                    "give the original data with --data DIR, or choose another --out");
+      }
+      compare_files(files, fingerprint["splits"][name], fmt::format("split '{}'", name), data);
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw_unexpected_shape(run / kFile, error);
+  }
+}
+
+void record_data(const fs::path& run, Json fingerprint) {
+  if (fs::exists(run / kFile)) return;
+  seal(fingerprint);
+  write_json(run / kFile, fingerprint);
+}
+
+}  // namespace plumb

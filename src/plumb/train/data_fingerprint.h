@@ -1,0 +1,22 @@
+// The contents of the data that a run is trained on, so that it does not go on with others.
+#pragma once
+
+#include <filesystem>
+
+#include "plumb/base/json.h"
+#include "plumb/data/directory.h"
+
+namespace plumb {
+
+/// The size and checksum of each file of the tokenizers and of each split, by name.
+Json fingerprint_of(const DataDirectory& data);
+
+/// Throws Error if the data in `data`, with this fingerprint, are not those that the run in `run` began with: it names
+/// the split, or the tokenizer, whose contents have changed or are missing. Splits that have been added are no
+/// difference. A run that has not recorded its data accepts any.
+void require_same_data(const std::filesystem::path& run, const Json& fingerprint, const std::filesystem::path& data);
+
+/// Records the fingerprint as data.json of the run, unless it has one.
+void record_data(const std::filesystem::path& run, Json fingerprint);
+
+}  // namespace plumb

@@ -1,0 +1,57 @@
+#include "plumb/train/run_writer.h"
+
+#include <utility>
+
+#include "plumb/base/files.h"
+
+namespace plumb {
+
+RunWriter::RunWriter(std::filesystem::path run, const TrainConfig& config, std::unique_ptr<MetricsFile> metrics)
+    : run_(std::move(run)), retention_{config.keep_checkpoints, config.keep_every, {}}, metrics_(std::move(metrics)) {}
+
+std::shared_ptr<const Snapshot> RunWriter::copy(const Trainer& trainer) {
+  Snapshot now = trainer.snapshot();
+  // Nothing changes the tensors between what is written after the same step.
+  const std::shared_ptr<const Snapshot> last = last_.lock();
+  std::shared_ptr<const Snapshot> copied;
+  if (last && last->step == now.step) {
+    copied = std::make_shared<const Snapshot>(Snapshot{now.step, last->files, std::move(now.state)});
+  } else {
+    copied = std::make_shared<const Snapshot>(now.copied());
+  }
+  last_ = copied;
+  return copied;
+}
+
+void RunWriter::submit(const std::shared_ptr<const Snapshot>& snapshot, std::function<void(const Snapshot&)> write) {
+  writer_.submit(snapshot->step, [snapshot, write = std::move(write)] { write(*snapshot); });
+}
+
+void RunWriter::checkpoint(const Trainer& trainer) {
+  Retention retention = retention_;
+  retention.best = trainer.best_steps();
+  submit(copy(trainer), [this, retention = std::move(retention), mark = metrics_->mark()](const Snapshot& snapshot) {
+    metrics_->sync();
+    write_checkpoint(run_, snapshot, mark);
+    remove_old_checkpoints(run_, snapshot.step, retention);
+  });
+}
+
+void RunWriter::best(const Trainer& trainer) {
+  submit(copy(trainer), [this](const Snapshot& snapshot) { write_best(run_, snapshot); });
+}
+
+void RunWriter::one_of_the_best(const Trainer& trainer) {
+  submit(copy(trainer), [this](const Snapshot& snapshot) { write_one_of_the_best(run_, snapshot); });
+}
+
+void RunWriter::end(const TrainResult& result) {
+  writer_.wait();
+  metrics_->end(result);
+  metrics_->sync();
+  Json document = result.to_json();
+  seal(document);
+  write_json(run_ / "result.json", document);
+}
+
+}  // namespace plumb

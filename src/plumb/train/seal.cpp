@@ -1,0 +1,72 @@
+#include "plumb/train/seal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <vector>
+
+#include "plumb/base/crc32.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kChecksum = "checksum";
+constexpr std::string_view kComment = "# checksum of the lines above: ";
+
+std::string checksum_without_its_own(Json document) {
+  document.erase(kChecksum);
+  return crc32_text(crc32_of(document.dump()));
+}
+
+}  // namespace
+
+Json to_json(const FileMark& mark) { return {{"bytes", mark.bytes}, {"crc32", crc32_text(mark.checksum)}}; }
+
+FileMark file_mark_from_json(const Json& json) {
+  const std::string text = json.at("crc32");
+  return {json.at("bytes"), static_cast<uint32_t>(std::stoul(text, nullptr, 16))};
+}
+
+FileMark mark_of_beginning(const std::filesystem::path& file, uint64_t bytes) {
+  std::ifstream in(file, std::ios::binary);
+  FileMark mark;
+  std::vector<char> block(size_t{1} << 20);
+  while (in && mark.bytes < bytes) {
+    in.read(block.data(), static_cast<std::streamsize>(std::min<uint64_t>(block.size(), bytes - mark.bytes)));
+    const auto count = static_cast<size_t>(in.gcount());
+    mark.checksum = crc32_of(std::string_view(block.data(), count), mark.checksum);
+    mark.bytes += count;
+  }
+  if (in.bad() || (!in && !in.eof())) throw Error(fmt::format("{}: cannot be read", file.string()));
+  return mark;
+}
+
+FileMark mark_of(const std::filesystem::path& file) {
+  return mark_of_beginning(file, std::numeric_limits<uint64_t>::max());
+}
+
+void seal(Json& document) { document[kChecksum] = checksum_without_its_own(document); }
+
+Json read_sealed(const std::filesystem::path& path) {
+  Json document = read_json(path);
+  if (document.is_object() && document.contains(kChecksum) &&
+      document[kChecksum] != checksum_without_its_own(document)) {
+    throw Error(fmt::format("{}: damaged: its checksum is wrong", path.string()));
+  }
+  return document;
+}
+
+std::string sealed_text(const std::string& text) {
+  return fmt::format("{}{}{}\n", text, kComment, crc32_text(crc32_of(text)));
+}
+
+bool is_intact_text(const std::string& text) {
+  const size_t begin = text.rfind(kComment);
+  return begin == std::string::npos || text == sealed_text(text.substr(0, begin));
+}
+
+}  // namespace plumb

@@ -1,0 +1,265 @@
+// Damage to the files of a run: it is told, or makes no difference. Never a crash, and never a wrong result unnoticed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "copy_task.h"
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/train/checkpoints.h"
+#include "plumb/train/run.h"
+#include "run_contents.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Files in memory, where syncing costs nothing.
+class FastDirectory {
+ public:
+  FastDirectory() {
+    std::string name =
+        (fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path().string()) + "/plumb-XXXXXX";
+    path_ = ::mkdtemp(name.data());
+  }
+  ~FastDirectory() { fs::remove_all(path_); }
+  FastDirectory(const FastDirectory&) = delete;
+  FastDirectory& operator=(const FastDirectory&) = delete;
+  fs::path operator/(const fs::path& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+class Faults : public ::testing::Test {
+ protected:
+  Faults() {
+    set_verbosity(Verbosity::quiet);
+    test::make_copy_task(folder_ / "data");
+    config_ = test::copy_run(folder_ / "data");
+    config_.model.d_model = 8;
+    config_.model.feed_forward = 8;
+    config_.train.steps = 14;
+    config_.train.checkpoint_every = 3;
+    config_.train.keep_checkpoints = 2;
+    config_.train.validate_every = 4;
+    config_.train.keep_best = 2;
+    config_.train.score_every = -1;
+    run_training(config_, whole_);
+    TrainHooks hooks;
+    hooks.stop = [left = 9]() mutable { return --left == 0; };
+    run_training(config_, stopped_, hooks);
+  }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
+
+  fs::path copy_of_stopped() const {
+    fs::remove_all(folder_ / "run");
+    fs::copy(stopped_, folder_ / "run", fs::copy_options::recursive);
+    return folder_ / "run";
+  }
+
+  /// What a resumption told.
+  struct Told {
+    std::string error;     // empty: the run has ended
+    std::string warnings;  // on standard error
+
+    [[nodiscard]] std::string all() const { return error + warnings; }
+  };
+  [[nodiscard]] Told resume(const fs::path& run) const {
+    ::testing::internal::CaptureStderr();
+    Told told;
+    try {
+      run_training(config_, run);
+    } catch (const Error& error) {
+      told.error = error.what();
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "not an Error: " << error.what();
+    }
+    told.warnings = ::testing::internal::GetCapturedStderr();
+    return told;
+  }
+
+  /// Whether damage was noticed or made no difference: the end is the one of an intact run unless an error prevented
+  /// it, or a warning says what is lost.
+  static void expect_no_harm(const Told& told, const fs::path& run, const std::map<std::string, std::string>& wanted,
+                             const std::string& where) {
+    if (!told.error.empty()) return;
+    const auto found = end_of(run);
+    for (const auto& [name, content] : wanted) {
+      if (found.contains(name) && found.at(name) == content) continue;
+      const bool is_lost = name.find("best") != std::string::npos
+                               ? told.warnings.find("best") != std::string::npos
+                               : told.warnings.find("goes on without its history") != std::string::npos;
+      EXPECT_TRUE(is_lost) << where << ": another " << name << "; told: " << told.all();
+    }
+  }
+
+  /// What a run has come to; checkpoints in between and the command that is recorded do not count.
+  static std::map<std::string, std::string> end_of(const fs::path& run) {
+    auto contents = test::contents_of_run(run);
+    std::erase_if(contents, [](const auto& entry) {
+      const bool is_between =
+          entry.first.starts_with("checkpoints/") && entry.first.find("000014") == std::string::npos;
+      return is_between || entry.first == "plumb.json";
+    });
+    return contents;
+  }
+
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(stopped_))
+      if (entry.is_regular_file()) names.push_back(fs::relative(entry.path(), stopped_).string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  FastDirectory folder_;
+  RunConfig config_;
+  fs::path whole_ = folder_ / "whole", stopped_ = folder_ / "stopped";
+};
+
+TEST_F(Faults, FlippedBitsAreNoticedOrMakeNoDifference) {
+  const std::vector<std::string> names = files();
+  const auto wanted = end_of(whole_);
+  Random random(1, "flips");
+  int told = 0;
+  constexpr int kFlips = 500;
+  for (int i = 0; i < kFlips; ++i) {
+    const fs::path run = copy_of_stopped();
+    const std::string name = names[random.below(names.size())];
+    std::string content = read_file(run / name);
+    const uint64_t bit = random.below(8 * content.size());
+    content[bit / 8] = static_cast<char>(content[bit / 8] ^ (1 << (bit % 8)));
+    std::ofstream(run / name, std::ios::binary) << content;
+    const Told message = resume(run);
+    told += message.all().empty() ? 0 : 1;
+    expect_no_harm(message, run, wanted, fmt::format("{}, bit {}", name, bit));
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(told, kFlips / 4);
+}
+
+TEST_F(Faults, FilesThatAreCutShortOrMissingAreNoticedOrMakeNoDifference) {
+  const auto wanted = end_of(whole_);
+  for (const std::string& name : files()) {
+    for (const char* how : {"missing", "empty", "half", "one byte less"}) {
+      const fs::path run = copy_of_stopped();
+      const auto size = fs::file_size(run / name);
+      if (how == std::string("missing")) fs::remove(run / name);
+      if (how == std::string("empty")) fs::resize_file(run / name, 0);
+      if (how == std::string("half")) fs::resize_file(run / name, size / 2);
+      if (how == std::string("one byte less")) fs::resize_file(run / name, size - 1);
+      const Told message = resume(run);
+      expect_no_harm(message, run, wanted, name + ", " + how);
+      if (name.find("step-000009") != std::string::npos) {
+        EXPECT_EQ(message.error, "");
+        EXPECT_NE(message.warnings.find("checkpoint step-000009: "), std::string::npos) << name << ", " << how;
+        EXPECT_NE(message.warnings.find("going back to step-000006"), std::string::npos) << message.warnings;
+        EXPECT_TRUE(end_of(run) == wanted) << name << ", " << how;
+      }
+    }
+  }
+}
+
+// What translates and measures reads the parameters of any checkpoint.
+TEST_F(Faults, ParametersWithAFlippedBitAreNotLoaded) {
+  const fs::path file = fs::path("best") / "model.safetensors";
+  const NamedTensors intact = load_safetensors(stopped_ / file);
+  Random random(2, "flips");
+  int refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    const fs::path run = copy_of_stopped();
+    std::string content = read_file(run / file);
+    const uint64_t bit = random.below(8 * content.size());
+    content[bit / 8] = static_cast<char>(content[bit / 8] ^ (1 << (bit % 8)));
+    std::ofstream(run / file, std::ios::binary) << content;
+    try {
+      const std::unique_ptr<Model> model = load_model(run, run / "best");
+      const NamedTensors found = named_values(model->parameters());
+      std::map<std::string, Tensor> wanted(intact.begin(), intact.end());
+      for (const auto& [name, tensor] : found)
+        EXPECT_TRUE(at::equal(tensor, wanted.at(name))) << name << ", bit " << bit;
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 200);
+}
+
+TEST_F(Faults, TheOnlyGoodCheckpointIsNeverRemoved) {
+  config_.train.keep_checkpoints = 1;
+  fs::path run = folder_ / "one";
+  TrainHooks hooks;
+  hooks.stop = [left = 6]() mutable { return --left == 0; };
+  run_training(config_, run, hooks);
+  // A later checkpoint that is damaged does not count as the one to keep.
+  fs::copy(run / "checkpoints" / "step-000006", run / "checkpoints" / "step-000013");
+  fs::resize_file(run / "checkpoints" / "step-000013" / "optimizer.safetensors", 100);
+  // Nor does a name with more digits than a step can have.
+  fs::create_directories(run / "checkpoints" / "step-99999999999999999999999");
+  int64_t seen = 0;
+  TrainHooks looking;
+  looking.checkpoint = [&](const Trainer& trainer) {
+    ++seen;
+    EXPECT_EQ(damage_of(run / "checkpoints" / fmt::format("step-{:06}", trainer.step())), "");
+  };
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run_training(config_, run, looking).outcome, "finished");
+  EXPECT_NE(
+      ::testing::internal::GetCapturedStderr().find("checkpoint step-000013: optimizer.safetensors has 100 bytes"),
+      std::string::npos);
+  EXPECT_EQ(seen, 3);                                                       // 9, 12, 14
+  EXPECT_FALSE(fs::exists(run / "checkpoints" / "step-000013.set-aside"));  // the run has passed it
+
+  // With none intact, an error names all of them.
+  run = copy_of_stopped();
+  for (const auto& [step, path] : checkpoints_of(run)) fs::resize_file(path / "model.safetensors", 100);
+  const std::string message = resume(run).error;
+  EXPECT_NE(message.find("no checkpoint is intact: step-000009: "), std::string::npos) << message;
+  EXPECT_NE(message.find("step-000006: "), std::string::npos) << message;
+  EXPECT_EQ(checkpoints_of(run).size(), 2U);
+}
+
+// The limit on the size of files stands in for a full disk: writing fails in the middle of a file.
+TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
+  const fs::path run = folder_ / "full";
+  struct rlimit before {};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  TrainHooks hooks;
+  hooks.stop = [&, left = 5]() mutable {
+    struct rlimit small = before;
+    small.rlim_cur = 4096;
+    if (--left == 0) ::setrlimit(RLIMIT_FSIZE, &small);
+    return false;
+  };
+  std::string message;
+  try {
+    run_training(config_, run, hooks);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_NE(message.find("writing failed"), std::string::npos) << message;
+  EXPECT_NE(message.find("the last good checkpoint is " + (run / "checkpoints" / "step-000003").string()),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(resume(run).all(), "");
+  EXPECT_TRUE(end_of(run) == end_of(whole_));
+}
+
+TEST_F(Faults, AKillBeforeTheFirstFileLeavesADirectoryThatIsUsedAgain) {
+  fs::create_directories(folder_ / "new");
+  std::ofstream(folder_ / "new" / "plumb.json.tmp-123") << "{\"sche";
+  EXPECT_EQ(resume(folder_ / "new").all(), "");
+  EXPECT_TRUE(end_of(folder_ / "new") == end_of(whole_));
+}
+
+}  // namespace
+}  // namespace plumb

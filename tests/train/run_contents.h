@@ -1,0 +1,52 @@
+// The files of a run, made comparable: everything except times.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+
+namespace plumb::test {
+
+/// A document without times, and without the checksums that depend on them.
+inline void drop_times(Json& json) {
+  if (json.is_array()) {
+    for (Json& each : json) drop_times(each);
+  }
+  if (!json.is_object()) return;
+  for (const char* key : {"seconds", "tokens_per_second", "exchange_seconds", "checksum", "metrics"}) json.erase(key);
+  for (auto& [key, value] : json.items()) drop_times(value);
+}
+
+/// Every file of a run by its path in it: JSON without times, anything else byte for byte.
+inline std::map<std::string, std::string> contents_of_run(const std::filesystem::path& run) {
+  std::map<std::string, std::string> contents;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
+    const std::string name = std::filesystem::relative(entry.path(), run).string();
+    if (entry.is_directory()) {
+      contents[name] = "a directory";
+      continue;
+    }
+    std::string content = read_file(entry.path());
+    if (entry.path().extension() == ".json") {
+      Json json = Json::parse(content);
+      drop_times(json);
+      content = json.dump(1);
+    } else if (entry.path().extension() == ".jsonl") {
+      std::istringstream lines(content);
+      content.clear();
+      for (std::string line; std::getline(lines, line);) {
+        Json json = Json::parse(line);
+        drop_times(json);
+        content += json.dump() + "\n";
+      }
+    }
+    contents[name] = content;
+  }
+  return contents;
+}
+
+}  // namespace plumb::test
