@@ -40,6 +40,7 @@ void EventFiles::write(const std::filesystem::path& run, const TrainPoint& point
   scalar("train/learning_rate", point.learning_rate);
   if (point.gradient_norm) scalar("train/gradient_norm", *point.gradient_norm);
   scalar("train/tokens_per_second", point.tokens_per_second);
+  if (point.skipped_steps) scalar("train/skipped_steps", *point.skipped_steps);
   for (const auto& [name, value] : point.metrics)
     scalar("valid/" + (name.starts_with("valid_") ? name.substr(6) : name), value);
   writer.flush();

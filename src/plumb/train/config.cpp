@@ -69,6 +69,8 @@ void describe(Fields& field, TrainConfig& config) {
   field("checkpoint_every", config.checkpoint_every);
   field("keep_checkpoints", config.keep_checkpoints);
   field("divergence_factor", config.divergence_factor);
+  field.section(
+      "trouble", [&config](Fields& inner) { describe(inner, config.trouble); }, config.trouble != TroubleConfig());
   field("precision", config.precision);
   field("processes", config.processes);
   field("synchronize_norms", config.synchronize_norms);
@@ -115,6 +117,7 @@ void validate(const TrainConfig& config) {
   count("processes", config.processes, 1, kMostProcesses);
   count("keep_checkpoints", config.keep_checkpoints, 1);
   at_least("divergence_factor", config.divergence_factor, 0.0);
+  validate(config.trouble);
 }
 
 Schedule make_schedule(const TrainConfig& config, int64_t d_model) {

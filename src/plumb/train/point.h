@@ -8,6 +8,7 @@
 
 #include "plumb/base/json.h"
 #include "plumb/task/metrics.h"
+#include "plumb/train/trouble.h"
 
 namespace plumb {
 
@@ -25,6 +26,7 @@ struct TrainPoint {
   // For multi-process runs: means per step since the last point of what process 0 exchanged with the others.
   std::optional<double> exchange_seconds;
   std::optional<double> exchange_bytes;
+  std::optional<double> skipped_steps{};  // steps without an update so far, if there were any
 };
 
 /// A line of metrics.jsonl; values that are not finite become null, and are read back as NaN.
@@ -50,6 +52,8 @@ struct TrainResult {
   int64_t best_step = 0;
   double seconds = 0;  // training and evaluation time, over all resumptions
   std::vector<WatchRecord> watched{};
+  std::vector<TroubleRecord> troubles{};
+  std::vector<std::string> diagnosis{};  // if it diverged: what was measured, and what to try, in sentences
 
   [[nodiscard]] std::optional<double> valid_nll() const { return metrics.get("valid_nll"); }
 

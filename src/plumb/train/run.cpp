@@ -61,8 +61,8 @@ void write_checkpoint(const fs::path& run, const Trainer& trainer, int64_t keep)
                          [&](const fs::path& directory) { trainer.save(directory); });
   const auto all = checkpoints(run);
   auto oldest = all.begin();
-  for (auto surplus = static_cast<int64_t>(all.size()) - keep; surplus > 0; --surplus)
-    fs::remove_all((oldest++)->second);
+  for (auto surplus = static_cast<int64_t>(all.size()) - keep; surplus > 0; --surplus, ++oldest)
+    if (oldest->first != trainer.rollback_step()) fs::remove_all(oldest->second);
 }
 
 TrainResult read_result(const fs::path& run) { return take_json(run / "result.json", &TrainResult::from_json); }
@@ -189,15 +189,33 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   }
   trainer.join(meet(rendezvous, reception));
 
-  MetricsFile metrics(out / "metrics.jsonl", trainer.history(), trainer.watched());
+  std::optional<MetricsFile> metrics;
+  const auto write_metrics = [&] {
+    metrics.emplace(out / "metrics.jsonl", trainer.history(), trainer.watched(), trainer.troubles());
+  };
+  write_metrics();
   TrainHooks hooks = given_hooks;
   hooks.point = [&](const TrainPoint& point) {
-    metrics.add(point);
+    metrics->add(point);
     if (given_hooks.point) given_hooks.point(point);
   };
   hooks.watched = [&](const WatchRecord& record) {
-    metrics.add(record);
+    metrics->add(record);
     if (given_hooks.watched) given_hooks.watched(record);
+  };
+  hooks.trouble = [&](const TroubleRecord& record) {
+    metrics->add(record);
+    if (given_hooks.trouble) given_hooks.trouble(record);
+  };
+  hooks.go_back = [&](Trainer& trained, int64_t step) {
+    const auto all = checkpoints(out);
+    const auto found = all.find(step);
+    if (found != all.end()) trained.load(found->second);
+    return found != all.end();
+  };
+  hooks.went_back = [&](const Trainer& trained) {
+    write_metrics();
+    if (given_hooks.went_back) given_hooks.went_back(trained);
   };
   hooks.checkpoint = [&](const Trainer& trained) {
     write_checkpoint(out, trained, config.train.keep_checkpoints);
@@ -208,7 +226,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
     if (given_hooks.best) given_hooks.best(trained);
   };
   TrainResult result = trainer.run(hooks);
-  metrics.end(result);
+  metrics->end(result);
   write_json(out / "result.json", result.to_json());
   workers.wait();
   return result;
