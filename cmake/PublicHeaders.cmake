@@ -78,6 +78,7 @@ set(PLUMB_PUBLIC_HEADERS
   train/point.h
   train/run.h
   train/trainer.h
+  train/trouble.h
   train/watch.h
   # Decoding and metrics
   decode/beam_search.h

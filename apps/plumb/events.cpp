@@ -45,6 +45,7 @@ void EventFiles::write(const std::filesystem::path& run, const TrainPoint& point
   if (point.ceiling_fraction) scalar("train/ceiling_fraction", *point.ceiling_fraction);
   if (const auto nll = point.metrics.get("valid_nll"); nll && !point.metrics.get("perplexity"))
     scalar("valid/perplexity", std::exp(*nll));
+  if (point.skipped_steps) scalar("train/skipped_steps", *point.skipped_steps);
   for (const auto& [name, value] : point.metrics)
     scalar("valid/" + (name.starts_with("valid_") ? name.substr(6) : name), value);
   writer.flush();

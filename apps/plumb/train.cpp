@@ -85,6 +85,22 @@ std::string summary(const TrainResult& result, const std::string& out) {
   return line + "\n";
 }
 
+/// ": the loss is nan …", from the last trouble of a run that diverged.
+std::string reason_of(const TrainResult& result) {
+  return result.troubles.empty() ? "" : ": " + result.troubles.back().values.value("text", std::string());
+}
+
+/// What its diagnosis says to try.
+std::string advice_of(const TrainResult& result) {
+  std::string advice;
+  constexpr std::string_view kTry = "try: ";
+  for (const std::string& line : result.diagnosis) {
+    if (line.starts_with(kTry)) advice += (advice.empty() ? "try " : "; ") + line.substr(kTry.size());
+  }
+  return advice.empty() ? "result.json has what was measured; `plumb probe` measures the model before training"
+                        : advice + "; result.json has what was measured";
+}
+
 void train_model(const TrainArguments& arguments, const Globals& globals) {
   const RunConfig config = requested(arguments, globals);
   EventFiles events;
@@ -106,9 +122,9 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   }
   if (result.outcome == "diverged") {
     if (!reports) throw Ended{kDivergedStatus};
-    throw Diverged(
-        fmt::format("{}: training diverged at step {}", arguments.out, with_thousands(result.steps)),
-        "lower train.learning_rate or raise train.warm_up; `plumb probe` measures the model before training");
+    throw Diverged(fmt::format("{}: training diverged at step {}{}", arguments.out, with_thousands(result.steps),
+                               reason_of(result)),
+                   advice_of(result));
   }
 }
 

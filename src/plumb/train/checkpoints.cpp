@@ -140,12 +140,18 @@ void write_checkpoint(const fs::path& run, const Snapshot& snapshot, const FileM
   }
 }
 
+void remove_later_checkpoints(const fs::path& run, int64_t step) {
+  for (const auto& [number, path] : checkpoints_of(run)) {
+    if (number > step) remove_directory(path);
+  }
+}
+
 void remove_old_checkpoints(const fs::path& run, int64_t step, const Retention& retention) {
   std::vector<fs::path> passing;  // those that are not kept forever, newest first
   const auto all = checkpoints_of(run);
   for (auto each = all.rbegin(); each != all.rend(); ++each) {
     const bool forever = retention.every > 0 && each->first % retention.every == 0;
-    if (each->first <= step && !forever) passing.push_back(each->second);
+    if (each->first <= step && each->first != retention.rollback && !forever) passing.push_back(each->second);
   }
   // The newest of all stays, even if it is not among those that pass.
   for (size_t i = static_cast<size_t>(std::max<int64_t>(retention.last, 1)); i < passing.size(); ++i)

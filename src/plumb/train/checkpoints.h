@@ -38,6 +38,7 @@ struct Retention {
   int64_t last = 1;           // this many of the newest
   int64_t every = 0;          // all those at multiples of this step; 0: none
   std::vector<int64_t> best;  // of best-checkpoints/: these steps
+  int64_t rollback = 0;       // the one of this step, to which a rollback returns
 };
 
 /// Writes the checkpoint of a run, and removes those that are not kept. Throws Error that names the last good one.
@@ -45,6 +46,9 @@ void write_checkpoint(const std::filesystem::path& run, const Snapshot& snapshot
 
 /// Removes the checkpoints that are not kept up to `step`, which is that of an intact one, and what was set aside.
 void remove_old_checkpoints(const std::filesystem::path& run, int64_t step, const Retention& retention);
+
+/// Removes the checkpoints of later steps than `step`, which a rollback has undone.
+void remove_later_checkpoints(const std::filesystem::path& run, int64_t step);
 
 /// Checks best/ of a run whose best evaluation was at `step`, and best-checkpoints/ with those of `list`; warns about
 /// damage. Restores best/ from another checkpoint of that step, if there is one.

@@ -59,6 +59,8 @@ void describe(Fields& field, TrainConfig& config) {
   field("keep_best", config.keep_best);
   field("best_metric", config.best_metric);
   field("divergence_factor", config.divergence_factor);
+  field.section(
+      "trouble", [&config](Fields& inner) { describe(inner, config.trouble); }, config.trouble != TroubleConfig());
   field("precision", config.precision);
   field("processes", config.processes);
   field("synchronize_norms", config.synchronize_norms);
@@ -111,6 +113,7 @@ void validate(const TrainConfig& config) {
   count("keep_every", config.keep_every, 0);
   count("keep_best", config.keep_best, 1);
   at_least("divergence_factor", config.divergence_factor, 0.0);
+  validate(config.trouble);
 }
 
 Schedule make_schedule(const TrainConfig& config, int64_t d_model) {

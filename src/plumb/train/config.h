@@ -12,6 +12,7 @@
 #include "plumb/optim/groups.h"
 #include "plumb/optim/schedule.h"
 #include "plumb/task/task.h"
+#include "plumb/train/trouble.h"
 #include "plumb/train/watch.h"
 
 namespace plumb {
@@ -46,6 +47,7 @@ struct TrainConfig {
   int64_t keep_best = 1;                  // above 1: the checkpoints of so many best evaluations, in best-checkpoints/
   std::string best_metric = "valid_nll";  // decides about best/, keep_best and patience
   double divergence_factor = 3;           // see Trainer; 0: only a loss that is not finite
+  TroubleConfig trouble;                  // what is done about numerical trouble: [train.trouble]
   std::string precision = "float32";      // of matrix products: float32 or bf16
   int64_t processes = 1;                  // number of processes sharing each batch
   bool synchronize_norms = true;          // whether BatchNorm computes its statistics over all processes

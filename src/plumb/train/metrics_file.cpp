@@ -35,6 +35,9 @@ auto lines_with(const std::filesystem::path& path, const char* key, const Take& 
   return found;
 }
 
+/// A rollback stands among the steps behind which the run goes on: as the first line after those of its checkpoint.
+int64_t place_of(const TroubleRecord& record) { return record.values.value("to", record.step - 1) + 1; }
+
 }  // namespace
 
 std::vector<TrainPoint> read_metrics(const std::filesystem::path& path) {
@@ -45,15 +48,28 @@ std::vector<WatchRecord> read_watch_records(const std::filesystem::path& path) {
   return lines_with(path, "watch", watch_record_from_json);
 }
 
+std::vector<TroubleRecord> read_trouble_records(const std::filesystem::path& path) {
+  return lines_with(path, "trouble", trouble_record_from_json);
+}
+
 MetricsFile::MetricsFile(const std::filesystem::path& path, const std::vector<TrainPoint>& history,
-                         const std::vector<WatchRecord>& watched)
+                         const std::vector<WatchRecord>& watched, const std::vector<TroubleRecord>& troubles)
     : path_(path) {
   write_file_atomic(path, [&](std::ostream& out) {
     out << make_document("metrics", 1).dump() << '\n';
-    // As a run writes them: a step's record before its point.
+    // As a run writes them: a step's trouble before its record, and that before its point.
     auto record = watched.begin();
+    auto trouble = troubles.begin();
+    const auto write_troubles = [&](int64_t up_to) {
+      for (; trouble != troubles.end() && place_of(*trouble) <= up_to; ++trouble)
+        out << to_json(*trouble).dump() << '\n';
+    };
     const auto write_records = [&](int64_t up_to) {
-      for (; record != watched.end() && record->step <= up_to; ++record) out << to_json(*record).dump() << '\n';
+      for (; record != watched.end() && record->step <= up_to; ++record) {
+        write_troubles(record->step);
+        out << to_json(*record).dump() << '\n';
+      }
+      write_troubles(up_to);
     };
     for (const TrainPoint& point : history) {
       write_records(point.step);
@@ -89,6 +105,8 @@ void MetricsFile::sync() const {
 void MetricsFile::add(const TrainPoint& point) { write(to_json(point)); }
 
 void MetricsFile::add(const WatchRecord& record) { write(to_json(record)); }
+
+void MetricsFile::add(const TroubleRecord& record) { write(to_json(record)); }
 
 void MetricsFile::end(const TrainResult& result) {
   Json line;

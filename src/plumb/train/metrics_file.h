@@ -14,6 +14,9 @@ namespace plumb {
 /// The points in the file, up to a line truncated by a kill. An absent file contains none.
 std::vector<TrainPoint> read_metrics(const std::filesystem::path& path);
 
+/// The same for its records of trouble.
+std::vector<TroubleRecord> read_trouble_records(const std::filesystem::path& path);
+
 /// The same for the records of its watches.
 std::vector<WatchRecord> read_watch_records(const std::filesystem::path& path);
 
@@ -21,7 +24,7 @@ class MetricsFile {
  public:
   /// Rewrites the file atomically with the known points and records, and appends from there on.
   MetricsFile(const std::filesystem::path& path, const std::vector<TrainPoint>& history,
-              const std::vector<WatchRecord>& watched = {});
+              const std::vector<WatchRecord>& watched = {}, const std::vector<TroubleRecord>& troubles = {});
 
   /// Goes on with a file, of which the part `kept` is intact: drops the rest, and appends from there on.
   MetricsFile(const std::filesystem::path& path, const FileMark& kept);
@@ -32,6 +35,7 @@ class MetricsFile {
   /// Appends a line and flushes it to the operating system. Throws Error if writing fails.
   void add(const TrainPoint& point);
   void add(const WatchRecord& record);
+  void add(const TroubleRecord& record);
   /// The last line: how the run ended.
   void end(const TrainResult& result);
 

@@ -56,6 +56,7 @@ Json to_json(const TrainPoint& point) {
   if (const auto nll = point.metrics.get("valid_nll")) json["valid_perplexity"] = number(std::exp(*nll));
   put(json, "exchange_seconds", point.exchange_seconds);
   put(json, "exchange_bytes", point.exchange_bytes);
+  put(json, "skipped_steps", point.skipped_steps);
   return json;
 }
 
@@ -70,11 +71,12 @@ TrainPoint point_from_json(const Json& json) {
   point.tokens_per_second = number(json, "tokens_per_second");
   point.ceiling_fraction = maybe(json, "ceiling_fraction");
   if (json.contains("tokens")) point.tokens = json["tokens"].get<int64_t>();
-  point.metrics = metrics_from(
-      json, {"step", "epoch", "learning_rate", "loss", "nll", "gradient_norm", "tokens_per_second", "tokens",
-             "ceiling_fraction", "train_perplexity", "valid_perplexity", "exchange_seconds", "exchange_bytes"});
+  point.metrics = metrics_from(json, {"step", "epoch", "learning_rate", "loss", "nll", "gradient_norm",
+                                      "tokens_per_second", "tokens", "ceiling_fraction", "train_perplexity",
+                                      "valid_perplexity", "exchange_seconds", "exchange_bytes", "skipped_steps"});
   point.exchange_seconds = maybe(json, "exchange_seconds");
   point.exchange_bytes = maybe(json, "exchange_bytes");
+  point.skipped_steps = maybe(json, "skipped_steps");
   return point;
 }
 
@@ -95,6 +97,8 @@ Json TrainResult::to_json() const {
   json["history"] = Json::array();
   for (const TrainPoint& point : history) json["history"].push_back(plumb::to_json(point));
   for (const WatchRecord& record : watched) json["watched"].push_back(plumb::to_json(record));
+  if (!diagnosis.empty()) json["diagnosis"] = diagnosis;
+  for (const TroubleRecord& record : troubles) json["troubles"].push_back(plumb::to_json(record));
   return json;
 }
 
@@ -113,6 +117,9 @@ TrainResult TrainResult::from_json(const Json& json) {
   for (const Json& point : json.at("history")) result.history.push_back(point_from_json(point));
   for (const Json& record : json.value("watched", Json::array()))
     result.watched.push_back(watch_record_from_json(record));
+  result.diagnosis = json.value("diagnosis", std::vector<std::string>());
+  for (const Json& record : json.value("troubles", Json::array()))
+    result.troubles.push_back(trouble_record_from_json(record));
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "plumb/base/json.h"
 #include "plumb/task/metrics.h"
+#include "plumb/train/trouble.h"
 
 namespace plumb {
 
@@ -31,6 +32,7 @@ struct TrainPoint {
   // For multi-process runs: means per step since the last point of what process 0 exchanged with the others.
   std::optional<double> exchange_seconds;
   std::optional<double> exchange_bytes;
+  std::optional<double> skipped_steps{};  // steps without an update so far, if there were any
 };
 
 /// A line of metrics.jsonl; values that are not finite become null, and are read back as NaN.
@@ -58,6 +60,8 @@ struct TrainResult {
   std::vector<WatchRecord> watched{};
   /// The best value of train.best_metric and its name, if that is not valid_nll.
   std::optional<std::pair<std::string, double>> best_value{};
+  std::vector<TroubleRecord> troubles{};
+  std::vector<std::string> diagnosis{};  // if it diverged: what was measured, and what to try, in sentences
 
   [[nodiscard]] std::optional<double> valid_nll() const { return metrics.get("valid_nll"); }
 

@@ -66,10 +66,11 @@ std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, 
   std::unique_ptr<MetricsFile> metrics;
   if (place->metrics) metrics = std::make_unique<MetricsFile>(file, *place->metrics);
   trainer.set_history(read_metrics(file), read_watch_records(file));
-  if (!metrics) metrics = std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched());
+  if (!metrics) metrics = std::make_unique<MetricsFile>(file, trainer.history(), trainer.watched(), trainer.troubles());
   check_best(out, trainer.best_step(), trainer.best_steps());
-  remove_old_checkpoints(out, trainer.step(),
-                         {config.train.keep_checkpoints, config.train.keep_every, trainer.best_steps()});
+  remove_old_checkpoints(
+      out, trainer.step(),
+      {config.train.keep_checkpoints, config.train.keep_every, trainer.best_steps(), trainer.rollback_step()});
   say(fmt::format("{}: resuming from step {}", out.string(), trainer.step()));
   return metrics;
 }
@@ -206,6 +207,21 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   hooks.watched = [&](const WatchRecord& record) {
     writer.add(record);
     if (given_hooks.watched) given_hooks.watched(record);
+  };
+  hooks.trouble = [&](const TroubleRecord& record) {
+    writer.add(record);
+    if (given_hooks.trouble) given_hooks.trouble(record);
+  };
+  hooks.go_back = [&](Trainer& trained, int64_t step) {
+    writer.wait();
+    const auto all = checkpoints_of(out);
+    const auto found = all.find(step);
+    if (found != all.end()) trained.load(found->second);
+    return found != all.end();
+  };
+  hooks.went_back = [&](const Trainer& trained) {
+    writer.rewrite_metrics(trained);
+    if (given_hooks.went_back) given_hooks.went_back(trained);
   };
   hooks.stop = [&] {
     writer.check();

@@ -7,7 +7,9 @@
 namespace plumb {
 
 RunWriter::RunWriter(std::filesystem::path run, const TrainConfig& config, std::unique_ptr<MetricsFile> metrics)
-    : run_(std::move(run)), retention_{config.keep_checkpoints, config.keep_every, {}}, metrics_(std::move(metrics)) {}
+    : run_(std::move(run)),
+      retention_{config.keep_checkpoints, config.keep_every, {}, {}},
+      metrics_(std::move(metrics)) {}
 
 std::shared_ptr<const Snapshot> RunWriter::copy(const Trainer& trainer) {
   Snapshot now = trainer.snapshot();
@@ -27,9 +29,18 @@ void RunWriter::submit(const std::shared_ptr<const Snapshot>& snapshot, std::fun
   writer_.submit(snapshot->step, [snapshot, write = std::move(write)] { write(*snapshot); });
 }
 
+void RunWriter::rewrite_metrics(const Trainer& trainer) {
+  writer_.wait();
+  metrics_ =
+      std::make_unique<MetricsFile>(run_ / "metrics.jsonl", trainer.history(), trainer.watched(), trainer.troubles());
+  last_.reset();
+  remove_later_checkpoints(run_, trainer.step());
+}
+
 void RunWriter::checkpoint(const Trainer& trainer) {
   Retention retention = retention_;
   retention.best = trainer.best_steps();
+  retention.rollback = trainer.rollback_step();
   submit(copy(trainer), [this, retention = std::move(retention), mark = metrics_->mark()](const Snapshot& snapshot) {
     metrics_->sync();
     write_checkpoint(run_, snapshot, mark);

@@ -19,6 +19,9 @@ class RunWriter {
 
   void add(const TrainPoint& point) { metrics_->add(point); }
   void add(const WatchRecord& record) { metrics_->add(record); }
+  void add(const TroubleRecord& record) { metrics_->add(record); }
+  /// After a rollback: metrics.jsonl contains what the trainer now has as its history.
+  void rewrite_metrics(const Trainer& trainer);
   void checkpoint(const Trainer& trainer);
   void best(const Trainer& trainer);
   void one_of_the_best(const Trainer& trainer);

@@ -21,10 +21,14 @@
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
 #include "plumb/train/best_metric.h"
+#include "plumb/train/diagnosis.h"
+#include "plumb/train/inspection.h"
 #include "plumb/train/memory_error.h"
 #include "plumb/train/progress_line.h"
 #include "plumb/train/snapshot.h"
 #include "plumb/train/step_share.h"
+#include "plumb/train/trouble_judge.h"
+#include "plumb/train/update_norms.h"
 
 namespace plumb {
 namespace {
@@ -113,7 +117,9 @@ struct Trainer::Implementation {
         optimizer(make_optimizer(given.optimizer, trained.parameters(), given.options)),
         values(trained.parameters().values()),
         best(best_metric_of(given, learned)),
-        watches(watch, learned, given.batch_tokens) {
+        watches(watch, learned, given.batch_tokens),
+        update_norms(trained.parameters()),
+        trouble(given.trouble, update_norms.names(), divergence_limit(), kSettledStep) {
     validate(config);
     if (config.cautious) optimizer = make_cautious(std::move(optimizer), model.parameters());
     if (task.data().has_split("valid")) valid_set = task.dataset("valid");
@@ -146,7 +152,8 @@ struct Trainer::Implementation {
   };
 
   /// Forward and backward pass of this process's micro-batches, one after another, as step `number`.
-  [[nodiscard]] Result computed(std::span<const std::vector<int64_t>> batches, int64_t number) const {
+  [[nodiscard]] Result computed(std::span<const std::vector<int64_t>> batches, int64_t number,
+                                Inspection* inspection = nullptr) const {
     const StepShare share =
         step_share(*train_set, costs, batches, {group.rank(), group.size(), config.micro_batch_tokens});
     Result result;
@@ -154,6 +161,7 @@ struct Trainer::Implementation {
     for (const auto& [batch, idle] : share.micro_batches) {
       ForwardContext context(model.config().dropout, static_cast<uint64_t>(config.seed), number,
                              config.synchronize_norms ? group : Group());
+      if (inspection != nullptr && !idle) inspection->watch(context, batch);
       const double scale = idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
       const Loss loss = task.loss(model, batch, {config.label_smoothing, scale, false}, context);
       const std::vector<Tensor> gradient = gradients({loss.value}, values, {});
@@ -209,61 +217,176 @@ struct Trainer::Implementation {
   }
 
   /// A loss above this is divergence, not initialization. With few classes, a confident mistake costs more than a
-  /// guess.
+  /// guess. 0: no limit.
   [[nodiscard]] double divergence_limit() const {
     return config.divergence_factor * std::max(std::log(static_cast<double>(model.outputs())), 2.0);
   }
 
-  /// Forward and backward pass of one batch, and one step of the optimizer. Returns false, leaving the parameters
-  /// unchanged, if the run has diverged.
-  bool step() {
+  /// How a step ended: `passed` steps count, without an update; to go back is up to the caller.
+  enum class Ended { updated, passed, goes_back, diverged };
+
+  /// Forward and backward pass of one batch, and one step of the optimizer, unless the judge objects: then the
+  /// parameters and the optimizer remain as they are.
+  Ended step(const TrainHooks& hooks) {
     const int64_t number = state.step + 1;
+    if (trouble.passes_over(number)) return pass_over(number);
     ops::MatrixPrecision precision(ops::precision_of(config.precision));
     const ops::PrecisionGuard guard(precision);
+    const std::vector<Tensor> buffers = copies_of_buffers(model.parameters());
     const Result found = computed(window(), number);
     const std::vector<Tensor> gradient = group.sum_coalesced(found.gradient);
-    point.learning_rate = schedule(number);
+    point.learning_rate = rate_of(number);
     const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
     const std::vector<Tensor> clipped = clipped_by_element(gradient);
     // The one place in a step that waits for the device.
-    std::vector<ops::Number> numbers = {square_norm(gradient, steps),
-                                        clips_elements() ? square_norm(clipped, steps) : ops::Number()};
-    const std::ptrdiff_t norms = std::ssize(numbers);
-    numbers.insert(numbers.end(), found.losses.begin(), found.losses.end());
-    numbers.insert(numbers.end(), found.nlls.begin(), found.nlls.end());
-    const std::vector<double> read = ops::read(numbers);
+    std::vector<ops::Number> asked = {square_norm(gradient, steps),
+                                      clips_elements() ? square_norm(clipped, steps) : ops::Number()};
+    const std::ptrdiff_t norms = std::ssize(asked);
+    asked.insert(asked.end(), found.losses.begin(), found.losses.end());
+    asked.insert(asked.end(), found.nlls.begin(), found.nlls.end());
+    asked.insert(asked.end(), moved.square_norms.begin(), moved.square_norms.end());
+    const std::vector<double> read = ops::read(asked);
     const auto losses = read.begin() + norms, nlls = losses + std::ssize(found.losses);
-    const std::vector<double> sums =
-        group.sums({std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, read.end(), 0.0),
-                    static_cast<double>(found.tokens)});
-    const double value = sums[0];
-    const double norm = std::sqrt(read[0]);
+    const auto updates = nlls + std::ssize(found.nlls);
+    see_updates({updates, read.end()});
+    const std::vector<double> sums = group.sums(
+        {std::accumulate(losses, nlls, 0.0), std::accumulate(nlls, updates, 0.0), static_cast<double>(found.tokens)});
+    const StepNumbers numbers{number, sums[0], std::sqrt(read[0]), point.learning_rate};
     point.step = number;
     point.epoch = state.epoch;
-    shown_loss = running_loss.add(value);
-    shown_nll = running_nll.add(sums[1] / std::max(found.weight, 1.0));
-    state.loss += value * found.weight;
-    state.nll += sums[1];
-    state.weight += found.weight;
+    point.gradient_norm = numbers.gradient_norm;
     timed.tokens += static_cast<int64_t>(sums[2]);
     timed.flops += found.flops;
-    if (state.tokens) *state.tokens += static_cast<int64_t>(sums[2]);
-    const bool judged = config.divergence_factor > 0 && number > kSettledStep;
-    if (!std::isfinite(value) || (judged && value > divergence_limit())) return false;
-    point.gradient_norm = norm;
-    if (!std::isfinite(norm)) return false;
+    const Judgment judgment = trouble.judge(numbers);
+    if (judgment.action != Judgment::Action::skip) {
+      shown_loss = running_loss.add(numbers.loss);
+      shown_nll = running_nll.add(sums[1] / std::max(found.weight, 1.0));
+      state.loss += numbers.loss * found.weight;
+      state.nll += sums[1];
+      state.weight += found.weight;
+      if (state.tokens) *state.tokens += static_cast<int64_t>(sums[2]);
+    }
+    Json findings = Json::object();
+    if (judgment.cause == Judgment::Cause::nonfinite) {
+      findings = inspect_step([&](Inspection* inspection) { return try_step(number, inspection); },
+                              {numbers.loss, numbers.gradient_norm, gradient}, model, buffers, group, task);
+    }
+    report(judgment, numbers, findings, hooks);
+    if (judgment.action == Judgment::Action::skip) {
+      restore_buffers(model.parameters(), buffers);
+      advance();
+      return Ended::passed;
+    }
+    if (judgment.action == Judgment::Action::rollback) return Ended::goes_back;
+    if (judgment.action == Judgment::Action::diverge) {
+      explain(judgment, numbers, gradient, steps);
+      return Ended::diverged;
+    }
     if (watches.due(number)) {
       WatchedRun run = seen();
       run.gradient = gradient;
       watches.before_step(run);
     }
-    optimizer->step(clipped, steps, clip_scale(clips_elements() ? std::sqrt(read[1]) : norm, config.clip_norm));
+    if (trouble.watches_spikes()) update_norms.before_step();
+    const double norm = clips_elements() ? std::sqrt(read[1]) : numbers.gradient_norm;
+    optimizer->step(clipped, steps, clip_scale(norm, config.clip_norm));
     std::vector<bool> frozen;
     for (const ParameterStep& each : steps) frozen.push_back(each.frozen);
     model.constrain(frozen);
+    if (trouble.watches_spikes()) moved = {number, numbers.learning_rate, update_norms.square_norms()};
     advance();
+    return Ended::updated;
+  }
+
+  /// Measures why the run diverged, on its first examples.
+  void explain(const Judgment& judgment, const StepNumbers& numbers, const std::vector<Tensor>& gradient,
+               const std::vector<ParameterStep>& steps) {
+    if (group.rank() != 0) return;
+    constexpr int64_t kExamples = 64;
+    const std::vector<Batch> batches = evaluation_batches(*train_set, config.batch_tokens, kExamples);
+    const WatchedRun run{model, task, config, *optimizer, *train_set, batches, state.step, numbers.learning_rate,
+                         steps};
+    diagnosis = diagnose({run, numbers, judgment, gradient, trouble, watched, finite_on(run)});
+    for (const std::string& line : diagnosis) say("  " + line);
+  }
+
+  /// A step whose batch a rollback passes over.
+  Ended pass_over(int64_t number) {
+    trouble.pass_over();
+    point.step = number;
+    point.epoch = state.epoch;
+    point.learning_rate = rate_of(number);
+    advance();
+    return Ended::passed;
+  }
+
+  /// Makes this the state that a rollback returns to, unless the last update is in doubt.
+  void mark(const TrainHooks& hooks) {
+    if (!config.trouble.rolls_back() || trouble.suspects()) return;
+    trouble.set_anchor(state.step);
+    if (hooks.go_back || group.rank() > 0) return;
+    marked = {model.parameters().flat().detach().clone(), copies_of_buffers(model.parameters()), {}, state_document()};
+    for (const auto& [name, tensor] : optimizer->state()) marked.optimizer.emplace_back(name, tensor.clone());
+  }
+
+  /// Returns to the state that was marked, with the counters and records of trouble as they are now. False if it is
+  /// lost.
+  bool go_back(Trainer& trainer, const TrainHooks& hooks) {
+    const double seconds = state.seconds;
+    const TroubleJudge now = trouble;
+    bool found = true;
+    if (group.rank() == 0) {
+      if (hooks.go_back) {
+        found = hooks.go_back(trainer, trouble.anchor());
+      } else {
+        const at::NoGradGuard no_graph;
+        model.parameters().flat().copy_(marked.parameters);
+        restore_buffers(model.parameters(), marked.buffers);
+        optimizer->load_state(marked.optimizer, "memory");
+        take_state(marked.state, "memory");
+      }
+      const Json then = trouble.state();
+      trouble = now;
+      trouble.return_to(then);
+    }
+    if (group.any(!found)) return false;
+    trainer.join(group);
+    state.seconds = seconds;
+    state.complete = at_end() || out_of_patience();
+    trainer.set_history(std::move(history), std::move(watched));
+    point = {};
+    if (hooks.went_back) hooks.went_back(trainer);
     return true;
   }
+
+  /// The step from the current parameters once more, without an update.
+  [[nodiscard]] StepTrial try_step(int64_t number, Inspection* inspection) const {
+    const Result found = computed(window(), number, inspection);
+    std::vector<Tensor> gradient = group.sum_coalesced(found.gradient);
+    const double norm = std::sqrt(square_norm(gradient, parameter_steps(settings, number, 0)));
+    const double loss = std::accumulate(found.losses.begin(), found.losses.end(), 0.0);
+    return {group.sums({loss})[0], norm, std::move(gradient)};
+  }
+
+  /// Hands the last step's updates to the judge, once they are known.
+  void see_updates(const std::vector<double>& square_norms) {
+    if (square_norms.empty()) return;
+    std::vector<double> norms;
+    for (const double square : square_norms) norms.push_back(std::sqrt(square));
+    trouble.see_updates(moved.step, moved.learning_rate, norms);
+    moved = {};
+  }
+
+  /// Records what the judge found, and tells it.
+  void report(const Judgment& judgment, const StepNumbers& numbers, const Json& findings, const TrainHooks& hooks) {
+    trouble.record(judgment, numbers, findings);
+    if (judgment.cause == Judgment::Cause::none) return;
+    const TroubleRecord& record = trouble.records().back();
+    if (group.rank() == 0) say(to_string(record));
+    if (hooks.trouble) hooks.trouble(record);
+  }
+
+  [[nodiscard]] double rate_of(int64_t number) const { return schedule(number) * trouble.rate_factor(); }
 
   void advance() {
     ++state.step;
@@ -297,9 +420,9 @@ struct Trainer::Implementation {
 
   /// Closes the span since the last point.
   void close_point() {
-    const double weight = state.weight > 0 ? state.weight : 1;
-    point.loss = state.loss / weight;
-    point.nll = state.nll / weight;
+    point.loss = state.loss / state.weight;  // NaN if there was none
+    point.nll = state.nll / state.weight;
+    if (trouble.skipped() > 0) point.skipped_steps = static_cast<double>(trouble.skipped());
     point.tokens_per_second = timed.seconds > 0 ? static_cast<double>(timed.tokens) / timed.seconds : 0;
     point.tokens = state.tokens;
     point.ceiling_fraction = ceiling_fraction();
@@ -395,7 +518,7 @@ struct Trainer::Implementation {
   /// The run in its current state, for the watches.
   [[nodiscard]] WatchedRun seen() {
     const int64_t last = std::max<int64_t>(state.step, 1);
-    const double rate = schedule(last);
+    const double rate = rate_of(last);
     return {model,      task,       config,
             *optimizer, *train_set, watches.batches(),
             state.step, rate,       parameter_steps(settings, last, rate)};
@@ -417,8 +540,9 @@ struct Trainer::Implementation {
     const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every >= 0));
     if (scoring && (state.complete || stopping) && has_slow_metrics(task)) {
       // Slow metrics may take longer than somebody waits for the end: the step is saved without them first.
-      report(trainer, hooks, rank);
       close_point();
+      settle(hooks);
+      report(trainer, hooks, rank);
       state.pending = to_json(point);
       save_to(trainer, hooks);
       stopping = group.any(stopping || (hooks.stop && hooks.stop()));
@@ -430,12 +554,36 @@ struct Trainer::Implementation {
     if (scoring) score_now();
     if (scoring && best.is_slow) rank = judge();
     if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point(hooks);
+    const bool saving = due(config.checkpoint_every) || due(config.keep_every) || state.complete || stopping;
+    if (saving || rank.best || rank.one_of_the_best) settle(hooks);
     report(trainer, hooks, rank);
-    if (due(config.checkpoint_every) || due(config.keep_every) || state.complete || stopping) save_to(trainer, hooks);
+    if (saving) save_to(trainer, hooks);
+  }
+
+  /// Before something is saved: the judge sees the last update, and a rollback may return to here.
+  void settle(const TrainHooks& hooks) {
+    see_updates(ops::read(moved.square_norms));
+    if (due(config.checkpoint_every)) mark(hooks);
   }
 
   void save_to(const Trainer& trainer, const TrainHooks& hooks) const {
     if (hooks.checkpoint) hooks.checkpoint(trainer);
+  }
+
+  /// state.json, and the reverse.
+  [[nodiscard]] Json state_document() const {
+    Json json = to_json(state, best.name);
+    json["trouble"] = trouble.state();
+    return json;
+  }
+  void take_state(const Json& json, const std::string& origin) {
+    state = state_from_json(json, best.name, origin);
+    try {
+      trouble.load_state(json.value("trouble", Json()));
+    } catch (const nlohmann::json::exception& error) {
+      throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()));
+    }
+    moved = {};
   }
 
   [[nodiscard]] TrainResult result(const std::string& outcome) const {
@@ -443,6 +591,8 @@ struct Trainer::Implementation {
     if (best.name == "valid_nll") result.best_valid_nll = state.best;
     if (best.name != "valid_nll" && state.best) result.best_value = {best.name, *state.best};
     for (const TrainPoint& each : history) result.metrics.set(each.metrics);
+    result.troubles = trouble.records();
+    result.diagnosis = diagnosis;
     return result;
   }
 
@@ -459,6 +609,8 @@ struct Trainer::Implementation {
   std::vector<Tensor> values;
   BestMetric best;
   RunWatches watches;
+  UpdateNorms update_norms;
+  TroubleJudge trouble;
   State state;
   std::vector<std::vector<int64_t>> plan;  // for state.epoch
   std::vector<TrainPoint> history;
@@ -469,6 +621,23 @@ struct Trainer::Implementation {
   RunningMean running_nll;
   double shown_nll = 0;
   double peak_rate = 0;  // in FLOP/s; 0: not measured
+
+  /// What the last step's update came to, until the judge sees it.
+  struct Moved {
+    int64_t step = 0;
+    double learning_rate = 0;
+    std::vector<ops::Number> square_norms;
+  } moved;
+
+  std::vector<std::string> diagnosis;  // of a run that diverged
+
+  /// What a rollback without files returns to.
+  struct Marked {
+    Tensor parameters;
+    std::vector<Tensor> buffers;
+    NamedTensors optimizer;
+    Json state;
+  } marked;
 
   /// Training time since the last point.
   struct Timed {
@@ -505,17 +674,25 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
     state.seconds += watch.seconds();
     self.save_to(*this, hooks);
   }
+  if (self.config.trouble.rolls_back() && (first == 0 || !hooks.go_back)) {
+    self.mark(hooks);
+    if (hooks.checkpoint && first == 0) hooks.checkpoint(*this);
+  }
   while (!state.complete) {
     const Stopwatch watch;
     const ExchangeCost cost_before = self.group.cost();
-    bool alive = false;
-    self.within_memory(fmt::format("step {}", state.step + 1), self.window(), [&] { alive = self.step(); });
+    Implementation::Ended ended{};
+    self.within_memory(fmt::format("step {}", state.step + 1), self.window(), [&] { ended = self.step(hooks); });
     const double elapsed = watch.seconds();
     ++self.timed.steps;
     self.timed.seconds += elapsed;
     self.timed.exchange_seconds += self.group.cost().seconds - cost_before.seconds;
     self.timed.exchange_bytes += self.group.cost().bytes - cost_before.bytes;
-    if (!alive) {
+    if (ended == Implementation::Ended::goes_back) {
+      if (self.go_back(*this, hooks)) continue;
+      ended = Implementation::Ended::diverged;
+    }
+    if (ended == Implementation::Ended::diverged) {
       state.seconds += elapsed;
       self.add_point(hooks);
       return self.result("diverged");
@@ -537,7 +714,7 @@ void Trainer::save(const std::filesystem::path& directory) const { write_snapsho
 
 Snapshot Trainer::snapshot() const {
   const Implementation& self = *implementation_;
-  Snapshot snapshot{self.state.step, {}, to_json(self.state, self.best.name)};
+  Snapshot snapshot{self.state.step, {}, self.state_document()};
   snapshot.files.push_back({"model.safetensors", named_values(self.model.parameters()), {}});
   snapshot.files.push_back({"optimizer.safetensors", self.optimizer->state(), {{"optimizer", self.config.optimizer}}});
   if (NamedTensors watch = self.watches.state(); !watch.empty())
@@ -562,7 +739,7 @@ void Trainer::load(const std::filesystem::path& directory) {
   self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
   if (const auto watch = directory / "watch.safetensors"; std::filesystem::exists(watch))
     self.watches.load_state(load_safetensors(watch));
-  self.state = state_from_json(read_sealed(state), self.best.name, state.string());
+  self.take_state(read_sealed(state), state.string());
   self.state.complete = self.at_end() || self.out_of_patience();  // by the current limits, which may have been raised
   self.plan = self.make_plan();
   if (self.state.batch >= static_cast<int64_t>(self.plan.size())) {
@@ -583,8 +760,7 @@ void Trainer::join(const Group& group) {
     group.broadcast(optimizer.back().second);
   }
   self.optimizer->load_state(optimizer, "rank 0");
-  const std::string& metric = self.best.name;
-  self.state = state_from_json(Json::parse(group.broadcast(to_json(self.state, metric).dump())), metric, "rank 0");
+  self.take_state(Json::parse(group.broadcast(self.state_document().dump())), "rank 0");
   self.plan = self.make_plan();
 }
 
@@ -597,7 +773,9 @@ void Trainer::set_history(std::vector<TrainPoint> history, std::vector<WatchReco
 
 const std::vector<TrainPoint>& Trainer::history() const { return implementation_->history; }
 const std::vector<WatchRecord>& Trainer::watched() const { return implementation_->watched; }
+const std::vector<TroubleRecord>& Trainer::troubles() const { return implementation_->trouble.records(); }
 int64_t Trainer::step() const { return implementation_->state.step; }
+int64_t Trainer::rollback_step() const { return implementation_->trouble.anchor(); }
 const Model& Trainer::model() const { return implementation_->model; }
 
 TrainResult train(Model& model, const TrainConfig& config, const Task& task, const TrainHooks& hooks,

@@ -25,10 +25,17 @@ struct TrainHooks {
   std::function<void(const TrainPoint&)> point;
   /// Receives each record of the watches.
   std::function<void(const WatchRecord&)> watched;
+  /// Receives each record of numerical trouble.
+  std::function<void(const TroubleRecord&)> trouble;
   /// Called after each step; returning true ends the run as "stopped".
   std::function<bool()> stop;
   /// Called when a checkpoint is due, and at the end; before and after a slow metric of the last step.
   std::function<void(const Trainer&)> checkpoint;
+  /// For a rollback: loads the checkpoint of this step into the trainer; false if there is none. Without it, the
+  /// trainer keeps a copy in memory whenever a checkpoint is due.
+  std::function<bool(Trainer&, int64_t step)> go_back;
+  /// Called after a rollback; the history ends at its checkpoint.
+  std::function<void(const Trainer&)> went_back;
   /// Called after each validation that improves on all earlier ones.
   std::function<void(const Trainer&)> best;
   /// Called once before the first step: the peak rate of this process in FLOP/s (ops/peak_rate.h), with which points
@@ -75,7 +82,10 @@ class Trainer {
 
   [[nodiscard]] const std::vector<TrainPoint>& history() const;
   [[nodiscard]] const std::vector<WatchRecord>& watched() const;
+  [[nodiscard]] const std::vector<TroubleRecord>& troubles() const;
   [[nodiscard]] int64_t step() const;
+  /// The step whose checkpoint a rollback returns to, and which is therefore kept; 0 if there are no rollbacks.
+  [[nodiscard]] int64_t rollback_step() const;
   [[nodiscard]] const Model& model() const;
 
   /// What `save` writes (train/snapshot.h); shares the tensors with the run.

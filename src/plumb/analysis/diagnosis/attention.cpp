@@ -1,0 +1,53 @@
+// Divergence and attention: the largest logit and the lowest entropy (Dehghani et al. 2023, arXiv 2302.05442; Zhai et
+// al. 2023, arXiv 2303.06296).
+#include <fmt/format.h>
+
+#include "plumb/analysis/attention_scores.h"
+#include "plumb/train/config.h"
+#include "plumb/train/diagnosis.h"
+
+namespace plumb {
+namespace {
+
+/// A difference of logits at which the other keys of a query have no weight left in float32: e^−88 is its smallest
+/// normal number.
+constexpr double kOneKey = 88;
+
+std::vector<Finding> find_attention(const DivergedRun& diverged) {
+  if (!diverged.finite) return {};
+  AttentionMeter meter;
+  const at::NoGradGuard no_graph;
+  for (const Batch& batch : diverged.run.batches) {
+    ForwardContext context(Pass::measurement);
+    context.watch_scores(meter.observer());
+    (void)diverged.run.model.states(batch, context);
+  }
+  const auto profiles = meter.profiles();
+  if (profiles.empty()) return {};
+  auto largest = profiles.begin(), lowest = profiles.begin();
+  for (auto each = profiles.begin(); each != profiles.end(); ++each) {
+    if (each->second.largest_logit > largest->second.largest_logit) largest = each;
+    if (each->second.lowest_head_entropy < lowest->second.lowest_head_entropy) lowest = each;
+  }
+  Finding finding{
+      fmt::format("the largest attention logit was {:.3g} ({}), and the lowest entropy of a head {:.3g} nats ({})",
+                  largest->second.largest_logit, to_string(largest->first), lowest->second.lowest_head_entropy,
+                  to_string(lowest->first)),
+      ""};
+  int64_t step = 0;
+  const Json before = diverged.last("activations", "largest_logit", &step);
+  const std::string name = to_string(largest->first);
+  if (before.is_object() && before.contains(name))
+    finding.text += fmt::format("; at step {} that logit was {:.3g}", step, number_of(before[name]));
+  const bool saturated = largest->second.largest_logit > kOneKey;
+  if (saturated && diverged.run.model.config().qk_norm == "none")
+    finding.advice = "model.qk_norm, which bounds the logits of attention";
+  return {finding};
+}
+
+[[maybe_unused]] const bool kAttentionDiagnosed =
+    diagnoses().add("attention", "the largest logit and the lowest entropy of attention",
+                    "arXiv 2302.05442, arXiv 2303.06296", find_attention);
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,527 @@
+// Numerical trouble: what is found out about it, and what is done.
+#include "plumb/train/trouble.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "copy_task.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/data/batches.h"
+#include "plumb/model/encoder_decoder.h"
+#include "plumb/train/diagnosis.h"
+#include "plumb/train/inspection.h"
+#include "plumb/train/metrics_file.h"
+#include "plumb/train/run.h"
+#include "plumb/train/trainer.h"
+#include "support/ranks.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A task whose loss goes wrong where it is told to.
+class Disturbed final : public Task {
+ public:
+  using Disturb = std::function<Tensor(const Tensor& loss, int64_t step, Model& model)>;
+  Disturbed(const Task& inner, Disturb disturb) : Task(inner.data()), inner_(inner), disturb_(std::move(disturb)) {}
+  [[nodiscard]] std::string name() const override { return "disturbed"; }
+  [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
+    return inner_.dataset(split);
+  }
+  [[nodiscard]] std::string model_kind() const override { return inner_.model_kind(); }
+  void complete(ModelConfig& config) const override { inner_.complete(config); }
+  [[nodiscard]] Loss loss(Model& model, const Batch& batch, const LossOptions& options,
+                          ForwardContext& context) const override {
+    Loss loss = inner_.loss(model, batch, options, context);
+    if (context.pass() == Pass::training) loss.value = disturb_(loss.value, context.step(), model);
+    return loss;
+  }
+
+ private:
+  const Task& inner_;
+  Disturb disturb_;
+};
+
+class Trouble : public ::testing::Test {
+ protected:
+  Trouble() : data_(make(folder_ / "data")), run_(test::copy_run(folder_ / "data")) {
+    task_ = make_task({}, data_, run_.model.kind);
+    task_->complete(run_.model);
+    train_ = task_->dataset("train");
+    run_.train.learning_rate = 0.05;
+  }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
+
+  static DataDirectory make(const fs::path& path) {
+    set_verbosity(Verbosity::quiet);
+    test::make_copy_task(path);
+    return DataDirectory::open(path);
+  }
+
+  EncoderDecoder model(at::ScalarType type = at::kFloat) const {
+    EncoderDecoder model(run_.model, type);
+    model.initialize(1);
+    return model;
+  }
+
+  /// Plain gradient descent at a constant rate.
+  void use_sgd() {
+    run_.train.optimizer = "sgd";
+    Config::from_string("[train.sgd]\nmomentum = 0\n", "test").read("train", run_.train);
+    run_.train.schedule = "constant";
+    run_.model.dropout = 0;
+  }
+
+  [[nodiscard]] std::vector<int64_t> examples_of_step(int64_t step) const {
+    return plan_batches(train_->costs(), run_.train.batch_tokens, 1, 0)[static_cast<size_t>(step - 1)];
+  }
+
+  [[nodiscard]] Disturbed nan_at(std::set<int64_t> steps) const {
+    return Disturbed(*task_, [steps = std::move(steps)](const Tensor& loss, int64_t step, Model&) {
+      return steps.contains(step) ? loss * NAN : loss;
+    });
+  }
+
+  test::TemporaryDirectory folder_;
+  DataDirectory data_;
+  RunConfig run_;
+  std::unique_ptr<Task> task_;
+  std::unique_ptr<Dataset> train_;
+};
+
+TEST_F(Trouble, ADamagedParameterIsNamedWithTheSubLayerAndTheSentencesItReaches) {
+  EncoderDecoder broken = model();
+  // The embedding of one token: the sentences that contain it are at fault.
+  const Batch batch = train_->batch(examples_of_step(1));
+  const int64_t token = batch.source.front();
+  broken.parameters().at("src_embed.weight").value.detach()[token].fill_(INFINITY);
+  std::vector<int64_t> containing;
+  for (int64_t s = 0; s < batch.source_layout.sequences(); ++s) {
+    const auto begin = batch.source.begin() + batch.source_layout.begin(s);
+    if (std::find(begin, begin + batch.source_layout.length(s), token) != begin + batch.source_layout.length(s))
+      containing.push_back(batch.examples[static_cast<size_t>(s)]);
+  }
+  ASSERT_LT(containing.size(), batch.examples.size());
+  const TrainResult result = train(broken, run_.train, *task_);
+  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.steps, 0);
+  ASSERT_EQ(result.troubles.size(), 1U);
+  const Json& found = result.troubles[0].values;
+  EXPECT_EQ(result.troubles[0].step, 1);
+  EXPECT_EQ(found["kind"], "nonfinite");
+  EXPECT_EQ(found["action"], "stop");
+  EXPECT_EQ(found["loss"], "NaN");
+  EXPECT_EQ(found["parameter"], "src_embed.weight");
+  EXPECT_EQ(found["forward"]["where"], "encoder.input");
+  EXPECT_EQ(found["examples"], Json(containing));
+  EXPECT_EQ(found["batch"], Json(batch.examples));
+  EXPECT_EQ(found["repeated"], "the same");
+  const auto text = found["text"].get<std::string>();
+  EXPECT_NE(text.find("src_embed.weight"), std::string::npos) << text;
+  EXPECT_NE(text.find(data_.raw_source("train")[static_cast<size_t>(containing[0])].substr(0, 1)), std::string::npos);
+  EXPECT_TRUE(result.to_json()["troubles"][0]["trouble"] == found);
+  EXPECT_TRUE(result.to_json()["history"][0]["loss"].is_null());
+  EXPECT_TRUE(std::isnan(result.history[0].loss));
+}
+
+TEST_F(Trouble, TheFirstSubLayerInTheForwardPassIsNamed) {
+  for (const auto& [parameter, where] : std::vector<std::pair<std::string, std::string>>{
+           {"encoder.layers.0.linear2.bias", "encoder.layers.0.feed_forward.output"},
+           {"decoder.layers.0.self_attn.out_proj.bias", "decoder.layers.0.self_attention.output"},
+           {"decoder.layers.0.multihead_attn.out_proj.weight", "decoder.layers.0.cross_attention.output"}}) {
+    EncoderDecoder broken = model();
+    broken.parameters().at(parameter).value.detach().fill_(NAN);
+    const TrainResult result = train(broken, run_.train, *task_);
+    ASSERT_EQ(result.troubles.size(), 1U);
+    EXPECT_EQ(result.troubles[0].values["parameter"], parameter);
+    EXPECT_EQ(result.troubles[0].values["forward"]["where"], where);
+  }
+}
+
+TEST_F(Trouble, AGradientThatIsNotFiniteIsNamedWhereTheLossIs) {
+  // √x² has the derivative 0/0 at 0.
+  const Disturbed task(*task_, [](const Tensor& loss, int64_t step, Model& model) {
+    if (step < 3) return loss;
+    return loss + (model.parameters().at("decoder.layers.0.linear1.bias").value * 0).square().sum().sqrt();
+  });
+  EncoderDecoder learner = model();
+  const TrainResult result = train(learner, run_.train, task);
+  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.steps, 2);
+  const Json& found = result.troubles.at(0).values;
+  EXPECT_TRUE(found["loss"].is_number());
+  EXPECT_EQ(found["gradient_norm"], "NaN");
+  EXPECT_EQ(found["gradient"], "decoder.layers.0.linear1.bias");
+  EXPECT_FALSE(found.contains("forward"));
+  EXPECT_FALSE(found.contains("parameter"));
+  EXPECT_FALSE(found.contains("backward"));
+  EXPECT_EQ(result.history.back().step, 3);
+  EXPECT_TRUE(std::isnan(result.history.back().gradient_norm.value()));
+  EXPECT_TRUE(to_json(result.history.back())["gradient_norm"].is_null());
+}
+
+TEST_F(Trouble, TheBackwardPassIsFollowedFromTheLoss) {
+  EncoderDecoder any = model();
+  Inspection inspection;
+  ForwardContext context(0.1, 1, 1);
+  const Batch batch = train_->batch(examples_of_step(1));
+  inspection.watch(context, batch);
+  const Loss loss = any.loss(batch, {}, context);
+  const auto found = inspection.findings(
+      any.parameters(), gradients({loss.value}, any.parameters().values(), {at::tensor(INFINITY, at::kFloat)}));
+  EXPECT_EQ(found["backward"], "decoder.result");
+  EXPECT_EQ(found["gradient"], any.parameters().all().back().name);
+  EXPECT_FALSE(found.contains("forward"));
+  EXPECT_FALSE(found.contains("parameter"));
+}
+
+TEST_F(Trouble, AStepThatComesOutOtherwiseTheSecondTimeIsTheHardwares) {
+  int left = 1;
+  const Disturbed task(*task_, [&left](const Tensor& loss, int64_t step, Model&) {
+    return step == 4 && left-- > 0 ? loss * NAN : loss;
+  });
+  EncoderDecoder learner = model();
+  const TrainResult result = train(learner, run_.train, task);
+  EXPECT_EQ(result.outcome, "diverged");
+  const Json& found = result.troubles.at(0).values;
+  EXPECT_EQ(found["repeated"], "otherwise");
+  EXPECT_TRUE(found["again"]["loss"].is_number());
+  EXPECT_NE(found["text"].get<std::string>().find("the hardware is to blame"), std::string::npos) << found["text"];
+}
+
+TEST_F(Trouble, ASkippedStepLeavesParametersAndOptimizerAsTheyAre) {
+  use_sgd();
+  run_.train.steps = 4;
+  run_.train.log_every = 1;
+  run_.train.trouble.on_nonfinite = "skip";
+  EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
+  const TrainResult result = train(trained, run_.train, nan_at({2, 3}));
+  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_EQ(result.steps, 4);
+  for (const int64_t step : {1, 4}) {
+    ForwardContext context;
+    const Loss loss = expected.loss(train_->batch(examples_of_step(step)), {0.1, std::nullopt, false}, context);
+    expected.parameters().flat().sub_(0.05 * joined(gradients({loss.value}, expected.parameters().values(), {})));
+  }
+  EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
+  ASSERT_EQ(result.history.size(), 4U);
+  EXPECT_FALSE(result.history[0].skipped_steps);
+  EXPECT_EQ(result.history[1].skipped_steps, 1);
+  EXPECT_TRUE(std::isnan(result.history[1].loss));  // of no step
+  EXPECT_EQ(result.history[3].skipped_steps, 2);
+  EXPECT_TRUE(std::isfinite(result.history[3].loss));
+  EXPECT_EQ(to_json(point_from_json(to_json(result.history[3]))), to_json(result.history[3]));
+  ASSERT_EQ(result.troubles.size(), 2U);
+  EXPECT_EQ(result.troubles[1].step, 3);
+  EXPECT_EQ(result.troubles[1].values["action"], "skip");
+}
+
+TEST_F(Trouble, ASkippedStepIsNoneOfAdamsAndLeavesRunningAverages) {
+  run_.model.norm = "batchnorm";
+  run_.train.steps = 5;
+  run_.train.trouble.on_nonfinite = "skip";
+  const fs::path with = folder_ / "with", without = folder_ / "without";
+  EncoderDecoder skipping = model(), stopping = model();
+  const Disturbed task = nan_at({4, 5});
+  Trainer first(skipping, run_.train, task);
+  first.run();
+  run_.train.steps = 3;
+  Trainer second(stopping, run_.train, *task_);
+  second.run();
+  fs::create_directories(with);
+  fs::create_directories(without);
+  first.save(with);
+  second.save(without);
+  for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+    const NamedTensors a = load_safetensors(with / file), b = load_safetensors(without / file);
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << a[i].first;
+  }
+}
+
+TEST_F(Trouble, TooManySkippedStepsInARowAreDivergence) {
+  run_.train.trouble.on_nonfinite = "skip";
+  run_.train.trouble.skip_limit = 3;
+  EncoderDecoder learner = model();
+  const TrainResult result = train(learner, run_.train, nan_at({2, 3, 5, 6, 7, 8}));
+  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.steps, 7);
+  EXPECT_EQ(result.troubles.back().values["action"], "stop");
+  EXPECT_NE(result.troubles.back().values["text"].get<std::string>().find("3 steps in a row"), std::string::npos);
+}
+
+TEST_F(Trouble, ASpikeIsReportedWithTheUpdateThatFollowsIt) {
+  use_sgd();
+  run_.train.steps = 14;
+  run_.train.trouble.window = 8;
+  const Disturbed task(*task_, [](const Tensor& loss, int64_t step, Model&) { return step == 10 ? loss * 50 : loss; });
+  EncoderDecoder learner = model(at::kDouble);
+  std::vector<TroubleRecord> told;
+  TrainHooks hooks;
+  hooks.trouble = [&](const TroubleRecord& record) { told.push_back(record); };
+  const TrainResult result = train(learner, run_.train, task, hooks);
+  EXPECT_EQ(result.outcome, "finished");
+  ASSERT_GE(told.size(), 2U);
+  EXPECT_EQ(told.size(), result.troubles.size());
+  EXPECT_EQ(told[0].step, 10);
+  EXPECT_EQ(told[0].values["kind"], "spike");
+  EXPECT_EQ(told[0].values["action"], "none");
+  std::set<std::string> series;
+  for (const Json& spike : told[0].values["spikes"]) series.insert(spike["series"]);
+  EXPECT_EQ(series, (std::set<std::string>{"loss", "gradient norm"}));
+  // The update that it made is known with the next step's numbers: of plain gradient descent, rate times gradient.
+  EXPECT_EQ(told[1].step, 11);
+  double squares = 0;
+  for (const Json& spike : told[1].values["spikes"]) {
+    if (!spike["series"].get<std::string>().starts_with("update of ")) continue;
+    EXPECT_EQ(spike["step"], 10);
+    squares += std::pow(spike["value"].get<double>(), 2);
+  }
+  EXPECT_NEAR(std::sqrt(squares) / told[0].values["gradient_norm"].get<double>(), 1, 0.01);
+}
+
+TEST_F(Trouble, ASpikeMayBeSkipped) {
+  use_sgd();
+  run_.train.steps = 12;
+  run_.train.trouble.window = 8;
+  run_.train.trouble.on_spike = "skip";
+  const Disturbed task(*task_, [](const Tensor& loss, int64_t step, Model&) { return step == 10 ? loss * 50 : loss; });
+  EncoderDecoder spiked = model(at::kDouble), expected = model(at::kDouble);
+  EXPECT_EQ(train(spiked, run_.train, task).history.back().skipped_steps, 1);
+  run_.train.trouble = {};
+  run_.train.trouble.on_nonfinite = "skip";
+  train(expected, run_.train, nan_at({10}));
+  EXPECT_TRUE(spiked.parameters().flat().equal(expected.parameters().flat()));
+}
+
+TEST_F(Trouble, ARollbackIsTheRunFromTheCheckpointAtALowerRate) {
+  use_sgd();
+  run_.train.steps = 12;
+  run_.train.checkpoint_every = 4;
+  run_.train.log_every = 2;
+  run_.train.trouble.on_nonfinite = "rollback";
+  run_.train.trouble.rollback_rate = 0.25;
+  int left = 3;  // it goes wrong once, and both times that it is taken again
+  const Disturbed task(*task_, [&left](const Tensor& loss, int64_t step, Model&) {
+    return step == 7 && left-- > 0 ? loss * NAN : loss;
+  });
+  EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
+  const TrainResult result = train(trained, run_.train, task);
+  EXPECT_EQ(result.outcome, "finished");
+  for (int64_t step = 1; step <= 12; ++step) {
+    ForwardContext context;
+    const Loss loss = expected.loss(train_->batch(examples_of_step(step)), {0.1, std::nullopt, false}, context);
+    const double rate = step <= 4 ? 0.05 : 0.0125;
+    expected.parameters().flat().sub_(rate * joined(gradients({loss.value}, expected.parameters().values(), {})));
+  }
+  EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
+  std::vector<int64_t> steps;
+  for (const TrainPoint& point : result.history) steps.push_back(point.step);
+  EXPECT_EQ(steps, (std::vector<int64_t>{1, 2, 4, 6, 8, 10, 12}));
+  EXPECT_EQ(result.history[2].learning_rate, 0.05);
+  EXPECT_EQ(result.history[3].learning_rate, 0.0125);
+  ASSERT_EQ(result.troubles.size(), 1U);
+  EXPECT_EQ(result.troubles[0].step, 7);
+  EXPECT_EQ(result.troubles[0].values["to"], 4);
+  EXPECT_EQ(result.troubles[0].values["rate_factor"], 0.25);
+}
+
+TEST_F(Trouble, ARollbackMayPassOverTheBatchesSince) {
+  use_sgd();
+  run_.train.steps = 10;
+  run_.train.checkpoint_every = 4;
+  run_.train.trouble.on_nonfinite = "rollback";
+  run_.train.trouble.rollback_rate = 1;
+  run_.train.trouble.pass_over = true;
+  EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
+  const TrainResult result = train(trained, run_.train, nan_at({6, 9}));  // back to 4, then to 8
+  EXPECT_EQ(result.outcome, "finished");
+  for (const int64_t step : {1, 2, 3, 4, 7, 8, 10}) {
+    ForwardContext context;
+    const Loss loss = expected.loss(train_->batch(examples_of_step(step)), {0.1, std::nullopt, false}, context);
+    expected.parameters().flat().sub_(0.05 * joined(gradients({loss.value}, expected.parameters().values(), {})));
+  }
+  EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
+  EXPECT_EQ(result.history.back().skipped_steps, 3);
+}
+
+TEST_F(Trouble, RollbacksThatDoNotHelpEnd) {
+  run_.train.trouble.on_nonfinite = "rollback";
+  run_.train.trouble.rollback_limit = 2;
+  EncoderDecoder learner = model();
+  const TrainResult result = train(learner, run_.train, nan_at({9}));
+  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.steps, 8);
+  ASSERT_EQ(result.troubles.size(), 3U);
+  EXPECT_EQ(result.troubles[1].values["rate_factor"], 0.25);
+  EXPECT_EQ(result.troubles[2].values["action"], "stop");
+}
+
+TEST_F(Trouble, ALossFarAboveAGuessIsRolledBack) {
+  use_sgd();
+  run_.train.steps = 60;
+  run_.train.learning_rate = 300;
+  run_.train.trouble.on_spike = "rollback";
+  run_.train.trouble.rollback_limit = 20;
+  run_.train.trouble.rollback_rate = 0.1;
+  EncoderDecoder learner = model();
+  const TrainResult result = train(learner, run_.train, *task_);
+  EXPECT_EQ(result.outcome, "finished");
+  ASSERT_FALSE(result.troubles.empty());
+  EXPECT_EQ(result.troubles[0].values["kind"], "limit");
+  EXPECT_LT(result.history.back().nll, 10);
+}
+
+TEST_F(Trouble, EveryProcessGoesBack) {
+  use_sgd();
+  run_.train.checkpoint_every = 4;
+  run_.train.trouble.on_nonfinite = "rollback";
+  run_.train.trouble.pass_over = true;
+  const Disturbed task = nan_at({6});
+  EncoderDecoder one = model(at::kDouble);
+  train(one, run_.train, task);
+  test::as_ranks(2, [&](const Group& group) {
+    EncoderDecoder learner = model(at::kDouble);
+    Trainer trainer(learner, run_.train, task);
+    trainer.join(group);
+    const TrainResult result = trainer.run();
+    EXPECT_EQ(result.outcome, "finished");
+    EXPECT_EQ(result.troubles.size(), 1U);
+    EXPECT_LT((learner.parameters().flat() - one.parameters().flat()).abs().max().item<double>(), 1e-10);
+  });
+}
+
+TEST_F(Trouble, WhatIsWatchedChangesNothing) {
+  EncoderDecoder watched = model(), plain = model();
+  train(watched, run_.train, *task_);
+  run_.train.trouble.window = 0;
+  train(plain, run_.train, *task_);
+  EXPECT_TRUE(watched.parameters().flat().equal(plain.parameters().flat()));
+}
+
+TEST_F(Trouble, EveryProcessComesToTheSame) {
+  run_.train.trouble.on_nonfinite = "skip";
+  run_.train.trouble.skip_limit = 2;
+  run_.model.dropout = 0;
+  test::as_ranks(2, [&](const Group& group) {
+    EncoderDecoder broken = model();
+    const Batch batch = train_->batch(examples_of_step(1));
+    // Of a sentence of the second process.
+    broken.parameters()
+        .at("src_embed.weight")
+        .value.detach()[batch.source[static_cast<size_t>(batch.source_layout.begin(1))]]
+        .fill_(NAN);
+    Trainer trainer(broken, run_.train, *task_);
+    trainer.join(group);
+    const TrainResult result = trainer.run();
+    EXPECT_EQ(result.outcome, "diverged");
+    ASSERT_FALSE(result.troubles.empty());
+    EXPECT_EQ(result.troubles[0].step, 1);
+    EXPECT_EQ(result.troubles[0].values["forward"]["where"], "encoder.input");
+    EXPECT_EQ(result.troubles[0].values["repeated"], "the same");
+  });
+}
+
+class ResumedTrouble : public Trouble, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(ResumedTrouble, IsThatOfAnUninterruptedRun) {
+  run_.train.steps = 40;
+  run_.train.trouble.window = 6;
+  run_.train.trouble.threshold = 1.5;  // there is always something
+  run_.train.trouble.on_spike = GetParam();
+  run_.train.trouble.rollback_limit = 1000;
+  run_.train.trouble.pass_over = true;
+  run_.train.keep_checkpoints = 1;
+  const TrainResult whole = run_training(run_, folder_ / "whole");
+  EXPECT_GT(whole.history.back().skipped_steps.value_or(0), 2);
+  EXPECT_FALSE(whole.troubles.empty());
+  const fs::path out = folder_ / "parts";
+  for (const int64_t steps : {10, 2, 1, 4, 9, 3}) {
+    TrainHooks hooks;
+    hooks.stop = [left = steps]() mutable { return --left == 0; };
+    if (run_training(run_, out, hooks).outcome != "stopped") break;
+  }
+  const TrainResult resumed = run_training(run_, out);
+  EXPECT_EQ(resumed.outcome, whole.outcome);
+  EXPECT_EQ(resumed.steps, whole.steps);
+  Json a = read_json(latest_checkpoint(folder_ / "whole") / "state.json");
+  Json b = read_json(latest_checkpoint(out) / "state.json");
+  for (Json* each : {&a, &b}) each->erase("seconds");
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(read_file(latest_checkpoint(folder_ / "whole") / "model.safetensors"),
+            read_file(latest_checkpoint(out) / "model.safetensors"));
+  const auto lines = [](const fs::path& run) {
+    std::vector<std::string> found;
+    for (const std::string& line : read_lines(run / "metrics.jsonl")) {
+      Json json = Json::parse(line);
+      for (const char* key : {"tokens_per_second", "command"}) json.erase(key);
+      found.push_back(json.dump());
+    }
+    return found;
+  };
+  EXPECT_EQ(lines(out), lines(folder_ / "whole"));
+  EXPECT_EQ(read_trouble_records(out / "metrics.jsonl").size(), whole.troubles.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ResumedTrouble, ::testing::Values("skip", "rollback"));
+
+TEST_F(Trouble, WhatRoseFirstIsTheFirstReason) {
+  TroubleConfig config;
+  config.window = 8;
+  TroubleJudge judge(config, {"decoder.layers.0.feed_forward", "src_embed.weight"}, 0, 0);
+  for (int64_t step = 1; step <= 20; ++step) {
+    const double rise = step < 15 ? 1 : 4.0 * static_cast<double>(step - 14);  // 4, 8, …
+    (void)judge.judge({step, step < 18 ? 2.0 : 9.0, 1.0, 0.01});
+    judge.see_updates(step, 0.01, {0.02 * rise, 0.01});
+  }
+  EncoderDecoder any = model();
+  const auto optimizer = make_optimizer("sgd", any.parameters());
+  const std::vector<Batch> none;
+  const std::vector<Tensor> gradients = any.parameters().values();
+  const WatchedRun run{any, *task_, run_.train, *optimizer, *train_, none, 20, 0.01, {}};
+  const std::vector<std::string> lines = diagnose({run, {}, {}, gradients, judge, {}, false});
+  ASSERT_GE(lines.size(), 2U);
+  EXPECT_EQ(lines[0],
+            "first to rise was the update of decoder.layers.0.feed_forward: from step 15 on it was far above its "
+            "median, 20 times it in step 19; the loss rose 3 steps later");
+  EXPECT_EQ(lines.back(),
+            "try: a lower learning_rate_factor for decoder.layers.0.feed_forward alone ([[train.groups]])");
+}
+
+TEST_F(Trouble, MistakesInTheConfigurationAreErrors) {
+  const auto error_of = [](const std::string& toml) {
+    TrainConfig config;
+    try {
+      Config::from_string("[train.trouble]\n" + toml, "test").read("train", config);
+      validate(config);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(error_of("on_nonfinite = \"ignore\""),
+            "train.trouble.on_nonfinite = \"ignore\" is none of stop, skip, rollback");
+  EXPECT_EQ(error_of("on_spike = \"stop\""), "train.trouble.on_spike = \"stop\" is none of report, skip, rollback");
+  EXPECT_EQ(error_of("skip_limit = 0"), "train.trouble.skip_limit = 0 must lie between 1 and 1000000");
+  EXPECT_EQ(error_of("threshold = 0.5"), "train.trouble.threshold = 0.5 must lie between 1 and 1000000");
+  EXPECT_EQ(error_of("on_spike = \"skip\"\nwindow = 0"), "train.trouble.on_spike = \"skip\" needs a window");
+  EXPECT_NE(error_of("on_spike = \"rollback\"\nrollback_rate = 1.0"), "accepted");
+  EXPECT_EQ(error_of("on_spike = \"rollback\"\nrollback_rate = 1.0\npass_over = true"), "accepted");
+  EXPECT_NE(TrainConfig(), [] {
+    TrainConfig other;
+    other.trouble.window = 64;
+    return other;
+  }());
+}
+
+}  // namespace
+}  // namespace plumb
