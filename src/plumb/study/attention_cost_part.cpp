@@ -151,9 +151,9 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
       while (first > 0 && faster(first - 1)) --first;
       result.summary.push_back(
           first < part.lengths.size()
-              ? fmt::format("`{}` took less time than softmax at every measured length from {} positions on.", kind,
-                            with_thousands(part.lengths[first]))
-              : fmt::format("`{}` took no less time than softmax at the longest of these lengths.", kind));
+              ? fmt::format("Compared with softmax, {} took less time at every measured length from {} positions on.",
+                            kind, with_thousands(part.lengths[first]))
+              : fmt::format("Compared with softmax, {} took no less time at the longest of these lengths.", kind));
     }
   }
   return result;
