@@ -39,12 +39,16 @@ TEST(ConfidenceInterval, OneValueHasNoWidth) {
   EXPECT_THROW(confidence_interval({}), Error);
 }
 
-TEST(ConfidenceInterval, OfAPositiveQuantityReachesDownToTheSmallestValue) {
+TEST(ConfidenceInterval, OfAPositiveQuantityEndsAtZero) {
   const std::vector<double> spread = {1, 2, 30};
   EXPECT_LT(confidence_interval(spread).low, 0);
-  EXPECT_EQ(positive_interval(spread).low, 1);
+  EXPECT_EQ(positive_interval(spread).low, 0);
   EXPECT_EQ(positive_interval(spread).high, confidence_interval(spread).high);
-  EXPECT_EQ(positive_interval({4, 5, 6}).low, std::max(confidence_interval({4, 5, 6}).low, 4.0));
+  EXPECT_EQ(positive_interval({4, 5, 6}).low, confidence_interval({4, 5, 6}).low);
+  EXPECT_EQ(size_interval({1, 4}).mean, geometric_interval({1, 4}).mean);
+  EXPECT_NEAR(size_interval({1, 4}).mean, 2, 1e-12);
+  EXPECT_EQ(size_interval({0, 4}).mean, 2);
+  EXPECT_EQ(size_interval({0, 4}).low, 0);
 }
 
 TEST(FitLine, ExactLine) {

@@ -5,21 +5,19 @@
 
 #include <cmath>
 
-#include "plumb/base/error.h"
+#include "nn/small_heads.h"
 #include "plumb/nn/attention/dpfp.h"
 #include "plumb/nn/attention/favor.h"
-#include "plumb/nn/attention/multi_head.h"
-#include "plumb/nn/position/position.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
 namespace {
 
+using test::distance;
+using test::kHeads;
+using test::kSize;
+using test::kWidth;
 using testing::random_tensor;
-
-constexpr int64_t kHeads = 2;
-constexpr int64_t kSize = 4;
-constexpr int64_t kWidth = kHeads * kSize;
 
 struct Fixture {
   Parameters parameters{at::kDouble};
@@ -96,8 +94,6 @@ std::vector<double> dpfp_by_elements(const std::vector<double>& x, int64_t nu) {
   }
   return out;
 }
-
-double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
 void expect_weighted_sums(const std::string& kind, bool normalized, const FeatureMap& phi,
                           const VariantOptions& options = {}) {
@@ -356,259 +352,6 @@ TEST(Attention, CrossEqualsSelfBothWays) {
               1e-12)
         << kind;
   }
-}
-
-/// Query-key norm: the scores are those of normalized heads.
-TEST(MultiHeadAttention, NormalizesQueriesAndKeysByHead) {
-  Parameters parameters(at::kDouble);
-  MultiHeadOptions options;
-  options.qk_norm = "rmsnorm";
-  const MultiHeadAttention attention(parameters, "a", kWidth, {kHeads, kHeads, kSize}, options);
-  parameters.finish();
-  for (const Parameter& parameter : parameters.all()) {
-    const at::NoGradGuard no_graph;
-    parameter.value.detach().copy_(random_tensor(parameter.value.sizes(), 8));
-  }
-  const Tensor x = random_tensor({5, kWidth}, 1);
-  const auto value = [&](const std::string& name) { return parameters.at(name).value.detach(); };
-  const std::vector<Tensor> parts = at::addmm(value("a.in_proj_bias"), x, value("a.in_proj_weight").t()).chunk(3, 1);
-  const auto normalized = [&](const Tensor& part, const std::string& gain) {
-    const Tensor heads = part.reshape({5, kHeads, kSize});
-    return heads / (heads.pow(2).mean(-1, true) + 1e-5).sqrt() * value(gain);
-  };
-  const Tensor q = normalized(parts[0], "a.q_norm.weight");
-  const Tensor k = normalized(parts[1], "a.k_norm.weight");
-  const Tensor scores = at::einsum("ihd,jhd->hij", {q, k}) / std::sqrt(static_cast<double>(kSize));
-  const Tensor mixed = at::einsum("hij,jhd->ihd", {at::softmax(scores, -1), parts[2].reshape({5, kHeads, kSize})});
-  const Tensor expected =
-      at::addmm(value("a.out_proj.bias"), mixed.reshape({5, kWidth}), value("a.out_proj.weight").t());
-  EXPECT_LT(distance(attention.self(x, Ragged({5}), false, {}), expected), 1e-12);
-}
-
-/// Norms of queries, keys and values: the mixture is that of normalized heads, for self- and cross-attention.
-TEST(MultiHeadAttention, NormalizesValuesByHead) {
-  Parameters parameters(at::kDouble);
-  MultiHeadOptions options;
-  options.qk_norm = "rmsnorm";
-  options.value_norm = "layernorm";
-  const MultiHeadAttention attention(parameters, "a", kWidth, {kHeads, kHeads, kSize}, options);
-  parameters.finish();
-  parameters.flat().copy_(random_tensor({parameters.count()}, 8));
-  const Tensor x = random_tensor({5, kWidth}, 1);
-  const auto value = [&](const std::string& name) { return parameters.at(name).value.detach(); };
-  const std::vector<Tensor> parts = at::addmm(value("a.in_proj_bias"), x, value("a.in_proj_weight").t()).chunk(3, 1);
-  const auto rms = [&](const Tensor& part, const std::string& gain) {
-    const Tensor heads = part.reshape({5, kHeads, kSize});
-    return heads / (heads.pow(2).mean(-1, true) + 1e-5).sqrt() * value(gain);
-  };
-  const Tensor heads = parts[2].reshape({5, kHeads, kSize});
-  const Tensor centered = heads - heads.mean(-1, true);
-  const Tensor v =
-      centered / (centered.pow(2).mean(-1, true) + 1e-5).sqrt() * value("a.v_norm.weight") + value("a.v_norm.bias");
-  const Tensor scores =
-      at::einsum("ihd,jhd->hij", {rms(parts[0], "a.q_norm.weight"), rms(parts[1], "a.k_norm.weight")});
-  const Tensor weights = at::softmax(scores / std::sqrt(static_cast<double>(kSize)), -1);
-  const Tensor mixed = at::einsum("hij,jhd->ihd", {weights, v});
-  const Tensor expected =
-      at::addmm(value("a.out_proj.bias"), mixed.reshape({5, kWidth}), value("a.out_proj.weight").t());
-  const Ragged layout({5});
-  EXPECT_LT(distance(attention.self(x, layout, false, {}), expected), 1e-12);
-  EXPECT_LT(distance(attention.cross(x, layout, attention.remember(x, layout, {}), {}), expected), 1e-12);
-}
-
-/// Multi-head attention with parameters of random numbers.
-struct MultiHead {
-  Parameters parameters{at::kDouble};
-  std::unique_ptr<Positions> encoding;
-  std::unique_ptr<MultiHeadAttention> attention;
-
-  MultiHead(int64_t d_model, const ops::HeadShape& heads, const MultiHeadOptions& options,
-            const std::string& positions_name = "none", bool value_residual = false) {
-    encoding =
-        positions().at(positions_name).make(parameters, "position", {d_model, heads.heads, 64, true, heads.size, {}});
-    attention = std::make_unique<MultiHeadAttention>(parameters, "a", d_model, heads, options,
-                                                     encoding->within(parameters, "a"));
-    if (value_residual) attention->add_value_residual(parameters, "a");
-    parameters.finish();
-    parameters.flat().copy_(random_tensor({parameters.count()}, 8, 0.5));
-  }
-  [[nodiscard]] Tensor value(const std::string& name) const { return parameters.at(name).value.detach(); }
-};
-
-/// Rows of key and value heads repeated for each query head that shares them; query rows unchanged.
-Tensor with_heads_repeated(const Tensor& stacked, const ops::HeadShape& heads) {
-  std::vector<Tensor> rows = {stacked.narrow(0, 0, heads.width())};
-  for (int64_t part = 0; part < 2; ++part) {
-    for (int64_t h = 0; h < heads.heads; ++h) {
-      const int64_t begin = heads.width() + part * heads.kv_width() + h / (heads.heads / heads.kv_heads) * heads.size;
-      rows.push_back(stacked.narrow(0, begin, heads.size));
-    }
-  }
-  return at::cat(rows, 0);
-}
-
-/// Query heads that share key-value heads behave like separate heads with equal keys and values.
-TEST(MultiHeadAttention, GroupsShareKeysAndValues) {
-  constexpr int64_t kModel = 7;
-  for (const std::string& kind : attentions().names()) {
-    for (const std::string& encoding : positions().names()) {
-      const bool biased = encoding == "alibi" || encoding == "t5" || encoding == "transformer-xl";
-      if (biased && kind != "softmax") continue;
-      for (const int64_t kv_heads : {1, 2, 4}) {
-        for (const char* qk_norm : {"none", "rmsnorm"}) {
-          SCOPED_TRACE(kind + " " + encoding + " " + std::to_string(kv_heads) + " " + qk_norm);
-          MultiHeadOptions options;
-          options.kind = kind;
-          options.qk_norm = qk_norm;
-          options.options = {{"dpfp", Options(DpfpOptions{5})}};
-          const ops::HeadShape shared{4, kv_heads, 6};
-          const MultiHead grouped(kModel, shared, options, encoding);
-          const MultiHead full(kModel, {4, 4, 6}, options, encoding);
-          EXPECT_EQ(grouped.value("a.in_proj_weight").sizes(), at::IntArrayRef({24 + 12 * kv_heads, kModel}));
-          EXPECT_EQ(grouped.value("a.out_proj.weight").sizes(), at::IntArrayRef({kModel, 24}));
-          for (const Parameter& parameter : full.parameters.all()) {
-            const Tensor given = grouped.value(parameter.name);
-            const bool stacked = parameter.name.find("in_proj") != std::string::npos;
-            parameter.value.detach().copy_(stacked ? with_heads_repeated(given, shared) : given);
-          }
-          const Tensor x = random_tensor({9, kModel}, 1);
-          const Tensor other = random_tensor({5, kModel}, 2);
-          const Ragged layout({4, 5});
-          const Ragged source({2, 3});
-          for (const bool causal : {true, false}) {
-            if (!causal && encoding == "t5") continue;  // its buckets are the causal ones
-            EXPECT_LT(
-                distance(grouped.attention->self(x, layout, causal, {}), full.attention->self(x, layout, causal, {})),
-                1e-12);
-          }
-          EXPECT_LT(distance(grouped.attention->cross(x, layout, grouped.attention->remember(other, source, {}), {}),
-                             full.attention->cross(x, layout, full.attention->remember(other, source, {}), {})),
-                    1e-12);
-        }
-      }
-    }
-  }
-}
-
-/// Heads whose size is not d_model/heads, against the formula.
-TEST(MultiHeadAttention, HeadsOfAnySize) {
-  constexpr int64_t kModel = 7;
-  constexpr int64_t kTokens = 5;
-  const ops::HeadShape heads{3, 3, 4};
-  const MultiHead subject(kModel, heads, {});
-  const Tensor x = random_tensor({kTokens, kModel}, 1);
-  const auto parts = at::addmm(subject.value("a.in_proj_bias"), x, subject.value("a.in_proj_weight").t()).chunk(3, 1);
-  const auto by_head = [&](const Tensor& part) { return part.reshape({kTokens, 3, 4}); };
-  const Tensor scores = at::einsum("ihd,jhd->hij", {by_head(parts[0]), by_head(parts[1])}) / 2;
-  const Tensor mixed = at::einsum("hij,jhd->ihd", {at::softmax(scores, -1), by_head(parts[2])});
-  const Tensor expected =
-      at::addmm(subject.value("a.out_proj.bias"), mixed.reshape({kTokens, 12}), subject.value("a.out_proj.weight").t());
-  EXPECT_LT(distance(subject.attention->self(x, Ragged({kTokens}), false, {}), expected), 1e-12);
-}
-
-/// W^O reads attention(Q, K, V) ⊙ σ(W_g·x), in self- and cross-attention.
-TEST(MultiHeadAttention, GatesWhatAttentionReturns) {
-  constexpr int64_t kModel = 7;
-  const ops::HeadShape heads{3, 3, 4};
-  MultiHeadOptions options;
-  options.gate = true;
-  const MultiHead gated(kModel, heads, options);
-  const MultiHead plain(kModel, heads, {});
-  for (const Parameter& parameter : plain.parameters.all()) parameter.value.detach().copy_(gated.value(parameter.name));
-  // Of the ungated attention, what W^O reads: its output with W^O = I and no bias, for each part of the width.
-  const auto mixed = [&](const std::function<Tensor()>& run) {
-    std::vector<Tensor> columns;
-    plain.value("a.out_proj.bias").zero_();
-    for (int64_t begin = 0; begin < 12; begin += 6) {
-      plain.value("a.out_proj.weight").zero_();
-      for (int64_t i = 0; i < 6; ++i) plain.value("a.out_proj.weight")[i][begin + i] = 1;
-      columns.push_back(run().narrow(1, 0, 6));
-    }
-    return at::cat(columns, 1);
-  };
-  const Tensor x = random_tensor({5, kModel}, 1), source = random_tensor({4, kModel}, 2);
-  const Tensor gate = 1 / (1 + (-at::matmul(x, gated.value("a.gate.weight").t())).exp());
-  const auto expected = [&](const Tensor& read) {
-    return at::addmm(gated.value("a.out_proj.bias"), read * gate, gated.value("a.out_proj.weight").t());
-  };
-  const Ragged layout({5}), other({4});
-  EXPECT_LT(distance(gated.attention->self(x, layout, true, {}),
-                     expected(mixed([&] { return plain.attention->self(x, layout, true, {}); }))),
-            1e-12);
-  EXPECT_LT(
-      distance(gated.attention->cross(x, layout, gated.attention->remember(source, other, {}), {}), expected(mixed([&] {
-                 return plain.attention->cross(x, layout, plain.attention->remember(source, other, {}), {});
-               }))),
-      1e-12);
-}
-
-TEST(MultiHeadAttention, HasTheBiasesThatAreWanted) {
-  const Tensor x = random_tensor({5, kWidth}, 1);
-  MultiHeadOptions all;
-  const MultiHead complete(kWidth, {kHeads, kHeads, kSize}, all);
-  for (const std::string bias : {"qkv", "none"}) {
-    MultiHeadOptions options;
-    options.bias = bias;
-    const MultiHead subject(kWidth, {kHeads, kHeads, kSize}, options);
-    EXPECT_EQ(subject.parameters.find("a.in_proj_bias") != nullptr, bias == "qkv");
-    EXPECT_EQ(subject.parameters.find("a.out_proj.bias"), nullptr);
-    // The same as with biases of 0.
-    complete.parameters.flat().zero_();
-    for (const Parameter& parameter : subject.parameters.all())
-      complete.value(parameter.name).copy_(parameter.value.detach());
-    EXPECT_LT(
-        distance(subject.attention->self(x, Ragged({5}), true, {}), complete.attention->self(x, Ragged({5}), true, {})),
-        1e-14);
-    const AttentionMemory memory = subject.attention->remember(x, Ragged({5}), {});
-    EXPECT_LT(distance(subject.attention->cross(x, Ragged({5}), memory, {}),
-                       complete.attention->cross(x, Ragged({5}), complete.attention->remember(x, Ragged({5}), {}), {})),
-              1e-14);
-  }
-}
-
-/// v ← λ₁·v + λ₂·v₁ in the second layer of a pass; the first layer's values are unchanged.
-TEST(MultiHeadAttention, MixesInTheValuesOfTheFirstLayer) {
-  const ops::HeadShape heads{4, 2, 3};
-  const MultiHead first(kWidth, heads, {}, "rotary");
-  const MultiHead second(kWidth, heads, {}, "rotary", /*value_residual=*/true);
-  const Tensor lambdas = second.value("a.value_residual.weight");
-  EXPECT_EQ(lambdas.sizes(), at::IntArrayRef({2}));
-  EXPECT_EQ(second.parameters.at("a.value_residual.weight").initial, 0.5);
-  const Ragged layout({3, 4});
-  const Tensor x = random_tensor({7, kWidth}, 1);
-  const Tensor y = random_tensor({7, kWidth}, 2);
-  AttentionPass pass(layout);
-  EXPECT_TRUE(at::equal(first.attention->self(x, pass, true, {}), first.attention->self(x, layout, true, {})));
-  const Tensor found = second.attention->self(y, pass, true, {});
-
-  // An attention that reads x and y side by side, whose value rows do the mixing.
-  const MultiHead both(2 * kWidth, heads, {}, "rotary");
-  const int64_t keys = heads.width() + heads.kv_width();
-  const auto rows = [&](const MultiHead& of, int64_t begin, int64_t count) {
-    return of.value("a.in_proj_weight").narrow(0, begin, count);
-  };
-  const auto bias = [&](const MultiHead& of, int64_t begin, int64_t count) {
-    return of.value("a.in_proj_bias").narrow(0, begin, count);
-  };
-  both.value("a.in_proj_weight").zero_();
-  both.value("a.in_proj_weight").narrow(0, 0, keys).narrow(1, kWidth, kWidth).copy_(rows(second, 0, keys));
-  const Tensor of_values = both.value("a.in_proj_weight").narrow(0, keys, heads.kv_width());
-  of_values.narrow(1, 0, kWidth).copy_(lambdas[1] * rows(first, keys, heads.kv_width()));
-  of_values.narrow(1, kWidth, kWidth).copy_(lambdas[0] * rows(second, keys, heads.kv_width()));
-  both.value("a.in_proj_bias").narrow(0, 0, keys).copy_(bias(second, 0, keys));
-  both.value("a.in_proj_bias")
-      .narrow(0, keys, heads.kv_width())
-      .copy_(lambdas[0] * bias(second, keys, heads.kv_width()) + lambdas[1] * bias(first, keys, heads.kv_width()));
-  // Its output matrix has twice as many rows: the second layer's, then anything.
-  both.value("a.out_proj.weight").narrow(0, 0, kWidth).copy_(second.value("a.out_proj.weight"));
-  both.value("a.out_proj.bias").narrow(0, 0, kWidth).copy_(second.value("a.out_proj.bias"));
-  const Tensor expected = both.attention->self(at::cat({x, y}, 1), layout, true, {}).narrow(1, 0, kWidth);
-  EXPECT_LT(distance(found, expected), 1e-12);
-}
-
-TEST(MultiHeadAttention, RefusesHeadsThatMakeNoGroups) {
-  EXPECT_THROW(MultiHead(kWidth, {4, 3, 2}, {}), Error);
-  EXPECT_THROW(MultiHead(kWidth, {4, 0, 2}, {}), Error);
 }
 
 }  // namespace

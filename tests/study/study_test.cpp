@@ -40,6 +40,22 @@ StudyConfig small() {
   return config;
 }
 
+/// The same, to be changed.
+Json& entry_of(Json& list, const char* key, const std::string& value) {
+  for (Json& each : list) {
+    if (each[key] == value) return each;
+  }
+  throw std::out_of_range(value);
+}
+
+/// The entry of a list with this value under a key.
+const Json& entry(const Json& list, const char* key, const std::string& value) {
+  for (const Json& each : list) {
+    if (each[key] == value) return each;
+  }
+  throw std::out_of_range(value);
+}
+
 TEST(Study, TakesEveryScheme) {
   StudyConfig config = small();
   config.gradients = GradientStudy{2, 2, 5};
@@ -68,37 +84,36 @@ TEST(Study, TakesEveryScheme) {
   EXPECT_TRUE(results.dump() == read_json(directory / "out" / "results.json").dump());
 
   std::set<std::string> figures;
+  std::map<std::string, std::set<std::string>> shown;  // groups by figure, its parts together
   for (const Json& figure : results["figures"]) {
-    figures.insert(figure["id"].get<std::string>());
+    const auto id = figure["id"].get<std::string>();
+    figures.insert(id);
     std::set<std::string> groups;
     for (const Json& series : figure["series"]) groups.insert(series["group"].get<std::string>());
-    for (const std::string& scheme : config.study.schemes)
-      EXPECT_EQ(groups.count(scheme), 1U) << figure["id"] << scheme;
+    EXPECT_LE(groups.size(), 9U) << id;  // seven schemes, and what the theory says
+    EXPECT_TRUE(groups.count("post-ln") == 1 && groups.count("pre-ln") == 1) << id;
+    shown[id.substr(0, id.find("_part"))].merge(groups);
   }
-  for (const char* id :
-       {"gradient_by_layer_encoder", "gradient_by_depth", "hessian_density", "hessian_by_layer", "loss_adam_layers1",
-        "sweep_adam_layers2", "collapse_change_encoder", "collapse_effective_rank_decoder"}) {
+  for (const auto& [id, groups] : shown) {
+    for (const std::string& scheme : config.study.schemes) EXPECT_EQ(groups.count(scheme), 1U) << id << scheme;
+  }
+  for (const char* id : {"gradient_by_layer_encoder", "gradient_by_depth", "hessian_density", "hessian_by_layer",
+                         "loss_adam_layers1", "collapse_change_encoder", "collapse_effective_rank_decoder"}) {
     EXPECT_EQ(figures.count(id), 1U) << id;
+    EXPECT_EQ(figures.count(std::string(id) + "_part2"), 1U) << id;
+  }
+  EXPECT_EQ(figures.count("sweep_adam_layers2"), 0U);  // a single learning rate
+  // A verdict refers to the part that shows its scheme.
+  for (const Json& verdict : results["verdicts"]) {
+    if (verdict["id"] != "rezero_warm_up") continue;
+    std::set<std::string> groups;
+    for (const Json& series : entry(results["figures"], "id", verdict["figure"])["series"])
+      groups.insert(series["group"].get<std::string>());
+    EXPECT_EQ(groups.count("rezero"), 1U) << verdict["figure"];
   }
   for (const Json& verdict : results["verdicts"]) {
     EXPECT_EQ(figures.count(verdict["figure"].get<std::string>()), 1U) << verdict["id"];
   }
-}
-
-/// The same, to be changed.
-Json& entry_of(Json& list, const char* key, const std::string& value) {
-  for (Json& each : list) {
-    if (each[key] == value) return each;
-  }
-  throw std::out_of_range(value);
-}
-
-/// The entry of a list with this value under a key.
-const Json& entry(const Json& list, const char* key, const std::string& value) {
-  for (const Json& each : list) {
-    if (each[key] == value) return each;
-  }
-  throw std::out_of_range(value);
 }
 
 TEST(Study, ReportsWhatIsMeasuredDirectly) {
@@ -113,7 +128,8 @@ TEST(Study, ReportsWhatIsMeasuredDirectly) {
   config.training = TrainingStudy{{0, 2}, {1e-3}, {1}, 1, 0, "test", 1, {}};
   const Json results = run_study(config, directory / "out");
 
-  // Gradients: autograd's of the mean loss over the first ten pairs in one batch, the mean over two seeds.
+  // Gradients: autograd's of the mean loss over the first ten pairs in one batch, the geometric mean over two
+  // seeds.
   const DataDirectory data = DataDirectory::open(directory / "data");
   const std::vector<int64_t> first = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   const Batch batch = make_task({}, data, "encoder-decoder")->dataset("valid")->batch(first);
@@ -125,7 +141,7 @@ TEST(Study, ReportsWhatIsMeasuredDirectly) {
   std::map<std::string, double> ratios;              // last layer / first, the geometric mean over seeds
   for (const std::string& scheme : config.study.schemes) {
     model.residual = scheme;
-    norms[scheme].resize(3);
+    norms[scheme].assign(3, 1);
     ratios[scheme] = 1;
     for (const uint64_t seed : {5, 6}) {
       const std::unique_ptr<Model> built = make_model(model);
@@ -136,7 +152,7 @@ TEST(Study, ReportsWhatIsMeasuredDirectly) {
       for (const char* layer : {"0", "1", "2"})
         matrices.push_back(built->parameters().at(fmt::format("decoder.layers.{}.linear2.weight", layer)).value);
       const std::vector<Tensor> gradient = gradients({loss}, matrices, {});
-      for (size_t i = 0; i < 3; ++i) norms[scheme][i] += gradient[i].norm().item<double>() / 2;
+      for (size_t i = 0; i < 3; ++i) norms[scheme][i] *= std::sqrt(gradient[i].norm().item<double>());
       ratios[scheme] *= std::sqrt(gradient[2].norm().item<double>() / gradient[0].norm().item<double>());
     }
   }
@@ -217,6 +233,8 @@ TEST(Study, MeasuresTheSameSideBySide) {
     for (Json& row : entry_of((*each)["tables"], "id", "runs")["rows"]) row.erase(row.size() - 1);  // seconds
   }
   EXPECT_EQ(one.dump(1), three.dump(1));
+  const Json& sweep = entry(one["figures"], "id", "sweep_adam_layers1");
+  EXPECT_EQ(sweep["series"].size(), 8U);  // two schemes and warm-ups, means and runs
 }
 
 TEST(Study, FindsMistakesBeforeItMeasures) {

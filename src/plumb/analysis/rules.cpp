@@ -16,10 +16,13 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 std::string rule_of(const Region& region, const char* interval) {
   const bool low = std::isfinite(region.low);
   const bool high = std::isfinite(region.high);
-  const std::string where = low && high ? fmt::format("between {:.3g} and {:.3g}", region.low, region.high)
-                            : low       ? fmt::format("above {:.3g}", region.low)
-                                        : fmt::format("below {:.3g}", region.high);
-  return fmt::format("supported if the {} lies {}, contradicted if it lies outside", interval, where);
+  const auto number = [](double value) {
+    return value < 0 ? fmt::format("−{:.3g}", -value) : fmt::format("{:.3g}", value);
+  };
+  const std::string where = low && high ? fmt::format("between {} and {}", number(region.low), number(region.high))
+                            : low       ? fmt::format("above {}", number(region.low))
+                                        : fmt::format("below {}", number(region.high));
+  return fmt::format("supported if all of the {} lies {}, contradicted if none of it does", interval, where);
 }
 
 Outcome outcome_of(const Interval& interval, const Region& region) {

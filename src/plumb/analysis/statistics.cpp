@@ -33,8 +33,7 @@ Interval confidence_interval(const std::vector<double>& values, double confidenc
 
 Interval positive_interval(const std::vector<double>& values) {
   Interval interval = confidence_interval(values);
-  const double smallest = *std::min_element(values.begin(), values.end());
-  if (interval.count > 1) interval.low = std::max(interval.low, std::min(smallest, interval.mean));
+  if (interval.low < 0) interval.low = 0;
   return interval;
 }
 
@@ -43,6 +42,11 @@ Interval geometric_interval(const std::vector<double>& values) {
   for (const double value : values) logs.push_back(value > 0 ? std::log(value) : kUndefined);
   const Interval interval = confidence_interval(logs);
   return {std::exp(interval.mean), std::exp(interval.low), std::exp(interval.high), interval.count};
+}
+
+Interval size_interval(const std::vector<double>& values) {
+  const bool positive = std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+  return positive ? geometric_interval(values) : positive_interval(values);
 }
 
 double student_t_coverage(double t, int64_t degrees) {

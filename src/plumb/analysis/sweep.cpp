@@ -55,7 +55,8 @@ Interval Sweep::sensitivity(double initial_loss) const {
 
 Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region) {
   Judgment judgment = judge_difference(first.best().losses, second.best().losses, region);
-  judgment.rule += "; each arm at its own best learning rate";
+  const bool swept = first.points.size() > 1 && second.points.size() > 1;
+  judgment.rule += swept ? "; each arm at its own best learning rate" : "; undecided at a single learning rate";
   const std::string open = first.open_end().empty() ? second.open_end() : first.open_end();
   return undecided_because(judgment, open);
 }

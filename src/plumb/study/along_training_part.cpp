@@ -1,5 +1,5 @@
-// Along training, with and without warm-up: the curvature that the optimizer sees against its threshold of stability, the
-// critical learning rate of its steps, gradient noise, update sizes, and attention. Nothing is judged here.
+// Along training, with and without warm-up: the curvature that the optimizer sees against its threshold of stability,
+// the critical learning rate of its steps, gradient noise, update sizes, and attention. Nothing is judged here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,12 @@ Series series_along(const WatchedTraining& run, const std::string& name, const s
 
 Figure figure_along(const std::string& id, const std::string& title, const std::string& caption,
                     const std::string& axis, bool log = true) {
-  Figure figure{"along_" + id, title, caption + " Dashed: without warm-up; a cross marks a run that diverged.", "line"};
+  Figure figure{
+      "along_" + id, title,
+      caption +
+          " One run each; lines connect the steps that were measured. Dashed: without warm-up; a cross marks a run "
+          "that diverged.",
+      "line"};
   figure.x = {"step", true};
   figure.y = {axis, log};
   return figure;
@@ -181,7 +186,7 @@ std::vector<Figure> gradient_figures(const std::vector<WatchedTraining>& runs,
   Figure noise = figure_along("noise", "Gradient noise scale",
                               "tr Σ/‖G‖² in labels: the batch at which noise and signal of the gradient are of equal "
                               "size. Gaps: the estimate of ‖G‖² is not positive.",
-                              "labels");
+                              "batch size (labels)");
   for (const WatchedTraining& run : runs)
     noise.series.push_back(series_along(run, run.name(), run.scheme, path_value("/gradient_noise/tokens")));
   figures.push_back(noise);
@@ -411,6 +416,14 @@ PartResult measure(StudyContext& context, const AlongTrainingStudy& part) {
         update_figures(runs, schemes, stacks, part.layers), activation_figures(runs, stacks, part.layers)}) {
     result.figures.insert(result.figures.end(), figures.begin(), figures.end());
   }
+  const auto diverged =
+      std::count_if(runs.begin(), runs.end(), [](const WatchedTraining& run) { return run.trained.diverged(); });
+  result.summary.push_back(
+      fmt::format("{} training runs, one for each scheme and warm-up ({} layers, {}, learning rate {:g}), measured "
+                  "after the first step and every {} steps on the same {} training examples; {} diverged. Single "
+                  "runs: a difference between two of them may be chance.",
+                  runs.size(), part.layers, context.config.train.optimizer, context.config.train.learning_rate,
+                  part.every, part.examples, diverged == 0 ? "none" : std::to_string(diverged)));
   result.tables.push_back(watched_runs_table(runs));
   result.tables.push_back(critical_rate_table(runs, part));
   if (part.reference_products > 0) result.tables.push_back(reference_table(runs));

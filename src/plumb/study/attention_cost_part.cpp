@@ -134,23 +134,26 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
   result.tables.push_back(table);
   if (!evidence.empty()) {
     // Times on a shared machine are observations, not evidence for a claim.
-    result.summary.push_back("Cost of attention by length n, over the longest sequences: " + join(evidence, "; ") +
-                             ".");
+    const size_t first = part.lengths.size() > 3 ? part.lengths.size() - 3 : 0;
+    result.summary.push_back(fmt::format(
+        "Cost of attention as a power of the length n, fitted from {} to {} positions ({}, on this machine): {}.",
+        with_thousands(part.lengths[first]), with_thousands(part.lengths.back()),
+        part.runs == 1 ? "timed once" : fmt::format("timed {} times", part.runs), join(evidence, "; ")));
   }
-  // The length at which each overtakes softmax.
+  // The length from which on each is faster than softmax.
   if (measured.count("softmax") != 0) {
     for (const std::string& kind : part.kinds) {
       if (kind == "softmax") continue;
       const auto faster = [&](size_t i) {
         return measured[kind][i].cost.gradient_seconds < measured["softmax"][i].cost.gradient_seconds;
       };
-      size_t first = 0;
-      while (first < part.lengths.size() && !faster(first)) ++first;
+      size_t first = part.lengths.size();
+      while (first > 0 && faster(first - 1)) --first;
       result.summary.push_back(
           first < part.lengths.size()
-              ? fmt::format("{} attention is faster than softmax at {} positions and more.", kind,
-                            with_thousands(part.lengths[first]))
-              : fmt::format("{} attention is not faster than softmax at any of these lengths.", kind));
+              ? fmt::format("Compared with softmax, {} took less time at every measured length from {} positions on.",
+                            kind, with_thousands(part.lengths[first]))
+              : fmt::format("Compared with softmax, {} took no less time at the longest of these lengths.", kind));
     }
   }
   return result;

@@ -69,8 +69,8 @@ Figure gain_figure(const GainsByScheme& by_scheme, StackKind stack, int64_t seed
   figure.caption = fmt::format(
       "Norm of the gradient that a sub-layer passes back to its input stream, divided by the norm of the gradient that "
       "it is given, at initialization; geometric mean over {} seeds with its 95 % interval. Solid: feed-forward; "
-      "dashed: self-attention; points: cross-attention.",
-      seeds);
+      "dashed: self-attention{}.",
+      seeds, stack == StackKind::decoder ? "; points: cross-attention" : "");
   figure.kind = "line";
   figure.x = {"layer"};
   figure.y = {"backward gain", true};
@@ -175,11 +175,7 @@ PartResult measure(StudyContext& context, const BackwardGainStudy& part) {
                     to_string(stack), join(sentences, ", "), part.layers, part.seeds));
   }
   result.tables.push_back(table);
-  for (const auto& [scheme, gains] : by_scheme) {
-    Json all = Json::array();
-    for (const BackwardGains& each : gains) all.push_back(to_json(each));
-    result.measurements[scheme] = all;
-  }
+  result.measurements = lists_of(by_scheme);
   return result;
 }
 

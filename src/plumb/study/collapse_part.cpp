@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -127,6 +128,7 @@ struct Quantity {
   const char* axis;
   const char* caption;
   bool log;
+  double largest = std::numeric_limits<double>::infinity();
 };
 constexpr Quantity kQuantities[] = {
     {"change", &Curves::change, "Change of the representation by depth", "mean |x_k − x_(k−1)|",
@@ -134,17 +136,19 @@ constexpr Quantity kQuantities[] = {
      "ResiDual's representation is x + norm(r).",
      true},
     {"similarity", &Curves::similarity, "Similarity of neighboring representations", "cosine",
-     "Mean over tokens of the cosine between the normalized representation after and before a sub-layer.", false},
+     "Mean over tokens of the cosine between the normalized representation after and before a sub-layer.", false, 1},
     {"effective_rank", &Curves::effective_rank, "Effective rank of the representation", "effective rank",
      "Exponential of the entropy of the normalized singular values of all tokens' representations.", false},
 };
 
-Series series_of(const std::string& name, const std::string& scheme, const Curves::Curve& curve) {
+/// `largest`: what the quantity cannot exceed, and neither does its interval.
+Series series_of(const std::string& name, const std::string& scheme, const Curves::Curve& curve, double largest) {
   Series series{name, scheme};
   for (size_t k = 0; k < curve.size(); ++k) {
     const Interval interval = confidence_interval(curve[k]);
-    interval.count > 1 ? series.point(k + 1, interval.mean, interval.low, interval.high)
-                       : series.point(k + 1, interval.mean);
+    interval.count > 1
+        ? series.point(k + 1, interval.mean, std::max(interval.low, 0.0), std::min(interval.high, largest))
+        : series.point(k + 1, interval.mean);
   }
   return series;
 }
@@ -194,9 +198,9 @@ struct CollapseClaim {
   const char* claim;
 };
 constexpr CollapseClaim kCollapseClaims[] = {
-    {"pre-ln", -0.5, "Pre-LN: the representation collapses; its change decreases with depth as 1/√k"},
-    {"residual-dual", 0, "ResiDual: the representation does not collapse; its change does not depend on depth"},
-    {"post-ln", 0, "Post-LN: the representation does not collapse; its change does not depend on depth"},
+    {"pre-ln", -0.5, "Pre-LN: the change of the representation decreases with depth as 1/√k"},
+    {"residual-dual", 0, "ResiDual: the change of the representation does not depend on depth"},
+    {"post-ln", 0, "Post-LN: the change of the representation does not depend on depth"},
 };
 
 }  // namespace
@@ -226,17 +230,18 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
       Figure figure;
       figure.id = fmt::format("collapse_{}_{}", quantity.key, to_string(stack));
       figure.title = fmt::format("{}, {}", quantity.title, to_string(stack));
-      figure.caption =
-          fmt::format("{} At initialization, mean over {} seeds with its 95 % interval{}.", quantity.caption,
-                      part.seeds, part.steps > 0 ? fmt::format("; dashed: after {} training steps", part.steps) : "");
+      figure.caption = fmt::format(
+          "{} Solid: at initialization, mean over seeds ({}){}.", quantity.caption, seeds_in_words(part.seeds),
+          part.steps > 0 ? fmt::format("; dashed: after {} training steps, one run each", part.steps) : "");
       figure.kind = "line";
       figure.x = {"sub-layer k", quantity.log};
       figure.y = {quantity.axis, quantity.log};
       for (const std::string& scheme : context.config.study.schemes) {
-        figure.series.push_back(series_of(display_name(scheme), scheme, start[scheme].of(stack).*quantity.curve));
+        figure.series.push_back(
+            series_of(display_name(scheme), scheme, start[scheme].of(stack).*quantity.curve, quantity.largest));
         if (!trained[scheme]) continue;
-        Series after =
-            series_of(display_name(scheme) + ", trained", scheme, trained[scheme]->of(stack).*quantity.curve);
+        Series after = series_of(display_name(scheme) + ", trained", scheme, trained[scheme]->of(stack).*quantity.curve,
+                                 quantity.largest);
         after.style = "dashed";
         figure.series.push_back(after);
       }
@@ -255,7 +260,8 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
       "collapse",
       "How the change decreases with depth",
       "The exponent p of change ~ k^p, fitted over the sub-layers of a stack for each seed; mean and 95 % interval "
-      "over seeds. The last sub-layer's change, similarity to the previous one, and effective rank.",
+      "over seeds; after training, one run each. The last sub-layer's change, similarity to the previous one, and "
+      "effective rank.",
       {"scheme", "stack", "when", "exponent", "low", "high", "last change", "last similarity", "last effective rank"}};
   const auto add_row = [&](const std::string& scheme, StackKind stack, const char* when, const Curves& curves) {
     const Interval exponent = judge(change_exponents(curves.change), {}).effect;
@@ -277,13 +283,13 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
   for (const std::string& scheme : context.config.study.schemes) {
     const Interval exponent = judge(change_exponents(start[scheme].of(first).change), {}).effect;
     powers.push_back(exponent.count > 0
-                         ? fmt::format("{:.2f} with {}", exponent.mean, display_name(scheme))
+                         ? fmt::format("{} with {}", with_interval(exponent, 2), display_name(scheme))
                          : fmt::format("none with {}, where sub-layers change nothing", display_name(scheme)));
   }
-  result.summary.push_back(
-      fmt::format("At initialization, the change from sub-layer to sub-layer is a power of depth: {} ({}, {} "
-                  "layers).",
-                  join(powers, ", "), to_string(first), part.layers));
+  result.summary.push_back(fmt::format(
+      "At initialization, the change of the representation from sub-layer to sub-layer, fitted as a power of "
+      "depth, has the exponent {} ({}, {} layers; {}).",
+      join(powers, ", "), to_string(first), part.layers, seeds_in_words(part.seeds)));
 
   for (const CollapseClaim& claim : kCollapseClaims) {
     if (start.count(claim.scheme) == 0) continue;
@@ -293,10 +299,9 @@ PartResult measure(StudyContext& context, const CollapseStudy& part) {
       const std::vector<double> input = weights_of_input(curves.mean_square);
       const Interval shifted = judge(change_exponents(curves.change, input), {}).effect;
       evidence = fmt::format(
-          "The prediction gives the stack's input the weight of one sub-layer; it has that of {:.1f}. As a power of k "
-          "+ "
-          "{:.1f} the exponent is {:.2f} ({:.2f} to {:.2f}).",
-          confidence_interval(input).mean, confidence_interval(input).mean, shifted.mean, shifted.low, shifted.high);
+          "The claim holds for large k, and its prediction gives the stack's input the weight of one sub-layer; here "
+          "it has that of {0:.1f}. As a power of k + {0:.1f} the exponent is {1}.",
+          confidence_interval(input).mean, with_interval(shifted, 2));
     }
     std::string id = fmt::format("{}_collapse", claim.scheme);
     std::replace(id.begin(), id.end(), '-', '_');

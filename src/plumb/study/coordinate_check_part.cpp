@@ -152,6 +152,12 @@ Series coordinate_line(const Coordinates& all, const std::vector<int64_t>& scale
   return line;
 }
 
+/// To four decimals: what remains of an exponent that is exactly 0, as after a norm, is rounding.
+Json rounded_exponent(double value) {
+  const double rounded = std::round(value * 1e4) / 1e4;
+  return finite_or_null(rounded == 0 ? 0.0 : rounded);
+}
+
 /// One axis of the check, for all schemes.
 void check_axis(StudyContext& context, const CoordinateCheckStudy& part, const ScaleAxis& axis,
                 const std::vector<int64_t>& scales, PartResult& result) {
@@ -175,7 +181,7 @@ void check_axis(StudyContext& context, const CoordinateCheckStudy& part, const S
                   "interval lies within ±{:g}, fixed beforehand; grows, shrinks: it lies beyond; otherwise "
                   "undecided. Start: the activation at initialization; change: what {} do to it.",
                   part.seeds, part.margin, how),
-      {"scheme", "activation", "of", "exponent", "low", "high", "at the end", "trend"}};
+      {"scheme", "activation", "of", "trend", "exponent", "low", "high", "at the end"}};
   const std::vector<double> x(scales.begin(), scales.end());
   std::vector<std::string> sentences;
   for (const std::string& scheme : context.config.study.schemes) {
@@ -190,8 +196,9 @@ void check_axis(StudyContext& context, const CoordinateCheckStudy& part, const S
         if (axis.same_start && number == &NamedSize::before) continue;
         const ScalingExponent found = scaling_exponent(x, sizes_of_activation(all, i, number), part.margin);
         const Interval& exponent = found.exponent;
-        table.rows.push_back({scheme, names[i].name, word, finite_or_null(exponent.mean), finite_or_null(exponent.low),
-                              finite_or_null(exponent.high), finite_or_null(found.at_the_end), to_string(found.trend)});
+        table.rows.push_back({scheme, names[i].name, word, to_string(found.trend), rounded_exponent(exponent.mean),
+                              rounded_exponent(exponent.low), rounded_exponent(exponent.high),
+                              rounded_exponent(found.at_the_end)});
         if (i + 1 < names.size() || number != &NamedSize::change) continue;
         sentences.push_back(found.trend == Trend::diverged
                                 ? fmt::format("{}: diverged", display_name(scheme))
@@ -205,11 +212,7 @@ void check_axis(StudyContext& context, const CoordinateCheckStudy& part, const S
     figure.series.back().style = "dashed";
     Json& kept = result.measurements[axis.name][scheme];
     kept = Json::object();
-    for (size_t k = 0; k < scales.size(); ++k) {
-      Json seeds = Json::array();
-      for (const CoordinateList& list : all[k]) seeds.push_back(to_json(list));
-      kept[std::to_string(scales[k])] = seeds;
-    }
+    for (size_t k = 0; k < scales.size(); ++k) kept[std::to_string(scales[k])] = list_of(all[k]);
   }
   result.figures.push_back(figure);
   result.tables.push_back(table);

@@ -179,13 +179,10 @@ PartResult measure(StudyContext& context, const CurvatureStudy& part) {
                                                                interval.low, interval.high, display_name(scheme))
                                                  : fmt::format("{:.3g} with {}", interval.mean, display_name(scheme)));
   }
-  result.summary.push_back(fmt::format(
-      "The largest eigenvalue of the Gauss–Newton part, relative to that of the Hessian, is {}.", join(shares, ", ")));
-  for (const auto& [scheme, splits] : by_scheme) {
-    Json all = Json::array();
-    for (const CurvatureSplit& each : splits) all.push_back(to_json(each));
-    result.measurements[scheme] = all;
-  }
+  result.summary.push_back(
+      fmt::format("The largest eigenvalue of the Gauss–Newton part, relative to that of the Hessian, is {} ({}).",
+                  join(shares, ", "), seeds_in_words(part.seeds)));
+  result.measurements = lists_of(by_scheme);
   return result;
 }
 

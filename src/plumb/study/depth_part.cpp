@@ -85,9 +85,9 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
   figure.title = "Gradient of the last feed-forward layer by depth";
   figure.caption = fmt::format(
       "Frobenius norm of the mean gradient of W₂ in the last {} layer at initialization, for models of increasing "
-      "depth; mean over seeds with its 95 % interval. Theorem 1 bounds it by O(d√ln d) for Post-LN and O(d√(ln d / L)) "
-      "for Pre-LN.",
-      to_string(last_stack(context)));
+      "depth; geometric mean over seeds ({}). Theorem 1 bounds it by O(d√ln d) for Post-LN and O(d√(ln d / L)) for "
+      "Pre-LN.",
+      to_string(last_stack(context)), seeds_in_words(part.seeds));
   figure.kind = "line";
   figure.x = {stacks_of(context).size() > 1 ? "layers (in each of encoder and decoder)" : "layers"};
   figure.y = {"gradient norm"};
@@ -98,7 +98,7 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
     Series series{display_name(scheme), scheme};
     for (const int64_t layers : part.layers) {
       measured[scheme].push_back(numbers_of(context.measurements.get(depth_request(context, scheme, layers, part))));
-      const Interval interval = positive_interval(measured[scheme].back());
+      const Interval interval = size_interval(measured[scheme].back());
       series.point(layers, interval.mean, interval.low, interval.high);
       largest = std::max(largest, interval.mean);
       smallest = std::min(smallest, interval.mean);
@@ -108,7 +108,7 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
       Series theory{"1/√L, from the first point", "theory"};
       theory.style = "dashed";
       for (const int64_t layers : part.layers) {
-        theory.point(layers, confidence_interval(measured[scheme].front()).mean *
+        theory.point(layers, size_interval(measured[scheme].front()).mean *
                                  std::sqrt(static_cast<double>(part.layers.front()) / static_cast<double>(layers)));
       }
       figure.series.push_back(theory);
@@ -123,7 +123,7 @@ PartResult measure(StudyContext& context, const DepthStudy& part) {
     if (measured.count(claim.scheme) == 0) continue;
     const ByDepth& norms = measured[claim.scheme];
     const Judgment judgment = judge(depth_exponents(norms, part.layers), Region::around(claim.exponent, kDepthMargin));
-    const auto mean = [](const std::vector<double>& values) { return confidence_interval(values).mean; };
+    const auto mean = [](const std::vector<double>& values) { return size_interval(values).mean; };
     result.verdicts.push_back({claim.id, claim.claim, "Xiong et al. 2020, Figure 3d, Theorem 1",
                                setting_of(context, model_for(context, claim.scheme, part.layers.back())),
                                "exponent p of the norm of the last W₂'s gradient as layers^p", judgment,

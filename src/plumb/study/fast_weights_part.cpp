@@ -154,17 +154,19 @@ Figure figure_of(const std::map<std::string, Curve>& curves, const FastWeightsSt
                 update ? "Updating keys: error of the newest value" : "Capacity: error of retrieved values"};
   figure.caption = fmt::format(
       "Mean ‖y − v‖²/‖v‖² of the values read for all keys of a sequence; keys and values of size {}, one head; the key "
-      "vectors are trained for the task ({} steps). {}An error of 1 is that of always answering 0.",
+      "vectors are trained for the task ({} steps). {}An error of 1 is that of always answering 0. Mean over seeds "
+      "({}).",
       part.size, part.steps,
       update ? "Every key is written twice with different values; the second is to be read. "
-             : "Every key is written once. ");
+             : "Every key is written once. ",
+      seeds_in_words(part.seeds));
   figure.kind = "line";
   figure.x = {"keys", true};
   figure.y = {"error"};
   for (const auto& [kind, curve] : curves) {
     Series series{kind, kind};
     for (const auto& [keys, values] : curve.error) {
-      const Interval interval = confidence_interval(values);
+      const Interval interval = positive_interval(values);
       interval.count > 1 ? series.point(keys, interval.mean, interval.low, interval.high)
                          : series.point(keys, interval.mean);
     }
@@ -270,10 +272,13 @@ PartResult measure(StudyContext& context, const FastWeightsStudy& part) {
   }
   result.figures.push_back(figure_of(capacity, part, false));
   result.figures.push_back(figure_of(update, part, true));
-  Table table{"retrieval",
-              "Retrieval",
-              "Error and accuracy (how often the correct value is the nearest of all) by number of keys.",
-              {"kind", "keys", "error", "accuracy", "error after update", "accuracy after update"}};
+  Table table{
+      "retrieval",
+      "Retrieval",
+      fmt::format("Error and accuracy (how often the correct value is the nearest of all) by number of keys; means "
+                  "over {} seed{}.",
+                  part.seeds, part.seeds == 1 ? "" : "s"),
+      {"kind", "keys", "error", "accuracy", "error after update", "accuracy after update"}};
   for (const std::string& kind : part.kinds) {
     for (const int64_t keys : part.keys) {
       const auto mean = [&](const std::map<int64_t, std::vector<double>>& values) {

@@ -113,9 +113,7 @@ PartResult measure(StudyContext& context, const FirstStepStudy& part) {
       const std::vector<FirstStep> steps =
           results_over_seeds<FirstStep>(context, first_step_request(context, scheme, optimizer, part));
       by_scheme[scheme] = summarize(steps);
-      Json all = Json::array();
-      for (const FirstStep& step : steps) all.push_back(to_json(step));
-      result.measurements[optimizer][scheme] = all;
+      result.measurements[optimizer][scheme] = list_of(steps);
     }
     result.figures.push_back(logit_change_figure(by_scheme, optimizer, part));
     result.figures.push_back(critical_rate_figure(by_scheme, optimizer, part));

@@ -106,14 +106,14 @@ bool judges_factor(const std::string& scheme, const GradientStudy& part) {
 }
 
 Figure gradient_figure(StackKind stack, const std::map<std::string, Norms>& by_scheme,
-                       const std::map<std::string, Norms>& in_theory, int64_t layers) {
+                       const std::map<std::string, Norms>& in_theory, int64_t layers, int64_t seeds) {
   Figure figure;
   figure.id = "gradient_by_layer_" + to_string(stack);
   figure.title = fmt::format("Gradient norm by layer, {}", to_string(stack));
   figure.caption = fmt::format(
-      "Frobenius norm of the mean gradient of the feed-forward matrices of each {} layer at initialization; mean over "
-      "seeds with its 95 % interval.",
-      to_string(stack));
+      "Frobenius norm of the mean gradient of the feed-forward matrices of each {} layer at initialization. Solid: W₂; "
+      "dashed: W₁. Geometric mean over seeds ({}).",
+      to_string(stack), seeds_in_words(seeds));
   figure.kind = "line";
   figure.x = {"layer"};
   figure.y = {"gradient norm", true};
@@ -122,7 +122,7 @@ Figure gradient_figure(StackKind stack, const std::map<std::string, Norms>& by_s
       Series series{fmt::format("{} W{}", display_name(scheme), matrix == 1 ? "₁" : "₂"), scheme};
       series.style = matrix == 2 ? "solid" : "dashed";
       for (int64_t layer = 0; layer < layers; ++layer) {
-        const Interval interval = positive_interval(norms_at(norms, feed_forward_matrix({stack, layer}, matrix)));
+        const Interval interval = size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, matrix)));
         series.point(layer + 1, interval.mean, interval.low, interval.high);
       }
       figure.series.push_back(series);
@@ -131,7 +131,7 @@ Figure gradient_figure(StackKind stack, const std::map<std::string, Norms>& by_s
   for (const auto& [scheme, norms] : in_theory) {
     Series series{display_name(scheme) + " W₂, theory's setting", "theory's setting"};
     for (int64_t layer = 0; layer < layers; ++layer) {
-      const Interval interval = positive_interval(norms_at(norms, feed_forward_matrix({stack, layer}, 2)));
+      const Interval interval = size_interval(norms_at(norms, feed_forward_matrix({stack, layer}, 2)));
       series.point(layer + 1, interval.mean, interval.low, interval.high);
     }
     figure.series.push_back(series);
@@ -142,18 +142,20 @@ Figure gradient_figure(StackKind stack, const std::map<std::string, Norms>& by_s
 /// The factor per layer by sub-layer, in the study's model and in the theory's setting.
 Table factor_table(const StudyContext& context, const std::map<std::string, Norms>& by_scheme,
                    const std::map<std::string, Norms>& in_theory, const GradientStudy& part) {
-  Table table{"gradient_factors",
-              "Growth of the gradient from layer to layer",
-              "Factor by which the gradient norm of a sub-layer's output matrix changes from one layer to the next, "
-              "fitted over the layers of each seed; mean and 95 % interval over seeds. For Post-LN's feed-forward "
-              "matrix W₂, the appendix of Xiong et al. 2020 predicts √(3/2) = 1.225 in the theory's setting.",
-              {"scheme", "setting", "stack", "sub-layer", "factor per layer", "low", "high"}};
+  Table table{
+      "gradient_factors",
+      "Growth of the gradient from layer to layer",
+      "Factor by which the gradient norm of a sub-layer's output matrix changes from one layer to the next, "
+      "fitted over the layers of each seed; geometric mean over the seeds with its 95 % interval. For Post-LN's "
+      "feed-forward matrix W₂, the appendix of Xiong et al. 2020 predicts √(3/2) = 1.225 in the theory's "
+      "setting.",
+      {"scheme", "setting", "stack", "sub-layer", "factor per layer", "low", "high"}};
   const auto add = [&](const std::string& scheme, const char* setting, const Norms& norms) {
     for (const StackKind stack : stacks_of(context)) {
       for (const SubLayerKind kind :
            {SubLayerKind::self_attention, SubLayerKind::cross_attention, SubLayerKind::feed_forward}) {
         if (norms.count(output_matrix(stack, 0, kind)) == 0) continue;
-        const Interval interval = confidence_interval(factors(norms, stack, part.layers, kind));
+        const Interval interval = geometric_interval(factors(norms, stack, part.layers, kind));
         table.rows.push_back({scheme, setting, to_string(stack),
                               kind == SubLayerKind::self_attention    ? "self-attention"
                               : kind == SubLayerKind::cross_attention ? "cross-attention"
@@ -164,8 +166,8 @@ Table factor_table(const StudyContext& context, const std::map<std::string, Norm
     }
   };
   if (part.layers < 2) return table;
-  for (const auto& [scheme, norms] : by_scheme) add(scheme, "study", norms);
-  for (const auto& [scheme, norms] : in_theory) add(scheme, "theory", norms);
+  for (const auto& [scheme, norms] : by_scheme) add(scheme, "the study's", norms);
+  for (const auto& [scheme, norms] : in_theory) add(scheme, "the theory's", norms);
   return table;
 }
 
@@ -208,7 +210,7 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
   const std::vector<StackKind> stacks = stacks_of(context);
   const StackKind last = stacks.back();
   for (auto stack = stacks.rbegin(); stack != stacks.rend(); ++stack)
-    result.figures.push_back(gradient_figure(*stack, by_scheme, in_theory, part.layers));
+    result.figures.push_back(gradient_figure(*stack, by_scheme, in_theory, part.layers, part.seeds));
   result.tables.push_back(factor_table(context, by_scheme, in_theory, part));
 
   const std::string id = "gradient_by_layer_" + to_string(last);
@@ -222,9 +224,10 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
         judge(last_to_first(by_scheme["post-ln"], last, part.layers), Region::above(1.1), Scale::logarithmic);
     result.verdicts.push_back({"post_ln_grows", "Post-LN: at initialization the gradient grows toward the output",
                                "Xiong et al. 2020, Figure 3a", setting("post-ln"), ratio, judgment, "", id});
-    result.summary.push_back(
-        fmt::format("At initialization, the Post-LN gradient of the last {} layer is {:.1f} times that of the first.",
-                    to_string(last), judgment.effect.mean));
+    result.summary.push_back(fmt::format(
+        "At initialization, the norm of W₂'s gradient in the last {} layer of Post-LN is {} times that in the "
+        "first ({}; {} layers).",
+        to_string(last), with_interval(judgment.effect), seeds_in_words(part.seeds), part.layers));
   }
   for (const auto& [scheme, norms] : in_theory) judge_factor(context, norms, part, result);
   if (by_scheme.count("pre-ln") != 0) {

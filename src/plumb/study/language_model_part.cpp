@@ -90,17 +90,18 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
         {"language_model_delta", "In language models, the delta rule performs better than linear attention",
          "Schlag et al. 2021, section 6.4", setting_of(context, kind_model(context, part, "delta")),
          "final validation loss of linear − of delta (nats per token), at one learning rate",
-         not_testable_because(judge_difference(linear->losses(), delta->losses(), Region::above(0.01)),
-                              training_not_testable(context)),
+         not_testable_because(
+             undecided_because(judge_difference(linear->losses(), delta->losses(), Region::above(0.01)), kOneRate),
+             training_not_testable(context)),
          "", "language_model"});
   }
   std::vector<std::string> means;
   for (const KindRuns& runs : kinds) {
     const Interval loss = judge(runs.losses(), {}).effect;
-    if (loss.count > 0) means.push_back(fmt::format("{:.3f} with {}", loss.mean, runs.kind));
+    if (loss.count > 0) means.push_back(fmt::format("{} with {}", with_interval(loss), runs.kind));
   }
-  result.summary.push_back(fmt::format("Validation loss of the language models, {} seed{} each: {}.", part.seeds,
-                                       part.seeds == 1 ? "" : "s", join(means)));
+  result.summary.push_back(fmt::format("Final validation loss of the language models, at one learning rate: {} ({}).",
+                                       join(means), seeds_in_words(part.seeds)));
   return result;
 }
 

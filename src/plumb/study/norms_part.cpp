@@ -121,8 +121,10 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
   figure.caption = fmt::format(
       "Every run is trained on {} tokens, so larger batches take fewer steps; the learning rate is proportional to "
       "the "
-      "square root of the batch. Means and ranges over {} seeds; runs that diverged are omitted.",
-      with_thousands(part.tokens), part.seeds);
+      "square root of the batch. {}; runs that diverged are omitted.",
+      with_thousands(part.tokens),
+      part.seeds == 1 ? "One run each"
+                      : fmt::format("Means over {} seeds, bands from the smallest to the largest", part.seeds));
   figure.kind = "line";
   figure.x = {"tokens per batch", true};
   figure.y = {"validation loss (nats per token)"};
@@ -156,9 +158,10 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
   for (const int64_t batch : *small == *large ? std::vector{*small} : std::vector{*small, *large}) {
     std::vector<std::string> finals;
     for (const std::string& norm : part.norms)
-      finals.push_back(fmt::format("{:.2f} with {}", mean_loss(runs[norm], batch), norm));
-    result.summary.push_back(fmt::format("With {} tokens per batch, the final validation loss is {}.",
-                                         with_thousands(batch), join(finals, ", ")));
+      finals.push_back(fmt::format("{} with {}", with_interval(judge(losses_at(runs[norm], batch), {}).effect), norm));
+    result.summary.push_back(
+        fmt::format("With {} tokens per batch, the final validation loss is {} ({}; one learning rate).",
+                    with_thousands(batch), join(finals, ", "), seeds_in_words(part.seeds)));
   }
 
   if (runs.count("layernorm") == 0) return;
@@ -173,8 +176,10 @@ void over_batches(StudyContext& context, const NormsStudy& part, PartResult& res
           {fmt::format("{}_{}", id, batch), fmt::format("{} ({} tokens per batch)", claim, batch), source,
            setting_of(context, model),
            fmt::format("final validation loss of {} − of layernorm (nats per token), at one learning rate", norm),
-           not_testable_because(
-               judge_difference(losses_at(runs[norm], batch), losses_at(runs["layernorm"], batch), region), testable),
+           not_testable_because(undecided_because(judge_difference(losses_at(runs[norm], batch),
+                                                                   losses_at(runs["layernorm"], batch), region),
+                                                  kOneRate),
+                                testable),
            "", "norms_batch"});
     }
   };
@@ -190,9 +195,8 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
   const int64_t batch = part.shared_batch_tokens;
   Figure figure{"norms_processes", "Final validation loss by number of processes"};
   figure.caption = fmt::format(
-      "{} tokens per batch, shared by the processes. Gradients are summed over all; so are BatchNorm's statistics, "
-      "unless "
-      "each process computes its own.",
+      "{} tokens per batch, shared by the processes; one run each. Gradients are summed over all; so are BatchNorm's "
+      "statistics, unless each process computes its own.",
       batch);
   figure.kind = "line";
   figure.x = {"processes", true};
@@ -201,8 +205,7 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
   cost.caption =
       "All processes exchange the gradient; BatchNorm's statistics are small, but every norm has to wait for them "
       "once, "
-      "forward "
-      "and backward. On this machine, medians over the run.";
+      "forward and backward. Medians over the steps of one run, on this machine and with whatever else ran on it.";
   cost.kind = "bar";
   cost.y = {"milliseconds per step"};
   Table table{"norms_processes",
@@ -241,8 +244,8 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
   };
   // Not a claim about training: an identity, which a test requires. Reported as a check of this run.
   result.summary.push_back(fmt::format(
-      "The gradient norm of BatchNorm's first step differs by {:.1e} between {} and {} processes with exchanged "
-      "statistics, and by {:.1e} with own ones.",
+      "The gradient norm of BatchNorm's first step differs between {1} and {2} processes by a fraction of {0:.1g} with "
+      "exchanged statistics, and of {3:.1g} if each process computes its own.",
       std::abs(step_one(exchanged) / step_one(one) - 1), one.processes, exchanged.processes,
       std::abs(step_one(own) / step_one(one) - 1)));
 }

@@ -1,6 +1,7 @@
 // A measurement of several initializations of one model.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,20 @@ MeasurementRequest over_seeds(StudyContext& context, const std::string& name, co
     return all;
   };
   return request;
+}
+
+/// Results, [seed], as a list; and by scheme, for results.json.
+template <typename Result>
+Json list_of(const std::vector<Result>& results) {
+  Json all = Json::array();
+  for (const Result& each : results) all.push_back(to_json(each));
+  return all;
+}
+template <typename Result>
+Json lists_of(const std::map<std::string, std::vector<Result>>& by_scheme) {
+  Json lists = Json::object();
+  for (const auto& [scheme, results] : by_scheme) lists[scheme] = list_of(results);
+  return lists;
 }
 
 /// Its results, [seed], which have from_json.

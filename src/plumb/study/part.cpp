@@ -55,6 +55,20 @@ std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, 
   return evaluation_batches(*context.task.dataset(context.config.data.measured_split), batch_tokens, pairs);
 }
 
+namespace {
+
+/// "train.de and train.en" for two paths.
+std::string file_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+    names.push_back((normal.has_filename() ? normal : normal.parent_path()).filename().string());
+  }
+  return join(names, " and ");
+}
+
+}  // namespace
+
 std::string setting_of(const StudyContext& context, const ModelConfig& model) {
   const ModelDepth depth = depth_of(model);
   const std::string layers = depth.encoder_layers > 0 && depth.decoder_layers > 0
@@ -64,7 +78,7 @@ std::string setting_of(const StudyContext& context, const ModelConfig& model) {
   const std::string corpus =
       data.directory.empty() && data.train.empty()
           ? fmt::format("synthetic corpus of {} pairs", with_thousands(data.pairs))
-          : fmt::format("data in {}", data.directory.empty() ? data.train.front() : data.directory);
+          : "text of " + file_names(data.directory.empty() ? data.train : std::vector{data.directory});
   return fmt::format("{} layers, d_model {}, {} head{}, initialization {}; {}", layers, model.d_model, model.heads,
                      model.heads == 1 ? "" : "s", model.initialization, corpus);
 }

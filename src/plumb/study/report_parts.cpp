@@ -1,6 +1,9 @@
 #include "plumb/study/report_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -14,9 +17,32 @@ Json axis_json(const Axis& axis) {
   return json;
 }
 
+/// "one seed has no interval" → "One seed has no interval."
+std::string as_sentence(std::string reason) {
+  if (reason.empty()) return reason;
+  reason.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(reason.front())));
+  if (reason.back() != '.') reason += '.';
+  return reason;
+}
+
 }  // namespace
 
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string with_interval(const Interval& interval, int digits) {
+  const auto number = [digits](double value) {
+    std::string text = fmt::format("{:.{}g}", value, digits);
+    if (text.front() == '-') text.replace(0, 1, "−");
+    return text;
+  };
+  if (!std::isfinite(interval.mean)) return "no number";
+  if (!std::isfinite(interval.low)) return number(interval.mean);
+  return fmt::format("{} ({} to {})", number(interval.mean), number(interval.low), number(interval.high));
+}
+
+std::string seeds_in_words(int64_t seeds) {
+  return seeds == 1 ? "one seed, no interval" : fmt::format("{} seeds, 95 % intervals", seeds);
+}
 
 void Series::point(const Json& at, double value) {
   x.push_back(at);
@@ -60,7 +86,7 @@ Json Verdict::to_json() const {
             {"high", finite_or_null(effect.high)},
             {"seeds", effect.count}}},
           {"rule", judgment.rule},
-          {"reason", judgment.reason},
+          {"reason", as_sentence(judgment.reason)},
           {"evidence", evidence},
           {"figure", figure}};
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plumb/analysis/rules.h"
+#include "plumb/analysis/statistics.h"
 #include "plumb/base/json.h"
 
 namespace plumb {
@@ -18,6 +19,12 @@ struct Axis {
   bool symlog = false;
   double floor = 0;  // the smallest value shown on a log axis; 0: chosen by the page
 };
+
+/// "2.72 (0.54 to 13.7)" with so many significant digits; "2.72" if there is no interval, as with one seed.
+std::string with_interval(const Interval& interval, int digits = 3);
+
+/// "3 seeds, 95 % intervals"; "one seed, no interval".
+std::string seeds_in_words(int64_t seeds);
 
 /// One line of a figure. x holds numbers or words; y may hold null.
 struct Series {
@@ -56,6 +63,7 @@ struct Verdict {
   Judgment judgment;
   std::string evidence;  // sentences with further numbers; may be empty
   std::string figure;    // its id
+  std::string scheme{};  // that the claim is about, where a figure of many schemes is divided
 
   [[nodiscard]] Json to_json() const;
 };

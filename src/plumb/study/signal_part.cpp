@@ -219,7 +219,8 @@ PartResult measure(StudyContext& context, const SignalStudy& part) {
         {"theorem1_" + scheme, fmt::format("{}: the bound of Theorem 1 is tight in d", display_name(scheme)),
          "a question that the theorem leaves open", setting(scheme, widest),
          "exponent p of measured norm / bound as d^p", judge(values, Region::around(0, 0.1)),
-         fmt::format("Widths {} to {}.", part.widths.front(), part.widths.back()), "activations"});
+         fmt::format("Widths {} to {}; the table has the norms and bounds.", part.widths.front(), part.widths.back()),
+         ""});
   }
   return result;
 }

@@ -99,8 +99,24 @@ std::string growth_sentence(const Spectra& by_scheme, StackKind stack) {
     factors.push_back(fmt::format("{:.2g} with {}", layers.back().value / layers.front().value, display_name(scheme)));
   }
   return fmt::format(
-      "From the first {} layer to the last, the largest curvature within a layer changes by a factor of {}.",
+      "From the first {} layer to the last, the largest curvature within a layer changes by a factor of {} (one seed, "
+      "no interval).",
       to_string(stack), fmt::join(factors, ", "));
+}
+
+/// "11.0162 ± 0.0005": with as many digits as the residual leaves.
+std::string in_words(const Extreme& extreme) {
+  const auto [value, error] = extreme;
+  if (!(error > 0) || !std::isfinite(error)) return fmt::format("{:.4g}", value);
+  const int decimals = std::clamp(-static_cast<int>(std::floor(std::log10(error))), 0, 6);
+  return fmt::format("{:.{}f} ± {:.1g}", value, decimals, error);
+}
+
+/// The traces with their standard errors; nothing if a single probe leaves them without.
+std::string traces_in_words(const Spectrum& first, const Spectrum& second) {
+  if (!first.trace.error || !second.trace.error) return {};
+  return fmt::format("; the trace is {:.4g} ± {:.2g} and {:.4g} ± {:.2g} (standard errors)", first.trace.mean,
+                     *first.trace.error, second.trace.mean, *second.trace.error);
 }
 
 /// The sharpest direction within each layer, with the others held fixed.
@@ -109,7 +125,7 @@ Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& sta
   figure.caption = fmt::format(
       "The largest eigenvalue of each layer's diagonal block of the Hessian, with the other layers held fixed; {} "
       "Lanczos "
-      "steps; whiskers are Ritz residuals. Solid: decoder; dashed: encoder.",
+      "steps; bands are Ritz residuals of the first seed, not intervals over seeds. Solid: decoder; dashed: encoder.",
       part.layer_steps);
   figure.kind = "line";
   figure.x = {"layer"};
@@ -158,22 +174,26 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
   density.caption = fmt::format(
       "Density of the eigenvalues of the loss's Hessian at initialization, by stochastic Lanczos quadrature: {} steps "
       "with full "
-      "re-orthogonalization, {} probe vector{}, a Gaussian kernel. {}+{} layers, {} sentence pairs.",
-      part.steps, part.probes, part.probes == 1 ? "" : "s", part.layers, part.layers, part.pairs);
+      "re-orthogonalization, {} probe vector{}, a Gaussian kernel. {}+{} layers, {} sentence pairs, first seed.{}",
+      part.steps, part.probes, part.probes == 1 ? "" : "s", part.layers, part.layers, part.pairs,
+      part.probes == 1 ? " One probe gives no error bars: the heights are rough." : "");
   density.kind = "density";
   density.x = {"eigenvalue"};
   density.y = {"density", true};
   density.y.floor = 1e-9;  // keeps one eigenvalue in millions visible
   Figure extremes{"hessian_extremes", "Extreme eigenvalues of the Hessian at initialization"};
   extremes.caption =
-      "The largest and smallest Ritz values; each has an eigenvalue within its whiskers, the Ritz residual.";
+      "The largest and smallest Ritz values of the first seed; each has an eigenvalue within its whiskers, the Ritz "
+      "residual. They are not intervals over seeds.";
   extremes.kind = "bar";
   extremes.x = {""};
   extremes.y = {"eigenvalue"};
-  Table table{"hessian",
-              "Curvature at initialization",
-              "λ with its Ritz residual; trace with its standard error if there is more than one probe.",
-              {"scheme", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
+  Table table{
+      "hessian",
+      "Curvature at initialization",
+      "Of the first seed: λ with its Ritz residual; the trace, an average over random probes, with its standard "
+      "error if there is more than one.",
+      {"scheme", "λ_max", "±", "λ_min", "±", "trace", "± (s.e.)", "loss", "parameters"}};
   for (const auto& [scheme, report] : spectra) {
     const Spectrum& spectrum = report.whole.value();
     const auto [top, top_error] = spectrum.max;
@@ -220,15 +240,13 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
         {"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN loss",
          "Understanding Transformer Models at Initialization (course talk, 2022)",
          setting_of(context, model_for(context, "post-ln", part.layers)), "λ_max with Post-LN / with Pre-LN", judgment,
-         fmt::format("For the first seed, λ_max is {:.3g} ± {:.1g} and {:.3g} ± {:.1g} (Ritz residuals), the trace "
-                     "{:.4g} and {:.4g}.",
-                     post_ln.max.value, post_ln.max.error, pre_ln.max.value, pre_ln.max.error, post_ln.trace.mean,
-                     pre_ln.trace.mean),
+         fmt::format("For the first seed, λ_max is {} and {} (± Ritz residuals){}.", in_words(post_ln.max),
+                     in_words(pre_ln.max), traces_in_words(post_ln, pre_ln)),
          "hessian_density"});
-    result.summary.push_back(
-        fmt::format("The sharpest direction of the Post-LN loss at initialization is {:.1f} times as sharp as "
-                    "Pre-LN's, over {} seed{}.",
-                    judgment.effect.mean, part.seeds, part.seeds == 1 ? "" : "s"));
+    result.summary.push_back(fmt::format(
+        "At initialization, the largest eigenvalue of the Hessian with Post-LN is {} times that with Pre-LN "
+        "({}; {} layers, {} pairs).",
+        with_interval(judgment.effect), seeds_in_words(part.seeds), part.layers, part.pairs));
   }
   if (!growth.empty()) result.summary.push_back(growth);
   return result;

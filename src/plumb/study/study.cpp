@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "plumb/data/prepare_synthetic.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/study/part.h"
+#include "plumb/study/split_figure.h"
 
 namespace plumb {
 namespace {
@@ -120,10 +122,18 @@ Json settings_groups(const std::string& toml) {
   return groups;
 }
 
-void append(Json& results, const PartResult& part, const std::string& name) {
+void append(Json& results, const PartResult& part, const std::string& name, const std::vector<std::string>& schemes) {
+  std::map<std::string, std::vector<Figure>> figures;  // by id before they are divided
+  for (const Figure& figure : part.figures) {
+    figures[figure.id] = split_by_scheme(figure, schemes);
+    for (const Figure& each : figures[figure.id]) results["figures"].push_back(each.to_json());
+  }
   for (const std::string& sentence : part.summary) results["summary"].push_back(sentence);
-  for (const Verdict& verdict : part.verdicts) results["verdicts"].push_back(verdict.to_json());
-  for (const Figure& figure : part.figures) results["figures"].push_back(figure.to_json());
+  for (Verdict verdict : part.verdicts) {
+    if (const auto found = figures.find(verdict.figure); found != figures.end())
+      verdict.figure = part_with_scheme(found->second, verdict.scheme);
+    results["verdicts"].push_back(verdict.to_json());
+  }
   for (const Table& table : part.tables) results["tables"].push_back(table.to_json());
   if (!part.measurements.empty()) results["measurements"][name] = part.measurements;
 }
@@ -191,7 +201,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   }
   make_all(measurements, planned, jobs > 0 ? jobs : default_jobs(config));
   for_each_part(config, [&](const char* name, const auto& part) {
-    if (part) append(results, measure(context, *part), name);
+    if (part) append(results, measure(context, *part), name, config.study.schemes);
   });
   write_json(out / "results.json", results);
   say(fmt::format("{} measurements made, {} reused", measurements.measured(), found.size()));

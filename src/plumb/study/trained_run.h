@@ -9,6 +9,9 @@
 
 namespace plumb {
 
+/// Why a comparison of training without a sweep decides nothing: another rate may suit one arm better.
+inline constexpr const char* kOneRate = "one learning rate is no sweep";
+
 /// A run that was trained, now or by an earlier call.
 struct TrainedRun {
   RunConfig config;

@@ -130,6 +130,13 @@ bool same_figure(const ArmId& a, const ArmId& b) {
   return a.layers == b.layers && a.optimizer_id() == b.optimizer_id();
 }
 
+/// Whether any arm of a figure has more than one learning rate; a single one is no sweep to be drawn.
+bool is_swept(const std::vector<Arm>& arms, const ArmId& shown) {
+  return std::any_of(arms.begin(), arms.end(), [&](const Arm& arm) {
+    return same_figure(arm.id, shown) && arm.id.optimizer.learning_rates.size() > 1;
+  });
+}
+
 std::string figure_name(const char* what, const ArmId& arm) {
   return fmt::format("{}_{}_layers{}", what, arm.optimizer_id(), arm.layers);
 }
@@ -139,9 +146,12 @@ std::string figure_name(const char* what, const ArmId& arm) {
 Figure sweep_figure(const std::vector<Arm>& arms, const ArmId& shown) {
   Figure figure{figure_name("sweep", shown), fmt::format("Final validation loss by learning rate, {0}+{0} layers, {1}",
                                                          shown.layers, shown.optimizer.name())};
+  const bool one_seed =
+      std::all_of(arms.begin(), arms.end(), [](const Arm& arm) { return arm.sweep.points.front().losses.size() == 1; });
   figure.caption =
-      "Means over seeds of the runs that finished; points are single runs. Points on the top edge are runs that "
-      "diverged. Solid: with warm-up, dashed: without.";
+      fmt::format("{} Points on the top edge are runs that diverged. Solid: with warm-up, dashed: without.",
+                  one_seed ? "One run at each learning rate: no intervals."
+                           : "Means over seeds of the runs that finished; points are single runs.");
   figure.kind = "line";
   figure.x = {"learning rate", true};
   figure.y = {"validation loss (nats per token)"};
@@ -161,7 +171,9 @@ Figure sweep_figure(const std::vector<Arm>& arms, const ArmId& shown) {
       double sum = 0;
       int64_t finished = 0;
       for (const double loss : point.losses) {
-        runs.point(point.learning_rate, std::isfinite(loss) ? loss : 1.05 * highest);
+        // A single run that finished is the mean itself.
+        if (!one_seed || !std::isfinite(loss))
+          runs.point(point.learning_rate, std::isfinite(loss) ? loss : 1.05 * highest);
         if (!std::isfinite(loss)) continue;
         sum += loss;
         ++finished;
@@ -169,7 +181,7 @@ Figure sweep_figure(const std::vector<Arm>& arms, const ArmId& shown) {
       means.point(point.learning_rate, finished > 0 ? sum / static_cast<double>(finished) : std::nan(""));
     }
     figure.series.push_back(means);
-    figure.series.push_back(runs);
+    if (!runs.x.empty()) figure.series.push_back(runs);
   }
   return figure;
 }
@@ -216,7 +228,9 @@ constexpr WarmUpClaim kWarmUpClaims[] = {
 constexpr double kClearlyWorse = 0.1;
 
 /// Compares an arm without warm-up with the one that has the longest.
-void judge_warm_up(const StudyContext& context, const Arm& with, const Arm& without, Table& table, PartResult& result) {
+/// `swept`: whether there is a figure of the sweep.
+void judge_warm_up(const StudyContext& context, const Arm& with, const Arm& without, bool swept, Table& table,
+                   PartResult& result) {
   const ArmId& id = without.id;
   const auto losses = [](const Arm& arm) { return arm.sweep.best().losses; };
   const Judgment difference = judge_difference(losses(without), losses(with), Region::above(kClearlyWorse));
@@ -235,14 +249,15 @@ void judge_warm_up(const StudyContext& context, const Arm& with, const Arm& with
     std::replace(name.begin(), name.end(), '-', '_');
     result.verdicts.push_back(
         {name, claim.claim, claim.source, setting_of(context, model_for(context, id.scheme, id.layers)),
-         fmt::format("final validation loss without warm-up − with (nats per token), {}, each at its best of {} "
-                     "learning rates",
-                     id.optimizer.name(), with.sweep.points.size()),
+         fmt::format("final validation loss without warm-up − with (nats per token), {}, {}", id.optimizer.name(),
+                     with.sweep.points.size() > 1
+                         ? fmt::format("each at its best of {} learning rates", with.sweep.points.size())
+                         : "at one learning rate"),
          judgment,
-         fmt::format("With warm-up {} at {:g}, without {} at {:g} (first seeds).", with.best().front().summary(),
-                     with.sweep.best().learning_rate, without.best().front().summary(),
+         fmt::format("With warm-up {} at a learning rate of {:g}, without {} at {:g} (first seeds).",
+                     with.best().front().summary(), with.sweep.best().learning_rate, without.best().front().summary(),
                      without.sweep.best().learning_rate),
-         figure_name("sweep", id)});
+         figure_name(swept ? "sweep" : "loss", id), id.scheme});
   }
 }
 
@@ -409,7 +424,7 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
       shown.push_back(arm.id);
   }
   for (const ArmId& id : shown) {
-    result.figures.push_back(sweep_figure(arms, id));
+    if (is_swept(arms, id)) result.figures.push_back(sweep_figure(arms, id));
     result.figures.push_back(curves_figure(arms, id));
   }
   result.tables = {runs_table(arms), sweeps_table(context, arms)};
@@ -419,7 +434,7 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
       "warm_up",
       "Effect of warm-up",
       "Validation loss without warm-up minus with the longest one, in nats per token, each at its best learning "
-      "rate; mean over seeds with its 95 % interval.",
+      "rate; mean over the seeds of which neither run diverged, with its 95 % interval.",
       {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
   for (const Arm& without : arms) {
     if (without.id.warm_up != 0) continue;
@@ -428,7 +443,7 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
       const bool same = arm.id.scheme == without.id.scheme && same_figure(arm.id, without.id);
       if (same && arm.id.warm_up > 0 && (with == nullptr || arm.id.warm_up > with->id.warm_up)) with = &arm;
     }
-    if (with != nullptr) judge_warm_up(context, *with, without, gains, result);
+    if (with != nullptr) judge_warm_up(context, *with, without, is_swept(arms, without.id), gains, result);
   }
   if (!gains.rows.empty()) result.tables.push_back(gains);
 
@@ -448,11 +463,12 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
     }
   }
   if (best != nullptr) {
-    result.summary.push_back(fmt::format("The smallest loss of {} training runs is that of {}, {}, lr {:g}: {:.2f}.",
-                                         runs, best_arm->id.name(), best_arm->id.optimizer.name(),
-                                         best->config.train.learning_rate, best->loss()));
+    result.summary.push_back(fmt::format(
+        "The smallest final validation loss of {} training runs is that of {}, {}, lr {:g}: {:.2f}. As the best of "
+        "many it is no estimate of what that arm would reach again.",
+        runs, best_arm->id.name(), best_arm->id.optimizer.name(), best->config.train.learning_rate, best->loss()));
   }
-  if (diverged > 0) result.summary.push_back(fmt::format("{} of {} runs diverged.", diverged, runs));
+  if (diverged > 0) result.summary.push_back(fmt::format("{} of {} training runs diverged.", diverged, runs));
   return result;
 }
 

@@ -14,13 +14,14 @@ namespace {
 struct Trick {
   const char* id;
   const char* name;
+  const char* short_name;  // where there is little room
   const char* source;
 };
 constexpr Trick kTricks[] = {
-    {"adam", "Adam", "Zhang et al. 2020, arXiv 1912.03194"},
-    {"residual", "residual connections", "Dong et al. 2021, arXiv 2103.03404"},
-    {"norm", "norms", "Xiong et al. 2020, arXiv 2002.04745"},
-    {"warm_up", "warm-up", "Popel & Bojar 2018, arXiv 1804.00247"},
+    {"adam", "Adam", "Adam", "Zhang et al. 2020, arXiv 1912.03194"},
+    {"residual", "residual connections", "residuals", "Dong et al. 2021, arXiv 2103.03404"},
+    {"norm", "norms", "norms", "Xiong et al. 2020, arXiv 2002.04745"},
+    {"warm_up", "warm-up", "warm-up", "Popel & Bojar 2018, arXiv 1804.00247"},
 };
 
 /// Runs without some of the tricks, given as bits in the order of kTricks.
@@ -37,13 +38,16 @@ struct TrickRuns {
 
 constexpr unsigned kTrickCount = std::size(kTricks);
 
-std::string name_without(unsigned without) {
-  if (without == 0) return "all four";
-  std::vector<std::string> left_out;
+std::vector<std::string> left_out(unsigned without, const char* Trick::*name) {
+  std::vector<std::string> names;
   for (unsigned i = 0; i < kTrickCount; ++i) {
-    if ((without >> i & 1U) != 0) left_out.emplace_back(kTricks[i].name);
+    if ((without >> i & 1U) != 0) names.emplace_back(kTricks[i].*name);
   }
-  return "no " + join(left_out, ", no ");
+  return names;
+}
+
+std::string name_without(unsigned without) {
+  return without == 0 ? "all four" : "no " + join(left_out(without, &Trick::name), ", no ");
 }
 
 RunRequest trick_run(const StudyContext& context, unsigned without, const TricksStudy& part, int64_t seed) {
@@ -102,31 +106,40 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   const double uniform = std::log(static_cast<double>(context.data.target_vocabulary()));
   Figure curves{"tricks_loss", "Validation loss during training, with one component removed"};
   curves.caption = fmt::format(
-      "Post-LN, {0}+{0} layers. Negative log-likelihood per target token; a cross marks a run that diverged. A uniform "
-      "guess has {1:.2f}.",
+      "Post-LN, {0}+{0} layers. Negative log-likelihood per target token, first seed; a cross marks a run that "
+      "diverged. A "
+      "uniform guess has {1:.2f}.",
       part.layers, uniform);
   curves.kind = "line";
   curves.x = {"step"};
   curves.y = {"validation loss (nats per token)"};
   Figure bars{"tricks_final", "Final validation loss, by removed components"};
-  bars.caption = "Singly and in pairs; runs that diverged have no bar.";
+  bars.caption = fmt::format(
+      "What is removed, singly and in pairs. {} Where a run diverged, there is no bar or a mean over the others: see "
+      "the "
+      "table.",
+      part.seeds == 1 ? "One run each, no intervals."
+                      : fmt::format("Mean over {} seeds with its 95 % interval.", part.seeds));
   bars.kind = "bar";
+  bars.x = {"removed"};
   bars.y = {"validation loss (nats per token)"};
   Series final_losses{"validation loss", "tricks"};
   Table table{"tricks",
               "Training without",
-              "At the end of training.",
+              "Validation loss at the end of training, run by run.",
               {"removed", "seed", "outcome", "steps", "validation loss"}};
   for (size_t i = 0; i < all.size(); ++i) {
     const TrickRuns& runs = all[i];
     const std::string name = name_without(runs.without);
     const Interval loss = judge(runs.losses(), {}).effect;
-    final_losses.point(name, loss.mean, loss.low, loss.high);
+    const std::string removed = runs.without == 0 ? "nothing" : join(left_out(runs.without, &Trick::short_name), ", ");
+    final_losses.point(removed, loss.mean, loss.low, loss.high);
     for (const TrainedRun& run : runs.by_seed) {
-      table.rows.push_back({runs.without == 0 ? "nothing" : name.substr(3), run.config.train.seed, run.result.outcome,
-                            run.result.steps, finite_or_null(run.loss())});
+      table.rows.push_back({runs.without == 0 ? "nothing" : join(left_out(runs.without, &Trick::name), ", "),
+                            run.config.train.seed, run.result.outcome, run.result.steps, finite_or_null(run.loss())});
     }
-    if (i <= kTrickCount) curves.series.push_back(runs.by_seed.front().validation_curve(name, name));
+    // The same color as the bar.
+    if (i <= kTrickCount) curves.series.push_back(runs.by_seed.front().validation_curve(name, removed));
   }
   bars.series.push_back(final_losses);
   result.figures = {curves, bars};
@@ -136,10 +149,11 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   for (unsigned i = 0; i < kTrickCount; ++i) {
     const TrickRuns& without = all[i + 1];
     const Judgment judgment = not_testable_because(
-        judge_difference(without.losses(), all[0].losses(), Region::above(0.1)), training_not_testable(context));
+        undecided_because(judge_difference(without.losses(), all[0].losses(), Region::above(0.1)), kOneRate),
+        training_not_testable(context));
     effects.push_back(
         fmt::format("{} {}", kTricks[i].name,
-                    judgment.effect.count > 0 ? fmt::format("{:+.2f}", judgment.effect.mean) : judgment.reason));
+                    judgment.effect.count > 0 ? with_interval(judgment.effect, 2) : "with runs that diverged"));
     result.verdicts.push_back(
         {fmt::format("needs_{}", kTricks[i].id),
          fmt::format("Without {} training is clearly worse, or fails", kTricks[i].name), kTricks[i].source,
@@ -152,10 +166,10 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
                      kTricks[i].name, without.by_seed.front().summary()),
          "tricks_loss"});
   }
-  result.summary.push_back(
-      fmt::format("Change of the final loss, in nats, where one of the four components is removed from a Post-LN model "
-                  "of {}+{} layers: {}.",
-                  part.layers, part.layers, join(effects, ", ")));
+  result.summary.push_back(fmt::format(
+      "Change of the final loss, in nats per token, where one of the four components is removed from a Post-LN "
+      "model of {}+{} layers, at one learning rate per optimizer: {} ({}).",
+      part.layers, part.layers, join(effects, ", "), seeds_in_words(part.seeds)));
   return result;
 }
 

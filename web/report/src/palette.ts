@@ -74,9 +74,15 @@ export function mix(a: string, b: string, amount: number): string {
   return "#" + mixed.map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
+/** Which of `colors` colors a group has: those of Post-LN and Pre-LN belong to no other, however many groups there are. */
+export function colorIndex(group: number, colors: number): number {
+  const reserved = RESERVED.length;
+  return group < colors ? group : reserved + ((group - reserved) % (colors - reserved));
+}
+
 /** The color of the k-th of n series that share a group in one figure: from strong to faint. */
 export function shade(palette: Palette, group: number, k: number, n: number): string {
-  const color = palette.colors[group % palette.colors.length];
+  const color = palette.colors[colorIndex(group, palette.colors.length)];
   if (n < 2) return color;
   const position = (k / (n - 1)) * 2 - 1;
   return position < 0 ? mix(color, palette.text, -position * 0.5) : mix(color, palette.background, position * 0.5);

@@ -2,7 +2,7 @@
 import { download, fileName, h, icon } from "./dom";
 import { figureCsv, tableCsv } from "./export";
 import { formatNumber } from "./format";
-import { type Groups, LIGHT } from "./palette";
+import { colorIndex, type Groups, LIGHT } from "./palette";
 import type { Cell, Figure, Table } from "./results";
 
 /** Rows that the page shows; the file to download has them all. */
@@ -34,8 +34,7 @@ function remainder(rows: number, save: () => void): HTMLElement | null {
 
 function grid(table: Table, decorate: Decorate, save: () => void): HTMLElement {
   const numeric = table.columns.map((_, column) =>
-    table.rows.some((row) => typeof row[column] === "number") &&
-    table.rows.every((row) => typeof row[column] === "number" || row[column] === null));
+    table.rows.length > 0 && table.rows.every((row) => typeof row[column] === "number" || row[column] === null));
   const body = h("tbody");
   let sorted = -1;
   let direction = 1;
@@ -86,7 +85,7 @@ export function makeTable(table: Table, number: number, groups: Groups): HTMLEle
   // A word that names a group carries its color, as in the figures.
   const dot: Decorate = (cell) =>
     typeof cell === "string" && groups.knows(cell)
-      ? h("span", { class: "dot", style: `background:var(--series-${groups.of(cell) % LIGHT.colors.length})` })
+      ? h("span", { class: "dot", style: `background:var(--series-${colorIndex(groups.of(cell), LIGHT.colors.length)})` })
       : null;
   const save = () => download(fileName(table.id, "csv"), tableCsv(table), "text/csv");
   return h("section", { class: "card table", id: `table-${table.id}` },

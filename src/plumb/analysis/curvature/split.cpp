@@ -30,14 +30,15 @@ SplitExtremes extremes_of_split(const LinearOperator& hessian, const LinearOpera
   return split;
 }
 
-CurvatureSplitReport::Value value_of(const std::vector<Extreme>& extremes) {
+/// `positive`: of a matrix that has no negative eigenvalues.
+CurvatureSplitReport::Value value_of(const std::vector<Extreme>& extremes, bool positive) {
   std::vector<double> values;
   CurvatureSplitReport::Value value;
   for (const Extreme& each : extremes) {
     values.push_back(each.value);
     value.error = std::max(value.error, each.error);
   }
-  value.over_seeds = confidence_interval(values);
+  value.over_seeds = positive ? positive_interval(values) : confidence_interval(values);
   return value;
 }
 
@@ -49,7 +50,8 @@ CurvatureSplitReport::Split report_of_split(const std::vector<SplitExtremes>& sp
       max.push_back((split.*member).max);
       min.push_back((split.*member).min);
     }
-    return CurvatureSplitReport::Matrix{value_of(max), value_of(min)};
+    const bool positive = member == &SplitExtremes::gauss_newton;
+    return CurvatureSplitReport::Matrix{value_of(max, positive), value_of(min, positive)};
   };
   return {matrix(&SplitExtremes::hessian), matrix(&SplitExtremes::gauss_newton), matrix(&SplitExtremes::rest)};
 }

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
-#include "plumb/nn/residual/sub_layer_norms.h"
+#include "plumb/nn/residual/hidden_vectors.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb {
@@ -27,37 +27,17 @@ void describe(Fields& field, HyperConnectionsOptions& options) {
   field("dynamic", options.dynamic, "whether the coefficients depend on the hidden vectors; `false`: on nothing");
 }
 
-class HyperConnectionsScheme final : public ResidualScheme {
+class HyperConnectionsScheme final : public HiddenVectorsScheme {
  public:
   HyperConnectionsScheme(Parameters& parameters, const StackShape& shape, const HyperConnectionsOptions& options)
-      : shape_(shape), streams_(options.streams), norms_(parameters, shape, "norm") {
-    if (streams_ < 1 || streams_ > 1024) {
-      throw Error(fmt::format("model.hyper-connections.streams = {} must lie between 1 and 1024", streams_));
-    }
+      : HiddenVectorsScheme(parameters, shape, options.streams) {
+    if (count() < 1 || count() > 1024)
+      throw Error(fmt::format("model.hyper-connections.streams = {} must lie between 1 and 1024", count()));
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
       for (int64_t position = 0; position < shape.sub_layers; ++position)
         connections_.push_back(make_connections(parameters, layer, position, options.dynamic));
     }
-    final_norm_ = make_final_norm(parameters, shape);
-  }
-
-  Stream enter(const Tensor& x, ForwardContext&) const override {
-    return {x, x.unsqueeze(1).expand({-1, streams_, -1}).contiguous()};
-  }
-
-  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
-    const Tensor& hidden = stream.second;  // (tokens, n, d)
-    const Coefficients a = coefficients(connections_[static_cast<size_t>(index_of(f, shape_))], hidden, context);
-    const Tensor read = at::matmul(a.read.unsqueeze(1), hidden).squeeze(1);
-    const Tensor y = context.dropout(watched_forward(f, norms_.at(f)(read, context), context));
-    stream.second = at::matmul(a.mix.transpose(1, 2), hidden) + a.write.unsqueeze(2) * y.unsqueeze(1);
-    if (context.watched()) context.show({f.id, Point::stream}, stream.second.sum(1));
-  }
-
-  Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = (*final_norm_)(stream.second.sum(1), context);
-    context.show({{shape_.stack}, Point::result}, out);
-    return out;
+    add_final_norm(parameters);
   }
 
  private:
@@ -70,45 +50,40 @@ class HyperConnectionsScheme final : public ResidualScheme {
     Tensor dynamic;              // W_mᵀ, W_rᵀ, W_βᵀ stacked: (n + 2, d)
     Tensor scales;               // s_α, s_β: (2)
   };
-  /// Of each token.
-  struct Coefficients {
-    Tensor read, mix, write;  // (tokens, n), (tokens, n, n), (tokens, n)
-  };
 
   [[nodiscard]] Connections make_connections(Parameters& parameters, int64_t layer, int64_t position,
                                              bool dynamic) const {
-    const std::string prefix = fmt::format("{}hyper{}.", layer_prefix(shape_, layer), position + 1);
-    const int64_t first = (layer * shape_.sub_layers + position) % streams_;
+    const std::string prefix = fmt::format("{}hyper{}.", layer_prefix(shape(), layer), position + 1);
+    const int64_t n = count();
+    const int64_t first = (layer * shape().sub_layers + position) % n;
     const auto in_double = at::TensorOptions(at::kDouble);
     Connections made;
-    made.read = parameters.add_constant(prefix + "read", at::eye(streams_, in_double)[first]);
-    made.mix = parameters.add_constant(prefix + "mix", at::eye(streams_, in_double));
-    made.write = parameters.add_constant(prefix + "write", {streams_}, 1);
+    made.read = parameters.add_constant(prefix + "read", at::eye(n, in_double)[first]);
+    made.mix = parameters.add_constant(prefix + "mix", at::eye(n, in_double));
+    made.write = parameters.add_constant(prefix + "write", {n}, 1);
     if (!dynamic) return made;
-    made.norm = norms().at(shape_.norm).make(parameters, prefix + "norm", shape_.d_model, shape_.norm_eps);
-    made.dynamic = parameters.add_constant(prefix + "dynamic", {streams_ + 2, shape_.d_model}, 0);
+    made.norm = norms().at(shape().norm).make(parameters, prefix + "norm", shape().d_model, shape().norm_eps);
+    made.dynamic = parameters.add_constant(prefix + "dynamic", {n + 2, shape().d_model}, 0);
     made.scales = parameters.add_constant(prefix + "scales", {2}, 0.01);
     return made;
   }
 
-  [[nodiscard]] Coefficients coefficients(const Connections& connections, const Tensor& hidden,
-                                          const ForwardContext& context) const {
-    const int64_t tokens = hidden.size(0), n = streams_;
-    const Coefficients fixed{connections.read.expand({tokens, n}), connections.mix.expand({tokens, n, n}),
+  [[nodiscard]] Coefficients coefficients(size_t k, const Tensor& hidden,
+                                          const ForwardContext& context) const override {
+    const Connections& connections = connections_[k];
+    const int64_t tokens = hidden.size(0), n = count();
+    // The columns of A_r are combined, hence the transposes.
+    const Coefficients fixed{connections.read.expand({tokens, n}), connections.mix.t().expand({tokens, n, n}),
                              connections.write.expand({tokens, n})};
     if (!connections.norm) return fixed;
-    const Tensor rows = (*connections.norm)(hidden.reshape({tokens * n, shape_.d_model}), context);
+    const Tensor rows = (*connections.norm)(hidden.reshape({tokens * n, shape().d_model}), context);
     const Tensor change = at::tanh(ops::linear(rows, connections.dynamic, {})).view({tokens, n, n + 2});
     const Tensor alpha = connections.scales.select(0, 0), beta = connections.scales.select(0, 1);
-    return {fixed.read + alpha * change.select(2, 0), fixed.mix + alpha * change.narrow(2, 1, n),
+    return {fixed.read + alpha * change.select(2, 0), fixed.mix + alpha * change.narrow(2, 1, n).transpose(1, 2),
             fixed.write + beta * change.select(2, n + 1)};
   }
 
-  StackShape shape_;
-  int64_t streams_;
-  SubLayerNorms norms_;
   std::vector<Connections> connections_;  // [sub-layer]
-  std::unique_ptr<Norm> final_norm_;
 };
 
 const bool kHyperConnectionsRegistered = residual_schemes().add(

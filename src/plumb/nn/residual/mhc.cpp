@@ -13,7 +13,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
-#include "plumb/nn/residual/sub_layer_norms.h"
+#include "plumb/nn/residual/hidden_vectors.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/norm.h"
 
@@ -31,10 +31,10 @@ void describe(Fields& field, MhcOptions& options) {
   field("iterations", options.iterations, "Sinkhorn iterations");
 }
 
-class MhcScheme final : public ResidualScheme {
+class MhcScheme final : public HiddenVectorsScheme {
  public:
   MhcScheme(Parameters& parameters, const StackShape& shape, const MhcOptions& options)
-      : shape_(shape), options_(options), norms_(parameters, shape, "norm") {
+      : HiddenVectorsScheme(parameters, shape, options.streams), iterations_(options.iterations) {
     if (options.streams < 2 || options.streams > 1024)
       throw Error(fmt::format("model.mhc.streams = {} must lie between 2 and 1024", options.streams));
     if (options.iterations < 1 || options.iterations > 10'000)
@@ -43,26 +43,7 @@ class MhcScheme final : public ResidualScheme {
       for (int64_t position = 0; position < shape.sub_layers; ++position)
         connections_.push_back(make_connections(parameters, layer, position));
     }
-    final_norm_ = make_final_norm(parameters, shape);
-  }
-
-  Stream enter(const Tensor& x, ForwardContext&) const override {
-    return {x, x.unsqueeze(1).expand({-1, options_.streams, -1}).contiguous()};
-  }
-
-  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
-    const Tensor& hidden = stream.second;  // (tokens, n, d)
-    const Coefficients h = coefficients(connections_[static_cast<size_t>(index_of(f, shape_))], hidden);
-    const Tensor read = at::matmul(h.pre.unsqueeze(1), hidden).squeeze(1);
-    const Tensor y = context.dropout(watched_forward(f, norms_.at(f)(read, context), context));
-    stream.second = at::matmul(h.res, hidden) + h.post.unsqueeze(2) * y.unsqueeze(1);
-    if (context.watched()) context.show({f.id, Point::stream}, stream.second.sum(1));
-  }
-
-  Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = (*final_norm_)(stream.second.sum(1), context);
-    context.show({{shape_.stack}, Point::result}, out);
-    return out;
+    add_final_norm(parameters);
   }
 
  private:
@@ -72,17 +53,13 @@ class MhcScheme final : public ResidualScheme {
     Tensor alpha;           // of the same: (3)
     Tensor pre, post, res;  // b: (n), (n), (n, n)
   };
-  /// Of each token.
-  struct Coefficients {
-    Tensor pre, post, res;  // (tokens, n), (tokens, n), (tokens, n, n)
-  };
 
   [[nodiscard]] Connections make_connections(Parameters& parameters, int64_t layer, int64_t position) const {
-    const std::string prefix = fmt::format("{}hyper{}.", layer_prefix(shape_, layer), position + 1);
-    const int64_t n = options_.streams;
+    const std::string prefix = fmt::format("{}hyper{}.", layer_prefix(shape(), layer), position + 1);
+    const int64_t n = count();
     const std::vector<int64_t> parts = {n, n, n * n};
     Connections made;
-    made.weight = parameters.add_stacked(prefix + "weight", {2 * n + n * n, n * shape_.d_model}, parts, Role::weight);
+    made.weight = parameters.add_stacked(prefix + "weight", {2 * n + n * n, n * shape().d_model}, parts, Role::weight);
     made.alpha = parameters.add_constant(prefix + "alpha", {3}, 0.01);
     made.pre = parameters.add_constant(prefix + "pre_bias", {n}, -std::log(static_cast<double>(n - 1)));  // σ: 1/n
     made.post = parameters.add_constant(prefix + "post_bias", {n}, 0);
@@ -90,32 +67,31 @@ class MhcScheme final : public ResidualScheme {
     return made;
   }
 
-  [[nodiscard]] Coefficients coefficients(const Connections& connections, const Tensor& hidden) const {
-    const int64_t tokens = hidden.size(0), n = options_.streams;
-    const Tensor flat = hidden.reshape({tokens, n * shape_.d_model});
-    const Tensor normed = ops::rms_norm(flat, at::ones({flat.size(1)}, flat.options()), shape_.norm_eps);
+  /// H_pre, H_res and H_post.
+  [[nodiscard]] Coefficients coefficients(size_t k, const Tensor& hidden, const ForwardContext&) const override {
+    const Connections& connections = connections_[k];
+    const int64_t tokens = hidden.size(0), n = count();
+    const Tensor flat = hidden.reshape({tokens, n * shape().d_model});
+    const Tensor normed = ops::rms_norm(flat, at::ones({flat.size(1)}, flat.options()), shape().norm_eps);
     const Tensor all = ops::linear(normed, connections.weight, {});
     const Tensor& alpha = connections.alpha;
     const Tensor pre = alpha.select(0, 0) * all.narrow(1, 0, n) + connections.pre;
     const Tensor post = alpha.select(0, 1) * all.narrow(1, n, n) + connections.post;
     const Tensor res = alpha.select(0, 2) * all.narrow(1, 2 * n, n * n).reshape({tokens, n, n}) + connections.res;
-    return {at::sigmoid(pre), 2 * at::sigmoid(post), doubly_stochastic(res)};
+    return {at::sigmoid(pre), doubly_stochastic(res), 2 * at::sigmoid(post)};
   }
 
   /// (tokens, n, n) → the same.
   [[nodiscard]] Tensor doubly_stochastic(Tensor logarithm) const {
-    for (int64_t i = 0; i < options_.iterations; ++i) {
+    for (int64_t i = 0; i < iterations_; ++i) {
       logarithm = at::log_softmax(logarithm, 1);  // columns sum to 1
       logarithm = at::log_softmax(logarithm, 2);  // rows
     }
     return at::exp(logarithm);
   }
 
-  StackShape shape_;
-  MhcOptions options_;
-  SubLayerNorms norms_;
+  int64_t iterations_;
   std::vector<Connections> connections_;  // [sub-layer]
-  std::unique_ptr<Norm> final_norm_;
 };
 
 const bool kMhcRegistered = residual_schemes().add(
