@@ -1,7 +1,9 @@
 // Memory: the largest batch is tried first, which changes nothing, and an error says which batch needed too much.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <new>
+#include <utility>
 
 #include "copy_task.h"
 #include "plumb/base/error.h"
@@ -80,12 +82,22 @@ TEST_F(DryPass, TakesTheLargestBatchesFirstAndChangesNothing) {
 }
 
 TEST_F(DryPass, OfSeveralProcessesIsDecidedByTheFirst) {
-  task_->before_loss = nullptr;
+  std::atomic<int64_t> passes = 0;
+  task_->before_loss = [&](const Batch&, const ForwardContext& context) {
+    if (context.pass() == Pass::training) ++passes;
+  };
+  run_.train.optimizer = "sgd";
+  run_.train.learning_rate = 0.05;
   const Trained without = trained(false);
-  test::as_ranks(2, [&](const Group& group) {
-    const Trained with = trained(group.rank() == 0, group);
-    EXPECT_LT((with.parameters - without.parameters).abs().max().item<double>(), 1e-4);
-  });
+  EXPECT_EQ(passes.exchange(0), 6);
+  for (const int64_t who : {0, 1}) {
+    test::as_ranks(2, [&](const Group& group) {
+      const Trained with = trained(group.rank() == who, group);
+      EXPECT_LT((with.parameters - without.parameters).abs().max().item<double>(), 1e-4);
+    });
+    const int64_t found = passes.exchange(0);
+    EXPECT_EQ(found > 2 * 6, who == 0) << found;
+  }
 }
 
 TEST_F(DryPass, SaysWhichBatchNeedsTooMuch) {
@@ -96,7 +108,8 @@ TEST_F(DryPass, SaysWhichBatchNeedsTooMuch) {
   } catch (const Error& error) {
     const std::string what = error.what();
     EXPECT_TRUE(what.starts_with("memory has run out at a dry pass before step 1: ")) << what;
-    EXPECT_NE(what.find("tokens, longest sequence 6, sentences "), what.npos) << what;
+    EXPECT_NE(what.find(" target tokens, longest sequence "), what.npos) << what;
+    EXPECT_NE(what.find(", sentences "), what.npos) << what;
     EXPECT_NE(error.hint().find("set train.micro_batch_tokens"), std::string::npos);
   }
 }

@@ -126,6 +126,27 @@ TEST_F(SeveralProcesses, TrainAsOneAlsoAfterAnInterruption) {
   for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(two.history[i].nll, one.history[i].nll, 1e-4);
 }
 
+TEST_F(SeveralProcesses, TheirNumberMayChangeWhenARunGoesOn) {
+  run_.model.dropout = 0.2;
+  const TrainResult one = run_training(run_, folder_ / "one");
+  TrainResult last;
+  int64_t until = 0;
+  for (const auto& [processes, micro_batch_tokens] : {std::pair<int64_t, int64_t>{2, 0}, {1, 20}, {4, 0}}) {
+    run_.train.processes = processes;
+    run_.train.micro_batch_tokens = micro_batch_tokens;
+    TrainHooks hooks;
+    hooks.dry_pass = true;
+    hooks.stop = [left = 7]() mutable { return --left == 0; };
+    last = run_training(run_, folder_ / "run", hooks);
+    until += 7;
+    EXPECT_EQ(last.steps, std::min<int64_t>(until, 20));
+    EXPECT_EQ(load_run_config(folder_ / "run").train.processes, processes);
+  }
+  EXPECT_EQ(last.outcome, "finished");
+  ASSERT_EQ(last.history.size(), one.history.size());
+  for (size_t i = 0; i < one.history.size(); ++i) EXPECT_NEAR(last.history[i].nll, one.history[i].nll, 1e-4);
+}
+
 TEST_F(SeveralProcesses, AProcessThatCannotStartIsAnError) {
   ::setenv("PLUMB_PROGRAM", "/bin/false", 1);
   run_.train.processes = 2;
