@@ -17,6 +17,7 @@
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/train/evaluated_weights.h"
 
 namespace plumb {
 namespace {
@@ -76,6 +77,11 @@ State state_from_json(const Json& json, const std::string& origin) {
   }
 }
 
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Parameters& parameters) {
+  std::unique_ptr<Optimizer> optimizer = make_optimizer(config.optimizer, parameters, config.options);
+  return config.cautious ? make_cautious(std::move(optimizer), parameters) : std::move(optimizer);
+}
+
 }  // namespace
 
 struct Trainer::Implementation {
@@ -87,11 +93,11 @@ struct Trainer::Implementation {
         costs(train_set->costs()),
         schedule(make_schedule(given, trained.config().d_model)),
         settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
-        optimizer(make_optimizer(given.optimizer, trained.parameters(), given.options)),
+        optimizer(make_train_optimizer(given, trained.parameters())),
+        weights(trained, *optimizer, given.average_decay),
         values(trained.parameters().values()),
         watches(watch, learned, given.batch_tokens) {
     validate(config);
-    if (config.cautious) optimizer = make_cautious(std::move(optimizer), model.parameters());
     if (task.data().has_split("valid")) valid_set = task.dataset("valid");
     if (valid_set && valid_set->size() == 0) valid_set = nullptr;
     if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
@@ -186,6 +192,7 @@ struct Trainer::Implementation {
     std::vector<bool> frozen;
     for (const ParameterStep& each : steps) frozen.push_back(each.frozen);
     model.constrain(frozen);
+    weights.add(number);
     advance();
     return true;
   }
@@ -226,6 +233,7 @@ struct Trainer::Implementation {
 
   /// Returns whether this validation is the best so far. Ends the run if there has been no improvement for too long.
   bool validate_now() {
+    const ShownWeights shown(weights);
     // Running averages over each process's own share differ; evaluate those that are saved.
     for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
     const Metrics found =
@@ -243,6 +251,11 @@ struct Trainer::Implementation {
     }
     if (out_of_patience()) state.complete = true;
     return best;
+  }
+
+  [[nodiscard]] Metrics score() {
+    const ShownWeights shown(weights);
+    return task.score(model, "valid");
   }
 
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && state.step % every == 0; }
@@ -274,7 +287,7 @@ struct Trainer::Implementation {
     const bool validating = valid_set && (due(config.validate_every) || state.complete);
     if (validating) best = validate_now();
     const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every >= 0));
-    if (scoring && group.rank() == 0) point.metrics.set(task.score(model, "valid"));
+    if (scoring && group.rank() == 0) point.metrics.set(score());
     if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point(hooks);
     if (best && hooks.best) hooks.best(trainer);
     if (hooks.checkpoint && (due(config.checkpoint_every) || state.complete || stopping)) hooks.checkpoint(trainer);
@@ -296,6 +309,7 @@ struct Trainer::Implementation {
   Schedule schedule;
   std::vector<ParameterSettings> settings;  // one per parameter
   std::unique_ptr<Optimizer> optimizer;
+  EvaluatedWeights weights;
   std::vector<Tensor> values;
   RunWatches watches;
   State state;
@@ -324,6 +338,7 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   Implementation& self = *implementation_;
   State& state = self.state;
   const int64_t first = state.step;
+  self.weights.hide();
   std::unique_ptr<Progress> progress;
   if (!hooks.progress.empty()) progress = std::make_unique<Progress>(hooks.progress, self.expected_steps() - first);
   if (first == 0 && !state.complete) {
@@ -358,14 +373,19 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
     self.watch_now(hooks);
     self.after_step(*this, hooks, stopping);
     state.seconds += evaluation.seconds();
-    if (stopping && !state.complete) return self.result("stopped");
+    if (stopping && !state.complete) {
+      self.weights.show();
+      return self.result("stopped");
+    }
   }
+  self.weights.show();
   return self.result("finished");
 }
 
 void Trainer::save(const std::filesystem::path& directory) const {
   const Implementation& self = *implementation_;
-  save_safetensors(directory / "model.safetensors", named_values(self.model.parameters()));
+  save_safetensors(directory / "model.safetensors", self.weights.evaluated());
+  if (self.weights.differ()) save_safetensors(directory / "trained.safetensors", self.weights.trained());
   save_safetensors(directory / "optimizer.safetensors", self.optimizer->state(),
                    {{"optimizer", self.config.optimizer}});
   if (const NamedTensors watch = self.watches.state(); !watch.empty())
@@ -379,6 +399,7 @@ void Trainer::load(const std::filesystem::path& directory) {
   const auto optimizer = directory / "optimizer.safetensors";
   const auto state = directory / "state.json";
   load_parameters(self.model.parameters(), load_safetensors(model), model.string());
+  self.weights.load_trained(directory / "trained.safetensors");
   self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
   if (const auto watch = directory / "watch.safetensors"; std::filesystem::exists(watch))
     self.watches.load_state(load_safetensors(watch));
@@ -404,6 +425,8 @@ void Trainer::join(const Group& group) {
   }
   self.optimizer->load_state(optimizer, "rank 0");
   self.state = state_from_json(Json::parse(group.broadcast(to_json(self.state).dump())), "rank 0");
+  if (const Tensor average = self.state.step > 0 ? self.weights.received() : Tensor(); average.defined())
+    group.broadcast(average);
   self.plan = self.make_plan();
 }
 
