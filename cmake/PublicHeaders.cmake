@@ -74,6 +74,7 @@ set(PLUMB_PUBLIC_HEADERS
   task/dataset.h
   task/metrics.h
   task/task.h
+  train/checkpoint_average.h
   train/config.h
   train/point.h
   train/run.h

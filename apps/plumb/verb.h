@@ -53,6 +53,7 @@ struct Ended {
   int status = 0;
 };
 
+void add_average(CLI::App& app, Globals& globals);
 void add_bench(CLI::App& app, Globals& globals);
 void add_classify(CLI::App& app, Globals& globals);
 void add_completion(CLI::App& app, Globals& globals);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Reference values of PyTorch's optimizers, and of the PyPI package lion-pytorch, for tests/optim/golden_test.cpp.
+"""Reference values of PyTorch's optimizers, and of the PyPI packages lion-pytorch and schedulefree, for
+tests/optim/golden_test.cpp.
 
 Writes tests/golden/optimizers.json: a few weights, their gradients in ten steps, the learning rate of each step, and
 for each optimizer, with its options as Plumb's configuration, the weights after every step; all in float64.
 
-    pip install torch lion-pytorch
+    pip install torch lion-pytorch schedulefree
     scripts/golden/optimizers.py
 """
 import argparse
@@ -15,6 +16,7 @@ import pathlib
 
 import torch
 from lion_pytorch import Lion
+from schedulefree import AdamWScheduleFree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHAPES = {'wide': (3, 5), 'tall': (6, 4), 'vector': (7,)}
@@ -68,6 +70,12 @@ def muon_section(scale):
     return section('muon', momentum=MOMENTUM, scale=scale) + section('muon.adam', **BETA_KEYS)
 
 
+def training(optimizer):
+    """Weights are compared where gradients are taken."""
+    optimizer.train()
+    return optimizer
+
+
 def cases():
     """Name, the optimizer's name and options in Plumb, weight decay, scale of gradients, the optimizers in PyTorch."""
     yield ('sgd', 'sgd', section('sgd', momentum=MOMENTUM), DECAY, SCALE,
@@ -90,6 +98,8 @@ def cases():
            lambda p: [torch.optim.Adafactor(p, lr=1, beta2_decay=-0.7, eps=(None, 1.5), weight_decay=DECAY)])
     yield ('lion', 'lion', section('lion', **LION_KEYS), DECAY, SCALE,
            lambda p: [Lion(p, lr=1, betas=LION_BETAS, weight_decay=DECAY)])
+    yield ('schedule_free', 'schedule-free-adamw', section('schedule-free-adamw', **BETA_KEYS), DECAY, SCALE,
+           lambda p: [training(AdamWScheduleFree(p, lr=1, betas=BETAS, eps=EPS, weight_decay=DECAY))])
     yield 'muon_jordan', 'muon', muon_section('jordan'), DECAY, MUON_SCALE, muon('original')
     yield 'muon_moonlight', 'muon', muon_section('moonlight'), DECAY, MUON_SCALE, muon('match_rms_adamw')
 
@@ -138,7 +148,8 @@ def main():
     weights, gradients = draw(), [draw() for _ in RATES]
     golden = {
         'made_by': {'script': 'scripts/golden/optimizers.py', 'torch': torch.__version__.split('+')[0],
-                    'lion-pytorch': importlib.metadata.version('lion-pytorch')},
+                    'lion-pytorch': importlib.metadata.version('lion-pytorch'),
+                    'schedulefree': importlib.metadata.version('schedulefree')},
         'shapes': SHAPES, 'rates': RATES, 'weights': flat(weights),
         'gradients': [flat(gradient) for gradient in gradients],
         'cases': [{'name': name, 'optimizer': optimizer, 'config': config, 'weight_decay': decay,

@@ -11,12 +11,12 @@ using test::Plain;
 
 double rms(const Numbers& x) { return test::length(x) / std::sqrt(static_cast<double>(x.size())); }
 
-struct Given {
+struct AdafactorConstants {
   double beta1 = 0, decay = 0.8, clip = 1, smallest = 1e-3;
   bool relative = true;
 };
 
-test::PlainStep adafactor(const Given& given) {
+test::PlainStep adafactor(const AdafactorConstants& given) {
   struct State {
     Numbers row, column, v, m;
   };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plumb/base/error.h"
 #include "trajectory.h"
 
 namespace plumb {
@@ -71,6 +72,13 @@ TEST(Cautious, DecayWithinTheDirectionIsPartOfIt) {
                          },
                          false),
                      true);
+}
+
+TEST(Cautious, RefusesAnOptimizerThatAverages) {
+  Parameters parameters(at::kDouble);
+  parameters.add("w", {2, 2}, Role::weight);
+  parameters.finish();
+  EXPECT_THROW(make_cautious(make_optimizer("schedule-free-adamw", parameters), parameters), Error);
 }
 
 TEST(Cautious, WithNothingLeftTheRestIsNotBlownUp) {

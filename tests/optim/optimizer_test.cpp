@@ -163,7 +163,9 @@ std::unique_ptr<Optimizer> make_named(const std::string& name, const Parameters&
 /// All optimizers, and the cautious ones.
 std::vector<std::string> all_names() {
   std::vector<std::string> names = optimizers().names();
-  for (const std::string& name : optimizers().names()) names.push_back("cautious " + name);
+  for (const std::string& name : optimizers().names()) {
+    if (name != "schedule-free-adamw") names.push_back("cautious " + name);
+  }
   return names;
 }
 

@@ -86,7 +86,7 @@ Matrix orthogonal_factor(Matrix a) {
   return a;
 }
 
-struct Given {
+struct SoapConstants {
   double beta1 = 0.95, beta2 = 0.95, eps = 1e-8;
   int every = 10;
   size_t longest = 2048;
@@ -96,7 +96,7 @@ struct Given {
 /// has no component, its eigenvectors could be any.
 class SoapLoops {
  public:
-  explicit SoapLoops(const Given& given) : given_(given) {}
+  explicit SoapLoops(const SoapConstants& given) : given_(given) {}
 
   void step(Matrix& w, const Matrix& g, double rate, double decay, int t) {
     const bool left = g.rows <= given_.longest, right = g.columns <= given_.longest;
@@ -130,11 +130,11 @@ class SoapLoops {
   }
 
  private:
-  Given given_;
+  SoapConstants given_;
   Matrix l_, r_, p_, q_, m_, v_;
 };
 
-test::PlainStep soap(const Given& given) {
+test::PlainStep soap(const SoapConstants& given) {
   struct State {
     std::vector<SoapLoops> matrices;
     Numbers m, v;

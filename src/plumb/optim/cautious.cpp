@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "plumb/base/error.h"
+
 namespace plumb {
 namespace {
 
@@ -45,6 +47,10 @@ class Cautious final : public Optimizer {
 }  // namespace
 
 std::unique_ptr<Optimizer> make_cautious(std::unique_ptr<Optimizer> optimizer, const Parameters& parameters) {
+  if (optimizer->averages_weights()) {
+    throw Error("train.cautious does not go with an optimizer that averages the weights",
+                "without a mean of gradients, its steps always point along the gradient");
+  }
   return std::make_unique<Cautious>(std::move(optimizer), parameters);
 }
 

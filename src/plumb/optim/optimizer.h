@@ -64,6 +64,12 @@ class Optimizer {
   /// optimizers that cannot be written so.
   [[nodiscard]] virtual std::optional<Preconditioning> preconditioning() const { return std::nullopt; }
 
+  /// Whether the optimizer averages the weights itself: then the parameters are where gradients are to be taken, and
+  /// evaluation_weights() are the weights to evaluate and to keep. For all others, the parameters are both.
+  [[nodiscard]] virtual bool averages_weights() const { return false; }
+  /// A vector of all elements of all parameters, in their order; undefined unless averages_weights().
+  [[nodiscard]] virtual Tensor evaluation_weights() const { return {}; }
+
   /// Whether weight decay changes the direction of a step, instead of being subtracted from the parameter beside it.
   [[nodiscard]] virtual bool decay_is_in_direction() const { return false; }
 

@@ -53,6 +53,7 @@ class ParameterSet {
     Tensor gradient;  // (n), scaled
     Tensor value;     // (n): writing to it writes the parameter
     int64_t begin;    // its offset in a flat vector
+    size_t member;    // whose part it is, in members()
     /// The part of a flat vector that belongs to it (a view).
     [[nodiscard]] Tensor of(const Tensor& flat) const { return flat.narrow(0, begin, value.numel()); }
   };
@@ -92,7 +93,7 @@ void ParameterSet::for_each_slice(const OptimizerStep& step, const Work& work) c
       if (n > 0) {
         const Tensor gradient = step.gradients[member.index].view({-1}).narrow(0, offset, n);
         work(Slice{step.parameters[member.index], step.gradient_scale == 1 ? gradient : gradient * step.gradient_scale,
-                   member.flat.narrow(0, offset, n), member.begin + offset});
+                   member.flat.narrow(0, offset, n), member.begin + offset, members[i]});
       }
       begin += n;
       if (begin == begins[i + 1]) ++i;

@@ -43,6 +43,7 @@ void describe(Fields& field, TrainConfig& config) {
   field("clip_norm", config.clip_norm);
   field("clip_value", config.clip_value);
   field("clip_block", config.clip_block);
+  field("average_decay", config.average_decay);
   field("label_smoothing", config.label_smoothing);
   field("batch_tokens", config.batch_tokens);
   field("accumulate", config.accumulate);
@@ -97,6 +98,7 @@ void validate(const TrainConfig& config) {
   at_least("clip_norm", config.clip_norm, 0.0);
   at_least("clip_value", config.clip_value, 0.0);
   at_least("clip_block", config.clip_block, 0.0);
+  below_one("average_decay", config.average_decay);
   below_one("label_smoothing", config.label_smoothing);
   count("batch_tokens", config.batch_tokens, 1);
   count("accumulate", config.accumulate, 1);

@@ -31,6 +31,7 @@ struct TrainConfig {
   double clip_norm = 0;                // maximum global gradient norm; 0: no clipping
   double clip_value = 0;               // maximum magnitude of a gradient's elements; 0: no clipping
   double clip_block = 0;               // maximum norm of a block's gradient, as a share of its weights'; 0: no clipping
+  double average_decay = 0;            // of the moving average of the weights that is evaluated; 0: none
   double label_smoothing = 0.1;
   int64_t batch_tokens = 4096;     // counting the larger of source and target
   int64_t accumulate = 1;          // batches per step

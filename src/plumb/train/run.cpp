@@ -274,9 +274,10 @@ RunAndCheckpoint locate_run(const std::string& name) {
   if (!path.has_filename()) path = path.parent_path();
   const char* hint = "give a run directory made by `plumb train`, or a checkpoint in one";
   if (!fs::is_directory(path)) throw Error(name + " is not a directory", hint);
-  // A checkpoint is recognized by its weights; its run is the closest parent directory with a configuration.
+  // A checkpoint is recognized by its weights; its run is the closest directory above it with a configuration, or, for
+  // an average of checkpoints, it is its own.
   if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};
-  for (fs::path run = path.parent_path(); run != run.root_path(); run = run.parent_path()) {
+  for (fs::path run = path; run != run.root_path(); run = run.parent_path()) {
     if (fs::exists(run / "config.toml")) return {run, path};
   }
   throw Error(name + " is a checkpoint outside a run directory", hint);

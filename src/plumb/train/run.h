@@ -31,7 +31,8 @@ struct RunAndCheckpoint {
   std::filesystem::path checkpoint;
 };
 
-/// Resolves a path given by the user: a run directory, which means its latest checkpoint, or a checkpoint in one.
+/// Resolves a path given by the user: a run directory, which means its latest checkpoint, a checkpoint in one, or an
+/// average of checkpoints (train/checkpoint_average.h).
 /// Throws Error if it is neither.
 RunAndCheckpoint locate_run(const std::string& name);
 

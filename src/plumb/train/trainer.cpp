@@ -22,6 +22,7 @@
 #include "plumb/optim/schedule.h"
 #include "plumb/train/best_metric.h"
 #include "plumb/train/diagnosis.h"
+#include "plumb/train/evaluated_weights.h"
 #include "plumb/train/inspection.h"
 #include "plumb/train/memory_error.h"
 #include "plumb/train/progress_line.h"
@@ -103,6 +104,11 @@ State state_from_json(const Json& json, const std::string& metric, const std::st
   }
 }
 
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Parameters& parameters) {
+  std::unique_ptr<Optimizer> optimizer = make_optimizer(config.optimizer, parameters, config.options);
+  return config.cautious ? make_cautious(std::move(optimizer), parameters) : std::move(optimizer);
+}
+
 }  // namespace
 
 struct Trainer::Implementation {
@@ -114,14 +120,14 @@ struct Trainer::Implementation {
         costs(train_set->costs()),
         schedule(make_schedule(given, trained.config().d_model)),
         settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
-        optimizer(make_optimizer(given.optimizer, trained.parameters(), given.options)),
+        optimizer(make_train_optimizer(given, trained.parameters())),
+        weights(trained, *optimizer, given.average_decay),
         values(trained.parameters().values()),
         best(best_metric_of(given, learned)),
         watches(watch, learned, given.batch_tokens),
         update_norms(trained.parameters()),
         trouble(given.trouble, update_norms.names(), divergence_limit(), kSettledStep) {
     validate(config);
-    if (config.cautious) optimizer = make_cautious(std::move(optimizer), model.parameters());
     if (task.data().has_split("valid")) valid_set = task.dataset("valid");
     if (valid_set && valid_set->size() == 0) valid_set = nullptr;
     if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
@@ -294,6 +300,7 @@ struct Trainer::Implementation {
     for (const ParameterStep& each : steps) frozen.push_back(each.frozen);
     model.constrain(frozen);
     if (trouble.watches_spikes()) moved = {number, numbers.learning_rate, update_norms.square_norms()};
+    weights.add(number);
     advance();
     return Ended::updated;
   }
@@ -325,8 +332,11 @@ struct Trainer::Implementation {
     if (!config.trouble.rolls_back() || trouble.suspects()) return;
     trouble.set_anchor(state.step);
     if (hooks.go_back || group.rank() > 0) return;
-    marked = {model.parameters().flat().detach().clone(), copies_of_buffers(model.parameters()), {}, state_document()};
+    marked = {
+        model.parameters().flat().detach().clone(), copies_of_buffers(model.parameters()), {}, state_document(), {}};
     for (const auto& [name, tensor] : optimizer->state()) marked.optimizer.emplace_back(name, tensor.clone());
+    if (const Tensor average = state.step > 0 ? weights.received() : Tensor(); average.defined())
+      marked.average = average.clone();
   }
 
   /// Returns to the state that was marked, with the counters and records of trouble as they are now. False if it is
@@ -343,6 +353,7 @@ struct Trainer::Implementation {
         model.parameters().flat().copy_(marked.parameters);
         restore_buffers(model.parameters(), marked.buffers);
         optimizer->load_state(marked.optimizer, "memory");
+        if (marked.average.defined()) weights.received().copy_(marked.average);
         take_state(marked.state, "memory");
       }
       const Json then = trouble.state();
@@ -447,6 +458,7 @@ struct Trainer::Implementation {
   }
 
   void validate_now() {
+    const ShownWeights shown(weights);
     // Running averages over each process's own share differ; evaluate those that are saved.
     for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
     const Metrics found =
@@ -502,10 +514,15 @@ struct Trainer::Implementation {
   }
 
   void score_now() {
-    if (group.rank() == 0) point.metrics.set(task.score(model, "valid"));
+    if (group.rank() == 0) point.metrics.set(score());
     if (!best.is_slow) return;
     const std::optional<double> own = point.metrics.get(best.name);  // every process decides by the value of the first
     point.metrics.set(best.name, group.sums({own.value_or(0.0)})[0]);
+  }
+
+  [[nodiscard]] Metrics score() {
+    const ShownWeights shown(weights);
+    return task.score(model, "valid");
   }
 
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && state.step % every == 0; }
@@ -606,6 +623,7 @@ struct Trainer::Implementation {
   Schedule schedule;
   std::vector<ParameterSettings> settings;  // one per parameter
   std::unique_ptr<Optimizer> optimizer;
+  EvaluatedWeights weights;
   std::vector<Tensor> values;
   BestMetric best;
   RunWatches watches;
@@ -637,6 +655,7 @@ struct Trainer::Implementation {
     std::vector<Tensor> buffers;
     NamedTensors optimizer;
     Json state;
+    Tensor average;  // of the weights; undefined if there is none
   } marked;
 
   /// Training time since the last point.
@@ -658,6 +677,7 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   Implementation& self = *implementation_;
   State& state = self.state;
   const int64_t first = state.step;
+  self.weights.hide();
   std::unique_ptr<Progress> progress;
   if (!state.complete && self.group.any(self.group.rank() == 0 && hooks.dry_pass)) self.dry_pass();
   if (!hooks.progress.empty())
@@ -705,8 +725,12 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
     self.watch_now(hooks);
     self.after_step(*this, hooks, stopping);
     state.seconds += evaluation.seconds();
-    if (stopping && (!state.complete || !state.pending.is_null())) return self.result("stopped");
+    if (stopping && (!state.complete || !state.pending.is_null())) {
+      self.weights.show();
+      return self.result("stopped");
+    }
   }
+  self.weights.show();
   return self.result("finished");
 }
 
@@ -715,7 +739,8 @@ void Trainer::save(const std::filesystem::path& directory) const { write_snapsho
 Snapshot Trainer::snapshot() const {
   const Implementation& self = *implementation_;
   Snapshot snapshot{self.state.step, {}, self.state_document()};
-  snapshot.files.push_back({"model.safetensors", named_values(self.model.parameters()), {}});
+  snapshot.files.push_back({"model.safetensors", self.weights.evaluated(), {}});
+  if (self.weights.differ()) snapshot.files.push_back({"trained.safetensors", self.weights.trained(), {}});
   snapshot.files.push_back({"optimizer.safetensors", self.optimizer->state(), {{"optimizer", self.config.optimizer}}});
   if (NamedTensors watch = self.watches.state(); !watch.empty())
     snapshot.files.push_back({"watch.safetensors", std::move(watch), {}});
@@ -736,6 +761,7 @@ void Trainer::load(const std::filesystem::path& directory) {
   const auto optimizer = directory / "optimizer.safetensors";
   const auto state = directory / "state.json";
   load_parameters(self.model.parameters(), load_safetensors(model), model.string());
+  self.weights.load_trained(directory / "trained.safetensors");
   self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
   if (const auto watch = directory / "watch.safetensors"; std::filesystem::exists(watch))
     self.watches.load_state(load_safetensors(watch));
@@ -761,6 +787,8 @@ void Trainer::join(const Group& group) {
   }
   self.optimizer->load_state(optimizer, "rank 0");
   self.take_state(Json::parse(group.broadcast(self.state_document().dump())), "rank 0");
+  if (const Tensor average = self.state.step > 0 ? self.weights.received() : Tensor(); average.defined())
+    group.broadcast(average);
   self.plan = self.make_plan();
 }
 

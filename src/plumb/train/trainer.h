@@ -66,10 +66,14 @@ class Trainer {
   ~Trainer();
 
   /// Trains to the end. Divergence is an outcome, not an error. Throws Error that names the batch if memory runs out.
+  /// Afterwards, unless it diverged, the model has the
+  /// weights that are evaluated and kept: with train.average_decay or an optimizer that averages, not those that were
+  /// trained.
   TrainResult run(const TrainHooks& hooks = {});
 
   /// Writes model.safetensors, optimizer.safetensors and state.json into a directory, or reads them; if the watches
-  /// have a state, watch.safetensors too, which may be absent when reading.
+  /// have a state, watch.safetensors too, which may be absent when reading. model.safetensors has the evaluated
+  /// weights; if others are trained, they are in trained.safetensors.
   void save(const std::filesystem::path& directory) const;
   void load(const std::filesystem::path& directory);
 

@@ -1,0 +1,61 @@
+// plumb average: the mean of several checkpoints of a run.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "plumb/base/error.h"
+#include "plumb/base/json.h"
+#include "plumb/base/text.h"
+#include "plumb/train/checkpoint_average.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct AverageArguments {
+  std::string run, out;
+  int64_t last = 0, best = 0;  // 0: not given
+};
+
+void average(const AverageArguments& arguments, const Globals& globals) {
+  if ((arguments.last > 0) == (arguments.best > 0))
+    throw UsageError("which checkpoints to average?", "give either --last N or --best N");
+  const auto checkpoints = arguments.last > 0 ? last_checkpoints(arguments.run, arguments.last)
+                                              : best_checkpoints(arguments.run, arguments.best);
+  average_checkpoints(arguments.run, checkpoints, arguments.out);
+  Json json = make_document("average", 1);
+  json["run"] = arguments.run;
+  json["out"] = arguments.out;
+  std::vector<std::string> steps;
+  for (const auto& checkpoint : checkpoints) {
+    json["checkpoints"].push_back(checkpoint.string());
+    steps.push_back(with_thousands(step_of(checkpoint)));
+  }
+  emit(globals, json,
+       fmt::format("{}: the mean of the weights at step{} {}\n", arguments.out, steps.size() == 1 ? "" : "s",
+                   join(steps)));
+}
+
+}  // namespace
+
+void add_average(CLI::App& app, Globals& globals) {
+  const auto arguments = std::make_shared<AverageArguments>();
+  CLI::App* verb = add_verb(app, globals, "average", "Average the weights of several checkpoints of a run",
+                            "plumb average runs/pre-ln --last 5 --out runs/pre-ln-averaged",
+                            [arguments, &globals] { average(*arguments, globals); });
+  add_json_option(*verb, globals);
+  verb->add_option("RUN", arguments->run, "A run directory")->type_name("RUN")->required();
+  verb->add_option("--last", arguments->last, "Average this many of the last checkpoints")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--best", arguments->best,
+                   "Average this many of the checkpoints that were validated, those with the lowest validation loss")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--out", arguments->out, "Directory to write, which can be used like a run")
+      ->type_name("DIR")
+      ->required();
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,129 @@
+// Schedule-Free AdamW (Defazio et al. 2024, arXiv 2405.15682): no decay of the learning rate, and no end of training
+// that has to be known. Gradients are taken at y, between z, which Adam moves, and x, the mean of z, which is
+// evaluated:
+//   y = (1 − β₁)z + β₁x;  v ← β₂v + (1 − β₂)g²
+//   z ← z − lr·[g/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·y]
+//   x ← (1 − c)x + c·z,  c = l²/Σl² over the steps so far, with l the largest lr so far
+// The learning rate takes a warm-up and is constant after it. As in the authors' code, v's bias is corrected in the
+// step alone and c has the largest lr; in the paper, √(1 − β₂ᵗ) multiplies lr everywhere.
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/optim/checks.h"
+#include "plumb/optim/parameter_set.h"
+#include "plumb/optim/step_counts.h"
+
+namespace plumb {
+namespace {
+
+struct ScheduleFreeOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+};
+void describe(Fields& field, ScheduleFreeOptions& options) {
+  field("beta1", options.beta1, "β₁, how close to x gradients are taken");
+  field("beta2", options.beta2, "β₂, decay rate of the running mean of squared gradients");
+  field("eps", options.eps, "added to the square root of that mean");
+}
+
+class ScheduleFreeAdamW final : public Optimizer {
+ public:
+  ScheduleFreeAdamW(const Parameters& parameters, const ScheduleFreeOptions& options)
+      : Optimizer(parameters),
+        options_(options),
+        set_(parameters),
+        z_(set_.zeros()),
+        x_(set_.zeros()),
+        v_(set_.zeros()),
+        steps_(set_.members().size()),
+        largest_(set_.members().size()),
+        sum_(set_.members().size()) {
+    check_below_one("train.schedule-free-adamw.beta1", options.beta1);
+    check_below_one("train.schedule-free-adamw.beta2", options.beta2);
+    check_at_least("train.schedule-free-adamw.eps", options.eps, 0.0);
+  }
+
+  /// `step`, `largest_rate` and `weight_sum`, with an element for each parameter; `z.NAME`, `x.NAME` and `v.NAME`,
+  /// which are 0 before a parameter's first step.
+  [[nodiscard]] NamedTensors state() const override {
+    NamedTensors tensors;
+    steps_.append(tensors);
+    tensors.emplace_back("largest_rate", at::tensor(largest_, at::kDouble));
+    tensors.emplace_back("weight_sum", at::tensor(sum_, at::kDouble));
+    set_.append(tensors, "z", z_);
+    set_.append(tensors, "x", x_);
+    set_.append(tensors, "v", v_);
+    return tensors;
+  }
+  void load_state(const NamedTensors& tensors, const std::string& origin) override {
+    steps_.load(tensors, origin);
+    load_numbers(tensors, "largest_rate", largest_, origin);
+    load_numbers(tensors, "weight_sum", sum_, origin);
+    set_.load(tensors, "z", z_, origin);
+    set_.load(tensors, "x", x_, origin);
+    set_.load(tensors, "v", v_, origin);
+  }
+
+  [[nodiscard]] bool averages_weights() const override { return true; }
+  /// x; y of parameters that have taken no step.
+  [[nodiscard]] Tensor evaluation_weights() const override {
+    Tensor weights = x_.clone();
+    for (size_t k = 0; k < set_.members().size(); ++k) {
+      const ParameterSet::Member& member = set_.members()[k];
+      if (steps_[k] == 0) weights.narrow(0, member.begin, member.flat.numel()).copy_(member.flat);
+    }
+    return weights;
+  }
+
+ private:
+  static void load_numbers(const NamedTensors& tensors, const std::string& name, std::vector<double>& into,
+                           const std::string& origin) {
+    const Tensor found = at::empty({static_cast<int64_t>(into.size())}, at::kDouble);
+    load_tensor(tensors, name, found, origin);
+    std::copy_n(found.data_ptr<double>(), into.size(), into.begin());
+  }
+
+  void update(const OptimizerStep& step) override {
+    std::vector<double> share(set_.members().size()), correction(set_.members().size());  // c and 1 − β₂ᵗ
+    for (const size_t k : set_.moving(step)) {
+      const double rate = step.parameters[set_.members()[k].index].learning_rate;
+      correction[k] = 1 - std::pow(options_.beta2, static_cast<double>(steps_.next(k)));
+      largest_[k] = std::max(largest_[k], rate);
+      sum_[k] += largest_[k] * largest_[k];
+      share[k] = sum_[k] > 0 ? largest_[k] * largest_[k] / sum_[k] : 1;
+    }
+    set_.for_each_slice(step, [&](const ParameterSet::Slice& slice) {
+      const Tensor& y = slice.value;
+      const Tensor z = slice.of(z_), x = slice.of(x_), v = slice.of(v_);
+      if (steps_[slice.member] == 1) {
+        z.copy_(y);
+        x.copy_(y);
+      }
+      v.mul_(options_.beta2).addcmul_(slice.gradient, slice.gradient, 1 - options_.beta2);
+      const Tensor divisor = (v / correction[slice.member]).sqrt_().add_(options_.eps);
+      z.sub_((slice.gradient / divisor).add_(y, slice.settings.weight_decay), slice.settings.learning_rate);
+      x.lerp_(z, share[slice.member]);
+      y.copy_(z.lerp(x, options_.beta1));
+    });
+  }
+
+  ScheduleFreeOptions options_;
+  ParameterSet set_;
+  Tensor z_, x_, v_;
+  StepCounts steps_;
+  std::vector<double> largest_, sum_;  // l and Σl² of each parameter
+};
+
+[[maybe_unused]] const bool kScheduleFreeAdamwRegistered = optimizers().add(
+    "schedule-free-adamw",
+    "gradients at y = (1 − β₁)z + β₁x; v ← β₂v + (1 − β₂)g²; z ← z − lr·[g/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·y]; "
+    "x ← (1 − c)x + c·z, c = lr²/Σlr², which is evaluated and saved; with `constant * linear_warmup`",
+    "Defazio et al. 2024, arXiv 2405.15682",
+    [](const Parameters& parameters, const Options& options) {
+      return std::make_unique<ScheduleFreeAdamW>(parameters, options.as<ScheduleFreeOptions>());
+    },
+    Options(ScheduleFreeOptions{}));
+
+}  // namespace
+}  // namespace plumb

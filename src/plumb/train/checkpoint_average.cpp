@@ -1,0 +1,123 @@
+#include "plumb/train/checkpoint_average.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/model/model.h"
+#include "plumb/train/metrics_file.h"
+#include "plumb/train/run.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kStepPrefix = "step-";
+constexpr const char* kAveraged = "averaged";
+
+/// Every checkpoint that a run still has, by step.
+std::map<int64_t, fs::path> all_checkpoints(const fs::path& run) {
+  require_directory(run, "run");
+  std::map<int64_t, fs::path> found;
+  for (const char* folder : {"checkpoints", "best-checkpoints"}) {
+    if (!fs::is_directory(run / folder)) continue;
+    for (const auto& entry : fs::directory_iterator(run / folder)) {
+      const std::string name = entry.path().filename().string();
+      const bool named = name.starts_with(kStepPrefix) && name.size() > kStepPrefix.size() &&
+                         name.find_first_not_of("0123456789", kStepPrefix.size()) == std::string::npos;
+      if (named) found.emplace(step_of(entry.path()), entry.path());
+    }
+  }
+  return found;
+}
+
+void require_count(const fs::path& run, size_t found, int64_t wanted, const std::string& what) {
+  if (wanted < 1) throw Error(fmt::format("cannot average {} checkpoints", wanted), "average at least one");
+  if (static_cast<int64_t>(found) >= wanted) return;
+  throw Error(fmt::format("{}: has {} {}, not {}", run.string(), found, what, wanted),
+              "average fewer, or train with a larger train.keep_checkpoints");
+}
+
+/// Throws Error unless `out` is free or has an earlier average in it.
+void check_free(const fs::path& out) {
+  check_output_directory(out, "run");
+  const fs::path result = out / "result.json";
+  if (!fs::exists(out / "config.toml")) return;
+  if (fs::exists(result) && read_json(result).value("outcome", "") == kAveraged) return;
+  throw Error(fmt::format("{}: is a training run", out.string()), "choose another --out; nothing was changed");
+}
+
+}  // namespace
+
+int64_t step_of(const fs::path& checkpoint) {
+  return std::stoll(checkpoint.filename().string().substr(kStepPrefix.size()));
+}
+
+std::vector<fs::path> last_checkpoints(const fs::path& run, int64_t count) {
+  const auto all = all_checkpoints(run);
+  require_count(run, all.size(), count, "checkpoints");
+  std::vector<fs::path> chosen;
+  for (const auto& [step, path] : all) chosen.push_back(path);
+  chosen.erase(chosen.begin(), chosen.end() - count);
+  return chosen;
+}
+
+std::vector<fs::path> best_checkpoints(const fs::path& run, int64_t count) {
+  const auto all = all_checkpoints(run);
+  std::vector<std::pair<double, fs::path>> validated;
+  for (const TrainPoint& point : read_metrics(run / "metrics.jsonl")) {
+    const std::optional<double> nll = point.metrics.get("valid_nll");
+    const auto found = all.find(point.step);
+    if (nll && std::isfinite(*nll) && found != all.end()) validated.emplace_back(*nll, found->second);
+  }
+  require_count(run, validated.size(), count, "checkpoints that were validated at their step");
+  std::stable_sort(validated.begin(), validated.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<fs::path> chosen;
+  for (int64_t i = 0; i < count; ++i) chosen.push_back(validated[static_cast<size_t>(i)].second);
+  return chosen;
+}
+
+void average_checkpoints(const fs::path& run, const std::vector<fs::path>& checkpoints, const fs::path& out) {
+  check_free(out);
+  const RunConfig config = load_run_config(run);
+  const std::unique_ptr<Model> model = make_model(config.model);
+  const NamedTensors values = named_values(model->parameters());
+  std::vector<Tensor> sums;
+  for (const fs::path& checkpoint : checkpoints) {
+    const fs::path file = checkpoint / "model.safetensors";
+    load_parameters(model->parameters(), load_safetensors(file), file.string());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Tensor wide = values[i].second.to(at::kDouble);
+      if (checkpoint == checkpoints.front()) {
+        sums.push_back(wide.clone());
+      } else {
+        sums[i].add_(wide);
+      }
+    }
+  }
+  const at::NoGradGuard no_graph;
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i].second.copy_(sums[i].div_(static_cast<double>(checkpoints.size())));
+  model->constrain();
+  Json result = make_document("train", 1);
+  result["outcome"] = kAveraged;
+  result["steps"] = 0;
+  result["history"] = Json::array();
+  for (const fs::path& checkpoint : checkpoints) {
+    result["averaged"].push_back(step_of(checkpoint));
+    result["steps"] = std::max(result["steps"].get<int64_t>(), step_of(checkpoint));
+  }
+  write_directory_atomic(out, [&](const fs::path& directory) {
+    claim_output_directory(directory, "run");
+    write_file_atomic(directory / "config.toml", to_toml(config));
+    save_safetensors(directory / "model.safetensors", named_values(model->parameters()));
+    write_json(directory / "result.json", result);
+  });
+}
+
+}  // namespace plumb

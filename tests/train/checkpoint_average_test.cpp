@@ -1,0 +1,134 @@
+// The mean of checkpoints against one computed tensor by tensor, and the choice of the checkpoints.
+#include "plumb/train/checkpoint_average.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "copy_task.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/train/metrics_file.h"
+#include "plumb/train/run.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointAverage : public ::testing::Test {
+ protected:
+  CheckpointAverage() {
+    set_verbosity(Verbosity::quiet);
+    test::make_copy_task(folder_ / "data");
+    config_ = test::copy_run(folder_ / "data");
+    config_.train.checkpoint_every = config_.train.validate_every = 4;
+    config_.train.keep_checkpoints = 4;  // of steps 8, 12, 16 and 20
+  }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
+
+  [[nodiscard]] fs::path checkpoint(int64_t step) const {
+    return folder_ / "run" / "checkpoints" / fmt::format("step-{:06}", step);
+  }
+
+  void expect_mean(const fs::path& out, const std::vector<fs::path>& checkpoints) {
+    std::vector<NamedTensors> all;
+    for (const fs::path& path : checkpoints) all.push_back(load_safetensors(path / "model.safetensors"));
+    const NamedTensors found = load_safetensors(out / "model.safetensors");
+    ASSERT_EQ(found.size(), all[0].size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      const Tensor values = found[i].second.contiguous().view({-1});
+      for (int64_t j = 0; j < values.numel(); ++j) {
+        double sum = 0;
+        for (const NamedTensors& tensors : all) {
+          ASSERT_EQ(tensors[i].first, found[i].first);
+          sum += static_cast<double>(tensors[i].second.contiguous().view({-1})[j].item<float>());
+        }
+        ASSERT_EQ(values[j].item<float>(), static_cast<float>(sum / static_cast<double>(all.size()))) << found[i].first;
+      }
+    }
+  }
+
+  static std::string error_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  test::TemporaryDirectory folder_;
+  RunConfig config_;
+};
+
+TEST_F(CheckpointAverage, OfTheLast) {
+  const fs::path run = folder_ / "run", out = folder_ / "averaged";
+  run_training(config_, run);
+  EXPECT_EQ(last_checkpoints(run, 3), (std::vector<fs::path>{checkpoint(12), checkpoint(16), checkpoint(20)}));
+  average_checkpoints(run, last_checkpoints(run, 3), out);
+  expect_mean(out, {checkpoint(12), checkpoint(16), checkpoint(20)});
+  EXPECT_EQ(read_json(out / "result.json")["averaged"], (Json{12, 16, 20}));
+  // It is used like a run, and is not trained.
+  const RunAndCheckpoint place = locate_run(out.string());
+  EXPECT_EQ(place.run, out);
+  const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
+  EXPECT_TRUE(
+      at::equal(model->parameters().values()[0].detach(), load_safetensors(out / "model.safetensors")[0].second));
+  EXPECT_EQ(run_training(load_run_config(out), out).outcome, "averaged");
+  // Again, with others; and with one, which is itself.
+  average_checkpoints(run, last_checkpoints(run, 1), out);
+  expect_mean(out, {checkpoint(20)});
+}
+
+TEST_F(CheckpointAverage, OfTheBest) {
+  config_.train.learning_rate = 0.3;  // so that the loss goes up and down
+  const fs::path run = folder_ / "run";
+  run_training(config_, run);
+  std::vector<std::pair<double, int64_t>> validated;
+  for (const TrainPoint& point : read_metrics(run / "metrics.jsonl")) {
+    if (const auto nll = point.metrics.get("valid_nll"); nll && point.step >= 8)
+      validated.emplace_back(*nll, point.step);
+  }
+  ASSERT_EQ(validated.size(), 4U);
+  const bool by_step =
+      std::is_sorted(validated.begin(), validated.end()) || std::is_sorted(validated.rbegin(), validated.rend());
+  EXPECT_FALSE(by_step) << "the test would prove nothing";
+  std::sort(validated.begin(), validated.end());
+  const std::vector<fs::path> best = {checkpoint(validated[0].second), checkpoint(validated[1].second)};
+  EXPECT_EQ(best_checkpoints(run, 2), best);
+  average_checkpoints(run, best_checkpoints(run, 2), folder_ / "out");
+  expect_mean(folder_ / "out", best);
+}
+
+TEST_F(CheckpointAverage, SatisfiesTheConstraintsOfTheModel) {
+  config_.model.residual = "ngpt";
+  config_.model.share_embeddings = "none";
+  run_training(config_, folder_ / "run");
+  average_checkpoints(folder_ / "run", last_checkpoints(folder_ / "run", 3), folder_ / "out");
+  const RunAndCheckpoint place = locate_run((folder_ / "out").string());
+  const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
+  const Tensor rows = model->parameters().at("tgt_embed.weight").value.detach().square().sum(1).sqrt();
+  EXPECT_LT((rows - 1).abs().max().item<double>(), 1e-6);
+}
+
+TEST_F(CheckpointAverage, RefusesMoreThanThereAreAndDirectoriesInUse) {
+  const fs::path run = folder_ / "run";
+  config_.train.validate_every = 8;
+  run_training(config_, run);
+  EXPECT_EQ(error_of([&] { (void)last_checkpoints(run, 5); }), run.string() + ": has 4 checkpoints, not 5");
+  EXPECT_EQ(error_of([&] { (void)best_checkpoints(run, 4); }),
+            run.string() + ": has 3 checkpoints that were validated at their step, not 4");
+  EXPECT_EQ(error_of([&] { (void)last_checkpoints(run, 0); }), "cannot average 0 checkpoints");
+  const std::string before = read_file(run / "config.toml");
+  EXPECT_EQ(error_of([&] { average_checkpoints(run, last_checkpoints(run, 2), run); }),
+            run.string() + ": is a training run");
+  EXPECT_EQ(read_file(run / "config.toml"), before);
+  EXPECT_EQ(error_of([&] { average_checkpoints(run, last_checkpoints(run, 2), folder_ / "data"); }),
+            (folder_ / "data").string() + ": is a data directory, not a run directory");
+}
+
+}  // namespace
+}  // namespace plumb

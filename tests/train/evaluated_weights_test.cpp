@@ -1,0 +1,196 @@
+// The weights that are evaluated and kept where others are trained: the moving average, and an optimizer's own.
+#include "plumb/train/evaluated_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "copy_task.h"
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/model/encoder_decoder.h"
+#include "plumb/train/metrics_file.h"
+#include "plumb/train/run.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Evaluated : public ::testing::Test {
+ protected:
+  Evaluated() {
+    set_verbosity(Verbosity::quiet);
+    test::make_copy_task(folder_ / "data");
+    run_ = test::copy_run(folder_ / "data");
+    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
+    task_->complete(run_.model);
+  }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
+
+  [[nodiscard]] EncoderDecoder model() const {
+    EncoderDecoder model(run_.model, at::kDouble);
+    model.initialize(1);
+    return model;
+  }
+
+  /// The weights after each step of a run without an average.
+  [[nodiscard]] std::vector<Tensor> trained_weights() {
+    std::vector<Tensor> weights;
+    TrainConfig config = run_.train;
+    config.average_decay = 0;
+    EncoderDecoder trained = model();
+    TrainHooks hooks;
+    hooks.stop = [&] {
+      weights.push_back(trained.parameters().flat().clone());
+      return false;
+    };
+    train(trained, config, *task_, hooks);
+    return weights;
+  }
+
+  [[nodiscard]] double valid_nll(Model& evaluated) const {
+    const auto set = task_->dataset("valid");
+    return *task_->metrics(evaluate(*task_, evaluated, *set, run_.train.batch_tokens, 0, {})).get("nll");
+  }
+
+  [[nodiscard]] std::string refusal() const {
+    try {
+      EncoderDecoder refused = model();
+      train(refused, run_.train, *task_);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  test::TemporaryDirectory folder_;
+  RunConfig run_;
+  std::unique_ptr<Task> task_;
+};
+
+double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+TEST_F(Evaluated, AreTheMovingAverageOfTheWeightsAfterEachStep) {
+  run_.train.average_decay = 0.8;
+  run_.train.steps = 8;
+  const std::vector<Tensor> w = trained_weights();
+  ASSERT_EQ(w.size(), 8U);
+  EncoderDecoder averaged = model(), expected = model();
+  const TrainResult result = train(averaged, run_.train, *task_);
+  Tensor sum = at::zeros_like(w[0]);
+  for (int s = 1; s <= 8; ++s) sum += std::pow(0.8, 8 - s) * w[static_cast<size_t>(s - 1)];
+  const Tensor mean = 0.2 * sum / (1 - std::pow(0.8, 8));
+  EXPECT_LT(difference(averaged.parameters().flat(), mean), 1e-14);
+  expected.parameters().flat().copy_(mean);
+  EXPECT_NEAR(*result.valid_nll(), valid_nll(expected), 1e-12);
+  expected.parameters().flat().copy_(w.back());
+  EXPECT_GT(std::abs(*result.valid_nll() - valid_nll(expected)), 1e-3);
+}
+
+TEST_F(Evaluated, LeaveTrainingAsItIs) {
+  run_.train.average_decay = 0.9;
+  run_.train.validate_every = 2;
+  const std::vector<Tensor> w = trained_weights();
+  std::vector<Tensor> found;
+  EncoderDecoder averaged = model();
+  TrainHooks hooks;
+  hooks.stop = [&] {
+    found.push_back(averaged.parameters().flat().clone());
+    return false;
+  };
+  train(averaged, run_.train, *task_, hooks);
+  ASSERT_EQ(found.size(), w.size());
+  for (size_t i = 0; i < w.size(); ++i) EXPECT_TRUE(at::equal(found[i], w[i])) << i;
+}
+
+TEST_F(Evaluated, SatisfyTheConstraintsOfTheModel) {
+  run_.model.residual = "ngpt";
+  run_.model.share_embeddings = "none";
+  run_.train.average_decay = 0.9;
+  EncoderDecoder averaged = model();
+  train(averaged, run_.train, *task_);
+  const Tensor rows = averaged.parameters().at("tgt_embed.weight").value.detach().square().sum(1).sqrt();
+  EXPECT_LT((rows - 1).abs().max().item<double>(), 1e-14);
+}
+
+TEST_F(Evaluated, AreInTheCheckpointsAndTheTrainedOnesBesideThem) {
+  for (const char* optimizer : {"adam", "schedule-free-adamw"}) {
+    SCOPED_TRACE(optimizer);
+    run_.train.optimizer = optimizer;
+    run_.train.average_decay = run_.train.optimizer == "adam" ? 0.9 : 0;
+    const fs::path out = folder_ / optimizer;
+    const TrainResult result = run_training(run_, out);
+    EXPECT_EQ(valid_nll(*load_model(out)), *result.valid_nll());
+    EXPECT_EQ(valid_nll(*load_model(out, out / "best")), *result.best_valid_nll);
+    const NamedTensors evaluated = load_safetensors(latest_checkpoint(out) / "model.safetensors");
+    const NamedTensors trained = load_safetensors(latest_checkpoint(out) / "trained.safetensors");
+    ASSERT_EQ(evaluated.size(), trained.size());
+    EXPECT_FALSE(at::equal(evaluated[0].second, trained[0].second));
+  }
+  run_.train.optimizer = "adam";
+  run_training(run_, folder_ / "without");
+  EXPECT_FALSE(fs::exists(latest_checkpoint(folder_ / "without") / "trained.safetensors"));
+}
+
+TEST_F(Evaluated, GoOnToTheSameBits) {
+  for (const char* optimizer : {"lion", "schedule-free-adamw"}) {
+    SCOPED_TRACE(optimizer);
+    run_.train.optimizer = optimizer;
+    run_.train.average_decay = run_.train.optimizer == "lion" ? 0.9 : 0;
+    run_.train.groups = {{.pattern = {"encoder.*"}, .frozen_until = 14}};
+    const fs::path one = folder_ / optimizer / "one", two = folder_ / optimizer / "two";
+    const TrainResult whole = run_training(run_, one);
+    TrainHooks stop;
+    stop.stop = [left = 10]() mutable { return --left == 0; };
+    EXPECT_EQ(run_training(run_, two, stop).outcome, "stopped");
+    const TrainResult resumed = run_training(run_, two);
+    EXPECT_EQ(resumed.metrics.get("valid_nll"), whole.metrics.get("valid_nll"));
+    EXPECT_EQ(resumed.best_valid_nll, whole.best_valid_nll);
+    for (const char* file : {"model.safetensors", "trained.safetensors", "optimizer.safetensors"}) {
+      const NamedTensors a = load_safetensors(one / "checkpoints" / "step-000020" / file);
+      const NamedTensors b = load_safetensors(two / "checkpoints" / "step-000020" / file);
+      ASSERT_EQ(a.size(), b.size());
+      for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << file << a[i].first;
+    }
+  }
+}
+
+TEST_F(Evaluated, GoOnInMemoryAfterTheyWereShown) {
+  run_.train.average_decay = 0.9;
+  EncoderDecoder whole = model(), halves = model();
+  train(whole, run_.train, *task_);
+  Trainer trainer(halves, run_.train, *task_);
+  TrainHooks stop;
+  stop.stop = [left = 7]() mutable { return --left == 0; };
+  EXPECT_EQ(trainer.run(stop).outcome, "stopped");  // leaves the average in the model
+  EXPECT_EQ(trainer.run().outcome, "finished");
+  EXPECT_TRUE(at::equal(whole.parameters().flat(), halves.parameters().flat()));
+  fs::create_directories(folder_ / "saved");
+  trainer.save(folder_ / "saved");  // while the average is shown
+  EXPECT_TRUE(at::equal(load_safetensors(folder_ / "saved" / "model.safetensors")[0].second,
+                        halves.parameters().values()[0].detach()));
+  EXPECT_FALSE(at::equal(load_safetensors(folder_ / "saved" / "trained.safetensors")[0].second,
+                         halves.parameters().values()[0].detach()));
+}
+
+TEST_F(Evaluated, OnlyOneAverageAndNoConstraints) {
+  run_.train.optimizer = "schedule-free-adamw";
+  run_.train.average_decay = 0.5;
+  EXPECT_EQ(refusal(), "train.average_decay = 0.5 does not go with an optimizer that averages the weights");
+  run_.train.average_decay = 0;
+  run_.train.cautious = true;
+  EXPECT_EQ(refusal(), "train.cautious does not go with an optimizer that averages the weights");
+  run_.train.cautious = false;
+  run_.model.residual = "ngpt";
+  run_.model.share_embeddings = "none";
+  EXPECT_EQ(refusal(),
+            "model.residual = \"ngpt\" changes the weights after every step, which does not go with an optimizer that "
+            "averages them");
+  run_.train.optimizer = "adam";
+  run_.train.average_decay = 1;
+  EXPECT_EQ(refusal(), "train.average_decay = 1 must lie in [0, 1)");
+}
+
+}  // namespace
+}  // namespace plumb
