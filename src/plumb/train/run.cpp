@@ -18,6 +18,7 @@
 #include "plumb/parallel/workers.h"
 #include "plumb/train/checkpoints.h"
 #include "plumb/train/data_fingerprint.h"
+#include "plumb/train/run_record.h"
 #include "plumb/train/run_writer.h"
 #include "plumb/train/seal.h"
 
@@ -179,6 +180,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   model.initialize(static_cast<uint64_t>(config.train.seed));
   RunWriter writer(out, config.train, take_up(trainer, config, out));
   fs::remove(out / "result.json");  // until it stops again
+  record_session(out, trainer.step(), config.train.processes, at::get_num_threads());
   std::optional<ThreadShare> share;
   Workers workers;  // if they are still running, killed before the trainer closes their connection
   Reception reception{{}, [&] { workers.check(); }};
