@@ -20,20 +20,23 @@ void write_numbers(EventWriter& writer, const std::string& tag, int64_t step, co
 
 }  // namespace
 
-EventWriter& EventFiles::writer_of(const std::filesystem::path& run) {
+EventWriter& EventFiles::writer_of(const std::filesystem::path& run, int64_t step) {
   std::unique_ptr<EventWriter>& writer = writers_[run.string()];
-  if (!writer) writer = std::make_unique<EventWriter>(run);
+  if (!writer) {
+    writer = std::make_unique<EventWriter>(run);
+    writer->start(step, wall_time());
+  }
   return *writer;
 }
 
 void EventFiles::write(const std::filesystem::path& run, const WatchRecord& record) {
-  EventWriter& writer = writer_of(run);
+  EventWriter& writer = writer_of(run, record.step);
   write_numbers(writer, "watch", record.step, record.values, wall_time());
   writer.flush();
 }
 
 void EventFiles::write(const std::filesystem::path& run, const TrainPoint& point) {
-  EventWriter& writer = writer_of(run);
+  EventWriter& writer = writer_of(run, point.step);
   const double now = wall_time();
   const auto scalar = [&](const std::string& tag, double value) { writer.scalar(tag, point.step, value, now); };
   scalar("train/loss", point.loss);

@@ -19,7 +19,7 @@ class EventFiles {
   void write(const std::filesystem::path& run, const WatchRecord& record);
 
  private:
-  EventWriter& writer_of(const std::filesystem::path& run);
+  EventWriter& writer_of(const std::filesystem::path& run, int64_t step);
 
   std::map<std::string, std::unique_ptr<EventWriter>> writers_;
 };

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <memory>
 #include <thread>
 
 #include "plumb/base/json.h"
@@ -39,6 +40,15 @@ class TrainVerb : public ::testing::Test {
     return run_plumb(arguments(out, more), folder_->path());
   }
 
+  static void wait_for_a_step(const std::string& out) {
+    const fs::path metrics = *folder_ / out / "metrics.jsonl";
+    for (int i = 0; i < 6000; ++i) {
+      if (fs::exists(metrics) && read_file(metrics).find("\"loss\"") != std::string::npos) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    FAIL() << "no step";
+  }
+
   static test::TemporaryDirectory* folder_;
 };
 test::TemporaryDirectory* TrainVerb::folder_ = nullptr;
@@ -59,11 +69,7 @@ TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
     const std::string out = "interrupted" + std::to_string(signal);
     Process process(PLUMB_BINARY, arguments(out, {"--set", "train.steps=1000000", "--set", "train.log_every=1"}),
                     folder_->path());
-    const fs::path metrics = *folder_ / out / "metrics.jsonl";
-    for (int i = 0; i < 6000; ++i) {  // until there is a step
-      if (fs::exists(metrics) && read_file(metrics).find("\"loss\"") != std::string::npos) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+    wait_for_a_step(out);
     process.signal(signal);
     const Finished finished = process.wait();
     EXPECT_EQ(finished.status, 128 + signal) << finished.errors;
@@ -71,6 +77,55 @@ TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
     EXPECT_EQ(read_json(*folder_ / out / "result.json")["outcome"], "stopped");
     EXPECT_FALSE(fs::is_empty(*folder_ / out / "checkpoints"));
   }
+}
+
+// A launcher such as torchrun sees how the run ended in every process.
+TEST_F(TrainVerb, EveryRankHasTheStatusOfTheRun) {
+  const auto as_rank = [](int rank, int port, const std::vector<std::string>& command) {
+    std::vector<std::string> all = {"RANK=" + std::to_string(rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
+                                    "MASTER_PORT=" + std::to_string(port), PLUMB_BINARY};
+    all.insert(all.end(), command.begin(), command.end());
+    return std::make_unique<Process>("env", all, folder_->path());
+  };
+  const std::vector<std::string> wild = {"--set", "train.optimizer=sgd",      "--set", "train.schedule=constant",
+                                         "--set", "train.learning_rate=1e30", "--set", "train.warm_up=0"};
+  const std::vector<std::string> endless = {"--set", "train.steps=1000000", "--set", "train.log_every=1"};
+  for (const bool diverges : {true, false}) {
+    const std::string out = diverges ? "ranks-wild" : "ranks-endless";
+    const auto command = arguments(out, diverges ? wild : endless);
+    const int port = 20000 + static_cast<int>(::getpid() % 20000) + (diverges ? 0 : 1);
+    const auto first = as_rank(0, port, command), second = as_rank(1, port, command);
+    if (!diverges) {
+      wait_for_a_step(out);
+      first->signal(SIGTERM);
+    }
+    EXPECT_EQ(first->wait().status, diverges ? 3 : 128 + SIGTERM);
+    const Finished other = second->wait();  // who had no signal reports an interruption
+    EXPECT_EQ(other.status, diverges ? 3 : 128 + SIGINT) << other.errors;
+    EXPECT_EQ(other.output, "");
+  }
+}
+
+// In a mount namespace of its own, where the test may make one.
+TEST_F(TrainVerb, AFullDiskAndAReadOnlyDirectoryAreErrors) {
+  const auto in_namespace = [](const std::string& script) {
+    return Process("unshare", {"-m", "--propagation", "private", "sh", "-c", script}, folder_->path()).wait();
+  };
+  if (in_namespace("mkdir -p small && mount -t tmpfs -o size=200k none small").status != 0)
+    GTEST_SKIP() << "cannot mount";
+  ASSERT_EQ(train("stopped", {"--set", "train.steps=4", "--set", "train.checkpoint_every=2"}).status, 0);
+  const std::string plumb = std::string(PLUMB_BINARY) + " train -q --out ";
+  const Finished full = in_namespace("mount -t tmpfs -o size=1500k none small && cp -r stopped small/run && " + plumb +
+                                     "small/run --set train.steps=400; echo status $?");
+  EXPECT_NE(full.output.find("status 1"), std::string::npos) << full.output << full.errors;
+  EXPECT_NE(full.errors.find("No space left on device"), std::string::npos) << full.errors;
+  EXPECT_NE(full.errors.find("the last good checkpoint is small/run/checkpoints/step-"), std::string::npos)
+      << full.errors;
+  const Finished fixed = in_namespace("mount --bind stopped stopped && mount -o remount,bind,ro stopped && " + plumb +
+                                      "stopped --set train.steps=6");
+  EXPECT_EQ(fixed.status, 1);
+  EXPECT_NE(fixed.errors.find("Read-only file system"), std::string::npos) << fixed.errors;
+  EXPECT_EQ(read_json(*folder_ / "stopped" / "result.json")["outcome"], "finished");
 }
 
 TEST_F(TrainVerb, WritesWhatIsWatchedForTensorBoard) {

@@ -113,5 +113,22 @@ TEST_F(Safetensors, HeadersThatAreNoneAreRefused) {
             "tensor 'a' has elements of unknown type F8_E4M3");
 }
 
+TEST_F(Safetensors, EveryTensorHasAChecksum) {
+  const auto path = folder_ / "model";
+  save_safetensors(path, {{"a", at::ones({3})}, {"none", at::ones({0, 2})}, {"b", at::arange(4)}}, {{"x", "y"}});
+  ASSERT_EQ(load_safetensors(path).size(), 3U);
+  std::string content = read_file(path);
+  // CRC-32 of three float32 ones, by Python's zlib.
+  EXPECT_NE(content.find(R"("crc32.a":"dc7c4e94")"), std::string::npos) << content;
+  content.back() = 1;
+  write_file_atomic(path, content);
+  try {
+    load_safetensors(path);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), path.string() + ": tensor 'b' is damaged: its checksum is wrong");
+  }
+}
+
 }  // namespace
 }  // namespace plumb

@@ -142,6 +142,17 @@ TEST(EventWriter, AResumedRunWritesANewFile) {
   EXPECT_EQ(read_file(first.path()), before);
 }
 
+// TensorBoard: Event.session_log is field 7, SessionLog.status field 1, START is 1.
+TEST(EventWriter, ASessionSaysFromWhichStepItsPointsCount) {
+  const test::TemporaryDirectory directory;
+  EventWriter writer(directory.path());
+  writer.start(12, 1700000000.25);
+  writer.flush();
+  const Message event = read_events(writer.path()).at(1);
+  EXPECT_EQ(event.numbers.at(2), 12U);
+  EXPECT_EQ(parse(event.bytes.at(7)).numbers.at(1), 1U);
+}
+
 TEST(EventWriter, UnusableDirectoryIsAnError) {
   const test::TemporaryDirectory directory;
   write_file_atomic(directory / "run", "a file, not a directory");

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "copy_task.h"
+#include "fast_directory.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
@@ -18,23 +19,6 @@ namespace plumb {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Files in memory, where syncing costs nothing.
-class FastDirectory {
- public:
-  FastDirectory() {
-    std::string name =
-        (fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path().string()) + "/plumb-XXXXXX";
-    path_ = ::mkdtemp(name.data());
-  }
-  ~FastDirectory() { fs::remove_all(path_); }
-  FastDirectory(const FastDirectory&) = delete;
-  FastDirectory& operator=(const FastDirectory&) = delete;
-  fs::path operator/(const fs::path& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 class Faults : public ::testing::Test {
  protected:
@@ -118,7 +102,7 @@ class Faults : public ::testing::Test {
     return names;
   }
 
-  FastDirectory folder_;
+  test::FastDirectory folder_;
   RunConfig config_;
   fs::path whole_ = folder_ / "whole", stopped_ = folder_ / "stopped";
 };

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "copy_task.h"
+#include "fast_directory.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/train/run.h"
@@ -128,7 +129,7 @@ TEST_F(Killed, DISABLED_TwoProcesses) { kill_runs(2, 50, std::chrono::millisecon
 
 void run_in_a_process_of_its_own(const std::string& test) {
   if (!kMayFork) GTEST_SKIP() << "needs fork";
-  test::TemporaryDirectory folder;
+  test::FastDirectory folder;
   test::make_copy_task(folder / "data");
   ::setenv("PLUMB_TEST_FOLDER", folder.path().c_str(), 1);
   ::setenv("PLUMB_PROGRAM", PLUMB_BINARY, 1);

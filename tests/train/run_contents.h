@@ -21,11 +21,13 @@ inline void drop_times(Json& json) {
   for (auto& [key, value] : json.items()) drop_times(value);
 }
 
-/// Every file of a run by its path in it: JSON without times, anything else byte for byte.
+/// Every file of a run by its path in it: JSON without times, anything else byte for byte. Without
+/// environment.jsonl, which tells the interruptions.
 inline std::map<std::string, std::string> contents_of_run(const std::filesystem::path& run) {
   std::map<std::string, std::string> contents;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
     const std::string name = std::filesystem::relative(entry.path(), run).string();
+    if (name == "environment.jsonl") continue;
     if (entry.is_directory()) {
       contents[name] = "a directory";
       continue;

@@ -65,6 +65,14 @@ EventWriter::~EventWriter() {
   }
 }
 
+void EventWriter::start(int64_t step, double wall_time) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time);
+  event.set_step(step);
+  event.mutable_session_log()->set_status(tensorboard::SessionLog::START);
+  add(event.SerializeAsString());
+}
+
 void EventWriter::scalar(const std::string& tag, int64_t step, double value, double wall_time) {
   tensorboard::Event event;
   event.set_wall_time(wall_time);

@@ -21,6 +21,9 @@ class EventWriter {
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
+  /// Adds the start of a session: readers drop what earlier files have from this step on, which is written again.
+  void start(int64_t step, double wall_time);
+
   /// Adds one point, which the next flush writes; the value is stored in float32. `wall_time` is in seconds since 1970.
   void scalar(const std::string& tag, int64_t step, double value, double wall_time);
 
