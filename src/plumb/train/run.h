@@ -12,10 +12,10 @@ namespace plumb {
 /// Trains in the run directory `out`: starts a run, resumes it from its latest checkpoint, or returns the result of a
 /// run that has ended. Vocabulary sizes of 0 are taken from the data. Throws Error if `out` contains anything else, or
 /// a run with a different configuration (naming the first key that differs); but data that have moved are read from
-/// their new location, [watch] may differ, and a finished run continues if its steps or epochs are raised. If
-/// train.processes is greater than 1, this process starts the others, and they share its threads; if the environment
-/// specifies a rendezvous (rendezvous_of_environment), they join there instead, in the number given there, and only
-/// process 0 writes. `hooks.checkpoint` and `hooks.best` are called after the files are written.
+/// their new location, [watch] and the number of processes may differ, and a finished run continues if its steps or
+/// epochs are raised. If train.processes is greater than 1, this process starts the others, and they share its threads;
+/// if the environment specifies a rendezvous (rendezvous_of_environment), they join there instead, in the number given
+/// there, and only process 0 writes. `hooks.checkpoint` and `hooks.best` are called after the files are written.
 TrainResult run_training(const RunConfig& config, const std::filesystem::path& out, const TrainHooks& hooks = {});
 
 /// The configuration of a run directory. Throws Error if it is not one.

@@ -15,6 +15,8 @@
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/optim/sharded.h"
+#include "plumb/parallel/gradient_exchange.h"
 
 namespace plumb {
 namespace {
@@ -74,6 +76,11 @@ State state_from_json(const Json& json, const std::string& origin) {
   }
 }
 
+std::unique_ptr<Optimizer> make_run_optimizer(const TrainConfig& config, const Parameters& parameters) {
+  const auto make = [config](const Parameters& some) { return make_optimizer(config.optimizer, some, config.options); };
+  return config.shard_optimizer ? std::make_unique<ShardedOptimizer>(parameters, make) : make(parameters);
+}
+
 }  // namespace
 
 struct Trainer::Implementation {
@@ -85,8 +92,9 @@ struct Trainer::Implementation {
         costs(train_set->costs()),
         schedule(make_schedule(given, trained.config().d_model)),
         settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
-        optimizer(make_optimizer(given.optimizer, trained.parameters(), given.options)),
+        optimizer(make_run_optimizer(given, trained.parameters())),
         values(trained.parameters().values()),
+        exchange(make_exchange({})),
         watches(watch, learned, given.batch_tokens) {
     validate(config);
     if (task.data().has_split("valid")) valid_set = task.dataset("valid");
@@ -132,8 +140,26 @@ struct Trainer::Implementation {
     return {loss.value, loss.nll, weight, batch.tokens()};
   }
 
-  [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const {
-    return group.sum_coalesced(gradients({value}, values, {}));
+  [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const { return exchange->gradients_of(value); }
+
+  [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among) const {
+    GradientExchange::Options options;
+    options.overlap = config.overlap;
+    options.half = config.exchange_precision == "bf16";
+    return std::make_unique<GradientExchange>(among, values, options);
+  }
+
+  /// Everything that this process has exchanged with others.
+  [[nodiscard]] ExchangeCost exchanged() const {
+    ExchangeCost cost = group.cost();
+    cost.seconds += exchange->cost().seconds;
+    cost.bytes += exchange->cost().bytes;
+    return cost;
+  }
+
+  /// Every process calls this before rank 0 may save.
+  void before_saving() {
+    if (auto* sharded = dynamic_cast<ShardedOptimizer*>(optimizer.get())) sharded->collect();
   }
 
   /// A loss above this is divergence, not initialization. With few classes, a confident mistake costs more than a
@@ -260,6 +286,7 @@ struct Trainer::Implementation {
     bool best = false;
     const bool validating = valid_set && (due(config.validate_every) || state.complete);
     if (validating) best = validate_now();
+    if (validating || due(config.checkpoint_every) || state.complete || stopping) before_saving();
     const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every >= 0));
     if (scoring && group.rank() == 0) point.metrics.set(task.score(model, "valid"));
     if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point(hooks);
@@ -284,6 +311,7 @@ struct Trainer::Implementation {
   std::vector<ParameterSettings> settings;  // one per parameter
   std::unique_ptr<Optimizer> optimizer;
   std::vector<Tensor> values;
+  std::unique_ptr<GradientExchange> exchange;
   RunWatches watches;
   State state;
   std::vector<std::vector<int64_t>> plan;  // for state.epoch
@@ -320,13 +348,13 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   }
   while (!state.complete) {
     const Stopwatch watch;
-    const ExchangeCost cost_before = self.group.cost();
+    const ExchangeCost cost_before = self.exchanged();
     const bool alive = self.step();
     const double elapsed = watch.seconds();
     ++self.timed.steps;
     self.timed.seconds += elapsed;
-    self.timed.exchange_seconds += self.group.cost().seconds - cost_before.seconds;
-    self.timed.exchange_bytes += self.group.cost().bytes - cost_before.bytes;
+    self.timed.exchange_seconds += self.exchanged().seconds - cost_before.seconds;
+    self.timed.exchange_bytes += self.exchanged().bytes - cost_before.bytes;
     if (!alive) {
       state.seconds += elapsed;
       self.add_point(hooks);
@@ -382,6 +410,7 @@ void Trainer::load(const std::filesystem::path& directory) {
 void Trainer::join(const Group& group) {
   Implementation& self = *implementation_;
   self.group = group;
+  self.exchange = self.make_exchange(group);
   group.broadcast(self.model.parameters().flat());
   for (const Parameter& buffer : self.model.parameters().buffers()) group.broadcast(buffer.value);
   NamedTensors optimizer;
@@ -390,8 +419,14 @@ void Trainer::join(const Group& group) {
     group.broadcast(optimizer.back().second);
   }
   self.optimizer->load_state(optimizer, "rank 0");
+  if (auto* sharded = dynamic_cast<ShardedOptimizer*>(self.optimizer.get())) sharded->share(group);
   self.state = state_from_json(Json::parse(group.broadcast(to_json(self.state).dump())), "rank 0");
   self.plan = self.make_plan();
+}
+
+void Trainer::leave() {
+  implementation_->exchange = implementation_->make_exchange({});
+  implementation_->group.leave();
 }
 
 void Trainer::set_history(std::vector<TrainPoint> history, std::vector<WatchRecord> watched) {

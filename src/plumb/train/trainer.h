@@ -26,12 +26,16 @@ struct TrainHooks {
   std::function<void(const WatchRecord&)> watched;
   /// Called after each step; returning true ends the run as "stopped".
   std::function<bool()> stop;
+  /// Called repeatedly while other processes have not joined yet; returning true ends the run as "stopped".
+  std::function<bool()> give_up;
   /// Called when a checkpoint is due, and at the end.
   std::function<void(const Trainer&)> checkpoint;
   /// Called after each validation that improves on all earlier ones.
   std::function<void(const Trainer&)> best;
   /// Label of the progress display; empty: no display.
   std::string progress;
+  /// Whether processes of a launcher that may use the same processors divide this one's threads among them.
+  bool share_threads = false;
 };
 
 /// One training run, which can be saved and resumed at any step with the same result, bit for bit.
@@ -58,6 +62,9 @@ class Trainer {
   /// Trains together with other processes, all of which call this before running: takes the parameters, optimizer state
   /// and progress of process 0.
   void join(const Group& group);
+
+  /// Ends the exchange with the other processes; all call it after running.
+  void leave();
 
   /// The history of a resumed run; points and records after the current step are dropped.
   void set_history(std::vector<TrainPoint> history, std::vector<WatchRecord> watched = {});
