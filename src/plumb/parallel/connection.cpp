@@ -72,13 +72,13 @@ Connection::~Connection() {
 }
 
 void Connection::leave() {
-  if (!left_) assembly_->membership->leave(name_, exchanges_);
+  if (!left_) assembly_->membership->leave(name_, exchanges_, rank_);
   left_ = true;
 }
 
-void Connection::begin() {
+void Connection::begin(bool single) {
   if (failed_) throw Error("lost another process of this run", "rerun to resume");
-  ++exchanges_;
+  if (!single) ++exchanges_;
   assembly_->membership->begin_exchange();
 }
 
@@ -107,7 +107,8 @@ void Connection::finish(const Work& work, bool single) {
   } else {
     work->getFuture()->addCallback([tell](auto&) { tell(); });
   }
-  const auto what = assembly_->membership->wait([&] { return done->load(); }, name_, exchanges_);
+  // A message of a rank that has left since may still be on its way.
+  const auto what = assembly_->membership->wait([&] { return done->load(); }, name_, single ? 0 : exchanges_);
   if (what) throw Error(*what);
   work->wait();
 }
@@ -116,11 +117,15 @@ std::shared_ptr<Connection> Connection::among(const std::string& name, int64_t r
   return std::make_shared<Connection>(assembly_, name_ + name, rank, size, gloo_->getOptions());
 }
 
+void Connection::require_present(int64_t rank) {
+  if (const auto what = assembly_->membership->left(name_, rank)) throw lost(Error(*what));
+}
+
 Error Connection::lost(const std::exception& error) {
   failed_ = true;
   std::string what = first_line_of(error);
   if (dynamic_cast<const Error*>(&error) == nullptr) {  // Gloo's: who it was comes from the register
-    if (const auto known = assembly_->membership->lost_within(kNews)) what = *known;
+    if (const auto known = assembly_->membership->news_within(kNews, name_)) what = *known;
   }
   return Error("lost another process of this run: " + what, "see that process's log; rerun to resume");
 }

@@ -51,7 +51,7 @@ class Connection {
   template <typename Start>
   void exchange(int64_t bytes, const Start& start, bool single = false) {
     const Stopwatch watch;
-    begin();
+    begin(single);
     const BrokenPipeGuard guard;
     try {
       finish(start(*gloo_), single);
@@ -65,6 +65,9 @@ class Connection {
   void leave();
   void require_same(const Facts& facts);
 
+  /// Throws Error if it is known that a rank has left the group.
+  void require_present(int64_t rank);
+
   /// A connection among some of the ranks, all of which pass the same name. Each has a new rank.
   std::shared_ptr<Connection> among(const std::string& name, int64_t rank, int64_t size);
 
@@ -74,7 +77,7 @@ class Connection {
  private:
   using Work = decltype(std::declval<Gloo>().barrier());
 
-  void begin();
+  void begin(bool single);
   void end(int64_t bytes, double seconds);
   /// Waits for an operation, or for the news that a process is lost.
   void finish(const Work& work, bool single);

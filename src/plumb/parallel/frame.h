@@ -18,7 +18,7 @@ enum class FrameKind : uint8_t {
   set,        // key, value
   get,        // key; answered by `value` as soon as the key is set
   add,        // key, number; answered by `value`, the sum
-  left,       // name of a group, number of exchanges: the process has left the group after that many
+  left,       // name of a group, number of exchanges, rank in it: the process has left the group after that many
   failed,     // reason: the process is about to end
   goodbye,    // the process has done its work
   // To a process.
@@ -26,7 +26,7 @@ enum class FrameKind : uint8_t {
   complete,      // all have joined; four fields for each rank: host, address, process id, machine
   value,         // the answer to `get` and `add`
   lost,          // rank, what happened
-  gone,          // rank, name of a group, number of exchanges: as `left`
+  gone,          // rank, and the fields of `left`
   // In both directions.
   beat = 128,  // a sign of life; from a process: the exchanges it has begun, and whether it is in one
 };

@@ -199,6 +199,7 @@ void Group::scatter(const std::vector<Tensor>& parts, const Tensor& x, int64_t r
 
 void Group::send(const Tensor& x, int64_t to) const {
   require_other(to);
+  connection_->require_present(to);
   if (x.numel() == 0) return;
   const Tensor host = on_host(x);
   std::vector<Tensor> tensors{as_bytes(host)};

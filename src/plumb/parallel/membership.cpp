@@ -165,7 +165,8 @@ void Membership::handle(const Frame& frame) {
       if (!lost_ && frame.fields.size() == 2) lost_ = frame.fields[1];
       break;
     case FrameKind::gone:
-      if (frame.fields.size() == 3) gone_[frame.fields[1]][number_in(frame, 0)] = number_in(frame, 2);
+      if (frame.fields.size() == 4)
+        gone_[frame.fields[1]][number_in(frame, 0)] = {number_in(frame, 2), number_in(frame, 3)};
       break;
     default:
       break;
@@ -190,7 +191,7 @@ std::string Membership::answer_to(const Frame& frame) {
   std::unique_lock lock(monitor_->mutex);
   const bool heard = monitor_->changed.wait_for(lock, std::chrono::duration<double>(settings_.join_limit),
                                                 [&] { return answer_ || lost_; });
-  if (lost_) throw Error(*lost_);
+  if (lost_ && !answer_) throw Error(*lost_);
   if (!heard) throw Error(fmt::format("rank 0 has not answered within {:.3g} s", settings_.join_limit));
   std::string answer = std::move(*answer_);
   answer_.reset();
@@ -205,27 +206,46 @@ int64_t Membership::add(const std::string& key, int64_t number) {
   return std::stoll(answer_to({FrameKind::add, {key, std::to_string(number)}}));
 }
 
+std::optional<std::string> Membership::left_before(const std::string& group, int64_t exchanges) {
+  for (const auto& [rank, gone] : gone_[group]) {
+    if (rank != settings_.rank && gone.exchanges < exchanges) return has_left(rank);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Membership::left(const std::string& group, int64_t rank_in_group) {
+  const std::lock_guard lock(monitor_->mutex);
+  for (const auto& [rank, gone] : gone_[group]) {
+    if (gone.rank_in_group == rank_in_group) return has_left(rank);
+  }
+  return std::nullopt;
+}
+
+std::string Membership::has_left(int64_t rank) const {
+  const Member& member = members_.at(static_cast<size_t>(rank));
+  return describe_process(rank, member.process, member.host) + " has left";
+}
+
 std::optional<std::string> Membership::wait(const std::function<bool()>& done, const std::string& group,
                                             int64_t exchanges) {
   std::optional<std::string> what;
   std::unique_lock lock(monitor_->mutex);
   monitor_->changed.wait(lock, [&] {
     if (done()) return true;
-    what = lost_;
-    for (const auto& [rank, count] : gone_[group]) {
-      if (what || count >= exchanges) continue;
-      const Member& member = members_[static_cast<size_t>(rank)];
-      what = describe_process(rank, member.process, member.host) + " has left";
-    }
+    what = lost_ ? lost_ : left_before(group, exchanges);
     return what.has_value();
   });
   return what;
 }
 
-std::optional<std::string> Membership::lost_within(std::chrono::milliseconds limit) {
+std::optional<std::string> Membership::news_within(std::chrono::milliseconds limit, const std::string& group) {
+  std::optional<std::string> what;
   std::unique_lock lock(monitor_->mutex);
-  monitor_->changed.wait_for(lock, limit, [&] { return lost_.has_value(); });
-  return lost_;
+  monitor_->changed.wait_for(lock, limit, [&] {
+    what = lost_ ? lost_ : left_before(group, INT64_MAX);
+    return what.has_value();
+  });
+  return what;
 }
 
 void Membership::begin_exchange() {
@@ -235,8 +255,8 @@ void Membership::begin_exchange() {
 
 void Membership::end_exchange() { --exchanging_; }
 
-void Membership::leave(const std::string& group, int64_t exchanges) {
-  send({FrameKind::left, {group, std::to_string(exchanges)}});
+void Membership::leave(const std::string& group, int64_t exchanges, int64_t rank_in_group) {
+  send({FrameKind::left, {group, std::to_string(exchanges), std::to_string(rank_in_group)}});
 }
 
 void Membership::wait_for_leaving(const std::string& group, int64_t size) {

@@ -72,15 +72,18 @@ class Membership {
   std::optional<std::string> wait(const std::function<bool()>& done, const std::string& group, int64_t exchanges);
   [[nodiscard]] const std::shared_ptr<Monitor>& monitor() const { return monitor_; }
 
-  /// What has happened, if a process is lost, allowing the message a moment to arrive.
-  std::optional<std::string> lost_within(std::chrono::milliseconds limit);
+  /// The member with that rank in a group, if it has left it.
+  std::optional<std::string> left(const std::string& group, int64_t rank_in_group);
+
+  /// What has happened, if a process is lost or a member of the group has left, allowing the news a moment to arrive.
+  std::optional<std::string> news_within(std::chrono::milliseconds limit, const std::string& group);
 
   /// For the signs of life: an exchange begins or ends.
   void begin_exchange();
   void end_exchange();
 
   /// Tells the others that this process leaves a group after that many exchanges.
-  void leave(const std::string& group, int64_t exchanges);
+  void leave(const std::string& group, int64_t exchanges, int64_t rank_in_group);
   /// Waits a short time until all `size` members of a group have left it.
   void wait_for_leaving(const std::string& group, int64_t size);
 
@@ -95,6 +98,9 @@ class Membership {
   void send(const Frame& frame);
   std::string answer_to(const Frame& frame);
   void lose(const std::string& what);
+  /// Who has left a group after fewer exchanges than these. Under the monitor's mutex.
+  std::optional<std::string> left_before(const std::string& group, int64_t exchanges);
+  [[nodiscard]] std::string has_left(int64_t rank) const;
   [[nodiscard]] std::string rank_zero() const;
 
   Settings settings_;
@@ -110,7 +116,11 @@ class Membership {
   bool ending_ = false;
   std::optional<std::string> lost_;
   std::optional<std::string> answer_;
-  std::map<std::string, std::map<int64_t, int64_t>> gone_;  // group → rank → number of exchanges
+  struct Gone {
+    int64_t exchanges;  // before it left
+    int64_t rank_in_group;
+  };
+  std::map<std::string, std::map<int64_t, Gone>> gone_;  // group → rank in the run
 
   std::atomic<int64_t> exchanges_ = 0;
   std::atomic<int64_t> exchanging_ = 0;

@@ -130,7 +130,7 @@ void Register::handle(Peer& peer, const Frame& frame) {
       return answer_waiting(field(0));
     }
     case FrameKind::left:
-      return tell_all({FrameKind::gone, {std::to_string(peer.rank), field(0), field(1)}});
+      return tell_all({FrameKind::gone, {std::to_string(peer.rank), field(0), field(1), field(2)}});
     case FrameKind::failed:
       peer.failure = field(0);
       return lose(peer.rank, describe_process(peer.rank, peer.process, peer.host) + " has failed: " + peer.failure);
