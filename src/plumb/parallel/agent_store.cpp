@@ -13,9 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kAttempt = std::chrono::seconds(3);
-constexpr std::chrono::milliseconds kPause = std::chrono::milliseconds(50);
-constexpr std::chrono::seconds kAnswer(10);
+constexpr std::chrono::milliseconds kStoreAttempt = std::chrono::seconds(3);
+constexpr std::chrono::milliseconds kStorePause = std::chrono::milliseconds(50);
+constexpr std::chrono::seconds kStoreAnswer(10);
 constexpr uint32_t kMagic = 0x3C85F7CE;
 // What a client of PyTorch 2 begins with; in PyTorch 1, this byte is the request to set a key.
 constexpr char kValidate = 0;
@@ -50,7 +50,7 @@ bool pings(const Socket& socket) {
   std::string bytes = introduction() + kPing;
   append(bytes, kNonce);
   uint32_t answer = 0;
-  return socket.send(bytes) && socket.receive(&answer, sizeof answer, Clock::now() + kAnswer) && answer == kNonce;
+  return socket.send(bytes) && socket.receive(&answer, sizeof answer, Clock::now() + kStoreAnswer) && answer == kNonce;
 }
 
 /// Whether a store tells if it has a key, asked in one of the dialects.
@@ -59,7 +59,7 @@ bool tells(const Socket& socket, bool introduced) {
   append(bytes, uint64_t{1});
   append_text(bytes, "/plumb");
   uint8_t answer = 0;
-  return socket.send(bytes) && socket.receive(&answer, sizeof answer, Clock::now() + kAnswer) && answer <= 1;
+  return socket.send(bytes) && socket.receive(&answer, sizeof answer, Clock::now() + kStoreAnswer) && answer <= 1;
 }
 
 }  // namespace
@@ -69,12 +69,12 @@ AgentStore::AgentStore(const std::string& host, int64_t port, double limit, cons
   const auto connect = [&] {
     for (;;) {
       std::string reason = "no address";
-      Socket socket = connect_to(host, port, kAttempt, reason);
+      Socket socket = connect_to(host, port, kStoreAttempt, reason);
       if (socket.open()) return socket;
       if (waiting) waiting();
       if (Clock::now() > end)
         throw Error(fmt::format("torchrun's store at {}:{} does not answer: {}", host, port, reason));
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kStorePause);
     }
   };
   socket_ = connect();
@@ -101,7 +101,7 @@ std::string AgentStore::get(const std::string& key, double limit, const std::fun
   while (!has(key)) {
     if (waiting) waiting();
     if (Clock::now() > end) throw Error(fmt::format("rank 0 has not joined within {:.3g} s", limit));
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kStorePause);
   }
   std::string bytes = begun(Request::get, introduced_);
   append_text(bytes, "/" + key);
@@ -130,7 +130,7 @@ void AgentStore::request(std::string_view bytes) {
 }
 
 void AgentStore::receive(void* bytes, size_t size) {
-  if (!socket_.receive(bytes, size, Clock::now() + kAnswer)) throw Error("torchrun's store does not answer");
+  if (!socket_.receive(bytes, size, Clock::now() + kStoreAnswer)) throw Error("torchrun's store does not answer");
 }
 
 }  // namespace plumb

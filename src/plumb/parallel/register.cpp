@@ -19,7 +19,7 @@ namespace plumb {
 namespace {
 
 constexpr double kIntroduction = 10;  // seconds that a connection may take to introduce itself
-constexpr double kFarewell = 3;       // seconds that the others may take to finish after rank 0
+constexpr double kServeAfterEnd = 3;  // seconds that the others may take to finish after rank 0
 constexpr double kStandstill = 10;    // times the time-out: an exchange may take long, where much is exchanged
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
@@ -68,7 +68,7 @@ void Register::serve() {
     check(Clock::now());
     for (Peer& peer : peers_) write_to(peer);
     std::erase_if(peers_, [](const Peer& peer) { return !peer.socket.open() || (peer.closing && peer.out.empty()); });
-    if (ending && (peers_.empty() || lost_ || seconds_between(*ending, Clock::now()) > kFarewell)) return;
+    if (ending && (peers_.empty() || lost_ || seconds_between(*ending, Clock::now()) > kServeAfterEnd)) return;
   }
 }
 
