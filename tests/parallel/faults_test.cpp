@@ -9,11 +9,13 @@
 #include <cstring>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "plumb/base/error.h"
+#include "plumb/parallel/frame.h"
 #include "plumb/parallel/rendezvous.h"
-#include "plumb/parallel/workers.h"
+#include "plumb/parallel/socket.h"
 #include "support/ranks.h"
 
 namespace plumb {
@@ -163,6 +165,54 @@ TEST(Joining, StrangersDoNoHarm) {
         };
         return meet(rendezvous, {disturb, reception.waiting});
       });
+}
+
+// Gloo would wait for its connection for as long as joining may take.
+TEST(Losing, ADeathBeforeTheConnectionsAreMadeIsNoticed) {
+  std::promise<int64_t> port;
+  std::thread other([known = port.get_future()]() mutable {
+    std::string reason;
+    const Socket socket = connect_to("127.0.0.1", known.get(), std::chrono::seconds(5), reason);
+    EXPECT_TRUE(socket.send(
+        encode({FrameKind::hello, {std::string(kGreeting), "", "1", "2", "elsewhere", "4711", "m", PLUMB_VERSION}})));
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    FrameReader reader;
+    for (char byte = 0; socket.receive(&byte, 1, limit);) {
+      reader.append({&byte, 1});
+      if (const auto frame = reader.next(); frame && frame->kind == FrameKind::complete) break;
+    }
+  });
+  const std::string message = message_of([&] {
+    static_cast<void>(meet({0, 2}, {[&](int64_t number) { port.set_value(number); }, {}}));
+  });
+  other.join();
+  EXPECT_NE(message.find("rank 1 (process 4711 on elsewhere) has died"), std::string::npos) << message;
+}
+
+TEST(Joining, AnotherVersionIsRefusedAndNamed) {
+  std::promise<int64_t> port;
+  std::thread other([known = port.get_future()]() mutable {
+    std::string reason;
+    const Socket socket = connect_to("127.0.0.1", known.get(), std::chrono::seconds(5), reason);
+    EXPECT_TRUE(socket.send(
+        encode({FrameKind::hello, {std::string(kGreeting), "", "1", "2", "elsewhere", "4711", "m", "0.0.1"}})));
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    FrameReader reader;
+    std::optional<Frame> answer;
+    for (char byte = 0; !answer && socket.receive(&byte, 1, limit);) {
+      reader.append({&byte, 1});
+      answer = reader.next();
+    }
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->kind, FrameKind::refused);
+    EXPECT_EQ(answer->fields.at(0),
+              "rank 1 (process 4711 on elsewhere) runs Plumb 0.0.1, but rank 0 runs Plumb " PLUMB_VERSION);
+  });
+  const std::string message = message_of([&] {
+    static_cast<void>(meet({0, 2}, {[&](int64_t number) { port.set_value(number); }, {}}));
+  });
+  other.join();
+  EXPECT_NE(message.find("runs Plumb 0.0.1"), std::string::npos) << message;
 }
 
 TEST(Losing, TheReasonOfAFailureReachesAll) {
