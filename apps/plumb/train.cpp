@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -111,6 +112,8 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   hooks.watched = [&](const WatchRecord& record) { events.write(arguments.out, record); };
   hooks.peak_rate = [&] { return ops::peak_product_rate(ops::precision_of(config.train.precision)); };
   hooks.stop = [] { return interrupted != 0; };
+  hooks.give_up = hooks.stop;
+  hooks.share_threads = globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr;
   const InterruptGuard guard;
   const TrainResult result = run_training(config, arguments.out, hooks);
   const auto rendezvous = rendezvous_of_environment();

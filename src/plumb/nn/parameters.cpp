@@ -73,6 +73,20 @@ int64_t Parameters::count() const {
   return total;
 }
 
+Parameters Parameters::part(size_t first, size_t last) const {
+  Parameters some(type(), device());
+  int64_t begin = 0;
+  for (size_t i = 0; i < last; ++i) {
+    if (i < first) {
+      begin += all_[i].value.numel();
+    } else {
+      some.all_.push_back(all_[i]);
+    }
+  }
+  some.flat_ = flat_.narrow(0, begin, some.count());
+  return some;
+}
+
 std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like) {
   std::vector<Tensor> pieces;
   pieces.reserve(like.size());

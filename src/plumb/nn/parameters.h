@@ -82,6 +82,10 @@ class Parameters {
   /// The buffer, (count()): writing to it writes the parameters.
   [[nodiscard]] const Tensor& flat() const { return flat_; }
 
+  /// The parameters from the first to the one before the last index, without buffers. They share their values, and
+  /// their part of the flat vector.
+  [[nodiscard]] Parameters part(size_t first, size_t last) const;
+
   /// Splits a vector of (count()) elements into pieces of the parameters' shapes (views).
   [[nodiscard]] std::vector<Tensor> split(const Tensor& flat) const { return split_like(flat, values()); }
 

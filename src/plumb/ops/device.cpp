@@ -27,8 +27,10 @@ std::optional<int64_t> number(std::string_view text) {
 
 /// The GPU that "cuda" means.
 int64_t own_gpu() {
-  const char* rank = std::getenv("LOCAL_RANK");
-  return rank == nullptr ? 0 : number(rank).value_or(0) % gpus();
+  for (const char* variable : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+    if (const char* rank = std::getenv(variable)) return number(rank).value_or(0) % gpus();
+  }
+  return 0;
 }
 
 }  // namespace

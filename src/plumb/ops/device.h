@@ -9,7 +9,8 @@
 namespace plumb::ops {
 
 /// The device of a name: "cpu", "cuda:N", or "cuda", the first GPU; where a launcher numbers the processes of a machine
-/// in LOCAL_RANK, each has its own. Throws Error if the name is invalid or this machine has no such device.
+/// (LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK, SLURM_LOCALID), each has its own. Throws Error if the name is invalid or
+/// this machine has no such device.
 at::Device device_named(const std::string& name);
 
 /// The devices that can be named here, the CPU first.

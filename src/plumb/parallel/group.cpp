@@ -62,6 +62,13 @@ class Summed : public torch::autograd::Function<Summed> {
 
 int64_t Group::rank() const { return connection_ ? connection_->rank() : 0; }
 int64_t Group::size() const { return connection_ ? connection_->size() : 1; }
+int64_t Group::neighbors() const { return connection_ ? connection_->assembly().neighbors : 1; }
+void Group::leave() const {
+  if (connection_) connection_->leave();
+}
+void Group::fail(const std::string& reason) const {
+  if (connection_) connection_->assembly().membership->fail(reason);
+}
 ExchangeCost Group::cost() const { return connection_ ? connection_->cost() : ExchangeCost(); }
 
 void Group::sum(const Tensor& x) const {
@@ -150,6 +157,18 @@ std::vector<Tensor> Group::all_gather(const Tensor& x) const {
   return on_device_of(x, parts);
 }
 
+Tensor Group::all_to_all(const Tensor& x) const {
+  if (x.dim() != 1 || x.numel() % size() != 0)
+    throw Error(fmt::format("{} elements cannot be divided among {} ranks", x.numel(), size()));
+  if (!connection_ || x.numel() == 0) return x.detach();
+  const Tensor host = on_host(x);
+  const Tensor received = at::empty_like(host);
+  Tensor input = as_bytes(host), output = as_bytes(received);
+  std::vector<int64_t> equal;
+  connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.alltoall_base(output, input, equal, equal); });
+  return received.to(x.device());
+}
+
 void Group::scatter(const std::vector<Tensor>& parts, const Tensor& x, int64_t root) const {
   require_rank(root);
   if (rank() == root) {
@@ -180,10 +199,12 @@ void Group::scatter(const std::vector<Tensor>& parts, const Tensor& x, int64_t r
 
 void Group::send(const Tensor& x, int64_t to) const {
   require_other(to);
+  connection_->require_present(to);
   if (x.numel() == 0) return;
   const Tensor host = on_host(x);
   std::vector<Tensor> tensors{as_bytes(host)};
-  connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.send(tensors, static_cast<int>(to), 0); });
+  connection_->exchange(
+      bytes_of(host), [&](auto& gloo) { return gloo.send(tensors, static_cast<int>(to), 0); }, true);
 }
 
 void Group::receive(const Tensor& x, int64_t from) const {
@@ -191,12 +212,17 @@ void Group::receive(const Tensor& x, int64_t from) const {
   if (x.numel() == 0) return;
   const Tensor host = on_host(x);
   std::vector<Tensor> tensors{as_bytes(host)};
-  connection_->exchange(bytes_of(host), [&](auto& gloo) { return gloo.recv(tensors, static_cast<int>(from), 0); });
+  connection_->exchange(
+      bytes_of(host), [&](auto& gloo) { return gloo.recv(tensors, static_cast<int>(from), 0); }, true);
   write_back(host, x);
 }
 
 void Group::barrier() const {
   if (connection_) connection_->exchange(0, [](auto& gloo) { return gloo.barrier(); });
+}
+
+void Group::require_same(const Facts& facts) const {
+  if (connection_) connection_->require_same(facts);
 }
 
 Group Group::split(int64_t color) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/ops/torch.h"
@@ -18,6 +19,9 @@ struct ExchangeCost {
 };
 
 class Connection;
+
+/// What must be equal in all processes of a run: names and values.
+using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// Processes that compute together, numbered by rank. A group is a handle that is cheap to copy: copies share one
 /// connection, which lives as long as any of them.
@@ -36,6 +40,17 @@ class Group {
   [[nodiscard]] int64_t rank() const;
   [[nodiscard]] int64_t size() const;
   [[nodiscard]] ExchangeCost cost() const;
+
+  /// The processes of the run, this one included, that may use the same processors as this one.
+  [[nodiscard]] int64_t neighbors() const;
+
+  /// Tells the others that this rank exchanges nothing more. The destructor of the last handle does so too, but then
+  /// waits a short time for the others to do the same.
+  void leave() const;
+
+  /// Tells the other processes of the run that this one is about to end, and why. They are then lost to each other:
+  /// whatever they exchange throws Error with this reason.
+  void fail(const std::string& reason) const;
 
   /// Replaces x by its sum over the ranks, bit for bit the same in each. Half-precision types are summed in float32.
   void sum(const Tensor& x) const;
@@ -62,6 +77,10 @@ class Group {
   [[nodiscard]] std::vector<Tensor> gather(const Tensor& x, int64_t root = 0) const;
   [[nodiscard]] std::vector<Tensor> all_gather(const Tensor& x) const;
 
+  /// Of x, a vector of as many equal pieces as there are ranks, sends piece r to rank r; returns the pieces received,
+  /// in order of rank.
+  [[nodiscard]] Tensor all_to_all(const Tensor& x) const;
+
   /// Replaces x by parts[rank()] of rank `root`; other ranks pass no parts.
   void scatter(const std::vector<Tensor>& parts, const Tensor& x, int64_t root = 0) const;
 
@@ -73,6 +92,9 @@ class Group {
 
   /// Returns when every rank has called it.
   void barrier() const;
+
+  /// Throws Error in all ranks, naming the first fact that differs and where, unless all ranks call it with the same.
+  void require_same(const Facts& facts) const;
 
   /// The ranks with the same color, in the same order, as a separate group. Every rank of this group must call it.
   [[nodiscard]] Group split(int64_t color) const;

@@ -1,108 +1,130 @@
 #include "plumb/parallel/rendezvous.h"
 
 #include <fmt/format.h>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include <charconv>
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <thread>
 
 #include "plumb/base/error.h"
-#include "plumb/base/timing.h"
+#include "plumb/base/text.h"
+#include "plumb/parallel/agent_store.h"
 #include "plumb/parallel/connection.h"
 
 namespace plumb {
 namespace {
 
-constexpr std::chrono::milliseconds kJoin = std::chrono::minutes(5);
-// One process may score or save while the others wait; one that has died is noticed by its closed connection at once.
-constexpr std::chrono::milliseconds kExchange = std::chrono::hours(24 * 7);
+struct Place {
+  std::string host;
+  int64_t port = 0;
+};
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == 0) {
-    throw Error(fmt::format("WORLD_SIZE is set, but {} is not", name),
-                "a rendezvous through the environment needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+/// The register that rank 0 keeps. It listens at the address of `host` alone, unless that is a name that this machine
+/// resolves to itself although other machines have to reach it, as Debian does with a machine's own name.
+std::unique_ptr<Register> keep_register(const Rendezvous& rendezvous, const std::string& host) {
+  Register::Settings settings{.host = host,
+                              .port = rendezvous.agent_store ? 0 : rendezvous.port,
+                              .size = rendezvous.size,
+                              .token = rendezvous.token,
+                              .timeout = rendezvous.timeout,
+                              .join_limit = rendezvous.join_limit};
+  auto keeper = std::make_unique<Register>(settings);
+  const bool alone = rendezvous.local_size == rendezvous.size || is_loopback(host);
+  if (alone || !is_loopback(keeper->address())) return keeper;
+  keeper.reset();
+  settings.host.clear();
+  return std::make_unique<Register>(settings);
+}
+
+/// Where the register is. On rank 0, first starts to keep it.
+Place place_of_register(const Rendezvous& rendezvous, const Reception& reception, Assembly& assembly) {
+  std::optional<AgentStore> agent;
+  if (rendezvous.agent_store) agent.emplace(rendezvous.host, rendezvous.port, rendezvous.join_limit, reception.waiting);
+  if (rendezvous.rank == 0) {
+    const bool here = agent && is_loopback(agent->own_address());  // torchrun's store is on this machine
+    const std::string host = agent && !here ? agent->own_address() : rendezvous.host;
+    assembly.keeper = keep_register(rendezvous, host);
+    if (agent) agent->set(rendezvous.agent_key, fmt::format("{} {}", assembly.keeper->port(), host));
+    if (reception.listening) reception.listening(assembly.keeper->port());
+    return {assembly.keeper->address(), assembly.keeper->port()};
   }
-  return value;
+  if (!agent) return {rendezvous.host, rendezvous.port};
+  const std::string told = agent->get(rendezvous.agent_key, rendezvous.join_limit, reception.waiting);
+  const size_t space = told.find(' ');
+  if (space == std::string::npos) throw Error("rank 0 has left no address in torchrun's store");
+  return {told.substr(space + 1), std::strtoll(told.c_str(), nullptr, 10)};
 }
 
-int64_t integer(const char* name, int64_t smallest, int64_t largest) {
-  const std::string text = variable(name);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < smallest || value > largest)
-    throw Error(fmt::format("{}={} must be an integer from {} to {}", name, text, smallest, largest));
-  return value;
-}
-
-/// Keeps the store on plain sockets: LibTorch 2.4 and later ask for libuv, which not every build of it has.
-template <typename Options>
-void choose_plain_sockets(Options& options) {
-  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
-}
-
-/// The key-value store that rank 0 serves, by which the ranks learn each other's addresses.
-c10::intrusive_ptr<c10d::TCPStore> open_store(const Rendezvous& rendezvous) {
-  c10d::TCPStoreOptions options;
-  options.port = static_cast<uint16_t>(rendezvous.port);
-  options.isServer = rendezvous.rank == 0;
-  options.numWorkers = static_cast<size_t>(rendezvous.size);
-  options.waitWorkers = false;
-  options.timeout = kJoin;
-  choose_plain_sockets(options);
-  return c10::make_intrusive<c10d::TCPStore>(rendezvous.host, options);
-}
-
-/// Waits for every rank, before any waits inside of Gloo, which could not call `reception.waiting`.
-void wait_for_all(c10d::TCPStore& store, const Rendezvous& rendezvous, const Reception& reception) {
-  store.add("joined", 1);
-  const Stopwatch watch;
-  while (store.add("joined", 0) < rendezvous.size) {
-    if (reception.waiting) reception.waiting();
-    if (watch.seconds() > std::chrono::duration<double>(kJoin).count())
-      throw Error("the other processes have not joined", "see their logs");
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-}
-
-Connection::Options gloo_options(const Rendezvous& rendezvous) {
+Connection::Options gloo_options(const Rendezvous& rendezvous, const Membership& membership) {
   auto options = c10d::ProcessGroupGloo::Options::create();
-  options->timeout = kExchange;
-  const bool local = rendezvous.host == "127.0.0.1" || rendezvous.host == "localhost";
-  options->devices.push_back(local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                                   : c10d::ProcessGroupGloo::createDefaultDevice());
+  options->timeout = std::chrono::milliseconds(static_cast<int64_t>(rendezvous.join_limit * 1000));
+  const char* interfaces = std::getenv("GLOO_SOCKET_IFNAME");
+  if (interfaces != nullptr && *interfaces != '\0') {
+    for (const std::string& interface : split(interfaces, ',')) {
+      try {
+        options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(interface));
+      } catch (const std::exception&) {
+        throw Error(fmt::format("GLOO_SOCKET_IFNAME={}: this machine has no interface '{}' with an address", interfaces,
+                                interface),
+                    "`ip address` lists the interfaces");
+      }
+    }
+    return options;
+  }
+  const std::string& known = membership.members()[static_cast<size_t>(rendezvous.rank)].address;
+  const std::string& own = membership.own_address();
+  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(is_loopback(own) ? known : own));
   return options;
+}
+
+int64_t neighbors(const Rendezvous& rendezvous, const std::vector<Member>& members) {
+  const std::string& own = members[static_cast<size_t>(rendezvous.rank)].machine;
+  return std::count_if(members.begin(), members.end(), [&](const Member& each) { return each.machine == own; });
 }
 
 }  // namespace
 
-std::optional<Rendezvous> rendezvous_of_environment() {
-  const char* size = std::getenv("WORLD_SIZE");
-  if (size == nullptr || *size == 0) return std::nullopt;
-  Rendezvous rendezvous;
-  rendezvous.size = integer("WORLD_SIZE", 1, 1 << 16);
-  rendezvous.rank = integer("RANK", 0, rendezvous.size - 1);
-  rendezvous.host = variable("MASTER_ADDR");
-  rendezvous.port = integer("MASTER_PORT", 1, 65535);
-  return rendezvous;
-}
-
 Group meet(const Rendezvous& rendezvous, const Reception& reception) {
   if (rendezvous.size == 1) return {};
+  const auto assembly = std::make_shared<Assembly>();
+  const auto cannot_join = [&](const std::string& why, const std::string& hint) {
+    const std::string reason = why.substr(0, why.find('\n'));
+    if (assembly->membership) assembly->membership->fail(reason);
+    return Error(fmt::format("process {} of {} cannot join the others at {}:{}: {}", rendezvous.rank, rendezvous.size,
+                             rendezvous.host, rendezvous.port, reason),
+                 hint);
+  };
+  std::exception_ptr thrown;  // by the caller's own function
+  const auto waiting = [&] {
+    if (!reception.waiting) return;
+    try {
+      reception.waiting();
+    } catch (...) {
+      thrown = std::current_exception();
+      throw;
+    }
+  };
   try {
-    const auto store = open_store(rendezvous);
-    if (reception.listening && rendezvous.rank == 0) reception.listening(store->getPort());
-    wait_for_all(*store, rendezvous, reception);
+    const Reception watched{reception.listening, waiting};
+    const Place place = place_of_register(rendezvous, watched, *assembly);
+    assembly->membership = std::make_shared<Membership>(place.host, place.port,
+                                                        Membership::Settings{.token = rendezvous.token,
+                                                                             .rank = rendezvous.rank,
+                                                                             .size = rendezvous.size,
+                                                                             .timeout = rendezvous.timeout,
+                                                                             .join_limit = rendezvous.join_limit},
+                                                        waiting);
+    Membership& membership = *assembly->membership;
+    assembly->neighbors = neighbors(rendezvous, membership.members());
     const BrokenPipeGuard guard;
-    return Group(std::make_shared<Connection>(store, rendezvous.rank, rendezvous.size, gloo_options(rendezvous)));
-  } catch (const Error&) {
-    throw;
+    auto options = gloo_options(rendezvous, membership);
+    return Group(std::make_shared<Connection>(assembly, "all", rendezvous.rank, rendezvous.size, std::move(options)));
+  } catch (const Error& error) {
+    if (thrown) std::rethrow_exception(thrown);
+    throw cannot_join(error.what(), error.hint());
   } catch (const std::exception& error) {
-    const std::string text = error.what();
-    throw Error(fmt::format("process {} of {} cannot join the others at {}:{}: {}", rendezvous.rank, rendezvous.size,
-                            rendezvous.host, rendezvous.port, text.substr(0, text.find('\n'))));
+    if (thrown) std::rethrow_exception(thrown);
+    throw cannot_join(error.what(), {});
   }
 }
 

@@ -14,24 +14,44 @@ namespace plumb {
 struct Rendezvous {
   int64_t rank = 0;
   int64_t size = 1;
-  std::string host = "127.0.0.1";  // of rank 0
-  int64_t port = 0;                // port on which rank 0 listens; 0 (only on rank 0): any free port
+  std::string host = "127.0.0.1";  // of rank 0, or of torchrun's store
+  int64_t port = 0;                // port at which rank 0 listens; 0 (only on rank 0): any free port
+  int64_t local_size = 0;          // how many of the processes are on this machine; 0: not known
+  std::string token;               // equal in the processes of one run
+  bool agent_store = false;        // host and port are those of a store that torchrun serves
+  std::string agent_key = {};      // the key in it under which rank 0 leaves its address
+  double timeout = 60;             // seconds without a sign of life after which a process counts as lost
+  double join_limit = 300;         // seconds within which all must have joined
 };
 
-/// From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as set by torchrun and similar launchers; empty if WORLD_SIZE is
-/// not set. Throws Error if they are incomplete or invalid.
+/// From the variables that launchers set; empty if there is none. In this order:
+/// torchrun and similar ones: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and torchrun's own store, if it serves one
+/// to the processes (TORCHELASTIC_USE_AGENT_STORE);
+/// Open MPI's mpirun: OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE, and on more than one machine MASTER_ADDR;
+/// Slurm's srun: SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS, and the first node of SLURM_STEP_NODELIST or
+/// SLURM_JOB_NODELIST. MASTER_ADDR and MASTER_PORT take precedence over what is derived from other variables.
+/// Throws Error if they are incomplete or invalid.
 std::optional<Rendezvous> rendezvous_of_environment();
 
-/// Callbacks of rank 0 while the other ranks join.
+/// The first node of a list in Slurm's notation, such as "node[08-11,15],login2". Throws Error if it is malformed.
+std::string first_node(const std::string& list);
+
+/// Callbacks while processes join.
 struct Reception {
-  /// Called with the port once rank 0 listens.
+  /// Called on rank 0 with the port once it listens.
   std::function<void(int64_t port)> listening;
   /// Called repeatedly until all have joined; may throw.
   std::function<void()> waiting;
 };
 
 /// The group of all ranks. Returns when all have joined; for a single rank, immediately and without a connection.
-/// Throws Error if they have not joined within five minutes.
+///
+/// Gloo's connections use the interfaces in GLOO_SOCKET_IFNAME (separated by commas) or, without it, the address that
+/// this process has on the way to rank 0. Rank 0 listens at `host` only; on the loopback interface, if that is where
+/// `host` is.
+///
+/// Throws Error, in all processes, if not all have joined within the limit, or if one of them ends or runs another
+/// version of Plumb.
 Group meet(const Rendezvous& rendezvous, const Reception& reception = {});
 
 }  // namespace plumb

@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <random>
+#include <thread>
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
@@ -50,12 +53,26 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
+std::string random_token() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+}
+
+bool Workers::all_ended() {
+  std::erase_if(running_, [](pid_t process) { return ::waitpid(process, nullptr, WNOHANG) == process; });
+  return running_.empty();
+}
+
 Workers::~Workers() {
+  constexpr auto kGrace = std::chrono::seconds(2);
+  const auto end = std::chrono::steady_clock::now() + kGrace;
+  while (!all_ended() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   for (const pid_t process : running_) ::kill(process, SIGKILL);
   for (const pid_t process : running_) ::waitpid(process, nullptr, 0);
 }
 
-void Workers::start(const std::vector<std::string>& arguments, int64_t size, int64_t port) {
+void Workers::start(const std::vector<std::string>& arguments, int64_t size, int64_t port, const std::string& token) {
   const std::string program = own_program().string();
   posix_spawn_file_actions_t files{};
   ::posix_spawn_file_actions_init(&files);
@@ -67,7 +84,8 @@ void Workers::start(const std::vector<std::string>& arguments, int64_t size, int
     command.insert(command.end(), arguments.begin(), arguments.end());
     std::vector<std::string> environment = environment_with(
         {fmt::format("RANK={}", rank), fmt::format("LOCAL_RANK={}", rank), fmt::format("WORLD_SIZE={}", size),
-         "MASTER_ADDR=127.0.0.1", fmt::format("MASTER_PORT={}", port)});
+         "MASTER_ADDR=127.0.0.1", fmt::format("MASTER_PORT={}", port), "PLUMB_RUN_TOKEN=" + token,
+         fmt::format("LOCAL_WORLD_SIZE={}", size), "TORCHELASTIC_USE_AGENT_STORE=False"});
     pid_t process = 0;
     failed = ::posix_spawn(&process, program.c_str(), &files, nullptr, pointers(command).data(),
                            pointers(environment).data());

@@ -9,18 +9,22 @@
 
 namespace plumb {
 
+/// A name that no other run has.
+std::string random_token();
+
 class Workers {
  public:
   Workers() = default;
-  /// Kills the workers that are still running.
+  /// Gives the workers that are still running a moment to end by themselves, since the run has ended, and kills them.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   /// Starts `plumb ARGUMENTS` as each of the ranks 1 … size − 1. Their environment specifies the rendezvous with rank
-  /// 0, this process, at `port` of this machine. Their standard output is discarded. The program is $PLUMB_PROGRAM, or
-  /// the running one if it is `plumb`. Throws Error if it cannot be found or started.
-  void start(const std::vector<std::string>& arguments, int64_t size, int64_t port);
+  /// 0, this process, at `port` of this machine, and the run's token (see Rendezvous). Their standard output is
+  /// discarded. The program is $PLUMB_PROGRAM, or the running one if it is `plumb`. Throws Error if it cannot be found
+  /// or started.
+  void start(const std::vector<std::string>& arguments, int64_t size, int64_t port, const std::string& token = {});
 
   /// Throws Error if one has exited.
   void check();
@@ -29,6 +33,9 @@ class Workers {
   void wait();
 
  private:
+  /// Waits for those that have ended; returns whether all have.
+  bool all_ended();
+
   std::vector<pid_t> running_;
 };
 

@@ -64,8 +64,29 @@ void describe(Fields& field, TrainConfig& config) {
       "trouble", [&config](Fields& inner) { describe(inner, config.trouble); }, config.trouble != TroubleConfig());
   field("precision", config.precision);
   field("processes", config.processes);
+  field("timeout", config.timeout);
+  field("exchange_precision", config.exchange_precision);
+  field("overlap", config.overlap);
+  field("shard_optimizer", config.shard_optimizer);
   field("synchronize_norms", config.synchronize_norms);
   field("seed", config.seed);
+}
+
+std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  std::map<std::string, int> members;  // indices in arrays of sections
+  std::string section;
+  for (const std::string& line : split(toml, '\n')) {
+    if (line.starts_with("[[")) {
+      section = line.substr(2, line.size() - 4);
+      section += fmt::format(".{}", members[section]++);
+    } else if (line.starts_with("[")) {
+      section = line.substr(1, line.size() - 2);
+    } else if (const size_t equals = line.find(" = "); equals != std::string::npos) {
+      entries.emplace_back(section + "." + line.substr(0, equals), line.substr(equals + 3));
+    }
+  }
+  return entries;
 }
 
 bool TrainConfig::operator==(const TrainConfig& other) const {
@@ -111,6 +132,11 @@ void validate(const TrainConfig& config) {
   count("score_every", config.score_every, -1);
   count("checkpoint_every", config.checkpoint_every, 1);
   count("processes", config.processes, 1, kMostProcesses);
+  at_least("timeout", config.timeout, 0.1);
+  if (config.shard_optimizer && config.trouble.rolls_back())
+    throw Error("train.shard_optimizer does not work with rollbacks", "set train.trouble to stop or skip");
+  if (config.exchange_precision != "float32" && config.exchange_precision != "bf16")
+    throw Error(fmt::format("train.exchange_precision = \"{}\" must be float32 or bf16", config.exchange_precision));
   count("keep_checkpoints", config.keep_checkpoints, 1);
   count("keep_every", config.keep_every, 0);
   count("keep_best", config.keep_best, 1);

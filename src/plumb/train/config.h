@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/config.h"
@@ -51,8 +52,12 @@ struct TrainConfig {
   TroubleConfig trouble;                  // what is done about numerical trouble: [train.trouble]
   std::string precision = "float32";      // of matrix products: float32 or bf16
   int64_t processes = 1;                  // number of processes sharing each batch
-  bool synchronize_norms = true;          // whether BatchNorm computes its statistics over all processes
-  int64_t seed = 1;                       // for initialization, batches and dropout
+  double timeout = 60;                    // seconds without a sign of life after which another process counts as lost
+  std::string exchange_precision = "float32";  // of gradients between processes: float32 or bf16
+  bool overlap = true;                         // whether gradients are exchanged during the backward pass
+  bool shard_optimizer = false;                // whether each process keeps the optimizer's state of its share
+  bool synchronize_norms = true;               // whether BatchNorm computes its statistics over all processes
+  int64_t seed = 1;                            // for initialization, batches and dropout
 
   /// Whether both would be written alike: an absent option equals its default.
   bool operator==(const TrainConfig& other) const;
@@ -80,6 +85,9 @@ RunConfig read_run_config(const Config& config);
 
 /// The complete TOML file.
 std::string to_toml(const RunConfig& config);
+
+/// The keys of a TOML text written by Plumb, with their values: "train.adam.beta1", "train.groups.0.pattern".
+std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml);
 
 /// Throws Error that names the first key in which the two differ.
 void require_equal(const RunConfig& wanted, const RunConfig& found, const std::string& origin);

@@ -1,6 +1,5 @@
 #include "plumb/train/run.h"
 
-#include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -13,12 +12,13 @@
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/ops/device.h"
-#include "plumb/ops/threads.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/parallel/workers.h"
+#include "plumb/train/agreement.h"
 #include "plumb/train/checkpoints.h"
 #include "plumb/train/data_fingerprint.h"
 #include "plumb/train/environment.h"
+#include "plumb/train/launched.h"
 #include "plumb/train/metrics_file.h"
 #include "plumb/train/run_writer.h"
 #include "plumb/train/seal.h"
@@ -105,6 +105,7 @@ void update_config(const RunConfig& config, const fs::path& out) {
   stored.watch = config.watch;
   stored.train.processes = config.train.processes;
   stored.train.micro_batch_tokens = config.train.micro_batch_tokens;
+  stored.train.timeout = config.train.timeout;
   const bool more_steps = ends_later(config.train.steps, stored.train.steps);
   const bool more_epochs = ends_later(config.train.epochs, stored.train.epochs);
   if (more_steps) stored.train.steps = config.train.steps;
@@ -119,53 +120,38 @@ void update_config(const RunConfig& config, const fs::path& out) {
   if (read_file(out / "config.toml") != text) write_file_atomic(out / "config.toml", text);
 }
 
-/// The threads of this process while other processes of the same run compute as well.
-class ThreadShare {
- public:
-  explicit ThreadShare(int64_t processes) : all_(at::get_num_threads()), own_(std::max<int64_t>(all_ / processes, 1)) {
-    set(own_);
-  }
-  ~ThreadShare() { set(all_); }
-  ThreadShare(const ThreadShare&) = delete;
-  ThreadShare& operator=(const ThreadShare&) = delete;
-
-  [[nodiscard]] int64_t own() const { return own_; }
-
- private:
-  void set(int64_t threads) const {
-    if (own_ != all_) ops::set_threads(threads);
-  }
-
-  int64_t all_;
-  int64_t own_;
-};
-
-/// Trains as one of the ranks above 0; only rank 0 reports and writes.
-TrainResult train_as_worker(const RunConfig& config, const Task& task, const Rendezvous& rendezvous,
-                            const TrainHooks& hooks) {
-  const Group group = meet(rendezvous);
-  const std::unique_ptr<Model> model = make_model(config.model);
-  Trainer trainer(*model, config.train, task);
-  trainer.join(group);
-  TrainHooks own;
-  own.stop = hooks.stop;
-  return trainer.run(own);
+/// The group of this process and of workers that it starts on this machine, which share its threads.
+Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const TrainConfig& config, const fs::path& out,
+                   const TrainHooks& hooks) {
+  Rendezvous rendezvous{0, config.processes};
+  rendezvous.local_size = config.processes;
+  rendezvous.timeout = config.timeout;
+  rendezvous.token = random_token();
+  share.emplace(config.processes);
+  return meet(rendezvous, {[&](int64_t port) {
+                             workers.start({"train", "--out", out.string(), "--threads", std::to_string(share->own()),
+                                            "--device", ops::default_device().is_cuda() ? "cuda" : "cpu", "--quiet"},
+                                           config.processes, port, rendezvous.token);
+                           },
+                           [&] {
+                             workers.check();
+                             if (hooks.give_up && hooks.give_up()) throw JoiningStopped();
+                           }});
 }
 
-}  // namespace
-
-TrainResult run_training(const RunConfig& given, const fs::path& out, const TrainHooks& given_hooks) {
+/// run_training in a process that a launcher has started (one of `launched`), or that starts the others itself.
+TrainResult train_in(const fs::path& out, const RunConfig& given, const std::optional<Group>& launched,
+                     const TrainHooks& given_hooks) {
   // Everything that can be wrong with the request is detected before the directory is created.
   const std::unique_ptr<Task> task = make_task(given.task, DataDirectory::open(given.data), given.model.kind);
   RunConfig config = resolved(given, *task);
-  const std::optional<Rendezvous> given_rendezvous = rendezvous_of_environment();
-  if (given_rendezvous) config.train.processes = given_rendezvous->size;
+  if (launched) config.train.processes = launched->size();
   validate(config.train);
-  const Rendezvous rendezvous = given_rendezvous.value_or(Rendezvous{0, config.train.processes});
-  if (rendezvous.rank > 0) return train_as_worker(config, *task, rendezvous, given_hooks);
+  if (launched && launched->rank() > 0) return train_as_worker(config, *task, *launched, given_hooks);
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
   Trainer trainer(model, config.train, *task, config.watch);
+  if (launched) launched->require_same(facts_of(config, task->data()));
 
   claim_output_directory(out, "run");
   const Lock lock(out);
@@ -179,6 +165,7 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   record_data(out, fingerprint);
   if (const std::optional<TrainResult> result = read_result(out); result && result->outcome != "stopped") {
     say(fmt::format("{}: this run has already {} at step {}", out.string(), result->outcome, result->steps));
+    if (launched) static_cast<void>(launched->broadcast(result->outcome));
     return *result;
   }
   for (const fs::path& directory : {out, out / "checkpoints", out / "best-checkpoints"}) clear_unfinished(directory);
@@ -187,16 +174,10 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
   fs::remove(out / "result.json");  // until it stops again
   std::optional<ThreadShare> share;
   Workers workers;  // if they are still running, killed before the trainer closes their connection
-  Reception reception{{}, [&] { workers.check(); }};
-  if (!given_rendezvous) {
-    share.emplace(config.train.processes);
-    reception.listening = [&](int64_t port) {
-      workers.start({"train", "--out", out.string(), "--threads", std::to_string(share->own()), "--device",
-                     ops::default_device().is_cuda() ? "cuda" : "cpu", "--quiet"},
-                    config.train.processes, port);
-    };
-  }
-  trainer.join(meet(rendezvous, reception));
+  const Group group = launched ? *launched : with_workers(workers, share, config.train, out, given_hooks);
+  if (!launched) group.require_same(facts_of(config, task->data()));
+  static_cast<void>(group.broadcast(std::string(kTrain)));
+  trainer.join(group);
 
   record_environment(out, trainer.step(), config.train.processes);
   TrainHooks hooks = given_hooks;
@@ -244,10 +225,18 @@ TrainResult run_training(const RunConfig& given, const fs::path& out, const Trai
     writer.one_of_the_best(trained);
     after_writing(given_hooks.one_of_the_best, trained);
   };
-  TrainResult result = trainer.run(hooks);
+  TrainResult result = telling_others(group, [&] { return trainer.run(hooks); });
+  trainer.leave();
   writer.end(result);
   workers.wait();
   return result;
+}
+
+}  // namespace
+
+TrainResult run_training(const RunConfig& config, const fs::path& out, const TrainHooks& hooks) {
+  return train_launched(config.train, hooks,
+                        [&](const std::optional<Group>& launched) { return train_in(out, config, launched, hooks); });
 }
 
 RunConfig load_run_config(const fs::path& run) {

@@ -20,6 +20,8 @@
 #include "plumb/optim/groups.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
+#include "plumb/optim/sharded.h"
+#include "plumb/parallel/gradient_exchange.h"
 #include "plumb/train/best_metric.h"
 #include "plumb/train/diagnosis.h"
 #include "plumb/train/evaluated_weights.h"
@@ -105,8 +107,14 @@ State state_from_json(const Json& json, const std::string& metric, const std::st
 }
 
 std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Parameters& parameters) {
-  std::unique_ptr<Optimizer> optimizer = make_optimizer(config.optimizer, parameters, config.options);
-  return config.cautious ? make_cautious(std::move(optimizer), parameters) : std::move(optimizer);
+  const auto make = [config](const Parameters& some) {
+    std::unique_ptr<Optimizer> optimizer = make_optimizer(config.optimizer, some, config.options);
+    return config.cautious ? make_cautious(std::move(optimizer), some) : std::move(optimizer);
+  };
+  if (!config.shard_optimizer) return make(parameters);
+  if (make(parameters)->averages_weights())
+    throw Error(fmt::format("train.shard_optimizer: the state of {} cannot be shared out", config.optimizer));
+  return std::make_unique<ShardedOptimizer>(parameters, make);
 }
 
 }  // namespace
@@ -123,6 +131,8 @@ struct Trainer::Implementation {
         optimizer(make_train_optimizer(given, trained.parameters())),
         weights(trained, *optimizer, given.average_decay),
         values(trained.parameters().values()),
+        exchange(make_exchange({})),
+        alone(make_exchange({})),
         best(best_metric_of(given, learned)),
         watches(watch, learned, given.batch_tokens),
         update_norms(trained.parameters()),
@@ -147,14 +157,14 @@ struct Trainer::Implementation {
     return std::span(plan).subspan(first, std::min(static_cast<size_t>(config.accumulate), plan.size() - first));
   }
 
-  /// This process's part of the loss of some batches and of its gradient, which the device may still be computing.
+  /// This process's part of the loss of some batches, which the device may still be computing, and the gradient of all.
   struct Result {
     std::vector<ops::Number> losses;  // parts of the mean over the labels of all processes
     std::vector<ops::Number> nlls;    // summed over labels
     double weight = 0;                // total weight of the labels of all processes
     int64_t tokens = 0;               // of this process; see Batch::tokens
     double flops = 0;                 // of this process; see model/flops.h
-    std::vector<Tensor> gradient;     // one tensor per parameter
+    std::vector<Tensor> gradient;     // one tensor per parameter, summed over the processes
   };
 
   /// Forward and backward pass of this process's micro-batches, one after another, as step `number`.
@@ -164,19 +174,15 @@ struct Trainer::Implementation {
         step_share(*train_set, costs, batches, {group.rank(), group.size(), config.micro_batch_tokens});
     Result result;
     result.weight = share.weight;
-    for (const auto& [batch, idle] : share.micro_batches) {
+    for (const MicroBatch& part : share.micro_batches) {
+      const auto& [batch, idle] = part;
       ForwardContext context(model.config().dropout, static_cast<uint64_t>(config.seed), number,
                              config.synchronize_norms ? group : Group());
       if (inspection != nullptr && !idle) inspection->watch(context, batch);
       const double scale = idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
       const Loss loss = task.loss(model, batch, {config.label_smoothing, scale, false}, context);
-      const std::vector<Tensor> gradient = gradients({loss.value}, values, {});
-      if (result.gradient.empty()) {
-        result.gradient = gradient;
-      } else {
-        // Not in place: the gradients of two parameters may be one tensor.
-        for (size_t i = 0; i < gradient.size(); ++i) result.gradient[i] = result.gradient[i] + gradient[i];
-      }
+      const bool last = &part == &share.micro_batches.back();  // exchanges the sum while its backward pass runs
+      result.gradient = (last ? exchange : alone)->gradients_of(loss.value, result.gradient);
       result.losses.emplace_back(loss.value);
       if (idle) continue;
       result.nlls.push_back(loss.nll);
@@ -207,7 +213,7 @@ struct Trainer::Implementation {
       within_memory(fmt::format("a dry pass before step {}", number), std::span(plan).subspan(i, 1), [&] {
         // Where gradients are accumulated, those of one batch are held during the next.
         const std::vector<std::vector<int64_t>> tried(config.accumulate > 1 ? 2 : 1, plan[i]);
-        (void)group.sum_coalesced(computed(tried, number).gradient);
+        (void)computed(tried, number);
       });
     }
     const at::NoGradGuard no_graph;
@@ -220,6 +226,26 @@ struct Trainer::Implementation {
     if (config.clip_value > 0) gradient = clip_values(gradient, config.clip_value);
     if (config.clip_block > 0) gradient = clip_blocks(model.parameters(), gradient, config.clip_block);
     return gradient;
+  }
+
+  [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among) const {
+    GradientExchange::Options options;
+    options.overlap = config.overlap;
+    options.half = config.exchange_precision == "bf16";
+    return std::make_unique<GradientExchange>(among, values, options);
+  }
+
+  /// Everything that this process has exchanged with others.
+  [[nodiscard]] ExchangeCost exchanged() const {
+    ExchangeCost cost = group.cost();
+    cost.seconds += exchange->cost().seconds;
+    cost.bytes += exchange->cost().bytes;
+    return cost;
+  }
+
+  /// Every process calls this before rank 0 may save.
+  void before_saving() {
+    if (auto* sharded = dynamic_cast<ShardedOptimizer*>(optimizer.get())) sharded->collect();
   }
 
   /// A loss above this is divergence, not initialization. With few classes, a confident mistake costs more than a
@@ -240,7 +266,7 @@ struct Trainer::Implementation {
     const ops::PrecisionGuard guard(precision);
     const std::vector<Tensor> buffers = copies_of_buffers(model.parameters());
     const Result found = computed(window(), number);
-    const std::vector<Tensor> gradient = group.sum_coalesced(found.gradient);
+    const std::vector<Tensor>& gradient = found.gradient;
     point.learning_rate = rate_of(number);
     const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
     const std::vector<Tensor> clipped = clipped_by_element(gradient);
@@ -372,11 +398,10 @@ struct Trainer::Implementation {
 
   /// The step from the current parameters once more, without an update.
   [[nodiscard]] StepTrial try_step(int64_t number, Inspection* inspection) const {
-    const Result found = computed(window(), number, inspection);
-    std::vector<Tensor> gradient = group.sum_coalesced(found.gradient);
-    const double norm = std::sqrt(square_norm(gradient, parameter_steps(settings, number, 0)));
+    Result found = computed(window(), number, inspection);
+    const double norm = std::sqrt(square_norm(found.gradient, parameter_steps(settings, number, 0)));
     const double loss = std::accumulate(found.losses.begin(), found.losses.end(), 0.0);
-    return {group.sums({loss})[0], norm, std::move(gradient)};
+    return {group.sums({loss})[0], norm, std::move(found.gradient)};
   }
 
   /// Hands the last step's updates to the judge, once they are known.
@@ -579,6 +604,7 @@ struct Trainer::Implementation {
 
   /// Before something is saved: the judge sees the last update, and a rollback may return to here.
   void settle(const TrainHooks& hooks) {
+    before_saving();
     see_updates(ops::read(moved.square_norms));
     if (due(config.checkpoint_every)) mark(hooks);
   }
@@ -625,6 +651,8 @@ struct Trainer::Implementation {
   std::unique_ptr<Optimizer> optimizer;
   EvaluatedWeights weights;
   std::vector<Tensor> values;
+  std::unique_ptr<GradientExchange> exchange;  // with the other processes
+  std::unique_ptr<GradientExchange> alone;     // of this process, without any
   BestMetric best;
   RunWatches watches;
   UpdateNorms update_norms;
@@ -691,23 +719,25 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   if (!state.pending.is_null()) {
     const Stopwatch watch;
     self.finish_pending(*this, hooks);
+    self.before_saving();
     state.seconds += watch.seconds();
     self.save_to(*this, hooks);
   }
   if (self.config.trouble.rolls_back() && (first == 0 || !hooks.go_back)) {
     self.mark(hooks);
+    self.before_saving();
     if (hooks.checkpoint && first == 0) hooks.checkpoint(*this);
   }
   while (!state.complete) {
     const Stopwatch watch;
-    const ExchangeCost cost_before = self.group.cost();
+    const ExchangeCost cost_before = self.exchanged();
     Implementation::Ended ended{};
     self.within_memory(fmt::format("step {}", state.step + 1), self.window(), [&] { ended = self.step(hooks); });
     const double elapsed = watch.seconds();
     ++self.timed.steps;
     self.timed.seconds += elapsed;
-    self.timed.exchange_seconds += self.group.cost().seconds - cost_before.seconds;
-    self.timed.exchange_bytes += self.group.cost().bytes - cost_before.bytes;
+    self.timed.exchange_seconds += self.exchanged().seconds - cost_before.seconds;
+    self.timed.exchange_bytes += self.exchanged().bytes - cost_before.bytes;
     if (ended == Implementation::Ended::goes_back) {
       if (self.go_back(*this, hooks)) continue;
       ended = Implementation::Ended::diverged;
@@ -778,6 +808,7 @@ void Trainer::load(const std::filesystem::path& directory) {
 void Trainer::join(const Group& group) {
   Implementation& self = *implementation_;
   self.group = group;
+  self.exchange = self.make_exchange(group);
   group.broadcast(self.model.parameters().flat());
   for (const Parameter& buffer : self.model.parameters().buffers()) group.broadcast(buffer.value);
   NamedTensors optimizer;
@@ -786,10 +817,16 @@ void Trainer::join(const Group& group) {
     group.broadcast(optimizer.back().second);
   }
   self.optimizer->load_state(optimizer, "rank 0");
+  if (auto* sharded = dynamic_cast<ShardedOptimizer*>(self.optimizer.get())) sharded->share(group);
   self.take_state(Json::parse(group.broadcast(self.state_document().dump())), "rank 0");
   if (const Tensor average = self.state.step > 0 ? self.weights.received() : Tensor(); average.defined())
     group.broadcast(average);
   self.plan = self.make_plan();
+}
+
+void Trainer::leave() {
+  implementation_->exchange = implementation_->make_exchange({});
+  implementation_->group.leave();
 }
 
 void Trainer::set_history(std::vector<TrainPoint> history, std::vector<WatchRecord> watched) {

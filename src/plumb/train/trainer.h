@@ -29,6 +29,8 @@ struct TrainHooks {
   std::function<void(const TroubleRecord&)> trouble;
   /// Called after each step; returning true ends the run as "stopped".
   std::function<bool()> stop;
+  /// Called repeatedly while other processes have not joined yet; returning true ends the run as "stopped".
+  std::function<bool()> give_up;
   /// Called when a checkpoint is due, and at the end; before and after a slow metric of the last step.
   std::function<void(const Trainer&)> checkpoint;
   /// For a rollback: loads the checkpoint of this step into the trainer; false if there is none. Without it, the
@@ -48,6 +50,8 @@ struct TrainHooks {
   /// Whether the largest batches of the epoch first go through a forward and a backward pass that changes nothing, so
   /// that memory runs out at once or not at all. Of several processes, rank 0's counts.
   bool dry_pass = false;
+  /// Whether processes of a launcher that may use the same processors divide this one's threads among them.
+  bool share_threads = false;
 };
 
 /// One training run, which can be saved and resumed at any step with the same result, bit for bit.
@@ -80,6 +84,9 @@ class Trainer {
   /// Trains together with other processes, all of which call this before running: takes the parameters, optimizer state
   /// and progress of process 0.
   void join(const Group& group);
+
+  /// Ends the exchange with the other processes; all call it after running.
+  void leave();
 
   /// The history of a resumed run; points and records after the current step are dropped.
   void set_history(std::vector<TrainPoint> history, std::vector<WatchRecord> watched = {});

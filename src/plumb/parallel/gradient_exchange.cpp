@@ -1,0 +1,231 @@
+#include "plumb/parallel/gradient_exchange.h"
+
+#include <omp.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "plumb/base/timing.h"
+
+namespace plumb {
+namespace {
+
+using torch::autograd::FunctionPostHook;
+
+/// Called when the gradient of a leaf is complete.
+class CompleteHook : public FunctionPostHook {
+ public:
+  explicit CompleteHook(std::function<void()> complete) : complete_(std::move(complete)) {}
+  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
+    complete_();
+    return outputs;
+  }
+
+ private:
+  std::function<void()> complete_;
+};
+
+/// The sum of x over the ranks, in their order; the number of elements is a multiple of the number of ranks.
+Tensor sum_in_order(const Group& group, const Tensor& x, bool half) {
+  const int64_t ranks = group.size();
+  const Tensor pieces = group.all_to_all(half ? x.to(at::kBFloat16) : x).view({ranks, -1}).to(x.scalar_type());
+  Tensor sum = pieces[0].clone();
+  for (int64_t rank = 1; rank < ranks; ++rank) sum += pieces[rank];
+  return at::cat(group.all_gather(half ? sum.to(at::kBFloat16) : sum)).to(x.scalar_type());
+}
+
+}  // namespace
+
+struct GradientExchange::Bucket {
+  std::vector<size_t> parameters;
+  int64_t count = 0;  // elements, without padding
+  Tensor values;      // with padding: gradients, then their sums
+  size_t missing = 0;
+};
+
+/// Sums buckets in the order in which they are handed over.
+class GradientExchange::Worker {
+ public:
+  Worker(Group group, bool half) : group_(std::move(group)), half_(half), thread_([this] { work(); }) {}
+  ~Worker() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void add(Tensor& values) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(&values);
+    }
+    changed_.notify_all();
+  }
+
+  /// Returns when everything handed over has been summed; throws what has been thrown by a sum.
+  void finish() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return waiting_.empty(); });
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  [[nodiscard]] const Group& group() const { return group_; }
+
+ private:
+  void work() {
+    omp_set_num_threads(1);  // of this thread alone, which must not take processors away from the backward pass
+    const at::NoGradGuard no_graph;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      Tensor& values = *waiting_.front();
+      const bool failed = error_ != nullptr;
+      lock.unlock();
+      std::exception_ptr thrown;
+      try {
+        if (!failed) values = sum_in_order(group_, values, half_);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      lock.lock();
+      if (thrown) error_ = thrown;
+      waiting_.pop_front();
+      changed_.notify_all();
+    }
+  }
+
+  Group group_;
+  bool half_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Tensor*> waiting_;
+  std::exception_ptr error_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+GradientExchange::GradientExchange(const Group& group, std::vector<Tensor> values, const Options& options)
+    : group_(group), values_(std::move(values)), options_(options), bucket_of_(values_.size()) {
+  if (group.size() == 1 || values_.empty()) return;
+  int64_t bytes = options.bucket_bytes;
+  for (size_t i = values_.size(); i-- > 0;) {
+    if (bytes >= options.bucket_bytes) {
+      buckets_.emplace_back();
+      bytes = 0;
+    }
+    bucket_of_[i] = buckets_.size() - 1;
+    buckets_.back().parameters.push_back(i);
+    buckets_.back().count += values_[i].numel();
+    bytes += values_[i].numel() * static_cast<int64_t>(values_[i].element_size());
+  }
+  worker_ = std::make_unique<Worker>(group.split(0), options.half);
+}
+
+GradientExchange::~GradientExchange() = default;
+
+ExchangeCost GradientExchange::cost() const {
+  if (!worker_) return {};
+  ExchangeCost cost = worker_->group().cost();
+  cost.seconds = waited_;
+  return cost;
+}
+
+std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, const std::vector<Tensor>& earlier) {
+  if (!worker_) {
+    std::vector<Tensor> found = gradients({loss}, values_, {});
+    for (size_t i = 0; i < earlier.size(); ++i) found[i] = earlier[i] + found[i];
+    return found;
+  }
+  for (Bucket& bucket : buckets_) {
+    const int64_t ranks = group_.size();
+    bucket.values = at::zeros({(bucket.count + ranks - 1) / ranks * ranks},
+                              values_.front().options().device(at::kCPU).requires_grad(false));
+    bucket.missing = bucket.parameters.size();
+  }
+  handed_over_ = 0;
+  const std::vector<Tensor> unexchanged = backward(loss, earlier);
+  for (size_t i = values_.size(); i-- > 0 && !unexchanged.empty();) take(i, unexchanged[i], earlier);
+  const Stopwatch watch;
+  worker_->finish();
+  waited_ += watch.seconds();
+  std::vector<Tensor> sums(values_.size());
+  for (const Bucket& bucket : buckets_) {
+    const Tensor all = bucket.values.to(values_.front().device());
+    int64_t begin = 0;
+    for (const size_t i : bucket.parameters) {
+      sums[i] = all.narrow(0, begin, values_[i].numel()).view(values_[i].sizes());
+      begin += values_[i].numel();
+    }
+  }
+  return sums;
+}
+
+/// The backward pass. With overlap, hands over each gradient when it is complete and returns nothing; else returns all.
+std::vector<Tensor> GradientExchange::backward(const Tensor& loss, const std::vector<Tensor>& earlier) {
+  if (!options_.overlap) return gradients({loss}, values_, {});
+  std::vector<bool> taken(values_.size(), false);
+  const auto hand_over = [&](size_t i) {
+    const at::NoGradGuard no_graph;
+    Tensor& gradient = values_[i].mutable_grad();
+    take(i, gradient, earlier);
+    gradient = Tensor();
+    taken[i] = true;
+  };
+  std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, uintptr_t>> hooks;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    values_[i].mutable_grad() = Tensor();
+    auto node = torch::autograd::impl::grad_accumulator(values_[i]);
+    const uintptr_t key = node->add_post_hook(std::make_unique<CompleteHook>([&hand_over, i] { hand_over(i); }));
+    hooks.emplace_back(std::move(node), key);
+  }
+  const auto remove_hooks = [&] {
+    for (const auto& [node, key] : hooks) node->del_post_hook(key);
+  };
+  try {
+    torch::autograd::backward({loss}, {});
+  } catch (const std::exception& error) {
+    remove_hooks();
+    if (handed_over_ > 0) group_.fail(error.what());  // others wait for what does not come
+    throw;
+  }
+  remove_hooks();
+  for (size_t i = values_.size(); i-- > 0;) {
+    if (!taken[i]) take(i, Tensor(), earlier);  // has no influence
+  }
+  return {};
+}
+
+/// Puts a gradient into its bucket (nothing if it is undefined). Buckets are handed to the worker in their order, so
+/// that all ranks exchange the same one.
+void GradientExchange::take(size_t parameter, const Tensor& gradient, const std::vector<Tensor>& earlier) {
+  Bucket& own = buckets_[bucket_of_[parameter]];
+  int64_t begin = 0;
+  for (const size_t i : own.parameters) {
+    if (i == parameter) break;
+    begin += values_[i].numel();
+  }
+  const Tensor place = own.values.narrow(0, begin, values_[parameter].numel()).view(values_[parameter].sizes());
+  if (!earlier.empty()) {
+    place.copy_(gradient.defined() ? earlier[parameter] + gradient.detach() : earlier[parameter]);
+  } else if (gradient.defined()) {
+    place.copy_(gradient.detach());
+  }
+  --own.missing;
+  for (size_t i = handed_over_; i < buckets_.size() && buckets_[i].missing == 0; ++i) {
+    worker_->add(buckets_[i].values);
+    ++handed_over_;
+  }
+}
+
+}  // namespace plumb

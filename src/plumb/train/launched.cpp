@@ -1,0 +1,67 @@
+#include "plumb/train/launched.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "plumb/base/error.h"
+#include "plumb/ops/threads.h"
+#include "plumb/parallel/rendezvous.h"
+#include "plumb/train/agreement.h"
+
+namespace plumb {
+
+ThreadShare::ThreadShare(int64_t processes)
+    : all_(at::get_num_threads()), own_(std::max<int64_t>(all_ / processes, 1)) {
+  if (own_ != all_) ops::set_threads(own_);
+}
+
+ThreadShare::~ThreadShare() {
+  if (own_ != all_) ops::set_threads(all_);
+}
+
+TrainResult train_launched(const TrainConfig& config, const TrainHooks& hooks,
+                           const std::function<TrainResult(const std::optional<Group>&)>& train) {
+  try {
+    std::optional<Rendezvous> rendezvous = rendezvous_of_environment();
+    if (!rendezvous) return train(std::nullopt);
+    rendezvous->timeout = config.timeout;
+    const auto waiting = [&] {
+      if (hooks.give_up && hooks.give_up()) throw JoiningStopped();
+    };
+    const Group group = meet(*rendezvous, {{}, waiting});
+    std::optional<ThreadShare> share;
+    if (hooks.share_threads) share.emplace(group.neighbors());
+    return telling_others(group, [&] { return train(group); });
+  } catch (const JoiningStopped&) {
+    TrainResult result;
+    result.outcome = "stopped";
+    return result;
+  }
+}
+
+TrainResult telling_others(const Group& group, const std::function<TrainResult()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    group.fail(error.what());
+    throw;
+  }
+}
+
+TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group, const TrainHooks& hooks) {
+  group.require_same(facts_of(config, task.data()));
+  const std::unique_ptr<Model> model = make_model(config.model);
+  Trainer trainer(*model, config.train, task);
+  if (const std::string told = group.broadcast(std::string()); told != kTrain) {
+    TrainResult ended;
+    ended.outcome = told;
+    return ended;
+  }
+  trainer.join(group);
+  TrainHooks own;
+  own.stop = hooks.stop;
+  return trainer.run(own);
+}
+
+}  // namespace plumb

@@ -1,0 +1,274 @@
+// What happens where processes do not fit together, or one is lost before or after all have joined.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "plumb/base/error.h"
+#include "plumb/parallel/frame.h"
+#include "plumb/parallel/rendezvous.h"
+#include "plumb/parallel/socket.h"
+#include "support/ranks.h"
+
+namespace plumb {
+namespace {
+
+using test::as_ranks;
+
+/// Joins with a change to the rendezvous of one rank.
+template <typename Change>
+auto changed(int64_t rank, const Change& change) {
+  return [rank, change](Rendezvous rendezvous, const Reception& reception) {
+    rendezvous.join_limit = 10;
+    if (rendezvous.rank == rank) change(rendezvous);
+    return meet(rendezvous, reception);
+  };
+}
+
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+TEST(Facts, ThatDifferAreNamedToAllRanks) {
+  std::mutex mutex;
+  std::vector<std::string> messages;
+  as_ranks(3, [&](const Group& group) {
+    group.require_same({{"train.seed", "1"}, {"train.steps", "20"}});
+    const std::string seed = group.rank() == 2 ? "7" : "1";
+    const std::string message = message_of([&] {
+      group.require_same({{"model.d_model", "16"}, {"train.seed", seed}, {"more", "x" + seed}});
+    });
+    const std::lock_guard lock(mutex);
+    messages.push_back(message);
+  });
+  ASSERT_EQ(messages.size(), 3U);
+  for (const std::string& message : messages) {
+    EXPECT_EQ(message, messages[0]);
+    EXPECT_NE(message.find("train.seed = 7 in rank 2 (process "), std::string::npos) << message;
+    EXPECT_NE(message.find("but 1 in rank 0 (process "), std::string::npos) << message;
+  }
+}
+
+TEST(Facts, ThatOnlyOneRankHasDiffer) {
+  as_ranks(2, [](const Group& group) {
+    Facts facts = {{"a", "1"}};
+    if (group.rank() == 1) facts.emplace_back("train.lion.beta1", "0.9");
+    const std::string message = message_of([&] { group.require_same(facts); });
+    EXPECT_NE(message.find("train.lion.beta1 = 0.9 in rank 1"), std::string::npos) << message;
+    EXPECT_NE(message.find("but (none) in rank 0"), std::string::npos) << message;
+  });
+}
+
+TEST(Joining, AnotherRunIsRefused) {
+  const std::string message = message_of([] {
+    as_ranks(
+        2, [](const Group&) { FAIL() << "a group of two runs"; },
+        changed(1, [](Rendezvous& one) { one.token = "other"; }));
+  });
+  EXPECT_NE(message.find("another run uses this address and port"), std::string::npos) << message;
+}
+
+TEST(Joining, AnotherNumberOfProcessesIsRefused) {
+  const std::string message = message_of([] {
+    as_ranks(
+        2, [](const Group&) { FAIL() << "a group of two sizes"; }, changed(1, [](Rendezvous& one) { one.size = 3; }));
+  });
+  EXPECT_NE(message.find("belongs to a run of 3 processes, but rank 0 to one of 2"), std::string::npos) << message;
+}
+
+TEST(Joining, TheRankThatDoesNotComeIsNamed) {
+  Rendezvous alone{0, 3};
+  alone.join_limit = 0.2;
+  const std::string message = message_of([&] { static_cast<void>(meet(alone)); });
+  EXPECT_NE(message.find("ranks 1, 2 have not joined within 0.2 s"), std::string::npos) << message;
+}
+
+/// A listening socket on the loopback interface, as of another program.
+class OtherProgram {
+ public:
+  OtherProgram() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(socket_, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(socket_, 5) != 0 ||
+        ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+      throw Error(std::strerror(errno));
+    }
+    port_ = ntohs(address.sin_port);
+  }
+  ~OtherProgram() { ::close(socket_); }
+  OtherProgram(const OtherProgram&) = delete;
+  OtherProgram& operator=(const OtherProgram&) = delete;
+
+  [[nodiscard]] int64_t port() const { return port_; }
+  /// Takes the next connection, says something, and hangs up.
+  void answer(const std::string& text) const {
+    const int connection = ::accept(socket_, nullptr, nullptr);
+    static_cast<void>(::send(connection, text.data(), text.size(), MSG_NOSIGNAL));
+    ::close(connection);
+  }
+
+ private:
+  int socket_;
+  int64_t port_ = 0;
+};
+
+TEST(Joining, APortInUseIsAnErrorAtOnce) {
+  const OtherProgram other;
+  const std::string message = message_of([&] { static_cast<void>(meet({0, 2, "127.0.0.1", other.port()})); });
+  EXPECT_NE(message.find("is in use by another program"), std::string::npos) << message;
+}
+
+TEST(Joining, AnotherProgramAtThePortIsAnErrorAtOnce) {
+  for (const std::string& answer : {std::string(), std::string("HTTP/1.1 400 Bad Request\r\n\r\n")}) {
+    const OtherProgram other;
+    std::thread server([&] { other.answer(answer); });
+    const std::string message = message_of([&] { static_cast<void>(meet({1, 2, "127.0.0.1", other.port()})); });
+    server.join();
+    EXPECT_NE(message.find("no Plumb process"), std::string::npos) << message;
+  }
+}
+
+// Whatever strangers send to rank 0 while it waits, the processes of the run can join.
+TEST(Joining, StrangersDoNoHarm) {
+  as_ranks(
+      2, [](const Group& group) { EXPECT_EQ(group.sums({1.0}), std::vector<double>{2.0}); },
+      [](const Rendezvous& rendezvous, const Reception& reception) {
+        const auto disturb = [&](int64_t port) {
+          for (const std::string& bytes :
+               {std::string("GET / HTTP/1.0\r\n\r\n"), std::string("\xFF\xFF\xFF\xFF\x01", 5),
+                std::string("\x06\0\0\0\x01\xFF\0\0\0\x01", 10), std::string(3, '\0')}) {
+            const int stranger = ::socket(AF_INET, SOCK_STREAM, 0);
+            sockaddr_in address{};
+            address.sin_family = AF_INET;
+            address.sin_port = htons(static_cast<uint16_t>(port));
+            address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+            ASSERT_EQ(::connect(stranger, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+            static_cast<void>(::send(stranger, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+            ::close(stranger);
+          }
+          if (reception.listening) reception.listening(port);
+        };
+        return meet(rendezvous, {disturb, reception.waiting});
+      });
+}
+
+// Gloo would wait for its connection for as long as joining may take.
+TEST(Losing, ADeathBeforeTheConnectionsAreMadeIsNoticed) {
+  std::promise<int64_t> port;
+  std::thread other([known = port.get_future()]() mutable {
+    std::string reason;
+    const Socket socket = connect_to("127.0.0.1", known.get(), std::chrono::seconds(5), reason);
+    EXPECT_TRUE(socket.send(
+        encode({FrameKind::hello, {std::string(kGreeting), "", "1", "2", "elsewhere", "4711", "m", PLUMB_VERSION}})));
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    FrameReader reader;
+    for (char byte = 0; socket.receive(&byte, 1, limit);) {
+      reader.append({&byte, 1});
+      if (const auto frame = reader.next(); frame && frame->kind == FrameKind::complete) break;
+    }
+  });
+  const std::string message = message_of([&] {
+    static_cast<void>(meet({0, 2}, {[&](int64_t number) { port.set_value(number); }, {}}));
+  });
+  other.join();
+  EXPECT_NE(message.find("rank 1 (process 4711 on elsewhere) has died"), std::string::npos) << message;
+}
+
+TEST(Joining, AnotherVersionIsRefusedAndNamed) {
+  std::promise<int64_t> port;
+  std::thread other([known = port.get_future()]() mutable {
+    std::string reason;
+    const Socket socket = connect_to("127.0.0.1", known.get(), std::chrono::seconds(5), reason);
+    EXPECT_TRUE(socket.send(
+        encode({FrameKind::hello, {std::string(kGreeting), "", "1", "2", "elsewhere", "4711", "m", "0.0.1"}})));
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    FrameReader reader;
+    std::optional<Frame> answer;
+    for (char byte = 0; !answer && socket.receive(&byte, 1, limit);) {
+      reader.append({&byte, 1});
+      answer = reader.next();
+    }
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->kind, FrameKind::refused);
+    EXPECT_EQ(answer->fields.at(0),
+              "rank 1 (process 4711 on elsewhere) runs Plumb 0.0.1, but rank 0 runs Plumb " PLUMB_VERSION);
+  });
+  const std::string message = message_of([&] {
+    static_cast<void>(meet({0, 2}, {[&](int64_t number) { port.set_value(number); }, {}}));
+  });
+  other.join();
+  EXPECT_NE(message.find("runs Plumb 0.0.1"), std::string::npos) << message;
+}
+
+TEST(Losing, TheReasonOfAFailureReachesAll) {
+  std::mutex mutex;
+  std::vector<std::string> messages;
+  as_ranks(3, [&](const Group& group) {
+    if (group.rank() == 1) return group.fail("no memory left\nand a stack trace");
+    const std::string message = message_of([&] { group.barrier(); });
+    const std::lock_guard lock(mutex);
+    messages.push_back(message);
+  });
+  ASSERT_EQ(messages.size(), 2U);
+  for (const std::string& message : messages) {
+    EXPECT_TRUE(message.starts_with("lost another process of this run: rank 1 (process ")) << message;
+    EXPECT_TRUE(message.ends_with(") has failed: no memory left")) << message;
+  }
+}
+
+TEST(Losing, WhoHasLeftIsNamed) {
+  as_ranks(3, [&](const Group& group) {
+    group.barrier();
+    if (group.rank() == 2) return;
+    const std::string message = message_of([&] { group.barrier(); });
+    EXPECT_TRUE(message.starts_with("lost another process of this run: rank 2 (process ")) << message;
+    EXPECT_TRUE(message.ends_with(") has left")) << message;
+    EXPECT_THROW(group.barrier(), Error);  // and so it stays
+  });
+}
+
+// A group of some ranks works on after others have left theirs.
+TEST(Losing, NothingIfItsOwnGroupIsComplete) {
+  as_ranks(3, [&](const Group& group) {
+    const Group pair = group.split(group.rank() == 2 ? 1 : 0);
+    if (group.rank() == 2) return;
+    for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(pair.sums({1.0}), std::vector<double>{2.0});
+  });
+}
+
+// The listening socket of a run on one machine is out of reach of others.
+TEST(Listening, IsOnTheLoopbackInterfaceWithoutOtherMachines) {
+  as_ranks(
+      2, [](const Group&) {},
+      [](const Rendezvous& rendezvous, const Reception& reception) {
+        const auto look = [&](int64_t port) {
+          sockaddr_in address{};
+          address.sin_family = AF_INET;
+          address.sin_port = htons(static_cast<uint16_t>(port));
+          address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);  // 127.0.0.2: another address of the interface
+          const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+          EXPECT_NE(::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+          ::close(socket);
+          if (reception.listening) reception.listening(port);
+        };
+        return meet(rendezvous, {look, reception.waiting});
+      });
+}
+
+}  // namespace
+}  // namespace plumb

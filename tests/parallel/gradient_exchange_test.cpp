@@ -1,0 +1,131 @@
+// Gradients summed in buckets, against sums of each rank's own gradients.
+#include "plumb/parallel/gradient_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+#include "support/ranks.h"
+
+namespace plumb {
+namespace {
+
+using test::as_ranks;
+
+/// Leaves of a few shapes; the same in every rank.
+std::vector<Tensor> leaves(at::ScalarType type = at::kFloat) {
+  std::vector<Tensor> all;
+  int64_t seed = 0;
+  for (const auto& shape : std::vector<std::vector<int64_t>>{{7, 5}, {5}, {5, 11}, {1}, {3, 3}}) {
+    int64_t count = 1;
+    for (const int64_t n : shape) count *= n;
+    all.push_back(at::sin(at::arange(count, at::kDouble) + static_cast<double>(++seed)).view(shape).to(type));
+    all.back().requires_grad_(true);
+  }
+  return all;
+}
+
+/// A loss whose gradients differ between ranks in many bits. The last leaf has no influence; the first is used twice.
+Tensor loss_of(const std::vector<Tensor>& x, int64_t rank) {
+  const double r = 1.0 + static_cast<double>(rank);
+  const Tensor in = at::sin(at::arange(7, x[0].options().requires_grad(false)) * r).view({1, 7});
+  const Tensor hidden = at::tanh(at::matmul(in, x[0]) + x[1]);
+  return (at::matmul(hidden, x[2]) * x[3]).pow(2).sum() / r + (x[0] * x[0]).sum() * (r / 7);
+}
+
+struct Way {
+  bool overlap;
+  int64_t bucket_bytes;
+};
+const Way kWays[] = {{true, 1}, {true, 100}, {true, 1 << 22}, {false, 100}, {false, 1 << 22}};
+
+class Exchange : public ::testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Of, Exchange, ::testing::Values(1, 2, 3), ::testing::PrintToStringParamName());
+
+TEST_P(Exchange, IsTheSumInTheOrderOfTheRanksWhateverTheBuckets) {
+  const int64_t ranks = GetParam();
+  std::vector<Tensor> expected;  // ((g₀ + g₁) + g₂) + …
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const std::vector<Tensor> x = leaves();
+    const std::vector<Tensor> own = gradients({loss_of(x, rank)}, x, {});
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (rank == 0) expected.push_back(own[i].clone());
+      if (rank > 0) expected[i] = expected[i] + own[i];
+    }
+  }
+  as_ranks(ranks, [&](const Group& group) {
+    for (const Way& way : kWays) {
+      const std::vector<Tensor> x = leaves();
+      GradientExchange exchange(group, x, {way.overlap, false, way.bucket_bytes});
+      for (int64_t turn = 0; turn < 3; ++turn) {
+        const std::vector<Tensor> sums = exchange.gradients_of(loss_of(x, group.rank()));
+        ASSERT_EQ(sums.size(), x.size());
+        for (size_t i = 0; i < sums.size(); ++i)
+          EXPECT_TRUE(at::equal(sums[i], expected[i])) << i << ", overlap " << way.overlap << ", " << way.bucket_bytes;
+        for (const Tensor& leaf : x) EXPECT_FALSE(leaf.grad().defined());
+      }
+      EXPECT_EQ(exchange.cost().bytes > 0, ranks > 1);
+    }
+  });
+}
+
+TEST_P(Exchange, AddsTheGradientsOfEarlierMicroBatches) {
+  as_ranks(GetParam(), [&](const Group& group) {
+    for (const Way& way : kWays) {
+      const std::vector<Tensor> x = leaves(at::kDouble);
+      std::vector<Tensor> earlier;
+      for (const Tensor& leaf : x) earlier.push_back(at::full_like(leaf, 1.0 + static_cast<double>(group.rank())));
+      GradientExchange exchange(group, x, {way.overlap, false, way.bucket_bytes});
+      const std::vector<Tensor> without = exchange.gradients_of(loss_of(x, group.rank()));
+      const std::vector<Tensor> with = exchange.gradients_of(loss_of(x, group.rank()), earlier);
+      const auto n = static_cast<double>(GetParam());
+      for (size_t i = 0; i < x.size(); ++i)
+        EXPECT_LT((with[i] - without[i] - n * (n + 1) / 2).abs().max().item<double>(), 1e-12);
+    }
+  });
+}
+
+// Three ranks with 1, 2⁻⁸ and 2⁻⁸: in bfloat16, 1 + 2⁻⁸ is 1, but the sum in float32, rounded once, is 1 + 2⁻⁷.
+TEST(Exchange, InHalfPrecisionSumsInFloatAndRoundsOnce) {
+  as_ranks(3, [](const Group& group) {
+    const Tensor x = at::zeros({5}).requires_grad_(true);
+    GradientExchange exchange(group, {x}, {true, true, 1});
+    const double own = group.rank() == 0 ? 1.0 : 0x1p-8;
+    const std::vector<Tensor> sums = exchange.gradients_of((x * own).sum());
+    EXPECT_EQ(sums[0].scalar_type(), at::kFloat);
+    EXPECT_TRUE(at::equal(sums[0], at::full({5}, 1 + 0x1p-7)));
+    // Two exchanges of 6 elements (with padding), of which one sends all and the other its own third.
+    EXPECT_EQ(exchange.cost().bytes, 2 * (6 + 2));
+  });
+}
+
+TEST(Exchange, ARankThatFailsEndsTheOthers) {
+  as_ranks(2, [](const Group& group) {
+    const std::vector<Tensor> x = leaves();
+    GradientExchange exchange(group, x, {true, false, 1});
+    if (group.rank() == 1) return group.fail("out of memory");
+    try {
+      static_cast<void>(exchange.gradients_of(loss_of(x, 0)));
+      FAIL() << "summed with a rank that has failed";
+    } catch (const Error& error) {
+      EXPECT_TRUE(std::string(error.what()).ends_with("has failed: out of memory")) << error.what();
+    }
+  });
+}
+
+TEST(AllToAll, SendsAPieceToEachRank) {
+  as_ranks(3, [](const Group& group) {
+    for (const at::ScalarType type : {at::kDouble, at::kBFloat16, at::kLong}) {
+      const Tensor x = (100 * group.rank() + at::arange(6, at::kLong)).to(type);
+      const Tensor received = group.all_to_all(x).to(at::kLong);
+      for (int64_t from = 0; from < 3; ++from) {
+        EXPECT_EQ(received[2 * from].item<int64_t>(), 100 * from + 2 * group.rank());
+        EXPECT_EQ(received[2 * from + 1].item<int64_t>(), 100 * from + 2 * group.rank() + 1);
+      }
+    }
+    EXPECT_THROW(static_cast<void>(group.all_to_all(at::zeros({4}))), Error);
+    EXPECT_EQ(group.all_to_all(at::zeros({0})).numel(), 0);
+  });
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,357 @@
+// Runs of several real processes, as launchers start them: on one machine, and on two, which are network namespaces
+// with addresses of their own; and what becomes of a run that loses one.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "copy_task.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/train/run.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+using test::Finished;
+using test::Process;
+
+int64_t free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  const bool bound = ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  ::close(socket);
+  return bound ? ntohs(address.sin_port) : 0;
+}
+
+/// Waits until `done` holds. False if it has not for a minute.
+bool comes_true(const std::function<bool()>& done) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+class LaunchedRun : public ::testing::Test {
+ protected:
+  LaunchedRun() {
+    test::make_copy_task(folder_ / "data");
+    config_ = test::copy_run(folder_ / "data");
+    config_.model.dropout = 0;
+    config_.train.optimizer = "sgd";
+    config_.train.learning_rate = 0.05;
+    config_.train.score_every = -1;
+    config_.train.steps = 12;
+    config_.train.checkpoint_every = 4;
+    config_.train.validate_every = 1000000;
+  }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
+
+  /// Starts `plumb train` as one rank of two; `wrapped`: a command that runs it, such as `ip netns exec NAME`.
+  [[nodiscard]] std::unique_ptr<Process> start(int64_t rank, const std::vector<std::string>& set = {},
+                                               std::vector<std::string> wrapped = {}) const {
+    write_file_atomic(folder_ / "config.toml", to_toml(config_));
+    std::vector<std::string> command = std::move(wrapped);
+    for (const std::string& word :
+         {std::string("env"), fmt::format("RANK={}", rank), std::string("WORLD_SIZE=2"), "MASTER_ADDR=" + master_,
+          fmt::format("MASTER_PORT={}", port_), std::string(PLUMB_BINARY), std::string("train"),
+          std::string("--threads"), std::string("1"), std::string("--quiet"), std::string("--config"),
+          (folder_ / "config.toml").string(), std::string("--out"), out().string()}) {
+      command.push_back(word);
+    }
+    for (const std::string& assignment : set) {
+      command.emplace_back("--set");
+      command.push_back(assignment);
+    }
+    const std::string program = command[0];
+    command.erase(command.begin());
+    return std::make_unique<Process>(program, command);
+  }
+
+  /// Makes the run long enough to be disturbed, and quick to notice.
+  void make_long() {
+    config_.train.steps = 1000000;
+    config_.train.log_every = 1000;
+    config_.train.timeout = 3;
+  }
+  [[nodiscard]] bool has_checkpoint() const { return std::filesystem::exists(out() / "checkpoints" / "step-000008"); }
+
+  /// Goes on with one process, to a few steps more than are done. Throws Error if it cannot.
+  [[nodiscard]] TrainResult resumed() const {
+    RunConfig more = load_run_config(out());
+    more.train.processes = 1;
+    TrainHooks hooks;
+    hooks.stop = [left = 3]() mutable { return --left == 0; };
+    set_verbosity(Verbosity::quiet);
+    return run_training(more, out(), hooks);
+  }
+
+  [[nodiscard]] std::filesystem::path out() const { return folder_ / "run"; }
+
+  /// The largest difference between the parameters of this run and those of one process.
+  [[nodiscard]] double difference_from_one_process() const {
+    set_verbosity(Verbosity::quiet);
+    static_cast<void>(run_training(config_, folder_ / "one"));
+    const NamedTensors ours = load_safetensors(latest_checkpoint(out()) / "model.safetensors");
+    const NamedTensors theirs = load_safetensors(latest_checkpoint(folder_ / "one") / "model.safetensors");
+    double largest = ours.size() == theirs.size() ? 0 : 1e9;
+    for (size_t i = 0; i < ours.size(); ++i)
+      largest = std::max(largest, (ours[i].second - theirs[i].second).abs().max().item<double>());
+    return largest;
+  }
+
+  test::TemporaryDirectory folder_;
+  RunConfig config_;
+  std::string master_ = "127.0.0.1";
+  int64_t port_ = free_port();
+};
+
+TEST_F(LaunchedRun, EqualsThatOfOneProcess) {
+  const auto zero = start(0), one = start(1);
+  const Finished first = zero->wait(), second = one->wait();
+  EXPECT_EQ(first.status, 0) << first.errors;
+  EXPECT_EQ(second.status, 0) << second.errors;
+  EXPECT_LT(difference_from_one_process(), 1e-4);
+}
+
+// Started once more, all ranks learn that there is nothing to do.
+TEST_F(LaunchedRun, ThatHasEndedEndsInAllRanks) {
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto zero = start(0), one = start(1);
+    EXPECT_EQ(zero->wait().status, 0);
+    const Finished second = one->wait();
+    EXPECT_EQ(second.status, 0) << second.errors;
+  }
+}
+
+TEST_F(LaunchedRun, WithDifferentConfigurationsIsAnErrorInAllRanks) {
+  const auto zero = start(0), one = start(1, {"train.seed=7"});
+  for (const Finished& finished : {zero->wait(), one->wait()}) {
+    EXPECT_EQ(finished.status, 1);
+    EXPECT_NE(finished.errors.find("train.seed = 7 in rank 1 (process "), std::string::npos) << finished.errors;
+  }
+  EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+TEST_F(LaunchedRun, WithDifferentDataIsAnErrorInAllRanks) {
+  PrepareOptions options;
+  options.tokenizer.vocabulary = 24;
+  prepare_corpora({test::copy_text(120, 1), test::copy_text(20, 7), {}}, options, folder_ / "other");
+  const auto zero = start(0), one = start(1, {"data.directory=" + (folder_ / "other").string()});
+  for (const Finished& finished : {zero->wait(), one->wait()}) {
+    EXPECT_EQ(finished.status, 1);
+    EXPECT_NE(finished.errors.find("the checksum of the data's splits/valid.tokens = "), std::string::npos)
+        << finished.errors;
+  }
+}
+
+TEST_F(LaunchedRun, AnErrorOfOneRankBeforeTrainingReachesTheOther) {
+  const auto zero = start(0), one = start(1, {"data.directory=/nowhere"});
+  const Finished first = zero->wait();
+  EXPECT_EQ(first.status, 1);
+  EXPECT_NE(first.errors.find("has failed: "), std::string::npos) << first.errors;
+  EXPECT_NE(first.errors.find("/nowhere"), std::string::npos) << first.errors;
+  EXPECT_EQ(one->wait().status, 1);
+}
+
+TEST_F(LaunchedRun, NamesAKilledProcessAndGoesOnWithoutIt) {
+  make_long();
+  const auto zero = start(0), one = start(1);
+  ASSERT_TRUE(comes_true([this] { return has_checkpoint(); }));
+  one->signal(SIGKILL);
+  const Finished first = zero->wait();
+  EXPECT_EQ(first.status, 1);
+  EXPECT_NE(first.errors.find("lost another process of this run: rank 1 (process "), std::string::npos) << first.errors;
+  EXPECT_NE(first.errors.find(") has died"), std::string::npos) << first.errors;
+  const TrainResult result = resumed();
+  EXPECT_EQ(result.outcome, "stopped");
+  EXPECT_GE(result.steps, 8 + 3);
+}
+
+TEST_F(LaunchedRun, NamesRankZeroIfThatIsKilled) {
+  make_long();
+  const auto zero = start(0), one = start(1);
+  ASSERT_TRUE(comes_true([this] { return has_checkpoint(); }));
+  zero->signal(SIGKILL);
+  const Finished second = one->wait();
+  EXPECT_EQ(second.status, 1);
+  EXPECT_NE(second.errors.find("lost another process of this run: rank 0 (process "), std::string::npos)
+      << second.errors;
+  EXPECT_EQ(resumed().outcome, "stopped");
+}
+
+TEST_F(LaunchedRun, NamesAStoppedProcess) {
+  make_long();
+  for (const int64_t stopped : {0, 1}) {
+    std::filesystem::remove_all(out());
+    port_ = free_port();
+    const auto zero = start(0), one = start(1);
+    ASSERT_TRUE(comes_true([this] { return has_checkpoint(); }));
+    (stopped == 0 ? zero : one)->signal(SIGSTOP);
+    const Finished other = (stopped == 0 ? one : zero)->wait();
+    EXPECT_EQ(other.status, 1);
+    EXPECT_NE(other.errors.find(fmt::format("rank {} (process ", stopped)), std::string::npos) << other.errors;
+    EXPECT_NE(other.errors.find("has given no sign of life for 3 s"), std::string::npos) << other.errors;
+    // When it wakes up, it finds that the run has ended without it.
+    (stopped == 0 ? zero : one)->signal(SIGCONT);
+    EXPECT_EQ((stopped == 0 ? zero : one)->wait().status, 1);
+  }
+}
+
+// Ctrl-Z and `fg` stop all processes of a job, for as long as one likes.
+TEST_F(LaunchedRun, GoesOnAfterAllWereStopped) {
+  make_long();
+  const auto zero = start(0), one = start(1);
+  ASSERT_TRUE(comes_true([this] { return has_checkpoint(); }));
+  for (const auto& each : {zero.get(), one.get()}) each->signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  const auto before = latest_checkpoint(out());
+  for (const auto& each : {zero.get(), one.get()}) each->signal(SIGCONT);
+  EXPECT_TRUE(comes_true([&] { return latest_checkpoint(out()) != before; }));
+  zero->signal(SIGTERM);
+  const Finished first = zero->wait();
+  EXPECT_EQ(first.status, 128 + SIGTERM) << first.errors;
+  EXPECT_EQ(one->wait().status, 0);
+}
+
+TEST_F(LaunchedRun, CanBeInterruptedWhileItWaitsForOthers) {
+  const auto zero = start(0);
+  // It waits when it listens.
+  ASSERT_TRUE(comes_true([this] {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port_));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const bool listens = ::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    ::close(socket);
+    return listens;
+  }));
+  zero->signal(SIGINT);
+  EXPECT_EQ(zero->wait().status, 128 + SIGINT);
+}
+
+/// Two machines on one network: namespaces with an interface each.
+class TwoMachines : public LaunchedRun {
+ protected:
+  TwoMachines() {
+    const std::string id = std::to_string(::getpid());
+    names_ = {"plumb-a-" + id, "plumb-b-" + id};
+    const std::vector<std::vector<std::string>> commands = {
+        {"netns", "add", names_[0]},
+        {"netns", "add", names_[1]},
+        {"link", "add", "pa" + id, "netns", names_[0], "type", "veth", "peer", "name", "pb" + id, "netns", names_[1]},
+        {"-n", names_[0], "addr", "add", "10.98.0.1/24", "dev", "pa" + id},
+        {"-n", names_[1], "addr", "add", "10.98.0.2/24", "dev", "pb" + id},
+        {"-n", names_[0], "link", "set", "lo", "up"},
+        {"-n", names_[1], "link", "set", "lo", "up"},
+        {"-n", names_[0], "link", "set", "pa" + id, "up"},
+        {"-n", names_[1], "link", "set", "pb" + id, "up"}};
+    for (const auto& command : commands) {
+      const Finished finished = Process("ip", command).wait();
+      if (finished.status != 0 && why_not_.empty()) why_not_ = finished.errors.empty() ? "no `ip`" : finished.errors;
+    }
+    master_ = "10.98.0.1";
+    interfaces_ = {"pa" + id, "pb" + id};
+  }
+  ~TwoMachines() override {
+    for (const std::string& name : names_) static_cast<void>(Process("ip", {"netns", "delete", name}).wait());
+  }
+  void SetUp() override {
+    if (!why_not_.empty()) GTEST_SKIP() << "network namespaces cannot be made here: " << why_not_;
+  }
+
+  [[nodiscard]] std::unique_ptr<Process> start_on(size_t machine, int64_t rank,
+                                                  const std::vector<std::string>& variables = {}) const {
+    std::vector<std::string> wrapped = {"ip", "netns", "exec", names_[machine], "env"};
+    wrapped.insert(wrapped.end(), variables.begin(), variables.end());
+    return start(rank, {}, wrapped);
+  }
+
+  std::vector<std::string> names_, interfaces_;
+  std::string why_not_;
+};
+
+TEST_F(TwoMachines, TrainAsOneProcess) {
+  const auto zero = start_on(0, 0), one = start_on(1, 1);
+  const Finished first = zero->wait(), second = one->wait();
+  EXPECT_EQ(first.status, 0) << first.errors;
+  EXPECT_EQ(second.status, 0) << second.errors;
+  EXPECT_LT(difference_from_one_process(), 1e-4);
+}
+
+TEST_F(TwoMachines, TakeTheInterfacesTheyAreTold) {
+  const auto zero = start_on(0, 0, {"GLOO_SOCKET_IFNAME=" + interfaces_[0]});
+  const auto one = start_on(1, 1, {"GLOO_SOCKET_IFNAME=" + interfaces_[1]});
+  const Finished first = zero->wait(), second = one->wait();
+  EXPECT_EQ(first.status, 0) << first.errors;
+  EXPECT_EQ(second.status, 0) << second.errors;
+  std::filesystem::remove_all(out());
+  const auto right = start_on(0, 0), wrong = start_on(1, 1, {"GLOO_SOCKET_IFNAME=nosuch0"});
+  for (const Finished& finished : {right->wait(), wrong->wait()}) {
+    EXPECT_EQ(finished.status, 1);
+    EXPECT_NE(finished.errors.find("no interface 'nosuch0'"), std::string::npos) << finished.errors;
+  }
+}
+
+TEST_F(TwoMachines, NoticeACutLink) {
+  make_long();
+  const auto zero = start_on(0, 0), one = start_on(1, 1);
+  ASSERT_TRUE(comes_true([this] { return has_checkpoint(); }));
+  ASSERT_EQ(Process("ip", {"-n", names_[1], "link", "set", interfaces_[1], "down"}).wait().status, 0);
+  const Finished first = zero->wait(), second = one->wait();
+  EXPECT_EQ(first.status, 1);
+  EXPECT_NE(first.errors.find("rank 1 (process "), std::string::npos) << first.errors;
+  EXPECT_NE(first.errors.find("has given no sign of life for 3 s"), std::string::npos) << first.errors;
+  EXPECT_EQ(second.status, 1);
+  EXPECT_NE(second.errors.find("rank 0 (process "), std::string::npos) << second.errors;
+  EXPECT_EQ(resumed().outcome, "stopped");
+}
+
+/// torchrun of $PLUMB_TORCHRUN or of the path.
+class Torchrun : public LaunchedRun {
+ protected:
+  void SetUp() override {
+    const char* named = std::getenv("PLUMB_TORCHRUN");
+    torchrun_ = named == nullptr ? "torchrun" : named;
+    if (Process(torchrun_, {"--help"}).wait().status != 0)
+      GTEST_SKIP() << "torchrun is not installed; name it with PLUMB_TORCHRUN";
+    write_file_atomic(folder_ / "config.toml", to_toml(config_));
+  }
+  void train(const std::vector<std::string>& options) const {
+    std::vector<std::string> command = options;
+    for (const std::string& word :
+         {std::string("--nproc-per-node=2"), std::string("--no-python"), std::string(PLUMB_BINARY),
+          std::string("train"), std::string("--quiet"), std::string("--config"), (folder_ / "config.toml").string(),
+          std::string("--out"), out().string()}) {
+      command.push_back(word);
+    }
+    const Finished finished = Process(torchrun_, command).wait();
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+    EXPECT_LT(difference_from_one_process(), 1e-4);
+  }
+
+  std::string torchrun_;
+};
+
+TEST_F(Torchrun, StartsRanksByItsStaticRendezvous) { train({fmt::format("--master-port={}", port_)}); }
+TEST_F(Torchrun, StartsRanksByItsOwnRendezvous) { train({"--standalone"}); }
+
+}  // namespace
+}  // namespace plumb
