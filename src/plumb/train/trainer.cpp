@@ -92,6 +92,7 @@ struct Trainer::Implementation {
         settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
         optimizer(make_optimizer(given.optimizer, trained.parameters(), given.options)),
         values(trained.parameters().values()),
+        flops(trained),
         watches(watch, learned, given.batch_tokens) {
     validate(config);
     if (task.data().has_split("valid")) valid_set = task.dataset("valid");
@@ -135,7 +136,7 @@ struct Trainer::Implementation {
     const double scale = idle || weight == 0 ? 0.0 : 1.0 / weight;
     const Loss loss = task.loss(model, batch, {config.label_smoothing, scale, false}, context);
     if (idle) return {loss.value, {}, weight, 0, 0};
-    return {loss.value, loss.nll, weight, batch.tokens(), 3 * forward_flops(model, batch)};
+    return {loss.value, loss.nll, weight, batch.tokens(), 3 * flops.forward(batch)};
   }
 
   [[nodiscard]] std::vector<Tensor> gradient_of(const Tensor& value) const {
@@ -311,6 +312,7 @@ struct Trainer::Implementation {
   std::vector<ParameterSettings> settings;  // one per parameter
   std::unique_ptr<Optimizer> optimizer;
   std::vector<Tensor> values;
+  FlopCounter flops;
   RunWatches watches;
   State state;
   std::vector<std::vector<int64_t>> plan;  // for state.epoch
