@@ -13,6 +13,7 @@ inline constexpr std::string_view kWatchPage = R"page(<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
 <title>plumb watch</title>
 <style>
 html, body { margin: 0; height: 100%; }
@@ -28,7 +29,7 @@ p { margin: 0; padding: 6px 16px; background: #b3261e; color: #fff; }
 const frame = document.getElementById("report");
 const notice = document.getElementById("notice");
 let known = null;
-frame.addEventListener("load", () => { document.title = frame.contentDocument.title || document.title; });
+frame.addEventListener("load", () => { document.title = frame.contentDocument?.title || document.title; });
 async function look() {
   try {
     const answer = await fetch("/revision", { cache: "no-store" });

@@ -41,7 +41,7 @@ TEST(Flops, OfAnEncoderDecoder) {
   const double encoder = 2 * (source * (4 * d * d + 2 * d * f) + 2 * d * (5 * 5 + 2 * 2));
   const double decoder =
       3 * (target * (6 * d * d + 2 * d * f) + source * 2 * d * d + 2 * d * ((3 * 3 + 4 * 4) / 2.0 + 3 * 5 + 4 * 2));
-  EXPECT_DOUBLE_EQ(forward_flops(*model, two_pairs()), 2 * (encoder + decoder + target * d * kVocabulary));
+  EXPECT_DOUBLE_EQ(FlopCounter(*model).forward(two_pairs()), 2 * (encoder + decoder + target * d * kVocabulary));
 }
 
 TEST(Flops, OfAGatedDecoderWithSharedKeys) {
@@ -54,7 +54,7 @@ TEST(Flops, OfAGatedDecoderWithSharedKeys) {
   Batch batch = two_pairs();
   batch.source.clear();
   batch.source_layout = {};
-  EXPECT_DOUBLE_EQ(forward_flops(*model, batch), 2 * (layers + target * d * kVocabulary));
+  EXPECT_DOUBLE_EQ(FlopCounter(*model).forward(batch), 2 * (layers + target * d * kVocabulary));
 }
 
 }  // namespace

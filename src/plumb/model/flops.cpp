@@ -7,21 +7,6 @@
 namespace plumb {
 namespace {
 
-struct TokenCounts {
-  double source = 0, target = 0;
-};
-
-/// Applications of the elements of a matrix: its elements times the tokens that it is applied to.
-double applications(const Parameter& parameter, const LayerId& place, const TokenCounts& tokens) {
-  const auto elements = static_cast<double>(parameter.value.numel());
-  if (place.stack == StackKind::encoder) return elements * tokens.source;
-  if (place.sub_layer != SubLayerKind::cross_attention || parameter.parts.empty()) return elements * tokens.target;
-  // Stacked: queries of the target, then keys and values of what is read.
-  const auto rows = static_cast<double>(parameter.value.size(0));
-  const double queries = static_cast<double>(parameter.parts.front()) / rows;
-  return elements * (queries * tokens.target + (1 - queries) * tokens.source);
-}
-
 bool is_matrix(const Parameter& parameter) {
   switch (parameter.role) {
     case Role::weight:
@@ -45,28 +30,37 @@ double pairs(const Ragged& queries, const Ragged& keys) {
 
 }  // namespace
 
-double forward_flops(const Model& model, const Batch& batch) {
+FlopCounter::FlopCounter(const Model& model) {
   const ModelConfig& config = model.config();
-  const TokenCounts tokens = {static_cast<double>(batch.source.size()), static_cast<double>(batch.target_input.size())};
-  double multiplications = 0;
   for (const Parameter& parameter : model.parameters().all()) {
     const std::optional<LayerId> place = LayerId::of_parameter(parameter.name);
-    if (place && place->layer && is_matrix(parameter)) multiplications += applications(parameter, *place, tokens);
+    if (!place || !place->layer || !is_matrix(parameter)) continue;
+    const auto elements = static_cast<double>(parameter.value.numel());
+    double of_source = place->stack == StackKind::encoder ? 1 : 0;
+    // Stacked in a cross-attention: queries of the target, then keys and values of the source.
+    if (place->sub_layer == SubLayerKind::cross_attention && !parameter.parts.empty())
+      of_source = 1 - static_cast<double>(parameter.parts.front()) / static_cast<double>(parameter.value.size(0));
+    source_ += of_source * elements;
+    target_ += (1 - of_source) * elements;
   }
-  multiplications += static_cast<double>(batch.labels.size()) * static_cast<double>(config.d_model * model.outputs());
-  if (config.attention == "softmax") {
-    const int64_t head_size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;
-    const auto width = 2 * static_cast<double>(config.heads * head_size);  // a score and a weighted sum
-    const ModelDepth depth = depth_of(config);
-    const bool encodes = depth.encoder_layers > 0, decodes = depth.decoder_layers > 0;
-    if (encodes)
-      multiplications +=
-          width * static_cast<double>(depth.encoder_layers) * pairs(batch.source_layout, batch.source_layout);
-    if (decodes) {
-      double each = pairs(batch.target_layout, batch.target_layout) / 2;  // causal
-      if (encodes) each += pairs(batch.target_layout, batch.source_layout);
-      multiplications += width * static_cast<double>(depth.decoder_layers) * each;
-    }
+  label_ = static_cast<double>(config.d_model * model.outputs());
+  const ModelDepth depth = depth_of(config);
+  crosses_ = depth.encoder_layers > 0 && depth.decoder_layers > 0;
+  if (config.attention != "softmax") return;
+  const int64_t head_size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;
+  const int64_t width = 2 * config.heads * head_size;  // a score and a weighted sum
+  encoder_pair_ = static_cast<double>(width * depth.encoder_layers);
+  decoder_pair_ = static_cast<double>(width * depth.decoder_layers);
+}
+
+double FlopCounter::forward(const Batch& batch) const {
+  double multiplications = source_ * static_cast<double>(batch.source.size()) +
+                           target_ * static_cast<double>(batch.target_input.size()) +
+                           label_ * static_cast<double>(batch.labels.size());
+  if (encoder_pair_ > 0) multiplications += encoder_pair_ * pairs(batch.source_layout, batch.source_layout);
+  if (decoder_pair_ > 0) {
+    multiplications += decoder_pair_ * pairs(batch.target_layout, batch.target_layout) / 2;  // causal
+    if (crosses_) multiplications += decoder_pair_ * pairs(batch.target_layout, batch.source_layout);
   }
   return 2 * multiplications;
 }

@@ -6,11 +6,23 @@
 
 namespace plumb {
 
-/// Floating-point operations of a forward pass, as model FLOPs utilization counts them (Chowdhery et al. 2022, arXiv
+/// Floating-point operations of a model, as model FLOPs utilization counts them (Chowdhery et al. 2022, arXiv
 /// 2204.02311, appendix B): 2 per element of a weight matrix and token that it is applied to, 2·d_model·classes per
 /// label, and 4·heads·head_size per pair of query and key that softmax attention forms. Norms, embeddings, activation
-/// functions and the recurrences of other attentions count nothing. Forward and backward pass together are three times
-/// as many.
-double forward_flops(const Model& model, const Batch& batch);
+/// functions and the recurrences of other attentions count nothing.
+class FlopCounter {
+ public:
+  /// Sums up the matrices of the model, whose shapes do not change.
+  explicit FlopCounter(const Model& model);
+
+  /// Of a forward pass. Forward and backward pass together are three times as many.
+  [[nodiscard]] double forward(const Batch& batch) const;
+
+ private:
+  // Multiplications with an addition each, per token and per label, and per pair in all layers of a stack.
+  double source_ = 0, target_ = 0, label_ = 0;
+  double encoder_pair_ = 0, decoder_pair_ = 0;
+  bool crosses_ = false;  // whether the decoder reads the encoder
+};
 
 }  // namespace plumb

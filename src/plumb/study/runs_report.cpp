@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <functional>
@@ -151,6 +152,7 @@ std::string title_of(const std::string& path) {
   std::vector<std::string> words = split(path.substr(1), '/');
   std::string title = join(words, ", ");
   std::replace(title.begin(), title.end(), '_', ' ');
+  title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
   return title;
 }
 
@@ -213,8 +215,10 @@ std::vector<Figure> runs_figures(const std::vector<RunSummary>& runs) {
   for (const Abscissa& x : all) add_losses(figures, runs, x);
   const Abscissa& step = all.front();
   for (const std::string& name : task_metrics(runs))
-    add_curves(figures, {"metric_" + name, name, "On the validation split.", "", {}, {name}}, runs, step,
-               metric_of(name));
+    add_curves(
+        figures,
+        {"metric_" + name, name == "bleu" ? "BLEU" : title_of("/" + name), "On the validation split.", "", {}, {name}},
+        runs, step, metric_of(name));
   add_curves(figures, {"learning_rate", "Learning rate", "", "", {}, {"learning rate"}}, runs, step,
              [](const RunSummary& run, size_t i) { return finite(run.history[i].learning_rate); });
   add_curves(

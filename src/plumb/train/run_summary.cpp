@@ -56,10 +56,8 @@ std::string recorded_outcome(const fs::path& metrics) {
 
 void read_result(RunSummary& summary) {
   const fs::path file = summary.directory / "result.json";
-  if (!fs::exists(file)) {
-    summary.outcome = recorded_outcome(summary.directory / "metrics.jsonl");
-    return;
-  }
+  summary.outcome = recorded_outcome(summary.directory / "metrics.jsonl");
+  if (!fs::exists(file)) return;
   const TrainResult result = take_json(file, &TrainResult::from_json);
   if (summary.history.empty()) {
     summary.history = result.history;

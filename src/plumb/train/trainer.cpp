@@ -133,6 +133,7 @@ struct Trainer::Implementation {
         values(trained.parameters().values()),
         exchange(make_exchange({})),
         alone(make_exchange({})),
+        flops(trained),
         best(best_metric_of(given, learned)),
         watches(watch, learned, given.batch_tokens),
         update_norms(trained.parameters()),
@@ -187,7 +188,7 @@ struct Trainer::Implementation {
       if (idle) continue;
       result.nlls.push_back(loss.nll);
       result.tokens += batch.tokens();
-      result.flops += 3 * forward_flops(model, batch);
+      result.flops += 3 * flops.forward(batch);
     }
     return result;
   }
@@ -653,6 +654,7 @@ struct Trainer::Implementation {
   std::vector<Tensor> values;
   std::unique_ptr<GradientExchange> exchange;  // with the other processes
   std::unique_ptr<GradientExchange> alone;     // of this process, without any
+  FlopCounter flops;
   BestMetric best;
   RunWatches watches;
   UpdateNorms update_norms;

@@ -18,10 +18,21 @@ export async function close(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Opens the report of these results, calls `visit`, and fails on what the browser complained of meanwhile. */
-export async function visit(results: object, visitor: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+/** The report of these results, as `plumb report` writes it. */
+export function rendered(results: object): string {
   writeFileSync(join(folder, "results.json"), JSON.stringify({ schema: "plumb.study/1", ...results }));
   execFileSync(process.env.PLUMB_PROGRAM!, ["report", folder], { stdio: ["ignore", "ignore", "inherit"] });
+  return readFileSync(join(folder, "report.html"), "utf8");
+}
+
+/** Opens the report of these results, calls `visit`, and fails on what the browser complained of meanwhile. */
+export async function visit(results: object, visitor: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+  rendered(results);
+  await visitAddress(`file://${join(folder, "report.html")}`, visitor, options);
+}
+
+/** The same with a report that lies at an address; requests to other places are complaints. */
+export async function visitAddress(address: string, visitor: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
   browser ??= await chromium.launch({ executablePath: process.env.PLUMB_CHROMIUM, args: FLAGS, timeout: PATIENCE });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
   context.setDefaultTimeout(PATIENCE);
@@ -36,9 +47,9 @@ export async function visit(results: object, visitor: (page: Page) => Promise<vo
     void dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!/^(file|data|blob):/.test(request.url())) complaints.push(`request: ${request.url()}`);
+    if (!/^(file|data|blob):/.test(request.url()) && request.url() !== address) complaints.push(`request: ${request.url()}`);
   });
-  await page.goto(`file://${join(folder, "report.html")}`);
+  await page.goto(address);
   await page.waitForFunction(() =>
     document.querySelector("main") && [...document.querySelectorAll(".canvas")].every((canvas) => canvas.querySelector("svg, canvas")));
   await visitor(page);
