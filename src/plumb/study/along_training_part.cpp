@@ -63,14 +63,25 @@ RecordValue path_value(const std::string& path) {
   return [path](const WatchRecord& record) { return value_at(record, path); };
 }
 
-/// Drawn from step 1 on: before training there is no preconditioner and no update.
+/// Drawn from step 1 on: before training there is no preconditioner and no update. Where a value is missing between two
+/// others, the line is interrupted; a line that ended in missing values would be a run that diverged.
 Series series_along(const WatchedTraining& run, const std::string& name, const std::string& group,
                     const RecordValue& value) {
   Series series{name, group};
   series.style = run.warm_up == 0 ? "dashed" : "solid";
+  std::vector<int64_t> missing;  // steps since the last value
   for (const WatchRecord& record : run.trained.result.watched) {
     const double y = value(record);
-    if (record.step > 0 && !std::isnan(y)) series.point(record.step, y);
+    if (record.step == 0) continue;
+    if (std::isnan(y)) {
+      missing.push_back(record.step);
+      continue;
+    }
+    for (const int64_t step : missing) {
+      if (!series.x.empty()) series.point(step, std::nan(""));
+    }
+    missing.clear();
+    series.point(record.step, y);
   }
   if (run.trained.diverged()) series.point(run.trained.result.steps, std::nan(""));
   return series;
