@@ -129,7 +129,8 @@ std::vector<Kind> kinds() {
        "rate at step t, and weight_decay `train.weight_decay`; lr and weight_decay can differ between "
        "`[[train.groups]]`. Norms, biases, scalars and positions have no weight decay unless a group sets one. Frozen "
        "parameters and their optimizer state do not change. With `train.cautious`, the elements of a step that the "
-       "gradient does not point along are left out, and the rest is lengthened by their number.",
+       "gradient does not point along are left out, and what remains of a parameter's step is lengthened in "
+       "proportion.",
        "Weight decay is part of the update, not a factor on w: in float32, a decay lr·weight_decay below 6e-8, the "
        "distance between neighboring numbers, moves as large a fraction of the weights by that distance, and is exact "
        "on "
