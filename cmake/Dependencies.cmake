@@ -39,6 +39,7 @@ find_package(Protobuf REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc i18n)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
+pkg_check_modules(oniguruma REQUIRED IMPORTED_TARGET oniguruma)
 
 # Only for `plumb watch`, which is built without it too and then says so.
 pkg_check_modules(httplib IMPORTED_TARGET cpp-httplib)

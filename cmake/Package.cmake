@@ -9,7 +9,7 @@ target_sources(plumb PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src
 target_compile_features(plumb PUBLIC cxx_std_20)
 install(TARGETS plumb EXPORT plumbTargets FILE_SET HEADERS)
 install(TARGETS plumb_app)
-install(TARGETS plumb_program plumb_sentencepiece LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS plumb_program plumb_sentencepiece plumb_oniguruma LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY studies recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/plumb)
 install(FILES ${PROJECT_BINARY_DIR}/report/dist/report.html DESTINATION ${CMAKE_INSTALL_DATADIR}/plumb)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -27,7 +27,7 @@ install(FILES ${PROJECT_BINARY_DIR}/plumbConfig.cmake ${PROJECT_BINARY_DIR}/plum
 
 # All that is installed, without tests and benchmarks.
 add_custom_target(installable)
-add_dependencies(installable plumb_app plumb_program plumb_sentencepiece plumb)
+add_dependencies(installable plumb_app plumb_program plumb_sentencepiece plumb_oniguruma plumb)
 if(TARGET plumb_manual)
   add_dependencies(installable plumb_manual)
 endif()

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "plumb/base/error.h"
-#include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "plumb/text/sentencepiece/model.h"
+#include "plumb/text/tokenizer_model.h"
 #include "plumb/text/visible.h"
 
 namespace plumb {
@@ -58,24 +58,16 @@ std::vector<std::string> without_endless_words(const std::vector<std::string>& l
 }  // namespace
 
 struct Tokenizer::Model {
-  explicit Model(std::string bytes) : serialized(std::move(bytes)), pieces(serialized) {
-    if (pieces) specials = pieces.specials();
-  }
-  std::string serialized;
-  SentencePieceModel pieces;
-  Specials specials;
+  std::shared_ptr<const TokenizerModel> tokenizer;
 };
 
 Tokenizer Tokenizer::from_serialized(std::string serialized, const std::string& name) {
-  auto model = std::make_shared<Model>(std::move(serialized));
-  if (!model->pieces) {
-    throw Error(fmt::format("{}: not a SentencePiece model, or damaged", name));
-  }
-  return Tokenizer(std::move(model));
+  const auto& kind = tokenizer_kinds().at("sentencepiece").make;
+  return Tokenizer(std::make_shared<Model>(Model{kind.load(std::move(serialized), name)}));
 }
 
 Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
-  return from_serialized(read_file(path), path.string());
+  return Tokenizer(std::make_shared<Model>(Model{load_tokenizer_model(path)}));
 }
 
 Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const TokenizerOptions& options) {
@@ -116,32 +108,21 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
   return tokenizer;
 }
 
-std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
-  std::vector<int> ids;
-  const std::string message = model_->pieces.encode(text, ids);
-  if (!message.empty()) throw Error(fmt::format("text cannot be tokenized: {}", message));
-  return ids;
-}
+std::vector<int32_t> Tokenizer::encode(std::string_view text) const { return model_->tokenizer->encode(text); }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
-  std::vector<int> pieces;
-  pieces.reserve(ids.size());
   for (const int32_t id : ids) {
     if (id < 0 || id >= vocabulary()) {
       throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, vocabulary()));
     }
-    if (!specials().is_control(id)) pieces.push_back(id);
   }
-  std::string text;
-  const std::string message = model_->pieces.decode(pieces, text);
-  if (!message.empty()) throw Error(fmt::format("tokens cannot be decoded: {}", message));
-  return text;
+  return model_->tokenizer->decode(ids, false);
 }
 
-const Specials& Tokenizer::specials() const { return model_->specials; }
+const Specials& Tokenizer::specials() const { return model_->tokenizer->specials(); }
 
-int64_t Tokenizer::vocabulary() const { return model_->pieces.size(); }
+int64_t Tokenizer::vocabulary() const { return model_->tokenizer->vocabulary(); }
 
-void Tokenizer::save(const std::filesystem::path& path) const { write_file_atomic(path, model_->serialized); }
+void Tokenizer::save(const std::filesystem::path& path) const { model_->tokenizer->save(path); }
 
 }  // namespace plumb

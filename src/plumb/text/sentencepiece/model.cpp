@@ -1,40 +1,12 @@
 #include "plumb/text/sentencepiece/model.h"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-
-#include <filesystem>
-
-#include "plumb/base/error.h"
+#include "plumb/text/loaded_module.h"
 
 namespace plumb {
 namespace {
 
-const SentencePieceFunctions& functions();
-
-/// In the directory of the library that contains this function.
-std::filesystem::path module_path() {
-  Dl_info info{};
-  ::dladdr(reinterpret_cast<const void*>(&functions), &info);
-  return std::filesystem::absolute(info.dli_fname).parent_path() / "libplumb_sentencepiece.so";
-}
-
-void* open_module(const char* path) {
-  constexpr int kFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  // The sanitizer's dlopen rejects RTLD_DEEPBIND because memory must not change ownership then; here none does.
-  void* library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  return reinterpret_cast<void* (*)(const char*, int)>(::dlsym(library, "dlopen"))(path, kFlags);
-#else
-  return ::dlopen(path, kFlags);
-#endif
-}
-
 const SentencePieceFunctions& load_functions() {
-  const std::string path = module_path().string();
-  void* module = open_module(path.c_str());
-  void* entry = module == nullptr ? nullptr : ::dlsym(module, kSentencePieceEntry);
-  if (entry == nullptr) throw Error(fmt::format("{}: SentencePiece cannot be loaded", path), "reinstall Plumb");
+  void* entry = load_module("plumb_sentencepiece", kSentencePieceEntry, "SentencePiece", ModuleScope::SelfFirst);
   return reinterpret_cast<const SentencePieceFunctions& (*)()>(entry)();
 }
 
@@ -85,6 +57,8 @@ std::string SentencePieceModel::decode(const std::vector<int>& ids, std::string&
 }
 
 int SentencePieceModel::size() const { return functions().size(handle_); }
+
+int SentencePieceModel::find(std::string_view piece) const { return functions().find(handle_, text_of(piece)); }
 
 Specials SentencePieceModel::specials() const {
   int four[4];

@@ -29,6 +29,8 @@ class SentencePieceModel {
   [[nodiscard]] std::string encode(std::string_view text, std::vector<int>& ids) const;
   [[nodiscard]] std::string decode(const std::vector<int>& ids, std::string& text) const;
   [[nodiscard]] int size() const;
+  /// -1 if there is no such piece.
+  [[nodiscard]] int find(std::string_view piece) const;
 
   [[nodiscard]] Specials specials() const;
 

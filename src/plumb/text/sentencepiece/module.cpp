@@ -47,6 +47,12 @@ void specials(const SentencePieceHandle* model, int* four) {
   four[3] = processor->unk_id();
 }
 
+int find(const SentencePieceHandle* model, SentencePieceText piece) {
+  const std::string text = string_of(piece);
+  const int id = processor_of(model)->PieceToId(text);  // that of the unknown piece if there is none
+  return processor_of(model)->IdToPiece(id) == text ? id : -1;
+}
+
 int encode(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds sink, SentencePieceBytes error,
            void* receiver) {
   std::vector<int> ids;
@@ -95,7 +101,7 @@ int train(const SentencePieceText* settings, size_t setting_count, const Sentenc
   return report(status, error, receiver);
 }
 
-constexpr SentencePieceFunctions kFunctions = {load, unload, size, specials, encode, decode, train};
+constexpr SentencePieceFunctions kFunctions = {load, unload, size, specials, find, encode, decode, train};
 
 }  // namespace
 }  // namespace plumb

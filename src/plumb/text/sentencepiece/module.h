@@ -31,6 +31,8 @@ struct SentencePieceFunctions {
   int (*size)(const SentencePieceHandle* model);
   /// Ids of pad, bos, eos and unknown; -1 if the model lacks one.
   void (*specials)(const SentencePieceHandle* model, int* four);
+  /// The id of a piece; -1 if there is none.
+  int (*find)(const SentencePieceHandle* model, SentencePieceText piece);
   int (*encode)(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds ids,
                 SentencePieceBytes error, void* receiver);
   int (*decode)(const SentencePieceHandle* model, const int* ids, size_t count, SentencePieceBytes text,

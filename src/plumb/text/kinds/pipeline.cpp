@@ -1,0 +1,184 @@
+#include "plumb/text/kinds/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/text/kinds/special_tokens.h"
+#include "plumb/text/pipeline/added_tokens.h"
+#include "plumb/text/pipeline/components.h"
+#include "plumb/text/pipeline/unicode.h"
+
+namespace plumb {
+namespace {
+
+namespace tk = tokenization;
+
+/// Documents nest a few levels; a limit keeps the recursion over them short.
+void check_depth(std::string_view document) {
+  constexpr int kDeepest = 64;
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < document.size(); ++i) {
+    const char c = document[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kDeepest) throw Error("it is nested too deeply");
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+}
+
+const nlohmann::json& section(const nlohmann::json& document, const char* name) {
+  static const nlohmann::json kNone;
+  const auto found = document.find(name);
+  return found == document.end() ? kNone : *found;
+}
+
+class Pipeline final : public TokenizerModel {
+ public:
+  Pipeline(std::string bytes, const SpecialNames& names) : document_(std::move(bytes)), names_(names) {
+    check_depth(document_);
+    const auto document = nlohmann::json::parse(document_);
+    model_ = tk::make_token_model(document.at("model"));
+    normalize_ = tk::make_normalizer(section(document, "normalizer"));
+    pre_tokenize_ = tk::make_pre_tokenizer(section(document, "pre_tokenizer"));
+    templates_ = tk::make_templates(section(document, "post_processor"));
+    decode_ = tk::make_decoder(section(document, "decoder"));
+    if (const auto& added = section(document, "added_tokens"); !added.is_null()) {
+      added_ = tk::AddedTokens(added, model_->vocabulary(), normalize_);
+    } else {
+      added_ = tk::AddedTokens(nlohmann::json::array(), model_->vocabulary(), normalize_);
+    }
+    limit_ = model_->vocabulary().limit();
+    for (const auto& token : added_.all()) limit_ = std::max<int64_t>(limit_, token.id + 1);
+    check_templates();
+    specials_ = {find_special(names_.pad, {"<pad>", "[PAD]", "<|pad|>"}),
+                 find_special(names_.bos, {"<s>", "[CLS]", "<bos>", "<|begin_of_text|>", "<|startoftext|>"}),
+                 find_special(names_.eos, {"</s>", "[SEP]", "<eos>", "<|end_of_text|>", "<|endoftext|>"}),
+                 find_special(names_.unknown.empty() ? model_->unknown() : names_.unknown, {})};
+  }
+
+  [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const override {
+    std::vector<tk::Piece> pieces = added_.cut(is_valid_utf8(text) ? std::string(text) : tk::repaired_utf8(text));
+    pre_tokenize_(pieces);
+    std::vector<int32_t> ids;
+    ids.reserve(pieces.size() * 3 / 2);
+    for (const tk::Piece& piece : pieces) {
+      if (piece.token >= 0) {
+        ids.push_back(piece.token);
+      } else {
+        model_->encode(piece.text, ids);
+      }
+    }
+    return ids;
+  }
+
+  [[nodiscard]] Encoding encode_as_input(std::string_view text) const override {
+    return templates_.single.fill(std::array{encode(text)});
+  }
+
+  [[nodiscard]] Encoding encode_as_input(std::string_view first, std::string_view second) const override {
+    return templates_.pair.fill(std::array{encode(first), encode(second)});
+  }
+
+  [[nodiscard]] std::string decode(std::span<const int32_t> ids, bool keep_specials) const override {
+    std::vector<std::string> tokens;
+    tokens.reserve(ids.size());
+    for (const int32_t id : ids) {
+      if (const tk::AddedToken* added = added_.find(id)) {
+        if (keep_specials || !added->special) tokens.push_back(added->content);
+      } else if (const std::string* token = model_->vocabulary().token(id)) {
+        tokens.push_back(*token);
+      }
+    }
+    decode_(tokens);
+    std::string text;
+    for (const std::string& token : tokens) text += token;
+    return text;
+  }
+
+  [[nodiscard]] const Specials& specials() const override { return specials_; }
+  [[nodiscard]] int64_t vocabulary() const override { return limit_; }
+
+  [[nodiscard]] int32_t find(std::string_view token) const override {
+    const int32_t added = added_.find(std::string(token));
+    return added >= 0 ? added : model_->vocabulary().find(token);
+  }
+
+  void save(const std::filesystem::path& path) const override {
+    write_file_atomic(path, document_);
+    write_special_names(path, names_);
+  }
+
+ private:
+  /// The id of the named token, or of the first well-known one.
+  [[nodiscard]] int32_t find_special(const std::string& name, std::initializer_list<const char*> known) const {
+    if (!name.empty()) return find(name);
+    for (const char* candidate : known) {
+      const int32_t id = added_.find(candidate);
+      if (id >= 0) return id;
+    }
+    return -1;
+  }
+
+  void check_templates() const {
+    for (const auto* one : {&templates_.single, &templates_.pair}) {
+      for (const auto& item : one->items) {
+        for (const int32_t id : item.tokens) {
+          if (id >= limit_) throw Error(fmt::format("the post-processor's token {} is outside the vocabulary", id));
+        }
+      }
+    }
+  }
+
+  std::string document_;
+  SpecialNames names_;
+  std::shared_ptr<const tk::Model> model_;
+  tk::Normalize normalize_;
+  tk::PreTokenize pre_tokenize_;
+  tk::Templates templates_;
+  tk::Decode decode_;
+  tk::AddedTokens added_;
+  int64_t limit_ = 0;
+  Specials specials_;
+};
+
+}  // namespace
+
+std::shared_ptr<const TokenizerModel> make_pipeline(std::string document, const std::filesystem::path& path) {
+  const SpecialNames names = special_names_beside(path);
+  try {
+    return std::make_shared<Pipeline>(std::move(document), names);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", path.string(), error.what()), error.hint());
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(fmt::format("{}: not a tokenizer.json, or damaged: {}", path.string(), error.what()));
+  }
+}
+
+namespace {
+
+[[maybe_unused]] const bool kPipelineRegistered = tokenizer_kinds().add(
+    "huggingface", "tokenizer.json of Hugging Face's tokenizers: BPE, WordPiece, Unigram, words", "",
+    {.files = {"tokenizer.json"},
+     .precedence = 4,
+     .recognizes =
+         [](std::string_view bytes) {
+           const size_t first = bytes.find_first_not_of(" \t\r\n");
+           return first != std::string_view::npos && bytes[first] == '{';
+         },
+     .load = [](std::string bytes,
+                const std::filesystem::path& path) { return make_pipeline(std::move(bytes), path); }});
+
+}  // namespace
+}  // namespace plumb

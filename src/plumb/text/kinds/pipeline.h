@@ -1,0 +1,18 @@
+// Tokenizers in the form of Hugging Face's `tokenizer.json`.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "plumb/text/tokenizer_model.h"
+
+namespace plumb {
+
+/// The tokenizer that a document describes. `path` is the file that messages name; files beside it say which tokens are
+/// padding, beginning and end (kinds/special_tokens.h). Throws Error that names the file and, if Plumb does not know a
+/// component, the component.
+std::shared_ptr<const TokenizerModel> make_pipeline(std::string document, const std::filesystem::path& path);
+
+}  // namespace plumb

@@ -1,0 +1,71 @@
+// SentencePiece models, also those that Plumb trains.
+#include <fmt/format.h>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/text/sentencepiece/model.h"
+#include "plumb/text/tokenizer_model.h"
+
+namespace plumb {
+namespace {
+
+class SentencePieceTokenizer final : public TokenizerModel {
+ public:
+  explicit SentencePieceTokenizer(std::string bytes, const std::string& name)
+      : serialized_(std::move(bytes)), pieces_(serialized_) {
+    if (!pieces_) throw Error(fmt::format("{}: not a SentencePiece model, or damaged", name));
+    specials_ = pieces_.specials();
+  }
+
+  [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const override {
+    std::vector<int> ids;
+    const std::string message = pieces_.encode(text, ids);
+    if (!message.empty()) throw Error(fmt::format("text cannot be tokenized: {}", message));
+    return ids;
+  }
+
+  [[nodiscard]] Encoding encode_as_input(std::string_view text) const override {
+    std::vector<int32_t> ids = encode(text);
+    std::vector<int32_t> segments(ids.size(), 0);
+    return {std::move(ids), std::move(segments)};
+  }
+
+  [[nodiscard]] Encoding encode_as_input(std::string_view, std::string_view) const override {
+    throw Error("a SentencePiece model does not say how a pair of texts is joined",
+                "use a tokenizer whose tokenizer.json has a post-processor");
+  }
+
+  [[nodiscard]] std::string decode(std::span<const int32_t> ids, bool keep_specials) const override {
+    std::vector<int> pieces;
+    pieces.reserve(ids.size());
+    for (const int32_t id : ids) {
+      if (keep_specials || !specials_.is_control(id)) pieces.push_back(id);
+    }
+    std::string text;
+    const std::string message = pieces_.decode(pieces, text);
+    if (!message.empty()) throw Error(fmt::format("tokens cannot be decoded: {}", message));
+    return text;
+  }
+
+  [[nodiscard]] const Specials& specials() const override { return specials_; }
+  [[nodiscard]] int64_t vocabulary() const override { return pieces_.size(); }
+  [[nodiscard]] int32_t find(std::string_view token) const override { return pieces_.find(token); }
+  void save(const std::filesystem::path& path) const override { write_file_atomic(path, serialized_); }
+
+ private:
+  std::string serialized_;
+  SentencePieceModel pieces_;
+  Specials specials_;
+};
+
+[[maybe_unused]] const bool kSentencePieceRegistered = tokenizer_kinds().add(
+    "sentencepiece", "byte-pair encoding and unigram models of SentencePiece", "Kudo & Richardson, arXiv 1808.06226",
+    {.files = {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "source.spm"},
+     .precedence = 2,
+     .recognizes = [](std::string_view bytes) { return bytes.starts_with('\n'); },  // the first field of its message
+     .load = [](std::string bytes, const std::filesystem::path& path) -> std::shared_ptr<const TokenizerModel> {
+       return std::make_shared<SentencePieceTokenizer>(std::move(bytes), path.string());
+     }});
+
+}  // namespace
+}  // namespace plumb

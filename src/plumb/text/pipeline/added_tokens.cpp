@@ -1,0 +1,149 @@
+#include "plumb/text/pipeline/added_tokens.h"
+
+#include <algorithm>
+
+#include "plumb/text/pipeline/settings.h"
+#include "plumb/text/pipeline/unicode.h"
+
+namespace plumb::tokenization {
+namespace {
+
+/// Where the character before `position` begins.
+size_t before(std::string_view text, size_t position) {
+  do {
+    --position;
+  } while (position > 0 && (static_cast<unsigned char>(text[position]) & 0xC0) == 0x80);
+  return position;
+}
+
+bool ends_with_word(std::string_view text) {
+  if (text.empty()) return false;
+  size_t at = before(text, text.size());
+  return is_word_character(next_character(text, at));
+}
+
+bool begins_with_word(std::string_view text) {
+  size_t at = 0;
+  return !text.empty() && is_word_character(next_character(text, at));
+}
+
+size_t without_space_at_end(std::string_view text) {
+  size_t end = text.size();
+  while (end > 0) {
+    const size_t at = before(text, end);
+    size_t next = at;
+    if (!is_white_space(next_character(text, next))) break;
+    end = at;
+  }
+  return end;
+}
+
+size_t space_at_begin(std::string_view text) {
+  size_t size = 0;
+  for (size_t at = 0; at < text.size() && is_white_space(next_character(text, at));) size = at;
+  return size;
+}
+
+AddedToken read_added_token(const Settings& entry) {
+  return {.content = entry.at("content").get<std::string>(),
+          .single_word = get_or(entry, "single_word", false),
+          .left = get_or(entry, "lstrip", false),
+          .right = get_or(entry, "rstrip", false),
+          .normalized = get_or(entry, "normalized", !get_or(entry, "special", false)),
+          .special = get_or(entry, "special", false)};
+}
+
+}  // namespace
+
+AddedTokens::AddedTokens(const Settings& list, const Vocabulary& vocabulary, const Normalize& normalize)
+    : normalize_(normalize) {
+  const auto first_free = static_cast<int64_t>(vocabulary.size());
+  int64_t largest = -1;
+  for (const Settings& entry : list) {
+    AddedToken token = read_added_token(entry);
+    if (token.content.empty()) continue;
+    int64_t id = find(token.content);
+    if (id < 0) id = vocabulary.find(token.content);
+    if (id < 0) id = largest >= first_free || (largest >= 0 && first_free == 0) ? largest + 1 : first_free;
+    if (id >= Vocabulary::kLargest) throw Error("the id of the added token '" + token.content + "' is out of range");
+    largest = std::max(largest, id);
+    token.id = static_cast<int32_t>(id);
+    ids_[token.content] = token.id;
+    const auto [known, is_new] = by_id_.try_emplace(token.id, tokens_.size());
+    if (is_new) {
+      tokens_.push_back(token);
+    } else {
+      tokens_[known->second] = token;
+    }
+  }
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    Piece content{tokens_[i].content};
+    if (tokens_[i].normalized) normalize_(content);
+    (tokens_[i].normalized ? normalized_ : verbatim_).insert(content.text, static_cast<int32_t>(i));
+  }
+}
+
+std::vector<Piece> AddedTokens::cut(std::string text) const {
+  std::vector<Piece> verbatim;
+  cut_piece({std::move(text), -1, true}, verbatim_, verbatim);
+  std::vector<Piece> pieces;
+  for (Piece& piece : verbatim) {
+    if (piece.token >= 0) {
+      pieces.push_back(std::move(piece));
+    } else {
+      if (normalize_) normalize_(piece);
+      cut_piece(std::move(piece), normalized_, pieces);
+    }
+  }
+  return pieces;
+}
+
+void AddedTokens::cut_piece(Piece piece, const ByteTrie& trie, std::vector<Piece>& pieces) const {
+  const std::string_view text = piece.text;
+  size_t done = 0;
+  const auto text_until = [&](size_t end) {
+    if (end > done) pieces.push_back({std::string(text.substr(done, end - done)), -1, piece.at_start && done == 0});
+  };
+  for (size_t at = 0; !trie.empty() && at < text.size();) {
+    size_t length = 0;
+    int32_t found = -1;
+    if (trie.begins_with(text[at])) {
+      trie.for_each_prefix(text.substr(at), [&](size_t size, int32_t value) {
+        length = size;
+        found = value;
+      });
+    }
+    if (found < 0) {
+      ++at;
+      continue;
+    }
+    const AddedToken& token = tokens_[static_cast<size_t>(found)];
+    size_t begin = at;
+    size_t end = at + length;
+    at = end;
+    if (token.single_word && (ends_with_word(text.substr(0, begin)) || begins_with_word(text.substr(end)))) continue;
+    if (token.left) begin = without_space_at_end(text.substr(0, begin));
+    begin = std::max(begin, done);
+    if (token.right) end += space_at_begin(text.substr(end));
+    text_until(begin);
+    pieces.push_back({token.content, token.id, false});
+    done = std::max(done, end);
+  }
+  if (done == 0) {
+    if (!piece.text.empty()) pieces.push_back(std::move(piece));
+  } else {
+    text_until(text.size());
+  }
+}
+
+const AddedToken* AddedTokens::find(int32_t id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &tokens_[found->second];
+}
+
+int32_t AddedTokens::find(const std::string& content) const {
+  const auto found = ids_.find(content);
+  return found == ids_.end() ? -1 : found->second;
+}
+
+}  // namespace plumb::tokenization

@@ -1,0 +1,66 @@
+// A trie over bytes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "plumb/text/pipeline/pair_table.h"
+
+namespace plumb::tokenization {
+
+/// Finds the strings of a set that a text begins with. Filled once, then only read.
+class ByteTrie {
+ public:
+  ByteTrie() { roots_.fill(0); }
+
+  /// `value` is at least 0; replaces that of an equal string. Empty strings are ignored.
+  void insert(std::string_view text, int32_t value) {
+    if (text.empty()) return;
+    uint32_t& root = roots_[static_cast<unsigned char>(text[0])];
+    if (root == 0) root = new_node();
+    uint32_t node = root;
+    for (const char c : text.substr(1)) {
+      const auto byte = static_cast<unsigned char>(c);
+      const auto* child = children_.find(node, byte);
+      if (child != nullptr) {
+        node = static_cast<uint32_t>(child->first);
+      } else {
+        const uint32_t made = new_node();
+        children_.insert(node, byte, static_cast<int32_t>(made), 0);
+        node = made;
+      }
+    }
+    values_[node] = value;
+  }
+
+  /// Calls `take(length, value)` for every string of the set that `text` begins with, from short to long.
+  template <typename Take>
+  void for_each_prefix(std::string_view text, const Take& take) const {
+    if (text.empty()) return;
+    uint32_t node = roots_[static_cast<unsigned char>(text[0])];
+    for (size_t length = 1; node != 0; ++length) {
+      if (values_[node] >= 0) take(length, values_[node]);
+      if (length == text.size()) return;
+      const auto* child = children_.find(node, static_cast<unsigned char>(text[length]));
+      node = child == nullptr ? 0 : static_cast<uint32_t>(child->first);
+    }
+  }
+
+  [[nodiscard]] bool begins_with(char c) const { return roots_[static_cast<unsigned char>(c)] != 0; }
+  [[nodiscard]] bool empty() const { return values_.size() == 1; }
+
+ private:
+  uint32_t new_node() {
+    values_.push_back(-1);
+    return static_cast<uint32_t>(values_.size() - 1);
+  }
+
+  std::array<uint32_t, 256> roots_;
+  PairTable children_;
+  std::vector<int32_t> values_ = {-1};  // of node 0, which does not exist
+};
+
+}  // namespace plumb::tokenization

@@ -1,0 +1,64 @@
+#include "plumb/text/pipeline/metaspace.h"
+
+#include <fmt/format.h>
+
+#include "plumb/text/pipeline/settings.h"
+#include "plumb/text/pipeline/split.h"
+#include "plumb/text/pipeline/unicode.h"
+
+namespace plumb::tokenization {
+namespace {
+
+std::string replace_all(std::string_view text, std::string_view what, std::string_view by) {
+  std::string result;
+  size_t copied = 0;
+  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, copied)) {
+    result.append(text.substr(copied, at - copied)).append(by);
+    copied = at + what.size();
+  }
+  return result.append(text.substr(copied));
+}
+
+}  // namespace
+
+Metaspace::Metaspace(const Settings& settings) : symbol_(settings.at("replacement").get<std::string>()) {
+  single_character(symbol_, "'replacement'");
+  const std::string scheme = get_or(settings, "prepend_scheme", std::string("always"));
+  if (scheme == "always") {
+    prepend_ = Prepend::Always;
+  } else if (scheme == "first") {
+    prepend_ = Prepend::First;
+  } else if (scheme == "never") {
+    prepend_ = Prepend::Never;
+  } else {
+    throw Error(fmt::format("unknown 'prepend_scheme' '{}'", scheme), "known: always, first, never");
+  }
+  // In files before version 0.14 of `tokenizers`.
+  if (!settings.contains("prepend_scheme") && !get_or(settings, "add_prefix_space", true)) prepend_ = Prepend::Never;
+  split_ = get_or(settings, "split", true);
+}
+
+void Metaspace::split(std::vector<Piece>& pieces) const {
+  for (Piece& piece : pieces) {
+    if (piece.token >= 0) continue;
+    piece.text = replace_all(piece.text, " ", symbol_);
+    const bool wanted = prepend_ == Prepend::Always || (prepend_ == Prepend::First && piece.at_start);
+    if (wanted && !piece.text.starts_with(symbol_)) piece.text.insert(0, symbol_);
+  }
+  if (!split_) return;
+  cut_pieces(pieces, [this](std::string_view text, std::vector<Span>& parts) {
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t next = std::min(text.find(symbol_, begin + 1), text.size());
+      parts.push_back({begin, next});
+      begin = next;
+    }
+  });
+}
+
+void Metaspace::decode(std::vector<std::string>& tokens) const {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = replace_all(tokens[i], symbol_, i == 0 && prepend_ != Prepend::Never ? "" : " ");
+  }
+}
+
+}  // namespace plumb::tokenization

@@ -1,0 +1,27 @@
+// SentencePiece's visible space: "Hello world" is "▁Hello" and "▁world" (Kudo & Richardson, arXiv 1808.06226).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "plumb/text/pipeline/components.h"
+
+namespace plumb::tokenization {
+
+class Metaspace {
+ public:
+  /// From the sections "Metaspace" of pre-tokenizers and decoders. Throws Error on invalid settings.
+  explicit Metaspace(const nlohmann::json& settings);
+
+  void split(std::vector<Piece>& pieces) const;
+  void decode(std::vector<std::string>& tokens) const;
+
+ private:
+  enum class Prepend { Always, First, Never };
+  std::string symbol_;
+  Prepend prepend_ = Prepend::Always;
+  bool split_ = true;
+};
+
+}  // namespace plumb::tokenization

@@ -1,0 +1,34 @@
+// What pre-tokenizers split at and replacements replace: a string or a regular expression.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plumb/text/oniguruma/regex.h"
+
+namespace plumb::tokenization {
+
+class Pattern {
+ public:
+  explicit Pattern(std::string literal);
+  explicit Pattern(Regex regex) : regex_(std::move(regex)) {}
+  /// From {"String": …} or {"Regex": …}. Throws Error on anything else.
+  explicit Pattern(const nlohmann::json& settings);
+
+  /// Replaces `matches` by the matches in `text`, from left to right, without overlap.
+  void find_all(std::string_view text, std::vector<Span>& matches) const;
+
+  /// `text` with every match replaced. `first_is_dropped`, if given, is set if the text begins with a match that is
+  /// replaced by nothing.
+  [[nodiscard]] std::string replaced(std::string_view text, std::string_view replacement,
+                                     bool* first_is_dropped = nullptr) const;
+
+ private:
+  std::string literal_;
+  std::optional<Regex> regex_;
+};
+
+}  // namespace plumb::tokenization

@@ -1,0 +1,105 @@
+#include "plumb/text/pipeline/precompiled.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/text/pipeline/unicode.h"
+
+namespace plumb::tokenization {
+namespace {
+
+Error damaged() { return Error("'precompiled_charsmap' is damaged"); }
+
+std::string from_base64(const std::string& text) {
+  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::array<int, 256> values;
+  values.fill(-1);
+  for (size_t i = 0; i < kDigits.size(); ++i) values[static_cast<unsigned char>(kDigits[i])] = static_cast<int>(i);
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  uint32_t bits = 0;
+  int count = 0;
+  const size_t end = text.find('=');
+  for (const char c : std::string_view(text).substr(0, end)) {
+    const int value = values[static_cast<unsigned char>(c)];
+    if (value < 0) throw damaged();
+    bits = (bits << 6) | static_cast<uint32_t>(value);
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes.push_back(static_cast<char>((bits >> count) & 0xFF));
+    }
+  }
+  return bytes;
+}
+
+// A unit of the double array: bits 0-7 and 31 the label, or bits 0-30 a value; bit 8: has a leaf; bits 9-31 the offset.
+bool has_leaf(uint32_t unit) { return ((unit >> 8) & 1) != 0; }
+uint32_t label_of(uint32_t unit) { return unit & ((1U << 31) | 0xFF); }
+uint32_t offset_of(uint32_t unit) { return (unit >> 10) << ((unit & (1U << 9)) >> 6); }
+
+}  // namespace
+
+PrecompiledRules::PrecompiledRules(const std::string& base64) {
+  static_assert(std::endian::native == std::endian::little);
+  const std::string bytes = from_base64(base64);
+  uint32_t size = 0;
+  if (bytes.size() < sizeof size) throw damaged();
+  std::memcpy(&size, bytes.data(), sizeof size);
+  if (size % 4 != 0 || size == 0 || size > bytes.size() - sizeof size) throw damaged();
+  trie_.resize(size / 4);
+  std::memcpy(trie_.data(), bytes.data() + sizeof size, size);
+  replacements_ = bytes.substr(sizeof size + size);
+  if (!is_valid_utf8(replacements_)) throw damaged();
+}
+
+std::optional<std::string_view> PrecompiledRules::replacement(std::string_view chunk) const {
+  size_t node = offset_of(trie_[0]);
+  for (const char c : chunk) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte == 0) return std::nullopt;
+    node ^= byte;
+    if (node >= trie_.size() || label_of(trie_[node]) != byte) return std::nullopt;
+    const uint32_t unit = trie_[node];
+    node ^= offset_of(unit);
+    if (!has_leaf(unit)) continue;
+    if (node >= trie_.size()) return std::nullopt;
+    const size_t begin = trie_[node] & 0x7FFFFFFF;
+    if (begin >= replacements_.size())
+      return begin == replacements_.size() ? std::optional(std::string_view()) : std::nullopt;
+    return std::string_view(replacements_.c_str() + begin);
+  }
+  return std::nullopt;
+}
+
+void PrecompiledRules::replace_characters(std::string_view cluster, std::string& result) const {
+  for (size_t i = 0; i < cluster.size();) {
+    const size_t begin = i;
+    next_character(cluster, i);
+    const std::string_view character = cluster.substr(begin, i - begin);
+    result.append(replacement(character).value_or(character));
+  }
+}
+
+std::string PrecompiledRules::apply(std::string_view text, bool& first_is_dropped) const {
+  std::string result;
+  result.reserve(text.size());
+  const std::vector<size_t> boundaries = grapheme_boundaries(text);
+  for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
+    const std::string_view cluster = text.substr(boundaries[i], boundaries[i + 1] - boundaries[i]);
+    const auto whole = cluster.size() < 6 ? replacement(cluster) : std::nullopt;
+    if (whole) {
+      result.append(*whole);
+    } else {
+      replace_characters(cluster, result);
+    }
+    if (i == 0 && result.empty()) first_is_dropped = true;
+  }
+  if (!is_valid_utf8(result)) return repaired_utf8(result);  // a rule that begins within a character
+  return result;
+}
+
+}  // namespace plumb::tokenization

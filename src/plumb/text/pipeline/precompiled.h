@@ -1,0 +1,31 @@
+// SentencePiece's compiled normalization rules: a double-array trie from byte strings to their replacements
+// (Kudo & Richardson, arXiv 1808.06226), applied as Hugging Face's `tokenizers` applies them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plumb::tokenization {
+
+class PrecompiledRules {
+ public:
+  /// `base64`: the size of the trie in bytes (4 bytes, little-endian), the trie, and the replacements, each ended by a
+  /// zero byte. Throws Error if it is damaged.
+  explicit PrecompiledRules(const std::string& base64);
+
+  /// Each grapheme cluster of fewer than 6 bytes, or else each of its characters, replaced if a rule is a prefix of it:
+  /// by the shortest such rule. `first_is_dropped` is set if the text's first replacement is empty.
+  [[nodiscard]] std::string apply(std::string_view text, bool& first_is_dropped) const;
+
+ private:
+  [[nodiscard]] std::optional<std::string_view> replacement(std::string_view chunk) const;
+  void replace_characters(std::string_view cluster, std::string& result) const;
+
+  std::vector<uint32_t> trie_;
+  std::string replacements_;
+};
+
+}  // namespace plumb::tokenization

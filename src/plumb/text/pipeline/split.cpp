@@ -1,0 +1,117 @@
+#include "plumb/text/pipeline/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plumb/base/error.h"
+
+namespace plumb::tokenization {
+namespace {
+
+struct Part {
+  Span span;
+  bool is_match;
+};
+
+/// Matches and what lies between them.
+void all_parts(std::string_view text, const std::vector<Span>& matches, bool inverted, std::vector<Part>& parts) {
+  parts.clear();
+  size_t end = 0;
+  for (const Span& match : matches) {
+    if (match.begin > end) parts.push_back({{end, match.begin}, inverted});
+    parts.push_back({match, !inverted});
+    end = match.end;
+  }
+  if (end < text.size()) parts.push_back({{end, text.size()}, inverted});
+}
+
+void merge_parts(const std::vector<Part>& parts, Behavior behavior, std::vector<Span>& spans) {
+  bool previous = false;
+  switch (behavior) {
+    case Behavior::Removed:
+      for (const Part& part : parts) {
+        if (!part.is_match) spans.push_back(part.span);
+      }
+      return;
+    case Behavior::Isolated:
+      for (const Part& part : parts) spans.push_back(part.span);
+      return;
+    case Behavior::Contiguous:
+    case Behavior::MergedWithPrevious:
+      for (const Part& part : parts) {
+        const bool merges = behavior == Behavior::Contiguous ? part.is_match == previous : part.is_match && !previous;
+        if (merges && !spans.empty()) {
+          spans.back().end = part.span.end;
+        } else {
+          spans.push_back(part.span);
+        }
+        previous = part.is_match;
+      }
+      return;
+    case Behavior::MergedWithNext:
+      for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+        if (part->is_match && !previous && !spans.empty()) {
+          spans.back().begin = part->span.begin;
+        } else {
+          spans.push_back(part->span);
+        }
+        previous = part->is_match;
+      }
+      std::reverse(spans.begin(), spans.end());
+      return;
+  }
+}
+
+}  // namespace
+
+Behavior behavior_named(const std::string& name) {
+  static const std::pair<const char*, Behavior> known[] = {{"Removed", Behavior::Removed},
+                                                           {"Isolated", Behavior::Isolated},
+                                                           {"MergedWithPrevious", Behavior::MergedWithPrevious},
+                                                           {"MergedWithNext", Behavior::MergedWithNext},
+                                                           {"Contiguous", Behavior::Contiguous}};
+  for (const auto& [candidate, behavior] : known) {
+    if (name == candidate) return behavior;
+  }
+  throw Error(fmt::format("unknown behavior '{}' of a split", name),
+              "known: Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous");
+}
+
+void cut_pieces(std::vector<Piece>& pieces,
+                const std::function<void(std::string_view, std::vector<Span>& parts)>& cut) {
+  std::vector<Piece> result;
+  result.reserve(pieces.size() * 4);
+  std::vector<Span> parts;
+  for (Piece& piece : pieces) {
+    if (piece.token >= 0) {
+      result.push_back(std::move(piece));
+      continue;
+    }
+    parts.clear();
+    cut(piece.text, parts);
+    if (parts.size() == 1 && parts[0] == Span{0, piece.text.size()}) {
+      result.push_back(std::move(piece));
+      continue;
+    }
+    for (const Span& part : parts) {
+      if (part.begin == part.end) continue;
+      result.push_back({piece.text.substr(part.begin, part.end - part.begin), -1, piece.at_start && part.begin == 0});
+    }
+  }
+  pieces = std::move(result);
+}
+
+void split_pieces(std::vector<Piece>& pieces, const Find& find, Behavior behavior, bool inverted) {
+  std::vector<Span> matches;
+  std::vector<Part> parts;
+  cut_pieces(pieces, [&](std::string_view text, std::vector<Span>& spans) {
+    matches.clear();
+    find(text, matches);
+    all_parts(text, matches, inverted, parts);
+    merge_parts(parts, behavior, spans);
+  });
+}
+
+}  // namespace plumb::tokenization
