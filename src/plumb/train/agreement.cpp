@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "plumb/base/crc32.h"
 #include "plumb/base/files.h"
-#include "plumb/data/checksum.h"
 
 namespace plumb {
 namespace {

@@ -15,7 +15,7 @@
 namespace plumb {
 namespace {
 
-constexpr double kMomentum = 0.1;
+constexpr double kPowerMomentum = 0.1;
 
 /// x/ψ with the approximate gradient; the backward pass updates `nu`.
 class Quotient : public torch::autograd::Function<Quotient> {
@@ -34,8 +34,8 @@ class Quotient : public torch::autograd::Function<Quotient> {
     const Tensor& h = grad[0];
     const Tensor dx = (h - nu.clone() * y) / psi;
     const at::NoGradGuard no_graph;
-    const Tensor kept = 1 - kMomentum * y.square().mean(0);
-    nu.copy_(nu * kept + kMomentum * (h * y).mean(0));
+    const Tensor kept = 1 - kPowerMomentum * y.square().mean(0);
+    nu.copy_(nu * kept + kPowerMomentum * (h * y).mean(0));
     return {dx, Tensor(), Tensor()};
   }
 };
@@ -64,7 +64,7 @@ class PowerNorm final : public Norm {
     const Tensor square = x.detach().square().mean(0);
     running_square_.copy_(at::where(steps_ == 0, square, running_square_));
     Tensor psi = (running_square_ + eps_).sqrt();
-    running_square_.lerp_(square, kMomentum);
+    running_square_.lerp_(square, kPowerMomentum);
     steps_.add_(1);
     return psi;
   }
