@@ -17,6 +17,7 @@ import json
 import pathlib
 import random
 import time
+import unicodedata
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -41,7 +42,7 @@ PIECES = [
     ' ', '  ', '   ', '\t', '\n', '\r\n', '\r', '\n\n', '\u00a0', '\u3000', '\u2003', '\u200b', '\u200d', '\u2028',
     '\u0085', '\x0b', '\x0c', '\x1c', '\x1f', '\ufeff', '\u00ad', '\u2060', '\u180e', '\x00', '\x01', '\x7f', '\x9f',
     '\ufffd', '\ue000', '\U000f0000', '\u0301', 'e\u0301', 'q\u0307\u0323', '\u1e9b\u0323', 'Å', 'Å', 'Ω', 'ﬃ', '㎏', 'ｱﾞ', '한', '가',
-    '\u0939\u093f', 'क्ष', 'ก็', 'ơ̛', 'ẞ', 'ǅ', 'ς', 'İ', 'ı', '\u0345', '👨‍👩‍👧‍👦', '🏳️‍🌈', '🇺🇸🇬', '☺️', '🥹', '\U0001fae8', '﷽', '⑳', '五', '𠮷', '\U0002b81d',
+    '\u0939\u093f', 'क्ष', 'ก็', 'ơ̛', 'ẞ', 'ǅ', 'ς', 'İ', 'ı', '\u0345', '👨‍👩‍👧‍👦', '🏳️‍🌈', '🇺🇸🇬', '☺️', '﷽', '⑳', '五', '𠮷', '\U0002b81d',
     '々', '〆', 'ー', 'ｶﾞ', '－', '～', '！', '。', '、', '…', '—', '„', '“', "'", "'s", "'LL", "'Re", '’s', 'n\'t', ' .', ' ,', ' !', '``', '^', '~', '|',
     '<s>', '</s>', '<unk>', '<pad>', '[CLS]', '[SEP]', '[MASK]', '[UNK]', '<|endoftext|>', '<mask>', ' <mask> ', '<0x41>', '##ing',
     '▁', '▁▁a', 'Ġ', 'Ċ', 'Ā', '0', '007', '12345678', '3.14', '٣', '१२', 'Ⅷ', '²', '1e-5', '__init__', 'camelCase', 'HTTPServer', 'a_b', 'x' * 30,
@@ -72,7 +73,9 @@ def random_line(source, text):
     length = source.randrange(1, 25)
     if source.random() < 0.3:
         block = source.choice(blocks)
-    return ''.join(chr(source.randrange(*block)) if source.random() < 0.85 else ' ' for _ in range(length))
+    drawn = ''.join(chr(source.randrange(*block)) if source.random() < 0.85 else ' ' for _ in range(length))
+    # Characters that are newer than the systems' libraries may differ.
+    return ''.join(c for c in drawn if unicodedata.category(c) != 'Cn')
 
 
 def lines_of(count, text, seed):
@@ -372,7 +375,7 @@ def main():
         for i, kind in enumerate(KINDS):
             tokenizer = kind(TEXT, 320)
             document = json.loads(tokenizer.to_str())
-            lines = lines_of(400, TEXT, options.seed)[i % 4:280:4] + lines_of(400, TEXT, options.seed + i)[-10:]
+            lines = lines_of(400, TEXT, options.seed)[i % 7:280:7] + lines_of(400, TEXT, options.seed + i)[-10:]
             lines = [line for line in lines if len(line) < 200]
             cases.append({'name': kind.__name__, 'tokenizer': document, 'lines': reference(tokenizer, lines, 12)})
         with open(ROOT / 'tests/golden/tokenizers.json', 'w', encoding='utf-8') as file:
@@ -383,7 +386,8 @@ def main():
         text += [line for line in path.read_text(encoding='utf-8', errors='replace').split('\n') if line.strip()][:30000]
     lines = lines_of(options.lines, text, options.seed)
     if options.characters:
-        characters = [chr(c) for c in range(0x20, 0x20000) if not 0xd800 <= c < 0xe000]
+        characters = [chr(c) for c in range(0x20, 0x20000)
+                      if not 0xd800 <= c < 0xe000 and unicodedata.category(chr(c)) != 'Cn']
         lines = ['a' + ''.join(characters[i:i + 40]) for i in range(0, len(characters), 40)]
     options.output.mkdir(parents=True, exist_ok=True)
     cases = [(kind.__name__, kind(text, options.vocabulary), None) for kind in KINDS]

@@ -139,11 +139,8 @@ Normalize make_strip(const Settings& settings) {
 Normalize make_precompiled(const Settings& settings) {
   const auto& map = settings.at("precompiled_charsmap");
   if (map.is_null()) return [](Piece&) {};
-  return [rules = PrecompiledRules(map.get<std::string>())](Piece& piece) {
-    bool dropped = false;
-    piece.text = rules.apply(piece.text, dropped);
-    if (dropped) piece.at_start = false;
-  };
+  // What it drops at the beginning leaves the piece at the start: `tokenizers` does not count it.
+  return [rules = PrecompiledRules(map.get<std::string>())](Piece& piece) { piece.text = rules.apply(piece.text); };
 }
 
 template <typename Apply>

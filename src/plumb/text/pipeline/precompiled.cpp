@@ -84,7 +84,7 @@ void PrecompiledRules::replace_characters(std::string_view cluster, std::string&
   }
 }
 
-std::string PrecompiledRules::apply(std::string_view text, bool& first_is_dropped) const {
+std::string PrecompiledRules::apply(std::string_view text) const {
   std::string result;
   result.reserve(text.size());
   const std::vector<size_t> boundaries = grapheme_boundaries(text);
@@ -96,7 +96,6 @@ std::string PrecompiledRules::apply(std::string_view text, bool& first_is_droppe
     } else {
       replace_characters(cluster, result);
     }
-    if (i == 0 && result.empty()) first_is_dropped = true;
   }
   if (!is_valid_utf8(result)) return repaired_utf8(result);  // a rule that begins within a character
   return result;

@@ -17,8 +17,8 @@ class PrecompiledRules {
   explicit PrecompiledRules(const std::string& base64);
 
   /// Each grapheme cluster of fewer than 6 bytes, or else each of its characters, replaced if a rule is a prefix of it:
-  /// by the shortest such rule. `first_is_dropped` is set if the text's first replacement is empty.
-  [[nodiscard]] std::string apply(std::string_view text, bool& first_is_dropped) const;
+  /// by the shortest such rule.
+  [[nodiscard]] std::string apply(std::string_view text) const;
 
  private:
   [[nodiscard]] std::optional<std::string_view> replacement(std::string_view chunk) const;

@@ -216,7 +216,9 @@ std::vector<size_t> grapheme_boundaries(std::string_view text) {
 
 int script_of(char32_t c) {
   if (c == 0x30FC) return USCRIPT_HAN;
-  if (c == ' ') return kAnyScript;
+  if (c == ' ' || !is_older_than(c, 9)) return kAnyScript;
+  if (c == 0x589 || c == 0x61C) return USCRIPT_COMMON;  // moved to other scripts since
+  if (c == 0x953 || c == 0x954) return USCRIPT_DEVANAGARI;
   UErrorCode status = U_ZERO_ERROR;
   const UScriptCode script = uscript_getScript(static_cast<UChar32>(c), &status);
   if (U_FAILURE(status) || script == USCRIPT_UNKNOWN) return kAnyScript;

@@ -59,8 +59,8 @@ class GraphemeBreaks {
 /// The byte offsets at which grapheme clusters of `text` begin, and its size.
 std::vector<size_t> grapheme_boundaries(std::string_view text);
 
-/// The name of a character's script; Han for Hiragana, Katakana and the prolonged sound mark, and an empty one for the
-/// space and for characters without script.
+/// A character's script in Unicode 9, as a number: Han for Hiragana, Katakana and the prolonged sound mark; kAnyScript
+/// for the space and for characters without script.
 int script_of(char32_t c);
 constexpr int kAnyScript = -1;
 
