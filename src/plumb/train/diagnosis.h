@@ -16,7 +16,7 @@ namespace plumb {
 struct DivergedRun {
   const WatchedRun& run;  // its batches: the first examples of the training set
   const StepNumbers& numbers;
-  const Judgment& judgment;
+  const StepJudgment& judgment;
   const std::vector<Tensor>& gradients;  // of that step
   const TroubleJudge& judge;
   const std::vector<WatchRecord>& watched;  // what the watches of the run have measured
