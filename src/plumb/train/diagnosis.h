@@ -42,8 +42,8 @@ Registry<Diagnosis>& diagnoses();
 /// Whether the parameters, and the loss of the run's batches without dropout, are finite.
 bool finite_on(const WatchedRun& run);
 
-/// All of them, in sentences: first those that state a reason, then the others, at last what to try. A measurement that
-/// fails is left out.
+/// All of them, in sentences: what rose first, then those that state a reason, the others, and at last what to try. A
+/// measurement that fails is left out.
 std::vector<std::string> diagnose(const DivergedRun& diverged);
 
 }  // namespace plumb
