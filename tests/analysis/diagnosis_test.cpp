@@ -39,7 +39,7 @@ class DiagnosisOfARun : public ::testing::Test {
     const std::vector<ParameterStep> steps(gradients_.size(), {.learning_rate = rate});
     const WatchedRun run{*model_, *task_, run_.train, *optimizer_, *train_, batches_, 412, rate, steps};
     const StepNumbers numbers{413, 1, 1, rate};
-    const Judgment judgment;
+    const StepJudgment judgment;
     const TroubleJudge judge({}, {}, 0, 0);
     const DivergedRun diverged{run, numbers, judgment, gradients_, judge, watched_, finite_on(run)};
     std::string all;

@@ -50,7 +50,7 @@ std::vector<Finding> find_rises(const DivergedRun& diverged) {
   const double limit = diverged.run.config.clip_norm;
   if (diverged.judge.gradient_norm().last() && usual && !(limit > 0 && limit <= 2 * *usual)) {
     found.push_back({fmt::format("the gradient's norm was {:.3g} in the median", *usual),
-                     fmt::format("train.clip_norm = {:.2g}, twice that", 2 * *usual)});
+                     fmt::format("train.clip_norm = {:.2g}, twice the median of the gradient's norm", 2 * *usual)});
   }
   return found;
 }
@@ -92,6 +92,8 @@ std::vector<std::string> diagnose(const DivergedRun& diverged) {
     }
   };
   take(find_rises);
+  reasons.insert(reasons.end(), others.begin(), others.end());  // what came first is told first
+  others.clear();
   for (const auto& [name, entry] : diagnoses().entries()) take(entry.make);
   std::vector<std::string> all = std::move(reasons);
   all.insert(all.end(), others.begin(), others.end());

@@ -16,7 +16,7 @@ namespace plumb {
 struct DivergedRun {
   const WatchedRun& run;  // its batches: the first examples of the training set
   const StepNumbers& numbers;
-  const Judgment& judgment;
+  const StepJudgment& judgment;
   const std::vector<Tensor>& gradients;  // of that step
   const TroubleJudge& judge;
   const std::vector<WatchRecord>& watched;  // what the watches of the run have measured
@@ -42,8 +42,8 @@ Registry<Diagnosis>& diagnoses();
 /// Whether the parameters, and the loss of the run's batches without dropout, are finite.
 bool finite_on(const WatchedRun& run);
 
-/// All of them, in sentences: first those that state a reason, then the others, at last what to try. A measurement that
-/// fails is left out.
+/// All of them, in sentences: what rose first, then those that state a reason, the others, and at last what to try. A
+/// measurement that fails is left out.
 std::vector<std::string> diagnose(const DivergedRun& diverged);
 
 }  // namespace plumb

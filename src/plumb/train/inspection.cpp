@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "plumb/train/trouble.h"
 
@@ -51,6 +52,7 @@ std::string text_of(const Task& task, int64_t example) {
   const std::vector<int64_t>& ids = source ? batch.source : batch.target_input;
   const Tokenizer& tokenizer = source ? task.data().source_tokenizer() : task.data().target_tokenizer();
   const std::string text = tokenizer.decode(std::vector<int32_t>(ids.begin(), ids.end()));
+  if (!is_valid_utf8(text)) return "";  // of a token that is part of a character
   if (text.size() <= kLongest) return text;
   size_t end = kLongest;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;

@@ -290,8 +290,8 @@ struct Trainer::Implementation {
     point.gradient_norm = numbers.gradient_norm;
     timed.tokens += static_cast<int64_t>(sums[2]);
     timed.flops += found.flops;
-    const Judgment judgment = trouble.judge(numbers);
-    if (judgment.action != Judgment::Action::skip) {
+    const StepJudgment judgment = trouble.judge(numbers);
+    if (judgment.action != StepJudgment::Action::skip) {
       shown_loss = running_loss.add(numbers.loss);
       shown_nll = running_nll.add(sums[1] / std::max(found.weight, 1.0));
       state.loss += numbers.loss * found.weight;
@@ -300,18 +300,18 @@ struct Trainer::Implementation {
       if (state.tokens) *state.tokens += static_cast<int64_t>(sums[2]);
     }
     Json findings = Json::object();
-    if (judgment.cause == Judgment::Cause::nonfinite) {
+    if (judgment.cause == StepJudgment::Cause::nonfinite) {
       findings = inspect_step([&](Inspection* inspection) { return try_step(number, inspection); },
                               {numbers.loss, numbers.gradient_norm, gradient}, model, buffers, group, task);
     }
     report(judgment, numbers, findings, hooks);
-    if (judgment.action == Judgment::Action::skip) {
+    if (judgment.action == StepJudgment::Action::skip) {
       restore_buffers(model.parameters(), buffers);
       advance();
       return Ended::passed;
     }
-    if (judgment.action == Judgment::Action::rollback) return Ended::goes_back;
-    if (judgment.action == Judgment::Action::diverge) {
+    if (judgment.action == StepJudgment::Action::rollback) return Ended::goes_back;
+    if (judgment.action == StepJudgment::Action::diverge) {
       explain(judgment, numbers, gradient, steps);
       return Ended::diverged;
     }
@@ -333,7 +333,7 @@ struct Trainer::Implementation {
   }
 
   /// Measures why the run diverged, on its first examples.
-  void explain(const Judgment& judgment, const StepNumbers& numbers, const std::vector<Tensor>& gradient,
+  void explain(const StepJudgment& judgment, const StepNumbers& numbers, const std::vector<Tensor>& gradient,
                const std::vector<ParameterStep>& steps) {
     if (group.rank() != 0) return;
     constexpr int64_t kExamples = 64;
@@ -415,9 +415,9 @@ struct Trainer::Implementation {
   }
 
   /// Records what the judge found, and tells it.
-  void report(const Judgment& judgment, const StepNumbers& numbers, const Json& findings, const TrainHooks& hooks) {
+  void report(const StepJudgment& judgment, const StepNumbers& numbers, const Json& findings, const TrainHooks& hooks) {
     trouble.record(judgment, numbers, findings);
-    if (judgment.cause == Judgment::Cause::none) return;
+    if (judgment.cause == StepJudgment::Cause::none) return;
     const TroubleRecord& record = trouble.records().back();
     if (group.rank() == 0) say(to_string(record));
     if (hooks.trouble) hooks.trouble(record);

@@ -10,8 +10,8 @@
 namespace plumb {
 namespace {
 
-using Action = Judgment::Action;
-using Cause = Judgment::Cause;
+using Action = StepJudgment::Action;
+using Cause = StepJudgment::Cause;
 
 const char* name_of(Action action) {
   switch (action) {
@@ -79,6 +79,7 @@ void TroubleJudge::see_updates(int64_t step, double learning_rate, const std::ve
   if (!(learning_rate > 0)) return;
   if (norms.size() != updates_.size()) throw Error("the updates belong to another model");
   for (size_t i = 0; i < norms.size(); ++i) {
+    if (norms[i] == 0) continue;  // frozen: its first update is no spike
     const double value = norms[i] / learning_rate;
     if (const auto spike = updates_[i].judge(step, value)) update_spikes_.push_back(*spike);
     updates_[i].add(value);
@@ -97,8 +98,8 @@ Action TroubleJudge::allowed(Action wanted, std::string& text) const {
   return wanted;
 }
 
-Judgment TroubleJudge::judge(const StepNumbers& numbers) {
-  Judgment found;
+StepJudgment TroubleJudge::judge(const StepNumbers& numbers) {
+  StepJudgment found;
   if (!std::isfinite(numbers.loss) || !std::isfinite(numbers.gradient_norm)) {
     found.cause = Cause::nonfinite;
     found.text = nonfinite_text(numbers);
@@ -138,7 +139,7 @@ Judgment TroubleJudge::judge(const StepNumbers& numbers) {
   return found;
 }
 
-void TroubleJudge::record(const Judgment& judgment, const StepNumbers& numbers, const Json& findings) {
+void TroubleJudge::record(const StepJudgment& judgment, const StepNumbers& numbers, const Json& findings) {
   skipped_in_row_ = judgment.action == Action::skip ? skipped_in_row_ + 1 : 0;
   if (judgment.action == Action::skip) ++skipped_;
   if (judgment.cause == Cause::none) return;

@@ -20,7 +20,7 @@ struct StepNumbers {
 };
 
 /// What a step comes to.
-struct Judgment {
+struct StepJudgment {
   enum class Action { update, skip, rollback, diverge };
   enum class Cause { none, nonfinite, limit, spike };
   Action action = Action::update;
@@ -45,10 +45,10 @@ class TroubleJudge {
   void see_updates(int64_t step, double learning_rate, const std::vector<double>& norms);
 
   /// What follows from these numbers. The counters are those after it.
-  [[nodiscard]] Judgment judge(const StepNumbers& numbers);
+  [[nodiscard]] StepJudgment judge(const StepNumbers& numbers);
 
   /// Counts what was done, and keeps the record of it.
-  void record(const Judgment& judgment, const StepNumbers& numbers, const Json& findings);
+  void record(const StepJudgment& judgment, const StepNumbers& numbers, const Json& findings);
 
   /// A batch that a rollback passes over: no step is taken on it.
   [[nodiscard]] bool passes_over(int64_t step) const { return step <= pass_over_until_; }
@@ -79,7 +79,7 @@ class TroubleJudge {
   void load_state(const Json& json);
 
  private:
-  [[nodiscard]] Judgment::Action allowed(Judgment::Action wanted, std::string& text) const;
+  [[nodiscard]] StepJudgment::Action allowed(StepJudgment::Action wanted, std::string& text) const;
 
   TroubleConfig config_;
   double loss_limit_;
