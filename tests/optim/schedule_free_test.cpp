@@ -75,7 +75,7 @@ TEST(ScheduleFreeAdamW, FindsWhatNoisyGradientsSurround) {
   parameters.finish();
   const auto optimizer = make_optimizer("schedule-free-adamw", parameters);
   const Tensor wanted = testing::random_tensor({20, 20}, 3);
-  for (uint64_t t = 1; t <= 400; ++t) {
+  for (uint64_t t = 1; t <= 2000; ++t) {
     const Tensor noise = 3 * testing::random_tensor({20, 20}, 100 + t);
     optimizer->step({parameters.flat().view({20, 20}) - wanted + noise}, 0.05);
   }
