@@ -125,6 +125,86 @@ TEST_F(Tasks, ABlockOfTextPredictsItsTokensAndNoEnd) {
   EXPECT_EQ(batch.target_input[5], 1);
 }
 
+TEST_F(Tasks, ABlockWhoseLinesAreApartBeginsAnewAfterEachEnd) {
+  TaskConfig config;
+  Config::from_string("[task.language-modeling]\napart = true\n", "test").read("task", config);
+  const auto task = make_task(config, text_data(40), "decoder");
+  const auto train = task->dataset("train");
+  std::vector<int64_t> lengths, lines;
+  Ids input, labels;
+  for (const int64_t i : {0, 3, 4}) {
+    const auto block = task->data().split("train").target(i);
+    for (size_t t = 0; t < block.size(); ++t) {
+      const bool begins = t == 0 || block[t - 1] == 2;
+      if (begins) {
+        lengths.push_back(0);
+        lines.push_back(i);
+      }
+      ++lengths.back();
+      input.push_back(begins ? 1 : block[t - 1]);
+      labels.push_back(block[t]);
+    }
+    EXPECT_EQ(train->cost(i).target, std::ssize(block));
+  }
+  EXPECT_GT(lengths.size(), 3);  // more than there are blocks
+  const Batch batch = train->batch(std::vector<int64_t>{0, 3, 4});
+  EXPECT_EQ(batch.target_layout, Ragged(lengths));
+  EXPECT_EQ(batch.target_input, input);
+  EXPECT_EQ(batch.labels, labels);
+  EXPECT_EQ(batch.examples, lines);  // of each sequence
+}
+
+TEST_F(Tasks, PackedSentencesAreOneSequenceOrApart) {
+  const DataDirectory data = text_data(0);
+  const ParallelSplit& split = data.split("train");
+  const auto alone = make_task({}, data, "decoder")->dataset("train");
+  const int64_t tokens = 3 * alone->cost(0).target + 1;
+  for (const bool apart : {false, true}) {
+    TaskConfig config;
+    Config::from_string(fmt::format("[task.language-modeling]\npack = {}\napart = {}\n", tokens, apart), "test")
+        .read("task", config);
+    const auto task = make_task(config, data, "decoder");
+    const auto packed = task->dataset("train");
+    int64_t sentence = 0;
+    for (int64_t i = 0; i < packed->size(); ++i) {
+      const Batch batch = packed->batch(std::vector<int64_t>{i});
+      EXPECT_EQ(packed->cost(i).target, std::ssize(batch.labels));
+      EXPECT_LE(std::ssize(batch.labels), tokens);
+      Ids labels;
+      std::vector<int64_t> lengths;
+      while (std::ssize(labels) < std::ssize(batch.labels)) {
+        const auto ids = split.target(sentence++);
+        labels.insert(labels.end(), ids.begin(), ids.end());
+        labels.push_back(2);
+        lengths.push_back(std::ssize(ids) + 1);
+      }
+      EXPECT_EQ(batch.labels, labels);
+      EXPECT_EQ(batch.target_layout, apart ? Ragged(lengths) : Ragged({std::ssize(labels)}));
+      if (i + 1 < packed->size()) {  // the next sentence would not have fitted
+        EXPECT_GT(std::ssize(batch.labels) + std::ssize(split.target(sentence)) + 1, tokens);
+      }
+    }
+    EXPECT_EQ(sentence, split.size());
+    // Apart, sentences cost what they cost alone.
+    ModelConfig small_config = small("decoder");
+    task->complete(small_config);
+    const auto model = make_model(small_config, at::kDouble);
+    model->initialize(1);
+    const auto nll = [&](const Dataset& set) { return evaluate(*task, *model, set, 200, 0, {}).nll; };
+    EXPECT_EQ(std::abs(nll(*packed) / nll(*alone) - 1) < 1e-12, apart);
+  }
+  TaskConfig config;
+  Config::from_string("[task.language-modeling]\npack = -1\n", "test").read("task", config);
+  EXPECT_THROW(make_task(config, data, "decoder"), Error);
+}
+
+TEST_F(Tasks, BlocksAreNotPacked) {
+  TaskConfig config;
+  Config::from_string("[task.language-modeling]\npack = 10\n", "test").read("task", config);
+  const auto task = make_task(config, text_data(8), "decoder");
+  EXPECT_THROW((void)task->dataset("train"), Error);
+}
+
 /// Σ weight·(−log p(label)) by log-softmax.
 double nll_by_formula(Model& model, const Batch& batch) {
   const at::NoGradGuard no_graph;

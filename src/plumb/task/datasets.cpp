@@ -1,7 +1,9 @@
 #include "plumb/task/datasets.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "plumb/base/error.h"
 #include "plumb/data/sequences.h"
 
 namespace plumb {
@@ -22,19 +24,62 @@ Batch PairDataset::batch(std::span<const int64_t> examples) const {
   return batch;
 }
 
-TextDataset::TextDataset(ParallelSplit split, const Specials& specials)
-    : split_(std::move(split)), specials_(specials) {}
+TextDataset::TextDataset(ParallelSplit split, const Specials& specials, const Packing& packing)
+    : split_(std::move(split)), specials_(specials), packing_(packing) {
+  if (packing.tokens > 0 || packing.apart) require_special(specials.eos, "end of a line");
+  if (packing.tokens == 0) return;
+  if (split_.running_text()) {
+    throw Error("the data are blocks of running text, which cannot be packed",
+                "set task.language-modeling.pack = 0, or prepare the data with --block 0");
+  }
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < split_.size(); ++i) {
+    tokens += length(i);
+    if (i > 0 && tokens <= packing.tokens) continue;
+    first_.push_back(i);
+    tokens = length(i);
+  }
+  first_.push_back(split_.size());
+}
+
+int64_t TextDataset::length(int64_t i) const { return std::ssize(split_.target(i)) + (split_.running_text() ? 0 : 1); }
 
 ExampleCost TextDataset::cost(int64_t i) const {
-  return {0, std::ssize(split_.target(i)) + (split_.running_text() ? 0 : 1)};
+  if (packing_.tokens == 0) return {0, length(i)};
+  int64_t tokens = 0;
+  for (int64_t s = first_[static_cast<size_t>(i)]; s < first_[static_cast<size_t>(i) + 1]; ++s) tokens += length(s);
+  return {0, tokens};
+}
+
+std::vector<int32_t> TextDataset::joined(int64_t i) const {
+  std::vector<int32_t> ids;
+  const auto append = [&](TokenSpan more) { ids.insert(ids.end(), more.begin(), more.end()); };
+  if (split_.running_text()) {
+    append(split_.target(i));
+    return ids;
+  }
+  for (int64_t s = first_[static_cast<size_t>(i)]; s < first_[static_cast<size_t>(i) + 1]; ++s) {
+    append(split_.target(s));
+    ids.push_back(specials_.eos);
+  }
+  return ids;
 }
 
 Batch TextDataset::batch(std::span<const int64_t> examples) const {
   Batch batch;
   for (const int64_t i : examples) {
     require(i);
-    split_.running_text() ? append_running_text(batch, split_.target(i), specials_, i)
-                          : append_sentence(batch, split_.target(i), specials_, i);
+    if (packing_.tokens == 0 && !split_.running_text()) {
+      append_sentence(batch, split_.target(i), specials_, i);
+      continue;
+    }
+    const std::vector<int32_t> ids = joined(i);
+    for (auto begin = ids.begin(); begin != ids.end();) {
+      auto end = packing_.apart ? std::find(begin, ids.end(), specials_.eos) : ids.end();
+      if (end != ids.end()) ++end;  // the EOS belongs to what it ends
+      append_running_text(batch, TokenSpan(begin, end), specials_, i);
+      begin = end;
+    }
   }
   return batch;
 }

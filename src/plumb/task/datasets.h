@@ -22,17 +22,37 @@ class PairDataset final : public Dataset {
   Specials source_, target_;
 };
 
+/// How text becomes sequences.
+struct Packing {
+  /// Consecutive sentences form one example of at most this many tokens, with their EOS; a longer sentence forms its
+  /// own. 0: each sentence is an example.
+  int64_t tokens = 0;
+  /// Whether what ends with EOS, in a packed example or in a block of running text, is a sequence of its own: the next
+  /// one begins with BOS and position 0 and sees nothing of it, and Batch::examples has one entry for each sequence.
+  /// Else all of them are one sequence.
+  bool apart = false;
+};
+
 /// The target side of a split as text: either blocks of running text, which have no end, or sentences, which do.
 class TextDataset final : public Dataset {
  public:
-  TextDataset(ParallelSplit split, const Specials& specials);
-  [[nodiscard]] int64_t size() const override { return split_.size(); }
+  /// Throws Error if blocks are to be packed, or if there is no EOS to pack by.
+  TextDataset(ParallelSplit split, const Specials& specials, const Packing& packing = {});
+  [[nodiscard]] int64_t size() const override { return packing_.tokens > 0 ? std::ssize(first_) - 1 : split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
 
  private:
+  /// Number of tokens of sentence i with its EOS, or of block i.
+  [[nodiscard]] int64_t length(int64_t i) const;
+
+  /// The ids of a block, or of the sentences of a packed example, each with its EOS.
+  [[nodiscard]] std::vector<int32_t> joined(int64_t i) const;
+
   ParallelSplit split_;
   Specials specials_;
+  Packing packing_;
+  std::vector<int64_t> first_;  // if sentences are packed: the first of each example, and the number of sentences
 };
 
 /// A sentence, or a pair of sentences on the two sides of the split, with one label each.

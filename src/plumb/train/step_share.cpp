@@ -19,11 +19,38 @@ std::vector<int64_t> places_of(int64_t size, int64_t rank, int64_t processes) {
   return own;
 }
 
+/// The first sequence of each example of a batch, and the number of sequences. Throws Error if they are unknown.
+std::vector<int64_t> first_sequences(const Ragged& layout, const Batch& whole, const std::vector<int64_t>& examples) {
+  std::vector<int64_t> first(examples.size() + 1, layout.sequences());
+  if (layout.sequences() == std::ssize(examples)) {
+    std::iota(first.begin(), first.end(), int64_t{0});
+    return first;
+  }
+  int64_t sequence = 0;
+  if (std::ssize(whole.examples) == layout.sequences()) {  // several for some examples
+    for (size_t place = 0; place < examples.size(); ++place) {
+      first[place] = sequence;
+      while (sequence < layout.sequences() && whole.examples[static_cast<size_t>(sequence)] == examples[place])
+        ++sequence;
+    }
+  }
+  if (sequence != layout.sequences())
+    throw Error(fmt::format("a batch of {} examples has {} sequences, and it is not known whose they are",
+                            examples.size(), layout.sequences()),
+                "train in one process with train.micro_batch_tokens = 0 and train.accumulate = 1");
+  return first;
+}
+
 /// Where the sequences at these places of a batch begin among the rows of a step in which `before` rows precede it.
-std::vector<int64_t> origins_of(const Ragged& whole, const std::vector<int64_t>& places, int64_t before) {
+std::vector<int64_t> origins_of(const Ragged& layout, const Batch& whole, const std::vector<int64_t>& examples,
+                                const std::vector<int64_t>& places, int64_t before) {
+  if (layout.sequences() == 0) return {};
+  const std::vector<int64_t> first = first_sequences(layout, whole, examples);
   std::vector<int64_t> origins;
-  origins.reserve(places.size());
-  for (const int64_t place : places) origins.push_back(before + whole.begin(place));
+  for (const int64_t place : places) {
+    const auto at = static_cast<size_t>(place);
+    for (int64_t s = first[at]; s < first[at + 1]; ++s) origins.push_back(before + layout.begin(s));
+  }
   return origins;
 }
 
@@ -32,13 +59,6 @@ struct Before {
   int64_t source = 0, target = 0;
 };
 
-void require_sequence_per_example(const Ragged& layout, int64_t examples) {
-  if (layout.sequences() == 0 || layout.sequences() == examples) return;
-  throw Error(
-      fmt::format("a batch of {} examples has {} sequences, so it cannot be divided", examples, layout.sequences()),
-      "train in one process with train.micro_batch_tokens = 0 and train.accumulate = 1");
-}
-
 /// The part of a batch that consists of the examples at these places.
 Batch part_of(const Dataset& dataset, const std::vector<int64_t>& examples, const Batch& whole,
               const std::vector<int64_t>& places, const Before& before) {
@@ -46,12 +66,8 @@ Batch part_of(const Dataset& dataset, const std::vector<int64_t>& examples, cons
   chosen.reserve(places.size());
   for (const int64_t place : places) chosen.push_back(examples[static_cast<size_t>(place)]);
   Batch part = dataset.batch(chosen);
-  const auto place = [&](Ragged& layout, const Ragged& of_whole, int64_t rows) {
-    require_sequence_per_example(of_whole, std::ssize(examples));
-    if (of_whole.sequences() > 0) layout.set_origins(origins_of(of_whole, places, rows));
-  };
-  place(part.source_layout, whole.source_layout, before.source);
-  place(part.target_layout, whole.target_layout, before.target);
+  part.source_layout.set_origins(origins_of(whole.source_layout, whole, examples, places, before.source));
+  part.target_layout.set_origins(origins_of(whole.target_layout, whole, examples, places, before.target));
   return part;
 }
 

@@ -33,8 +33,9 @@ struct StepShare {
   double weight = 0;  // total weight of the labels of the step, all processes' and all micro-batches'
 };
 
-/// The share of a step. `costs`: of all examples of the dataset. Throws Error if a batch is to be divided that does not
-/// have one sequence per example.
+/// The share of a step. `costs`: of all examples of the dataset. Throws Error if a batch is to be divided of which it
+/// is unknown which sequences belong to which example: Batch::examples must have one entry per sequence, unless each
+/// example has one.
 StepShare step_share(const Dataset& dataset, std::span<const ExampleCost> costs,
                      std::span<const std::vector<int64_t>> batches, const Division& division);
 

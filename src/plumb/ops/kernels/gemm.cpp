@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -48,8 +50,18 @@ dnnl::memory::desc matrix(int64_t rows, int64_t columns, int64_t stride, bool tr
 
 DataType type_of_sums(DataType type) { return type == DataType::s8 ? DataType::s32 : DataType::f32; }
 
+/// Throws std::bad_alloc unless there is room for oneDNN to compile in. Versions of it that get no memory for the code
+/// write where it would be.
+void require_room() {
+  constexpr size_t kRoom = size_t{16} << 20;
+  void* room = ::mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(room, kRoom);
+}
+
 /// `packed`: the layout of B if it is packed.
 std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::memory::desc* packed, Engine& on) {
+  require_room();
   const auto a = matrix(p.m, p.k, p.lda, p.transpose_a, type);
   const auto b = packed != nullptr ? *packed : matrix(p.k, p.n, p.ldb, p.transpose_b, type);
   const auto c = matrix(p.m, p.n, p.ldc, false, type_of_sums(type));
@@ -117,6 +129,7 @@ void run(const Product& p, DataType type, const void* a, const void* b, const dn
     compiled.primitive.execute(on.stream, compiled.arguments);
     on.stream.wait();
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     throw Error(
         fmt::format("oneDNN refused a matrix product of ({}, {}) by ({}, {}): {}", p.m, p.k, p.k, p.n, error.what()),
         type == DataType::bf16 ? "does this processor support bfloat16?" : "");
