@@ -115,8 +115,17 @@ TEST_F(TrainVerb, AFullDiskAndAReadOnlyDirectoryAreErrors) {
     GTEST_SKIP() << "cannot mount";
   ASSERT_EQ(train("stopped", {"--set", "train.steps=4", "--set", "train.checkpoint_every=2"}).status, 0);
   const std::string plumb = std::string(PLUMB_BINARY) + " train -q --out ";
-  const Finished full = in_namespace("mount -t tmpfs -o size=1500k none small && cp -r stopped small/run && " + plumb +
-                                     "small/run --set train.steps=400; echo status $?");
+  // Room for half a checkpoint more than there is.
+  uintmax_t room = 0, checkpoint = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(*folder_ / "stopped")) {
+    if (!entry.is_regular_file()) continue;
+    const uintmax_t pages = (entry.file_size() + 4095) / 4096 + 1;
+    room += 4 * pages;
+    if (entry.path().string().find("step-000004") != std::string::npos) checkpoint += 4 * pages;
+  }
+  const std::string size = std::to_string(room + checkpoint / 2) + "k";
+  const Finished full = in_namespace("mount -t tmpfs -o size=" + size + " none small && cp -r stopped small/run && " +
+                                     plumb + "small/run --set train.steps=400; echo status $?");
   EXPECT_NE(full.output.find("status 1"), std::string::npos) << full.output << full.errors;
   EXPECT_NE(full.errors.find("No space left on device"), std::string::npos) << full.errors;
   EXPECT_NE(full.errors.find("the last good checkpoint is small/run/checkpoints/step-"), std::string::npos)

@@ -72,8 +72,20 @@ void set_aside(const fs::path& checkpoint) {
   fs::rename(checkpoint, aside);
 }
 
-void write_complete(const fs::path& path, const Snapshot& snapshot, const std::optional<FileMark>& metrics) {
-  write_directory_atomic(path, [&](const fs::path& directory) { write_snapshot(snapshot, directory, metrics); });
+/// Writes a directory of a run. Throws Error that names the run's last good checkpoint.
+void write_complete(const fs::path& run, const fs::path& name, const Snapshot& snapshot,
+                    const std::optional<FileMark>& metrics) {
+  try {
+    write_directory_atomic(run / name,
+                           [&](const fs::path& directory) { write_snapshot(snapshot, directory, metrics); });
+  } catch (const std::exception& error) {
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    const auto all = checkpoints_of(run);
+    throw Error(fmt::format("{}; {}", error.what(),
+                            all.empty() ? "the run has no checkpoint yet"
+                                        : "the last good checkpoint is " + all.rbegin()->second.string()),
+                ours != nullptr ? ours->hint() : "");
+  }
 }
 
 }  // namespace
@@ -129,15 +141,7 @@ std::optional<ResumePoint> find_resume_point(const fs::path& run) {
 }
 
 void write_checkpoint(const fs::path& run, const Snapshot& snapshot, const FileMark& metrics) {
-  try {
-    write_complete(run / "checkpoints" / name_of(snapshot.step), snapshot, metrics);
-  } catch (const Error& error) {
-    const auto all = checkpoints_of(run);
-    throw Error(fmt::format("{}; {}", error.what(),
-                            all.empty() ? "the run has no checkpoint yet"
-                                        : "the last good checkpoint is " + all.rbegin()->second.string()),
-                error.hint());
-  }
+  write_complete(run, fs::path("checkpoints") / name_of(snapshot.step), snapshot, metrics);
 }
 
 void remove_later_checkpoints(const fs::path& run, int64_t step) {
@@ -189,10 +193,10 @@ void check_best(const fs::path& run, int64_t step, const std::vector<int64_t>& l
   warn(fmt::format("{}: {}; step {} was the best so far", best.string(), damage, step));
 }
 
-void write_best(const fs::path& run, const Snapshot& snapshot) { write_complete(run / "best", snapshot, {}); }
+void write_best(const fs::path& run, const Snapshot& snapshot) { write_complete(run, "best", snapshot, {}); }
 
 void write_one_of_the_best(const fs::path& run, const Snapshot& snapshot) {
-  write_complete(run / "best-checkpoints" / name_of(snapshot.step), snapshot, {});
+  write_complete(run, fs::path("best-checkpoints") / name_of(snapshot.step), snapshot, {});
 }
 
 }  // namespace plumb

@@ -53,7 +53,6 @@ void require_same_data(const fs::path& run, const Json& fingerprint, const fs::p
   if (!fs::exists(run / kFile)) return;
   const Json stored = read_sealed(run / kFile);
   try {
-    compare_files(stored.at("tokenizer"), fingerprint.at("tokenizer"), "the tokenizer", data);
     for (const auto& [name, files] : stored.at("splits").items()) {
       if (!fingerprint.at("splits").contains(name)) {
         throw Error(fmt::format("{}: split '{}' is missing; the run was started with it", data.string(), name),
@@ -61,6 +60,7 @@ void require_same_data(const fs::path& run, const Json& fingerprint, const fs::p
       }
       compare_files(files, fingerprint["splits"][name], fmt::format("split '{}'", name), data);
     }
+    compare_files(stored.at("tokenizer"), fingerprint.at("tokenizer"), "the tokenizer", data);
   } catch (const nlohmann::json::exception& error) {
     throw_unexpected_shape(run / kFile, error);
   }

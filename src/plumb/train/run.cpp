@@ -244,7 +244,7 @@ RunConfig load_run_config(const fs::path& run) {
   const fs::path file = run / "config.toml";
   if (!is_intact_text(read_file(file))) {
     throw Error(fmt::format("{}: was changed: its checksum is wrong", file.string()),
-                "undo the change, or remove the line with the checksum to accept it");
+                "undo the change; to accept it, remove the first and the last line, which are about the checksum");
   }
   return read_run_config(Config::from_file(file));
 }

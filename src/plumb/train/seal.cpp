@@ -15,6 +15,8 @@ namespace plumb {
 namespace {
 
 constexpr const char* kChecksum = "checksum";
+constexpr std::string_view kOpening =
+    "# The last line is a checksum of the others; to accept changes, remove it and this line.\n";
 constexpr std::string_view kComment = "# checksum of the lines above: ";
 
 std::string checksum_without_its_own(Json document) {
@@ -61,12 +63,15 @@ Json read_sealed(const std::filesystem::path& path) {
 }
 
 std::string sealed_text(const std::string& text) {
-  return fmt::format("{}{}{}\n", text, kComment, crc32_text(crc32_of(text)));
+  return fmt::format("{}{}{}{}\n", kOpening, text, kComment, crc32_text(crc32_of(text)));
 }
 
 bool is_intact_text(const std::string& text) {
   const size_t begin = text.rfind(kComment);
-  return begin == std::string::npos || text == sealed_text(text.substr(0, begin));
+  const bool opens = text.starts_with(kOpening);
+  if (!opens && begin == std::string::npos) return !text.empty();
+  if (!opens || begin == std::string::npos || begin < kOpening.size()) return false;
+  return text == sealed_text(text.substr(kOpening.size(), begin - kOpening.size()));
 }
 
 }  // namespace plumb

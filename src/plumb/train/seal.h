@@ -33,8 +33,8 @@ void seal(Json& document);
 /// Reads a document. Throws Error if it has a checksum, and it is wrong; documents without one are of earlier releases.
 Json read_sealed(const std::filesystem::path& path);
 
-/// A text of lines with its checksum in a comment at the end, and whether the text was changed since. A text without
-/// the comment counts as unchanged.
+/// A text of lines between two comments, the second of which is its checksum, and whether such a text was changed or
+/// cut since. One without the comments counts as unchanged, unless it is empty.
 std::string sealed_text(const std::string& text);
 bool is_intact_text(const std::string& text);
 
