@@ -36,7 +36,7 @@ void append_text(std::string& to, const std::string& text) {
 }
 
 std::string begun(Request request, bool introduced) {
-  return {1, static_cast<char>(static_cast<uint8_t>(request) + (introduced ? 1 : 0))};
+  return std::string(1, static_cast<char>(static_cast<uint8_t>(request) + (introduced ? 1 : 0)));
 }
 
 std::string introduction() {

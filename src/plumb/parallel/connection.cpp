@@ -90,17 +90,22 @@ void Connection::end(int64_t bytes, double seconds) {
 }
 
 void Connection::finish(const Work& work, bool single) {
-  const auto done = std::make_shared<std::atomic<bool>>(false);
-  const auto tell = [done, monitor = assembly_->membership->monitor()] {
-    *done = true;
+  struct State {
+    std::atomic<bool> done = false;
+    std::exception_ptr error;  // of a message
+  };
+  const auto state = std::make_shared<State>();
+  const auto tell = [state, monitor = assembly_->membership->monitor()] {
+    state->done = true;
     monitor->notify();
   };
-  if (single) {  // has no future
-    std::thread([work, tell] {
+  if (single) {  // has no future, and may be waited for once
+    std::thread([work, state, tell] {
       const BrokenPipeGuard guard;
       try {
         work->wait();
-      } catch (const std::exception&) {  // thrown again below
+      } catch (...) {
+        state->error = std::current_exception();
       }
       tell();
     }).detach();
@@ -108,9 +113,10 @@ void Connection::finish(const Work& work, bool single) {
     work->getFuture()->addCallback([tell](auto&) { tell(); });
   }
   // A message of a rank that has left since may still be on its way.
-  const auto what = assembly_->membership->wait([&] { return done->load(); }, name_, single ? 0 : exchanges_);
+  const auto what = assembly_->membership->wait([&] { return state->done.load(); }, name_, single ? 0 : exchanges_);
   if (what) throw Error(*what);
-  work->wait();
+  if (state->error) std::rethrow_exception(state->error);
+  if (!single) work->wait();
 }
 
 std::shared_ptr<Connection> Connection::among(const std::string& name, int64_t rank, int64_t size) {
