@@ -17,7 +17,9 @@ inline void drop_times(Json& json) {
     for (Json& each : json) drop_times(each);
   }
   if (!json.is_object()) return;
-  for (const char* key : {"seconds", "tokens_per_second", "exchange_seconds", "checksum", "metrics"}) json.erase(key);
+  for (const char* key :
+       {"seconds", "tokens_per_second", "ceiling_fraction", "exchange_seconds", "checksum", "metrics"})
+    json.erase(key);
   for (auto& [key, value] : json.items()) drop_times(value);
 }
 

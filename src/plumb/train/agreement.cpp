@@ -9,6 +9,7 @@
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/files.h"
+#include "plumb/base/toml_text.h"
 
 namespace plumb {
 namespace {

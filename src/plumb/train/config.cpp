@@ -72,23 +72,6 @@ void describe(Fields& field, TrainConfig& config) {
   field("seed", config.seed);
 }
 
-std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml) {
-  std::vector<std::pair<std::string, std::string>> entries;
-  std::map<std::string, int> members;  // indices in arrays of sections
-  std::string section;
-  for (const std::string& line : split(toml, '\n')) {
-    if (line.starts_with("[[")) {
-      section = line.substr(2, line.size() - 4);
-      section += fmt::format(".{}", members[section]++);
-    } else if (line.starts_with("[")) {
-      section = line.substr(1, line.size() - 2);
-    } else if (const size_t equals = line.find(" = "); equals != std::string::npos) {
-      entries.emplace_back(section + "." + line.substr(0, equals), line.substr(equals + 3));
-    }
-  }
-  return entries;
-}
-
 bool TrainConfig::operator==(const TrainConfig& other) const {
   return ConfigWriter().section("train", *this).text() == ConfigWriter().section("train", other).text();
 }

@@ -86,9 +86,6 @@ RunConfig read_run_config(const Config& config);
 /// The complete TOML file.
 std::string to_toml(const RunConfig& config);
 
-/// The keys of a TOML text written by Plumb, with their values: "train.adam.beta1", "train.groups.0.pattern".
-std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml);
-
 /// Throws Error that names the first key in which the two differ.
 void require_equal(const RunConfig& wanted, const RunConfig& found, const std::string& origin);
 
