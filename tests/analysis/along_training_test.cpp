@@ -196,7 +196,7 @@ TEST_F(AlongTraining, UpdateRatiosAreThoseOfTheSteps) {
     return false;
   };
   train(*again, run_.train, *task_, hooks);
-  ASSERT_EQ(values.size(), 5U);
+  ASSERT_GE(values.size(), 5U);
   for (const auto& [record, step] : {std::pair{1, 1}, std::pair{2, 4}}) {
     std::map<std::string, std::pair<double, double>> squares;
     for (const auto& [name, before] : values[static_cast<size_t>(step - 1)]) {

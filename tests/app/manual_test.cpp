@@ -190,7 +190,7 @@ TEST_F(Completion, OfBashProposesKeysAndTheirValues) {
   EXPECT_EQ(proposed.count("model.rotary.factor="), 1U) << "the option of a variant";
   // Bash has cut the word at "=", and puts the reply in the place of what follows it.
   EXPECT_EQ(bash_for({"train", "--set", "model.norm", "="}), set_of(norms().names()));
-  EXPECT_EQ(bash_for({"train", "--set", "train.optimizer", "=", "ad"}), (Words{"adam", "adamw"}));
+  EXPECT_EQ(bash_for({"train", "--set", "train.optimizer", "=", "ad"}), (Words{"adafactor", "adam", "adamw"}));
   EXPECT_EQ(bash_for({"train", "--set", "model.parallel", "=", ""}), (Words{"true", "false"}));
   EXPECT_EQ(bash_for({"train", "--set", "collapse."}), Words{}) << "a key of studies";
   Words collapse;

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "plumb/base/files.h"
+#include "plumb/model/model.h"
+#include "plumb/ops/device.h"
 #include "plumb/train/config.h"
 #include "support/paths.h"
 
@@ -18,20 +20,23 @@ RunConfig recipe(const std::string& name) {
 
 TEST(Recipes, CanAllBeTrained) {
   const std::string page = read_file(test::source_directory() / "docs" / "training.md");
+  const ops::DefaultDevice nowhere{at::Device(at::kMeta)};  // some models are larger than any memory
   size_t recipes = 0;
   for (const auto& entry : fs::directory_iterator(test::source_directory() / "recipes")) {
     SCOPED_TRACE(entry.path().string());
     ++recipes;
     RunConfig config = read_run_config(Config::from_file(entry.path()));
     validate(config.train);
-    EXPECT_EQ(config.data, "data/" + entry.path().stem().string());
+    if (!config.data.empty()) {
+      EXPECT_EQ(config.data, "data/" + entry.path().stem().string());
+    }
     EXPECT_NE(page.find("../recipes/" + entry.path().filename().string()), std::string::npos) << "not in the page";
     config.model.source_vocabulary = config.model.target_vocabulary = 40;  // of the data
     const std::unique_ptr<Model> model = make_model(config.model);
     (void)parameter_settings(model->parameters(), config.train.groups, config.train.weight_decay);  // patterns match
     (void)make_schedule(config.train, config.model.d_model);
   }
-  EXPECT_EQ(recipes, 3U);
+  EXPECT_EQ(recipes, 12U);
 }
 
 // Vaswani et al. 2017, equation 3: d^(−1/2)·min(step^(−1/2), step·warmup^(−3/2)).

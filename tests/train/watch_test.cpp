@@ -13,6 +13,7 @@
 #include "plumb/io/safetensors.h"
 #include "plumb/train/metrics_file.h"
 #include "plumb/train/run.h"
+#include "run_contents.h"
 
 namespace plumb {
 namespace {
@@ -131,7 +132,10 @@ TEST_F(Watched, TheRunIsTheSameBitForBit) {
     }
     Json first = read_json(latest_checkpoint(folder_ / each.name / "with") / "state.json");
     Json second = read_json(latest_checkpoint(folder_ / each.name / "without") / "state.json");
-    for (Json* state : {&first, &second}) state->erase("seconds");
+    for (Json* state : {&first, &second}) {
+      state->erase("files");  // one has a file more
+      test::drop_times(*state);
+    }
     EXPECT_EQ(first, second);
   }
 }

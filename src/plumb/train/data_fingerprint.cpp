@@ -51,7 +51,7 @@ Json fingerprint_of(const DataDirectory& data) {
 
 void require_same_data(const fs::path& run, const Json& fingerprint, const fs::path& data) {
   if (!fs::exists(run / kFile)) return;
-  const Json stored = read_sealed(run / kFile);
+  const Json stored = read_sealed(run / kFile, /*always=*/true);
   try {
     for (const auto& [name, files] : stored.at("splits").items()) {
       if (!fingerprint.at("splits").contains(name)) {

@@ -30,8 +30,9 @@ FileMark mark_of_beginning(const std::filesystem::path& file, uint64_t bytes);
 /// Sets the key "checksum" of a document to the CRC-32 of everything else in it.
 void seal(Json& document);
 
-/// Reads a document. Throws Error if it has a checksum, and it is wrong; documents without one are of earlier releases.
-Json read_sealed(const std::filesystem::path& path);
+/// Reads a document. Throws Error if its checksum is wrong. Documents without one are of earlier releases, unless they
+/// `always` had one: then they are damaged, too.
+Json read_sealed(const std::filesystem::path& path, bool always = false);
 
 /// A text of lines between two comments, the second of which is its checksum, and whether such a text was changed or
 /// cut since. One without the comments counts as unchanged, unless it is empty.

@@ -457,8 +457,10 @@ struct Trainer::Implementation {
 
   /// Closes the span since the last point.
   void close_point() {
-    point.loss = state.loss / state.weight;  // NaN if there was none
-    point.nll = state.nll / state.weight;
+    // NaN if all steps were skipped; labels without weight count 0.
+    const double weight = state.weight > 0 || trouble.skipped() > 0 ? state.weight : 1;
+    point.loss = state.loss / weight;
+    point.nll = state.nll / weight;
     if (trouble.skipped() > 0) point.skipped_steps = static_cast<double>(trouble.skipped());
     point.tokens_per_second = timed.seconds > 0 ? static_cast<double>(timed.tokens) / timed.seconds : 0;
     point.tokens = state.tokens;

@@ -27,7 +27,7 @@ struct TrainHooks {
   std::function<void(const WatchRecord&)> watched;
   /// Receives each record of numerical trouble.
   std::function<void(const TroubleRecord&)> trouble;
-  /// Called after each step; returning true ends the run as "stopped".
+  /// Called after each step, and once more before a slow metric of the last; returning true ends the run as "stopped".
   std::function<bool()> stop;
   /// Called repeatedly while other processes have not joined yet; returning true ends the run as "stopped".
   std::function<bool()> give_up;
