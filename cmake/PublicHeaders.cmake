@@ -5,6 +5,7 @@ set(PLUMB_PUBLIC_HEADERS
   # Basics
   base/batch.h
   base/config.h
+  base/duration.h
   base/error.h
   base/files.h
   base/json.h

@@ -85,6 +85,7 @@ class TableReader final : public Fields {
   void operator()(std::string_view key, double& value) override { scalar(key, value); }
   void operator()(std::string_view key, bool& value) override { scalar(key, value); }
   void operator()(std::string_view key, std::string& value) override { scalar(key, value); }
+  void operator()(std::string_view key, Duration& value) override { scalar(key, value); }
   void operator()(std::string_view key, std::vector<int64_t>& value) override { list(key, value); }
   void operator()(std::string_view key, std::vector<double>& value) override { list(key, value); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { list(key, value); }
@@ -152,6 +153,21 @@ class TableReader final : public Fields {
     if (const toml::node* node = find(key)) value = convert<T>(*node, key);
   }
 
+  void scalar(std::string_view key, Duration& value) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return;
+    const auto text = node->value_exact<std::string>();
+    if (!text) {
+      value = convert<int64_t>(*node, key);
+      return;
+    }
+    try {
+      value = Duration::parse(*text);
+    } catch (const Error& error) {
+      fail(place(file_, node->source()), fmt::format("'{}': {}", key, error.what()), error.hint());
+    }
+  }
+
   template <typename T>
   void list(std::string_view key, std::vector<T>& value) {
     const toml::node* node = find(key);
@@ -177,6 +193,7 @@ class TextWriter final : public Fields {
   void operator()(std::string_view key, double& value) override { line(key, value); }
   void operator()(std::string_view key, bool& value) override { line(key, value); }
   void operator()(std::string_view key, std::string& value) override { line(key, value); }
+  void operator()(std::string_view key, Duration& value) override { line(key, value); }
   void operator()(std::string_view key, std::vector<int64_t>& value) override { line(key, value); }
   void operator()(std::string_view key, std::vector<double>& value) override { line(key, value); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { line(key, value); }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plumb/base/duration.h"
+
 namespace plumb {
 
 /// Visits the keys of one configuration section, either to read them from a file or to write them. A struct describes
@@ -20,6 +22,8 @@ class Fields {
   virtual void operator()(std::string_view key, double& value) = 0;
   virtual void operator()(std::string_view key, bool& value) = 0;
   virtual void operator()(std::string_view key, std::string& value) = 0;
+  /// An integer, which is a number of steps, or a string such as "10Mt". Steps are written as an integer.
+  virtual void operator()(std::string_view key, Duration& value) = 0;
   virtual void operator()(std::string_view key, std::vector<int64_t>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<double>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<std::string>& value) = 0;

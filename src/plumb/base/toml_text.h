@@ -6,12 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "plumb/base/duration.h"
+
 namespace plumb {
 
 std::string toml_text(int64_t value);
 std::string toml_text(double value);  // always with a point, an exponent or a name, never like an integer
 std::string toml_text(bool value);
 std::string toml_text(const std::string& value);  // in quotes
+std::string toml_text(const Duration& value);     // an integer for steps, else in quotes
 std::string toml_text(const std::vector<int64_t>& values);
 std::string toml_text(const std::vector<double>& values);
 std::string toml_text(const std::vector<std::string>& values);

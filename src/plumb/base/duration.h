@@ -1,0 +1,44 @@
+// How long something lasts in training, in one of three units: "4000u", "10Mt", "2e".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace plumb {
+
+/// A number of steps, of target tokens or of epochs. A plain number means steps.
+class Duration {
+ public:
+  enum class Unit { steps, tokens, epochs };
+  /// Epochs are counted in millionths, so that every duration is exact.
+  static constexpr int64_t kPartsOfEpoch = 1'000'000;
+
+  Duration() = default;                        // 0 steps
+  Duration(int64_t steps) : amount_(steps) {}  // NOLINT(google-explicit-constructor): a plain number is a duration
+  /// "4000" or "4000u": steps (updates). "10Mt": target tokens, with k, M, G or B (10⁹) before the t, or nothing. "2e":
+  /// epochs. Tokens and epochs may have a fraction, if a whole number of tokens or of millionths of an epoch remains. A
+  /// duration of 0 is 0 steps in any unit. Throws Error on anything else, and from 10¹⁵ steps or tokens or 10⁹ epochs
+  /// on.
+  static Duration parse(std::string_view text);
+
+  [[nodiscard]] Unit unit() const { return unit_; }
+  /// Steps, tokens, or millionths of an epoch.
+  [[nodiscard]] int64_t amount() const { return amount_; }
+  [[nodiscard]] bool is_zero() const { return amount_ == 0; }
+
+  /// The number of steps. Throws Error if the duration is in tokens or epochs, which train/timeline.h resolves.
+  [[nodiscard]] int64_t in_steps() const;
+
+  /// What `parse` reads as the same duration, without a unit for steps: "4000", "1.5kt", "2e".
+  [[nodiscard]] std::string text() const;
+
+  /// Whether they are the same number of the same unit.
+  bool operator==(const Duration&) const = default;
+
+ private:
+  Unit unit_ = Unit::steps;
+  int64_t amount_ = 0;
+};
+
+}  // namespace plumb
