@@ -104,6 +104,16 @@ std::string time_text(const plan::Estimate& best, const plan::TrainingJob& job, 
   return text + '\n';
 }
 
+/// The tokens that a configuration trains on, with batches of so many.
+double tokens_of(const TrainConfig& config, int64_t batch_tokens) {
+  if (config.steps.unit() == Duration::Unit::epochs) {
+    throw Error(fmt::format("train.steps = {} depends on the data", config.steps.text()),
+                "give the tokens of the whole run with --tokens");
+  }
+  const auto amount = static_cast<double>(config.steps.amount());
+  return config.steps.unit() == Duration::Unit::tokens ? amount : amount * static_cast<double>(batch_tokens);
+}
+
 void run(PlanArguments& arguments, const Globals& globals) {
   Config config = Config::from_file(arguments.config);
   for (const std::string& assignment : arguments.set) config.set(assignment);
@@ -121,8 +131,8 @@ void run(PlanArguments& arguments, const Globals& globals) {
   job.precision = plan::precision_named(arguments.precision);
   job.batch_tokens = static_cast<int64_t>(
       quantity_or(arguments.batch_tokens, "--batch-tokens", static_cast<double>(run.train.batch_tokens)));
-  job.tokens = quantity_or(arguments.tokens, "--tokens",
-                           static_cast<double>(run.train.steps) * static_cast<double>(job.batch_tokens));
+  job.tokens =
+      arguments.tokens.empty() ? tokens_of(run.train, job.batch_tokens) : parse_quantity(arguments.tokens, "--tokens");
   plan::Hardware& hardware = arguments.hardware;
   hardware.memory = parse_quantity(arguments.memory, "--memory");
   hardware.flops = parse_quantity(arguments.flops, "--flops");
@@ -182,7 +192,7 @@ void add_plan(CLI::App& app, Globals& globals) {
       ->capture_default_str();
   verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per step (default: train.batch_tokens)")
       ->type_name("QUANTITY");
-  verb->add_option("--tokens", arguments->tokens, "Tokens of the whole run (default: train.steps batches)")
+  verb->add_option("--tokens", arguments->tokens, "Tokens of the whole run (default: train.steps)")
       ->type_name("QUANTITY");
   suggest(verb->add_option("--precision", arguments->precision,
                            "Weights: float32; mixed: 2 bytes with a copy in 4; bfloat16: 2 bytes without one")

@@ -389,10 +389,10 @@ TEST(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
     TrainHooks hooks;
     hooks.stop = [&] {
       uploads = test::traffic().uploads;
-      if (trainer.step() < run.train.steps) {
+      if (trainer.step() < run.train.steps.in_steps()) {
         EXPECT_EQ(test::traffic().reads, trainer.step());
       }
-      return trainer.step() == run.train.steps - 1;
+      return trainer.step() == run.train.steps.in_steps() - 1;
     };
     test::traffic().uploads = 0;
     trainer.run(hooks);

@@ -65,7 +65,7 @@ class DividedSteps : public ::testing::Test {
     auto plan = plan_batches(set->costs(), run_.train.batch_tokens, 1, epoch);
     EXPECT_GT(plan.size() % 3, 0);
     size_t next = 0;
-    for (int64_t step = 1; step <= run_.train.steps; ++step) {
+    for (int64_t step = 1; step <= run_.train.steps.in_steps(); ++step) {
       std::vector<int64_t> examples;
       for (size_t i = 0; i < accumulate && next < plan.size(); ++i, ++next)
         examples.insert(examples.end(), plan[next].begin(), plan[next].end());

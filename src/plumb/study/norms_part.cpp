@@ -58,17 +58,19 @@ RunRequest norm_run(const StudyContext& context, const NormsStudy& part, const N
   train.batch_tokens = batch_tokens;
   train.processes = processes;
   train.synchronize_norms = variant.synchronized;
-  // [train] describes runs with its own batch size; warm-up and logging intervals keep their share of the run.
+  // [train] describes runs with its own batch size; warm-up and logging intervals keep their share of the run. Those in
+  // tokens and epochs do without being changed.
   const double ratio = static_cast<double>(batch_tokens) / static_cast<double>(given.batch_tokens);
-  const auto steps = [&](int64_t of_given) {
-    return std::max<int64_t>(std::llround(static_cast<double>(of_given) / ratio), 1);
+  const auto in_proportion = [&](const Duration& of_given) -> Duration {
+    if (of_given.unit() != Duration::Unit::steps || of_given.is_zero()) return of_given;
+    return std::max<int64_t>(std::llround(static_cast<double>(of_given.in_steps()) / ratio), 1);
   };
   train.learning_rate = given.learning_rate * std::sqrt(ratio);
   train.steps = std::max<int64_t>(part.tokens / batch_tokens, 1);
-  train.warm_up = given.warm_up == 0 ? 0 : steps(given.warm_up);
-  train.decay_start = given.decay_start == 0 ? 0 : steps(given.decay_start);
-  train.validate_every = steps(given.validate_every);
-  train.log_every = steps(given.log_every);
+  train.warm_up = in_proportion(given.warm_up);
+  train.decay_start = in_proportion(given.decay_start);
+  train.validate_every = in_proportion(given.validate_every);
+  train.log_every = in_proportion(given.log_every);
   request.name = fmt::format("norms-{}{}-batch{}-processes{}-seed{}", variant.norm, variant.synchronized ? "" : "-own",
                              batch_tokens, processes, train.seed);
   request.label = fmt::format("{}, batches of {} tokens{}", variant.name(), batch_tokens,

@@ -18,8 +18,18 @@ Json run_settings(const StudyContext& context, const RunConfig& config) {
                                   .section("train", config.train)
                                   .section("task", config.task)
                                   .text()}};
-  if (config.watch.every > 0) settings["watch"] = ConfigWriter().section("watch", config.watch).text();
+  if (!config.watch.every.is_zero()) settings["watch"] = ConfigWriter().section("watch", config.watch).text();
   return settings;
+}
+
+/// About how many tokens a run computes.
+double tokens_of_run(const StudyContext& context, const TrainConfig& config) {
+  const auto amount = static_cast<double>(config.steps.amount());
+  if (config.steps.unit() == Duration::Unit::tokens) return amount;
+  if (config.steps.unit() == Duration::Unit::steps) return amount * static_cast<double>(config.batch_tokens);
+  double epoch = 0;
+  for (const ExampleCost& cost : context.task.dataset("train")->costs()) epoch += static_cast<double>(cost.larger());
+  return epoch * amount / static_cast<double>(Duration::kPartsOfEpoch);
 }
 
 /// A run with other settings is another run; both are kept.
@@ -63,7 +73,7 @@ MeasurementRequest run_measurement(StudyContext& context, const RunRequest& requ
   measurement.name = request.name;
   measurement.label = request.label;
   measurement.settings = run_settings(context, config);
-  const auto tokens = static_cast<double>(config.train.steps * config.train.batch_tokens);
+  const double tokens = tokens_of_run(context, config.train);
   measurement.work = work_of(config.model, 0.4 * tokens);  // measured: per token, five times as fast as measurements
   measurement.alone = config.train.processes > 1;
   measurement.measure = [&context, request, settings = measurement.settings] {

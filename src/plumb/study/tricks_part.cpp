@@ -67,7 +67,8 @@ RunRequest trick_run(const StudyContext& context, unsigned without, const Tricks
   }
   if (!has(3)) {
     // The decay begins at the same step as with warm-up: the two differ only in the first steps.
-    if (config.train.decay_start == 0) config.train.decay_start = std::max<int64_t>(config.train.warm_up, 1);
+    if (config.train.decay_start.is_zero())
+      config.train.decay_start = config.train.warm_up.is_zero() ? Duration(1) : config.train.warm_up;
     config.train.warm_up = 0;
   }
   return request;

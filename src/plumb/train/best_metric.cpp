@@ -24,9 +24,9 @@ BestMetric best_metric_of(const TrainConfig& config, const Task& task) {
     names.push_back(name);
     if (name != config.best_metric) continue;
     const bool is_slow = !quick.get(info.name).has_value();
-    if (is_slow && config.score_every < 0) {
+    if (is_slow && config.score_every.amount() < 0) {
       throw Error(fmt::format("train.best_metric = \"{}\" is never computed with train.score_every = {}", name,
-                              config.score_every),
+                              config.score_every.text()),
                   "set train.score_every to the steps between two values");
     }
     return {name, info.larger_is_better, is_slow};

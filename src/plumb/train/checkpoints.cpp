@@ -154,7 +154,7 @@ void remove_old_checkpoints(const fs::path& run, int64_t step, const Retention& 
   std::vector<fs::path> passing;  // those that are not kept forever, newest first
   const auto all = checkpoints_of(run);
   for (auto each = all.rbegin(); each != all.rend(); ++each) {
-    const bool forever = retention.every > 0 && each->first % retention.every == 0;
+    const bool forever = std::binary_search(retention.kept.begin(), retention.kept.end(), each->first);
     if (each->first <= step && each->first != retention.rollback && !forever) passing.push_back(each->second);
   }
   // The newest of all stays, even if it is not among those that pass.

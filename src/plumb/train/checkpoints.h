@@ -36,7 +36,7 @@ std::optional<ResumePoint> find_resume_point(const std::filesystem::path& run);
 /// Which checkpoints are kept besides the newest.
 struct Retention {
   int64_t last = 1;           // this many of the newest
-  int64_t every = 0;          // all those at multiples of this step; 0: none
+  std::vector<int64_t> kept;  // all those of these steps, in order
   std::vector<int64_t> best;  // of best-checkpoints/: these steps
   int64_t rollback = 0;       // the one of this step, to which a rollback returns
 };

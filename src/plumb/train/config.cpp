@@ -86,17 +86,24 @@ void validate(const TrainConfig& config) {
     if (value > largest)
       throw Error(fmt::format("train.{} = {} must be at most {}", key, value, with_thousands(largest)));
   };
+  const auto duration = [&count](const char* key, const Duration& value, int64_t smallest) {
+    if (value.unit() == Duration::Unit::steps) count(key, value.in_steps(), smallest);  // in other units, above 0
+  };
   const auto below_one = [](const char* key, double value) {
     if (!(value >= 0 && value < 1)) throw Error(fmt::format("train.{} = {} must lie in [0, 1)", key, value));
   };
   Parameters none(at::kFloat);
   none.finish();
   (void)make_optimizer(config.optimizer, none, config.options);  // throws on options out of range
-  (void)make_schedule(config, 1);
+  TrainConfig schedule = config;
+  for (Duration* each : {&schedule.warm_up, &schedule.decay_start, &schedule.steps}) {
+    if (each->unit() != Duration::Unit::steps) *each = 1;  // how many they are depends on the data
+  }
+  (void)make_schedule(schedule, 1);
   const ops::MatrixPrecision trains(ops::precision_of(config.precision));  // throws for precisions that cannot train
   at_least("learning_rate", config.learning_rate, 0.0);
-  count("warm_up", config.warm_up, 0);
-  count("decay_start", config.decay_start, 0);
+  duration("warm_up", config.warm_up, 0);
+  duration("decay_start", config.decay_start, 0);
   at_least("decay_floor", config.decay_floor, 0.0);
   at_least("weight_decay", config.weight_decay, 0.0);
   at_least("clip_norm", config.clip_norm, 0.0);
@@ -107,13 +114,13 @@ void validate(const TrainConfig& config) {
   count("batch_tokens", config.batch_tokens, 1);
   count("accumulate", config.accumulate, 1);
   count("micro_batch_tokens", config.micro_batch_tokens, 0);
-  count("steps", config.steps, 1);
+  duration("steps", config.steps, 1);
   count("epochs", config.epochs, 0);
-  count("log_every", config.log_every, 1);
-  count("validate_every", config.validate_every, 1);
+  duration("log_every", config.log_every, 1);
+  duration("validate_every", config.validate_every, 1);
   count("patience", config.patience, 0);
-  count("score_every", config.score_every, -1);
-  count("checkpoint_every", config.checkpoint_every, 1);
+  duration("score_every", config.score_every, -1);
+  duration("checkpoint_every", config.checkpoint_every, 1);
   count("processes", config.processes, 1, kMostProcesses);
   at_least("timeout", config.timeout, 0.1);
   if (config.shard_optimizer && config.trouble.rolls_back())
@@ -121,7 +128,7 @@ void validate(const TrainConfig& config) {
   if (config.exchange_precision != "float32" && config.exchange_precision != "bf16")
     throw Error(fmt::format("train.exchange_precision = \"{}\" must be float32 or bf16", config.exchange_precision));
   count("keep_checkpoints", config.keep_checkpoints, 1);
-  count("keep_every", config.keep_every, 0);
+  duration("keep_every", config.keep_every, 0);
   count("keep_best", config.keep_best, 1);
   at_least("divergence_factor", config.divergence_factor, 0.0);
   validate(config.trouble);
@@ -130,9 +137,9 @@ void validate(const TrainConfig& config) {
 Schedule make_schedule(const TrainConfig& config, int64_t d_model) {
   return {config.schedule,
           {.learning_rate = config.learning_rate,
-           .warm_up = config.warm_up,
-           .decay_start = config.decay_start,
-           .steps = config.steps,
+           .warm_up = config.warm_up.in_steps(),
+           .decay_start = config.decay_start.in_steps(),
+           .steps = config.steps.in_steps(),
            .decay_floor = config.decay_floor,
            .hidden_size = d_model},
           config.options};

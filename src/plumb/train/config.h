@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plumb/base/config.h"
+#include "plumb/base/duration.h"
 #include "plumb/model/config.h"
 #include "plumb/optim/groups.h"
 #include "plumb/optim/schedule.h"
@@ -23,11 +24,11 @@ struct TrainConfig {
   bool cautious = false;        // whether an update leaves out what the gradient does not point along
   double learning_rate = 5e-4;  // at the peak of the schedule
   std::string schedule = "constant * linear_warmup * rsqrt_decay";
-  int64_t warm_up = 4000;   // steps; 0: no warm-up
-  int64_t decay_start = 0;  // step at which the decay begins; 0: max(warm_up, 1)
-  double decay_floor = 0;   // final value of a finite decay, as a fraction of the peak
-  VariantOptions options;   // options of optimizers and schedule factors: [train.adam], [train.step_decay], …
-  double weight_decay = 0;  // not applied to norms, biases, scalars and positions
+  Duration warm_up = 4000;   // 0: no warm-up
+  Duration decay_start = 0;  // after which the decay begins; 0: max(warm_up, 1)
+  double decay_floor = 0;    // final value of a finite decay, as a fraction of the peak
+  VariantOptions options;    // options of optimizers and schedule factors: [train.adam], [train.step_decay], …
+  double weight_decay = 0;   // not applied to norms, biases, scalars and positions
   std::vector<ParameterGroup> groups;  // [[train.groups]]: a parameter belongs to the first that matches it
   double clip_norm = 0;                // maximum global gradient norm; 0: no clipping
   double clip_value = 0;               // maximum magnitude of a gradient's elements; 0: no clipping
@@ -37,15 +38,15 @@ struct TrainConfig {
   int64_t batch_tokens = 4096;     // counting the larger of source and target
   int64_t accumulate = 1;          // batches per step
   int64_t micro_batch_tokens = 0;  // most tokens that a process computes at once; 0: its share of a batch
-  int64_t steps = 10000;           // maximum
+  Duration steps = 10000;          // maximum
   int64_t epochs = 0;              // maximum; 0: unlimited
-  int64_t log_every = 50;          // steps between points of the history
-  int64_t validate_every = 500;
-  int64_t patience = 0;     // validations without improvement before the run ends; 0: unlimited
-  int64_t score_every = 0;  // steps between slow metrics (BLEU) on the validation split; 0: only at the end; −1: never
-  int64_t checkpoint_every = 1000;
+  Duration log_every = 50;         // between points of the history
+  Duration validate_every = 500;
+  int64_t patience = 0;      // validations without improvement before the run ends; 0: unlimited
+  Duration score_every = 0;  // between slow metrics (BLEU) on the validation split; 0: only at the end; −1: never
+  Duration checkpoint_every = 1000;
   int64_t keep_checkpoints = 3;
-  int64_t keep_every = 0;                 // checkpoints at multiples of this step are made, and kept for good; 0: none
+  Duration keep_every = 0;                // checkpoints at multiples of this are made, and kept for good; 0: none
   int64_t keep_best = 1;                  // above 1: the checkpoints of so many best evaluations, in best-checkpoints/
   std::string best_metric = "valid_nll";  // decides about best/, keep_best and patience
   double divergence_factor = 3;           // see Trainer; 0: only a loss that is not finite
@@ -68,7 +69,8 @@ void describe(Fields& field, TrainConfig& config);
 /// Throws Error on values that cannot be trained with.
 void validate(const TrainConfig& config);
 
-/// The schedule of a run for a model of this width.
+/// The schedule of a run for a model of this width. Throws Error unless its warm-up, the start of its decay and its
+/// length are in steps, as `resolved` (train/timeline.h) returns them.
 Schedule make_schedule(const TrainConfig& config, int64_t d_model);
 
 /// Everything that determines a run, and what is measured along it.

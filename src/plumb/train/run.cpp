@@ -70,7 +70,7 @@ std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, 
   check_best(out, trainer.best_step(), trainer.best_steps());
   remove_old_checkpoints(
       out, trainer.step(),
-      {config.train.keep_checkpoints, config.train.keep_every, trainer.best_steps(), trainer.rollback_step()});
+      {config.train.keep_checkpoints, trainer.kept_steps(), trainer.best_steps(), trainer.rollback_step()});
   say(fmt::format("{}: resuming from step {}", out.string(), trainer.step()));
   return metrics;
 }
@@ -94,6 +94,10 @@ bool may_replace_data(const fs::path& stored, const fs::path& given) {
 
 /// Whether the limit `given` ends a run later than `stored`; 0 means no limit.
 bool ends_later(int64_t given, int64_t stored) { return stored != 0 && (given == 0 || given > stored); }
+/// Of different units, neither is known to be the longer one.
+bool ends_later(const Duration& given, const Duration& stored) {
+  return given.unit() == stored.unit() && ends_later(given.amount(), stored.amount());
+}
 
 /// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
 /// data, in what is watched, in how the work is divided (processes, micro-batches) and, to train longer, in steps and

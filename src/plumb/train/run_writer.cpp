@@ -7,9 +7,7 @@
 namespace plumb {
 
 RunWriter::RunWriter(std::filesystem::path run, const TrainConfig& config, std::unique_ptr<MetricsFile> metrics)
-    : run_(std::move(run)),
-      retention_{config.keep_checkpoints, config.keep_every, {}, {}},
-      metrics_(std::move(metrics)) {}
+    : run_(std::move(run)), retention_{config.keep_checkpoints, {}, {}, {}}, metrics_(std::move(metrics)) {}
 
 std::shared_ptr<const Snapshot> RunWriter::copy(const Trainer& trainer) {
   Snapshot now = trainer.snapshot();
@@ -39,6 +37,7 @@ void RunWriter::rewrite_metrics(const Trainer& trainer) {
 
 void RunWriter::checkpoint(const Trainer& trainer) {
   Retention retention = retention_;
+  retention.kept = trainer.kept_steps();
   retention.best = trainer.best_steps();
   retention.rollback = trainer.rollback_step();
   submit(copy(trainer), [this, retention = std::move(retention), mark = metrics_->mark()](const Snapshot& snapshot) {

@@ -30,6 +30,7 @@
 #include "plumb/train/progress_line.h"
 #include "plumb/train/snapshot.h"
 #include "plumb/train/step_share.h"
+#include "plumb/train/timeline.h"
 #include "plumb/train/trouble_judge.h"
 #include "plumb/train/update_norms.h"
 
@@ -123,10 +124,11 @@ struct Trainer::Implementation {
   Implementation(Model& trained, const TrainConfig& given, const Task& learned, const WatchConfig& watch)
       : model(trained),
         task(learned),
-        config(given),
         train_set(learned.dataset("train")),
         costs(train_set->costs()),
-        schedule(make_schedule(given, trained.config().d_model)),
+        timeline(make_timeline(costs, given, trained.config().kind)),
+        config(resolved(given, timeline)),
+        schedule(make_schedule(config, trained.config().d_model)),
         settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
         optimizer(make_train_optimizer(given, trained.parameters())),
         weights(trained, *optimizer, given.average_decay),
@@ -138,7 +140,6 @@ struct Trainer::Implementation {
         watches(watch, learned, given.batch_tokens),
         update_norms(trained.parameters()),
         trouble(given.trouble, update_norms.names(), divergence_limit(), kSettledStep) {
-    validate(config);
     if (task.data().has_split("valid")) valid_set = task.dataset("valid");
     if (valid_set && valid_set->size() == 0) valid_set = nullptr;
     if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
@@ -146,6 +147,7 @@ struct Trainer::Implementation {
     task.complete(fitting);  // throws if the model does not match the data
     plan = make_plan();
     for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
+    if (const std::string line = durations_summary(given, watch.every, timeline); !line.empty()) say(line);
   }
 
   [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const {
@@ -315,7 +317,7 @@ struct Trainer::Implementation {
       explain(judgment, numbers, gradient, steps);
       return Ended::diverged;
     }
-    if (watches.due(number)) {
+    if (is_watched(number)) {
       WatchedRun run = seen();
       run.gradient = gradient;
       watches.before_step(run);
@@ -437,7 +439,7 @@ struct Trainer::Implementation {
   }
 
   [[nodiscard]] bool at_end() const {
-    return state.step >= config.steps || (config.epochs > 0 && state.epoch >= config.epochs);
+    return state.step >= config.steps.in_steps() || (config.epochs > 0 && state.epoch >= config.epochs);
   }
   [[nodiscard]] bool out_of_patience() const {
     return config.patience > 0 && state.validations_since_best >= config.patience;
@@ -553,11 +555,17 @@ struct Trainer::Implementation {
     return task.score(model, "valid");
   }
 
-  [[nodiscard]] bool due(int64_t every) const { return every > 0 && state.step % every == 0; }
+  [[nodiscard]] bool due(const Duration& every) { return timeline.due(every, state.step); }
+
+  /// Whether the watches measure before or after a step: before training, after step 1, and when they are due.
+  [[nodiscard]] bool is_watched(int64_t step) {
+    return !watches.every().is_zero() && (step <= 1 || timeline.due(watches.every(), step));
+  }
 
   [[nodiscard]] int64_t expected_steps() const {
     const auto steps = (std::ssize(plan) + config.accumulate - 1) / config.accumulate;  // of an epoch
-    return config.epochs > 0 ? std::min(config.steps, config.epochs * steps) : config.steps;
+    const int64_t most = config.steps.in_steps();
+    return config.epochs > 0 ? std::min(most, config.epochs * steps) : most;
   }
 
   /// The run in its current state, for the watches.
@@ -571,7 +579,7 @@ struct Trainer::Implementation {
 
   /// Measures what is watched, if it is due.
   void watch_now(const TrainHooks& hooks) {
-    if (!watches.due(state.step)) return;
+    if (!is_watched(state.step)) return;
     watched.push_back(watches.measure(seen()));
     if (hooks.watched) hooks.watched(watched.back());
   }
@@ -582,7 +590,7 @@ struct Trainer::Implementation {
     const bool validating = valid_set && (due(config.validate_every) || state.complete);
     if (validating) validate_now();
     if (validating && !best.is_slow) rank = judge();
-    const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every >= 0));
+    const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every.amount() >= 0));
     if (scoring && (state.complete || stopping) && has_slow_metrics(task)) {
       // Slow metrics may take longer than somebody waits for the end: the step is saved without them first.
       close_point();
@@ -645,9 +653,10 @@ struct Trainer::Implementation {
   Model& model;
   const Task& task;
   Group group;  // this process alone, until it joins others
-  TrainConfig config;
   std::unique_ptr<Dataset> train_set;
-  std::vector<ExampleCost> costs;      // of train_set
+  std::vector<ExampleCost> costs;  // of train_set
+  Timeline timeline;
+  TrainConfig config;                  // with a schedule in steps
   std::unique_ptr<Dataset> valid_set;  // null if there is none
   Schedule schedule;
   std::vector<ParameterSettings> settings;  // one per parameter
@@ -786,6 +795,13 @@ int64_t Trainer::best_step() const { return implementation_->state.best_step; }
 std::vector<int64_t> Trainer::best_steps() const {
   std::vector<int64_t> steps;
   for (const auto& [step, value] : implementation_->state.best_list) steps.push_back(step);
+  return steps;
+}
+
+std::vector<int64_t> Trainer::kept_steps() const {
+  Implementation& self = *implementation_;
+  std::vector<int64_t> steps = self.timeline.due_steps(self.config.keep_every, step());
+  if (!self.config.keep_every.is_zero()) steps.insert(steps.begin(), 0);
   return steps;
 }
 

@@ -97,6 +97,9 @@ class Trainer {
   [[nodiscard]] int64_t step() const;
   /// The step whose checkpoint a rollback returns to, and which is therefore kept; 0 if there are no rollbacks.
   [[nodiscard]] int64_t rollback_step() const;
+  /// The steps up to this one whose checkpoints train.keep_every keeps for good, in order; with 0, unless there are
+  /// none.
+  [[nodiscard]] std::vector<int64_t> kept_steps() const;
   [[nodiscard]] const Model& model() const;
 
   /// What `save` writes (train/snapshot.h); shares the tensors with the run.

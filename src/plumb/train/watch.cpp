@@ -49,7 +49,7 @@ void describe(Fields& field, WatchConfig& config) {
     if (!entry.options) continue;
     Options& own = config.options.try_emplace(name, entry.options).first->second;
     const bool chosen =
-        config.every > 0 && std::find(config.what.begin(), config.what.end(), name) != config.what.end();
+        !config.every.is_zero() && std::find(config.what.begin(), config.what.end(), name) != config.what.end();
     field.section(
         name, [&own](Fields& inner) { own.visit(inner); }, chosen || !(own == entry.options));
   }
@@ -62,14 +62,14 @@ void validate(const WatchConfig& config) {
     if (value > kLargest)
       throw Error(fmt::format("watch.{} = {} must be at most {}", key, value, with_thousands(kLargest)));
   };
-  count("every", config.every, 0);
+  if (config.every.unit() == Duration::Unit::steps) count("every", config.every.in_steps(), 0);
   count("examples", config.examples, 1);
   for (const std::string& name : config.what) (void)make_watch(name, config.options);  // throws on options out of range
 }
 
 RunWatches::RunWatches(const WatchConfig& config, const Task& task, int64_t batch_tokens) : config_(config) {
   validate(config);
-  if (config.every == 0) return;
+  if (config.every.is_zero()) return;
   for (const std::string& name : config.what) watches_.push_back({name, make_watch(name, config.options), false});
   batches_ = first_examples(*task.dataset(config.split), config.examples, batch_tokens);
   if (batches_.empty()) throw Error(fmt::format("watch.split = \"{}\": the split is empty", config.split));

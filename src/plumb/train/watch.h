@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/base/duration.h"
 #include "plumb/base/json.h"
 #include "plumb/base/options.h"
 #include "plumb/base/registry.h"
@@ -23,14 +24,12 @@ struct TrainConfig;
 
 /// [watch]
 struct WatchConfig {
-  int64_t every = 0;  // steps between measurements; 0: none
+  /// Between measurements, besides those before training and after the first step; 0: none.
+  Duration every = 0;
   std::vector<std::string> what = {"activations", "curvature", "gradient_noise", "updates"};  // names of watches
   std::string split = "train";  // whose first examples are measured, always the same ones
   int64_t examples = 64;        // their number
   VariantOptions options;       // options of watches: [watch.curvature] and so on
-
-  /// Whether step `step` is measured: 0 (before training), 1, and every multiple of `every`.
-  [[nodiscard]] bool due(int64_t step) const { return every > 0 && (step <= 1 || step % every == 0); }
 
   /// Whether both would be written alike: an absent option equals its default.
   bool operator==(const WatchConfig& other) const;
@@ -84,7 +83,7 @@ class RunWatches {
   /// does not exist or is empty.
   RunWatches(const WatchConfig& config, const Task& task, int64_t batch_tokens);
 
-  [[nodiscard]] bool due(int64_t step) const { return config_.due(step); }
+  [[nodiscard]] const Duration& every() const { return config_.every; }
   [[nodiscard]] const std::vector<Batch>& batches() const { return batches_; }
 
   void before_step(const WatchedRun& run);

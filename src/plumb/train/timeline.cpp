@@ -1,0 +1,133 @@
+#include "plumb/train/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+/// More are not planned: 8 bytes each.
+constexpr int64_t kMostPlannedSteps = 100'000'000;
+
+}  // namespace
+
+int64_t Timeline::first_step(const Duration& duration) {
+  const int64_t amount = duration.amount();
+  if (duration.unit() == Duration::Unit::steps) return amount;
+  if (duration.unit() == Duration::Unit::tokens) {
+    while (tokens_.back() < amount) plan_epoch();
+    return std::lower_bound(tokens_.begin(), tokens_.end(), amount) - tokens_.begin();
+  }
+  const int64_t epochs = amount / Duration::kPartsOfEpoch, parts = amount % Duration::kPartsOfEpoch;
+  while (planned_epochs() < epochs + (parts > 0 ? 1 : 0)) plan_epoch();
+  const int64_t begin = epoch_ends_[static_cast<size_t>(epochs)];
+  if (parts == 0) return begin;
+  const int64_t steps = epoch_ends_[static_cast<size_t>(epochs) + 1] - begin;
+  return begin + (parts * steps + Duration::kPartsOfEpoch - 1) / Duration::kPartsOfEpoch;
+}
+
+bool Timeline::due(const Duration& period, int64_t step) {
+  if (period.amount() <= 0 || step <= 0) return false;
+  return seen(period.unit(), step) / period.amount() > seen(period.unit(), step - 1) / period.amount();
+}
+
+std::vector<int64_t> Timeline::due_steps(const Duration& period, int64_t last) {
+  std::vector<int64_t> steps;
+  if (period.amount() <= 0) return steps;
+  const int64_t stride = period.unit() == Duration::Unit::steps ? period.amount() : 1;
+  for (int64_t step = stride; step <= last; step += stride) {
+    if (due(period, step)) steps.push_back(step);
+  }
+  return steps;
+}
+
+std::optional<int64_t> Timeline::first_due(const Duration& period, int64_t steps, int64_t epochs) {
+  for (int64_t step = 1; step <= steps; ++step) {
+    if (epochs > 0 && seen(Duration::Unit::epochs, step) > epochs * Duration::kPartsOfEpoch) break;
+    if (due(period, step)) return step;
+  }
+  return std::nullopt;
+}
+
+int64_t Timeline::seen(Duration::Unit unit, int64_t step) {
+  if (unit == Duration::Unit::steps) return step;
+  while (planned_steps() < step) plan_epoch();
+  if (unit == Duration::Unit::tokens) return tokens_[static_cast<size_t>(step)];
+  // The last end that is not after the step.
+  const auto after = std::upper_bound(epoch_ends_.begin(), epoch_ends_.end(), step);
+  const auto end = after - 1;
+  const int64_t whole = (end - epoch_ends_.begin()) * Duration::kPartsOfEpoch;
+  return *end == step ? whole : whole + (step - *end) * Duration::kPartsOfEpoch / (*after - *end);
+}
+
+void Timeline::plan_epoch() {
+  const std::vector<int64_t> tokens = tokens_of_(planned_epochs());
+  const int64_t before = tokens_.back();
+  for (const int64_t more : tokens) tokens_.push_back(tokens_.back() + more);
+  epoch_ends_.push_back(std::ssize(tokens_) - 1);
+  if (tokens_.back() == before) throw Error("the training split is empty", "prepare the data again");
+  if (planned_steps() > kMostPlannedSteps) {
+    throw Error(fmt::format("a duration in tokens or epochs takes more than {} steps of this run",
+                            with_thousands(kMostPlannedSteps)),
+                "shorten the durations of [train] and [watch]");
+  }
+}
+
+std::vector<int64_t> tokens_of_steps(std::span<const ExampleCost> costs, std::span<const std::vector<int64_t>> plan,
+                                     int64_t accumulate, const std::string& kind) {
+  const auto batches_per_step = static_cast<size_t>(accumulate);
+  std::vector<int64_t> tokens((plan.size() + batches_per_step - 1) / batches_per_step, 0);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    for (const int64_t example : plan[i]) {
+      const ExampleCost& cost = costs[static_cast<size_t>(example)];
+      tokens[i / batches_per_step] += kind == "encoder" ? cost.source : cost.target;
+    }
+  }
+  return tokens;
+}
+
+Timeline make_timeline(std::span<const ExampleCost> costs, const TrainConfig& config, const std::string& kind) {
+  validate(config);
+  return Timeline([costs, kind, tokens = config.batch_tokens, accumulate = config.accumulate,
+                   seed = static_cast<uint64_t>(config.seed)](int64_t epoch) {
+    return tokens_of_steps(costs, plan_batches(costs, tokens, seed, epoch), accumulate, kind);
+  });
+}
+
+TrainConfig resolved(TrainConfig config, Timeline& timeline) {
+  for (Duration* each : {&config.warm_up, &config.decay_start, &config.steps}) *each = timeline.first_step(*each);
+  return config;
+}
+
+std::string durations_summary(const TrainConfig& config, const Duration& watch_every, Timeline& timeline) {
+  const TrainConfig in_steps = resolved(config, timeline);
+  std::vector<std::string> parts;
+  const auto add = [&](const char* key, const Duration& value, const std::string& meaning) {
+    parts.push_back(fmt::format("{} = {} ({})", key, value.text(), meaning));
+  };
+  const auto length = [&](const char* key, const Duration& value, const Duration& steps) {
+    if (value.unit() != Duration::Unit::steps) add(key, value, with_thousands(steps.in_steps()) + " steps");
+  };
+  const auto period = [&](const char* key, const Duration& value) {
+    if (value.unit() == Duration::Unit::steps) return;
+    const auto first = timeline.first_due(value, in_steps.steps.in_steps(), config.epochs);
+    add(key, value, first ? "first at step " + with_thousands(*first) : "not within the run");
+  };
+  length("train.warm_up", config.warm_up, in_steps.warm_up);
+  length("train.decay_start", config.decay_start, in_steps.decay_start);
+  length("train.steps", config.steps, in_steps.steps);
+  period("train.log_every", config.log_every);
+  period("train.validate_every", config.validate_every);
+  period("train.score_every", config.score_every);
+  period("train.checkpoint_every", config.checkpoint_every);
+  period("train.keep_every", config.keep_every);
+  period("watch.every", watch_every);
+  return parts.empty() ? "" : "durations: " + join(parts);
+}
+
+}  // namespace plumb
