@@ -64,7 +64,7 @@ Duration Duration::parse(std::string_view text) {
 
   fraction = fraction.substr(0, fraction.find_last_not_of('0') + 1);
   if (fraction.size() > suffix->digits) {
-    const char* wanted = suffix->unit == Unit::epochs   ? "epochs with at most six decimals"
+    const char* wanted = suffix->unit == Unit::epochs   ? "a number of epochs with at most six decimals"
                          : suffix->unit == Unit::tokens ? "a whole number of tokens"
                                                         : "a whole number of steps";
     throw Error(fmt::format("'{}' is not {}", text, wanted), kDurationExamples);
