@@ -169,6 +169,22 @@ TEST_F(TrainVerb, SeveralProcessesAreWatchedByTheFirst) {
   for (const Json& record : result["watched"]) EXPECT_TRUE(record["watch"]["curvature"].contains("hessian")) << record;
 }
 
+TEST_F(TrainVerb, SaysWhatDurationsComeTo) {
+  std::vector<std::string> all = arguments(
+      "lasting", {"--set", "train.steps=0.5e", "--set", "train.warm_up=10t", "--set", "train.validate_every=1e"});
+  std::erase(all, "-q");
+  const Finished finished = run_plumb(all, folder_->path());
+  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const std::string steps = read_json(*folder_ / "lasting" / "result.json")["steps"].dump();
+  EXPECT_NE(finished.errors.find("durations: train.warm_up = 10t (1 step), train.steps = 0.5e (" + steps +
+                                 " steps), train.validate_every = 1e (not within the run)\n"),
+            std::string::npos)
+      << finished.errors;
+  const Finished wrong = train("wrong", {"--set", "train.steps=2ee"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.errors.find("'2ee' is not a duration"), std::string::npos) << wrong.errors;
+}
+
 TEST_F(TrainVerb, ALostSummaryIsAnError) {
   ASSERT_EQ(train("short", {"--set", "train.steps=1"}).status, 0);
   const std::string command = std::string(PLUMB_BINARY) + " train --out short > /dev/full";
