@@ -111,7 +111,8 @@ std::string durations_summary(const TrainConfig& config, const Duration& watch_e
     parts.push_back(fmt::format("{} = {} ({})", key, value.text(), meaning));
   };
   const auto length = [&](const char* key, const Duration& value, const Duration& steps) {
-    if (value.unit() != Duration::Unit::steps) add(key, value, with_thousands(steps.in_steps()) + (steps == 1 ? " step" : " steps"));
+    if (value.unit() != Duration::Unit::steps)
+      add(key, value, with_thousands(steps.in_steps()) + (steps == 1 ? " step" : " steps"));
   };
   const auto period = [&](const char* key, const Duration& value) {
     if (value.unit() == Duration::Unit::steps) return;
