@@ -14,6 +14,9 @@ constexpr std::array<std::string_view, 7> kPoints = {"input",          "output",
                                                      "representation", "result", "memory"};
 constexpr std::string_view kLayers = "layers";
 
+/// What the parameters of recurrent layers begin with: "lstm.3.weight_ih_l0".
+constexpr std::string_view kRecurrent = "lstm.";
+
 /// Prefixes of a sub-layer's parameters, as PyTorch names them.
 constexpr std::array<std::pair<std::string_view, SubLayerKind>, 3> kModules = {
     {{"self_attn", SubLayerKind::self_attention},
@@ -61,7 +64,12 @@ std::optional<LayerId> take_layer(std::string_view& name) {
 
 std::optional<LayerId> LayerId::of_parameter(std::string_view name) {
   if (name.starts_with("src_")) return LayerId{StackKind::encoder};
-  if (name.starts_with("tgt_")) return LayerId{StackKind::decoder};
+  if (name.starts_with("tgt_") || name.starts_with("embedding.")) return LayerId{StackKind::decoder};
+  if (name.starts_with(kRecurrent)) {
+    name.remove_prefix(kRecurrent.size());
+    const std::optional<int64_t> layer = number(next_part(name));
+    return layer ? std::optional(LayerId{StackKind::decoder, layer}) : std::nullopt;
+  }
   std::optional<LayerId> id = take_layer(name);
   if (!id || !id->layer) return id;
   for (const auto& [module, sub_layer] : kModules) {

@@ -126,7 +126,7 @@ struct Trainer::Implementation {
         config(given),
         train_set(learned.dataset("train")),
         costs(train_set->costs()),
-        schedule(make_schedule(given, trained.config().d_model)),
+        schedule(make_schedule(given, width_of(trained.config()))),
         settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
         optimizer(make_train_optimizer(given, trained.parameters())),
         weights(trained, *optimizer, given.average_decay),
