@@ -39,7 +39,9 @@ AwdLstm random_awd_lstm(const ModelConfig& config) {
   return model;
 }
 
-Batch text_batch() { return batch_from_json({{"tokens", {{1, 4, 9, 2, 4, 4, 10}, {3, 8}, {7, 6, 5, 0}}}}); }
+Batch text_batch() {
+  return batch_from_json(Json::parse(R"({"tokens": [[1, 4, 9, 2, 4, 4, 10], [3, 8], [7, 6, 5, 0]]})"));
+}
 
 /// A model, a batch and what it gives: the files NAME.toml, NAME.safetensors and NAME.json.
 void expect_golden_values(const std::filesystem::path& base) {
