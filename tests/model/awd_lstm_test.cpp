@@ -165,6 +165,25 @@ TEST(AwdLstm, MasksDoNotDependOnHowABatchIsDivided) {
   EXPECT_GT(expected.norm().item<double>(), 0);
 }
 
+TEST(AwdLstm, LearnsABatchByGradientDescent) {
+  ModelConfig config = small_awd_lstm();
+  config.initialization = "lstm";
+  set_options(config, no_regularization());
+  AwdLstm model(config, at::kDouble);
+  model.initialize(1);
+  const Batch batch = text_batch();
+  std::vector<double> losses;
+  for (int64_t step = 1; step <= 20; ++step) {
+    ForwardContext context(0.0, 1, step);
+    const Loss loss = model.loss(batch, {}, context);
+    losses.push_back(loss.value.item<double>());
+    const Tensor gradient = joined(gradients({loss.value}, model.parameters().values(), {}));
+    model.parameters().flat().sub_(0.2 * gradient);
+  }
+  EXPECT_NEAR(losses.front(), std::log(11.0), 0.1);  // embeddings are small, so that words are equally likely
+  for (size_t i = 1; i < losses.size(); ++i) EXPECT_LT(losses[i], losses[i - 1]) << i;
+}
+
 TEST(AwdLstm, ContinuesAsIfItReadAllAtOnce) {
   AwdLstm model = random_awd_lstm(small_awd_lstm());
   ForwardContext context;

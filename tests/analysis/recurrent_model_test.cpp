@@ -1,10 +1,12 @@
-// The Hessian of a recurrent model: symmetric, equal to differences of gradients, and to an independent dense one.
+// Measurements of a recurrent model: what a probe shows of it, and its Hessian, compared with differences of gradients
+// and an independent dense one.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "plumb/analysis/curvature/dense.h"
 #include "plumb/analysis/curvature/hessian.h"
+#include "plumb/analysis/probe.h"
 #include "plumb/base/json.h"
 #include "plumb/data/sequences.h"
 #include "plumb/io/safetensors.h"
@@ -30,6 +32,37 @@ struct RecurrentCase {
     batch = batch_from_json(golden["batch"]);
   }
 };
+
+TEST(RecurrentProbe, ShowsTheLayersAndNoTheory) {
+  const RecurrentCase given(test::source_directory() / "tests" / "golden" / "awd_lstm_tiny");
+  ProbeOptions options;
+  options.seeds = {1, 2};
+  options.type = at::kDouble;
+  const ProbeReport report = probe(given.model->config(), std::nullopt, {given.batch}, options);
+  EXPECT_EQ(report.gradient_norm.size(), given.model->parameters().all().size());
+  for (const int64_t layer : {0, 1}) {
+    const SignalReport* output = report.find(ActivationPoint{{StackKind::decoder, layer}, Point::output});
+    ASSERT_NE(output, nullptr) << layer;
+    EXPECT_GT(output->mean_square.mean, 0);
+    EXPECT_FALSE(output->theory.has_value());
+  }
+  EXPECT_TRUE(report.feed_forward.empty());
+  EXPECT_TRUE(report.theory.layer_slopes.empty());
+  EXPECT_FALSE(report.theory.theorem_1.has_value());
+  EXPECT_EQ(report.theory.differs.front(), "the layers are recurrent");
+}
+
+// Evaluating weights of a file gives the loss of the file.
+TEST(RecurrentProbe, OfGivenWeightsHasTheirLossAndGradients) {
+  const RecurrentCase given(test::source_directory() / "tests" / "golden" / "awd_lstm_tiny");
+  ProbeOptions options;
+  options.type = at::kDouble;
+  const ProbeReport report =
+      probe(given.model->config(), named_values(given.model->parameters()), {given.batch}, options);
+  EXPECT_NEAR(report.loss.mean, given.golden["loss"].get<double>(), 1e-10);
+  for (const auto& [name, norm] : report.gradient_norm)
+    EXPECT_NEAR(norm, given.golden["gradient_norm"].at(name).get<double>(), 1e-10) << name;
+}
 
 TEST(RecurrentCurvature, HessianVectorProductsAreDifferencesOfGradients) {
   RecurrentCase given(test::source_directory() / "tests" / "golden" / "awd_lstm_tiny");
