@@ -25,7 +25,7 @@ struct AwdLstmOptions {
 };
 void describe(Fields& field, AwdLstmOptions& options);
 
-/// Layers of widths embedding_size → hidden_size → … → embedding_size (Lstm in ops/lstm.h), whose output layer shares
+/// LSTM layers (ops/lstm.h) of widths embedding_size → hidden_size → … → embedding_size, whose output layer shares
 /// the embedding's matrix and has a bias. Reads only the target side of batches; each sequence begins with a state of
 /// zeros. Parameters: embedding.weight, lstm.i.{weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0}, output.bias.
 class AwdLstm final : public Model, public Generates, public Embeds {
