@@ -15,7 +15,7 @@ namespace {
 std::map<std::string, std::vector<std::string>> fixed_values() {
   std::vector<std::string> qk_norms = norms().names();
   qk_norms.emplace_back("none");
-  return {{"model.kind", {"encoder-decoder", "decoder", "encoder"}},
+  return {{"model.kind", {"encoder-decoder", "decoder", "encoder", "awd-lstm"}},
           {"model.attention_bias", {"all", "qkv", "none"}},
           {"model.qk_norm", qk_norms},
           {"model.share_embeddings", {"none", "target", "all"}},

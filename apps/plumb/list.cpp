@@ -13,6 +13,7 @@
 #include "plumb/base/text.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
+#include "plumb/model/awd_lstm.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/nn/init/init.h"
@@ -183,6 +184,14 @@ std::string options_table(const Kind& kind) {
   return text.empty() ? text : "\n| option | default | meaning |\n| --- | --- | --- |\n" + text;
 }
 
+/// Only to show the options of model.kind = "awd-lstm".
+Kind awd_lstm_kind() {
+  KeyList options;
+  AwdLstmOptions defaults;
+  describe(options, defaults);
+  return {"kind", "", "model.kind", "", "", {{"awd-lstm", "", "", options.keys()}}};
+}
+
 std::string markdown(const std::vector<Kind>& all) {
   std::string text =
       "# Variants\n" +
@@ -201,13 +210,18 @@ std::string markdown(const std::vector<Kind>& all) {
     text += options_table(kind);
     if (!kind.after.empty()) text += '\n' + wrapped(kind.after);
   }
-  text +=
-      "\n## Kinds of models: `model.kind`\n" +
-      wrapped(
-          "`encoder-decoder` translates (Vaswani et al. 2017). `decoder` is the decoder alone, without "
-          "cross-attention: "
-          "a causal language model of the data's target side. `encoder` is the encoder alone, which reads the source "
-          "side bidirectionally and predicts one of `model.labels` labels (Devlin et al. 2019, arXiv 1810.04805).");
+  text += "\n## Kinds of models: `model.kind`\n" +
+          wrapped(
+              "`encoder-decoder` translates (Vaswani et al. 2017). `decoder` is the decoder alone, without "
+              "cross-attention: a causal language model of the data's target side. `encoder` is the encoder alone, "
+              "which reads the source side bidirectionally and predicts one of `model.labels` labels (Devlin et "
+              "al. 2019, arXiv 1810.04805). `awd-lstm` is a recurrent language model of the target side (Merity et "
+              "al. 2018, arXiv 1708.02182): `model.layers` layers of LSTM, of widths `model.embedding_size` → "
+              "`model.hidden_size` → … → `model.embedding_size`, whose output layer has a bias and shares the "
+              "embedding's matrix; each sequence begins with a state of zeros. Of the other keys of `[model]` it "
+              "reads only the vocabulary and the initialization, for which `lstm` is made. In training steps it is "
+              "regularized by the following; locked masks are the same for all positions of a sequence.") +
+          options_table(awd_lstm_kind());
   return text;
 }
 

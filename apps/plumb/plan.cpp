@@ -120,7 +120,7 @@ void run(PlanArguments& arguments, const Globals& globals) {
   RunConfig run = read_run_config(config);
   if (arguments.vocabulary > 0) {
     run.model.target_vocabulary = arguments.vocabulary;
-    if (run.model.kind != "decoder") run.model.source_vocabulary = arguments.vocabulary;
+    if (!is_language_model(run.model.kind)) run.model.source_vocabulary = arguments.vocabulary;
   }
   if (run.model.target_vocabulary == 0 && run.model.kind != "encoder")
     throw Error(arguments.config + ": the vocabulary is left to the data", "give its size with --vocabulary");

@@ -85,12 +85,12 @@ std::string theory_text(const TheoryReport& theory) {
 
 std::string human(const ProbeReport& report, const Subject& subject) {
   const ModelConfig& config = subject.config;
-  const auto d = static_cast<double>(config.d_model);
+  const auto d = static_cast<double>(width_of(config));
   const auto [encoder_layers, decoder_layers] = depth_of(config);
   const int64_t count = report.loss.count;
   std::string text =
       fmt::format("{}, {} + {} layers, d_model {}, {}; {} pairs, {} target tokens; {} measurement{}\n", config.residual,
-                  encoder_layers, decoder_layers, config.d_model,
+                  encoder_layers, decoder_layers, width_of(config),
                   subject.weights ? subject.weights_origin : config.initialization, with_thousands(subject.examples()),
                   with_thousands(subject.target_tokens()), count, count == 1 ? "" : "s, 95 % confidence");
   text += fmt::format("loss {}   gradient norm {}\n\n", with_interval(report.loss),

@@ -22,7 +22,8 @@ void fit_to_batch(ModelConfig& config, const Batch& batch) {
   const bool labeled = batch.target_input.empty();
   if (classifies != labeled || (config.kind == "encoder-decoder" && batch.source.empty())) {
     throw Error(fmt::format("a model of kind \"{}\" cannot read this batch", config.kind),
-                "an encoder-decoder reads {\"source\", \"target\"}, a decoder {\"tokens\"}, an encoder {\"tokens\", "
+                "an encoder-decoder reads {\"source\", \"target\"}, a decoder or awd-lstm {\"tokens\"}, an encoder "
+                "{\"tokens\", "
                 "\"labels\"}");
   }
   if (!classifies || config.labels > 0) return;
@@ -148,7 +149,7 @@ Json Subject::document(const Json& measured) const {
   model["weights"] = weights_origin;
   model["kind"] = config.kind;
   model["layers"] = {depth.encoder_layers, depth.decoder_layers};
-  model["d_model"] = config.d_model;
+  model["d_model"] = width_of(config);
   model["feed_forward"] = config.feed_forward;
   model["heads"] = config.heads;
   model["vocabulary"] = {config.source_vocabulary, config.target_vocabulary};

@@ -85,6 +85,9 @@ ModelConfig tiny(const std::string& kind = "encoder-decoder") {
   config.source_vocabulary = config.target_vocabulary = 12;
   config.max_positions = 16;
   if (kind == "encoder") config.labels = 3;
+  config.embedding_size = 8;
+  config.hidden_size = 12;
+  config.layers = 2;
   return config;
 }
 
@@ -196,6 +199,8 @@ TEST_P(Devices, EveryResidualSchemeTrainsWithEveryNorm) {
     }
   }
 }
+
+TEST_P(Devices, TheRecurrentModelTrains) { expect_same_step(GetParam(), tiny("awd-lstm"), "adam"); }
 
 TEST_P(Devices, WhatElseABlockMayHave) {
   ModelConfig config = tiny();

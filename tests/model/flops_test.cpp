@@ -57,5 +57,18 @@ TEST(Flops, OfAGatedDecoderWithSharedKeys) {
   EXPECT_DOUBLE_EQ(FlopCounter(*model).forward(batch), 2 * (layers + target * d * kVocabulary));
 }
 
+TEST(Flops, OfARecurrentModel) {
+  ModelConfig config = counted_model("awd-lstm");
+  config.embedding_size = 10;
+  config.hidden_size = 14;
+  config.layers = 2;
+  const auto model = make_model(config);
+  Batch batch = two_pairs();
+  batch.source.clear();
+  batch.source_layout = {};
+  const double token = 4 * 14 * (10 + 14) + 4 * 10 * (14 + 10);
+  EXPECT_DOUBLE_EQ(FlopCounter(*model).forward(batch), 2 * 7 * (token + 10.0 * kVocabulary));
+}
+
 }  // namespace
 }  // namespace plumb

@@ -26,6 +26,9 @@ ModelConfig small(const std::string& kind) {
   config.source_vocabulary = config.target_vocabulary = 11;
   config.max_positions = 12;
   config.labels = kind == "encoder" ? 3 : 0;
+  config.embedding_size = 8;
+  config.hidden_size = 10;
+  config.layers = 2;
   return config;
 }
 
@@ -68,7 +71,7 @@ void expect_seen(const ModelConfig& config, at::ScalarType type) {
 }
 
 TEST(DamagedParameters, AreSeenInTheLossOfEveryKind) {
-  for (const char* kind : {"encoder-decoder", "decoder", "encoder"}) {
+  for (const char* kind : {"encoder-decoder", "decoder", "encoder", "awd-lstm"}) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
       SCOPED_TRACE(kind);
       expect_seen(small(kind), type);

@@ -52,6 +52,10 @@ TEST(Initialization, Variances) {
   expect_variance(value(he, first), 2.0 / 64);
   expect_variance(value(he, second), 2.0 / 96);
   expect_variance(value(he, stacked), 2.0 / 64);
+  const EncoderDecoder recurrent = model_of("lstm");  // U(−b, b) has the variance b²/3
+  expect_variance(value(recurrent, first), 1.0 / (3 * 96));
+  expect_variance(value(recurrent, stacked), 1.0 / (3 * 64));
+  expect_variance(value(recurrent, "tgt_embed.weight"), 0.01 / 3);
   const EncoderDecoder small = model_of("small-init");
   expect_variance(value(small, first), 2.0 / 320);
   expect_variance(value(small, second), 2.0 / 320);

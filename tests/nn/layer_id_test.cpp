@@ -48,6 +48,9 @@ TEST(LayerId, OfAParameter) {
   expect("decoder.norm.weight", {StackKind::decoder});
   expect("src_embed.weight", {StackKind::encoder});
   expect("tgt_position.weight", {StackKind::decoder});
+  expect("lstm.2.weight_hh_l0", {StackKind::decoder, 2});
+  expect("embedding.weight", {StackKind::decoder});
+  EXPECT_EQ(LayerId::of_parameter("lstm.two.weight_hh_l0"), std::nullopt);
   EXPECT_EQ(LayerId::of_parameter("output.weight"), std::nullopt);
   EXPECT_EQ(LayerId::of_parameter("encoder.layers.one.norm1.weight"), std::nullopt);
 }

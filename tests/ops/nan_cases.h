@@ -18,6 +18,7 @@
 #include "plumb/ops/gram_schmidt.h"
 #include "plumb/ops/linear.h"
 #include "plumb/ops/linear_attention.h"
+#include "plumb/ops/lstm.h"
 #include "plumb/ops/norm.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/precision.h"
@@ -220,6 +221,17 @@ inline std::vector<NanCase> attentions() {
                    return Tensors{random_tensor({6, width}, 1), random_tensor({14, kv}, 2), random_tensor({5, kv}, 3)};
                  },
                  0});
+  all.push_back(
+      {"LSTM",
+       [=](const Tensors& x) {
+         const ops::LstmResult found = ops::lstm(x[0], {x[1], x[2], x[3], x[4]}, {x[5], x[6]}, Ragged({3, 0, 1, 4}));
+         return Tensors{found.hidden, found.last.hidden, found.last.cell};
+       },
+       [=] {
+         return Tensors{random_tensor({8, 3}, 1), random_tensor({20, 3}, 2, 0.7), random_tensor({20, 5}, 3, 0.7),
+                        random_tensor({20}, 4),   random_tensor({20}, 5),         random_tensor({4, 5}, 6),
+                        random_tensor({4, 5}, 7)};
+       }});
   const auto fast = [=] {
     return Tensors{random_tensor({layout.tokens(), 2, 9}, 1), random_tensor({layout.tokens(), 2, 9}, 2),
                    random_tensor({layout.tokens(), 2, 7}, 3), random_tensor({layout.tokens(), 2}, 4).sigmoid()};

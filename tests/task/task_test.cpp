@@ -78,11 +78,22 @@ class Tasks : public ::testing::Test {
 TEST_F(Tasks, TheDataNameTheTask) {
   EXPECT_EQ(make_task({}, labeled_data(), "encoder")->name(), "classification");
   EXPECT_EQ(make_task({}, text_data(8), "decoder")->name(), "language-modeling");
+  EXPECT_EQ(make_task({}, text_data(8), "awd-lstm")->name(), "language-modeling");
   TaskConfig wrong;
   wrong.name = "classification";
   EXPECT_THROW(make_task(wrong, text_data(8), "encoder"), Error);
   wrong.name = "clasification";
   EXPECT_THROW(make_task(wrong, labeled_data(), "encoder"), Error);
+}
+
+TEST_F(Tasks, RecurrentModelsLearnLanguageModeling) {
+  const auto task = make_task({}, text_data(8), "awd-lstm");
+  ModelConfig config = small("awd-lstm");
+  task->complete(config);
+  EXPECT_EQ(config.target_vocabulary, task->data().target_vocabulary());
+  EXPECT_TRUE(task->learned_by("awd-lstm"));
+  EXPECT_FALSE(task->learned_by("encoder"));
+  EXPECT_THROW(make_task({}, labeled_data(), "encoder")->complete(config), Error);
 }
 
 TEST_F(Tasks, CompleteTheModelOrSayWhyNot) {

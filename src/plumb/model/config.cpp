@@ -7,6 +7,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/model/awd_lstm.h"
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/nn/pooling.h"
@@ -41,12 +42,21 @@ void require_not_negative(const std::string& key, double value) {
   if (!(value >= 0) || !std::isfinite(value)) throw Error(fmt::format("model.{} = {} must be 0 or more", key, value));
 }
 
+/// A kind of model, and the section of its options.
+constexpr const char* kAwdLstm = "awd-lstm";
+
 constexpr int64_t kMostFeatures = int64_t{1} << 20;
 constexpr int64_t kMostLayers = 10'000;
 constexpr int64_t kMostRows = 10'000'000;  // of an embedding or an output matrix
 
 void validate_sizes(const ModelConfig& config) {
   const ModelDepth depth = depth_of(config);
+  if (config.kind == kAwdLstm) {
+    require_count("embedding_size", config.embedding_size, 1, kMostFeatures);
+    require_count("hidden_size", config.hidden_size, 1, kMostFeatures);
+    require_count("layers", config.layers, 1, kMostLayers);
+    return;
+  }
   require_count("d_model", config.d_model, 1, kMostFeatures);
   require_count("feed_forward", config.feed_forward, 1, 16 * kMostFeatures);
   require_count("heads", config.heads, 1, kMostFeatures);
@@ -67,7 +77,7 @@ void validate_sizes(const ModelConfig& config) {
 }
 
 void validate_vocabularies(const ModelConfig& config) {
-  const bool reads_source = config.kind != "decoder";
+  const bool reads_source = !is_language_model(config.kind);
   const bool reads_target = config.kind != "encoder";
   if ((reads_source && source_vocabulary_of(config) <= 0) || (reads_target && config.target_vocabulary <= 0)) {
     throw Error("the model's vocabulary sizes are unknown",
@@ -83,6 +93,15 @@ void validate_vocabularies(const ModelConfig& config) {
   }
   if (config.kind == "decoder" && config.segments > 0) {
     throw Error("a decoder has no segments", "set model.segments = 0");
+  }
+}
+
+void validate_awd_lstm(const ModelConfig& config) {
+  const auto given = config.options.find(kAwdLstm);
+  if (given != config.options.end()) given->second.as<AwdLstmOptions>().validate();
+  if (prescription_of(config.residual).unit_matrices) {
+    throw Error(fmt::format("the residual scheme \"{}\" needs a Transformer", config.residual),
+                "an awd-lstm has no residual connections: leave model.residual out");
   }
 }
 
@@ -129,12 +148,20 @@ void describe(Fields& field, ModelConfig& config) {
   field("pooling", config.pooling);
   field("pooler", config.pooler);
   field("labels", config.labels);
+  field("embedding_size", config.embedding_size);
+  field("hidden_size", config.hidden_size);
+  field("layers", config.layers);
   field("initialization", config.initialization);
   field("dropout", config.dropout);
   describe_options(field, residual_schemes(), config.residual, config.options);
   describe_options(field, attentions(), config.attention, config.options);
   describe_options(field, positions(), config.positions, config.options);
   describe_options(field, feed_forwards(), config.activation, config.options);
+  const Options defaults(AwdLstmOptions{});
+  Options& recurrent = config.options.try_emplace(kAwdLstm, defaults).first->second;
+  field.section(
+      kAwdLstm, [&recurrent](Fields& inner) { recurrent.visit(inner); },
+      config.kind == kAwdLstm || !(recurrent == defaults));
 }
 
 bool ModelConfig::operator==(const ModelConfig& other) const {
@@ -142,6 +169,7 @@ bool ModelConfig::operator==(const ModelConfig& other) const {
 }
 
 ModelDepth depth_of(const ModelConfig& config) {
+  if (config.kind == kAwdLstm) return {0, config.layers};
   return {config.kind == "decoder" ? 0 : config.encoder_layers, config.kind == "encoder" ? 0 : config.decoder_layers};
 }
 
@@ -150,6 +178,10 @@ int64_t source_vocabulary_of(const ModelConfig& config) {
   return alone && config.source_vocabulary == 0 ? config.target_vocabulary : config.source_vocabulary;
 }
 
+int64_t width_of(const ModelConfig& config) { return config.kind == kAwdLstm ? config.embedding_size : config.d_model; }
+
+bool is_language_model(const std::string& kind) { return kind == "decoder" || kind == kAwdLstm; }
+
 void require_kind(const ModelConfig& config, const std::string& kind) {
   if (config.kind == kind) return;
   throw Error(fmt::format("model.kind is \"{}\" but must be \"{}\"", config.kind, kind),
@@ -157,12 +189,13 @@ void require_kind(const ModelConfig& config, const std::string& kind) {
 }
 
 void validate(const ModelConfig& config) {
-  require_one_of("kind", config.kind, {"encoder-decoder", "decoder", "encoder"});
+  require_one_of("kind", config.kind, {"encoder-decoder", "decoder", "encoder", kAwdLstm});
   require_one_of("share_embeddings", config.share_embeddings, {"none", "target", "all"});
   require_one_of("attention_bias", config.attention_bias, {"all", "qkv", "none"});
   validate_sizes(config);
   validate_vocabularies(config);
   if (config.kind == "encoder") validate_encoder(config);
+  if (config.kind == kAwdLstm) validate_awd_lstm(config);
   if (config.initialization == "theory" &&
       (config.heads != 1 || (config.head_size != 0 && config.head_size != config.d_model))) {
     throw Error(

@@ -10,7 +10,7 @@
 namespace plumb {
 
 struct ModelConfig {
-  std::string kind = "encoder-decoder";  // or "decoder", "encoder"
+  std::string kind = "encoder-decoder";  // or "decoder", "encoder", "awd-lstm"
   std::string residual = "pre-ln";       // a residual scheme, or tensor2tensor's "preprocess/postprocess"
   bool parallel = false;                 // self-attention and feed-forward side by side
   std::string norm = "layernorm";
@@ -41,6 +41,9 @@ struct ModelConfig {
   std::string pooling = "first";  // encoder only
   bool pooler = false;            // applies tanh(W·x + b) to the pooled vector
   int64_t labels = 0;             // encoder only; 0: taken from the data
+  int64_t embedding_size = 400;   // awd-lstm only, like the next two
+  int64_t hidden_size = 1150;
+  int64_t layers = 3;
   std::string initialization = "xavier-uniform";
   double dropout = 0.1;
   VariantOptions options;  // options of variants: [model.rotary], [model.favor], …
@@ -51,11 +54,18 @@ struct ModelConfig {
 
 void describe(Fields& field, ModelConfig& config);
 
-/// The layers of the stacks; a decoder-only model has no encoder, and an encoder-only model has no decoder.
+/// The layers of the stacks; a decoder-only model has no encoder, and an encoder-only model has no decoder. Recurrent
+/// layers count as a decoder's.
 ModelDepth depth_of(const ModelConfig& config);
 
 /// The number of tokens its encoder knows: that of the target for an encoder-only model without a source vocabulary.
 int64_t source_vocabulary_of(const ModelConfig& config);
+
+/// The number of features that the output layer reads: d_model, or the embedding size of a recurrent model.
+int64_t width_of(const ModelConfig& config);
+
+/// Whether models of this kind predict each token from the previous ones: "decoder" and "awd-lstm".
+bool is_language_model(const std::string& kind);
 
 /// Throws Error on invalid sizes or names.
 void validate(const ModelConfig& config);

@@ -43,10 +43,10 @@ FlopCounter::FlopCounter(const Model& model) {
     source_ += of_source * elements;
     target_ += (1 - of_source) * elements;
   }
-  label_ = static_cast<double>(config.d_model * model.outputs());
+  label_ = static_cast<double>(width_of(config) * model.outputs());
   const ModelDepth depth = depth_of(config);
   crosses_ = depth.encoder_layers > 0 && depth.decoder_layers > 0;
-  if (config.attention != "softmax") return;
+  if (config.kind == "awd-lstm" || config.attention != "softmax") return;
   const int64_t head_size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;
   const int64_t width = 2 * config.heads * head_size;  // a score and a weighted sum
   encoder_pair_ = static_cast<double>(width * depth.encoder_layers);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plumb/base/random.h"
+#include "plumb/model/awd_lstm.h"
 #include "plumb/model/decoder.h"
 #include "plumb/model/encoder.h"
 #include "plumb/model/encoder_decoder.h"
@@ -82,7 +83,10 @@ Loss loss_of_logits(const Tensor& logits, const Batch& batch, const LossOptions&
 }
 
 Loss Model::loss(const Batch& batch, const LossOptions& options, ForwardContext& context) {
-  const Tensor hidden = states(batch, context);
+  return loss_of_states(states(batch, context), batch, options);
+}
+
+Loss Model::loss_of_states(const Tensor& hidden, const Batch& batch, const LossOptions& options) const {
   if (options.twice_differentiable) return loss_of_logits(logits(hidden), batch, options);
   const double weight = batch.weight();
   const Tensor matrix = output_scale_.defined() ? output_ * logit_scales().unsqueeze(1) : output_;
@@ -96,6 +100,7 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, at::ScalarType type
   validate(config);
   if (config.kind == "encoder") return std::make_unique<Encoder>(config, type);
   if (config.kind == "decoder") return std::make_unique<Decoder>(config, type);
+  if (config.kind == "awd-lstm") return std::make_unique<AwdLstm>(config, type);
   return std::make_unique<EncoderDecoder>(config, type);
 }
 

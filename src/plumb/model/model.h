@@ -69,7 +69,7 @@ class Model {
   [[nodiscard]] int64_t outputs() const { return output_.size(0); }
 
   /// The weighted mean cross-entropy of the labels of a batch.
-  Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
+  virtual Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
 
   /// Further capabilities of the model (model/capabilities.h); null if it lacks them.
   [[nodiscard]] virtual Generates* generates() { return nullptr; }
@@ -80,6 +80,9 @@ class Model {
  protected:
   /// Whether the residual scheme needs a profiling pass.
   [[nodiscard]] virtual bool profiled() const = 0;
+
+  /// The weighted mean cross-entropy from the states of a batch.
+  Loss loss_of_states(const Tensor& hidden, const Batch& batch, const LossOptions& options) const;
 
   /// Declares the output layer over a vocabulary: its matrix is `shared`, or a new one if `shared` is undefined.
   void add_output(int64_t vocabulary, const Tensor& shared);

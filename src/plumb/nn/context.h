@@ -42,7 +42,7 @@ class ForwardContext {
   explicit ForwardContext(Pass pass, Group group = {}) : pass_(pass), group_(std::move(group)) {}
   /// Training step `step` with dropout probability `p`.
   ForwardContext(double p, uint64_t seed, int64_t step, Group group = {})
-      : pass_(Pass::training), p_(p), seed_(seed), step_(step), group_(std::move(group)) {}
+      : pass_(Pass::training), regularizes_(true), p_(p), seed_(seed), step_(step), group_(std::move(group)) {}
 
   [[nodiscard]] Pass pass() const { return pass_; }
 
@@ -79,6 +79,14 @@ class ForwardContext {
     if (score_observer_) score_observer_(attention, scores);
   }
 
+  /// Whether this is a training step: regularizers that have rates of their own (nn/regularization) take part in it.
+  [[nodiscard]] bool regularizes() const { return regularizes_; }
+
+  /// The key of the next site's mask, for one that belongs to no rows of the batch.
+  [[nodiscard]] ops::DropoutKey mask_key() {
+    return {seed_, stream_of("dropout") + (static_cast<uint64_t>(step_) << 16) + site_++, {}};
+  }
+
   /// Throws Error if the batch is a part of a larger one and x has other rows than the layout entered last.
   Tensor dropout(const Tensor& x) { return ops::dropout(x, p_, next_key(x)); }
   Tensor add_dropout(const Tensor& residual, const Tensor& x) { return ops::add_dropout(residual, x, p_, next_key(x)); }
@@ -86,10 +94,13 @@ class ForwardContext {
  private:
   ops::DropoutKey next_key(const Tensor& x) {
     if (!runs_.empty() && x.size(0) != rows_) throw Error("dropout of rows whose places in the batch are unknown");
-    return {seed_, stream_of("dropout") + (static_cast<uint64_t>(step_) << 16) + site_++, runs_};
+    ops::DropoutKey key = mask_key();
+    key.runs = runs_;
+    return key;
   }
 
   Pass pass_ = Pass::evaluation;
+  bool regularizes_ = false;
   double p_ = 0;
   uint64_t seed_ = 0;
   int64_t step_ = 0;

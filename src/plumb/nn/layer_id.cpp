@@ -14,6 +14,9 @@ constexpr std::array<std::string_view, 7> kPoints = {"input",          "output",
                                                      "representation", "result", "memory"};
 constexpr std::string_view kLayers = "layers";
 
+/// What the parameters of recurrent layers begin with: "lstm.3.weight_ih_l0".
+constexpr std::string_view kRecurrent = "lstm.";
+
 /// Prefixes of a sub-layer's parameters, as PyTorch names them.
 constexpr std::array<std::pair<std::string_view, SubLayerKind>, 3> kModules = {
     {{"self_attn", SubLayerKind::self_attention},
@@ -43,6 +46,13 @@ std::optional<int64_t> number(std::string_view text) {
   return value;
 }
 
+/// The layer of "3.weight_ih_l0"; empty if it begins with no number.
+std::optional<LayerId> recurrent_layer(std::string_view name) {
+  const std::optional<int64_t> layer = number(next_part(name));
+  if (!layer) return std::nullopt;
+  return LayerId{StackKind::decoder, layer};
+}
+
 /// Removes "encoder.layers.3." or "encoder." from the front of a name, and returns the layer.
 std::optional<LayerId> take_layer(std::string_view& name) {
   const std::optional<StackKind> stack = kind_of<StackKind>(kStacks, next_part(name));
@@ -61,7 +71,8 @@ std::optional<LayerId> take_layer(std::string_view& name) {
 
 std::optional<LayerId> LayerId::of_parameter(std::string_view name) {
   if (name.starts_with("src_")) return LayerId{StackKind::encoder};
-  if (name.starts_with("tgt_")) return LayerId{StackKind::decoder};
+  if (name.starts_with("tgt_") || name.starts_with("embedding.")) return LayerId{StackKind::decoder};
+  if (name.starts_with(kRecurrent)) return recurrent_layer(name.substr(kRecurrent.size()));
   std::optional<LayerId> id = take_layer(name);
   if (!id || !id->layer) return id;
   for (const auto& [module, sub_layer] : kModules) {

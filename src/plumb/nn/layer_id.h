@@ -27,7 +27,8 @@ struct LayerId {
 
   /// The location of a parameter, from its name: "encoder.layers.3.linear1.weight" belongs to a feed-forward sub-layer,
   /// a layer's other parameters (norms, gains) to the layer, "decoder.norm.weight" and "tgt_embed.weight" to the
-  /// decoder. Empty for parameters that belong to no single stack, such as "output.weight".
+  /// decoder. So does a recurrent language model: "lstm.3.weight_ih_l0" belongs to layer 3, "embedding.weight" to all.
+  /// Empty for parameters that belong to no single stack, such as "output.weight".
   static std::optional<LayerId> of_parameter(std::string_view name);
 
   /// Parses the output of to_string; empty for anything else.

@@ -65,7 +65,7 @@ ModelCost cost_of(const ModelConfig& config) {
   cost.layer_parameters = in_layers / static_cast<double>(cost.layers);
   cost.layer_flops = matrices / static_cast<double>(cost.layers);
   cost.outputs = model->outputs();
-  cost.d_model = config.d_model;
+  cost.d_model = width_of(config);
   cost.heads = config.heads;
   cost.kv_heads = config.kv_heads > 0 ? config.kv_heads : config.heads;
   cost.head_size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;

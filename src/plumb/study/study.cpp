@@ -169,7 +169,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   write_file_atomic(out / "study.toml", toml);
   const DataDirectory data = open_data(config.data, config.study.seed, out);
   const std::unique_ptr<Task> task = make_task(config.task, data, config.model.kind);
-  config.model.kind = task->model_kind();
+  if (!task->learned_by(config.model.kind)) config.model.kind = task->model_kind();
   Measurements measurements(out / "measurements");
   // Points of runs that are trained side by side arrive one after another.
   std::mutex observing;

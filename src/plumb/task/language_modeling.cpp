@@ -32,6 +32,7 @@ class LanguageModeling final : public Task {
 
   [[nodiscard]] std::string name() const override { return "language-modeling"; }
   [[nodiscard]] std::string model_kind() const override { return "decoder"; }
+  [[nodiscard]] bool learned_by(const std::string& kind) const override { return is_language_model(kind); }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
     return std::make_unique<TextDataset>(data_.split(split), data_.target_tokenizer().specials(),
                                          Packing{options_.pack, options_.apart});

@@ -47,7 +47,7 @@ std::vector<MetricInfo> Task::metric_infos() const {
 
 void Task::require_kind(const ModelConfig& config) const {
   const std::string kind = model_kind();
-  if (config.kind == kind) return;
+  if (learned_by(config.kind)) return;
   throw Error(fmt::format("the task {} needs a model of kind \"{}\", not \"{}\"", name(), kind, config.kind),
               fmt::format("set model.kind = \"{}\", or use data for another task", kind));
 }
@@ -61,7 +61,8 @@ void Task::fill_vocabulary(const char* side, int64_t& vocabulary, int64_t of_dat
 
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind) {
   std::string name = config.name;
-  if (name.empty()) name = data.task() == "translation" && model_kind == "decoder" ? "language-modeling" : data.task();
+  if (name.empty())
+    name = data.task() == "translation" && is_language_model(model_kind) ? "language-modeling" : data.task();
   const auto& entry = tasks().at(name);
   return entry.make(data, options_of(config.options, name, entry));
 }

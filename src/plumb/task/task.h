@@ -50,8 +50,11 @@ class Task {
   [[nodiscard]] virtual std::unique_ptr<Dataset> dataset(const std::string& split) const = 0;
   [[nodiscard]] const DataDirectory& data() const { return data_; }
 
-  /// The kind of model that can learn it: model.kind.
+  /// The usual kind of model that can learn it: model.kind.
   [[nodiscard]] virtual std::string model_kind() const = 0;
+
+  /// Whether models of this kind can learn it too.
+  [[nodiscard]] virtual bool learned_by(const std::string& kind) const { return kind == model_kind(); }
 
   /// Fills in what a configuration leaves to the data: vocabularies, the number of classes. Throws Error if a model of
   /// this configuration cannot learn this task from these data.
@@ -79,7 +82,7 @@ class Task {
  protected:
   explicit Task(DataDirectory data) : data_(std::move(data)) {}
 
-  /// Throws Error unless the configuration has kind model_kind().
+  /// Throws Error unless the task is learned_by the configuration's kind.
   void require_kind(const ModelConfig& config) const;
 
   /// Sets a vocabulary of 0 to that of the data. Throws Error if it is smaller; `side`: "source" or "target".
@@ -92,7 +95,7 @@ class Task {
 using TaskFactory = std::function<std::unique_ptr<Task>(const DataDirectory&, const Options&)>;
 Registry<TaskFactory>& tasks();
 
-/// The task in the configuration or, if it names none, the data's, for a model of this kind: a decoder learns to model
+/// The task in the configuration or, if it names none, the data's, for a model of this kind: a language model learns
 /// the target side of pairs.
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind);
 

@@ -128,7 +128,7 @@ struct Trainer::Implementation {
         costs(train_set->costs()),
         timeline(make_timeline(costs, given, trained.config().kind)),
         config(resolved(given, timeline)),
-        schedule(make_schedule(config, trained.config().d_model)),
+        schedule(make_schedule(config, width_of(trained.config()))),
         settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
         optimizer(make_train_optimizer(given, trained.parameters())),
         weights(trained, *optimizer, given.average_decay),

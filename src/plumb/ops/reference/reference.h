@@ -11,6 +11,7 @@
 #include "plumb/ops/dropout.h"
 #include "plumb/ops/gram_schmidt.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/lstm.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/top_scores.h"
 #include "plumb/ops/torch.h"
@@ -41,6 +42,8 @@ Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool t
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
 Tensor column_sums(const Tensor& x);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
+LstmState lstm_cell(const Tensor& gates, const Tensor& cell);
+
 std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision);
 
 TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool normalize);

@@ -1,0 +1,167 @@
+#include "plumb/model/awd_lstm.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "plumb/base/error.h"
+#include "plumb/nn/regularization/activation_penalty.h"
+#include "plumb/nn/regularization/embedding_dropout.h"
+#include "plumb/nn/regularization/locked_dropout.h"
+#include "plumb/nn/regularization/temporal_penalty.h"
+#include "plumb/nn/regularization/weight_drop.h"
+#include "plumb/ops/embedding.h"
+#include "plumb/ops/index.h"
+
+namespace plumb {
+namespace {
+
+/// One layer's h and c of every row.
+class RecurrentState final : public AttentionState {
+ public:
+  explicit RecurrentState(ops::LstmState state) : value(std::move(state)) {}
+  void reorder(const std::vector<int64_t>& order) override {
+    const Tensor rows = ops::index_beside(value.hidden, order);
+    value = {value.hidden.index_select(0, rows), value.cell.index_select(0, rows)};
+  }
+  ops::LstmState value;
+};
+
+AwdLstmOptions awd_lstm_options(const ModelConfig& config) {
+  const auto found = config.options.find("awd-lstm");
+  return found == config.options.end() ? AwdLstmOptions{} : found->second.as<AwdLstmOptions>();
+}
+
+}  // namespace
+
+void AwdLstmOptions::validate() const {
+  const auto require_rate = [](const char* key, double value) {
+    if (!(value >= 0 && value < 1)) throw Error(fmt::format("model.awd-lstm.{} = {} must lie in [0, 1)", key, value));
+  };
+  require_rate("embedding_dropout", embedding_dropout);
+  require_rate("input_dropout", input_dropout);
+  require_rate("hidden_dropout", hidden_dropout);
+  require_rate("output_dropout", output_dropout);
+  require_rate("weight_drop", weight_drop);
+  const auto require_factor = [](const char* key, double value) {
+    if (!(value >= 0) || !std::isfinite(value))
+      throw Error(fmt::format("model.awd-lstm.{} = {} must be 0 or more", key, value));
+  };
+  require_factor("activation_penalty", activation_penalty);
+  require_factor("temporal_penalty", temporal_penalty);
+}
+
+void describe(Fields& field, AwdLstmOptions& options) {
+  field("embedding_dropout", options.embedding_dropout, "rate at which words are dropped from the embedding");
+  field("input_dropout", options.input_dropout, "rate of the locked dropout of embeddings");
+  field("hidden_dropout", options.hidden_dropout, "rate of the locked dropout between layers");
+  field("output_dropout", options.output_dropout, "rate of the locked dropout behind the last layer");
+  field("weight_drop", options.weight_drop, "rate at which recurrent weights are dropped");
+  field("activation_penalty", options.activation_penalty, "α: the loss grows by α·mean of h², h after dropout (AR)");
+  field("temporal_penalty", options.temporal_penalty,
+        "β: the loss grows by β·mean of (h_t − h_{t−1})², h before dropout (TAR)");
+}
+
+AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config, type) {
+  validate(config);
+  require_kind(config, "awd-lstm");
+  options_ = awd_lstm_options(config);
+  table_ = parameters_.add("embedding.weight", {config.target_vocabulary, config.embedding_size}, Role::embedding);
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const std::string name = fmt::format("lstm.{}.", i);
+    const int64_t in = i == 0 ? config.embedding_size : config.hidden_size;
+    const int64_t size = i + 1 == config.layers ? config.embedding_size : config.hidden_size;
+    const std::vector<int64_t> gates(4, size);
+    ops::LstmWeights weights;
+    weights.input = parameters_.add_stacked(name + "weight_ih_l0", {4 * size, in}, gates, Role::weight);
+    weights.hidden = parameters_.add_stacked(name + "weight_hh_l0", {4 * size, size}, gates, Role::weight);
+    weights.input_bias = parameters_.add(name + "bias_ih_l0", {4 * size}, Role::bias);
+    weights.hidden_bias = parameters_.add(name + "bias_hh_l0", {4 * size}, Role::bias);
+    layers_.push_back(weights);
+  }
+  output_ = table_;
+  output_bias_ = parameters_.add("output.bias", {config.target_vocabulary}, Role::bias);
+  parameters_.finish();
+}
+
+AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& layout,
+                             const std::vector<ops::LstmState>& start, ForwardContext& context) const {
+  if (!start.empty() && start.size() != layers_.size())
+    throw Error(fmt::format("states of {} layers for a model of {}", start.size(), layers_.size()));
+  const bool regularizes = context.regularizes();
+  const auto locked = [&](const Tensor& x, double p) {
+    return regularizes ? locked_dropout(x, layout, p, context.mask_key()) : x;
+  };
+  Tensor x = ops::embedding(table_, tokens, 1.0);
+  if (regularizes) x = embedding_dropout(x, tokens, table_.size(0), options_.embedding_dropout, context.mask_key());
+  x = locked(x, options_.input_dropout);
+  const LayerId stack{StackKind::decoder};
+  context.show({stack, Point::input}, x);
+  Result result;
+  result.hidden = context.passed({stack, Point::input}, x);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const LayerId id{StackKind::decoder, static_cast<int64_t>(i)};
+    ops::LstmWeights weights = layers_[i];
+    if (regularizes) weights.hidden = weight_drop(weights.hidden, options_.weight_drop, context.mask_key());
+    context.show({id, Point::input}, result.hidden);
+    const ops::LstmResult of_layer =
+        ops::lstm(result.hidden, weights, start.empty() ? ops::LstmState{} : start[i], layout);
+    result.last.push_back(of_layer.last);
+    result.kept = of_layer.hidden;
+    context.show({id, Point::output}, result.kept);
+    result.hidden = locked(result.kept, i + 1 == layers_.size() ? options_.output_dropout : options_.hidden_dropout);
+    result.hidden = context.passed({id, Point::stream}, result.hidden);
+  }
+  context.show({stack, Point::result}, result.hidden);
+  result.hidden = context.passed({stack, Point::result}, result.hidden);
+  return result;
+}
+
+Tensor AwdLstm::states(const Batch& batch, ForwardContext& context) {
+  return run(batch.target_input, batch.target_layout, {}, context).hidden;
+}
+
+Loss AwdLstm::loss(const Batch& batch, const LossOptions& options, ForwardContext& context) {
+  const Result result = run(batch.target_input, batch.target_layout, {}, context);
+  Loss loss = loss_of_states(result.hidden, batch, options);
+  if (!context.regularizes()) return loss;
+  const double share = options.scale ? *options.scale * loss.weight : 1;
+  if (options_.activation_penalty > 0)
+    loss.value = loss.value + share * options_.activation_penalty * activation_penalty(result.hidden);
+  if (options_.temporal_penalty > 0) {
+    loss.value = loss.value + share * options_.temporal_penalty * temporal_penalty(result.kept, batch.target_layout);
+  }
+  return loss;
+}
+
+Tensor AwdLstm::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>&, const Ragged& layout,
+                       ForwardContext& context) {
+  return run(tokens, layout, {}, context).hidden;
+}
+
+DecoderState AwdLstm::start(int64_t rows) {
+  DecoderState state;
+  state.positions.assign(static_cast<size_t>(rows), 0);
+  for (const ops::LstmWeights& weights : layers_) {
+    const Tensor zeros = at::zeros({rows, weights.hidden.size(1)}, parameters().options());
+    state.self.push_back(std::make_unique<RecurrentState>(ops::LstmState{zeros, zeros}));
+  }
+  return state;
+}
+
+Tensor AwdLstm::read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) {
+  const at::NoGradGuard no_graph;
+  ForwardContext context;
+  std::vector<ops::LstmState> before;
+  for (const auto& layer : state.self) before.push_back(dynamic_cast<const RecurrentState&>(*layer).value);
+  Result result = run(tokens, layout, before, context);
+  for (size_t i = 0; i < layers_.size(); ++i) dynamic_cast<RecurrentState&>(*state.self[i]).value = result.last[i];
+  for (size_t r = 0; r < state.positions.size(); ++r) state.positions[r] += layout.length(static_cast<int64_t>(r));
+  return result.hidden;
+}
+
+int64_t AwdLstm::longest() const { return std::numeric_limits<int64_t>::max(); }
+
+}  // namespace plumb

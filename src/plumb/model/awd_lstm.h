@@ -1,0 +1,72 @@
+// The AWD-LSTM language model: Merity et al. 2018, "Regularizing and optimizing LSTM language models", arXiv
+// 1708.02182; the language model of ULMFiT (Howard & Ruder 2018, arXiv 1801.06146).
+#pragma once
+
+#include <vector>
+
+#include "plumb/model/capabilities.h"
+#include "plumb/model/model.h"
+#include "plumb/ops/lstm.h"
+
+namespace plumb {
+
+/// [model.awd-lstm]: what regularizes a training step. Evaluation and measurements use none of it.
+struct AwdLstmOptions {
+  double embedding_dropout = 0.1;  // of words
+  double input_dropout = 0.4;      // locked: of the embeddings
+  double hidden_dropout = 0.3;     // locked: between layers
+  double output_dropout = 0.4;     // locked: behind the last layer
+  double weight_drop = 0.5;        // of the recurrent weights
+  double activation_penalty = 2;   // α of AR
+  double temporal_penalty = 1;     // β of TAR
+
+  /// Throws Error unless rates lie in [0, 1) and penalties are 0 or more.
+  void validate() const;
+};
+void describe(Fields& field, AwdLstmOptions& options);
+
+/// LSTM layers (ops/lstm.h) of widths embedding_size → hidden_size → … → embedding_size, whose output layer shares
+/// the embedding's matrix and has a bias. Reads only the target side of batches; each sequence begins with a state of
+/// zeros. Parameters: embedding.weight, lstm.i.{weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0}, output.bias.
+class AwdLstm final : public Model, public Generates, public Embeds {
+ public:
+  /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
+  /// invalid or of another kind.
+  explicit AwdLstm(const ModelConfig& config, at::ScalarType type = at::kFloat);
+
+  struct Result {
+    Tensor hidden;                     // (tokens, embedding_size), after dropout
+    Tensor kept;                       // the same before dropout
+    std::vector<ops::LstmState> last;  // [layer]: after the last token of each sequence
+  };
+  /// `start` [layer]: the states that the sequences begin with; empty: zeros.
+  Result run(const std::vector<int64_t>& tokens, const Ragged& layout, const std::vector<ops::LstmState>& start,
+             ForwardContext& context) const;
+
+  Tensor states(const Batch& batch, ForwardContext& context) override;
+
+  /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). A part of a batch (LossOptions::scale)
+  /// contributes its own means by its share of the labels.
+  Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context) override;
+
+  Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
+                ForwardContext& context) override;
+
+  [[nodiscard]] Tensor logits(const Tensor& hidden) const override { return Model::logits(hidden); }
+  Generates* generates() override { return this; }
+  Embeds* embeds() override { return this; }
+
+  DecoderState start(int64_t rows) override;
+  Tensor read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) override;
+  [[nodiscard]] int64_t longest() const override;
+  [[nodiscard]] int64_t vocabulary() const override { return config().target_vocabulary; }
+
+ private:
+  [[nodiscard]] bool profiled() const override { return false; }
+
+  AwdLstmOptions options_;
+  Tensor table_;  // (vocabulary, embedding_size)
+  std::vector<ops::LstmWeights> layers_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,40 @@
+// Long short-term memory over ragged sequences.
+#pragma once
+
+#include "plumb/base/ragged.h"
+#include "plumb/ops/torch.h"
+
+namespace plumb::ops {
+
+/// The parameters of one layer, laid out as in torch.nn.LSTM: the rows of the input gate i, the forget gate f, the
+/// candidate g and the output gate o.
+struct LstmWeights {
+  Tensor input;        // W, (4·size, in)
+  Tensor hidden;       // U, (4·size, size)
+  Tensor input_bias;   // (4·size)
+  Tensor hidden_bias;  // (4·size)
+};
+
+/// What a sequence is left with: one row for each. Undefined before the first position: zeros.
+struct LstmState {
+  Tensor hidden;  // h, (sequences, size)
+  Tensor cell;    // c, (sequences, size)
+};
+
+struct LstmResult {
+  Tensor hidden;   // h of every position, (tokens, size)
+  LstmState last;  // after the last position of each sequence; one without positions keeps its state
+};
+
+/// One layer over the sequences of `layout`, each beginning with its row of `start`:
+///   (i, f, g, o) = W·x_t + b_W + U·h_{t−1} + b_U,
+///   c_t = σ(f)·c_{t−1} + σ(i)·tanh(g),  h_t = σ(o)·tanh(c_t).
+/// Hochreiter & Schmidhuber 1997; with a forget gate, Gers et al. 2000. x: (tokens, in). W·x_t is one product for the
+/// whole batch. A composition of operations that are differentiable to any order. Throws Error if shapes do not fit.
+LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout);
+
+/// The second line above for one position of several sequences. gates: (rows, 4·size), the sums on the first line;
+/// cell: c_{t−1}, (rows, size) → h_t and c_t.
+LstmState lstm_cell(const Tensor& gates, const Tensor& cell);
+
+}  // namespace plumb::ops

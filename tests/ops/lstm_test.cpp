@@ -1,0 +1,193 @@
+// The LSTM compared with PyTorch's (tests/golden/README.md), with a loop over numbers, and with difference quotients.
+#include "plumb/ops/lstm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "plumb/base/error.h"
+#include "plumb/base/json.h"
+#include "support/gradcheck.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+using testing::random_tensor;
+
+double lstm_distance(const Tensor& a, const Tensor& b) {
+  EXPECT_EQ(a.sizes(), b.sizes());
+  return a.numel() == 0 ? 0 : (a.detach() - b.detach()).abs().max().item<double>();
+}
+
+struct LstmInputs {
+  Tensor x;
+  ops::LstmWeights weights;
+  ops::LstmState start;
+
+  LstmInputs(const Ragged& layout, int64_t in, int64_t size)
+      : x(random_tensor({layout.tokens(), in}, 1)),
+        weights{random_tensor({4 * size, in}, 2, 0.7), random_tensor({4 * size, size}, 3, 0.7),
+                random_tensor({4 * size}, 4), random_tensor({4 * size}, 5)},
+        start{random_tensor({layout.sequences(), size}, 6), random_tensor({layout.sequences(), size}, 7)} {}
+
+  [[nodiscard]] std::vector<Tensor> all() const {
+    return {x, weights.input, weights.hidden, weights.input_bias, weights.hidden_bias, start.hidden, start.cell};
+  }
+};
+
+/// A matrix as JSON: a list of rows, at least one.
+Tensor lstm_matrix(const Json& json) {
+  std::vector<Tensor> rows;
+  for (const Json& row : json)
+    rows.push_back(at::tensor(at::ArrayRef<double>(row.get<std::vector<double>>()), at::kDouble));
+  return at::stack(rows);
+}
+Tensor lstm_tensor(const Json& json) {
+  if (json.at(0).is_array()) return lstm_matrix(json);
+  return at::tensor(at::ArrayRef<double>(json.get<std::vector<double>>()), at::kDouble);
+}
+
+/// The equations, one number at a time, without a graph.
+ops::LstmResult lstm_by_numbers(const LstmInputs& in, const Ragged& layout) {
+  const int64_t size = in.weights.hidden.size(1), width = in.x.size(1);
+  const auto x = in.x.accessor<double, 2>(), w = in.weights.input.accessor<double, 2>(),
+             u = in.weights.hidden.accessor<double, 2>();
+  const auto b = in.weights.input_bias.accessor<double, 1>(), b_hidden = in.weights.hidden_bias.accessor<double, 1>();
+  ops::LstmResult result{at::zeros({layout.tokens(), size}, at::kDouble),
+                         {in.start.hidden.clone(), in.start.cell.clone()}};
+  auto out = result.hidden.accessor<double, 2>();
+  auto h = result.last.hidden.accessor<double, 2>(), c = result.last.cell.accessor<double, 2>();
+  const auto sigmoid = [](double z) { return 1 / (1 + std::exp(-z)); };
+  for (int64_t s = 0; s < layout.sequences(); ++s) {
+    for (int64_t t = layout.begin(s); t < layout.begin(s + 1); ++t) {
+      std::vector<double> z;
+      for (int64_t row = 0; row < 4 * size; ++row) {
+        double sum = b[row] + b_hidden[row];
+        for (int64_t j = 0; j < width; ++j) sum += w[row][j] * x[t][j];
+        for (int64_t j = 0; j < size; ++j) sum += u[row][j] * h[s][j];
+        z.push_back(sum);
+      }
+      const auto gate = [&](int64_t which, int64_t j) { return z[static_cast<size_t>(which * size + j)]; };
+      for (int64_t j = 0; j < size; ++j) {
+        c[s][j] = sigmoid(gate(1, j)) * c[s][j] + sigmoid(gate(0, j)) * std::tanh(gate(2, j));
+        out[t][j] = h[s][j] = sigmoid(gate(3, j)) * std::tanh(c[s][j]);
+      }
+    }
+  }
+  return result;
+}
+
+TEST(Lstm, EqualsPyTorch) {
+  const Json golden = read_json(test::source_directory() / "tests" / "golden" / "lstm.json");
+  const Ragged layout(golden["lengths"].get<std::vector<int64_t>>());
+  const std::vector<std::string> names = {"x",          "hidden",    "cell", "weight_ih_l0", "weight_hh_l0",
+                                          "bias_ih_l0", "bias_hh_l0"};
+  std::vector<Tensor> in;
+  for (const std::string& name : names) in.push_back(lstm_tensor(golden[name]).requires_grad_());
+  const ops::LstmResult found = ops::lstm(in[0], {in[3], in[4], in[5], in[6]}, {in[1], in[2]}, layout);
+  EXPECT_LT(lstm_distance(found.hidden, lstm_tensor(golden["output"])), 1e-12);
+  EXPECT_LT(lstm_distance(found.last.hidden, lstm_tensor(golden["last_hidden"])), 1e-12);
+  EXPECT_LT(lstm_distance(found.last.cell, lstm_tensor(golden["last_cell"])), 1e-12);
+  const Json& weights = golden["weights"];
+  const std::vector<Tensor> gradient = gradients(
+      {found.hidden, found.last.hidden, found.last.cell}, in,
+      {lstm_tensor(weights["output"]), lstm_tensor(weights["last_hidden"]), lstm_tensor(weights["last_cell"])});
+  for (size_t i = 0; i < names.size(); ++i)
+    EXPECT_LT(lstm_distance(gradient[i], lstm_tensor(golden["gradient"][names[i]])), 1e-12) << names[i];
+}
+
+/// One sequence, equal lengths, different ones in no order, a single position each, and sequences without positions.
+const std::vector<std::vector<int64_t>> kLstmLayouts = {{7}, {4, 4, 4}, {2, 9, 1, 5}, {1, 1, 1}, {0, 3, 0, 6, 0}};
+
+TEST(Lstm, EqualsALoopOverNumbers) {
+  for (const auto& lengths : kLstmLayouts) {
+    for (const int64_t size : {1, 5, 19}) {
+      const Ragged layout(lengths);
+      const LstmInputs in(layout, 3, size);
+      const ops::LstmResult expected = lstm_by_numbers(in, layout);
+      const ops::LstmResult found = ops::lstm(in.x, in.weights, in.start, layout);
+      EXPECT_LT(lstm_distance(found.hidden, expected.hidden), 1e-12);
+      EXPECT_LT(lstm_distance(found.last.hidden, expected.last.hidden), 1e-12);
+      EXPECT_LT(lstm_distance(found.last.cell, expected.last.cell), 1e-12);
+    }
+  }
+}
+
+TEST(Lstm, BeginsWithZerosUnlessToldOtherwise) {
+  const Ragged layout({3, 5});
+  LstmInputs in(layout, 2, 4);
+  in.start = {at::zeros({2, 4}, at::kDouble), at::zeros({2, 4}, at::kDouble)};
+  EXPECT_LT(lstm_distance(ops::lstm(in.x, in.weights, {}, layout).hidden, lstm_by_numbers(in, layout).hidden), 1e-12);
+}
+
+TEST(Lstm, ContinuesWhereASequenceWasCut) {
+  const Ragged whole({5, 4}), first({2, 3}), second({3, 1});
+  const LstmInputs in(whole, 2, 4);
+  const ops::LstmResult expected = lstm_by_numbers(in, whole);
+  const auto rows = [&](std::vector<int64_t> ids) { return at::tensor(ids, at::kLong); };
+  const Tensor of_first = rows({0, 1, 5, 6, 7}), of_second = rows({2, 3, 4, 8});
+  const ops::LstmResult begun = ops::lstm(in.x.index_select(0, of_first), in.weights, in.start, first);
+  const ops::LstmResult ended = ops::lstm(in.x.index_select(0, of_second), in.weights, begun.last, second);
+  EXPECT_LT(lstm_distance(begun.hidden, expected.hidden.index_select(0, of_first)), 1e-12);
+  EXPECT_LT(lstm_distance(ended.hidden, expected.hidden.index_select(0, of_second)), 1e-12);
+  EXPECT_LT(lstm_distance(ended.last.cell, expected.last.cell), 1e-12);
+}
+
+TEST(Lstm, WithoutPositionsKeepsItsState) {
+  const Ragged layout({0, 0});
+  const LstmInputs in(layout, 2, 4);
+  const ops::LstmResult found = ops::lstm(in.x, in.weights, in.start, layout);
+  EXPECT_EQ(found.hidden.sizes(), at::IntArrayRef({0, 4}));
+  EXPECT_TRUE(at::equal(found.last.hidden, in.start.hidden));
+  EXPECT_TRUE(at::equal(found.last.cell, in.start.cell));
+}
+
+TEST(Lstm, InSinglePrecision) {
+  const Ragged layout({6, 2, 11});
+  const LstmInputs in(layout, 9, 17);
+  std::vector<Tensor> single;
+  for (const Tensor& tensor : in.all()) single.push_back(tensor.to(at::kFloat));
+  const ops::LstmResult found =
+      ops::lstm(single[0], {single[1], single[2], single[3], single[4]}, {single[5], single[6]}, layout);
+  EXPECT_EQ(found.hidden.scalar_type(), at::kFloat);
+  EXPECT_LT(lstm_distance(found.hidden.to(at::kDouble), lstm_by_numbers(in, layout).hidden), 1e-4);
+}
+
+TEST(Lstm, HasGradientsAndSecondOnes) {
+  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{3}, {2, 0, 3, 1}}) {
+    const Ragged layout(lengths);
+    testing::expect_both(
+        [&](const std::vector<Tensor>& in) {
+          const ops::LstmResult found = ops::lstm(in[0], {in[1], in[2], in[3], in[4]}, {in[5], in[6]}, layout);
+          return std::vector<Tensor>{found.hidden, found.last.hidden, found.last.cell};
+        },
+        LstmInputs(layout, 2, 2).all());
+  }
+}
+
+TEST(Lstm, NanReachesAllThatDependsOnIt) {
+  const Ragged layout({4, 3});
+  const LstmInputs in(layout, 2, 3);
+  in.x[1][0] = std::numeric_limits<double>::quiet_NaN();
+  const ops::LstmResult found = ops::lstm(in.x, in.weights, in.start, layout);
+  for (int64_t t = 0; t < 7; ++t) EXPECT_EQ(found.hidden[t].isnan().all().item<bool>(), t >= 1 && t < 4) << t;
+  EXPECT_TRUE(found.last.cell[0].isnan().all().item<bool>());
+  EXPECT_FALSE(found.last.cell[1].isnan().any().item<bool>());
+}
+
+TEST(Lstm, RefusesShapesThatDoNotFit) {
+  const Ragged layout({2, 3});
+  const LstmInputs in(layout, 2, 3);
+  EXPECT_THROW(ops::lstm(in.x, in.weights, in.start, Ragged({2, 2})), Error);
+  EXPECT_THROW(ops::lstm(in.x.narrow(1, 0, 1), in.weights, in.start, layout), Error);
+  EXPECT_THROW(ops::lstm(in.x, in.weights, {in.start.hidden.narrow(0, 0, 1), in.start.cell}, layout), Error);
+  EXPECT_THROW(ops::lstm(in.x, in.weights, {in.start.hidden, {}}, layout), Error);
+  ops::LstmWeights wrong = in.weights;
+  wrong.hidden_bias = wrong.hidden_bias.narrow(0, 0, 3);
+  EXPECT_THROW(ops::lstm(in.x, wrong, in.start, layout), Error);
+}
+
+}  // namespace
+}  // namespace plumb
