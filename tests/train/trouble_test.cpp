@@ -10,6 +10,7 @@
 #include <set>
 
 #include "copy_task.h"
+#include "disturbed_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -29,28 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A task whose loss goes wrong where it is told to.
-class Disturbed final : public Task {
- public:
-  using Disturb = std::function<Tensor(const Tensor& loss, int64_t step, Model& model)>;
-  Disturbed(const Task& inner, Disturb disturb) : Task(inner.data()), inner_(inner), disturb_(std::move(disturb)) {}
-  [[nodiscard]] std::string name() const override { return "disturbed"; }
-  [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
-    return inner_.dataset(split);
-  }
-  [[nodiscard]] std::string model_kind() const override { return inner_.model_kind(); }
-  void complete(ModelConfig& config) const override { inner_.complete(config); }
-  [[nodiscard]] Loss loss(Model& model, const Batch& batch, const LossOptions& options,
-                          ForwardContext& context) const override {
-    Loss loss = inner_.loss(model, batch, options, context);
-    if (context.pass() == Pass::training) loss.value = disturb_(loss.value, context.step(), model);
-    return loss;
-  }
-
- private:
-  const Task& inner_;
-  Disturb disturb_;
-};
+using Disturbed = test::DisturbedTask;
 
 class Trouble : public ::testing::Test {
  protected:
@@ -91,11 +71,7 @@ class Trouble : public ::testing::Test {
     }
   }
 
-  [[nodiscard]] Disturbed nan_at(std::set<int64_t> steps) const {
-    return Disturbed(*task_, [steps = std::move(steps)](const Tensor& loss, int64_t step, Model&) {
-      return steps.contains(step) ? loss * NAN : loss;
-    });
-  }
+  [[nodiscard]] Disturbed nan_at(std::set<int64_t> steps) const { return test::nan_in_steps(*task_, std::move(steps)); }
 
   test::TemporaryDirectory folder_;
   DataDirectory data_;

@@ -307,6 +307,7 @@ struct Trainer::Implementation {
     report(judgment, numbers, findings, hooks);
     if (judgment.action == StepJudgment::Action::skip) {
       restore_buffers(model.parameters(), buffers);
+      weights.add(number);
       advance();
       return Ended::passed;
     }
@@ -350,6 +351,7 @@ struct Trainer::Implementation {
     point.step = number;
     point.epoch = state.epoch;
     point.learning_rate = rate_of(number);
+    weights.add(number);
     advance();
     return Ended::passed;
   }
