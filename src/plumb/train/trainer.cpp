@@ -724,8 +724,8 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   }
   if (!state.pending.is_null()) {
     const Stopwatch watch;
+    self.before_saving();  // what is among the best is saved along the way
     self.finish_pending(*this, hooks);
-    self.before_saving();
     state.seconds += watch.seconds();
     self.save_to(*this, hooks);
   }
