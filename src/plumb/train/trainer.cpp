@@ -716,7 +716,7 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   if (!state.complete && self.group.any(self.group.rank() == 0 && hooks.dry_pass)) self.dry_pass();
   if (!hooks.progress.empty())
     progress = std::make_unique<Progress>(hooks.progress, self.expected_steps(), Progress::Unit::steps, first);
-  if (hooks.peak_rate) self.peak_rate = hooks.peak_rate();
+  if (hooks.peak_rate && !state.complete) self.peak_rate = hooks.peak_rate();
   if (first == 0 && !state.complete && self.watched.empty()) {  // not again after a checkpoint of step 0
     const Stopwatch watch;
     self.watch_now(hooks);
