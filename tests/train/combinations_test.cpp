@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "copy_task.h"
+#include "disturbed_task.h"
 #include "plumb/base/json.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/train/snapshot.h"
+#include "plumb/train/spikes.h"
 #include "plumb/train/trainer.h"
 #include "support/ranks.h"
 
@@ -37,6 +39,19 @@ class SlowlyScored final : public Task {
 
  private:
   const Task& inner_;
+};
+
+/// Counts its measurements.
+class Counting final : public Watch {
+ public:
+  [[nodiscard]] Json measure(const WatchedRun&) override { return {{"seen", ++seen_}}; }
+  [[nodiscard]] NamedTensors state() const override { return {{"seen", at::full({1}, seen_, at::kLong)}}; }
+  void load_state(const NamedTensors& tensors) override {
+    seen_ = tensors.empty() ? 0 : tensors.front().second.item<int64_t>();
+  }
+
+ private:
+  int64_t seen_ = 0;
 };
 
 class Combined : public ::testing::Test {
@@ -97,6 +112,47 @@ TEST_F(Combined, SlowMetricsThatARunWasLeftWithoutAndAStateThatIsSharedOut) {
     EXPECT_EQ(result.best_step, 5);
   });
   EXPECT_EQ(best, (std::vector<int64_t>{5}));
+}
+
+TEST_F(Combined, ARollbackInMemoryTakesTheWatchesBack) {
+  static const bool registered =
+      watches().add("counting", "", "", [](const Options&) { return std::make_unique<Counting>(); });
+  EXPECT_TRUE(registered);
+  WatchConfig watch;
+  watch.every = 2;
+  watch.what = {"counting"};
+  run_.train.steps = 8;
+  run_.train.checkpoint_every = 4;
+  run_.train.trouble.on_nonfinite = "rollback";
+  int left = 3;  // it goes wrong once, and both times that it is taken again
+  const test::DisturbedTask task(*task_, [&left](const Tensor& loss, int64_t step, Model&) {
+    return step == 7 && left-- > 0 ? loss * NAN : loss;
+  });
+  EncoderDecoder learner = model();
+  const TrainResult result = train(learner, run_.train, task, {}, watch);
+  EXPECT_EQ(result.troubles.size(), 1U);
+  std::vector<std::pair<int64_t, int64_t>> seen;
+  for (const WatchRecord& record : result.watched) seen.emplace_back(record.step, record.values["counting"]["seen"]);
+  EXPECT_EQ(seen, (std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 2}, {2, 3}, {4, 4}, {6, 5}, {8, 6}}));
+}
+
+TEST_F(Combined, ARunThatGoesOnWithASuspectUpdateHasNothingToReturnTo) {
+  run_.train.trouble.on_spike = "rollback";
+  EncoderDecoder before = model(), after = model();
+  Trainer first(before, run_.train, *task_);
+  TrainHooks hooks;
+  hooks.stop = [left = 5]() mutable { return --left == 0; };
+  EXPECT_EQ(first.run(hooks).outcome, "stopped");
+  Snapshot snapshot = first.snapshot();
+  const Spike spike{"update of src_embed.weight", 5, 2, 1, 20, 5, 1};
+  snapshot.state["trouble"]["update_spikes"] = Json::array({to_json(spike)});
+  fs::create_directories(folder_ / "saved");
+  write_snapshot(snapshot, folder_ / "saved");
+  Trainer second(after, run_.train, *task_);
+  second.load(folder_ / "saved");
+  const TrainResult result = second.run();
+  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.steps, 5);
 }
 
 }  // namespace

@@ -63,8 +63,8 @@ void Trainer::load(const std::filesystem::path& directory) {
   load_parameters(self.model.parameters(), load_safetensors(model), model.string());
   self.weights.load_trained(directory / "trained.safetensors");
   self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
-  if (const auto watch = directory / "watch.safetensors"; std::filesystem::exists(watch))
-    self.watches.load_state(load_safetensors(watch));
+  const auto watch = directory / "watch.safetensors";
+  self.watches.load_state(std::filesystem::exists(watch) ? load_safetensors(watch) : NamedTensors());
   self.take_state(read_sealed(state), state.string());
   self.state.complete = self.at_end() || self.out_of_patience();  // by the current limits, which may have been raised
   self.plan = self.make_plan();

@@ -123,7 +123,7 @@ void Trainer::Implementation::mark(const TrainHooks& hooks) {
   if (!config.trouble.rolls_back() || trouble.suspects()) return;
   trouble.set_anchor(state.step);
   if (hooks.go_back || group.rank() > 0) return;
-  marked = RollbackMark(model, *optimizer, weights, state.step > 0, state_document());
+  marked = RollbackMark(model, *optimizer, watches, weights, state.step > 0, state_document());
 }
 
 bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks) {
@@ -134,13 +134,16 @@ bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks)
     if (hooks.go_back) {
       found = hooks.go_back(trainer, trouble.anchor());
     } else {
-      take_state(marked.restore(model, *optimizer, weights), "memory");
+      found = marked.defined();
+      if (found) take_state(marked.restore(model, *optimizer, watches, weights), "memory");
     }
+  }
+  if (group.any(!found)) return false;
+  if (group.rank() == 0) {
     const Json then = trouble.state();
     trouble = now;
     trouble.return_to(then);
   }
-  if (group.any(!found)) return false;
   trainer.join(group);
   state.seconds = seconds;
   state.complete = at_end() || out_of_patience();
