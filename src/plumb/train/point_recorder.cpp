@@ -21,6 +21,11 @@ void PointRecorder::add_step(double seconds, const ExchangeCost& before, const E
   span_.exchange_bytes += after.bytes - before.bytes;
 }
 
+void PointRecorder::begin_anew() {
+  point = {};
+  running_loss_ = running_nll_ = RunningMean();
+}
+
 std::optional<double> PointRecorder::ceiling_fraction() const {
   if (peak_rate_ <= 0 || span_.seconds <= 0) return std::nullopt;
   return span_.flops / span_.seconds / peak_rate_;

@@ -28,6 +28,9 @@ class PointRecorder {
   /// Enters the time of a step, and what had been exchanged before and after it.
   void add_step(double seconds, const ExchangeCost& before, const ExchangeCost& after);
 
+  /// After a rollback: the point of the steps undone is dropped, and with it what their losses were, which may be NaN.
+  void begin_anew();
+
   /// After a step, for people.
   [[nodiscard]] TrainStatus status() const;
 

@@ -148,7 +148,7 @@ bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks)
   state.seconds = seconds;
   state.complete = at_end() || out_of_patience();
   trainer.set_history(std::move(history), std::move(watched));
-  recorder.point = {};
+  recorder.begin_anew();
   if (hooks.went_back) hooks.went_back(trainer);
   return true;
 }
