@@ -16,10 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A task with a metric of its own that only `score` computes: always 5.
+/// A task with a metric of its own that only `score` computes: always 5, or never known.
 class SlowlyScored final : public Task {
  public:
-  explicit SlowlyScored(const Task& inner) : Task(inner.data()), inner_(inner) {}
+  explicit SlowlyScored(const Task& inner, bool known = true) : Task(inner.data()), inner_(inner), known_(known) {}
   [[nodiscard]] std::string name() const override { return "slowly scored"; }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
     return inner_.dataset(split);
@@ -28,7 +28,7 @@ class SlowlyScored final : public Task {
   void complete(ModelConfig& config) const override { inner_.complete(config); }
   [[nodiscard]] Metrics score(Model&, const std::string&) const override {
     Metrics metrics;
-    metrics.set("five", 5);
+    if (known_) metrics.set("five", 5);
     return metrics;
   }
   [[nodiscard]] std::vector<MetricInfo> metric_infos() const override {
@@ -39,6 +39,7 @@ class SlowlyScored final : public Task {
 
  private:
   const Task& inner_;
+  bool known_;
 };
 
 /// Counts its measurements.
@@ -112,6 +113,18 @@ TEST_F(Combined, SlowMetricsThatARunWasLeftWithoutAndAStateThatIsSharedOut) {
     EXPECT_EQ(result.best_step, 5);
   });
   EXPECT_EQ(best, (std::vector<int64_t>{5}));
+}
+
+TEST_F(Combined, AMetricThatIsNotKnownIsNotZero) {
+  run_.train.best_metric = "five";
+  run_.train.score_every = 5;
+  run_.train.steps = 10;
+  const SlowlyScored task(*task_, false);
+  EncoderDecoder learner = model();
+  const TrainResult result = train(learner, run_.train, task);
+  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_FALSE(result.metrics.get("five"));
+  EXPECT_EQ(result.best_step, 0);
 }
 
 TEST_F(Combined, ARollbackInMemoryTakesTheWatchesBack) {

@@ -60,7 +60,8 @@ void Trainer::Implementation::score_now() {
   }
   if (!best.is_slow) return;
   const std::optional<double> own = metrics.get(best.name);  // every process decides by the value of the first
-  metrics.set(best.name, group.sums({own.value_or(0.0)})[0]);
+  const std::vector<double> found = group.sums({own ? 1.0 : 0.0, own.value_or(0.0)});
+  if (found[0] > 0) metrics.set(best.name, found[1]);
 }
 
 void Trainer::Implementation::finish_pending(const Trainer& trainer, const TrainHooks& hooks) {
