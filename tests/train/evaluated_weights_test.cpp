@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "copy_task.h"
+#include "disturbed_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
@@ -35,7 +36,8 @@ class Evaluated : public ::testing::Test {
   }
 
   /// The weights after each step of a run without an average.
-  [[nodiscard]] std::vector<Tensor> trained_weights() {
+  [[nodiscard]] std::vector<Tensor> trained_weights() const { return trained_weights(*task_); }
+  [[nodiscard]] std::vector<Tensor> trained_weights(const Task& task) const {
     std::vector<Tensor> weights;
     TrainConfig config = run_.train;
     config.average_decay = 0;
@@ -45,8 +47,15 @@ class Evaluated : public ::testing::Test {
       weights.push_back(trained.parameters().flat().clone());
       return false;
     };
-    train(trained, config, *task_, hooks);
+    train(trained, config, task, hooks);
     return weights;
+  }
+
+  /// The average of the last `count` of these weights with decay d, by its formula.
+  [[nodiscard]] static Tensor average_of_last(size_t count, const std::vector<Tensor>& weights, double d) {
+    Tensor sum = at::zeros_like(weights.back());
+    for (size_t i = 0; i < count; ++i) sum += std::pow(d, static_cast<double>(i)) * weights[weights.size() - 1 - i];
+    return (1 - d) * sum / (1 - std::pow(d, static_cast<double>(count)));
   }
 
   [[nodiscard]] double valid_nll(Model& evaluated) const {
@@ -86,6 +95,46 @@ TEST_F(Evaluated, AreTheMovingAverageOfTheWeightsAfterEachStep) {
   EXPECT_NEAR(*result.valid_nll(), valid_nll(expected), 1e-12);
   expected.parameters().flat().copy_(w.back());
   EXPECT_GT(std::abs(*result.valid_nll() - valid_nll(expected)), 1e-3);
+}
+
+TEST_F(Evaluated, CountASkippedStepWithTheWeightsThatItLeaves) {
+  run_.train.average_decay = 0.8;
+  run_.train.steps = 8;
+  run_.train.trouble.on_nonfinite = "skip";
+  const test::DisturbedTask task = test::nan_in_steps(*task_, {1, 2, 5});
+  const std::vector<Tensor> w = trained_weights(task);
+  ASSERT_EQ(w.size(), 8U);
+  ASSERT_TRUE(at::equal(w[1], model().parameters().flat()));
+  EncoderDecoder averaged = model();
+  train(averaged, run_.train, task);
+  EXPECT_LT(difference(averaged.parameters().flat(), average_of_last(8, w, 0.8)), 1e-14);
+
+  // The same where the run is interrupted before its first update.
+  EncoderDecoder before = model(), after = model();
+  TrainHooks hooks;
+  hooks.stop = [] { return true; };
+  Trainer first(before, run_.train, task);
+  EXPECT_EQ(first.run(hooks).steps, 1);
+  fs::create_directories(folder_ / "saved");
+  first.save(folder_ / "saved");
+  Trainer second(after, run_.train, task);
+  second.load(folder_ / "saved");
+  EXPECT_EQ(second.run().steps, 8);
+  EXPECT_TRUE(at::equal(after.parameters().flat(), averaged.parameters().flat()));
+}
+
+TEST_F(Evaluated, BeginAnewAfterARollbackToTheBeginning) {
+  run_.train.average_decay = 0.8;
+  run_.train.steps = 8;
+  run_.train.checkpoint_every = 100;
+  run_.train.trouble.on_nonfinite = "rollback";
+  run_.train.trouble.pass_over = true;
+  const test::DisturbedTask task = test::nan_in_steps(*task_, {3});
+  const std::vector<Tensor> w = trained_weights(task);
+  ASSERT_EQ(w.size(), 10U);  // steps 1 and 2, then 1 to 8, of which 1 to 3 are passed over
+  EncoderDecoder averaged = model();
+  train(averaged, run_.train, task);
+  EXPECT_LT(difference(averaged.parameters().flat(), average_of_last(8, w, 0.8)), 1e-14);
 }
 
 TEST_F(Evaluated, LeaveTrainingAsItIs) {

@@ -211,6 +211,30 @@ TEST_F(Faults, TheOnlyGoodCheckpointIsNeverRemoved) {
   EXPECT_EQ(checkpoints_of(run).size(), 2U);
 }
 
+TEST_F(Faults, ABestCheckpointThatARollbackUndoesIsReplacedByTheOneBefore) {
+  const fs::path run = copy_of_stopped(), kept = run / "best-checkpoints";
+  const auto step_of_best = [&] { return read_json(run / "best" / "state.json")["step"].get<int64_t>(); };
+  const int64_t best = step_of_best();
+  std::vector<int64_t> others;
+  for (const auto& entry : fs::directory_iterator(kept)) {
+    const int64_t step = read_json(entry.path() / "state.json")["step"];
+    if (step != best) others.push_back(step);
+  }
+  ASSERT_EQ(others.size(), 1U);
+  return_best(run, best, others[0]);  // nothing is undone
+  EXPECT_EQ(step_of_best(), best);
+  return_best(run, best - 1, others[0]);
+  EXPECT_EQ(step_of_best(), others[0]);
+  EXPECT_EQ(read_file(run / "best" / "model.safetensors"),
+            read_file(kept / fmt::format("step-{:06}", others[0]) / "model.safetensors"));
+  ::testing::internal::CaptureStderr();
+  return_best(run, others[0] - 1, 1);  // which was never kept
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("step 1, was not kept"), std::string::npos);
+  EXPECT_EQ(step_of_best(), others[0]);
+  return_best(run, others[0] - 1, 0);
+  EXPECT_FALSE(fs::exists(run / "best"));
+}
+
 // The limit on the size of files stands in for a full disk: writing fails in the middle of a file.
 TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
   const fs::path run = folder_ / "full";

@@ -292,6 +292,20 @@ TEST_F(Training, SlowMetricsAreAskedForWhenDue) {
   EXPECT_EQ(asked, (std::vector<int64_t>{6, 12, 18, 20}));
 }
 
+TEST_F(Training, ThePeakRateIsMeasuredOnlyIfThereAreSteps) {
+  EncoderDecoder learner = model();
+  Trainer trainer(learner, run_.train, *task_);
+  int64_t asked = 0;
+  TrainHooks hooks;
+  hooks.peak_rate = [&asked] {
+    ++asked;
+    return 1e9;
+  };
+  EXPECT_EQ(trainer.run(hooks).outcome, "finished");
+  EXPECT_EQ(trainer.run(hooks).outcome, "finished");  // nothing is left
+  EXPECT_EQ(asked, 1);
+}
+
 TEST_F(Training, DivergesWhereNothingIsFinite) {
   EncoderDecoder broken = model();
   broken.parameters().flat().fill_(NAN);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "copy_task.h"
+#include "disturbed_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -29,28 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A task whose loss goes wrong where it is told to.
-class Disturbed final : public Task {
- public:
-  using Disturb = std::function<Tensor(const Tensor& loss, int64_t step, Model& model)>;
-  Disturbed(const Task& inner, Disturb disturb) : Task(inner.data()), inner_(inner), disturb_(std::move(disturb)) {}
-  [[nodiscard]] std::string name() const override { return "disturbed"; }
-  [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
-    return inner_.dataset(split);
-  }
-  [[nodiscard]] std::string model_kind() const override { return inner_.model_kind(); }
-  void complete(ModelConfig& config) const override { inner_.complete(config); }
-  [[nodiscard]] Loss loss(Model& model, const Batch& batch, const LossOptions& options,
-                          ForwardContext& context) const override {
-    Loss loss = inner_.loss(model, batch, options, context);
-    if (context.pass() == Pass::training) loss.value = disturb_(loss.value, context.step(), model);
-    return loss;
-  }
-
- private:
-  const Task& inner_;
-  Disturb disturb_;
-};
+using Disturbed = test::DisturbedTask;
 
 class Trouble : public ::testing::Test {
  protected:
@@ -91,11 +71,7 @@ class Trouble : public ::testing::Test {
     }
   }
 
-  [[nodiscard]] Disturbed nan_at(std::set<int64_t> steps) const {
-    return Disturbed(*task_, [steps = std::move(steps)](const Tensor& loss, int64_t step, Model&) {
-      return steps.contains(step) ? loss * NAN : loss;
-    });
-  }
+  [[nodiscard]] Disturbed nan_at(std::set<int64_t> steps) const { return test::nan_in_steps(*task_, std::move(steps)); }
 
   test::TemporaryDirectory folder_;
   DataDirectory data_;
@@ -479,18 +455,6 @@ TEST_P(ResumedTrouble, IsThatOfAnUninterruptedRun) {
 
 INSTANTIATE_TEST_SUITE_P(Of, ResumedTrouble, ::testing::Values("skip", "rollback"));
 
-TEST_F(Trouble, TheFirstUpdateOfAFrozenLayerIsNoSpike) {
-  TroubleConfig config;
-  config.window = 4;
-  TroubleJudge judge(config, {"encoder.layers.0"}, 0, 0);
-  for (int64_t step = 1; step <= 20; ++step) {
-    EXPECT_EQ(judge.judge({step, 2, 1, 0.01}).cause, StepJudgment::Cause::none) << step;
-    judge.see_updates(step, 0.01, {step < 12 ? 0.0 : 0.5});
-  }
-  judge.see_updates(21, 0.01, {2.0});
-  EXPECT_EQ(judge.judge({22, 2, 1, 0.01}).cause, StepJudgment::Cause::spike);
-}
-
 TEST_F(Trouble, WhatRoseFirstIsTheFirstReason) {
   TroubleConfig config;
   config.window = 8;
@@ -512,32 +476,6 @@ TEST_F(Trouble, WhatRoseFirstIsTheFirstReason) {
             "median, 20 times it in step 19; the loss rose 3 steps later");
   EXPECT_EQ(lines.back(),
             "try: a lower learning_rate_factor for decoder.layers.0.feed_forward alone ([[train.groups]])");
-}
-
-TEST_F(Trouble, MistakesInTheConfigurationAreErrors) {
-  const auto error_of = [](const std::string& toml) {
-    TrainConfig config;
-    try {
-      Config::from_string("[train.trouble]\n" + toml, "test").read("train", config);
-      validate(config);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
-  };
-  EXPECT_EQ(error_of("on_nonfinite = \"ignore\""),
-            "train.trouble.on_nonfinite = \"ignore\" is none of stop, skip, rollback");
-  EXPECT_EQ(error_of("on_spike = \"stop\""), "train.trouble.on_spike = \"stop\" is none of report, skip, rollback");
-  EXPECT_EQ(error_of("skip_limit = 0"), "train.trouble.skip_limit = 0 must lie between 1 and 1000000");
-  EXPECT_EQ(error_of("threshold = 0.5"), "train.trouble.threshold = 0.5 must lie between 1 and 1000000");
-  EXPECT_EQ(error_of("on_spike = \"skip\"\nwindow = 0"), "train.trouble.on_spike = \"skip\" needs a window");
-  EXPECT_NE(error_of("on_spike = \"rollback\"\nrollback_rate = 1.0"), "accepted");
-  EXPECT_EQ(error_of("on_spike = \"rollback\"\nrollback_rate = 1.0\npass_over = true"), "accepted");
-  EXPECT_NE(TrainConfig(), [] {
-    TrainConfig other;
-    other.trouble.window = 64;
-    return other;
-  }());
 }
 
 }  // namespace

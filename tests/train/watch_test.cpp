@@ -174,6 +174,19 @@ TEST_F(Watched, AResumedRunMeasuresTheSame) {
   EXPECT_EQ(steps(out), steps(folder_ / "whole"));
 }
 
+TEST_F(Watched, ARunThatGoesOnFromItsBeginningMeasuresThatOnce) {
+  config_.train.trouble.on_nonfinite = "rollback";  // which needs a checkpoint before the first step
+  const TrainResult whole = run_training(config_, folder_ / "whole");
+  const fs::path out = folder_ / "parts";
+  struct Kill {};
+  TrainHooks hooks;
+  hooks.checkpoint = [](const Trainer&) { throw Kill(); };  // once it is written
+  EXPECT_THROW(run_training(config_, out, hooks), Kill);
+  EXPECT_EQ(latest_checkpoint(out).filename(), "step-000000");
+  EXPECT_EQ(timeless(run_training(config_, out).watched), timeless(whole.watched));
+  EXPECT_EQ(timeless(read_watch_records(out / "metrics.jsonl")), timeless(whole.watched));
+}
+
 TEST_F(Watched, AResumedRunMayBeWatchedOtherwise) {
   TrainHooks hooks;
   hooks.stop = [left = 10]() mutable { return --left == 0; };

@@ -88,6 +88,16 @@ void write_complete(const fs::path& run, const fs::path& name, const Snapshot& s
   }
 }
 
+/// Makes best/ a copy of an intact checkpoint of this step. Returns where that is; nothing if none is left.
+fs::path copy_to_best(const fs::path& run, int64_t step) {
+  for (const fs::path& kept : {run / "checkpoints" / name_of(step), run / "best-checkpoints" / name_of(step)}) {
+    if (!fs::exists(kept) || !damage_of(kept).empty()) continue;
+    write_directory_atomic(run / "best", [&](const fs::path& copy) { fs::copy(kept, copy); });
+    return kept;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::map<int64_t, fs::path> checkpoints_of(const fs::path& run) { return steps_in(run / "checkpoints"); }
@@ -184,13 +194,22 @@ void check_best(const fs::path& run, int64_t step, const std::vector<int64_t>& l
   const fs::path best = run / "best";
   const std::string damage = fs::exists(best) ? damage_of(best) : "is missing";
   if (damage.empty()) return;
-  for (const fs::path& kept : {run / "checkpoints" / name_of(step), run / "best-checkpoints" / name_of(step)}) {
-    if (!fs::exists(kept) || !damage_of(kept).empty()) continue;
+  if (const fs::path kept = copy_to_best(run, step); !kept.empty()) {
     warn(fmt::format("{}: {}; restored from {}", best.string(), damage, kept.string()));
-    write_directory_atomic(best, [&](const fs::path& copy) { fs::copy(kept, copy); });
     return;
   }
   warn(fmt::format("{}: {}; step {} was the best so far", best.string(), damage, step));
+}
+
+void return_best(const fs::path& run, int64_t step, int64_t best_step) {
+  const fs::path best = run / "best";
+  if (!fs::exists(best) || !damage_of(best).empty()) return;  // check_best tells of it
+  const auto found = read_sealed(best / "state.json").value("step", int64_t{0});
+  if (found <= step) return;
+  if (best_step == 0) return remove_directory(best);
+  if (copy_to_best(run, best_step).empty())
+    warn(fmt::format("{}: is of step {}, which is undone; the best of what is left, step {}, was not kept",
+                     best.string(), found, best_step));
 }
 
 void write_best(const fs::path& run, const Snapshot& snapshot) { write_complete(run, "best", snapshot, {}); }

@@ -54,6 +54,10 @@ void remove_later_checkpoints(const std::filesystem::path& run, int64_t step);
 /// damage. Restores best/ from another checkpoint of that step, if there is one.
 void check_best(const std::filesystem::path& run, int64_t step, const std::vector<int64_t>& list);
 
+/// After a rollback to `step`: best/ of a later step, which is undone, becomes that of the best evaluation until then,
+/// at `best_step`; it is removed if that is 0. Warns if no checkpoint of that step is left: then best/ stays.
+void return_best(const std::filesystem::path& run, int64_t step, int64_t best_step);
+
 /// Writes a copy of a checkpoint as best/ of a run or, by its step, into best-checkpoints/.
 void write_best(const std::filesystem::path& run, const Snapshot& snapshot);
 void write_one_of_the_best(const std::filesystem::path& run, const Snapshot& snapshot);

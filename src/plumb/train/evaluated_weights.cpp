@@ -31,7 +31,7 @@ void EvaluatedWeights::add(int64_t t) {
   if (decay_ == 0) return;
   const at::NoGradGuard no_graph;
   const Tensor& weights = model_.parameters().flat();
-  if (average_.defined()) {
+  if (average_.defined() && t > 1) {
     average_.lerp_(weights, (1 - decay_) / (1 - std::pow(decay_, static_cast<double>(t))));
   } else {
     average_ = weights.clone();

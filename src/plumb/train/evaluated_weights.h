@@ -22,7 +22,8 @@ class EvaluatedWeights {
   /// that the model constrains.
   EvaluatedWeights(Model& model, const Optimizer& optimizer, double decay);
 
-  /// Takes the weights after step t, from 1, into the average. The model must have its trained weights.
+  /// Takes the weights after step t into the average, which begins at t = 1. Every step counts, also one that left the
+  /// weights as they were. The model must have its trained weights.
   void add(int64_t t);
 
   /// Whether the evaluated weights are others than the trained ones.

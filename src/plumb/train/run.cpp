@@ -143,6 +143,56 @@ Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const Tr
                            }});
 }
 
+/// The hooks of a run that is written into `out`, after which those given are called. All must outlive them.
+TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHooks& given) {
+  TrainHooks hooks = given;
+  hooks.point = [&writer, &given](const TrainPoint& point) {
+    writer.add(point);
+    if (given.point) given.point(point);
+  };
+  hooks.watched = [&writer, &given](const WatchRecord& record) {
+    writer.add(record);
+    if (given.watched) given.watched(record);
+  };
+  hooks.trouble = [&writer, &given](const TroubleRecord& record) {
+    writer.add(record);
+    if (given.trouble) given.trouble(record);
+  };
+  hooks.go_back = [&writer, &out](Trainer& trained, int64_t step) {
+    writer.wait();
+    const auto all = checkpoints_of(out);
+    const auto found = all.find(step);
+    if (found != all.end()) trained.load(found->second);
+    return found != all.end();
+  };
+  hooks.went_back = [&writer, &given](const Trainer& trained) {
+    writer.rewrite_metrics(trained);
+    if (given.went_back) given.went_back(trained);
+  };
+  hooks.stop = [&writer, &given] {
+    writer.check();
+    return given.stop && given.stop();
+  };
+  const auto after_writing = [&writer](const auto& own, const Trainer& trained) {
+    if (!own) return;
+    writer.wait();
+    own(trained);
+  };
+  hooks.checkpoint = [&writer, &given, after_writing](const Trainer& trained) {
+    writer.checkpoint(trained);
+    after_writing(given.checkpoint, trained);
+  };
+  hooks.best = [&writer, &given, after_writing](const Trainer& trained) {
+    writer.best(trained);
+    after_writing(given.best, trained);
+  };
+  hooks.one_of_the_best = [&writer, &given, after_writing](const Trainer& trained) {
+    writer.one_of_the_best(trained);
+    after_writing(given.one_of_the_best, trained);
+  };
+  return hooks;
+}
+
 /// run_training in a process that a launcher has started (one of `launched`), or that starts the others itself.
 TrainResult train_in(const fs::path& out, const RunConfig& given, const std::optional<Group>& launched,
                      const TrainHooks& given_hooks) {
@@ -184,51 +234,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   trainer.join(group);
 
   record_environment(out, trainer.step(), config.train.processes);
-  TrainHooks hooks = given_hooks;
-  hooks.point = [&](const TrainPoint& point) {
-    writer.add(point);
-    if (given_hooks.point) given_hooks.point(point);
-  };
-  hooks.watched = [&](const WatchRecord& record) {
-    writer.add(record);
-    if (given_hooks.watched) given_hooks.watched(record);
-  };
-  hooks.trouble = [&](const TroubleRecord& record) {
-    writer.add(record);
-    if (given_hooks.trouble) given_hooks.trouble(record);
-  };
-  hooks.go_back = [&](Trainer& trained, int64_t step) {
-    writer.wait();
-    const auto all = checkpoints_of(out);
-    const auto found = all.find(step);
-    if (found != all.end()) trained.load(found->second);
-    return found != all.end();
-  };
-  hooks.went_back = [&](const Trainer& trained) {
-    writer.rewrite_metrics(trained);
-    if (given_hooks.went_back) given_hooks.went_back(trained);
-  };
-  hooks.stop = [&] {
-    writer.check();
-    return given_hooks.stop && given_hooks.stop();
-  };
-  const auto after_writing = [&writer](const auto& own, const Trainer& trained) {
-    if (!own) return;
-    writer.wait();
-    own(trained);
-  };
-  hooks.checkpoint = [&](const Trainer& trained) {
-    writer.checkpoint(trained);
-    after_writing(given_hooks.checkpoint, trained);
-  };
-  hooks.best = [&](const Trainer& trained) {
-    writer.best(trained);
-    after_writing(given_hooks.best, trained);
-  };
-  hooks.one_of_the_best = [&](const Trainer& trained) {
-    writer.one_of_the_best(trained);
-    after_writing(given_hooks.one_of_the_best, trained);
-  };
+  const TrainHooks hooks = writing_hooks(out, writer, given_hooks);
   TrainResult result = telling_others(group, [&] { return trainer.run(hooks); });
   trainer.leave();
   writer.end(result);

@@ -33,6 +33,7 @@ void RunWriter::rewrite_metrics(const Trainer& trainer) {
       std::make_unique<MetricsFile>(run_ / "metrics.jsonl", trainer.history(), trainer.watched(), trainer.troubles());
   last_.reset();
   remove_later_checkpoints(run_, trainer.step());
+  return_best(run_, trainer.step(), trainer.best_step());
 }
 
 void RunWriter::checkpoint(const Trainer& trainer) {

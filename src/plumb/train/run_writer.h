@@ -20,7 +20,8 @@ class RunWriter {
   void add(const TrainPoint& point) { metrics_->add(point); }
   void add(const WatchRecord& record) { metrics_->add(record); }
   void add(const TroubleRecord& record) { metrics_->add(record); }
-  /// After a rollback: metrics.jsonl contains what the trainer now has as its history.
+  /// After a rollback: metrics.jsonl contains what the trainer now has as its history, checkpoints of steps that are
+  /// undone are removed, and best/ is not of such a step if another is left.
   void rewrite_metrics(const Trainer& trainer);
   void checkpoint(const Trainer& trainer);
   void best(const Trainer& trainer);

@@ -40,8 +40,8 @@ struct TrainHooks {
   std::function<void(const Trainer&)> went_back;
   /// Called after each validation that improves on all earlier ones.
   std::function<void(const Trainer&)> best;
-  /// Called once before the first step: the peak rate of this process in FLOP/s (ops/peak_rate.h), with which points
-  /// have a ceiling_fraction.
+  /// Called once before the first step, if there is one: the peak rate of this process in FLOP/s (ops/peak_rate.h),
+  /// with which points have a ceiling_fraction.
   std::function<double()> peak_rate;
   /// Called before `best`, and for every further evaluation that is among the train.keep_best best, if that is above 1.
   std::function<void(const Trainer&)> one_of_the_best;

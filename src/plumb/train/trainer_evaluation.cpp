@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/optim/sharded.h"
+#include "plumb/train/trainer_implementation.h"
+
+namespace plumb {
+namespace {
+
+/// The most tokens that a process computes at once.
+int64_t computed_tokens(const TrainConfig& config) {
+  return config.micro_batch_tokens > 0 ? std::min(config.micro_batch_tokens, config.batch_tokens) : config.batch_tokens;
+}
+
+}  // namespace
+
+void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHooks& hooks, bool& stopping) {
+  EvaluationRank rank;
+  const bool validating = valid_set && (due(config.validate_every) || state.complete);
+  if (validating) validate_now();
+  if (validating && !best.is_slow) rank = judge_evaluation();
+  const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every.amount() >= 0));
+  if (scoring && (state.complete || stopping) && has_slow_metrics(task)) {
+    // Slow metrics may take longer than somebody waits for the end: the step is saved without them first.
+    close_point();
+    settle(hooks);
+    report_rank(trainer, hooks, rank);
+    state.pending = to_json(recorder.point);
+    save_to(trainer, hooks);
+    stopping = group.any(stopping || (hooks.stop && hooks.stop()));
+    if (stopping) return;
+    finish_pending(trainer, hooks);
+    save_to(trainer, hooks);
+    return;
+  }
+  if (scoring) score_now();
+  if (scoring && best.is_slow) rank = judge_evaluation();
+  if (state.step == 1 || due(config.log_every) || validating || scoring || state.complete) add_point(hooks);
+  const bool saving = due(config.checkpoint_every) || due(config.keep_every) || state.complete || stopping;
+  if (saving || rank.best || rank.one_of_the_best) settle(hooks);
+  report_rank(trainer, hooks, rank);
+  if (saving) save_to(trainer, hooks);
+}
+
+void Trainer::Implementation::validate_now() {
+  const ShownWeights shown(weights);
+  // Running averages over each process's own share differ; evaluate those that are saved.
+  for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
+  const Metrics found =
+      task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, group));
+  for (const auto& [name, value] : found)
+    recorder.point.metrics.set(name == "loss" || name == "nll" ? "valid_" + name : name, value);
+}
+
+void Trainer::Implementation::score_now() {
+  Metrics& metrics = recorder.point.metrics;
+  if (group.rank() == 0) {
+    const ShownWeights shown(weights);
+    metrics.set(task.score(model, "valid"));
+  }
+  if (!best.is_slow) return;
+  const std::optional<double> own = metrics.get(best.name);  // every process decides by the value of the first
+  const std::vector<double> found = group.sums({own ? 1.0 : 0.0, own.value_or(0.0)});
+  if (found[0] > 0) metrics.set(best.name, found[1]);
+}
+
+void Trainer::Implementation::finish_pending(const Trainer& trainer, const TrainHooks& hooks) {
+  recorder.point = point_from_json(state.pending);
+  state.pending = nullptr;
+  score_now();
+  const EvaluationRank rank = best.is_slow ? judge_evaluation() : EvaluationRank{};
+  publish_point(hooks);
+  report_rank(trainer, hooks, rank);
+}
+
+EvaluationRank Trainer::Implementation::judge_evaluation() {
+  const double value = recorder.point.metrics.get(best.name).value_or(NAN);
+  const EvaluationRank rank = rank_evaluation(value, best, config.keep_best, state);
+  if (out_of_patience()) state.complete = true;
+  return rank;
+}
+
+void Trainer::Implementation::report_rank(const Trainer& trainer, const TrainHooks& hooks, const EvaluationRank& rank) {
+  if (rank.one_of_the_best && hooks.one_of_the_best) hooks.one_of_the_best(trainer);
+  if (rank.best && hooks.best) hooks.best(trainer);
+}
+
+void Trainer::Implementation::publish_point(const TrainHooks& hooks) {
+  history.push_back(recorder.take());
+  if (hooks.point) hooks.point(history.back());
+}
+
+void Trainer::Implementation::add_point(const TrainHooks& hooks) {
+  close_point();
+  publish_point(hooks);
+}
+
+WatchedRun Trainer::Implementation::watched_run() {
+  const int64_t last = std::max<int64_t>(state.step, 1);
+  const double rate = rate_of(last);
+  return {model,      task,       config,
+          *optimizer, *train_set, watches.batches(),
+          state.step, rate,       parameter_steps(settings, last, rate)};
+}
+
+bool Trainer::Implementation::is_watched(int64_t step) {
+  return !watches.every().is_zero() && (step <= 1 || timeline.due(watches.every(), step));
+}
+
+void Trainer::Implementation::watch_now(const TrainHooks& hooks) {
+  if (!is_watched(state.step)) return;
+  watched.push_back(watches.measure(watched_run()));
+  if (hooks.watched) hooks.watched(watched.back());
+}
+
+void Trainer::Implementation::before_saving() {
+  if (auto* sharded = dynamic_cast<ShardedOptimizer*>(optimizer.get())) sharded->collect();
+}
+
+void Trainer::Implementation::settle(const TrainHooks& hooks) {
+  before_saving();
+  see_updates(ops::read(moved.square_norms));
+  if (due(config.checkpoint_every)) mark(hooks);
+}
+
+void Trainer::Implementation::save_to(const Trainer& trainer, const TrainHooks& hooks) {
+  if (hooks.checkpoint) hooks.checkpoint(trainer);
+}
+
+}  // namespace plumb

@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/timing.h"
+#include "plumb/optim/cautious.h"
+#include "plumb/optim/sharded.h"
+#include "plumb/train/trainer_implementation.h"
+
+namespace plumb {
+namespace {
+
+/// After this step, a loss far above that of a uniform guess is divergence, not initialization.
+constexpr int64_t kSettledStep = 20;
+
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Parameters& parameters) {
+  const auto make = [config](const Parameters& some) {
+    std::unique_ptr<Optimizer> optimizer = make_optimizer(config.optimizer, some, config.options);
+    return config.cautious ? make_cautious(std::move(optimizer), some) : std::move(optimizer);
+  };
+  if (!config.shard_optimizer) return make(parameters);
+  if (make(parameters)->averages_weights())
+    throw Error(fmt::format("train.shard_optimizer: the state of {} cannot be shared out", config.optimizer));
+  return std::make_unique<ShardedOptimizer>(parameters, make);
+}
+
+}  // namespace
+
+Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given, const Task& learned,
+                                        const WatchConfig& watch)
+    : model(trained),
+      task(learned),
+      train_set(learned.dataset("train")),
+      costs(train_set->costs()),
+      timeline(make_timeline(costs, given, trained.config().kind)),
+      config(resolved(given, timeline)),
+      computation(trained, learned, config, *train_set, costs),
+      schedule(make_schedule(config, width_of(trained.config()))),
+      settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
+      optimizer(make_train_optimizer(given, trained.parameters())),
+      weights(trained, *optimizer, given.average_decay),
+      best(best_metric_of(given, learned)),
+      watches(watch, learned, given.batch_tokens),
+      update_norms(trained.parameters()),
+      trouble(given.trouble, update_norms.names(), divergence_limit(), kSettledStep) {
+  if (task.data().has_split("valid")) valid_set = task.dataset("valid");
+  if (valid_set && valid_set->size() == 0) valid_set = nullptr;
+  if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
+  ModelConfig fitting = model.config();
+  task.complete(fitting);  // throws if the model does not match the data
+  plan = make_plan();
+  for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
+  if (const std::string line = durations_summary(given, watch.every, timeline); !line.empty()) say(line);
+}
+
+TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hooks) {
+  weights.hide();
+  if (!state.complete && group.any(group.rank() == 0 && hooks.dry_pass)) computation.try_largest(plan, state.step + 1);
+  std::unique_ptr<Progress> progress;
+  if (!hooks.progress.empty())
+    progress = std::make_unique<Progress>(hooks.progress, expected_steps(), Progress::Unit::steps, state.step);
+  prepare(trainer, hooks);
+  while (!state.complete) {
+    Ended ended = timed_step(hooks);
+    if (ended == Ended::goes_back) {
+      if (go_back(trainer, hooks)) continue;
+      ended = Ended::diverged;
+    }
+    if (ended == Ended::diverged) {
+      add_point(hooks);
+      return result("diverged");
+    }
+    if (progress) progress->update(state.step, progress_parts(recorder.status()));
+    bool stopping = group.any(hooks.stop && hooks.stop());
+    const Stopwatch evaluation;
+    watch_now(hooks);
+    after_step(trainer, hooks, stopping);
+    state.seconds += evaluation.seconds();
+    if (stopping && (!state.complete || !state.pending.is_null())) {
+      weights.show();
+      return result("stopped");
+    }
+  }
+  weights.show();
+  return result("finished");
+}
+
+void Trainer::Implementation::prepare(const Trainer& trainer, const TrainHooks& hooks) {
+  const bool begins = state.step == 0;
+  if (hooks.peak_rate && !state.complete) recorder.set_peak_rate(hooks.peak_rate());
+  if (begins && !state.complete && watched.empty()) {  // not again after a checkpoint of step 0
+    const Stopwatch watch;
+    watch_now(hooks);
+    state.seconds += watch.seconds();
+  }
+  if (!state.pending.is_null()) {
+    const Stopwatch watch;
+    before_saving();  // what is among the best is saved along the way
+    finish_pending(trainer, hooks);
+    state.seconds += watch.seconds();
+    save_to(trainer, hooks);
+  }
+  if (config.trouble.rolls_back() && (begins || !hooks.go_back)) {
+    mark(hooks);
+    before_saving();
+    if (begins) save_to(trainer, hooks);
+  }
+}
+
+Trainer::Implementation::Ended Trainer::Implementation::timed_step(const TrainHooks& hooks) {
+  const Stopwatch watch;
+  const ExchangeCost before = computation.exchanged();
+  Ended ended{};
+  computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { ended = step(hooks); });
+  const double seconds = watch.seconds();
+  recorder.add_step(seconds, before, computation.exchanged());
+  state.seconds += seconds;  // before the files are written, so that a resumed run knows it
+  return ended;
+}
+
+void Trainer::Implementation::mark(const TrainHooks& hooks) {
+  if (!config.trouble.rolls_back() || trouble.suspects()) return;
+  trouble.set_anchor(state.step);
+  if (hooks.go_back || group.rank() > 0) return;
+  marked = RollbackMark(model, *optimizer, watches, weights, state.step > 0, state_document());
+}
+
+bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks) {
+  const double seconds = state.seconds;
+  const TroubleJudge now = trouble;
+  bool found = true;
+  if (group.rank() == 0) {
+    if (hooks.go_back) {
+      found = hooks.go_back(trainer, trouble.anchor());
+    } else {
+      found = marked.defined();
+      if (found) take_state(marked.restore(model, *optimizer, watches, weights), "memory");
+    }
+  }
+  if (group.any(!found)) return false;
+  if (group.rank() == 0) {
+    const Json then = trouble.state();
+    trouble = now;
+    trouble.return_to(then);
+  }
+  trainer.join(group);
+  state.seconds = seconds;
+  state.complete = at_end() || out_of_patience();
+  trainer.set_history(std::move(history), std::move(watched));
+  recorder.begin_anew();
+  if (hooks.went_back) hooks.went_back(trainer);
+  return true;
+}
+
+TrainResult Trainer::Implementation::result(const std::string& outcome) const {
+  TrainResult result{outcome, state.step, history, {}, {}, state.best_step, state.seconds, watched};
+  if (best.name == "valid_nll") result.best_valid_nll = state.best;
+  if (best.name != "valid_nll" && state.best) result.best_value = {best.name, *state.best};
+  for (const TrainPoint& each : history) result.metrics.set(each.metrics);
+  result.troubles = trouble.records();
+  result.diagnosis = diagnosis;
+  return result;
+}
+
+std::vector<std::vector<int64_t>> Trainer::Implementation::make_plan() const {
+  return plan_batches(computation.costs(), config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
+}
+
+std::span<const std::vector<int64_t>> Trainer::Implementation::window() const {
+  const auto first = static_cast<size_t>(state.batch);
+  return std::span(plan).subspan(first, std::min(static_cast<size_t>(config.accumulate), plan.size() - first));
+}
+
+int64_t Trainer::Implementation::expected_steps() const {
+  const auto steps = (std::ssize(plan) + config.accumulate - 1) / config.accumulate;  // of an epoch
+  const int64_t most = config.steps.in_steps();
+  return config.epochs > 0 ? std::min(most, config.epochs * steps) : most;
+}
+
+bool Trainer::Implementation::at_end() const {
+  return state.step >= config.steps.in_steps() || (config.epochs > 0 && state.epoch >= config.epochs);
+}
+
+bool Trainer::Implementation::out_of_patience() const {
+  return config.patience > 0 && state.validations_since_best >= config.patience;
+}
+
+double Trainer::Implementation::divergence_limit() const {
+  return config.divergence_factor * std::max(std::log(static_cast<double>(model.outputs())), 2.0);
+}
+
+}  // namespace plumb

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "plumb/base/progress.h"
+#include "plumb/data/batches.h"
+#include "plumb/ops/precision.h"
+#include "plumb/optim/clipping.h"
+#include "plumb/train/diagnosis.h"
+#include "plumb/train/trainer_implementation.h"
+
+namespace plumb {
+
+Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& hooks) {
+  const int64_t number = state.step + 1;
+  recorder.point.step = number;
+  recorder.point.epoch = state.epoch;
+  recorder.point.learning_rate = rate_of(number);
+  if (trouble.passes_over(number)) return pass_over(number);
+  ops::MatrixPrecision precision(ops::precision_of(config.precision));
+  const ops::PrecisionGuard guard(precision);
+  const std::vector<Tensor> buffers = copies_of_buffers(model.parameters());
+  const ComputedStep computed = computation.compute(window(), number);
+  const std::vector<ParameterStep> steps = parameter_steps(settings, number, recorder.point.learning_rate);
+  const std::vector<Tensor> clipped = clipped_by_element(config, model.parameters(), computed.gradient);
+  const StepReading reading =
+      read_step(computed, clips_elements(config) ? &clipped : nullptr, steps, moved.square_norms, group);
+  see_updates(reading.square_updates);
+  const StepNumbers numbers{number, reading.loss, reading.gradient_norm, recorder.point.learning_rate};
+  const StepJudgment judgment = trouble.judge(numbers);
+  count(computed, reading, numbers, judgment.action == StepJudgment::Action::skip);
+  report_trouble(judgment, numbers, inspect(judgment, numbers, computed.gradient, buffers), hooks);
+  switch (judgment.action) {
+    case StepJudgment::Action::skip:
+      restore_buffers(model.parameters(), buffers);
+      weights.add(number);
+      advance();
+      return Ended::passed;
+    case StepJudgment::Action::rollback:
+      return Ended::goes_back;
+    case StepJudgment::Action::diverge:
+      explain(judgment, numbers, computed.gradient, steps);
+      return Ended::diverged;
+    case StepJudgment::Action::update:
+      break;
+  }
+  update(computed, clipped, reading, steps, numbers);
+  weights.add(number);
+  advance();
+  return Ended::updated;
+}
+
+Trainer::Implementation::Ended Trainer::Implementation::pass_over(int64_t number) {
+  trouble.pass_over();
+  weights.add(number);
+  advance();
+  return Ended::passed;
+}
+
+void Trainer::Implementation::count(const ComputedStep& computed, const StepReading& reading,
+                                    const StepNumbers& numbers, bool skipped) {
+  recorder.point.gradient_norm = numbers.gradient_norm;
+  recorder.add_work(reading.tokens, computed.flops);
+  if (skipped) return;
+  recorder.add_loss(reading.loss, reading.nll / std::max(computed.weight, 1.0));
+  state.loss += reading.loss * computed.weight;
+  state.nll += reading.nll;
+  state.weight += computed.weight;
+  if (state.tokens) *state.tokens += reading.tokens;
+}
+
+void Trainer::Implementation::update(const ComputedStep& computed, const std::vector<Tensor>& clipped,
+                                     const StepReading& reading, const std::vector<ParameterStep>& steps,
+                                     const StepNumbers& numbers) {
+  if (is_watched(numbers.step)) {
+    WatchedRun run = watched_run();
+    run.gradient = computed.gradient;
+    watches.before_step(run);
+  }
+  if (trouble.watches_spikes()) update_norms.before_step();
+  optimizer->step(clipped, steps, clip_scale(reading.clipped_norm, config.clip_norm));
+  std::vector<bool> frozen;
+  for (const ParameterStep& each : steps) frozen.push_back(each.frozen);
+  model.constrain(frozen);
+  if (trouble.watches_spikes()) moved = {numbers.step, numbers.learning_rate, update_norms.square_norms()};
+}
+
+Json Trainer::Implementation::inspect(const StepJudgment& judgment, const StepNumbers& numbers,
+                                      const std::vector<Tensor>& gradient, const std::vector<Tensor>& buffers) {
+  if (judgment.cause != StepJudgment::Cause::nonfinite) return Json::object();
+  const auto again = [&](Inspection* inspection) -> StepTrial {
+    ComputedStep computed = computation.compute(window(), numbers.step, inspection);
+    const double norm = std::sqrt(square_norm(computed.gradient, parameter_steps(settings, numbers.step, 0)));
+    const double loss = std::accumulate(computed.losses.begin(), computed.losses.end(), 0.0);
+    return {group.sums({loss})[0], norm, std::move(computed.gradient)};
+  };
+  return inspect_step(again, {numbers.loss, numbers.gradient_norm, gradient}, model, buffers, group, task);
+}
+
+void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const StepNumbers& numbers,
+                                             const Json& findings, const TrainHooks& hooks) {
+  trouble.record(judgment, numbers, findings);
+  if (judgment.cause == StepJudgment::Cause::none) return;
+  const TroubleRecord& record = trouble.records().back();
+  if (group.rank() == 0) say(to_string(record));
+  if (hooks.trouble) hooks.trouble(record);
+}
+
+void Trainer::Implementation::explain(const StepJudgment& judgment, const StepNumbers& numbers,
+                                      const std::vector<Tensor>& gradient, const std::vector<ParameterStep>& steps) {
+  if (group.rank() != 0) return;
+  constexpr int64_t kExamples = 64;
+  const std::vector<Batch> batches = evaluation_batches(*train_set, config.batch_tokens, kExamples);
+  const WatchedRun run{model, task, config, *optimizer, *train_set, batches, state.step, numbers.learning_rate, steps};
+  diagnosis = diagnose({run, numbers, judgment, gradient, trouble, watched, finite_on(run)});
+  for (const std::string& line : diagnosis) say("  " + line);
+}
+
+void Trainer::Implementation::see_updates(const std::vector<double>& square_norms) {
+  if (square_norms.empty()) return;
+  std::vector<double> norms;
+  for (const double square : square_norms) norms.push_back(std::sqrt(square));
+  trouble.see_updates(moved.step, moved.learning_rate, norms);
+  moved = {};
+}
+
+void Trainer::Implementation::advance() {
+  ++state.step;
+  state.batch += std::ssize(window());
+  if (state.batch == static_cast<int64_t>(plan.size())) {
+    state.batch = 0;
+    ++state.epoch;
+    plan = make_plan();
+  }
+  state.complete = at_end();
+}
+
+}  // namespace plumb

@@ -1,0 +1,172 @@
+// Features of a training run where they meet: each is tested by itself elsewhere.
+#include <gtest/gtest.h>
+
+#include "copy_task.h"
+#include "disturbed_task.h"
+#include "plumb/base/json.h"
+#include "plumb/base/progress.h"
+#include "plumb/model/encoder_decoder.h"
+#include "plumb/train/snapshot.h"
+#include "plumb/train/spikes.h"
+#include "plumb/train/trainer.h"
+#include "support/ranks.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A task with a metric of its own that only `score` computes: always 5, or never known.
+class SlowlyScored final : public Task {
+ public:
+  explicit SlowlyScored(const Task& inner, bool known = true) : Task(inner.data()), inner_(inner), known_(known) {}
+  [[nodiscard]] std::string name() const override { return "slowly scored"; }
+  [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
+    return inner_.dataset(split);
+  }
+  [[nodiscard]] std::string model_kind() const override { return inner_.model_kind(); }
+  void complete(ModelConfig& config) const override { inner_.complete(config); }
+  [[nodiscard]] Metrics score(Model&, const std::string&) const override {
+    Metrics metrics;
+    if (known_) metrics.set("five", 5);
+    return metrics;
+  }
+  [[nodiscard]] std::vector<MetricInfo> metric_infos() const override {
+    std::vector<MetricInfo> infos = Task::metric_infos();
+    infos.push_back({"five", "always 5"});
+    return infos;
+  }
+
+ private:
+  const Task& inner_;
+  bool known_;
+};
+
+/// Counts its measurements.
+class Counting final : public Watch {
+ public:
+  [[nodiscard]] Json measure(const WatchedRun&) override { return {{"seen", ++seen_}}; }
+  [[nodiscard]] NamedTensors state() const override { return {{"seen", at::full({1}, seen_, at::kLong)}}; }
+  void load_state(const NamedTensors& tensors) override {
+    seen_ = tensors.empty() ? 0 : tensors.front().second.item<int64_t>();
+  }
+
+ private:
+  int64_t seen_ = 0;
+};
+
+class Combined : public ::testing::Test {
+ protected:
+  Combined() {
+    set_verbosity(Verbosity::quiet);
+    test::make_copy_task(folder_ / "data");
+    run_ = test::copy_run(folder_ / "data");
+    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
+    task_->complete(run_.model);
+  }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
+
+  [[nodiscard]] EncoderDecoder model() const {
+    EncoderDecoder model(run_.model, at::kDouble);
+    model.initialize(1);
+    return model;
+  }
+
+  test::TemporaryDirectory folder_;
+  RunConfig run_;
+  std::unique_ptr<Task> task_;
+};
+
+TEST_F(Combined, SlowMetricsThatARunWasLeftWithoutAndAStateThatIsSharedOut) {
+  run_.train.shard_optimizer = true;
+  run_.train.best_metric = "five";
+  run_.train.score_every = 5;
+  run_.train.steps = 10;
+  const SlowlyScored task(*task_);
+  const fs::path saved = folder_ / "saved";
+  fs::create_directories(saved);
+  test::as_ranks(2, [&](const Group& group) {
+    EncoderDecoder learner = model();
+    Trainer trainer(learner, run_.train, task);
+    trainer.join(group);
+    TrainHooks hooks;
+    hooks.stop = [left = 5]() mutable { return --left == 0; };
+    if (group.rank() == 0) hooks.checkpoint = [&](const Trainer& trained) { trained.save(saved); };
+    EXPECT_EQ(trainer.run(hooks).outcome, "stopped");
+  });
+  EXPECT_TRUE(read_json(saved / "state.json").contains("pending_point"));
+  std::vector<int64_t> best;
+  test::as_ranks(2, [&](const Group& group) {
+    EncoderDecoder learner = model();
+    Trainer trainer(learner, run_.train, task);
+    if (group.rank() == 0) trainer.load(saved);
+    trainer.join(group);
+    TrainHooks hooks;
+    if (group.rank() == 0) {
+      hooks.best = [&](const Trainer& trained) {
+        EXPECT_FALSE(trained.snapshot().files.empty());
+        best.push_back(trained.step());
+      };
+    }
+    const TrainResult result = trainer.run(hooks);
+    EXPECT_EQ(result.outcome, "finished");
+    EXPECT_EQ(result.best_step, 5);
+  });
+  EXPECT_EQ(best, (std::vector<int64_t>{5}));
+}
+
+TEST_F(Combined, AMetricThatIsNotKnownIsNotZero) {
+  run_.train.best_metric = "five";
+  run_.train.score_every = 5;
+  run_.train.steps = 10;
+  const SlowlyScored task(*task_, false);
+  EncoderDecoder learner = model();
+  const TrainResult result = train(learner, run_.train, task);
+  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_FALSE(result.metrics.get("five"));
+  EXPECT_EQ(result.best_step, 0);
+}
+
+TEST_F(Combined, ARollbackInMemoryTakesTheWatchesBack) {
+  static const bool registered =
+      watches().add("counting", "", "", [](const Options&) { return std::make_unique<Counting>(); });
+  EXPECT_TRUE(registered);
+  WatchConfig watch;
+  watch.every = 2;
+  watch.what = {"counting"};
+  run_.train.steps = 8;
+  run_.train.checkpoint_every = 4;
+  run_.train.trouble.on_nonfinite = "rollback";
+  int left = 3;  // it goes wrong once, and both times that it is taken again
+  const test::DisturbedTask task(*task_, [&left](const Tensor& loss, int64_t step, Model&) {
+    return step == 7 && left-- > 0 ? loss * NAN : loss;
+  });
+  EncoderDecoder learner = model();
+  const TrainResult result = train(learner, run_.train, task, {}, watch);
+  EXPECT_EQ(result.troubles.size(), 1U);
+  std::vector<std::pair<int64_t, int64_t>> seen;
+  for (const WatchRecord& record : result.watched) seen.emplace_back(record.step, record.values["counting"]["seen"]);
+  EXPECT_EQ(seen, (std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 2}, {2, 3}, {4, 4}, {6, 5}, {8, 6}}));
+}
+
+TEST_F(Combined, ARunThatGoesOnWithASuspectUpdateHasNothingToReturnTo) {
+  run_.train.trouble.on_spike = "rollback";
+  EncoderDecoder before = model(), after = model();
+  Trainer first(before, run_.train, *task_);
+  TrainHooks hooks;
+  hooks.stop = [left = 5]() mutable { return --left == 0; };
+  EXPECT_EQ(first.run(hooks).outcome, "stopped");
+  Snapshot snapshot = first.snapshot();
+  const Spike spike{"update of src_embed.weight", 5, 2, 1, 20, 5, 1};
+  snapshot.state["trouble"]["update_spikes"] = Json::array({to_json(spike)});
+  fs::create_directories(folder_ / "saved");
+  write_snapshot(snapshot, folder_ / "saved");
+  Trainer second(after, run_.train, *task_);
+  second.load(folder_ / "saved");
+  const TrainResult result = second.run();
+  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_EQ(result.steps, 5);
+}
+
+}  // namespace
+}  // namespace plumb
