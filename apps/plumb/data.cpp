@@ -100,7 +100,11 @@ std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions
   CLI::Option* coverage = verb->add_option("--character-coverage", tokenizer.character_coverage,
                                            "Fraction of the text's characters that the vocabulary covers")
                               ->capture_default_str();
-  return {vocabulary, kind, coverage};
+  CLI::Option* sample = verb->add_option("--tokenizer-sample", tokenizer.sample,
+                                         "Learn the vocabulary from at most N training examples; 0: from all")
+                            ->check(CLI::NonNegativeNumber)
+                            ->capture_default_str();
+  return {vocabulary, kind, coverage, sample};
 }
 
 void add_joint_option(CLI::App* verb, bool& joint) {
