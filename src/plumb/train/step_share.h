@@ -17,6 +17,8 @@ namespace plumb {
 struct Division {
   int64_t rank = 0, processes = 1;
   int64_t micro_batch_tokens = 0;  // the most tokens that a process computes at once; 0: its share of a batch
+
+  bool operator==(const Division&) const = default;
 };
 
 /// The examples that are computed at once. Their layouts say where their rows are among those of the step.

@@ -30,6 +30,7 @@
 #include "plumb/train/progress_line.h"
 #include "plumb/train/snapshot.h"
 #include "plumb/train/step_share.h"
+#include "plumb/train/step_source.h"
 #include "plumb/train/trouble_judge.h"
 #include "plumb/train/update_norms.h"
 
@@ -125,7 +126,7 @@ struct Trainer::Implementation {
         task(learned),
         config(given),
         train_set(learned.dataset("train")),
-        costs(train_set->costs()),
+        source(*train_set, {.tokens = given.batch_tokens, .seed = static_cast<uint64_t>(given.seed)}, given.accumulate),
         schedule(make_schedule(given, trained.config().d_model)),
         settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
         optimizer(make_train_optimizer(given, trained.parameters())),
@@ -144,19 +145,14 @@ struct Trainer::Implementation {
     if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
     ModelConfig fitting = model.config();
     task.complete(fitting);  // throws if the model does not match the data
-    plan = make_plan();
+    source.go_to(state.epoch);
     for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
   }
 
-  [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const {
-    return plan_batches(costs, config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
-  }
-
   /// The batches of the next step: train.accumulate of them, or those that are left of the epoch.
-  [[nodiscard]] std::span<const std::vector<int64_t>> window() const {
-    const auto first = static_cast<size_t>(state.batch);
-    return std::span(plan).subspan(first, std::min(static_cast<size_t>(config.accumulate), plan.size() - first));
-  }
+  [[nodiscard]] StepSource::Batches window() const { return source.batches(state.batch); }
+
+  [[nodiscard]] Division division() const { return {group.rank(), group.size(), config.micro_batch_tokens}; }
 
   /// This process's part of the loss of some batches, which the device may still be computing, and the gradient of all.
   struct Result {
@@ -169,10 +165,7 @@ struct Trainer::Implementation {
   };
 
   /// Forward and backward pass of this process's micro-batches, one after another, as step `number`.
-  [[nodiscard]] Result computed(std::span<const std::vector<int64_t>> batches, int64_t number,
-                                Inspection* inspection = nullptr) const {
-    const StepShare share =
-        step_share(*train_set, costs, batches, {group.rank(), group.size(), config.micro_batch_tokens});
+  [[nodiscard]] Result computed(const StepShare& share, int64_t number, Inspection* inspection = nullptr) const {
     Result result;
     result.weight = share.weight;
     for (const MicroBatch& part : share.micro_batches) {
@@ -200,7 +193,7 @@ struct Trainer::Implementation {
                            ? "lower train.micro_batch_tokens, which does not change the result"
                            : "set train.micro_batch_tokens, which does not change the result, below train.batch_tokens";
     with_enough_memory(
-        work, [&] { return fmt::format("{}: {}", when, describe_batches(costs, batches)); }, hint);
+        work, [&] { return fmt::format("{}: {}", when, describe_batches(source.costs(), batches)); }, hint);
   }
 
   /// Computes the batches that need the most memory without taking a step or changing anything.
@@ -210,11 +203,16 @@ struct Trainer::Implementation {
     ops::MatrixPrecision precision(ops::precision_of(config.precision));
     const ops::PrecisionGuard guard(precision);
     const int64_t number = state.step + 1;
-    for (const size_t i : largest_batches(costs, plan)) {
-      within_memory(fmt::format("a dry pass before step {}", number), std::span(plan).subspan(i, 1), [&] {
+    StepSource::Batches largest;  // of each window of the plan
+    for (int64_t i = 0; i < source.plan().windows(); ++i) {
+      const auto planned = source.plan().window(i);
+      for (const size_t batch : largest_batches(source.costs(), *planned)) largest.push_back((*planned)[batch]);
+    }
+    for (const size_t i : largest_batches(source.costs(), largest)) {
+      within_memory(fmt::format("a dry pass before step {}", number), std::span(largest).subspan(i, 1), [&] {
         // Where gradients are accumulated, those of one batch are held during the next.
-        const std::vector<std::vector<int64_t>> tried(config.accumulate > 1 ? 2 : 1, plan[i]);
-        (void)computed(tried, number);
+        const StepSource::Batches tried(config.accumulate > 1 ? 2 : 1, largest[i]);
+        (void)computed(source.share_of(tried, division()), number);
       });
     }
     const at::NoGradGuard no_graph;
@@ -266,7 +264,7 @@ struct Trainer::Implementation {
     ops::MatrixPrecision precision(ops::precision_of(config.precision));
     const ops::PrecisionGuard guard(precision);
     const std::vector<Tensor> buffers = copies_of_buffers(model.parameters());
-    const Result found = computed(window(), number);
+    const Result found = computed(source.take(state.batch, division()), number);
     const std::vector<Tensor>& gradient = found.gradient;
     point.learning_rate = rate_of(number);
     const std::vector<ParameterStep> steps = parameter_steps(settings, number, point.learning_rate);
@@ -399,7 +397,7 @@ struct Trainer::Implementation {
 
   /// The step from the current parameters once more, without an update.
   [[nodiscard]] StepTrial try_step(int64_t number, Inspection* inspection) const {
-    Result found = computed(window(), number, inspection);
+    Result found = computed(source.share_of(window(), division()), number, inspection);
     const double norm = std::sqrt(square_norm(found.gradient, parameter_steps(settings, number, 0)));
     const double loss = std::accumulate(found.losses.begin(), found.losses.end(), 0.0);
     return {group.sums({loss})[0], norm, std::move(found.gradient)};
@@ -427,11 +425,11 @@ struct Trainer::Implementation {
 
   void advance() {
     ++state.step;
-    state.batch += std::ssize(window());
-    if (state.batch == static_cast<int64_t>(plan.size())) {
+    state.batch += source.count(state.batch);
+    if (state.batch == source.plan().size()) {
       state.batch = 0;
       ++state.epoch;
-      plan = make_plan();
+      source.go_to(state.epoch);
     }
     state.complete = at_end();
   }
@@ -450,9 +448,10 @@ struct Trainer::Implementation {
 
   /// After a step, for people.
   [[nodiscard]] TrainStatus status() const {
-    return {point.epoch,         shown_loss,          shown_nll,
-            point.learning_rate, point.gradient_norm, static_cast<double>(timed.tokens) / timed.seconds,
-            ceiling_fraction()};
+    return {point.epoch,         shown_loss,
+            shown_nll,           point.learning_rate,
+            point.gradient_norm, static_cast<double>(timed.tokens) / timed.seconds,
+            ceiling_fraction(),  timed.data_seconds / timed.seconds};
   }
 
   /// Closes the span since the last point.
@@ -465,6 +464,7 @@ struct Trainer::Implementation {
     point.tokens_per_second = timed.seconds > 0 ? static_cast<double>(timed.tokens) / timed.seconds : 0;
     point.tokens = state.tokens;
     point.ceiling_fraction = ceiling_fraction();
+    if (timed.steps > 0) point.data_seconds = timed.data_seconds / static_cast<double>(timed.steps);
     if (timed.exchange_bytes > 0) {
       point.exchange_seconds = timed.exchange_seconds / static_cast<double>(timed.steps);
       point.exchange_bytes = static_cast<double>(timed.exchange_bytes) / static_cast<double>(timed.steps);
@@ -556,7 +556,7 @@ struct Trainer::Implementation {
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && state.step % every == 0; }
 
   [[nodiscard]] int64_t expected_steps() const {
-    const auto steps = (std::ssize(plan) + config.accumulate - 1) / config.accumulate;  // of an epoch
+    const auto steps = (source.plan().size() + config.accumulate - 1) / config.accumulate;  // of an epoch
     return config.epochs > 0 ? std::min(config.steps, config.epochs * steps) : config.steps;
   }
 
@@ -647,7 +647,7 @@ struct Trainer::Implementation {
   Group group;  // this process alone, until it joins others
   TrainConfig config;
   std::unique_ptr<Dataset> train_set;
-  std::vector<ExampleCost> costs;      // of train_set
+  StepSource source;                   // of train_set
   std::unique_ptr<Dataset> valid_set;  // null if there is none
   Schedule schedule;
   std::vector<ParameterSettings> settings;  // one per parameter
@@ -662,7 +662,6 @@ struct Trainer::Implementation {
   UpdateNorms update_norms;
   TroubleJudge trouble;
   State state;
-  std::vector<std::vector<int64_t>> plan;  // for state.epoch
   std::vector<TrainPoint> history;
   std::vector<WatchRecord> watched;
   TrainPoint point;          // the point being accumulated
@@ -696,6 +695,7 @@ struct Trainer::Implementation {
     int64_t tokens = 0;
     double flops = 0;
     double seconds = 0;
+    double data_seconds = 0;
     double exchange_seconds = 0;
     int64_t exchange_bytes = 0;
   } timed;
@@ -735,11 +735,13 @@ TrainResult Trainer::run(const TrainHooks& hooks) {
   while (!state.complete) {
     const Stopwatch watch;
     const ExchangeCost cost_before = self.exchanged();
+    const double waited_before = self.source.waited();
     Implementation::Ended ended{};
     self.within_memory(fmt::format("step {}", state.step + 1), self.window(), [&] { ended = self.step(hooks); });
     const double elapsed = watch.seconds();
     ++self.timed.steps;
     self.timed.seconds += elapsed;
+    self.timed.data_seconds += self.source.waited() - waited_before;
     self.timed.exchange_seconds += self.exchanged().seconds - cost_before.seconds;
     self.timed.exchange_bytes += self.exchanged().bytes - cost_before.bytes;
     if (ended == Implementation::Ended::goes_back) {
@@ -801,11 +803,11 @@ void Trainer::load(const std::filesystem::path& directory) {
     self.watches.load_state(load_safetensors(watch));
   self.take_state(read_sealed(state), state.string());
   self.state.complete = self.at_end() || self.out_of_patience();  // by the current limits, which may have been raised
-  self.plan = self.make_plan();
-  if (self.state.batch >= static_cast<int64_t>(self.plan.size())) {
-    throw Error(
-        fmt::format("{}: batch {} of an epoch with {} batches", state.string(), self.state.batch, self.plan.size()),
-        "the data have changed since the run started");
+  self.source.go_to(self.state.epoch);
+  if (self.state.batch >= self.source.plan().size()) {
+    throw Error(fmt::format("{}: batch {} of an epoch with {} batches", state.string(), self.state.batch,
+                            self.source.plan().size()),
+                "the data have changed since the run started");
   }
 }
 
@@ -825,7 +827,7 @@ void Trainer::join(const Group& group) {
   self.take_state(Json::parse(group.broadcast(self.state_document().dump())), "rank 0");
   if (const Tensor average = self.state.step > 0 ? self.weights.received() : Tensor(); average.defined())
     group.broadcast(average);
-  self.plan = self.make_plan();
+  self.source.go_to(self.state.epoch);
 }
 
 void Trainer::leave() {
