@@ -296,7 +296,7 @@ void add_synthesize(CLI::App& data, Globals& globals) {
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
   verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, including validation and test")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}))
       ->capture_default_str();
   verb->add_option("--valid-size", synthetic.valid, "Validation pairs (default: 1,000, at most an eighth of all)");
   verb->add_option("--test-size", synthetic.test, "Test pairs (default: 1,000, at most an eighth of all)");
