@@ -278,12 +278,16 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                  }
                  if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
                  const std::string& raw = arguments->raw;
-                 if (!raw.empty()) write_synthetic_text(synthetic.pairs, synthetic.seed, raw);
+                 const auto write_raw = [&] {
+                   if (!raw.empty()) write_synthetic_text(synthetic.pairs, synthetic.seed, raw);
+                 };
                  if (!arguments->out.empty()) {
                    const Json info = prepare_synthetic(synthetic, arguments->out);
+                   write_raw();
                    emit(globals, info, summary(info, arguments->out));
                    return;
                  }
+                 write_raw();
                  Json info = make_document("synthetic", 1);
                  info["pairs"] = synthetic.pairs;
                  info["seed"] = synthetic.seed;
