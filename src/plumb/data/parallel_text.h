@@ -48,7 +48,7 @@ int64_t drop_empty(ParallelText& text);
 std::pair<ParallelText, ParallelText> hold_out(const ParallelText& text, int64_t pairs, uint64_t seed);
 
 /// The pairs that `hold_out` holds out of a text of which only a number for each pair's target is known, equal for
-/// equal targets: true for those held out. Needs 24 bytes per pair, those of `targets` included.
+/// equal targets: true for those held out. Needs 16 to 24 bytes per pair besides `targets`.
 std::vector<bool> choose_held_out(std::span<const uint64_t> targets, int64_t pairs, uint64_t seed);
 
 }  // namespace plumb
