@@ -100,7 +100,11 @@ std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions
   CLI::Option* coverage = verb->add_option("--character-coverage", tokenizer.character_coverage,
                                            "Fraction of the text's characters that the vocabulary covers")
                               ->capture_default_str();
-  return {vocabulary, kind, coverage};
+  CLI::Option* sample = verb->add_option("--tokenizer-sample", tokenizer.sample,
+                                         "Learn the vocabulary from at most N training examples; 0: from all")
+                            ->check(CLI::NonNegativeNumber)
+                            ->capture_default_str();
+  return {vocabulary, kind, coverage, sample};
 }
 
 void add_joint_option(CLI::App* verb, bool& joint) {
@@ -274,12 +278,16 @@ void add_synthesize(CLI::App& data, Globals& globals) {
                  }
                  if (!arguments->out.empty()) check_output_directory(arguments->out, "data");
                  const std::string& raw = arguments->raw;
-                 if (!raw.empty()) write_synthetic_text(synthetic.pairs, synthetic.seed, raw);
+                 const auto write_raw = [&] {
+                   if (!raw.empty()) write_synthetic_text(synthetic.pairs, synthetic.seed, raw);
+                 };
                  if (!arguments->out.empty()) {
                    const Json info = prepare_synthetic(synthetic, arguments->out);
+                   write_raw();
                    emit(globals, info, summary(info, arguments->out));
                    return;
                  }
+                 write_raw();
                  Json info = make_document("synthetic", 1);
                  info["pairs"] = synthetic.pairs;
                  info["seed"] = synthetic.seed;
@@ -292,7 +300,7 @@ void add_synthesize(CLI::App& data, Globals& globals) {
   verb->add_option("--raw", arguments->raw, "Write the text to PREFIX.de and PREFIX.en")->type_name("PREFIX");
   SyntheticOptions& synthetic = arguments->synthetic;
   verb->add_option("--pairs", synthetic.pairs, "Sentence pairs, including validation and test")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}))
       ->capture_default_str();
   verb->add_option("--valid-size", synthetic.valid, "Validation pairs (default: 1,000, at most an eighth of all)");
   verb->add_option("--test-size", synthetic.test, "Test pairs (default: 1,000, at most an eighth of all)");

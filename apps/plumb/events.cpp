@@ -44,6 +44,7 @@ void EventFiles::write(const std::filesystem::path& run, const TrainPoint& point
   scalar("train/learning_rate", point.learning_rate);
   if (point.gradient_norm) scalar("train/gradient_norm", *point.gradient_norm);
   scalar("train/tokens_per_second", point.tokens_per_second);
+  if (point.data_seconds) scalar("train/data_seconds", *point.data_seconds);
   scalar("train/perplexity", std::exp(point.nll));
   if (point.ceiling_fraction) scalar("train/ceiling_fraction", *point.ceiling_fraction);
   if (const auto nll = point.metrics.get("valid_nll"); nll && !point.metrics.get("perplexity"))

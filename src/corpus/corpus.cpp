@@ -1,11 +1,13 @@
 #include "corpus/corpus.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
-#include <unordered_set>
+#include <utility>
 
 #include "corpus/sentences.h"
 #include "plumb/base/error.h"
+#include "plumb/base/random.h"
 
 namespace plumb::corpus {
 namespace {
@@ -69,23 +71,52 @@ SentenceKind choose_kind(Author& author) {
 
 int64_t count_words(const std::string& text) { return std::count(text.begin(), text.end(), ' ') + 1; }
 
+/// A set of 64-bit numbers that grows only to a size known before, with open addressing.
+class NumberSet {
+ public:
+  explicit NumberSet(int64_t most) : places_(std::bit_ceil(2 * static_cast<uint64_t>(most) + 1)) {}
+  /// False if it was there.
+  bool insert(uint64_t number) {
+    if (number == 0) number = 1;  // 0 marks a free place
+    for (uint64_t place = number;; ++place) {
+      uint64_t& found = places_[place & (places_.size() - 1)];
+      if (found == number) return false;
+      if (found != 0) continue;
+      found = number;
+      return true;
+    }
+  }
+
+ private:
+  std::vector<uint64_t> places_;
+};
+
+void check_count(int64_t count, int64_t most) {
+  if (count >= 0 && count <= most) return;
+  throw Error("a synthetic corpus of " + std::to_string(count) + " pairs cannot be written",
+              "ask for at most " + std::to_string(most));
+}
+
 }  // namespace
 
-std::vector<SentencePair> synthesize(int64_t count, uint64_t seed) {
-  if (count < 0 || count > kMaximumPairs) {
-    throw Error("a synthetic corpus of " + std::to_string(count) + " pairs cannot be written",
-                "ask for at most " + std::to_string(kMaximumPairs));
-  }
+void synthesize_each(int64_t count, uint64_t seed, const std::function<void(SentencePair&&)>& take) {
+  check_count(count, kMaximumStreamedPairs);
   Author author(Random(seed, "synthetic corpus"));
-  std::vector<SentencePair> pairs;
-  pairs.reserve(static_cast<size_t>(count));
-  std::unordered_set<std::string> seen;
-  seen.reserve(static_cast<size_t>(count));
-  while (static_cast<int64_t>(pairs.size()) < count) {
+  NumberSet seen(count);  // hashes of the German sentences: two that share one count as the same
+  for (int64_t made = 0; made < count;) {
     SentencePair pair = choose_kind(author)(author);
     if (std::max(count_words(pair.source), count_words(pair.target)) > kMaximumWords) continue;
-    if (seen.insert(pair.source).second) pairs.push_back(std::move(pair));
+    if (!seen.insert(stream_of(pair.source))) continue;
+    take(std::move(pair));
+    ++made;
   }
+}
+
+std::vector<SentencePair> synthesize(int64_t count, uint64_t seed) {
+  check_count(count, kMaximumPairs);
+  std::vector<SentencePair> pairs;
+  pairs.reserve(static_cast<size_t>(count));
+  synthesize_each(count, seed, [&](SentencePair&& pair) { pairs.push_back(std::move(pair)); });
   return pairs;
 }
 

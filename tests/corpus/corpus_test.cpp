@@ -99,6 +99,8 @@ TEST_F(SyntheticCorpus, HasAsManyDistinctPairsAsAskedFor) {
 TEST_F(SyntheticCorpus, RefusesImpossibleCounts) {
   EXPECT_THROW(synthesize(-1, 1), Error);
   EXPECT_THROW(synthesize(kMaximumPairs + 1, 1), Error);
+  EXPECT_THROW(synthesize_each(-1, 1, [](SentencePair&&) {}), Error);
+  EXPECT_THROW(synthesize_each(kMaximumStreamedPairs + 1, 1, [](SentencePair&&) {}), Error);
 }
 
 TEST_F(SyntheticCorpus, IsAFunctionOfItsSeedAndAPrefixOfALargerOne) {

@@ -58,6 +58,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void signal(int number) const { ::kill(child_, number); }
+  [[nodiscard]] pid_t id() const { return child_; }
 
   /// Waits for the end.
   Finished wait() {

@@ -51,6 +51,7 @@ class DryPass : public ::testing::Test {
     for (TrainPoint point : trainer.run(hooks).history) {
       point.tokens_per_second = 0;
       point.exchange_seconds = {};
+      point.data_seconds = {};
       history.push_back(to_json(point));
     }
     std::vector<Tensor> averages;

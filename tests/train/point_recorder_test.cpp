@@ -17,9 +17,9 @@ TEST(PointRecorder, MeansAreOverTheLabelsSinceTheLastPoint) {
   state.tokens = 77;
   recorder.set_peak_rate(1000);
   recorder.add_work(40, 600);
-  recorder.add_step(2, {1, 100, 0}, {1.5, 400, 0});
+  recorder.add_step(2, 0.25, {1, 100, 0}, {1.5, 400, 0});
   recorder.add_work(40, 600);
-  recorder.add_step(2, {2, 400, 0}, {2.5, 700, 0});
+  recorder.add_step(2, 0.75, {2, 400, 0}, {2.5, 700, 0});
   recorder.close(state, 0);
   const TrainPoint point = recorder.take();
   EXPECT_EQ(point.loss, 3);
@@ -27,6 +27,7 @@ TEST(PointRecorder, MeansAreOverTheLabelsSinceTheLastPoint) {
   EXPECT_EQ(point.tokens, 77);
   EXPECT_EQ(point.tokens_per_second, 20);
   EXPECT_EQ(point.ceiling_fraction, 0.3);
+  EXPECT_EQ(point.data_seconds, 0.5);
   EXPECT_EQ(point.exchange_seconds, 0.5);
   EXPECT_EQ(point.exchange_bytes, 300);
   EXPECT_FALSE(point.skipped_steps);

@@ -19,6 +19,8 @@ TEST(ProgressLine, SaysHowTheRunGoes) {
   status.gradient_norm = std::nullopt;
   status.ceiling_fraction = std::nullopt;
   EXPECT_EQ(text(status), "epoch 3  loss 3.214  ppl 7.39  lr 1.00e-03  12345 tok/s");
+  status.data_fraction = 0.074;
+  EXPECT_EQ(text(status), "epoch 3  loss 3.214  ppl 7.39  lr 1.00e-03  12345 tok/s  data 7 %");
 }
 
 TEST(ProgressLine, KeepsTheLossLongestThenTheTime) {

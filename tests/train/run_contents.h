@@ -18,7 +18,7 @@ inline void drop_times(Json& json) {
   }
   if (!json.is_object()) return;
   for (const char* key :
-       {"seconds", "tokens_per_second", "ceiling_fraction", "exchange_seconds", "checksum", "metrics"})
+       {"seconds", "tokens_per_second", "ceiling_fraction", "data_seconds", "exchange_seconds", "checksum", "metrics"})
     json.erase(key);
   for (auto& [key, value] : json.items()) drop_times(value);
 }

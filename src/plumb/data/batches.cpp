@@ -47,18 +47,17 @@ std::vector<std::vector<int64_t>> cut(Costs costs, const std::vector<int64_t>& o
 
 }  // namespace
 
+void require_fits(int64_t example, const ExampleCost& cost, int64_t tokens) {
+  if (cost.larger() <= tokens) return;
+  throw Error(fmt::format("example {} has {} tokens, more than fit into a batch of {}", example, cost.larger(), tokens),
+              "increase the batch size, or prepare the data with a smaller --length-limit");
+}
+
 std::vector<std::vector<int64_t>> plan_batches(Costs costs, int64_t tokens, uint64_t seed, int64_t epoch) {
   Random random(seed, stream_of("batches") + static_cast<uint64_t>(epoch));
   // Which examples of equal length share a batch differs from epoch to epoch.
   const std::vector<int64_t> order = by_length(costs, [&](std::vector<int64_t>& all) { random.shuffle(all); });
-  if (!order.empty()) {
-    const int64_t longest = costs[static_cast<size_t>(order.back())].larger();
-    if (longest > tokens) {
-      throw Error(
-          fmt::format("example {} has {} tokens, more than fit into a batch of {}", order.back(), longest, tokens),
-          "increase the batch size, or prepare the data with a smaller --length-limit");
-    }
-  }
+  if (!order.empty()) require_fits(order.back(), costs[static_cast<size_t>(order.back())], tokens);
   auto batches = cut(costs, order, tokens);
   random.shuffle(batches);
   return batches;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace plumb {
@@ -13,6 +15,28 @@ struct ExampleCost {
   int64_t source = 0, target = 0;
   [[nodiscard]] int64_t larger() const { return std::max(source, target); }
 };
+
+/// The sizes of all examples of a corpus, of which each is looked up when it is needed.
+class ExampleCosts {
+ public:
+  /// Those in memory, to which this refers.
+  ExampleCosts(std::span<const ExampleCost> costs)  // NOLINT: a list is what it stands for
+      : ExampleCosts(std::ssize(costs), [costs](int64_t i) { return costs[static_cast<size_t>(i)]; }) {}
+  ExampleCosts(const std::vector<ExampleCost>& costs)  // NOLINT
+      : ExampleCosts(std::span<const ExampleCost>(costs)) {}
+  /// `cost` is called with numbers from 0 to `size` − 1, also from several threads.
+  ExampleCosts(int64_t size, std::function<ExampleCost(int64_t)> cost) : size_(size), cost_(std::move(cost)) {}
+
+  [[nodiscard]] int64_t size() const { return size_; }
+  [[nodiscard]] ExampleCost operator[](int64_t i) const { return cost_(i); }
+
+ private:
+  int64_t size_;
+  std::function<ExampleCost(int64_t)> cost_;
+};
+
+/// Throws Error if an example does not fit into a batch of `tokens` tokens.
+void require_fits(int64_t example, const ExampleCost& cost, int64_t tokens);
 
 /// One epoch of training: every example once, in batches of at most `tokens` tokens (the larger of the sums over the
 /// two sides), with examples of similar length together and the batches in random order. A function of its arguments

@@ -4,20 +4,67 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "plumb/base/error.h"
 
 namespace plumb {
+namespace {
+
+/// SHA-256 of what is added.
+class Digest {
+ public:
+  Digest() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  }
+  void add(std::string_view content) { check(EVP_DigestUpdate(context_.get(), content.data(), content.size()) == 1); }
+  [[nodiscard]] std::string hexadecimal() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int size = 0;
+    check(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1);
+    std::string text;
+    for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+    return text;
+  }
+
+ private:
+  static void check(bool success) {
+    if (!success) throw Error("SHA-256 cannot be computed", "libcrypto does not provide it on this machine");
+  }
+
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+}  // namespace
 
 std::string sha256(std::string_view content) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  if (EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-    throw Error("SHA-256 cannot be computed", "libcrypto does not provide it on this machine");
+  Digest digest;
+  digest.add(content);
+  return digest.hexadecimal();
+}
+
+FileDigest digest_of(const std::filesystem::path& file) {
+  const auto refuse = [&] {
+    throw Error(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)), "check the path");
+  };
+  std::ifstream in(file, std::ios::binary);
+  if (!in) refuse();
+  Digest digest;
+  FileDigest result;
+  std::vector<char> block(size_t{1} << 20);
+  while (in.read(block.data(), std::ssize(block)) || in.gcount() > 0) {
+    const auto count = static_cast<size_t>(in.gcount());
+    digest.add({block.data(), count});
+    result.bytes += count;
   }
-  std::string hexadecimal;
-  for (unsigned int i = 0; i < size; ++i) hexadecimal += fmt::format("{:02x}", digest[i]);
-  return hexadecimal;
+  if (in.bad()) refuse();
+  result.sha256 = digest.hexadecimal();
+  return result;
 }
 
 }  // namespace plumb

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,16 @@ struct ParallelText {
   bool operator==(const ParallelText&) const = default;
 };
 
+/// Receives a pair; the text is valid during the call.
+using PairVisitor = std::function<void(std::string_view source, std::string_view target)>;
+
+/// Sentence pairs that may be gone through several times: a call passes all of them to the visitor, in order.
+using PairStream = std::function<void(const PairVisitor&)>;
+
+/// The pairs of a corpus, read from its files by every call. Files that can be read only once, such as pipes, are held
+/// in memory. Spaces and errors as in `read_parallel_text`, which are found by the call that goes through the pairs.
+PairStream stream_parallel_text(const CorpusFiles& files);
+
 /// Reads a corpus; spaces around sentences are removed, and columns of a TSV file after the second are ignored. Throws
 /// Error if a file is missing or empty, a line is not UTF-8 or has no TAB (the error names the line), or the files
 /// differ in length.
@@ -33,5 +46,9 @@ int64_t drop_empty(ParallelText& text);
 /// Splits `text` into (rest, held out): at most `pairs` pairs, chosen by `seed`, are held out, and all pairs with the
 /// same target sentence stay together, so that no held-out target is ever trained on.
 std::pair<ParallelText, ParallelText> hold_out(const ParallelText& text, int64_t pairs, uint64_t seed);
+
+/// The pairs that `hold_out` holds out of a text of which only a number for each pair's target is known, equal for
+/// equal targets: true for those held out. Needs 16 to 24 bytes per pair besides `targets`.
+std::vector<bool> choose_held_out(std::span<const uint64_t> targets, int64_t pairs, uint64_t seed);
 
 }  // namespace plumb

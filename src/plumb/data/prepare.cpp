@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <ostream>
+#include <string_view>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
+#include "plumb/base/random.h"
 #include "plumb/base/text.h"
 #include "plumb/data/prepare_parts.h"
-#include "plumb/data/split.h"
+#include "plumb/data/split_writer.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -19,51 +24,115 @@ struct Tokenizers {
   Tokenizer source, target;
 };
 
-Tokenizers train_tokenizers(const ParallelText& text, const TokenizerOptions& options, bool joint) {
+Tokenizers train_tokenizers(ParallelText text, const TokenizerOptions& options, bool joint) {
   if (!joint) {
     return {train_tokenizer(text.sources, options, "source tokenizer"),
             train_tokenizer(text.targets, options, "target tokenizer")};
   }
-  std::vector<std::string> both = text.sources;
-  both.insert(both.end(), text.targets.begin(), text.targets.end());
+  std::vector<std::string> both = std::move(text.sources);
+  both.insert(both.end(), std::make_move_iterator(text.targets.begin()), std::make_move_iterator(text.targets.end()));
   const Tokenizer tokenizer = train_tokenizer(both, options, "joint tokenizer");
   return {tokenizer, tokenizer};
 }
 
-struct EncodedSplit {
-  ParallelText text;
-  Sequences sources, targets;
+/// The splits, none of which need be in memory.
+struct PairStreams {
+  PairStream train;
+  std::optional<PairStream> valid;
+  std::vector<std::pair<std::string, PairStream>> tests;
+  const Json& inputs;
 };
 
-// Drops the pairs for which `reason` returns one, and counts them by reason.
-template <typename Reason>
-void drop(EncodedSplit& split, Json& dropped, const Reason& reason) {
-  EncodedSplit kept;
-  for (size_t i = 0; i < split.text.size(); ++i) {
-    const char* why = reason(split.sources[i], split.targets[i]);
-    if (why != nullptr) {
-      dropped[why] = dropped[why].get<int64_t>() + 1;
-      continue;
+/// What was found in the training pairs by going through them once.
+struct TrainingPairs {
+  int64_t pairs = 0;       // with text on both sides, those held out included
+  int64_t empty = 0;       // others
+  std::vector<bool> held;  // of `pairs`; empty if none are held out
+  int64_t held_count = 0;
+};
+
+/// The training pairs that are held out, or those that are not. Throws Error if there are not as many as before.
+PairStream part_of_training(const PairStream& all, const TrainingPairs& found, bool held) {
+  return [&all, &found, held](const PairVisitor& visit) {
+    const auto changed = [] {
+      return Error("the training text has changed while it was read", "prepare the data again when nothing writes it");
+    };
+    int64_t i = 0;
+    all([&](std::string_view source, std::string_view target) {
+      if (source.empty() || target.empty()) return;
+      if (i == found.pairs) throw changed();
+      const bool is_held = !found.held.empty() && found.held[static_cast<size_t>(i)];
+      ++i;
+      if (is_held == held) visit(source, target);
+    });
+    if (i != found.pairs) throw changed();
+  };
+}
+
+/// A split on disk.
+struct WrittenSplit {
+  Json facts;  // its entry in data.json
+  int64_t pairs = 0;
+  int64_t empty = 0, over_length_limit = 0;  // pairs that were dropped
+};
+
+/// Encodes and writes a split of about `count` pairs. With a length limit, pairs of which a side is longer or has no
+/// token are dropped.
+WrittenSplit write_pairs(const fs::path& splits, const std::string& name, const PairStream& pairs, int64_t count,
+                         const Tokenizers& tokenizers, std::optional<int64_t> length_limit, const Json& inputs) {
+  WrittenSplit written;
+  SplitWriter tokens(splits / (name + ".tokens"));
+  SequenceFacts source_facts(tokenizers.source.specials()), target_facts(tokenizers.target.specials());
+  bool usable = false;
+  Progress progress(name, count);
+  const auto write_block = [&](const ParallelText& text, std::ostream& sources, std::ostream& targets) {
+    const Sequences source_ids = encode_block(tokenizers.source, text.sources);
+    const Sequences target_ids = encode_block(tokenizers.target, text.targets);
+    for (size_t i = 0; i < text.size(); ++i) {
+      const auto &s = source_ids[i], &t = target_ids[i];
+      const bool empty = s.empty() || t.empty();  // only characters that normalization removes
+      usable = usable || !empty;
+      if (length_limit && (empty || std::max(std::ssize(s), std::ssize(t)) > *length_limit)) {
+        ++(empty ? written.empty : written.over_length_limit);
+        continue;
+      }
+      tokens.add(s, t);
+      source_facts.add(s);
+      target_facts.add(t);
+      sources << text.sources[i] << '\n';
+      targets << text.targets[i] << '\n';
     }
-    kept.text.append(std::move(split.text.sources[i]), std::move(split.text.targets[i]));
-    kept.sources.push_back(std::move(split.sources[i]));
-    kept.targets.push_back(std::move(split.targets[i]));
-  }
-  split = std::move(kept);
+  };
+  write_file_atomic(splits / (name + ".source"), [&](std::ostream& sources) {
+    write_file_atomic(splits / (name + ".target"), [&](std::ostream& targets) {
+      ParallelText block;
+      int64_t done = 0;
+      const auto flush = [&] {
+        write_block(block, sources, targets);
+        done += static_cast<int64_t>(block.size());
+        progress.update(done);
+        block = {};
+      };
+      pairs([&](std::string_view source, std::string_view target) {
+        block.append(std::string(source), std::string(target));
+        if (block.size() == kLinesAtOnce) flush();
+      });
+      flush();
+    });
+  });
+  require_usable(usable, name, WantedSides::both, inputs);
+  tokens.finish();
+  written.pairs = tokens.size();
+  written.facts["pairs"] = written.pairs;
+  written.facts["source"] = source_facts.json();
+  written.facts["target"] = target_facts.json();
+  return written;
 }
 
-Json facts(const EncodedSplit& split, const Tokenizers& tokenizers) {
-  Json result;
-  result["pairs"] = split.text.size();
-  result["source"] = facts_of(split.sources, tokenizers.source.specials());
-  result["target"] = facts_of(split.targets, tokenizers.target.specials());
-  return result;
-}
-
-void write_encoded(const fs::path& splits, const std::string& name, const EncodedSplit& split) {
-  write_split(splits / (name + ".tokens"), split.sources, split.targets);
-  write_lines(splits / (name + ".source"), split.text.sources);
-  write_lines(splits / (name + ".target"), split.text.targets);
+int64_t count_pairs(const PairStream& pairs) {
+  int64_t count = 0;
+  pairs([&](std::string_view, std::string_view) { ++count; });
+  return count;
 }
 
 void check_options(const PrepareOptions& options) {
@@ -81,22 +150,122 @@ Json describe_input(const CorpusFiles& files) {
   return list;
 }
 
-// Moves the validation pairs out of `train`.
-ParallelText take_valid(ParallelText& train, const PrepareOptions& options) {
-  const auto pairs = static_cast<int64_t>(train.size());
+/// How many of the training pairs to hold out.
+int64_t wanted_for_validation(int64_t pairs, const PrepareOptions& options) {
   const int64_t wanted = options.valid_size > 0 ? options.valid_size : std::clamp<int64_t>(pairs / 20, 1, 1000);
   if (wanted >= pairs) {
     throw Error(fmt::format("{} pairs cannot be held out of {}", with_thousands(wanted), with_thousands(pairs)),
                 "give a smaller --valid-size, or validation files with --valid");
   }
-  auto [rest, held] = hold_out(train, wanted, options.seed);
-  if (held.size() == 0) {
+  return wanted;
+}
+
+/// Goes through the training pairs and chooses those to hold out if there is no other validation set.
+TrainingPairs examine_training(const PairStreams& streams, const PrepareOptions& options) {
+  TrainingPairs found;
+  std::vector<uint64_t> targets;  // a hash for each, from which equal ones are found
+  streams.train([&](std::string_view source, std::string_view target) {
+    if (source.empty() || target.empty()) {
+      ++found.empty;
+      return;
+    }
+    ++found.pairs;
+    if (!streams.valid) targets.push_back(stream_of(target));
+  });
+  if (found.pairs == 0)
+    throw Error(fmt::format("{}: contains no pair with text on both sides", origin_of("train", streams.inputs)));
+  if (streams.valid) return found;
+  const int64_t wanted = wanted_for_validation(found.pairs, options);
+  found.held = choose_held_out(targets, wanted, options.seed);
+  found.held_count = std::count(found.held.begin(), found.held.end(), true);
+  if (found.held_count == 0) {
     throw Error(
         fmt::format("no validation pairs can be held out: every target sentence occurs in more than {} pairs", wanted),
         "give a larger --valid-size, or validation files with --valid");
   }
-  train = std::move(rest);
-  return std::move(held);
+  return found;
+}
+
+/// What data.json says before the splits.
+Json describe_data(const PrepareOptions& options, const Tokenizers& tokenizers, int64_t pairs, bool held_out) {
+  Json info = make_document("data", 1);
+  info["task"] = "translation";
+  if (!options.source_language.empty()) info["source_language"] = options.source_language;
+  if (!options.target_language.empty()) info["target_language"] = options.target_language;
+  info["tokenizer"] =
+      describe_tokenizers(options.tokenizer, tokenizers.source, tokenizers.target, options.joint, pairs);
+  info["length_limit"] = options.length_limit;
+  info["held_out"] = held_out;
+  info["seed"] = options.seed;
+  return info;
+}
+
+/// Says how many training pairs were dropped, and returns the numbers. Throws Error if none is left.
+Json report_dropped(const WrittenSplit& train, int64_t empty, int64_t length_limit) {
+  empty += train.empty;
+  if (empty > 0) say(fmt::format("dropped {} training pairs with an empty side", empty));
+  if (train.over_length_limit > 0) {
+    say(fmt::format("dropped {} training pairs with more than {} tokens on a side", train.over_length_limit,
+                    length_limit));
+  }
+  if (train.pairs == 0) {
+    throw Error(fmt::format("every training pair has more than {} tokens on a side", length_limit),
+                "increase --length-limit");
+  }
+  return {{"empty", empty}, {"over_length_limit", train.over_length_limit}};
+}
+
+/// Goes through the training pairs three times: to count them and choose those held out, to collect the tokenizer's
+/// sample, and to write them.
+Json prepare_streams(const PairStreams& streams, const PrepareOptions& options, const fs::path& out) {
+  const TrainingPairs found = examine_training(streams, options);
+  const int64_t pairs = found.pairs - found.held_count;
+  const PairStream train = part_of_training(streams.train, found, false);
+
+  const auto learn = [&] {
+    say(fmt::format("training the tokenizer on {}", describe_sample(options.tokenizer, pairs, "pairs")));
+    ParallelText sample;
+    int64_t i = 0;
+    train([&](std::string_view source, std::string_view target) {
+      if (in_sample(i++, pairs, options.tokenizer.sample)) sample.append(std::string(source), std::string(target));
+    });
+    return train_tokenizers(std::move(sample), options.tokenizer, options.joint);
+  };
+  const Tokenizers tokenizers = learn();
+
+  Json info = describe_data(options, tokenizers, pairs, !streams.valid);
+  write_data_directory(out, info, [&](const fs::path& directory) {
+    Json splits;
+    const auto write = [&](const std::string& name, const PairStream& stream, int64_t count,
+                           std::optional<int64_t> limit = {}) {
+      WrittenSplit written = write_pairs(directory / "splits", name, stream, count, tokenizers, limit, streams.inputs);
+      splits[name] = written.facts;
+      return written;
+    };
+    info["dropped"] =
+        report_dropped(write("train", train, pairs, options.length_limit), found.empty, options.length_limit);
+    if (streams.valid) {
+      write("valid", *streams.valid, count_pairs(*streams.valid));
+    } else {
+      write("valid", part_of_training(streams.train, found, true), found.held_count);
+    }
+    for (const auto& [name, stream] : streams.tests) write(name, stream, count_pairs(stream));
+    info["splits"] = std::move(splits);
+    info["inputs"] = streams.inputs;
+    if (options.joint) {
+      tokenizers.source.save(directory / "tokenizer.model");
+    } else {
+      tokenizers.source.save(directory / "source.model");
+      tokenizers.target.save(directory / "target.model");
+    }
+  });
+  return info;
+}
+
+PairStream stream_of_memory(const ParallelText& text) {
+  return [&text](const PairVisitor& visit) {
+    for (size_t i = 0; i < text.size(); ++i) visit(text.sources[i], text.targets[i]);
+  };
 }
 
 }  // namespace
@@ -107,78 +276,26 @@ Json prepare_data(const PrepareOptions& options, const fs::path& out) {
   std::vector<std::string> names;
   for (const auto& [name, files] : options.tests) names.push_back(name);
   check_test_names(names);
-  Corpora corpora;
-  const auto read = [&](const std::string& name, const CorpusFiles& files) {
-    ParallelText text = read_parallel_text(files);
-    corpora.inputs[name] = describe_input(files);
-    return text;
+  Json inputs = Json::object();
+  const auto open = [&](const std::string& name, const CorpusFiles& files) {
+    PairStream pairs = stream_parallel_text(files);
+    if (name != "train") (void)count_pairs(pairs);  // finds errors before the work; the training pairs are read first
+    inputs[name] = describe_input(files);
+    return pairs;
   };
-  corpora.train = read("train", options.train);
-  if (options.valid) corpora.valid = read("valid", *options.valid);
-  for (const auto& [name, files] : options.tests) corpora.tests.emplace_back(name, read(name, files));
-  return prepare_corpora(std::move(corpora), options, out);
+  PairStreams streams{open("train", options.train), {}, {}, inputs};
+  if (options.valid) streams.valid = open("valid", *options.valid);
+  for (const auto& [name, files] : options.tests) streams.tests.emplace_back(name, open(name, files));
+  return prepare_streams(streams, options, out);
 }
 
 Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::path& out) {
   check_output_directory(out, "data");
   check_options(options);
-  Json dropped = {{"empty", drop_empty(corpora.train)}, {"over_length_limit", 0}};
-  if (corpora.train.size() == 0)
-    throw Error(fmt::format("{}: contains no pair with text on both sides", origin_of("train", corpora.inputs)));
-  const bool held_out = !corpora.valid;
-  if (held_out) corpora.valid = take_valid(corpora.train, options);
-
-  say(fmt::format("training the tokenizer on {} pairs", with_thousands(std::ssize(corpora.train.sources))));
-  const Tokenizers tokenizers = train_tokenizers(corpora.train, options.tokenizer, options.joint);
-
-  std::vector<std::pair<std::string, EncodedSplit>> splits;
-  const auto encode_split = [&](const std::string& name, ParallelText text) {
-    EncodedSplit split;
-    split.sources = encode_lines(tokenizers.source, text.sources, name + " source");
-    split.targets = encode_lines(tokenizers.target, text.targets, name + " target");
-    require_tokens(name, split.sources, split.targets, WantedSides::both, corpora.inputs);
-    split.text = std::move(text);
-    splits.emplace_back(name, std::move(split));
-  };
-  encode_split("train", std::move(corpora.train));
-  drop(splits.front().second, dropped, [&](const auto& s, const auto& t) -> const char* {
-    if (s.empty() || t.empty()) return "empty";  // only characters that normalization removes
-    return std::max(std::ssize(s), std::ssize(t)) > options.length_limit ? "over_length_limit" : nullptr;
-  });
-  if (dropped["empty"] > 0) say(fmt::format("dropped {} training pairs with an empty side", dropped["empty"].dump()));
-  if (dropped["over_length_limit"] > 0) {
-    say(fmt::format("dropped {} training pairs with more than {} tokens on a side", dropped["over_length_limit"].dump(),
-                    options.length_limit));
-  }
-  if (splits.front().second.text.size() == 0) {
-    throw Error(fmt::format("every training pair has more than {} tokens on a side", options.length_limit),
-                "increase --length-limit");
-  }
-  encode_split("valid", std::move(*corpora.valid));
-  for (auto& [name, text] : corpora.tests) encode_split(name, std::move(text));
-
-  Json info = make_document("data", 1);
-  info["task"] = "translation";
-  if (!options.source_language.empty()) info["source_language"] = options.source_language;
-  if (!options.target_language.empty()) info["target_language"] = options.target_language;
-  info["tokenizer"] = describe_tokenizers(options.tokenizer, tokenizers.source, tokenizers.target, options.joint);
-  info["length_limit"] = options.length_limit;
-  info["held_out"] = held_out;
-  info["seed"] = options.seed;
-  info["dropped"] = dropped;
-  for (const auto& [name, split] : splits) info["splits"][name] = facts(split, tokenizers);
-  info["inputs"] = corpora.inputs;
-
-  write_data_directory(out, info, [&](const fs::path& directory) {
-    for (const auto& [name, split] : splits) write_encoded(directory / "splits", name, split);
-    if (options.joint) {
-      tokenizers.source.save(directory / "tokenizer.model");
-    } else {
-      tokenizers.source.save(directory / "source.model");
-      tokenizers.target.save(directory / "target.model");
-    }
-  });
-  return info;
+  PairStreams streams{stream_of_memory(corpora.train), {}, {}, corpora.inputs};
+  if (corpora.valid) streams.valid = stream_of_memory(*corpora.valid);
+  for (const auto& [name, text] : corpora.tests) streams.tests.emplace_back(name, stream_of_memory(text));
+  return prepare_streams(streams, options, out);
 }
 
 }  // namespace plumb

@@ -62,13 +62,20 @@ struct DescribedTokenizer {
 };
 
 DescribedTokenizer learn_tokenizer(const LabeledText& train, const TokenizerOptions& options) {
-  std::vector<std::string> lines = column_of(train, &LabeledExample::first);
+  const int64_t examples = std::ssize(train.examples);
+  const auto sampled = [&](int64_t i) { return in_sample(i, examples, options.sample); };
+  std::vector<std::string> lines;
+  int64_t i = 0;
   for (const LabeledExample& example : train.examples) {
-    if (!example.second.empty()) lines.push_back(example.second);
+    if (sampled(i++)) lines.push_back(example.first);
   }
-  say(fmt::format("training the tokenizer on {} sentences", with_thousands(std::ssize(lines))));
+  i = 0;
+  for (const LabeledExample& example : train.examples) {
+    if (sampled(i++) && !example.second.empty()) lines.push_back(example.second);
+  }
+  say(fmt::format("training the tokenizer on {}", describe_sample(options, examples, "examples")));
   Tokenizer tokenizer = train_tokenizer(lines, options, "tokenizer");
-  Json description = describe_tokenizers(options, tokenizer, tokenizer, true);
+  Json description = describe_tokenizers(options, tokenizer, tokenizer, true, examples);
   return {std::move(tokenizer), std::move(description)};
 }
 

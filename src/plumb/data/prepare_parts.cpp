@@ -25,10 +25,22 @@ Tokenizer train_tokenizer(const std::vector<std::string>& lines, const Tokenizer
   return tokenizer;
 }
 
+bool in_sample(int64_t i, int64_t lines, int64_t most) {
+  return most <= 0 || lines <= most || (i + 1) * most / lines > i * most / lines;
+}
+
+Sequences encode_block(const Tokenizer& tokenizer, const std::vector<std::string>& lines) {
+  Sequences sequences(lines.size());
+  parallel_items(std::ssize(lines), [&](int64_t i) {
+    sequences[static_cast<size_t>(i)] = tokenizer.encode(lines[static_cast<size_t>(i)]);
+  });
+  return sequences;
+}
+
 Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label) {
   Sequences sequences(lines.size());
   Progress progress(label, std::ssize(lines));
-  constexpr int64_t kChunk = 20000;
+  constexpr auto kChunk = static_cast<int64_t>(kLinesAtOnce);
   for (int64_t begin = 0; begin < std::ssize(lines); begin += kChunk) {
     const int64_t end = std::min<int64_t>(begin + kChunk, std::ssize(lines));
     parallel_items(end - begin, [&](int64_t i) {
@@ -40,26 +52,33 @@ Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string
   return sequences;
 }
 
-Json facts_of(const Sequences& sequences, const Specials& specials) {
-  int64_t tokens = 0;
-  int64_t longest = 0;
-  int64_t unknown = 0;
-  for (const auto& sequence : sequences) {
-    tokens += std::ssize(sequence);
-    longest = std::max<int64_t>(longest, std::ssize(sequence));
-    unknown += std::count(sequence.begin(), sequence.end(), specials.unknown);
-  }
-  return {{"tokens", tokens}, {"longest", longest}, {"unknown", unknown}};
+void SequenceFacts::add(std::span<const int32_t> sequence) {
+  tokens_ += std::ssize(sequence);
+  longest_ = std::max<int64_t>(longest_, std::ssize(sequence));
+  unknown_ += std::count(sequence.begin(), sequence.end(), unknown_id_);
 }
 
-Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target,
-                         bool joint) {
-  return {{"kind", options.kind},
-          {"joint", joint},
-          {"character_coverage", options.character_coverage},
-          {"requested_vocabulary", options.vocabulary},
-          {"source_vocabulary", source.vocabulary()},
-          {"target_vocabulary", target.vocabulary()}};
+Json facts_of(const Sequences& sequences, const Specials& specials) {
+  SequenceFacts facts(specials);
+  for (const auto& sequence : sequences) facts.add(sequence);
+  return facts.json();
+}
+
+Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target, bool joint,
+                         int64_t lines) {
+  Json description = {{"kind", options.kind},
+                      {"joint", joint},
+                      {"character_coverage", options.character_coverage},
+                      {"requested_vocabulary", options.vocabulary},
+                      {"source_vocabulary", source.vocabulary()},
+                      {"target_vocabulary", target.vocabulary()}};
+  if (options.sample > 0 && lines > options.sample) description["sample"] = options.sample;
+  return description;
+}
+
+std::string describe_sample(const TokenizerOptions& options, int64_t lines, const std::string& what) {
+  const std::string all = with_thousands(lines) + " " + what;
+  return options.sample > 0 && lines > options.sample ? with_thousands(options.sample) + " of " + all : all;
 }
 
 std::string origin_of(const std::string& split, const Json& inputs) {
@@ -69,21 +88,27 @@ std::string origin_of(const std::string& split, const Json& inputs) {
   return files.empty() ? fmt::format("the split '{}'", split) : join(files);
 }
 
-void require_tokens(const std::string& split, const Sequences& first, const Sequences& second, WantedSides sides,
-                    const Json& inputs) {
-  for (size_t i = 0; i < first.size(); ++i) {
-    const bool none = first[i].empty() && second[i].empty();
-    if (sides == WantedSides::either ? !none : !first[i].empty() && !second[i].empty()) return;
-  }
+void require_usable(bool usable, const std::string& split, WantedSides sides, const Json& inputs) {
+  if (usable) return;
   throw Error(
       fmt::format("{}: contains no {} that yields tokens{}", origin_of(split, inputs),
                   sides == WantedSides::both ? "pair" : "text", sides == WantedSides::both ? " on both sides" : ""),
       "its lines are empty, or consist of white space and characters that normalization removes");
 }
 
+void require_tokens(const std::string& split, const Sequences& first, const Sequences& second, WantedSides sides,
+                    const Json& inputs) {
+  bool usable = false;
+  for (size_t i = 0; i < first.size() && !usable; ++i) {
+    const bool none = first[i].empty() && second[i].empty();
+    usable = sides == WantedSides::either ? !none : !first[i].empty() && !second[i].empty();
+  }
+  require_usable(usable, split, sides, inputs);
+}
+
 Json describe_file(const fs::path& file) {
-  const std::string content = read_file(file);
-  return {{"file", file.string()}, {"bytes", content.size()}, {"sha256", sha256(content)}};
+  const FileDigest digest = digest_of(file);
+  return {{"file", file.string()}, {"bytes", digest.bytes}, {"sha256", digest.sha256}};
 }
 
 void check_test_names(const std::vector<std::string>& names) {

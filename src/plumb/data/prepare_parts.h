@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,17 +22,46 @@ Tokenizer train_tokenizer(const std::vector<std::string>& lines, const Tokenizer
 /// The ids of all lines, with a progress bar.
 Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label);
 
-/// {"tokens", "longest", "unknown"} for sequences.
+/// Whether line i of `lines` belongs to a sample of at most `most` (0: all), taken at even distances.
+bool in_sample(int64_t i, int64_t lines, int64_t most);
+
+/// How much text is prepared at a time, while everything else is in files.
+inline constexpr size_t kLinesAtOnce = 20000;
+
+/// The ids of some lines.
+Sequences encode_block(const Tokenizer& tokenizer, const std::vector<std::string>& lines);
+
+/// {"tokens", "longest", "unknown"} for sequences that are seen one by one.
+class SequenceFacts {
+ public:
+  explicit SequenceFacts(const Specials& specials) : unknown_id_(specials.unknown) {}
+  void add(std::span<const int32_t> sequence);
+  [[nodiscard]] Json json() const { return {{"tokens", tokens_}, {"longest", longest_}, {"unknown", unknown_}}; }
+
+ private:
+  int32_t unknown_id_;
+  int64_t tokens_ = 0, longest_ = 0, unknown_ = 0;
+};
+
+/// The same for sequences in memory.
 Json facts_of(const Sequences& sequences, const Specials& specials);
 
-/// The data.json entry for tokenizers trained with these options; `joint`: there is only one.
-Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target, bool joint);
+/// The data.json entry for tokenizers trained with these options on `lines` lines or pairs, of which they saw a sample
+/// if there were more than `options.sample`; `joint`: there is only one tokenizer.
+Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target, bool joint,
+                         int64_t lines);
+
+/// "1,000 of 20,000 pairs", or "20,000 pairs" if no fewer are in the sample.
+std::string describe_sample(const TokenizerOptions& options, int64_t lines, const std::string& what);
 
 /// Throws Error, naming the files, if no example of a split has tokens on both sides, or on either side for running and
 /// labeled text, whose second side may be empty: nothing could be learned or measured from it.
 enum class WantedSides { both, either };
 void require_tokens(const std::string& split, const Sequences& first, const Sequences& second, WantedSides sides,
                     const Json& inputs);
+
+/// The same error, if no example is `usable`.
+void require_usable(bool usable, const std::string& split, WantedSides sides, const Json& inputs);
 
 /// The files that a split was read from, according to `inputs` in data.json; the split's name if there are none.
 std::string origin_of(const std::string& split, const Json& inputs);
@@ -43,7 +73,7 @@ Json describe_file(const std::filesystem::path& file);
 void check_test_names(const std::vector<std::string>& names);
 
 /// Writes a data directory atomically: `fill` writes everything except data.json into the given directory, which has an
-/// empty folder `splits`.
+/// empty folder `splits`. `info` is written afterwards, so that `fill` may complete it.
 void write_data_directory(const std::filesystem::path& out, const Json& info,
                           const std::function<void(const std::filesystem::path&)>& fill);
 

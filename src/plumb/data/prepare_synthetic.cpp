@@ -14,10 +14,18 @@
 namespace plumb {
 namespace {
 
+/// Throws Error if a corpus that is prepared directly would be too large: its text is held in memory.
+void check_prepared(int64_t pairs) {
+  if (pairs <= corpus::kMaximumPairs) return;
+  throw Error(fmt::format("a data directory of {} synthetic pairs cannot be made directly", with_thousands(pairs)),
+              fmt::format("above {}, write the text with --raw PREFIX, and prepare it with `plumb data prepare`",
+                          with_thousands(corpus::kMaximumPairs)));
+}
+
 /// Throws Error if a corpus cannot have this number of pairs.
 void check_pairs(int64_t pairs) {
   if (pairs < 1) throw Error(fmt::format("the number of pairs must be at least 1, not {}", pairs));
-  constexpr int64_t kMost = 1'000'000'000;
+  constexpr int64_t kMost = corpus::kMaximumStreamedPairs;
   if (pairs > kMost)
     throw Error(fmt::format("the number of pairs must be at most {}, not {}", with_thousands(kMost), pairs));
 }
@@ -39,6 +47,7 @@ Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::p
                             with_thousands(options.pairs), with_thousands(valid_size), with_thousands(test_size)),
                 "increase --pairs");
   }
+  check_prepared(options.pairs);
   ParallelText all;
   for (corpus::SentencePair& pair : corpus::synthesize(options.pairs, options.seed)) {
     all.append(std::move(pair.source), std::move(pair.target));
@@ -71,14 +80,14 @@ Json prepare_synthetic_text(int64_t pairs, uint64_t seed, const TextOptions& opt
 
 void write_synthetic_text(int64_t pairs, uint64_t seed, const std::string& prefix) {
   check_pairs(pairs);
-  const std::vector<corpus::SentencePair> text = corpus::synthesize(pairs, seed);
-  const auto write = [&](const char* ending, std::string corpus::SentencePair::*side) {
-    write_file_atomic(prefix + ending, [&](std::ostream& out) {
-      for (const corpus::SentencePair& pair : text) out << pair.*side << '\n';
+  write_file_atomic(prefix + ".de", [&](std::ostream& sources) {
+    write_file_atomic(prefix + ".en", [&](std::ostream& targets) {
+      corpus::synthesize_each(pairs, seed, [&](corpus::SentencePair&& pair) {
+        sources << pair.source << '\n';
+        targets << pair.target << '\n';
+      });
     });
-  };
-  write(".de", &corpus::SentencePair::source);
-  write(".en", &corpus::SentencePair::target);
+  });
 }
 
 }  // namespace plumb

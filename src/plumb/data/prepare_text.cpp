@@ -3,14 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string_view>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/line_reader.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/prepare_parts.h"
-#include "plumb/data/split.h"
+#include "plumb/data/split_writer.h"
 #include "plumb/data/trim.h"
 
 namespace plumb {
@@ -18,148 +24,286 @@ namespace fs = std::filesystem;
 namespace {
 
 using Lines = std::vector<std::string>;
+using LineVisitor = std::function<void(std::string_view)>;
+/// Lines that may be gone through several times.
+using LineStream = std::function<void(const LineVisitor&)>;
 
-void drop_blank(Lines& lines) {
-  std::erase_if(lines, [](const std::string& line) { return is_blank(line); });
-}
+/// The splits, none of which need be in memory.
+struct TextStreams {
+  LineStream train;
+  std::optional<LineStream> valid;
+  std::vector<std::pair<std::string, LineStream>> tests;
+  const Json& inputs;
+};
 
-/// Words between white space, plus one for each line end, as is customary in language modeling.
-int64_t count_words(const Lines& lines) {
-  int64_t words = 0;
-  for (const std::string& line : lines) {
-    std::istringstream in(line);
-    std::string word;
-    while (in >> word) ++words;
+/// A split that is to be written: lines that are not blank, and how many there are.
+struct TextPart {
+  std::string name;
+  LineStream lines;
+  int64_t count = 0;
+};
+
+/// Words between white space, plus one for the line end, as is customary in language modeling.
+int64_t count_words(std::string_view line) {
+  int64_t words = 1;
+  for (size_t at = line.find_first_not_of(kWhiteSpace); at != std::string_view::npos;) {
     ++words;
+    at = line.find_first_not_of(kWhiteSpace, line.find_first_of(kWhiteSpace, at));
   }
   return words;
 }
 
-/// Moves the last lines out of `train`.
-Lines take_valid(Lines& train, int64_t wanted) {
-  const auto lines = std::ssize(train);
+/// The lines of a file. One that can be read only once, such as a pipe, is held in memory.
+LineStream stream_lines(const fs::path& file) {
+  if (fs::is_regular_file(file)) {
+    return [file](const LineVisitor& visit) {
+      LineReader lines(file);
+      while (const auto line = lines.next()) visit(*line);
+    };
+  }
+  const auto lines = std::make_shared<const Lines>(read_lines(file));
+  return [lines](const LineVisitor& visit) {
+    for (const std::string& line : *lines) visit(line);
+  };
+}
+
+LineStream lines_in_memory(const Lines& lines) {
+  return [&lines](const LineVisitor& visit) {
+    for (const std::string& line : lines) visit(line);
+  };
+}
+
+/// Those that are not blank, counted from 0, from `begin` to before `end`.
+LineStream with_text(LineStream all, int64_t begin = 0, int64_t end = std::numeric_limits<int64_t>::max()) {
+  return [all = std::move(all), begin, end](const LineVisitor& visit) {
+    int64_t i = 0;
+    all([&](std::string_view line) {
+      if (is_blank(line)) return;
+      if (i >= begin && i < end) visit(line);
+      ++i;
+    });
+  };
+}
+
+int64_t count_lines(const LineStream& lines) {
+  int64_t count = 0;
+  lines([&](std::string_view) { ++count; });
+  return count;
+}
+
+/// How many of the last lines to hold out.
+int64_t wanted_lines(int64_t lines, int64_t wanted) {
   if (wanted == 0) wanted = std::clamp<int64_t>(lines / 20, 1, 1000);
   if (wanted >= lines) {
     throw Error(fmt::format("{} lines cannot be held out of {}", with_thousands(wanted), with_thousands(lines)),
                 "give a smaller --valid-size, or a validation file with --valid");
   }
-  Lines held(train.end() - wanted, train.end());
-  train.resize(static_cast<size_t>(lines - wanted));
-  return held;
+  return wanted;
 }
 
-/// Concatenates all lines and cuts them into blocks.
-Sequences cut_into_blocks(const Sequences& lines, int64_t block, int32_t eos) {
-  Sequences blocks;
-  const auto add = [&](int32_t id) {
-    if (blocks.empty() || std::ssize(blocks.back()) == block) blocks.emplace_back();
-    blocks.back().push_back(id);
+/// The splits, `train` first. Goes through every text once. Throws Error if one of them is blank.
+std::vector<TextPart> parts_of(const TextStreams& streams, const TextOptions& options) {
+  const auto no_text = [&](const std::string& name) {
+    return Error(fmt::format("{}: contains no text", origin_of(name, streams.inputs)));
   };
-  for (const auto& line : lines) {
-    for (const int32_t id : line) add(id);
-    add(eos);
+  std::vector<TextPart> parts;
+  const auto add = [&](const std::string& name, const LineStream& lines) {
+    parts.push_back({name, with_text(lines)});
+    parts.back().count = count_lines(parts.back().lines);
+    if (parts.back().count == 0) throw no_text(name);
+  };
+  add("train", streams.train);
+  if (streams.valid) {
+    add("valid", *streams.valid);
+  } else {
+    const int64_t held = wanted_lines(parts.front().count, options.valid_size);
+    const int64_t kept = parts.front().count - held;
+    parts.front() = {"train", with_text(streams.train, 0, kept), kept};
+    parts.push_back({"valid", with_text(streams.train, kept), held});
   }
-  return blocks;
+  for (const auto& [name, lines] : streams.tests) add(name, lines);
+  return parts;
+}
+
+/// Cuts lines, each of which ends with EOS, into blocks.
+class BlockCutter {
+ public:
+  BlockCutter(int64_t block, int32_t eos, std::function<void(std::span<const int32_t>)> take)
+      : size_(block), eos_(eos), take_(std::move(take)) {}
+  void add_line(std::span<const int32_t> ids) {
+    for (const int32_t id : ids) add(id);
+    add(eos_);
+  }
+  /// Takes the rest, which may be shorter.
+  void finish() {
+    if (!block_.empty()) take_(block_);
+    block_.clear();
+  }
+
+ private:
+  void add(int32_t id) {
+    block_.push_back(id);
+    if (std::ssize(block_) == size_) finish();
+  }
+
+  int64_t size_;
+  int32_t eos_;
+  std::function<void(std::span<const int32_t>)> take_;
+  std::vector<int32_t> block_;
+};
+
+/// A split on disk.
+struct WrittenText {
+  Json facts;           // its entry in data.json
+  int64_t dropped = 0;  // lines that are empty or too long
+};
+
+/// Encodes and writes a split; `lines_text` receives its lines if they are sequences.
+WrittenText write_encoded_lines(const fs::path& splits, const TextPart& part, const Tokenizer& tokenizer,
+                                const TextOptions& options, std::ostream* lines_text, const Json& inputs) {
+  WrittenText written;
+  SplitWriter tokens(splits / (part.name + ".tokens"));
+  SequenceFacts target_facts(tokenizer.specials());
+  const auto write = [&](std::span<const int32_t> ids) {
+    tokens.add({}, ids);
+    target_facts.add(ids);
+  };
+  BlockCutter blocks(options.block, options.block > 0 ? require_special(tokenizer.specials().eos, "end of a line") : 0,
+                     write);
+  int64_t words = 0, done = 0;
+  bool usable = false;
+  Progress progress(part.name, part.count);
+  Lines pending;
+  const auto flush = [&] {
+    const Sequences encoded = encode_block(tokenizer, pending);
+    for (size_t i = 0; i < pending.size(); ++i) {
+      usable = usable || !encoded[i].empty();
+      if (options.block > 0) {
+        blocks.add_line(encoded[i]);
+      } else {
+        const bool fits = !encoded[i].empty() && std::ssize(encoded[i]) <= options.length_limit;
+        if (part.name == "train" && !fits) {
+          ++written.dropped;
+          continue;
+        }
+        write(encoded[i]);
+        *lines_text << pending[i] << '\n';
+      }
+      words += count_words(pending[i]);
+    }
+    done += std::ssize(pending);
+    progress.update(done);
+    pending.clear();
+  };
+  part.lines([&](std::string_view line) {
+    pending.emplace_back(line);
+    if (pending.size() == kLinesAtOnce) flush();
+  });
+  flush();
+  if (options.block > 0) blocks.finish();
+  require_usable(usable, part.name, WantedSides::either, inputs);
+  tokens.finish();
+  written.facts = {{"pairs", tokens.size()},
+                   {"words", words},
+                   {"source", SequenceFacts(tokenizer.specials()).json()},
+                   {"target", target_facts.json()}};
+  return written;
+}
+
+/// The same, with the text files of lines that are sequences.
+WrittenText write_text_part(const fs::path& splits, const TextPart& part, const Tokenizer& tokenizer,
+                            const TextOptions& options, const Json& inputs) {
+  if (options.block > 0) return write_encoded_lines(splits, part, tokenizer, options, nullptr, inputs);
+  WrittenText written;
+  write_file_atomic(splits / (part.name + ".target"), [&](std::ostream& out) {
+    written = write_encoded_lines(splits, part, tokenizer, options, &out, inputs);
+  });
+  write_file_atomic(splits / (part.name + ".source"), [&](std::ostream& out) {
+    for (int64_t i = 0; i < written.facts["pairs"].get<int64_t>(); ++i) out << '\n';
+  });
+  return written;
+}
+
+void check_text_options(const TextOptions& options, const std::vector<std::string>& test_names) {
+  if (options.block < 0 || options.block == 1)
+    throw Error(fmt::format("the block size must be 0 or at least 2, not {}", options.block));
+  if (options.length_limit < 1)
+    throw Error(fmt::format("the length limit must be at least 1, not {}", options.length_limit));
+  if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
+  check_test_names(test_names);
+}
+
+Tokenizer learn_from_sample(const TextPart& train, const TokenizerOptions& options) {
+  say(fmt::format("training the tokenizer on {}", describe_sample(options, train.count, "lines")));
+  Lines sample;
+  int64_t i = 0;
+  train.lines([&](std::string_view line) {
+    if (in_sample(i++, train.count, options.sample)) sample.emplace_back(line);
+  });
+  return train_tokenizer(sample, options, "tokenizer");
+}
+
+/// Goes through the training text three times: to count its lines, to collect the tokenizer's sample, and to write
+/// them.
+Json prepare_text_streams(const TextStreams& streams, const TextOptions& options, const fs::path& out) {
+  const std::vector<TextPart> parts = parts_of(streams, options);
+  const Tokenizer tokenizer = learn_from_sample(parts.front(), options.tokenizer);
+
+  Json info = make_document("data", 1);
+  info["task"] = "language-modeling";
+  info["tokenizer"] = describe_tokenizers(options.tokenizer, tokenizer, tokenizer, true, parts.front().count);
+  info["text"] = {{"block", options.block}};
+  info["length_limit"] = options.block > 0 ? options.block : options.length_limit;
+  info["held_out"] = !streams.valid;
+  write_data_directory(out, info, [&](const fs::path& directory) {
+    int64_t dropped = 0;
+    for (const TextPart& part : parts) {
+      const WrittenText written = write_text_part(directory / "splits", part, tokenizer, options, streams.inputs);
+      dropped += written.dropped;
+      if (written.dropped > 0) {
+        say(fmt::format("dropped {} training lines that are empty or have more than {} tokens", written.dropped,
+                        options.length_limit));
+      }
+      if (written.facts["pairs"] == 0)
+        throw Error(fmt::format("every training line has more than {} tokens", options.length_limit),
+                    "increase --length-limit");
+      info["splits"][part.name] = written.facts;
+    }
+    info["dropped"] = {{"over_length_limit", dropped}};
+    info["inputs"] = streams.inputs;
+    tokenizer.save(directory / "tokenizer.model");
+  });
+  return info;
 }
 
 }  // namespace
 
 Json prepare_text(const TextOptions& options, const fs::path& out) {
   check_output_directory(out, "data");
-  TextCorpora corpora;
-  const auto read = [&](const std::string& name, const fs::path& file) {
-    corpora.inputs[name] = Json::array({describe_file(file)});
-    return read_lines(file);
+  std::vector<std::string> names;
+  for (const auto& [name, file] : options.tests) names.push_back(name);
+  check_text_options(options, names);
+  Json inputs = Json::object();
+  const auto open = [&](const std::string& name, const fs::path& file) {
+    LineStream lines = stream_lines(file);
+    inputs[name] = Json::array({describe_file(file)});
+    return lines;
   };
-  corpora.train = read("train", options.train);
-  if (options.valid) corpora.valid = read("valid", *options.valid);
-  for (const auto& [name, file] : options.tests) corpora.tests.emplace_back(name, read(name, file));
-  return prepare_text_lines(std::move(corpora), options, out);
+  TextStreams streams{open("train", options.train), {}, {}, inputs};
+  if (options.valid) streams.valid = open("valid", *options.valid);
+  for (const auto& [name, file] : options.tests) streams.tests.emplace_back(name, open(name, file));
+  return prepare_text_streams(streams, options, out);
 }
 
 Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const fs::path& out) {
   check_output_directory(out, "data");
-  if (options.block < 0 || options.block == 1)
-    throw Error(fmt::format("the block size must be 0 or at least 2, not {}", options.block));
-  if (options.length_limit < 1)
-    throw Error(fmt::format("the length limit must be at least 1, not {}", options.length_limit));
-  if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
   std::vector<std::string> names;
   for (const auto& [name, lines] : corpora.tests) names.push_back(name);
-  check_test_names(names);
-
-  drop_blank(corpora.train);
-  if (corpora.train.empty()) throw Error(fmt::format("{}: contains no text", origin_of("train", corpora.inputs)));
-  const bool held_out = !corpora.valid;
-  if (held_out) corpora.valid = take_valid(corpora.train, options.valid_size);
-  std::vector<std::pair<std::string, Lines>> texts;
-  texts.emplace_back("train", std::move(corpora.train));
-  texts.emplace_back("valid", std::move(*corpora.valid));
-  for (auto& test : corpora.tests) texts.push_back(std::move(test));
-
-  for (auto& [name, lines] : texts) {
-    drop_blank(lines);
-    if (lines.empty()) throw Error(fmt::format("{}: contains no text", origin_of(name, corpora.inputs)));
-  }
-
-  say(fmt::format("training the tokenizer on {} lines", with_thousands(std::ssize(texts.front().second))));
-  const Tokenizer tokenizer = train_tokenizer(texts.front().second, options.tokenizer, "tokenizer");
-
-  Json info = make_document("data", 1);
-  info["task"] = "language-modeling";
-  info["tokenizer"] = describe_tokenizers(options.tokenizer, tokenizer, tokenizer, true);
-  info["text"] = {{"block", options.block}};
-  info["length_limit"] = options.block > 0 ? options.block : options.length_limit;
-  info["held_out"] = held_out;
-
-  int64_t dropped = 0;
-  std::vector<Sequences> sequences;
-  for (auto& [name, lines] : texts) {
-    Sequences encoded = encode_lines(tokenizer, lines, name);
-    require_tokens(name, encoded, Sequences(encoded.size()), WantedSides::either, corpora.inputs);
-    if (options.block > 0) {
-      encoded = cut_into_blocks(encoded, options.block, require_special(tokenizer.specials().eos, "end of a line"));
-    } else if (name == "train") {
-      Lines kept_lines;
-      Sequences kept;
-      for (size_t i = 0; i < encoded.size(); ++i) {
-        if (encoded[i].empty() || std::ssize(encoded[i]) > options.length_limit) continue;
-        kept.push_back(std::move(encoded[i]));
-        kept_lines.push_back(std::move(lines[i]));
-      }
-      dropped = std::ssize(encoded) - std::ssize(kept);
-      encoded = std::move(kept);
-      lines = std::move(kept_lines);
-      if (dropped > 0) {
-        say(fmt::format("dropped {} training lines that are empty or have more than {} tokens", dropped,
-                        options.length_limit));
-      }
-      if (encoded.empty())
-        throw Error(fmt::format("every training line has more than {} tokens", options.length_limit),
-                    "increase --length-limit");
-    }
-    const Sequences none(encoded.size());
-    info["splits"][name] = {{"pairs", encoded.size()},
-                            {"words", count_words(lines)},
-                            {"source", facts_of(none, tokenizer.specials())},
-                            {"target", facts_of(encoded, tokenizer.specials())}};
-    sequences.push_back(std::move(encoded));
-  }
-  info["dropped"] = {{"over_length_limit", dropped}};
-  info["inputs"] = corpora.inputs;
-
-  write_data_directory(out, info, [&](const fs::path& directory) {
-    const fs::path splits = directory / "splits";
-    for (size_t i = 0; i < texts.size(); ++i) {
-      const auto& [name, lines] = texts[i];
-      write_split(splits / (name + ".tokens"), Sequences(sequences[i].size()), sequences[i]);
-      if (options.block > 0) continue;
-      write_lines(splits / (name + ".source"), Lines(lines.size()));
-      write_lines(splits / (name + ".target"), lines);
-    }
-    tokenizer.save(directory / "tokenizer.model");
-  });
-  return info;
+  check_text_options(options, names);
+  TextStreams streams{lines_in_memory(corpora.train), {}, {}, corpora.inputs};
+  if (corpora.valid) streams.valid = lines_in_memory(*corpora.valid);
+  for (const auto& [name, lines] : corpora.tests) streams.tests.emplace_back(name, lines_in_memory(lines));
+  return prepare_text_streams(streams, options, out);
 }
 
 }  // namespace plumb

@@ -3,34 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstring>
 #include <mutex>
-#include <ostream>
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
+#include "plumb/data/split_format.h"
+#include "plumb/data/split_writer.h"
 
 namespace plumb {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "splits are little-endian and mapped as they are");
-
-// Followed by source offsets (pairs + 1), target offsets (pairs + 1), source ids and target ids.
-struct Header {
-  std::array<char, 8> magic;
-  uint32_t version;
-  uint32_t checksum;  // CRC-32 of everything after this field
-  uint64_t pairs;
-  uint64_t source_tokens;
-  uint64_t target_tokens;
-};
-static_assert(sizeof(Header) == 40);
-
-constexpr std::array<char, 8> kMagic = {'P', 'L', 'U', 'M', 'B', 'T', 'O', 'K'};
-constexpr uint32_t kVersion = 1;
-constexpr size_t kChecked = offsetof(Header, pairs);
 
 Error damaged(const std::filesystem::path& path, const std::string& how) {
   return Error(fmt::format("{}: {}", path.string(), how), "recreate the data directory with `plumb data`");
@@ -40,18 +22,6 @@ bool well_formed(const uint64_t* offsets, int64_t pairs, int64_t tokens) {
   return offsets[0] == 0 && offsets[pairs] == static_cast<uint64_t>(tokens) &&
          std::is_sorted(offsets, offsets + pairs + 1);
 }
-
-struct Side {
-  std::vector<uint64_t> offsets{0};
-  std::vector<int32_t> ids;
-
-  explicit Side(const std::vector<std::vector<int32_t>>& sequences) {
-    for (const auto& sequence : sequences) {
-      ids.insert(ids.end(), sequence.begin(), sequence.end());
-      offsets.push_back(ids.size());
-    }
-  }
-};
 
 }  // namespace
 
@@ -65,6 +35,7 @@ struct ParallelSplit::File {
 };
 
 ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
+  using namespace split_format;
   auto file = std::make_shared<File>(path);
   const auto bytes = file->mapped.bytes();
   Header header{};
@@ -101,7 +72,7 @@ ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {
 void ParallelSplit::verify() const {
   const std::lock_guard lock(file_->mutex);
   if (file_->verified) return;
-  if (crc32_of(file_->mapped.bytes().subspan(kChecked)) != file_->checksum) {
+  if (crc32_of(file_->mapped.bytes().subspan(split_format::kChecked)) != file_->checksum) {
     throw damaged(file_->path, "damaged: its checksum is wrong");
   }
   if (!well_formed(source_offsets_, size_, source_tokens_) || !well_formed(target_offsets_, size_, target_tokens_)) {
@@ -115,20 +86,9 @@ void write_split(const std::filesystem::path& path, const std::vector<std::vecto
   if (sources.size() != targets.size()) {
     throw Error(fmt::format("a split has {} sources but {} targets", sources.size(), targets.size()));
   }
-  const Side source(sources);
-  const Side target(targets);
-  Header header{kMagic, kVersion, 0, sources.size(), source.ids.size(), target.ids.size()};
-  const std::array<std::span<const std::byte>, 5> parts = {
-      std::as_bytes(std::span(&header, 1)).subspan(kChecked), std::as_bytes(std::span(source.offsets)),
-      std::as_bytes(std::span(target.offsets)), std::as_bytes(std::span(source.ids)),
-      std::as_bytes(std::span(target.ids))};
-  for (const auto part : parts) header.checksum = crc32_of(part, header.checksum);
-  write_file_atomic(path, [&](std::ostream& out) {
-    out.write(reinterpret_cast<const char*>(&header), kChecked);
-    for (const auto part : parts) {
-      out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
-    }
-  });
+  SplitWriter writer(path);
+  for (size_t i = 0; i < sources.size(); ++i) writer.add(sources[i], targets[i]);
+  writer.finish();
 }
 
 }  // namespace plumb

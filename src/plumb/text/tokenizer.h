@@ -20,6 +20,9 @@ struct TokenizerOptions {
   std::string kind = "bpe";         // or "unigram"
   int64_t vocabulary = 8000;        // pieces, including the four special tokens
   double character_coverage = 1.0;  // the fraction of character occurrences covered by pieces; the rest is unknown
+  /// From how many lines or pairs a tokenizer learns while data are prepared, taken at even distances from a larger
+  /// text; 0: from all. `Tokenizer::train` uses all that it gets.
+  int64_t sample = 1'000'000;
 };
 
 /// An immutable tokenizer; copies share one model. Safe to use from several threads.

@@ -54,6 +54,7 @@ Json to_json(const TrainPoint& point) {
   put(json, "ceiling_fraction", point.ceiling_fraction);
   put(json, point.metrics);
   if (const auto nll = point.metrics.get("valid_nll")) json["valid_perplexity"] = number(std::exp(*nll));
+  put(json, "data_seconds", point.data_seconds);
   put(json, "exchange_seconds", point.exchange_seconds);
   put(json, "exchange_bytes", point.exchange_bytes);
   put(json, "skipped_steps", point.skipped_steps);
@@ -71,9 +72,11 @@ TrainPoint point_from_json(const Json& json) {
   point.tokens_per_second = number(json, "tokens_per_second");
   point.ceiling_fraction = maybe(json, "ceiling_fraction");
   if (json.contains("tokens")) point.tokens = json["tokens"].get<int64_t>();
-  point.metrics = metrics_from(json, {"step", "epoch", "learning_rate", "loss", "nll", "gradient_norm",
-                                      "tokens_per_second", "tokens", "ceiling_fraction", "train_perplexity",
-                                      "valid_perplexity", "exchange_seconds", "exchange_bytes", "skipped_steps"});
+  point.metrics =
+      metrics_from(json, {"step", "epoch", "learning_rate", "loss", "nll", "gradient_norm", "tokens_per_second",
+                          "tokens", "ceiling_fraction", "train_perplexity", "valid_perplexity", "data_seconds",
+                          "exchange_seconds", "exchange_bytes", "skipped_steps"});
+  point.data_seconds = maybe(json, "data_seconds");
   point.exchange_seconds = maybe(json, "exchange_seconds");
   point.exchange_bytes = maybe(json, "exchange_bytes");
   point.skipped_steps = maybe(json, "skipped_steps");

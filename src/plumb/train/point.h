@@ -32,6 +32,8 @@ struct TrainPoint {
   // For multi-process runs: means per step since the last point of what process 0 exchanged with the others.
   std::optional<double> exchange_seconds;
   std::optional<double> exchange_bytes;
+  /// Mean time per step since the last point for which process 0 waited for its data; unknown in older runs.
+  std::optional<double> data_seconds{};
   std::optional<double> skipped_steps{};  // steps without an update so far, if there were any
 };
 

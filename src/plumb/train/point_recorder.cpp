@@ -14,9 +14,11 @@ void PointRecorder::add_work(int64_t tokens, double flops) {
   span_.flops += flops;
 }
 
-void PointRecorder::add_step(double seconds, const ExchangeCost& before, const ExchangeCost& after) {
+void PointRecorder::add_step(double seconds, double data_seconds, const ExchangeCost& before,
+                             const ExchangeCost& after) {
   ++span_.steps;
   span_.seconds += seconds;
+  span_.data_seconds += data_seconds;
   span_.exchange_seconds += after.seconds - before.seconds;
   span_.exchange_bytes += after.bytes - before.bytes;
 }
@@ -32,8 +34,8 @@ std::optional<double> PointRecorder::ceiling_fraction() const {
 }
 
 TrainStatus PointRecorder::status() const {
-  return {point.epoch,         shown_loss_,         shown_nll_,        point.learning_rate,
-          point.gradient_norm, tokens_per_second(), ceiling_fraction()};
+  return {point.epoch,         shown_loss_,         shown_nll_,         point.learning_rate,
+          point.gradient_norm, tokens_per_second(), ceiling_fraction(), span_.data_seconds / span_.seconds};
 }
 
 void PointRecorder::close(TrainState& state, int64_t skipped) {
@@ -45,6 +47,7 @@ void PointRecorder::close(TrainState& state, int64_t skipped) {
   point.tokens_per_second = span_.seconds > 0 ? tokens_per_second() : 0;
   point.tokens = state.tokens;
   point.ceiling_fraction = ceiling_fraction();
+  if (span_.steps > 0) point.data_seconds = span_.data_seconds / static_cast<double>(span_.steps);
   if (span_.exchange_bytes > 0) {
     point.exchange_seconds = span_.exchange_seconds / static_cast<double>(span_.steps);
     point.exchange_bytes = static_cast<double>(span_.exchange_bytes) / static_cast<double>(span_.steps);

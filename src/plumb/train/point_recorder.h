@@ -25,8 +25,9 @@ class PointRecorder {
   void add_loss(double loss, double nll);
   /// Enters what a step has computed: tokens of all processes, and arithmetic of this one.
   void add_work(int64_t tokens, double flops);
-  /// Enters the time of a step, and what had been exchanged before and after it.
-  void add_step(double seconds, const ExchangeCost& before, const ExchangeCost& after);
+  /// Enters the time of a step, of which it waited `data_seconds` for its data, and what had been exchanged before and
+  /// after it.
+  void add_step(double seconds, double data_seconds, const ExchangeCost& before, const ExchangeCost& after);
 
   /// After a rollback: the point of the steps undone is dropped, and with it what their losses were, which may be NaN.
   void begin_anew();
@@ -51,6 +52,7 @@ class PointRecorder {
     int64_t tokens = 0;
     double flops = 0;
     double seconds = 0;
+    double data_seconds = 0;
     double exchange_seconds = 0;
     int64_t exchange_bytes = 0;
   } span_;

@@ -17,11 +17,12 @@ struct TrainStatus {
   std::optional<double> gradient_norm;  // of this step, before clipping
   double tokens_per_second = 0;
   std::optional<double> ceiling_fraction;  // see TrainPoint
+  double data_fraction = 0;                // of the time, spent waiting for data
 };
 
-/// "epoch 3", "loss 3.214", "ppl 18.2", "lr 1.00e-03", "grad 0.52", "12345 tok/s", "34 % of peak". On a narrow
-/// terminal, the loss stays longest, then the time left, tokens per second, learning rate, gradient norm, perplexity
-/// and epoch.
+/// "epoch 3", "loss 3.214", "ppl 18.2", "lr 1.00e-03", "grad 0.52", "12345 tok/s", "34 % of peak", and "data 7 %" if at
+/// least 1 % of the time goes into waiting for data. On a narrow terminal, the loss stays longest, then the time left,
+/// tokens per second, learning rate, gradient norm, perplexity and epoch, and the wait for data.
 std::vector<ProgressPart> progress_parts(const TrainStatus& status);
 
 }  // namespace plumb

@@ -2,21 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "plumb/ops/precision.h"
 #include "plumb/train/memory_error.h"
-#include "plumb/train/step_share.h"
 
 namespace plumb {
 
-StepComputation::StepComputation(Model& model, const Task& task, const TrainConfig& config, const Dataset& train_set,
-                                 std::vector<ExampleCost> costs)
+StepComputation::StepComputation(Model& model, const Task& task, const TrainConfig& config, const StepSource& source)
     : model_(model),
       task_(task),
       config_(config),
-      train_set_(train_set),
-      costs_(std::move(costs)),
+      source_(source),
       flops_(model),
       exchange_(make_exchange({})),
       alone_(make_exchange({})) {}
@@ -33,10 +28,7 @@ void StepComputation::join(const Group& group) {
   exchange_ = make_exchange(group);
 }
 
-ComputedStep StepComputation::compute(std::span<const std::vector<int64_t>> batches, int64_t number,
-                                      Inspection* inspection) const {
-  const StepShare share =
-      step_share(train_set_, costs_, batches, {group_.rank(), group_.size(), config_.micro_batch_tokens});
+ComputedStep StepComputation::compute(const StepShare& share, int64_t number, Inspection* inspection) const {
   ComputedStep computed;
   computed.weight = share.weight;
   for (const MicroBatch& part : share.micro_batches) {
@@ -57,15 +49,20 @@ ComputedStep StepComputation::compute(std::span<const std::vector<int64_t>> batc
   return computed;
 }
 
-void StepComputation::try_largest(const std::vector<std::vector<int64_t>>& plan, int64_t number) const {
+void StepComputation::try_largest(int64_t number) const {
   const std::vector<Tensor> averages = copies_of_buffers(model_.parameters());
   ops::MatrixPrecision precision(ops::precision_of(config_.precision));
   const ops::PrecisionGuard guard(precision);
-  for (const size_t i : largest_batches(costs_, plan)) {
-    within_memory(fmt::format("a dry pass before step {}", number), std::span(plan).subspan(i, 1), [&] {
+  StepSource::Batches largest;  // of each window of the plan
+  for (int64_t i = 0; i < source_.plan().windows(); ++i) {
+    const auto planned = source_.plan().window(i);
+    for (const size_t batch : largest_batches(source_.costs(), *planned)) largest.push_back((*planned)[batch]);
+  }
+  for (const size_t i : largest_batches(source_.costs(), largest)) {
+    within_memory(fmt::format("a dry pass before step {}", number), std::span(largest).subspan(i, 1), [&] {
       // Where gradients are accumulated, those of one batch are held during the next.
-      const std::vector<std::vector<int64_t>> tried(config_.accumulate > 1 ? 2 : 1, plan[i]);
-      (void)compute(tried, number);
+      const StepSource::Batches tried(config_.accumulate > 1 ? 2 : 1, largest[i]);
+      (void)compute(source_.share_of(tried, division()), number);
     });
   }
   restore_buffers(model_.parameters(), averages);
@@ -77,7 +74,7 @@ void StepComputation::within_memory(const std::string& when, std::span<const std
                          ? "lower train.micro_batch_tokens, which does not change the result"
                          : "set train.micro_batch_tokens, which does not change the result, below train.batch_tokens";
   with_enough_memory(
-      work, [&] { return fmt::format("{}: {}", when, describe_batches(costs_, batches)); }, hint);
+      work, [&] { return fmt::format("{}: {}", when, describe_batches(source_.costs(), batches)); }, hint);
 }
 
 ExchangeCost StepComputation::exchanged() const {

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "plumb/data/batches.h"
 #include "plumb/model/flops.h"
 #include "plumb/model/model.h"
 #include "plumb/ops/number.h"
@@ -17,6 +16,7 @@
 #include "plumb/task/task.h"
 #include "plumb/train/config.h"
 #include "plumb/train/inspection.h"
+#include "plumb/train/step_source.h"
 
 namespace plumb {
 
@@ -33,21 +33,23 @@ struct ComputedStep {
 /// Changes nothing but running averages of norms. Copies no parameters.
 class StepComputation {
  public:
-  /// All but the costs must outlive it. `costs`: of all examples of the training set.
-  StepComputation(Model& model, const Task& task, const TrainConfig& config, const Dataset& train_set,
-                  std::vector<ExampleCost> costs);
+  /// All must outlive it.
+  StepComputation(Model& model, const Task& task, const TrainConfig& config, const StepSource& source);
 
   /// From now on computes with these processes, all of which call this; first, alone.
   void join(const Group& group);
 
-  /// Forward and backward pass of this process's micro-batches, one after another, as step `number`; its dropout masks
-  /// depend on that. With an inspection, it watches the passes. Every process calls this with the same batches.
-  [[nodiscard]] ComputedStep compute(std::span<const std::vector<int64_t>> batches, int64_t number,
-                                     Inspection* inspection = nullptr) const;
+  /// How a step is divided among the processes: what this one's share of it must be for `compute`.
+  [[nodiscard]] Division division() const { return {group_.rank(), group_.size(), config_.micro_batch_tokens}; }
 
-  /// A dry pass: computes the batches of a plan that need the most memory, as step `number`, and leaves running
+  /// Forward and backward pass of this process's micro-batches, one after another, as step `number`; its dropout masks
+  /// depend on that. With an inspection, it watches the passes. Every process calls this with its share of the same
+  /// batches.
+  [[nodiscard]] ComputedStep compute(const StepShare& share, int64_t number, Inspection* inspection = nullptr) const;
+
+  /// A dry pass: computes the batches of the epoch that need the most memory, as step `number`, and leaves running
   /// averages as they were. Throws Error that names the batch if memory runs out.
-  void try_largest(const std::vector<std::vector<int64_t>>& plan, int64_t number) const;
+  void try_largest(int64_t number) const;
 
   /// Calls `work`, which computes these batches. Throws Error that names them and `when` if memory runs out.
   void within_memory(const std::string& when, std::span<const std::vector<int64_t>> batches,
@@ -56,16 +58,13 @@ class StepComputation {
   /// Everything that this process has exchanged with the others since it joined them.
   [[nodiscard]] ExchangeCost exchanged() const;
 
-  [[nodiscard]] const std::vector<ExampleCost>& costs() const { return costs_; }
-
  private:
   [[nodiscard]] std::unique_ptr<GradientExchange> make_exchange(const Group& among) const;
 
   Model& model_;
   const Task& task_;
   const TrainConfig& config_;
-  const Dataset& train_set_;
-  std::vector<ExampleCost> costs_;
+  const StepSource& source_;
   FlopCounter flops_;
   Group group_;
   std::unique_ptr<GradientExchange> exchange_;  // with the other processes

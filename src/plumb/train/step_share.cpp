@@ -79,13 +79,13 @@ std::vector<std::vector<int64_t>> parts_of(const std::vector<ExampleCost>& costs
 
 }  // namespace
 
-StepShare step_share(const Dataset& dataset, std::span<const ExampleCost> costs,
-                     std::span<const std::vector<int64_t>> batches, const Division& division) {
+StepShare step_share(const Dataset& dataset, const ExampleCosts& costs, std::span<const std::vector<int64_t>> batches,
+                     const Division& division) {
   StepShare share;
   Before before;
   for (const std::vector<int64_t>& examples : batches) {
     std::vector<ExampleCost> own_costs;  // by place in the batch
-    for (const int64_t example : examples) own_costs.push_back(costs[static_cast<size_t>(example)]);
+    for (const int64_t example : examples) own_costs.push_back(costs[example]);
     const auto parts = parts_of(own_costs, division.rank, division);
     size_t most = parts.size();
     for (int64_t rank = 0; division.micro_batch_tokens > 0 && rank < division.processes; ++rank)
@@ -109,11 +109,11 @@ StepShare step_share(const Dataset& dataset, std::span<const ExampleCost> costs,
   return share;
 }
 
-std::vector<size_t> largest_batches(std::span<const ExampleCost> costs, const std::vector<std::vector<int64_t>>& plan) {
+std::vector<size_t> largest_batches(const ExampleCosts& costs, const std::vector<std::vector<int64_t>>& plan) {
   std::vector<int64_t> tokens(plan.size(), 0), longest(plan.size(), 0);
   for (size_t i = 0; i < plan.size(); ++i) {
     for (const int64_t example : plan[i]) {
-      const ExampleCost& cost = costs[static_cast<size_t>(example)];
+      const ExampleCost cost = costs[example];
       tokens[i] += cost.source + cost.target;
       longest[i] = std::max(longest[i], cost.larger());
     }
@@ -130,7 +130,7 @@ std::vector<size_t> largest_batches(std::span<const ExampleCost> costs, const st
   return by_tokens == by_length ? std::vector{by_tokens} : std::vector{by_tokens, by_length};
 }
 
-std::string describe_batches(std::span<const ExampleCost> costs, std::span<const std::vector<int64_t>> batches) {
+std::string describe_batches(const ExampleCosts& costs, std::span<const std::vector<int64_t>> batches) {
   constexpr size_t kShown = 8;
   ExampleCost sum;
   int64_t longest = 0;
@@ -139,7 +139,7 @@ std::string describe_batches(std::span<const ExampleCost> costs, std::span<const
   for (const std::vector<int64_t>& batch : batches) {
     examples += std::ssize(batch);
     for (const int64_t example : batch) {
-      const ExampleCost& cost = costs[static_cast<size_t>(example)];
+      const ExampleCost cost = costs[example];
       sum.source += cost.source;
       sum.target += cost.target;
       longest = std::max(longest, cost.larger());

@@ -17,6 +17,8 @@ namespace plumb {
 struct Division {
   int64_t rank = 0, processes = 1;
   int64_t micro_batch_tokens = 0;  // the most tokens that a process computes at once; 0: its share of a batch
+
+  bool operator==(const Division&) const = default;
 };
 
 /// The examples that are computed at once. Their layouts say where their rows are among those of the step.
@@ -36,14 +38,14 @@ struct StepShare {
 /// The share of a step. `costs`: of all examples of the dataset. Throws Error if a batch is to be divided of which it
 /// is unknown which sequences belong to which example: Batch::examples must have one entry per sequence, unless each
 /// example has one.
-StepShare step_share(const Dataset& dataset, std::span<const ExampleCost> costs,
-                     std::span<const std::vector<int64_t>> batches, const Division& division);
+StepShare step_share(const Dataset& dataset, const ExampleCosts& costs, std::span<const std::vector<int64_t>> batches,
+                     const Division& division);
 
 /// The batches of a plan that need the most memory, for trying out whether it is enough: the one of the most tokens,
 /// and if that is another one, the one of the longest sequence. Indices in the plan; empty for an empty one.
-std::vector<size_t> largest_batches(std::span<const ExampleCost> costs, const std::vector<std::vector<int64_t>>& plan);
+std::vector<size_t> largest_batches(const ExampleCosts& costs, const std::vector<std::vector<int64_t>>& plan);
 
 /// "1,234 target tokens, longest sequence 56, sentences 3, 17, 20, … (121 in all)", for messages about a step.
-std::string describe_batches(std::span<const ExampleCost> costs, std::span<const std::vector<int64_t>> batches);
+std::string describe_batches(const ExampleCosts& costs, std::span<const std::vector<int64_t>> batches);
 
 }  // namespace plumb

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/train/step_source.h"
 
 namespace plumb {
 namespace {
@@ -67,10 +69,10 @@ int64_t Timeline::seen(Duration::Unit unit, int64_t step) {
 
 void Timeline::plan_epoch() {
   const std::vector<int64_t> tokens = tokens_of_(planned_epochs());
-  const int64_t before = tokens_.back();
+  if (std::accumulate(tokens.begin(), tokens.end(), int64_t{0}) == 0)
+    throw Error("the training split is empty", "prepare the data again");
   for (const int64_t more : tokens) tokens_.push_back(tokens_.back() + more);
   epoch_ends_.push_back(std::ssize(tokens_) - 1);
-  if (tokens_.back() == before) throw Error("the training split is empty", "prepare the data again");
   if (planned_steps() > kMostPlannedSteps) {
     throw Error(fmt::format("a duration in tokens or epochs takes more than {} steps of this run",
                             with_thousands(kMostPlannedSteps)),
@@ -78,24 +80,27 @@ void Timeline::plan_epoch() {
   }
 }
 
-std::vector<int64_t> tokens_of_steps(std::span<const ExampleCost> costs, std::span<const std::vector<int64_t>> plan,
-                                     int64_t accumulate, const std::string& kind) {
-  const auto batches_per_step = static_cast<size_t>(accumulate);
-  std::vector<int64_t> tokens((plan.size() + batches_per_step - 1) / batches_per_step, 0);
-  for (size_t i = 0; i < plan.size(); ++i) {
-    for (const int64_t example : plan[i]) {
-      const ExampleCost& cost = costs[static_cast<size_t>(example)];
-      tokens[i / batches_per_step] += kind == "encoder" ? cost.source : cost.target;
+std::vector<int64_t> tokens_of_steps(const ExampleCosts& costs, const BatchPlan& plan, int64_t accumulate,
+                                     const std::string& kind) {
+  std::vector<int64_t> tokens(static_cast<size_t>((plan.size() + accumulate - 1) / accumulate), 0);
+  int64_t number = 0;  // of the batch
+  for (int64_t window = 0; window < plan.windows(); ++window) {
+    const auto batches = plan.window(window);
+    for (const std::vector<int64_t>& batch : *batches) {
+      int64_t& sum = tokens[static_cast<size_t>(number++ / accumulate)];
+      for (const int64_t example : batch) {
+        const ExampleCost cost = costs[example];
+        sum += kind == "encoder" ? cost.source : cost.target;
+      }
     }
   }
   return tokens;
 }
 
-Timeline make_timeline(std::span<const ExampleCost> costs, const TrainConfig& config, const std::string& kind) {
+Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const std::string& kind) {
   validate(config);
-  return Timeline([costs, kind, tokens = config.batch_tokens, accumulate = config.accumulate,
-                   seed = static_cast<uint64_t>(config.seed)](int64_t epoch) {
-    return tokens_of_steps(costs, plan_batches(costs, tokens, seed, epoch), accumulate, kind);
+  return Timeline([costs, kind, settings = plan_settings(config), accumulate = config.accumulate](int64_t epoch) {
+    return tokens_of_steps(costs, BatchPlan(costs, settings, epoch), accumulate, kind);
   });
 }
 

@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "plumb/base/duration.h"
-#include "plumb/data/batches.h"
+#include "plumb/data/batch_plan.h"
 #include "plumb/train/config.h"
 
 namespace plumb {
@@ -55,12 +54,12 @@ class Timeline {
 
 /// The target tokens of each step of an epoch with these batches: of train.accumulate batches each, the last of those
 /// that are left. A model of the kind "encoder" has no target, and counts source tokens.
-std::vector<int64_t> tokens_of_steps(std::span<const ExampleCost> costs, std::span<const std::vector<int64_t>> plan,
-                                     int64_t accumulate, const std::string& kind);
+std::vector<int64_t> tokens_of_steps(const ExampleCosts& costs, const BatchPlan& plan, int64_t accumulate,
+                                     const std::string& kind);
 
-/// The timeline of a run that trains a model of this kind on examples with these costs, which must outlive it. Throws
-/// Error on an invalid configuration.
-Timeline make_timeline(std::span<const ExampleCost> costs, const TrainConfig& config, const std::string& kind);
+/// The timeline of a run that trains a model of this kind on examples with these costs; what they refer to must outlive
+/// it. Throws Error on an invalid configuration.
+Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const std::string& kind);
 
 /// The configuration with warm_up, decay_start and steps in steps. What happens at intervals remains as it is.
 TrainConfig resolved(TrainConfig config, Timeline& timeline);

@@ -74,11 +74,11 @@ void Trainer::load(const std::filesystem::path& directory) {
   self.watches.load_state(std::filesystem::exists(watch) ? load_safetensors(watch) : NamedTensors());
   self.take_state(read_sealed(state), state.string());
   self.state.complete = self.at_end() || self.out_of_patience();  // by the current limits, which may have been raised
-  self.plan = self.make_plan();
-  if (self.state.batch >= static_cast<int64_t>(self.plan.size())) {
-    throw Error(
-        fmt::format("{}: batch {} of an epoch with {} batches", state.string(), self.state.batch, self.plan.size()),
-        "the data have changed since the run started");
+  self.source.go_to(self.state.epoch);
+  if (self.state.batch >= self.source.plan().size()) {
+    throw Error(fmt::format("{}: batch {} of an epoch with {} batches", state.string(), self.state.batch,
+                            self.source.plan().size()),
+                "the data have changed since the run started");
   }
 }
 
@@ -98,7 +98,7 @@ void Trainer::join(const Group& group) {
   self.take_state(Json::parse(group.broadcast(self.state_document().dump())), "rank 0");
   if (const Tensor average = self.state.step > 0 ? self.weights.received() : Tensor(); average.defined())
     group.broadcast(average);
-  self.plan = self.make_plan();
+  self.source.go_to(self.state.epoch);
 }
 
 void Trainer::leave() {

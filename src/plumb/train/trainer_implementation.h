@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "plumb/train/rollback_mark.h"
 #include "plumb/train/step_computation.h"
 #include "plumb/train/step_reading.h"
+#include "plumb/train/step_source.h"
 #include "plumb/train/timeline.h"
 #include "plumb/train/train_state.h"
 #include "plumb/train/trainer.h"
@@ -117,10 +117,8 @@ struct Trainer::Implementation {
 
   // --- Plan and limits ---
 
-  /// The batches of the state's epoch.
-  [[nodiscard]] std::vector<std::vector<int64_t>> make_plan() const;
   /// The batches of the next step: train.accumulate of them, or those that are left of the epoch.
-  [[nodiscard]] std::span<const std::vector<int64_t>> window() const;
+  [[nodiscard]] StepSource::Batches window() const { return source.batches(state.batch); }
   [[nodiscard]] int64_t expected_steps() const;
   [[nodiscard]] double rate_of(int64_t number) const { return schedule(number) * trouble.rate_factor(); }
   [[nodiscard]] bool due(const Duration& every) { return timeline.due(every, state.step); }
@@ -142,7 +140,7 @@ struct Trainer::Implementation {
   const Task& task;
   Group group;  // this process alone, until it joins others
   std::unique_ptr<Dataset> train_set;
-  std::vector<ExampleCost> costs;  // of train_set
+  StepSource source;  // of train_set
   Timeline timeline;
   TrainConfig config;                  // with a schedule in steps
   std::unique_ptr<Dataset> valid_set;  // null without a validation split
@@ -156,7 +154,6 @@ struct Trainer::Implementation {
   UpdateNorms update_norms;
   TroubleJudge trouble;
   TrainState state;
-  std::vector<std::vector<int64_t>> plan;  // for state.epoch
   std::vector<TrainPoint> history;
   std::vector<WatchRecord> watched;
   PointRecorder recorder;

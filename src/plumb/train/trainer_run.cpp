@@ -34,10 +34,10 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
     : model(trained),
       task(learned),
       train_set(learned.dataset("train")),
-      costs(train_set->costs()),
-      timeline(make_timeline(costs, given, trained.config().kind)),
+      source(*train_set, plan_settings(given), given.accumulate),
+      timeline(make_timeline(source.costs(), given, trained.config().kind)),
       config(resolved(given, timeline)),
-      computation(trained, learned, config, *train_set, costs),
+      computation(trained, learned, config, source),
       schedule(make_schedule(config, width_of(trained.config()))),
       settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
       optimizer(make_train_optimizer(given, trained.parameters())),
@@ -51,14 +51,14 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
   if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
   ModelConfig fitting = model.config();
   task.complete(fitting);  // throws if the model does not match the data
-  plan = make_plan();
+  source.go_to(state.epoch);
   for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
   if (const std::string line = durations_summary(given, watch.every, timeline); !line.empty()) say(line);
 }
 
 TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hooks) {
   weights.hide();
-  if (!state.complete && group.any(group.rank() == 0 && hooks.dry_pass)) computation.try_largest(plan, state.step + 1);
+  if (!state.complete && group.any(group.rank() == 0 && hooks.dry_pass)) computation.try_largest(state.step + 1);
   std::unique_ptr<Progress> progress;
   if (!hooks.progress.empty())
     progress = std::make_unique<Progress>(hooks.progress, expected_steps(), Progress::Unit::steps, state.step);
@@ -113,10 +113,11 @@ void Trainer::Implementation::prepare(const Trainer& trainer, const TrainHooks& 
 Trainer::Implementation::Ended Trainer::Implementation::timed_step(const TrainHooks& hooks) {
   const Stopwatch watch;
   const ExchangeCost before = computation.exchanged();
+  const double waited = source.waited();
   Ended ended{};
   computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { ended = step(hooks); });
   const double seconds = watch.seconds();
-  recorder.add_step(seconds, before, computation.exchanged());
+  recorder.add_step(seconds, source.waited() - waited, before, computation.exchanged());
   state.seconds += seconds;  // before the files are written, so that a resumed run knows it
   return ended;
 }
@@ -165,17 +166,8 @@ TrainResult Trainer::Implementation::result(const std::string& outcome) const {
   return result;
 }
 
-std::vector<std::vector<int64_t>> Trainer::Implementation::make_plan() const {
-  return plan_batches(computation.costs(), config.batch_tokens, static_cast<uint64_t>(config.seed), state.epoch);
-}
-
-std::span<const std::vector<int64_t>> Trainer::Implementation::window() const {
-  const auto first = static_cast<size_t>(state.batch);
-  return std::span(plan).subspan(first, std::min(static_cast<size_t>(config.accumulate), plan.size() - first));
-}
-
 int64_t Trainer::Implementation::expected_steps() const {
-  const auto steps = (std::ssize(plan) + config.accumulate - 1) / config.accumulate;  // of an epoch
+  const auto steps = (source.plan().size() + config.accumulate - 1) / config.accumulate;  // of an epoch
   const int64_t most = config.steps.in_steps();
   return config.epochs > 0 ? std::min(most, config.epochs * steps) : most;
 }

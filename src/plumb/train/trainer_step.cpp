@@ -21,7 +21,7 @@ Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& h
   ops::MatrixPrecision precision(ops::precision_of(config.precision));
   const ops::PrecisionGuard guard(precision);
   const std::vector<Tensor> buffers = copies_of_buffers(model.parameters());
-  const ComputedStep computed = computation.compute(window(), number);
+  const ComputedStep computed = computation.compute(source.take(state.batch, computation.division()), number);
   const std::vector<ParameterStep> steps = parameter_steps(settings, number, recorder.point.learning_rate);
   const std::vector<Tensor> clipped = clipped_by_element(config, model.parameters(), computed.gradient);
   const StepReading reading =
@@ -89,8 +89,9 @@ void Trainer::Implementation::update(const ComputedStep& computed, const std::ve
 Json Trainer::Implementation::inspect(const StepJudgment& judgment, const StepNumbers& numbers,
                                       const std::vector<Tensor>& gradient, const std::vector<Tensor>& buffers) {
   if (judgment.cause != StepJudgment::Cause::nonfinite) return Json::object();
+  const StepShare share = source.share_of(window(), computation.division());
   const auto again = [&](Inspection* inspection) -> StepTrial {
-    ComputedStep computed = computation.compute(window(), numbers.step, inspection);
+    ComputedStep computed = computation.compute(share, numbers.step, inspection);
     const double norm = std::sqrt(square_norm(computed.gradient, parameter_steps(settings, numbers.step, 0)));
     const double loss = std::accumulate(computed.losses.begin(), computed.losses.end(), 0.0);
     return {group.sums({loss})[0], norm, std::move(computed.gradient)};
@@ -127,11 +128,11 @@ void Trainer::Implementation::see_updates(const std::vector<double>& square_norm
 
 void Trainer::Implementation::advance() {
   ++state.step;
-  state.batch += std::ssize(window());
-  if (state.batch == static_cast<int64_t>(plan.size())) {
+  state.batch += source.count(state.batch);
+  if (state.batch == source.plan().size()) {
     state.batch = 0;
     ++state.epoch;
-    plan = make_plan();
+    source.go_to(state.epoch);
   }
   state.complete = at_end();
 }

@@ -1,0 +1,67 @@
+#include "plumb/data/batch_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plumb/base/permutation.h"
+#include "plumb/base/random.h"
+
+namespace plumb {
+
+BatchPlan::BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, int64_t epoch)
+    : costs_(costs), settings_(settings), epoch_(epoch) {
+  const bool whole = costs.size() <= settings.largest;
+  const int64_t windows = whole ? 1 : (costs.size() + settings.window - 1) / settings.window;
+  for (int64_t number = 0; number < windows; ++number) {
+    auto batches = std::make_shared<const Batches>(planned(number, windows));
+    first_.push_back(first_.back() + std::ssize(*batches));
+    if (number < 2) kept_[static_cast<size_t>(number)] = {number, std::move(batches)};
+  }
+}
+
+BatchPlan::Batches BatchPlan::planned(int64_t number, int64_t windows) const {
+  std::vector<ExampleCost> sizes;
+  if (windows == 1) {
+    sizes.reserve(static_cast<size_t>(costs_.size()));
+    for (int64_t i = 0; i < costs_.size(); ++i) sizes.push_back(costs_[i]);
+    return plan_batches(sizes, settings_.tokens, settings_.seed, epoch_);
+  }
+  const Permutation order(costs_.size(), settings_.seed, stream_of("windows") + static_cast<uint64_t>(epoch_));
+  const int64_t begin = number * settings_.window, end = std::min(begin + settings_.window, costs_.size());
+  std::vector<int64_t> examples;
+  examples.reserve(static_cast<size_t>(end - begin));
+  sizes.reserve(static_cast<size_t>(end - begin));
+  for (int64_t place = begin; place < end; ++place) {
+    examples.push_back(order(place));
+    sizes.push_back(costs_[examples.back()]);
+    require_fits(examples.back(), sizes.back(), settings_.tokens);
+  }
+  const auto words = philox(settings_.seed, stream_of("window seeds"), static_cast<uint64_t>(number));
+  Batches batches = plan_batches(sizes, settings_.tokens, static_cast<uint64_t>(words[0]) << 32 | words[1], epoch_);
+  for (auto& batch : batches) {
+    for (int64_t& example : batch) example = examples[static_cast<size_t>(example)];
+  }
+  return batches;
+}
+
+std::shared_ptr<const BatchPlan::Batches> BatchPlan::window(int64_t number) const {
+  const std::lock_guard lock(mutex_);
+  if (kept_[1].number == number) std::swap(kept_[0], kept_[1]);
+  if (kept_[0].number != number) {
+    kept_[1] = std::move(kept_[0]);
+    kept_[0] = {number, std::make_shared<const Batches>(planned(number, windows()))};
+  }
+  return kept_[0].batches;
+}
+
+BatchPlan::Batches BatchPlan::batches(int64_t first, int64_t count) const {
+  Batches result;
+  for (int64_t batch = first; batch < std::min(first + count, size()); ++batch) {
+    const auto after = std::upper_bound(first_.begin(), first_.end(), batch);
+    const auto found = window(std::distance(first_.begin(), after) - 1);
+    result.push_back((*found)[static_cast<size_t>(batch - *std::prev(after))]);
+  }
+  return result;
+}
+
+}  // namespace plumb

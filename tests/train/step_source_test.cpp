@@ -1,0 +1,82 @@
+#include "plumb/train/step_source.h"
+
+#include <gtest/gtest.h>
+
+#include "copy_task.h"
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+
+namespace plumb {
+namespace {
+
+class Steps : public ::testing::Test {
+ protected:
+  Steps() {
+    set_verbosity(Verbosity::quiet);
+    test::make_copy_task(folder_ / "data");
+    task_ = make_task({}, DataDirectory::open(folder_ / "data"), "encoder-decoder");
+    set_ = task_->dataset("train");
+  }
+  ~Steps() override { set_verbosity(Verbosity::normal); }
+
+  /// What the step that begins with batch `first` must get.
+  void expect_share(const StepShare& share, int64_t epoch, int64_t first, int64_t accumulate,
+                    const Division& division) const {
+    const auto plan = plan_batches(set_->costs(), kTokens, 7, epoch);
+    StepSource::Batches batches;
+    for (int64_t i = first; i < std::min(first + accumulate, std::ssize(plan)); ++i)
+      batches.push_back(plan[static_cast<size_t>(i)]);
+    const StepShare expected = step_share(*set_, set_->costs(), batches, division);
+    EXPECT_EQ(share.weight, expected.weight);
+    ASSERT_EQ(share.micro_batches.size(), expected.micro_batches.size());
+    for (size_t i = 0; i < expected.micro_batches.size(); ++i) {
+      EXPECT_EQ(share.micro_batches[i].batch, expected.micro_batches[i].batch);
+      EXPECT_EQ(share.micro_batches[i].idle, expected.micro_batches[i].idle);
+    }
+  }
+
+  static constexpr int64_t kTokens = 64;
+  PlanSettings settings_{.tokens = kTokens, .seed = 7};
+  test::TemporaryDirectory folder_;
+  std::unique_ptr<Task> task_;
+  std::unique_ptr<Dataset> set_;
+};
+
+TEST_F(Steps, GetTheSharesOfThePlanOverSeveralEpochs) {
+  for (const int64_t accumulate : {1, 3}) {
+    for (const Division& division : {Division{}, Division{1, 2, 20}}) {
+      StepSource source(*set_, settings_, accumulate);
+      for (int64_t epoch = 0; epoch < 3; ++epoch) {
+        source.go_to(epoch);
+        EXPECT_EQ(source.plan().epoch(), epoch);
+        for (int64_t first = 0; first < source.plan().size(); first += source.count(first))
+          expect_share(source.take(first, division), epoch, first, accumulate, division);
+      }
+      EXPECT_GT(source.waited(), 0);
+    }
+  }
+}
+
+// As after a rollback, a resumption, or a change of the number of processes.
+TEST_F(Steps, GetTheRightShareWhateverWasPrepared) {
+  StepSource source(*set_, settings_, 1);
+  source.go_to(0);
+  const int64_t last = source.plan().size() - 1;
+  expect_share(source.take(last, {}), 0, last, 1, {});          // prepares the next epoch
+  expect_share(source.take(2, {}), 0, 2, 1, {});                // another step of this one
+  expect_share(source.take(2, {}), 0, 2, 1, {});                // the same again
+  expect_share(source.take(3, {0, 2, 0}), 0, 3, 1, {0, 2, 0});  // another division
+  source.go_to(5);
+  expect_share(source.take(0, {}), 5, 0, 1, {});
+  source.go_to(0);
+  expect_share(source.take(1, {}), 0, 1, 1, {});
+}
+
+TEST_F(Steps, AnExampleThatFitsIntoNoBatchIsAnError) {
+  settings_.tokens = 2;
+  StepSource source(*set_, settings_, 1);
+  EXPECT_THROW(source.go_to(0), Error);
+}
+
+}  // namespace
+}  // namespace plumb
