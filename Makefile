@@ -8,18 +8,19 @@ CMAKE_ARGS ?=
 CTEST_ARGS ?=
 BENCH_ARGS ?=
 SANITIZER  ?= address
+FUZZ       ?= 60
 TORCH      ?= $(BUILD)-torch/venv
 PIP_ARGS   ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help packages setup build program installable test test-torch demo studies bench variants lint format sanitize install package clean
+.PHONY: help packages setup build program installable test test-torch demo studies bench variants lint format sanitize fuzz install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… SANITIZER=$(SANITIZER) TORCH=$(TORCH) PIP_ARGS=…; SETUP=true skips the setup"
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) TORCH=$(TORCH) PIP_ARGS=…; SETUP=true skips the setup"
 
 packages:
 	@$(SETUP)
@@ -74,6 +75,9 @@ sanitize: packages  ## Run all tests under the address and undefined-behavior sa
 	cmake --preset $(PRESET) -B '$(BUILD)-$(PRESET)' $(CMAKE_ARGS)
 	cmake --build '$(BUILD)-$(PRESET)' --parallel $(JOBS)
 	$(CTEST) --test-dir '$(BUILD)-$(PRESET)'
+
+fuzz: packages  ## Fuzz what reads files, FUZZ seconds each (libFuzzer; skipped without Clang)
+	scripts/fuzz.sh '$(BUILD)-fuzz' $(FUZZ)
 
 installable: setup
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target installable
