@@ -8,6 +8,7 @@
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
 #include "plumb/train/checkpoint_average.h"
+#include "plumb/train/checkpoints.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -30,7 +31,7 @@ void average(const AverageArguments& arguments, const Globals& globals) {
   std::vector<std::string> steps;
   for (const auto& checkpoint : checkpoints) {
     json["checkpoints"].push_back(checkpoint.string());
-    steps.push_back(with_thousands(step_of(checkpoint)));
+    steps.push_back(with_thousands(step_of(checkpoint).value()));
   }
   emit(globals, json,
        fmt::format("{}: the mean of the weights at step{} {}\n", arguments.out, steps.size() == 1 ? "" : "s",

@@ -10,6 +10,7 @@
 #include "plumb/base/files.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/model/model.h"
+#include "plumb/train/checkpoints.h"
 #include "plumb/train/metrics_file.h"
 #include "plumb/train/run.h"
 
@@ -17,22 +18,13 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kStepPrefix = "step-";
 constexpr const char* kAveraged = "averaged";
 
 /// Every checkpoint that a run still has, by step.
 std::map<int64_t, fs::path> all_checkpoints(const fs::path& run) {
   require_directory(run, "run");
-  std::map<int64_t, fs::path> found;
-  for (const char* folder : {"checkpoints", "best-checkpoints"}) {
-    if (!fs::is_directory(run / folder)) continue;
-    for (const auto& entry : fs::directory_iterator(run / folder)) {
-      const std::string name = entry.path().filename().string();
-      const bool named = name.starts_with(kStepPrefix) && name.size() > kStepPrefix.size() &&
-                         name.find_first_not_of("0123456789", kStepPrefix.size()) == std::string::npos;
-      if (named) found.emplace(step_of(entry.path()), entry.path());
-    }
-  }
+  std::map<int64_t, fs::path> found = checkpoints_of(run);
+  found.merge(best_checkpoints_of(run));
   return found;
 }
 
@@ -53,10 +45,6 @@ void check_free(const fs::path& out) {
 }
 
 }  // namespace
-
-int64_t step_of(const fs::path& checkpoint) {
-  return std::stoll(checkpoint.filename().string().substr(kStepPrefix.size()));
-}
 
 std::vector<fs::path> last_checkpoints(const fs::path& run, int64_t count) {
   const auto all = all_checkpoints(run);
@@ -109,8 +97,9 @@ void average_checkpoints(const fs::path& run, const std::vector<fs::path>& check
   result["steps"] = 0;
   result["history"] = Json::array();
   for (const fs::path& checkpoint : checkpoints) {
-    result["averaged"].push_back(step_of(checkpoint));
-    result["steps"] = std::max(result["steps"].get<int64_t>(), step_of(checkpoint));
+    const int64_t step = step_of(checkpoint).value();
+    result["averaged"].push_back(step);
+    result["steps"] = std::max(result["steps"].get<int64_t>(), step);
   }
   write_directory_atomic(out, [&](const fs::path& directory) {
     claim_output_directory(directory, "run");

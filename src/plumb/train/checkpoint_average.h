@@ -14,9 +14,6 @@ std::vector<std::filesystem::path> last_checkpoints(const std::filesystem::path&
 /// that the run still has and that were validated at their step. Throws Error if these are fewer.
 std::vector<std::filesystem::path> best_checkpoints(const std::filesystem::path& run, int64_t count);
 
-/// The step of a checkpoint, by its name.
-int64_t step_of(const std::filesystem::path& checkpoint);
-
 /// Averages the weights that the checkpoints would be evaluated with, and buffers, in float64 (Vaswani et al. 2017,
 /// arXiv 1706.03762, section 6.1). Where the model constrains its weights, so it does the mean. Writes it to `out` with
 /// the run's configuration, so that it can be used like a run; it cannot be trained further. Throws Error if `out` has

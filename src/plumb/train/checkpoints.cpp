@@ -20,21 +20,11 @@ constexpr std::string_view kSetAside = ".set-aside";
 
 std::string name_of(int64_t step) { return fmt::format("{}{:06}", kPrefix, step); }
 
-/// The step in "step-000123"; nothing for any other name, such as one left incomplete by a kill.
-std::optional<int64_t> step_of(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return {};
-  name.remove_prefix(kPrefix.size());
-  if (name.empty() || name.find_first_not_of("0123456789") != std::string_view::npos) return {};
-  int64_t step = 0;
-  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), step);
-  return failure == std::errc() ? std::optional(step) : std::nullopt;  // more digits than a step can have
-}
-
 std::map<int64_t, fs::path> steps_in(const fs::path& directory) {
   std::map<int64_t, fs::path> found;
   if (!fs::is_directory(directory)) return found;
   for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::optional<int64_t> step = step_of(entry.path().filename().string());
+    const std::optional<int64_t> step = step_of(entry.path());
     if (step && entry.is_directory()) found.emplace(*step, entry.path());
   }
   return found;
@@ -100,7 +90,18 @@ fs::path copy_to_best(const fs::path& run, int64_t step) {
 
 }  // namespace
 
+std::optional<int64_t> step_of(const fs::path& checkpoint) {
+  const std::string name = checkpoint.filename().string();
+  if (!name.starts_with(kPrefix)) return {};
+  const std::string_view digits = std::string_view(name).substr(kPrefix.size());
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  int64_t step = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return failure == std::errc() ? std::optional(step) : std::nullopt;  // more digits than a step can have
+}
+
 std::map<int64_t, fs::path> checkpoints_of(const fs::path& run) { return steps_in(run / "checkpoints"); }
+std::map<int64_t, fs::path> best_checkpoints_of(const fs::path& run) { return steps_in(run / "best-checkpoints"); }
 
 std::string damage_of(const fs::path& checkpoint) {
   try {
@@ -170,7 +171,7 @@ void remove_old_checkpoints(const fs::path& run, int64_t step, const Retention& 
   // The newest of all stays, even if it is not among those that pass.
   for (size_t i = static_cast<size_t>(std::max<int64_t>(retention.last, 1)); i < passing.size(); ++i)
     remove_directory(passing[i]);
-  for (const auto& [number, path] : steps_in(run / "best-checkpoints")) {
+  for (const auto& [number, path] : best_checkpoints_of(run)) {
     if (std::find(retention.best.begin(), retention.best.end(), number) == retention.best.end()) remove_directory(path);
   }
   if (!fs::is_directory(run / "checkpoints")) return;
@@ -178,7 +179,7 @@ void remove_old_checkpoints(const fs::path& run, int64_t step, const Retention& 
   for (const auto& entry : fs::directory_iterator(run / "checkpoints")) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(kSetAside)) continue;
-    const std::optional<int64_t> number = step_of(std::string_view(name).substr(0, name.size() - kSetAside.size()));
+    const std::optional<int64_t> number = step_of(name.substr(0, name.size() - kSetAside.size()));
     if (number && *number <= step) passed.push_back(entry.path());
   }
   for (const fs::path& path : passed) remove_directory(path);

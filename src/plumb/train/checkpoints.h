@@ -13,8 +13,13 @@
 
 namespace plumb {
 
-/// Complete checkpoints by step. Names that are not a step's are passed over.
+/// The step of a checkpoint, by its name, "step-000123"; nothing for any other name, such as one left by a kill.
+std::optional<int64_t> step_of(const std::filesystem::path& checkpoint);
+
+/// Complete checkpoints by step, those in checkpoints/ and those in best-checkpoints/. Names that are not a step's are
+/// passed over.
 std::map<int64_t, std::filesystem::path> checkpoints_of(const std::filesystem::path& run);
+std::map<int64_t, std::filesystem::path> best_checkpoints_of(const std::filesystem::path& run);
 
 /// What is wrong with a checkpoint: a file that is missing, shorter than written, or has another checksum. Empty if it
 /// is intact. In a checkpoint of a release that stored no checksums, the files must be there and have their format.
