@@ -104,7 +104,7 @@ std::string time_text(const plan::Estimate& best, const plan::TrainingJob& job, 
   return text + '\n';
 }
 
-/// The tokens that a configuration trains on, with batches of so many.
+/// The tokens that a configuration trains on, with batches of `batch_tokens` tokens.
 double tokens_of(const TrainConfig& config, int64_t batch_tokens) {
   if (config.steps.unit() == Duration::Unit::epochs) {
     throw Error(fmt::format("train.steps = {} depends on the data", config.steps.text()),

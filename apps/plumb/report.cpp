@@ -53,8 +53,7 @@ void add_report(CLI::App& app, Globals& globals) {
                    "them")
       ->type_name("DIR")
       ->required();
-  verb->add_option("--out", arguments->out, "File to write (default: report.html in the directory, if there is one)")
-      ->type_name("FILE");
+  verb->add_option("--out", arguments->out, "File to write (default: report.html in the directory)")->type_name("FILE");
 }
 
 }  // namespace plumb::app

@@ -120,7 +120,7 @@ void train_model(const TrainArguments& arguments, const Globals& globals) {
   const bool reports = !rendezvous || rendezvous->rank == 0;  // the others have only the exit status
   if (reports) emit(globals, result.to_json(), summary(result, arguments.out));
   if (result.outcome == "stopped") {
-    if (reports) say(fmt::format("go on with `plumb train --out {}`", arguments.out));
+    if (reports) say(fmt::format("continue with `plumb train --out {}`", arguments.out));
     throw Interrupted{interrupted == 0 ? SIGINT : interrupted};
   }
   if (result.outcome == "diverged") {

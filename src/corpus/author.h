@@ -36,7 +36,7 @@ class Author {
   /// "einen roten Apfel", "die Bücher", "sein Fahrrad" (the subject's).
   NounPhrase object(const NounPhrase& subject, Selection selection);
   void add_adjectives(NounPhrase& phrase, double probability);
-  /// An adjective that applies to the noun; null if there is none.
+  /// An adjective that applies to the noun, or null.
   const Adjective* adjective(const Noun& noun, bool gradable);
 
   /// Where, whereto, which way: each empty if no such place is known.

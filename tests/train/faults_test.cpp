@@ -78,7 +78,7 @@ class Faults : public ::testing::Test {
       if (found.contains(name) && found.at(name) == content) continue;
       const bool is_lost = name.find("best") != std::string::npos
                                ? told.warnings.find("best") != std::string::npos
-                               : told.warnings.find("goes on without its history") != std::string::npos;
+                               : told.warnings.find("continues without its history") != std::string::npos;
       EXPECT_TRUE(is_lost) << where << ": another " << name << "; told: " << told.all();
     }
   }

@@ -244,7 +244,7 @@ class Lasting : public ::testing::Test {
     return make_task({}, DataDirectory::open(folder_ / "data"), config_.model.kind);
   }
 
-  /// The first steps at whose ends so many quarters of an epoch have been seen.
+  /// The first steps at whose ends these numbers of quarters of an epoch have been seen.
   [[nodiscard]] std::vector<int64_t> at_quarters(std::initializer_list<int64_t> quarters) const {
     const std::vector<int64_t> steps = steps_of_epochs(4);
     std::vector<int64_t> found;

@@ -40,7 +40,7 @@ void penalize(std::vector<double>& logits, std::span<const int32_t> seen, double
   }
 }
 
-/// The index of the largest logit. Throws Error if there is none, and if a logit is NaN or +∞.
+/// The index of the largest logit. Throws Error without logits, and if a logit is NaN or +∞.
 size_t largest(const std::vector<double>& logits) {
   const size_t none = logits.size();
   size_t best = none;

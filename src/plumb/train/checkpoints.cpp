@@ -139,7 +139,7 @@ std::optional<ResumePoint> find_resume_point(const fs::path& run) {
       unusable.push_back(checkpoint);
       continue;
     }
-    if (!has_history) warn(fmt::format("{}: is missing; the run goes on without its history", history.string()));
+    if (!has_history) warn(fmt::format("{}: is missing; the run continues without its history", history.string()));
     for (const fs::path& path : unusable) set_aside(path);
     for (const std::string& line : troubles)
       warn(fmt::format("{}: checkpoint {}; going back to {}", run.string(), line, checkpoint.filename().string()));
@@ -148,7 +148,7 @@ std::optional<ResumePoint> find_resume_point(const fs::path& run) {
   if (all.empty()) return {};
   throw Error(fmt::format("{}: no checkpoint is intact: {}", run.string(), join(troubles, "; ")),
               "restore one from a copy, or train again in another directory; if only metrics.jsonl has changed, remove "
-              "it to go on without the history");
+              "it to continue without the history");
 }
 
 void write_checkpoint(const fs::path& run, const Snapshot& snapshot, const FileMark& metrics) {

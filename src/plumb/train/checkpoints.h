@@ -56,7 +56,7 @@ void remove_old_checkpoints(const std::filesystem::path& run, int64_t step, cons
 void remove_later_checkpoints(const std::filesystem::path& run, int64_t step);
 
 /// Checks best/ of a run whose best evaluation was at `step`, and best-checkpoints/ with those of `list`; warns about
-/// damage. Restores best/ from another checkpoint of that step, if there is one.
+/// damage. Restores best/ from another checkpoint of that step, if possible.
 void check_best(const std::filesystem::path& run, int64_t step, const std::vector<int64_t>& list);
 
 /// After a rollback to `step`: best/ of a later step, which is undone, becomes that of the best evaluation until then,

@@ -47,7 +47,7 @@ struct TrainConfig {
   Duration checkpoint_every = 1000;
   int64_t keep_checkpoints = 3;
   Duration keep_every = 0;                // checkpoints at multiples of this are made, and kept for good; 0: none
-  int64_t keep_best = 1;                  // above 1: the checkpoints of so many best evaluations, in best-checkpoints/
+  int64_t keep_best = 1;                  // above 1: this many best evaluations have checkpoints in best-checkpoints/
   std::string best_metric = "valid_nll";  // decides about best/, keep_best and patience
   double divergence_factor = 3;           // see Trainer; 0: only a loss that is not finite
   TroubleConfig trouble;                  // what is done about numerical trouble: [train.trouble]

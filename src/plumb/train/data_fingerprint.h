@@ -1,4 +1,4 @@
-// The contents of the data that a run is trained on, so that it does not go on with others.
+// The contents of the data that a run is trained on, so that it is not resumed with other data.
 #pragma once
 
 #include <filesystem>

@@ -24,7 +24,7 @@ struct DivergedRun {
   /// Whether all parameters and the loss of these batches can be worked with.
   bool finite = false;
 
-  /// The last value that a watch has measured: last("curvature", "preconditioned"); null if there is none.
+  /// The last value that a watch has measured: last("curvature", "preconditioned"), or null.
   [[nodiscard]] Json last(const std::string& watch, const std::string& name, int64_t* step = nullptr) const;
 };
 

@@ -22,7 +22,7 @@ class Inspection {
   void watch(ForwardContext& context, const Batch& batch);
 
   /// What was found, in the words of a record: `parameter` (which itself is not finite), `forward`, `examples`,
-  /// `backward` and `gradient`; each is absent if there is none. gradients: of all parameters.
+  /// `backward` and `gradient`; each is absent if nothing was found. gradients: of all parameters.
   [[nodiscard]] Json findings(const Parameters& parameters, const std::vector<Tensor>& gradients) const;
 
  private:

@@ -32,7 +32,7 @@ class RollbackMark {
   std::vector<Tensor> buffers_;
   NamedTensors optimizer_, watches_;
   Json state_;
-  Tensor average_;  // undefined if there is none
+  Tensor average_;  // undefined without an average
 };
 
 }  // namespace plumb

@@ -22,7 +22,7 @@ TrainResult run_training(const RunConfig& config, const std::filesystem::path& o
 /// The configuration of a run directory. Throws Error if it is not one.
 RunConfig load_run_config(const std::filesystem::path& run);
 
-/// The directory of the last complete checkpoint of a run. Throws Error if there is none.
+/// The directory of the last complete checkpoint of a run. Throws Error if the run has no checkpoint.
 std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
 
 /// The location of trained weights.

@@ -36,7 +36,7 @@ struct RunSummary {
 /// of it.
 RunSummary summarize_run(const std::filesystem::path& run);
 
-/// Whether a process is training in the directory now, by the system's table of locks; false if there is none.
+/// Whether a process is training in the directory now, by the system's table of locks; false without such a table.
 bool is_being_trained(const std::filesystem::path& run);
 
 /// Whether the directory is that of a run: marked as one, or holding its files although the mark cannot be read.

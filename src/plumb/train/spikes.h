@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// The middle value, or the mean of the two in the middle. Throws Error if there is none.
+/// The middle value, or the mean of the two in the middle. Throws Error if the list is empty.
 double median(std::vector<double> values);
 
 /// What is compared with its own past: a value above median + threshold·max(MAD, 0.02·|median|) is a spike, where MAD

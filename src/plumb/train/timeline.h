@@ -37,7 +37,8 @@ class Timeline {
   /// The steps at which `period` is due up to `last`, in order.
   std::vector<int64_t> due_steps(const Duration& period, int64_t last);
 
-  /// The first step at which `period` is due in a run of so many steps and epochs (0: unlimited), if there is one.
+  /// The first step at which `period` is due in a run of `steps` steps and `epochs` epochs (0: unlimited); nothing if
+  /// it never is.
   std::optional<int64_t> first_due(const Duration& period, int64_t steps, int64_t epochs);
 
  private:

@@ -33,14 +33,14 @@ struct TrainHooks {
   std::function<bool()> give_up;
   /// Called when a checkpoint is due, and at the end; before and after a slow metric of the last step.
   std::function<void(const Trainer&)> checkpoint;
-  /// For a rollback: loads the checkpoint of this step into the trainer; false if there is none. Without it, the
-  /// trainer keeps a copy in memory whenever a checkpoint is due.
+  /// For a rollback: loads the checkpoint of this step into the trainer; false if that checkpoint is missing. Without
+  /// it, the trainer keeps a copy in memory whenever a checkpoint is due.
   std::function<bool(Trainer&, int64_t step)> go_back;
   /// Called after a rollback; the history ends at its checkpoint.
   std::function<void(const Trainer&)> went_back;
   /// Called after each validation that improves on all earlier ones.
   std::function<void(const Trainer&)> best;
-  /// Called once before the first step, if there is one: the peak rate of this process in FLOP/s (ops/peak_rate.h),
+  /// Called once before the first step that is taken: the peak rate of this process in FLOP/s (ops/peak_rate.h),
   /// with which points have a ceiling_fraction.
   std::function<double()> peak_rate;
   /// Called before `best`, and for every further evaluation that is among the train.keep_best best, if that is above 1.

@@ -29,7 +29,7 @@ class Vocabulary {
     const auto found = ids_.find(token);
     return found == ids_.end() ? -1 : found->second;
   }
-  /// The token of an id; null if there is none.
+  /// The token of an id, or null.
   [[nodiscard]] const std::string* token(int32_t id) const {
     return id >= 0 && static_cast<size_t>(id) < tokens_.size() ? tokens_[id] : nullptr;
   }

@@ -49,7 +49,7 @@ void specials(const SentencePieceHandle* model, int* four) {
 
 int find(const SentencePieceHandle* model, SentencePieceText piece) {
   const std::string text = string_of(piece);
-  const int id = processor_of(model)->PieceToId(text);  // that of the unknown piece if there is none
+  const int id = processor_of(model)->PieceToId(text);  // unknown pieces have the id of <unk>
   return processor_of(model)->IdToPiece(id) == text ? id : -1;
 }
 

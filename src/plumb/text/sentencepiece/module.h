@@ -31,7 +31,7 @@ struct SentencePieceFunctions {
   int (*size)(const SentencePieceHandle* model);
   /// Ids of pad, bos, eos and unknown; -1 if the model lacks one.
   void (*specials)(const SentencePieceHandle* model, int* four);
-  /// The id of a piece; -1 if there is none.
+  /// The id of a piece; −1 if it does not exist.
   int (*find)(const SentencePieceHandle* model, SentencePieceText piece);
   int (*encode)(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds ids,
                 SentencePieceBytes error, void* receiver);
