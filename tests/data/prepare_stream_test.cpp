@@ -19,7 +19,7 @@ namespace plumb {
 namespace {
 
 namespace fs = std::filesystem;
-using Ids = std::vector<std::vector<int32_t>>;
+using Sentences = std::vector<std::vector<int32_t>>;
 using Lines = std::vector<std::string>;
 
 std::string joined(const Lines& lines) {
@@ -28,8 +28,8 @@ std::string joined(const Lines& lines) {
   return text;
 }
 
-Ids encoded(const Tokenizer& tokenizer, const Lines& lines) {
-  Ids ids;
+Sentences encoded(const Tokenizer& tokenizer, const Lines& lines) {
+  Sentences ids;
   for (const std::string& line : lines) ids.push_back(tokenizer.encode(line));
   return ids;
 }
@@ -62,8 +62,8 @@ class PrepareStream : public testing::Test {
 
   void expect_split(const std::string& name, const ParallelText& text, const Tokenizer& tokenizer, int64_t limit) {
     ParallelText kept;
-    Ids sources, targets;
-    const Ids all_sources = encoded(tokenizer, text.sources), all_targets = encoded(tokenizer, text.targets);
+    Sentences sources, targets;
+    const Sentences all_sources = encoded(tokenizer, text.sources), all_targets = encoded(tokenizer, text.targets);
     for (size_t i = 0; i < text.size(); ++i) {
       if (limit > 0 && std::max(std::ssize(all_sources[i]), std::ssize(all_targets[i])) > limit) continue;
       kept.append(text.sources[i], text.targets[i]);
@@ -163,7 +163,7 @@ TEST_F(PrepareStream, LinesAndBlocksAreThoseOfTheStepsInMemory) {
     train.resize(train.size() - 30);
     const Tokenizer tokenizer = Tokenizer::train(train, options.tokenizer);
     for (const auto& [name, text] : {std::pair<std::string, Lines>("train", train), {"valid", valid}}) {
-      Ids sequences;
+      Sentences sequences;
       Lines kept;
       std::vector<int32_t> all;
       for (const std::string& line : text) {
@@ -181,7 +181,7 @@ TEST_F(PrepareStream, LinesAndBlocksAreThoseOfTheStepsInMemory) {
           sequences.emplace_back(all.begin() + static_cast<ptrdiff_t>(i), all.begin() + static_cast<ptrdiff_t>(end));
         }
       }
-      write_split(directory_ / "expected", Ids(sequences.size()), sequences);
+      write_split(directory_ / "expected", Sentences(sequences.size()), sequences);
       const fs::path split = directory_ / "out" / "splits" / name;
       EXPECT_EQ(read_file(fs::path(split).concat(".tokens")), read_file(directory_ / "expected")) << name << block;
       EXPECT_EQ(info["splits"][name]["pairs"], sequences.size());
