@@ -33,6 +33,8 @@ Facts facts_of(const RunConfig& config, const DataDirectory& data) {
     if (const auto file = data.path() / name; std::filesystem::exists(file))
       facts.emplace_back(fmt::format("the checksum of the data's {}", name), file_checksum(file, SIZE_MAX));
   }
+  for (const CorpusSize& corpus : data.split("train").corpora())
+    facts.emplace_back(fmt::format("the size of the data's corpus '{}'", corpus.name), std::to_string(corpus.size));
   for (const char* name : {"train", "valid"}) {
     for (const char* ending : {"tokens", "labels"}) {
       const std::string file = fmt::format("splits/{}.{}", name, ending);
