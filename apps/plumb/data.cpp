@@ -242,7 +242,7 @@ void add_text(CLI::App& data, Globals& globals) {
                    "With --block 0: drop training lines with more tokens than this")
       ->capture_default_str();
   verb->add_option("--valid-size", options.valid_size,
-                   "Lines to hold out without --valid (default: 5 %, at most 1000)");
+                   "Lines of each text to hold out without --valid (default: 5 %, at most 1000)");
 }
 
 ColumnSeparator separator_named(const std::string& name) {
