@@ -30,14 +30,40 @@ std::pair<std::string, std::string> named(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-// "NAME=SOURCE,TARGET", "NAME=FILE.tsv", or either without a name.
-std::pair<std::string, CorpusFiles> test_set(const std::string& text) {
-  const auto [name, value] = named(text);
+/// "SOURCE,TARGET" or "FILE.tsv", which is part of `given`.
+CorpusFiles pair_files(const std::string& value, const std::string& given) {
   const std::vector<std::string> paths = split(value, ',');
   if (paths.size() > 2 || paths.front().empty() || paths.back().empty()) {
-    throw UsageError(fmt::format("--test {}: expected NAME=SOURCE,TARGET or NAME=FILE.tsv", text));
+    throw UsageError(fmt::format("{}: expected NAME=SOURCE,TARGET or NAME=FILE.tsv", given));
   }
-  return {name, corpus_files(paths)};
+  return corpus_files(paths);
+}
+
+/// "NAME=SOURCE,TARGET", "NAME=FILE.tsv", or either without a name.
+std::pair<std::string, CorpusFiles> test_set(const std::string& text) {
+  const auto [name, value] = named(text);
+  return {name, pair_files(value, "--test " + text)};
+}
+
+/// "NAME=VALUE"
+std::pair<std::string, std::string> named_corpus(const std::string& text) {
+  if (text.find('=') != std::string::npos) return named(text);
+  throw UsageError(fmt::format("--corpus {}: the corpus has no name", text), "give it one: --corpus NAME=FILE");
+}
+
+/// Throws UsageError unless there is text to train on.
+void require_training_text(bool given) {
+  if (!given) throw UsageError("no training text given", "give --train, or --corpus for each of several corpora");
+}
+
+/// A line for each corpus of a split, if it has several; `examples`: what they consist of.
+std::string corpus_summary(const Json& split, const char* examples) {
+  std::string text;
+  if (!split.contains("corpora")) return text;
+  for (const Json& corpus : split["corpora"])
+    text += fmt::format("    {:<10} {:>9} {}\n", corpus["name"].get<std::string>(), with_thousands(corpus["pairs"]),
+                        examples);
+  return text;
 }
 
 /// A summary of a new data directory for people; data.json has the details.
@@ -52,6 +78,7 @@ std::string summary(const Json& info, const std::string& out) {
     text += fmt::format("  {:<12} {:>9} pairs {:>11} source tokens {:>11} target tokens\n", name,
                         with_thousands(split["pairs"]), with_thousands(split["source"]["tokens"]),
                         with_thousands(split["target"]["tokens"]));
+    text += corpus_summary(split, "pairs");
   }
   return text;
 }
@@ -63,6 +90,7 @@ std::string text_summary(const Json& info, const std::string& out) {
   for (const auto& [name, split] : info["splits"].items()) {
     text += fmt::format("  {:<12} {:>9} sequences {:>11} tokens {:>11} words\n", name, with_thousands(split["pairs"]),
                         with_thousands(split["target"]["tokens"]), with_thousands(split["words"]));
+    text += corpus_summary(split, "sequences");
   }
   return text;
 }
@@ -87,6 +115,15 @@ std::string label_summary(const Json& info, const std::string& out) {
     text += '\n';
   }
   return text;
+}
+
+/// Adds --corpus, which takes the place of --train.
+void add_corpus_option(CLI::App* verb, CLI::Option* train, std::vector<std::string>& corpora, const char* meaning) {
+  verb->add_option("--corpus", corpora, meaning)
+      ->type_name("CORPUS")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->excludes(train);
 }
 
 /// Adds the options and returns them.
@@ -114,7 +151,7 @@ void add_joint_option(CLI::App* verb, bool& joint) {
 void add_prepare(CLI::App& data, Globals& globals) {
   struct Arguments {
     PrepareOptions prepare;
-    std::vector<std::string> train, valid, tests;
+    std::vector<std::string> train, corpora, valid, tests;
     std::string out;
   };
   const auto arguments = std::make_shared<Arguments>();
@@ -124,7 +161,12 @@ void add_prepare(CLI::App& data, Globals& globals) {
                "--vocabulary 8000 --out data/multi30k",
                [arguments, &globals] {
                  PrepareOptions& prepare = arguments->prepare;
-                 prepare.train = corpus_files(arguments->train);
+                 require_training_text(!arguments->train.empty() || !arguments->corpora.empty());
+                 if (!arguments->train.empty()) prepare.train = corpus_files(arguments->train);
+                 for (const std::string& text : arguments->corpora) {
+                   const auto [name, value] = named_corpus(text);
+                   prepare.corpora.emplace_back(name, pair_files(value, "--corpus " + text));
+                 }
                  if (!arguments->valid.empty()) prepare.valid = corpus_files(arguments->valid);
                  for (const std::string& text : arguments->tests) prepare.tests.push_back(test_set(text));
                  prepare.seed = globals.seed;
@@ -133,11 +175,13 @@ void add_prepare(CLI::App& data, Globals& globals) {
                });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option("--train", arguments->train, "Source and target file, or one TSV file: SOURCE TAB TARGET")
-      ->type_name("FILE [FILE]")
-      ->expected(1, 2)
-      ->required();
-  verb->add_option("--valid", arguments->valid, "The same for validation (default: held out from --train)")
+  CLI::Option* train =
+      verb->add_option("--train", arguments->train, "Source and target file, or one TSV file: SOURCE TAB TARGET")
+          ->type_name("FILE [FILE]")
+          ->expected(1, 2);
+  add_corpus_option(verb, train, arguments->corpora,
+                    "Instead of --train: one of several corpora, NAME=SOURCE,TARGET or NAME=FILE.tsv; may be repeated");
+  verb->add_option("--valid", arguments->valid, "The same for validation (default: held out from the training text)")
       ->type_name("FILE [FILE]")
       ->expected(1, 2);
   verb->add_option("--test", arguments->tests, "A test set, NAME=SOURCE,TARGET or NAME=FILE.tsv; may be repeated")
@@ -163,7 +207,7 @@ void add_text(CLI::App& data, Globals& globals) {
   struct Arguments {
     TextOptions text;
     std::string valid, out;
-    std::vector<std::string> tests;
+    std::vector<std::string> corpora, tests;
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* verb =
@@ -171,6 +215,8 @@ void add_text(CLI::App& data, Globals& globals) {
                "plumb data text --train train.txt --valid valid.txt --block 256 --vocabulary 8000 --out data/wikitext",
                [arguments, &globals] {
                  TextOptions& options = arguments->text;
+                 for (const std::string& text : arguments->corpora) options.corpora.push_back(named_corpus(text));
+                 require_training_text(!options.train.empty() || !options.corpora.empty());
                  if (!arguments->valid.empty()) options.valid = arguments->valid;
                  for (const std::string& test : arguments->tests) options.tests.push_back(named(test));
                  const Json info = prepare_text(options, arguments->out);
@@ -178,8 +224,10 @@ void add_text(CLI::App& data, Globals& globals) {
                });
   add_json_option(*verb, globals);
   TextOptions& options = arguments->text;
-  verb->add_option("--train", options.train, "Training text")->type_name("FILE")->required();
-  verb->add_option("--valid", arguments->valid, "Validation text (default: the last lines of --train)")
+  CLI::Option* train = verb->add_option("--train", options.train, "Training text")->type_name("FILE");
+  add_corpus_option(verb, train, arguments->corpora,
+                    "Instead of --train: one of several corpora, NAME=FILE; may be repeated");
+  verb->add_option("--valid", arguments->valid, "Validation text (default: the last lines of the training text)")
       ->type_name("FILE");
   verb->add_option("--test", arguments->tests, "A test set, NAME=FILE; may be repeated")
       ->type_name("TEST")
@@ -194,7 +242,7 @@ void add_text(CLI::App& data, Globals& globals) {
                    "With --block 0: drop training lines with more tokens than this")
       ->capture_default_str();
   verb->add_option("--valid-size", options.valid_size,
-                   "Lines to hold out without --valid (default: 5 %, at most 1000)");
+                   "Lines of each text to hold out without --valid (default: 5 %, at most 1000)");
 }
 
 ColumnSeparator separator_named(const std::string& name) {

@@ -34,7 +34,7 @@ std::string value_name(const std::string& type_name) {
 ValueKind value_kind(const std::string& value, const std::string& verb) {
   if (value == "KEY=VALUE") return verb == "study" ? ValueKind::study_key : ValueKind::run_key;
   if (value.starts_with("DIR") || value.starts_with("RUN")) return ValueKind::directory;
-  if (value.starts_with("FILE") || value == "PREFIX" || value == "TEST") return ValueKind::file;
+  if (value.starts_with("FILE") || value == "PREFIX" || value == "TEST" || value == "CORPUS") return ValueKind::file;
   return ValueKind::text;
 }
 

@@ -71,7 +71,12 @@ TEST(CommandLine, MistakesThatOnlyTheVerbDetectsHaveStatusTwo) {
            {"train", "--out", "r", "--set", "train.stepps=3"},
            {"data", "synthesize"},
            {"data", "synthesize", "--pairs", "0", "--raw", "x"},
-           {"data", "prepare", "--train", "a", "b", "--test", "name=,", "--out", "d"}}) {
+           {"data", "prepare", "--train", "a", "b", "--test", "name=,", "--out", "d"},
+           {"data", "prepare", "--train", "a", "b", "--corpus", "name=c,d", "--out", "d"},
+           {"data", "prepare", "--corpus", "c,d", "--out", "d"},
+           {"data", "prepare", "--out", "d"},
+           {"data", "text", "--corpus", "c", "--out", "d"},
+           {"data", "text", "--out", "d"}}) {
     const Finished finished = run_plumb(arguments, directory.path());
     EXPECT_EQ(finished.status, 2) << join(arguments, " ") << '\n' << finished.errors;
     EXPECT_EQ(finished.output, "") << join(arguments, " ");

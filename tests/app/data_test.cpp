@@ -63,6 +63,29 @@ TEST(DataLabels, SaysWhichOptionHelps) {
   }
 }
 
+TEST(DataPrepare, JoinsSeveralCorpora) {
+  const TemporaryDirectory directory;
+  std::string web, news;
+  for (int i = 0; i < 40; ++i) web += "Satz " + std::to_string(i) + "\tline " + std::to_string(i) + "\n";
+  for (int i = 0; i < 20; ++i) news += "Satz " + std::to_string(40 + i) + "\n";
+  write_file_atomic(directory / "web.tsv", web);
+  write_file_atomic(directory / "news.de", news);
+  write_file_atomic(directory / "news.en", news);
+  const auto path = [&](const char* name) { return (directory / name).string(); };
+  const Finished pairs = run_plumb({"data", "prepare", "--corpus", "web=" + path("web.tsv"), "--corpus",
+                                    "news=" + path("news.de") + "," + path("news.en"), "--valid", path("web.tsv"),
+                                    "--vocabulary", "40", "--out", path("pairs")});
+  ASSERT_EQ(pairs.status, 0) << pairs.errors;
+  EXPECT_NE(pairs.output.find("    web               40 pairs\n    news              20 pairs\n"), std::string::npos)
+      << pairs.output;
+  const Finished text =
+      run_plumb({"data", "text", "--corpus", "de=" + path("news.de"), "--corpus", "en=" + path("news.en"), "--block",
+                 "0", "--vocabulary", "40", "--out", path("text"), "--json", "-"});
+  ASSERT_EQ(text.status, 0) << text.errors;
+  EXPECT_EQ(Json::parse(text.output)["splits"]["train"]["corpora"],
+            Json::parse(R"([{"name": "de", "pairs": 19}, {"name": "en", "pairs": 19}])"));  // 1 of 20 is held out
+}
+
 TEST(DataSynthesize, ASmallCorpusHasSplitsToo) {
   const TemporaryDirectory directory;
   const Finished finished =

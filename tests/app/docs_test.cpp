@@ -78,6 +78,7 @@ TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [train]", TrainConfig());
   expect_keys("### [train.trouble]", TroubleConfig());
   expect_keys("### [[train.groups]]", ParameterGroup());
+  expect_keys("### [[train.corpora]]", CorpusWeight());
   expect_keys("### [task]", TaskConfig());
   expect_keys("### [watch]", WatchConfig());
   expect_keys("### [study]", StudyHead());

@@ -95,6 +95,41 @@ TEST_F(BatchPlanOf, EpochsAndSeedsDiffer) {
   EXPECT_NE(all, all_of(BatchPlan(costs_, other, 0)));
 }
 
+// Two corpora, the first of which is drawn from at less than half its size.
+TEST_F(BatchPlanOf, AMixtureHasItsDrawsInBatchesThatFit) {
+  const CorpusMixture mixture({{"large", 900, 0.1}, {"small", 103}}, 2, 3);
+  ASSERT_LT(mixture.shares()[0], 450);
+  for (const int64_t largest : {1003, 0}) {
+    const PlanSettings settings{.tokens = 100, .seed = 3, .largest = largest, .window = 250, .mixture = mixture};
+    for (const int64_t epoch : {0, 1, 5}) {
+      const BatchPlan plan(costs_, settings, epoch);
+      EXPECT_EQ(plan.windows(), largest > 0 ? 1 : 5);
+      std::vector<int64_t> seen, expected;
+      for (const auto& batch : all_of(plan)) {
+        ExampleCost sum;
+        for (const int64_t i : batch) {
+          sum.source += costs_[static_cast<size_t>(i)].source;
+          sum.target += costs_[static_cast<size_t>(i)].target;
+          seen.push_back(i);
+        }
+        EXPECT_LE(sum.larger(), 100);
+      }
+      for (int64_t draw = 0; draw < 1003; ++draw) expected.push_back(mixture.example(epoch, draw));
+      std::sort(seen.begin(), seen.end());
+      std::sort(expected.begin(), expected.end());
+      EXPECT_EQ(seen, expected) << epoch;
+      const auto of_large = std::lower_bound(seen.begin(), seen.end(), 900) - seen.begin();
+      EXPECT_EQ(of_large, mixture.shares()[0]);
+      EXPECT_EQ(plan.batches(plan.size() / 2, 3), BatchPlan(costs_, settings, epoch).batches(plan.size() / 2, 3));
+    }
+  }
+}
+
+TEST_F(BatchPlanOf, AMixtureOfOtherExamplesIsAnError) {
+  const CorpusMixture mixture({{"a", 900}, {"b", 100}}, 2, 3);
+  EXPECT_THROW(BatchPlan(costs_, {.tokens = 100, .seed = 3, .mixture = mixture}, 0), Error);
+}
+
 TEST_F(BatchPlanOf, AnExampleThatFitsIntoNoBatchIsNamed) {
   costs_[700].target = 101;
   try {

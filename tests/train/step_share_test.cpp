@@ -135,6 +135,23 @@ TEST(StepSharesOfText, ExamplesMayHaveSeveralSequences) {
   }
 }
 
+// As in a corpus that is drawn from more than once in an epoch.
+TEST(StepSharesOfText, AnExampleMayOccurTwiceInARow) {
+  test::TemporaryDirectory folder;
+  write_split(folder / "split", std::vector<std::vector<int32_t>>(3),
+              {{5, 6, 2, 7, 8, 9}, {5, 5, 5, 5}, {6, 2, 7, 2, 8}});
+  const TextDataset set(ParallelSplit::open(folder / "split").as_running_text(), {}, {0, true});
+  const auto costs = set.costs();
+  for (const int64_t rank : {0, 1}) {
+    const StepShare share = step_share(set, costs, Plan{{2, 2, 0, 1}}, {rank, 2, 0});
+    ASSERT_EQ(share.micro_batches.size(), 1);
+    EXPECT_EQ(share.weight, 20);
+    // The rows of the whole: twice 5 of block 2, in lines of 2, 2 and 1, then 6 of block 0, 3 and 3, then 4 of block 1.
+    const auto expected = rank == 0 ? std::vector<int64_t>{0, 2, 4, 10, 13} : std::vector<int64_t>{5, 7, 9, 16};
+    EXPECT_EQ(share.micro_batches[0].batch.target_layout.origins(), expected);
+  }
+}
+
 TEST(LargestBatches, ThatOfTheMostTokensAndThatOfTheLongestSequence) {
   const std::vector<ExampleCost> costs = {{5, 5}, {9, 2}, {4, 4}, {4, 4}, {4, 4}, {1, 9}};
   EXPECT_EQ(largest_batches(costs, {{0}, {2, 3, 4}, {1}}), (std::vector<size_t>{1, 2}));

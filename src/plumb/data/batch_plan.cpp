@@ -1,8 +1,11 @@
 #include "plumb/data/batch_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "plumb/base/error.h"
 #include "plumb/base/permutation.h"
 #include "plumb/base/random.h"
 
@@ -10,6 +13,8 @@ namespace plumb {
 
 BatchPlan::BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, int64_t epoch)
     : costs_(costs), settings_(settings), epoch_(epoch) {
+  if (settings.mixture && settings.mixture->size() != costs.size())
+    throw Error(fmt::format("corpora of {} examples in a training set of {}", settings.mixture->size(), costs.size()));
   const bool whole = costs.size() <= settings.largest;
   const int64_t windows = whole ? 1 : (costs.size() + settings.window - 1) / settings.window;
   for (int64_t number = 0; number < windows; ++number) {
@@ -21,23 +26,27 @@ BatchPlan::BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, in
 
 BatchPlan::Batches BatchPlan::planned(int64_t number, int64_t windows) const {
   std::vector<ExampleCost> sizes;
-  if (windows == 1) {
+  const bool whole = windows == 1;
+  if (whole && !settings_.mixture) {
     sizes.reserve(static_cast<size_t>(costs_.size()));
     for (int64_t i = 0; i < costs_.size(); ++i) sizes.push_back(costs_[i]);
     return plan_batches(sizes, settings_.tokens, settings_.seed, epoch_);
   }
   const Permutation order(costs_.size(), settings_.seed, stream_of("windows") + static_cast<uint64_t>(epoch_));
-  const int64_t begin = number * settings_.window, end = std::min(begin + settings_.window, costs_.size());
+  const int64_t begin = whole ? 0 : number * settings_.window;
+  const int64_t end = whole ? costs_.size() : std::min(begin + settings_.window, costs_.size());
   std::vector<int64_t> examples;
   examples.reserve(static_cast<size_t>(end - begin));
   sizes.reserve(static_cast<size_t>(end - begin));
   for (int64_t place = begin; place < end; ++place) {
-    examples.push_back(order(place));
+    const int64_t draw = whole ? place : order(place);
+    examples.push_back(settings_.mixture ? settings_.mixture->example(epoch_, draw) : draw);
     sizes.push_back(costs_[examples.back()]);
     require_fits(examples.back(), sizes.back(), settings_.tokens);
   }
   const auto words = philox(settings_.seed, stream_of("window seeds"), static_cast<uint64_t>(number));
-  Batches batches = plan_batches(sizes, settings_.tokens, static_cast<uint64_t>(words[0]) << 32 | words[1], epoch_);
+  const uint64_t seed = whole ? settings_.seed : static_cast<uint64_t>(words[0]) << 32 | words[1];
+  Batches batches = plan_batches(sizes, settings_.tokens, seed, epoch_);
   for (auto& batch : batches) {
     for (int64_t& example : batch) example = examples[static_cast<size_t>(example)];
   }

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "plumb/data/batches.h"
+#include "plumb/data/corpus_mixture.h"
 
 namespace plumb {
 
@@ -15,19 +17,21 @@ namespace plumb {
 struct PlanSettings {
   int64_t tokens = 0;  // at most, in a batch
   uint64_t seed = 0;
-  int64_t largest = int64_t{1} << 22;  // examples up to which an epoch is planned as one
-  int64_t window = int64_t{1} << 20;   // examples planned together if there are more
+  int64_t largest = int64_t{1} << 22;         // examples up to which an epoch is planned as one
+  int64_t window = int64_t{1} << 20;          // examples planned together if there are more
+  std::optional<CorpusMixture> mixture = {};  // what an epoch consists of; absent: every example once
 };
 
-/// One epoch of training, every example once. Up to `largest` examples the batches are those of `plan_batches`. More
-/// examples are put in a random order (base/permutation.h), which is cut into windows, and each window is planned by
-/// itself when it is needed. Every batch is a function of the arguments and its number only. Safe to use from several
-/// threads.
+/// One epoch of training: every example once, or the draws of a mixture, of which one example may have several. Up to
+/// `largest` examples the batches are those of `plan_batches`. More examples are put in a random order
+/// (base/permutation.h), which is cut into windows, and each window is planned by itself when it is needed. Every batch
+/// is a function of the arguments and its number only. Safe to use from several threads.
 class BatchPlan {
  public:
   using Batches = std::vector<std::vector<int64_t>>;
 
-  /// Goes through all windows once to count their batches. Throws Error if a single example is larger than a batch.
+  /// Goes through all windows once to count their batches. Throws Error if a single example is larger than a batch, or
+  /// if the mixture is of another number of examples.
   BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, int64_t epoch);
 
   [[nodiscard]] int64_t epoch() const { return epoch_; }

@@ -29,6 +29,13 @@ std::string task_of(const Json& info) {
   return info.contains("text") ? "language-modeling" : "translation";
 }
 
+/// The corpora of a split.
+std::vector<CorpusSize> corpora_of(const Json& list) {
+  std::vector<CorpusSize> corpora;
+  for (const Json& each : list) corpora.push_back({each.at("name"), each.at("pairs")});
+  return corpora;
+}
+
 }  // namespace
 
 DataDirectory::DataDirectory(std::filesystem::path path, Json info, bool joint, Tokenizer source, Tokenizer target)
@@ -62,7 +69,9 @@ DataDirectory DataDirectory::open(const std::filesystem::path& path) {
         throw Error(fmt::format("{}: {} pairs, but data.json says {}", file.string(), split.size(), pairs), kRemake);
       }
       const bool blocks = directory.info_.contains("text") && directory.info_["text"].at("block") > 0;
-      directory.splits_.emplace(name, blocks ? split.as_running_text() : split);
+      const ParallelSplit read = blocks ? split.as_running_text() : split;
+      directory.splits_.emplace(name,
+                                facts.contains("corpora") ? read.with_corpora(corpora_of(facts["corpora"])) : read);
     }
     return directory;
   } catch (const Json::exception& error) {

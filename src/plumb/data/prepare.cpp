@@ -37,7 +37,8 @@ Tokenizers train_tokenizers(ParallelText text, const TokenizerOptions& options, 
 
 /// The splits, none of which need be in memory.
 struct PairStreams {
-  PairStream train;
+  std::vector<PairStream> train;     // one, or each corpus
+  std::vector<std::string> corpora;  // their names; empty if there is only one
   std::optional<PairStream> valid;
   std::vector<std::pair<std::string, PairStream>> tests;
   const Json& inputs;
@@ -45,41 +46,52 @@ struct PairStreams {
 
 /// What was found in the training pairs by going through them once.
 struct TrainingPairs {
-  int64_t pairs = 0;       // with text on both sides, those held out included
-  int64_t empty = 0;       // others
-  std::vector<bool> held;  // of `pairs`; empty if none are held out
+  int64_t pairs = 0;          // with text on both sides, those held out included
+  std::vector<int64_t> ends;  // how many of them were found by the end of each corpus
+  int64_t empty = 0;          // others
+  std::vector<bool> held;     // of `pairs`; empty if none are held out
   int64_t held_count = 0;
 };
 
-/// The training pairs that are held out, or those that are not. Throws Error if there are not as many as before.
-PairStream part_of_training(const PairStream& all, const TrainingPairs& found, bool held) {
-  return [&all, &found, held](const PairVisitor& visit) {
+/// The pairs of a corpus that are held out, or those that are not. Throws Error if there are not as many as before.
+PairStream part_of_corpus(const PairStreams& streams, const TrainingPairs& found, size_t corpus, bool held) {
+  return [&all = streams.train[corpus], &found, corpus, held](const PairVisitor& visit) {
     const auto changed = [] {
       return Error("the training text has changed while it was read", "prepare the data again when nothing writes it");
     };
-    int64_t i = 0;
+    const int64_t end = found.ends[corpus];
+    int64_t i = corpus == 0 ? 0 : found.ends[corpus - 1];
     all([&](std::string_view source, std::string_view target) {
       if (source.empty() || target.empty()) return;
-      if (i == found.pairs) throw changed();
+      if (i == end) throw changed();
       const bool is_held = !found.held.empty() && found.held[static_cast<size_t>(i)];
       ++i;
       if (is_held == held) visit(source, target);
     });
-    if (i != found.pairs) throw changed();
+    if (i != end) throw changed();
   };
+}
+
+/// The same for every corpus.
+std::vector<PairStream> part_of_training(const PairStreams& streams, const TrainingPairs& found, bool held) {
+  std::vector<PairStream> parts;
+  for (size_t c = 0; c < streams.train.size(); ++c) parts.push_back(part_of_corpus(streams, found, c, held));
+  return parts;
 }
 
 /// A split on disk.
 struct WrittenSplit {
   Json facts;  // its entry in data.json
   int64_t pairs = 0;
+  std::vector<int64_t> sizes;                // of each stream
   int64_t empty = 0, over_length_limit = 0;  // pairs that were dropped
 };
 
-/// Encodes and writes a split of about `count` pairs. With a length limit, pairs of which a side is longer or has no
-/// token are dropped.
-WrittenSplit write_pairs(const fs::path& splits, const std::string& name, const PairStream& pairs, int64_t count,
-                         const Tokenizers& tokenizers, std::optional<int64_t> length_limit, const Json& inputs) {
+/// Encodes and writes a split of about `count` pairs, one stream after another. With a length limit, pairs of which a
+/// side is longer or has no token are dropped.
+WrittenSplit write_pairs(const fs::path& splits, const std::string& name, const std::vector<PairStream>& streams,
+                         int64_t count, const Tokenizers& tokenizers, std::optional<int64_t> length_limit,
+                         const Json& inputs) {
   WrittenSplit written;
   SplitWriter tokens(splits / (name + ".tokens"));
   SequenceFacts source_facts(tokenizers.source.specials()), target_facts(tokenizers.target.specials());
@@ -113,11 +125,15 @@ WrittenSplit write_pairs(const fs::path& splits, const std::string& name, const 
         progress.update(done);
         block = {};
       };
-      pairs([&](std::string_view source, std::string_view target) {
-        block.append(std::string(source), std::string(target));
-        if (block.size() == kLinesAtOnce) flush();
-      });
-      flush();
+      for (const PairStream& pairs : streams) {
+        const int64_t before = tokens.size();
+        pairs([&](std::string_view source, std::string_view target) {
+          block.append(std::string(source), std::string(target));
+          if (block.size() == kLinesAtOnce) flush();
+        });
+        flush();
+        written.sizes.push_back(tokens.size() - before);
+      }
     });
   });
   require_usable(usable, name, WantedSides::both, inputs);
@@ -142,6 +158,13 @@ void check_options(const PrepareOptions& options) {
   if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
 }
 
+/// What is given as training text: one corpus without a name, or several.
+std::vector<std::pair<std::string, CorpusFiles>> training_files(const PrepareOptions& options) {
+  check_corpus_names(names_of(options.corpora), !options.train.source.empty());
+  if (!options.corpora.empty()) return options.corpora;
+  return {{"", options.train}};
+}
+
 Json describe_input(const CorpusFiles& files) {
   Json list = Json::array();
   for (const fs::path& file : {files.source, files.target}) {
@@ -164,14 +187,21 @@ int64_t wanted_for_validation(int64_t pairs, const PrepareOptions& options) {
 TrainingPairs examine_training(const PairStreams& streams, const PrepareOptions& options) {
   TrainingPairs found;
   std::vector<uint64_t> targets;  // a hash for each, from which equal ones are found
-  streams.train([&](std::string_view source, std::string_view target) {
-    if (source.empty() || target.empty()) {
-      ++found.empty;
-      return;
+  for (size_t c = 0; c < streams.train.size(); ++c) {
+    const int64_t before = found.pairs;
+    streams.train[c]([&](std::string_view source, std::string_view target) {
+      if (source.empty() || target.empty()) {
+        ++found.empty;
+        return;
+      }
+      ++found.pairs;
+      if (!streams.valid) targets.push_back(stream_of(target));
+    });
+    found.ends.push_back(found.pairs);
+    if (found.pairs == before && !streams.corpora.empty()) {
+      throw Error(fmt::format("the corpus '{}' contains no pair with text on both sides", streams.corpora[c]));
     }
-    ++found.pairs;
-    if (!streams.valid) targets.push_back(stream_of(target));
-  });
+  }
   if (found.pairs == 0)
     throw Error(fmt::format("{}: contains no pair with text on both sides", origin_of("train", streams.inputs)));
   if (streams.valid) return found;
@@ -220,15 +250,17 @@ Json report_dropped(const WrittenSplit& train, int64_t empty, int64_t length_lim
 Json prepare_streams(const PairStreams& streams, const PrepareOptions& options, const fs::path& out) {
   const TrainingPairs found = examine_training(streams, options);
   const int64_t pairs = found.pairs - found.held_count;
-  const PairStream train = part_of_training(streams.train, found, false);
+  const std::vector<PairStream> train = part_of_training(streams, found, false);
 
   const auto learn = [&] {
     say(fmt::format("training the tokenizer on {}", describe_sample(options.tokenizer, pairs, "pairs")));
     ParallelText sample;
     int64_t i = 0;
-    train([&](std::string_view source, std::string_view target) {
-      if (in_sample(i++, pairs, options.tokenizer.sample)) sample.append(std::string(source), std::string(target));
-    });
+    for (const PairStream& corpus : train) {
+      corpus([&](std::string_view source, std::string_view target) {
+        if (in_sample(i++, pairs, options.tokenizer.sample)) sample.append(std::string(source), std::string(target));
+      });
+    }
     return train_tokenizers(std::move(sample), options.tokenizer, options.joint);
   };
   const Tokenizers tokenizers = learn();
@@ -236,20 +268,21 @@ Json prepare_streams(const PairStreams& streams, const PrepareOptions& options, 
   Json info = describe_data(options, tokenizers, pairs, !streams.valid);
   write_data_directory(out, info, [&](const fs::path& directory) {
     Json splits;
-    const auto write = [&](const std::string& name, const PairStream& stream, int64_t count,
+    const auto write = [&](const std::string& name, const std::vector<PairStream>& parts, int64_t count,
                            std::optional<int64_t> limit = {}) {
-      WrittenSplit written = write_pairs(directory / "splits", name, stream, count, tokenizers, limit, streams.inputs);
+      WrittenSplit written = write_pairs(directory / "splits", name, parts, count, tokenizers, limit, streams.inputs);
       splits[name] = written.facts;
       return written;
     };
-    info["dropped"] =
-        report_dropped(write("train", train, pairs, options.length_limit), found.empty, options.length_limit);
+    const WrittenSplit written = write("train", train, pairs, options.length_limit);
+    info["dropped"] = report_dropped(written, found.empty, options.length_limit);
+    if (!streams.corpora.empty()) splits["train"]["corpora"] = describe_corpora(streams.corpora, written.sizes);
     if (streams.valid) {
-      write("valid", *streams.valid, count_pairs(*streams.valid));
+      write("valid", {*streams.valid}, count_pairs(*streams.valid));
     } else {
-      write("valid", part_of_training(streams.train, found, true), found.held_count);
+      write("valid", part_of_training(streams, found, true), found.held_count);
     }
-    for (const auto& [name, stream] : streams.tests) write(name, stream, count_pairs(stream));
+    for (const auto& [name, stream] : streams.tests) write(name, {stream}, count_pairs(stream));
     info["splits"] = std::move(splits);
     info["inputs"] = streams.inputs;
     if (options.joint) {
@@ -273,17 +306,24 @@ PairStream stream_of_memory(const ParallelText& text) {
 Json prepare_data(const PrepareOptions& options, const fs::path& out) {
   check_output_directory(out, "data");
   check_options(options);
-  std::vector<std::string> names;
-  for (const auto& [name, files] : options.tests) names.push_back(name);
-  check_test_names(names);
+  check_test_names(names_of(options.tests));
+  const auto training = training_files(options);
   Json inputs = Json::object();
+  PairStreams streams{{}, names_of(options.corpora), {}, {}, inputs};
+  inputs["train"] = Json::array();
+  for (const auto& [corpus, files] : training) {
+    streams.train.push_back(stream_parallel_text(files));
+    for (Json file : describe_input(files)) {
+      if (!corpus.empty()) file["corpus"] = corpus;
+      inputs["train"].push_back(std::move(file));
+    }
+  }
   const auto open = [&](const std::string& name, const CorpusFiles& files) {
     PairStream pairs = stream_parallel_text(files);
-    if (name != "train") (void)count_pairs(pairs);  // finds errors before the work; the training pairs are read first
+    (void)count_pairs(pairs);  // finds errors before the work; the training pairs are read first
     inputs[name] = describe_input(files);
     return pairs;
   };
-  PairStreams streams{open("train", options.train), {}, {}, inputs};
   if (options.valid) streams.valid = open("valid", *options.valid);
   for (const auto& [name, files] : options.tests) streams.tests.emplace_back(name, open(name, files));
   return prepare_streams(streams, options, out);
@@ -292,7 +332,7 @@ Json prepare_data(const PrepareOptions& options, const fs::path& out) {
 Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::path& out) {
   check_output_directory(out, "data");
   check_options(options);
-  PairStreams streams{stream_of_memory(corpora.train), {}, {}, corpora.inputs};
+  PairStreams streams{{stream_of_memory(corpora.train)}, {}, {}, {}, corpora.inputs};
   if (corpora.valid) streams.valid = stream_of_memory(*corpora.valid);
   for (const auto& [name, text] : corpora.tests) streams.tests.emplace_back(name, stream_of_memory(text));
   return prepare_streams(streams, options, out);

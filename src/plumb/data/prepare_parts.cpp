@@ -14,6 +14,28 @@
 
 namespace plumb {
 namespace fs = std::filesystem;
+namespace {
+
+/// Throws Error unless the names consist of harmless characters and are distinct, also from those that are taken.
+void check_names(const std::vector<std::string>& names, std::vector<std::string> taken, const char* one,
+                 const char* several, const char* option) {
+  for (const std::string& name : names) {
+    const bool plain = !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+             c == '.';
+    });
+    if (!plain) {
+      throw Error(fmt::format("'{}' is not a valid name for {}", name, one), "use letters, digits, '_', '-' and '.'");
+    }
+    if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
+      throw Error(fmt::format("two {} are named '{}'", several, name),
+                  fmt::format("name each one: {} NAME=SOURCE,TARGET", option));
+    }
+    taken.push_back(name);
+  }
+}
+
+}  // namespace
 
 Tokenizer train_tokenizer(const std::vector<std::string>& lines, const TokenizerOptions& options,
                           const std::string& which) {
@@ -112,21 +134,25 @@ Json describe_file(const fs::path& file) {
 }
 
 void check_test_names(const std::vector<std::string>& names) {
-  std::vector<std::string> taken = {"train", "valid"};
-  for (const std::string& name : names) {
-    const bool plain = !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-             c == '.';
-    });
-    if (!plain) {
-      throw Error(fmt::format("'{}' is not a valid name for a test set", name),
-                  "use letters, digits, '_', '-' and '.'");
+  check_names(names, {"train", "valid"}, "a test set", "splits", "--test");
+}
+
+void check_corpus_names(const std::vector<std::string>& names, bool other_text) {
+  if (other_text && !names.empty())
+    throw Error("the training text is given both as one corpus and as several", "give either --train or --corpus");
+  check_names(names, {}, "a corpus", "corpora", "--corpus");
+}
+
+Json describe_corpora(const std::vector<std::string>& names, const std::vector<int64_t>& sizes) {
+  Json corpora = Json::array();
+  for (size_t c = 0; c < names.size(); ++c) {
+    if (sizes[c] == 0) {
+      throw Error(fmt::format("nothing of the corpus '{}' is left for training", names[c]),
+                  "its lines are empty, over the length limit, or held out for validation (see --valid)");
     }
-    if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
-      throw Error(fmt::format("two splits are named '{}'", name), "name each one: --test NAME=SOURCE,TARGET");
-    }
-    taken.push_back(name);
+    corpora.push_back({{"name", names[c]}, {"pairs", sizes[c]}});
   }
+  return corpora;
 }
 
 void write_data_directory(const fs::path& out, const Json& info, const std::function<void(const fs::path&)>& fill) {

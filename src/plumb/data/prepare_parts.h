@@ -72,6 +72,20 @@ Json describe_file(const std::filesystem::path& file);
 /// Throws Error if names of test sets are not usable as file names, or occur twice.
 void check_test_names(const std::vector<std::string>& names);
 
+/// The same for the names of corpora to train on. Throws Error, too, if there are any besides other training text.
+void check_corpus_names(const std::vector<std::string>& names, bool other_text);
+
+/// The names in a list of (name, …).
+template <typename Named>
+std::vector<std::string> names_of(const std::vector<Named>& list) {
+  std::vector<std::string> names;
+  for (const auto& [name, rest] : list) names.push_back(name);
+  return names;
+}
+
+/// The entry splits.train.corpora of data.json. Throws Error if a corpus has nothing left to train on.
+Json describe_corpora(const std::vector<std::string>& names, const std::vector<int64_t>& sizes);
+
 /// Writes a data directory atomically: `fill` writes everything except data.json into the given directory, which has an
 /// empty folder `splits`. `info` is written afterwards, so that `fill` may complete it.
 void write_data_directory(const std::filesystem::path& out, const Json& info,

@@ -30,16 +30,17 @@ using LineStream = std::function<void(const LineVisitor&)>;
 
 /// The splits, none of which need be in memory.
 struct TextStreams {
-  LineStream train;
+  std::vector<LineStream> train;     // one, or each corpus
+  std::vector<std::string> corpora;  // their names; empty if there is only one
   std::optional<LineStream> valid;
   std::vector<std::pair<std::string, LineStream>> tests;
   const Json& inputs;
 };
 
-/// A split that is to be written: lines that are not blank, and how many there are.
+/// A split that is to be written: lines that are not blank, of each corpus, and how many there are in all.
 struct TextPart {
   std::string name;
-  LineStream lines;
+  std::vector<LineStream> corpora;
   int64_t count = 0;
 };
 
@@ -108,18 +109,30 @@ std::vector<TextPart> parts_of(const TextStreams& streams, const TextOptions& op
   };
   std::vector<TextPart> parts;
   const auto add = [&](const std::string& name, const LineStream& lines) {
-    parts.push_back({name, with_text(lines)});
-    parts.back().count = count_lines(parts.back().lines);
+    parts.push_back({name, {with_text(lines)}});
+    parts.back().count = count_lines(parts.back().corpora.front());
     if (parts.back().count == 0) throw no_text(name);
   };
-  add("train", streams.train);
+  TextPart train{"train", {}}, held{"valid", {}};
+  for (size_t c = 0; c < streams.train.size(); ++c) {
+    const LineStream& corpus = streams.train[c];
+    int64_t kept = count_lines(with_text(corpus));
+    if (kept == 0 && streams.corpora.empty()) throw no_text("train");
+    if (kept == 0) throw Error(fmt::format("the corpus '{}' contains no text", streams.corpora[c]));
+    if (!streams.valid) {
+      const int64_t last = wanted_lines(kept, options.valid_size);
+      kept -= last;
+      held.corpora.push_back(with_text(corpus, kept));
+      held.count += last;
+    }
+    train.corpora.push_back(with_text(corpus, 0, kept));
+    train.count += kept;
+  }
+  parts.push_back(std::move(train));
   if (streams.valid) {
     add("valid", *streams.valid);
   } else {
-    const int64_t held = wanted_lines(parts.front().count, options.valid_size);
-    const int64_t kept = parts.front().count - held;
-    parts.front() = {"train", with_text(streams.train, 0, kept), kept};
-    parts.push_back({"valid", with_text(streams.train, kept), held});
+    parts.push_back(std::move(held));
   }
   for (const auto& [name, lines] : streams.tests) add(name, lines);
   return parts;
@@ -154,8 +167,9 @@ class BlockCutter {
 
 /// A split on disk.
 struct WrittenText {
-  Json facts;           // its entry in data.json
-  int64_t dropped = 0;  // lines that are empty or too long
+  Json facts;                  // its entry in data.json
+  std::vector<int64_t> sizes;  // sequences of each corpus
+  int64_t dropped = 0;         // lines that are empty or too long
 };
 
 /// Encodes and writes a split; `lines_text` receives its lines if they are sequences.
@@ -195,12 +209,16 @@ WrittenText write_encoded_lines(const fs::path& splits, const TextPart& part, co
     progress.update(done);
     pending.clear();
   };
-  part.lines([&](std::string_view line) {
-    pending.emplace_back(line);
-    if (pending.size() == kLinesAtOnce) flush();
-  });
-  flush();
-  if (options.block > 0) blocks.finish();
+  for (const LineStream& lines : part.corpora) {
+    const int64_t before = tokens.size();
+    lines([&](std::string_view line) {
+      pending.emplace_back(line);
+      if (pending.size() == kLinesAtOnce) flush();
+    });
+    flush();
+    if (options.block > 0) blocks.finish();
+    written.sizes.push_back(tokens.size() - before);
+  }
   require_usable(usable, part.name, WantedSides::either, inputs);
   tokens.finish();
   written.facts = {{"pairs", tokens.size()},
@@ -237,9 +255,11 @@ Tokenizer learn_from_sample(const TextPart& train, const TokenizerOptions& optio
   say(fmt::format("training the tokenizer on {}", describe_sample(options, train.count, "lines")));
   Lines sample;
   int64_t i = 0;
-  train.lines([&](std::string_view line) {
-    if (in_sample(i++, train.count, options.sample)) sample.emplace_back(line);
-  });
+  for (const LineStream& lines : train.corpora) {
+    lines([&](std::string_view line) {
+      if (in_sample(i++, train.count, options.sample)) sample.emplace_back(line);
+    });
+  }
   return train_tokenizer(sample, options, "tokenizer");
 }
 
@@ -268,6 +288,8 @@ Json prepare_text_streams(const TextStreams& streams, const TextOptions& options
         throw Error(fmt::format("every training line has more than {} tokens", options.length_limit),
                     "increase --length-limit");
       info["splits"][part.name] = written.facts;
+      if (part.name == "train" && !streams.corpora.empty())
+        info["splits"]["train"]["corpora"] = describe_corpora(streams.corpora, written.sizes);
     }
     info["dropped"] = {{"over_length_limit", dropped}};
     info["inputs"] = streams.inputs;
@@ -280,16 +302,20 @@ Json prepare_text_streams(const TextStreams& streams, const TextOptions& options
 
 Json prepare_text(const TextOptions& options, const fs::path& out) {
   check_output_directory(out, "data");
-  std::vector<std::string> names;
-  for (const auto& [name, file] : options.tests) names.push_back(name);
-  check_text_options(options, names);
+  check_text_options(options, names_of(options.tests));
+  check_corpus_names(names_of(options.corpora), !options.train.empty());
   Json inputs = Json::object();
   const auto open = [&](const std::string& name, const fs::path& file) {
     LineStream lines = stream_lines(file);
-    inputs[name] = Json::array({describe_file(file)});
+    inputs[name].push_back(describe_file(file));
     return lines;
   };
-  TextStreams streams{open("train", options.train), {}, {}, inputs};
+  TextStreams streams{{}, names_of(options.corpora), {}, {}, inputs};
+  if (options.corpora.empty()) streams.train.push_back(open("train", options.train));
+  for (const auto& [name, file] : options.corpora) {
+    streams.train.push_back(open("train", file));
+    inputs["train"].back()["corpus"] = name;
+  }
   if (options.valid) streams.valid = open("valid", *options.valid);
   for (const auto& [name, file] : options.tests) streams.tests.emplace_back(name, open(name, file));
   return prepare_text_streams(streams, options, out);
@@ -297,10 +323,8 @@ Json prepare_text(const TextOptions& options, const fs::path& out) {
 
 Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const fs::path& out) {
   check_output_directory(out, "data");
-  std::vector<std::string> names;
-  for (const auto& [name, lines] : corpora.tests) names.push_back(name);
-  check_text_options(options, names);
-  TextStreams streams{lines_in_memory(corpora.train), {}, {}, corpora.inputs};
+  check_text_options(options, names_of(corpora.tests));
+  TextStreams streams{{lines_in_memory(corpora.train)}, {}, {}, {}, corpora.inputs};
   if (corpora.valid) streams.valid = lines_in_memory(*corpora.valid);
   for (const auto& [name, lines] : corpora.tests) streams.tests.emplace_back(name, lines_in_memory(lines));
   return prepare_text_streams(streams, options, out);

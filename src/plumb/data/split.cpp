@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
@@ -79,6 +80,35 @@ void ParallelSplit::verify() const {
     throw damaged(file_->path, "damaged: its offsets are out of order");
   }
   file_->verified = true;
+}
+
+ParallelSplit ParallelSplit::with_corpora(std::vector<CorpusSize> corpora) const {
+  int64_t left = size_;
+  for (const CorpusSize& corpus : corpora) {
+    if (corpus.size <= 0 || corpus.size > left) {
+      throw damaged(file_->path,
+                    fmt::format("its corpus '{}' cannot have {} of {} pairs", corpus.name, corpus.size, size_));
+    }
+    left -= corpus.size;
+  }
+  if (left > 0) throw damaged(file_->path, fmt::format("{} of {} pairs are in no corpus", left, size_));
+  ParallelSplit copy = *this;
+  copy.corpora_ = std::move(corpora);
+  return copy;
+}
+
+uint32_t ParallelSplit::checksum_of(int64_t first, int64_t count) const {
+  uint32_t checksum = 0;
+  const auto ids_of = [&](const uint64_t* offsets, const int32_t* ids) {
+    for (int64_t i = first; i < first + count; ++i) {
+      const uint64_t length = offsets[i + 1] - offsets[i];
+      checksum = crc32_of(std::as_bytes(std::span(&length, 1)), checksum);
+    }
+    checksum = crc32_of(std::as_bytes(std::span(ids + offsets[first], ids + offsets[first + count])), checksum);
+  };
+  ids_of(source_offsets_, source_ids_);
+  ids_of(target_offsets_, target_ids_);
+  return checksum;
 }
 
 void write_split(const std::filesystem::path& path, const std::vector<std::vector<int32_t>>& sources,

@@ -5,11 +5,20 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "plumb/base/files.h"
 
 namespace plumb {
+
+/// A corpus that a split is composed of.
+struct CorpusSize {
+  std::string name;
+  int64_t size = 0;  // pairs, or the examples that a task makes of them
+
+  bool operator==(const CorpusSize&) const = default;
+};
 
 /// Pairs of token sequences without special tokens. Copies share one mapping.
 class ParallelSplit {
@@ -29,6 +38,15 @@ class ParallelSplit {
     return copy;
   }
   [[nodiscard]] bool running_text() const { return running_text_; }
+
+  /// The same sequences, with the corpora that they come from, one after another. Throws Error if these are not of
+  /// size() pairs in all, or one of them is empty.
+  [[nodiscard]] ParallelSplit with_corpora(std::vector<CorpusSize> corpora) const;
+  /// Empty if there is only one.
+  [[nodiscard]] const std::vector<CorpusSize>& corpora() const { return corpora_; }
+
+  /// A checksum of pairs `first` to `first` + `count` − 1, which does not depend on where in the split they are.
+  [[nodiscard]] uint32_t checksum_of(int64_t first, int64_t count) const;
 
   /// The number of pairs.
   [[nodiscard]] int64_t size() const { return size_; }
@@ -51,6 +69,7 @@ class ParallelSplit {
   std::shared_ptr<File> file_;
   int64_t size_ = 0, source_tokens_ = 0, target_tokens_ = 0;
   bool running_text_ = false;
+  std::vector<CorpusSize> corpora_;
   const uint64_t* source_offsets_ = nullptr;  // (size + 1), into file_
   const uint64_t* target_offsets_ = nullptr;
   const int32_t* source_ids_ = nullptr;

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "plumb/base/batch.h"
 #include "plumb/data/batches.h"
+#include "plumb/data/split.h"
 
 namespace plumb {
 
@@ -19,6 +21,10 @@ class Dataset {
 
   /// A batch of these examples, in the given order. Throws Error on an index outside the split.
   [[nodiscard]] virtual Batch batch(std::span<const int64_t> examples) const = 0;
+
+  /// The corpora that the examples come from, one after another, and their numbers of examples; empty if there is only
+  /// one.
+  [[nodiscard]] virtual std::vector<CorpusSize> corpora() const { return {}; }
 
   /// The costs of all examples, for planning.
   [[nodiscard]] std::vector<ExampleCost> costs() const;

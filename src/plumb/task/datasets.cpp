@@ -32,14 +32,30 @@ TextDataset::TextDataset(ParallelSplit split, const Specials& specials, const Pa
     throw Error("the data are blocks of running text, which cannot be packed",
                 "set task.language-modeling.pack = 0, or prepare the data with --block 0");
   }
+  packed_corpora_ = split_.corpora();
+  if (packed_corpora_.empty()) {
+    pack(0, split_.size());
+  } else {
+    int64_t begin = 0;
+    for (CorpusSize& corpus : packed_corpora_) {
+      const int64_t end = begin + corpus.size;
+      corpus.size = pack(begin, end);
+      begin = end;
+    }
+  }
+  first_.push_back(split_.size());
+}
+
+int64_t TextDataset::pack(int64_t begin, int64_t end) {
+  const auto before = std::ssize(first_);
   int64_t tokens = 0;
-  for (int64_t i = 0; i < split_.size(); ++i) {
+  for (int64_t i = begin; i < end; ++i) {
     tokens += length(i);
-    if (i > 0 && tokens <= packing.tokens) continue;
+    if (i > begin && tokens <= packing_.tokens) continue;
     first_.push_back(i);
     tokens = length(i);
   }
-  first_.push_back(split_.size());
+  return std::ssize(first_) - before;
 }
 
 int64_t TextDataset::length(int64_t i) const { return std::ssize(split_.target(i)) + (split_.running_text() ? 0 : 1); }

@@ -16,6 +16,7 @@ class PairDataset final : public Dataset {
   [[nodiscard]] int64_t size() const override { return split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
+  [[nodiscard]] std::vector<CorpusSize> corpora() const override { return split_.corpora(); }
 
  private:
   ParallelSplit split_;
@@ -24,8 +25,8 @@ class PairDataset final : public Dataset {
 
 /// How text becomes sequences.
 struct Packing {
-  /// Consecutive sentences form one example of at most this many tokens, with their EOS; a longer sentence forms its
-  /// own. 0: each sentence is an example.
+  /// Consecutive sentences of one corpus form one example of at most this many tokens, with their EOS; a longer
+  /// sentence forms its own. 0: each sentence is an example.
   int64_t tokens = 0;
   /// Whether what ends with EOS, in a packed example or in a block of running text, is a sequence of its own: the next
   /// one begins with BOS and position 0 and sees nothing of it, and Batch::examples has one entry for each sequence.
@@ -41,10 +42,16 @@ class TextDataset final : public Dataset {
   [[nodiscard]] int64_t size() const override { return packing_.tokens > 0 ? std::ssize(first_) - 1 : split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
+  [[nodiscard]] std::vector<CorpusSize> corpora() const override {
+    return packing_.tokens > 0 ? packed_corpora_ : split_.corpora();
+  }
 
  private:
   /// Number of tokens of sentence i with its EOS, or of block i.
   [[nodiscard]] int64_t length(int64_t i) const;
+
+  /// Packs sentences `begin` to before `end`. Returns into how many examples.
+  int64_t pack(int64_t begin, int64_t end);
 
   /// The ids of a block, or of the sentences of a packed example, each with its EOS.
   [[nodiscard]] std::vector<int32_t> joined(int64_t i) const;
@@ -53,6 +60,7 @@ class TextDataset final : public Dataset {
   Specials specials_;
   Packing packing_;
   std::vector<int64_t> first_;  // if sentences are packed: the first of each example, and the number of sentences
+  std::vector<CorpusSize> packed_corpora_;  // and the corpora, in examples
 };
 
 /// A sentence, or a pair of sentences on the two sides of the split, with one label each.

@@ -21,6 +21,8 @@ Facts facts_of(const RunConfig& config, const DataDirectory& data) {
       facts.emplace_back(fmt::format("the checksum of the data's {}{}", folder, file), mark.at("crc32"));
   };
   add("", fingerprint.at("tokenizer"));
+  for (const auto& [corpus, mark] : fingerprint.value("corpora", Json::object()).items())
+    facts.emplace_back(fmt::format("the size of the data's corpus '{}'", corpus), mark.at("pairs").dump());
   for (const char* name : {"train", "valid"}) {
     if (fingerprint.at("splits").contains(name)) add("splits/", fingerprint["splits"][name]);
   }

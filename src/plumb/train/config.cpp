@@ -28,6 +28,11 @@ constexpr int64_t kMostProcesses = 1000;
 
 }  // namespace
 
+void describe(Fields& field, CorpusWeight& corpus) {
+  field("name", corpus.name, "name of a corpus of the training data");
+  field("weight", corpus.weight, "multiplies how often it is drawn from");
+}
+
 void describe(Fields& field, TrainConfig& config) {
   field("optimizer", config.optimizer);
   field("cautious", config.cautious);
@@ -45,6 +50,8 @@ void describe(Fields& field, TrainConfig& config) {
   field("clip_block", config.clip_block);
   field("average_decay", config.average_decay);
   field("label_smoothing", config.label_smoothing);
+  field("corpus_temperature", config.corpus_temperature);
+  field.sections("corpora", config.corpora);
   field("batch_tokens", config.batch_tokens);
   field("accumulate", config.accumulate);
   field("micro_batch_tokens", config.micro_batch_tokens);
@@ -111,6 +118,17 @@ void validate(const TrainConfig& config) {
   at_least("clip_block", config.clip_block, 0.0);
   below_one("average_decay", config.average_decay);
   below_one("label_smoothing", config.label_smoothing);
+  const auto above_zero = [](const std::string& key, double value) {
+    if (!(value > 0) || !std::isfinite(value)) throw Error(fmt::format("{} = {} must be above 0", key, value));
+  };
+  above_zero("train.corpus_temperature", config.corpus_temperature);
+  for (auto corpus = config.corpora.begin(); corpus != config.corpora.end(); ++corpus) {
+    if (corpus->name.empty())
+      throw Error("a corpus of [[train.corpora]] has no name", "name a corpus of the data: name = \"news\"");
+    if (std::any_of(config.corpora.begin(), corpus, [&](const auto& other) { return other.name == corpus->name; }))
+      throw Error(fmt::format("[[train.corpora]] has two weights for '{}'", corpus->name));
+    above_zero(fmt::format("[[train.corpora]] {}: weight", corpus->name), corpus->weight);
+  }
   count("batch_tokens", config.batch_tokens, 1);
   count("accumulate", config.accumulate, 1);
   count("micro_batch_tokens", config.micro_batch_tokens, 0);

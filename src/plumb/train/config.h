@@ -19,6 +19,15 @@
 
 namespace plumb {
 
+/// [[train.corpora]]: how often a corpus of the training data is drawn from.
+struct CorpusWeight {
+  std::string name;
+  double weight = 1;
+
+  bool operator==(const CorpusWeight&) const = default;
+};
+void describe(Fields& field, CorpusWeight& corpus);
+
 struct TrainConfig {
   std::string optimizer = "adam";
   bool cautious = false;        // whether an update leaves out what the gradient does not point along
@@ -35,12 +44,14 @@ struct TrainConfig {
   double clip_block = 0;               // maximum norm of a block's gradient, as a share of its weights'; 0: no clipping
   double average_decay = 0;            // of the moving average of the weights that is evaluated; 0: none
   double label_smoothing = 0.1;
-  int64_t batch_tokens = 4096;     // counting the larger of source and target
-  int64_t accumulate = 1;          // batches per step
-  int64_t micro_batch_tokens = 0;  // most tokens that a process computes at once; 0: its share of a batch
-  Duration steps = 10000;          // maximum
-  int64_t epochs = 0;              // maximum; 0: unlimited
-  Duration log_every = 50;         // between points of the history
+  double corpus_temperature = 1;      // T: corpora are drawn from in proportion to weight · examples^(1/T)
+  std::vector<CorpusWeight> corpora;  // [[train.corpora]]: the weights that are not 1
+  int64_t batch_tokens = 4096;        // counting the larger of source and target
+  int64_t accumulate = 1;             // batches per step
+  int64_t micro_batch_tokens = 0;     // most tokens that a process computes at once; 0: its share of a batch
+  Duration steps = 10000;             // maximum
+  int64_t epochs = 0;                 // maximum; 0: unlimited
+  Duration log_every = 50;            // between points of the history
   Duration validate_every = 500;
   int64_t patience = 0;      // validations without improvement before the run ends; 0: unlimited
   Duration score_every = 0;  // between slow metrics (BLEU) on the validation split; 0: only at the end; −1: never

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/train/seal.h"
@@ -14,6 +15,32 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFile = "data.json";
+
+/// The sizes and checksums of the corpora of a split, by name; empty if there is only one.
+Json corpora_of(const ParallelSplit& split) {
+  Json corpora = Json::object();
+  int64_t first = 0;
+  for (const CorpusSize& corpus : split.corpora()) {
+    corpora[corpus.name] = {{"pairs", corpus.size}, {"crc32", crc32_text(split.checksum_of(first, corpus.size))}};
+    first += corpus.size;
+  }
+  return corpora;
+}
+
+/// Throws Error if a corpus is absent or different in `found`, or is new: an epoch would have other examples.
+void compare_corpora(const Json& stored, const Json& found, const fs::path& data) {
+  const auto differs = [&](const std::string& name, const char* how) {
+    throw Error(fmt::format("{}: corpus '{}' of split 'train' {} since the run was started", data.string(), name, how),
+                "give the original data, wherever they are now, with --data DIR, or choose another --out");
+  };
+  for (const auto& [name, mark] : stored.items()) {
+    if (!found.contains(name)) differs(name, "has been removed");
+    if (found[name] != mark) differs(name, "has changed");
+  }
+  for (const auto& [name, mark] : found.items()) {
+    if (!stored.contains(name)) differs(name, "has been added");
+  }
+}
 
 /// Throws Error if a file that `stored` lists is absent or different in `found`.
 void compare_files(const Json& stored, const Json& found, const std::string& what, const fs::path& data) {
@@ -41,6 +68,9 @@ Json fingerprint_of(const DataDirectory& data) {
   Json fingerprint = make_document("fingerprint", 1);
   fingerprint["tokenizer"] = Json::object();
   for (const auto& [file, mark] : tokenizers) fingerprint["tokenizer"][file] = to_json(mark);
+  if (data.has_split("train")) {
+    if (Json corpora = corpora_of(data.split("train")); !corpora.empty()) fingerprint["corpora"] = std::move(corpora);
+  }
   fingerprint["splits"] = Json::object();
   for (const auto& [name, files] : splits) {
     Json& split = fingerprint["splits"][name] = Json::object();
@@ -53,6 +83,8 @@ void require_same_data(const fs::path& run, const Json& fingerprint, const fs::p
   if (!fs::exists(run / kFile)) return;
   const Json stored = read_sealed(run / kFile, /*always=*/true);
   try {
+    const Json none = Json::object();
+    compare_corpora(stored.value("corpora", none), fingerprint.value("corpora", none), data);
     for (const auto& [name, files] : stored.at("splits").items()) {
       if (!fingerprint.at("splits").contains(name)) {
         throw Error(fmt::format("{}: split '{}' is missing; the run was started with it", data.string(), name),

@@ -8,12 +8,13 @@
 
 namespace plumb {
 
-/// The size and checksum of each file of the tokenizers and of each split, by name.
+/// The size and checksum of each file of the tokenizers and of each split, by name, and of each corpus of the training
+/// data, if they come from several.
 Json fingerprint_of(const DataDirectory& data);
 
 /// Throws Error if the data in `data`, with this fingerprint, are not those that the run in `run` began with: it names
-/// the split, or the tokenizer, whose contents have changed or are missing. Splits that have been added are no
-/// difference. A run that has not recorded its data accepts any.
+/// the corpus, the split, or the tokenizer, whose contents have changed or are missing. Splits that have been added are
+/// no difference. A run that has not recorded its data accepts any.
 void require_same_data(const std::filesystem::path& run, const Json& fingerprint, const std::filesystem::path& data);
 
 /// Records the fingerprint as data.json of the run, unless it has one.

@@ -28,10 +28,14 @@ std::vector<int64_t> first_sequences(const Ragged& layout, const Batch& whole, c
   }
   int64_t sequence = 0;
   if (std::ssize(whole.examples) == layout.sequences()) {  // several for some examples
-    for (size_t place = 0; place < examples.size(); ++place) {
-      first[place] = sequence;
+    for (size_t place = 0; place < examples.size();) {
+      size_t after = place + 1;  // an example may occur several times in a row, each time with as many sequences
+      while (after < examples.size() && examples[after] == examples[place]) ++after;
+      const int64_t begin = sequence;
       while (sequence < layout.sequences() && whole.examples[static_cast<size_t>(sequence)] == examples[place])
         ++sequence;
+      const int64_t each = (sequence - begin) / static_cast<int64_t>(after - place);
+      for (int64_t next = begin; place < after; ++place, next += each) first[place] = next;
     }
   }
   if (sequence != layout.sequences())

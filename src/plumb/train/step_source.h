@@ -15,8 +15,8 @@
 
 namespace plumb {
 
-/// What the plan of a run's batches depends on.
-PlanSettings plan_settings(const TrainConfig& config);
+/// What the plan of a run's batches depends on; `mixture`: see mixture_of (train/corpora.h).
+PlanSettings plan_settings(const TrainConfig& config, std::optional<CorpusMixture> mixture = {});
 
 /// Which batches form a step, and this process's share of them. A share is a function of the settings, the epoch, the
 /// number of the batch and the division: what a thread has prepared is what would be computed on demand, and is used
@@ -32,6 +32,7 @@ class StepSource {
   void go_to(int64_t epoch);
 
   [[nodiscard]] const ExampleCosts& costs() const { return costs_; }
+  [[nodiscard]] const PlanSettings& settings() const { return settings_; }
   [[nodiscard]] const BatchPlan& plan() const { return *plan_; }
 
   /// The batches of the step that begins with batch `first` of the epoch, or those that are left; their number.

@@ -8,6 +8,7 @@
 #include "plumb/base/timing.h"
 #include "plumb/optim/cautious.h"
 #include "plumb/optim/sharded.h"
+#include "plumb/train/corpora.h"
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {
@@ -34,8 +35,8 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
     : model(trained),
       task(learned),
       train_set(learned.dataset("train")),
-      source(*train_set, plan_settings(given), given.accumulate),
-      timeline(make_timeline(source.costs(), given, trained.config().kind)),
+      source(*train_set, plan_settings(given, mixture_of(given, *train_set)), given.accumulate),
+      timeline(make_timeline(source.costs(), given, trained.config().kind, source.settings().mixture)),
       config(resolved(given, timeline)),
       computation(trained, learned, config, source),
       schedule(make_schedule(config, width_of(trained.config()))),
@@ -53,6 +54,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
   task.complete(fitting);  // throws if the model does not match the data
   source.go_to(state.epoch);
   for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
+  if (source.settings().mixture) say(mixture_summary(*source.settings().mixture));
   if (const std::string line = durations_summary(given, watch.every, timeline); !line.empty()) say(line);
 }
 
