@@ -1,4 +1,5 @@
-// The part of state.json that tells of numerical trouble: what is accepted can be judged with, and reads the same again.
+// The part of state.json that tells of numerical trouble: what is accepted can be judged with, and reads the same
+// again.
 #include <cstdlib>
 
 #include "memory_file.h"

@@ -57,6 +57,7 @@ struct Entry {
 
 /// The header. Throws Error if it is not a JSON object or names a tensor twice, which the JSON parser would ignore.
 Json parse_header(std::string_view text, const std::string& file) {
+  if (nests_too_deeply(text)) throw Error(fmt::format("{}: its header is nested too deeply", file));
   std::set<std::string> names;
   const auto note_name = [&](int depth, Json::parse_event_t event, const Json& name) {
     if (event == Json::parse_event_t::key && depth == 1 && !names.insert(name.get<std::string>()).second)
