@@ -117,7 +117,8 @@ TrainResult TrainResult::from_json(const Json& json) {
   TrainResult result;
   result.outcome = json.at("outcome");
   result.steps = count_of(json.at("steps"));
-  result.metrics = metrics_from(json, {"steps", "best_valid_nll", "best_step", "seconds"});
+  result.metrics = metrics_from(json, {"schema", "command", "outcome", "steps", "best_valid_nll", "best_step",
+                                       "seconds", "history", "watched", "troubles", "diagnosis"});
   result.best_valid_nll = maybe(json, "best_valid_nll");
   for (const auto& [key, value] : json.items()) {
     const bool is_own = key == "best_valid_nll" || key == "best_step";
@@ -125,7 +126,8 @@ TrainResult TrainResult::from_json(const Json& json) {
   }
   if (json.contains("best_step")) result.best_step = count_of(json["best_step"]);
   result.seconds = json.value("seconds", 0.0);
-  for (const Json& point : json.at("history")) result.history.push_back(point_from_json(point));
+  if (!json.at("history").is_array()) throw Error("the history of a result is not a list");
+  for (const Json& point : json["history"]) result.history.push_back(point_from_json(point));
   for (const Json& record : json.value("watched", Json::array()))
     result.watched.push_back(watch_record_from_json(record));
   result.diagnosis = json.value("diagnosis", std::vector<std::string>());
