@@ -57,6 +57,16 @@ TEST(DamagedRecords, OfMetricsThatNestDeeplyEndTheHistory) {
   EXPECT_EQ(read_watch_records(path).size(), 1U);
 }
 
+TEST(DamagedRecords, OfAResultAreRefused) {
+  for (const char* text : {R"({"outcome": "finished", "steps": 1, "history": null})",
+                           R"({"outcome": "finished", "steps": -1, "history": []})",
+                           R"({"outcome": "finished", "steps": 1, "best_step": 0.5, "history": []})"})
+    EXPECT_THROW(TrainResult::from_json(Json::parse(text)), Error) << text;
+  // What is a key of the document's own is no metric.
+  const Json odd = Json::parse(R"({"schema": 1, "watched": null, "outcome": "finished", "steps": 1, "history": []})");
+  EXPECT_TRUE(TrainResult::from_json(odd).metrics.empty());
+}
+
 TEST(DamagedRecords, OfAStateAreRefused) {
   const Json good = to_json(TrainState{}, "bleu");
   EXPECT_EQ(to_json(train_state_from_json(good, "bleu", "state"), "bleu"), good);
