@@ -31,6 +31,7 @@ else
 fi
 # Temporary files in memory, where there is room for them.
 [ -n "${TMPDIR:-}" ] || [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
+export LSAN_OPTIONS="suppressions=$here/tests/support/leaks.txt:print_suppressions=0"
 for name in "$@"; do
   program=$build/fuzz_$name
   mkdir -p "$build/corpus/$name"
