@@ -77,6 +77,10 @@ TEST(DamagedRecords, OfAStateAreRefused) {
     EXPECT_TRUE(refusal_of_record([&] { (void)train_state_from_json(bad, "bleu", "state"); }).starts_with("state: "))
         << key;
   }
+  Json bad_point = good;
+  bad_point["pending_point"] = {{"loss", 1.0}};
+  EXPECT_TRUE(
+      refusal_of_record([&] { (void)train_state_from_json(bad_point, "bleu", "state"); }).starts_with("state: "));
   const Json mark = to_json(FileMark{3, 0x0A1B2C3D});
   EXPECT_EQ(file_mark_from_json(mark), (FileMark{3, 0x0A1B2C3D}));
   for (const char* text : {"", "x", "0a1b2c3d4e", "0a1b2c3 ", "-1"}) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
+#include "plumb/train/point.h"
 
 namespace plumb {
 
@@ -43,6 +44,7 @@ TrainState train_state_from_json(const Json& json, const std::string& metric, co
     state.complete = json.at("complete");
     state.seconds = json.at("seconds");
     state.pending = json.value("pending_point", Json());
+    if (!state.pending.is_null()) (void)point_from_json(state.pending);
     return state;
   } catch (const std::exception& error) {  // of the JSON library, or of a count
     throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()));
