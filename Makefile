@@ -76,7 +76,8 @@ sanitize: packages  ## Run all tests under the address and undefined-behavior sa
 	cmake --build '$(BUILD)-$(PRESET)' --parallel $(JOBS)
 	$(CTEST) --test-dir '$(BUILD)-$(PRESET)'
 
-fuzz: packages  ## Fuzz what reads files, FUZZ seconds each (libFuzzer; skipped without Clang)
+fuzz:  ## Fuzz what reads files, FUZZ seconds each (libFuzzer); KEEP=1: add the inputs that reach new code to the corpus
+	@$(SETUP) scripts/packages.txt scripts/packages-fuzz.txt
 	scripts/fuzz.sh '$(BUILD)-fuzz' $(FUZZ)
 
 installable: setup
@@ -93,4 +94,4 @@ package: installable  ## Write release archives and a Debian package for this di
 	@ls -sh '$(OUT)/package'
 
 clean:  ## Remove the build directories
-	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers'
+	rm -rf '$(BUILD)' '$(BUILD)-tidy' '$(BUILD)-torch' '$(BUILD)-sanitize' '$(BUILD)-sanitize-thread' '$(BUILD)-peers' '$(BUILD)-fuzz'

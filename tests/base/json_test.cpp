@@ -87,6 +87,29 @@ TEST(Json, AnUnexpectedShapeNamesTheFile) {
   EXPECT_EQ(take_json(path, steps), 3);
 }
 
+TEST(Json, DeepNestingIsRefused) {
+  const std::string deep(100'000, '[');
+  EXPECT_TRUE(nests_too_deeply(deep));
+  EXPECT_TRUE(parse_or_discard(deep).is_discarded());
+  const test::TemporaryDirectory directory;
+  const auto path = directory / "deep.json";
+  write_file_atomic(path, deep);
+  EXPECT_EQ(json_message_of([&] { read_json(path); }), path.string() + ": nested too deeply");
+  // Brackets in strings, and those that are closed again, do not count.
+  EXPECT_FALSE(nests_too_deeply("[\"" + deep + "\\\"[\"]"));
+  std::string wide = "[0";
+  for (int i = 0; i < 1000; ++i) wide += ", [{}]";
+  EXPECT_EQ(parse_or_discard(wide + "]").size(), 1001U);
+  EXPECT_TRUE(parse_or_discard("{").is_discarded());
+}
+
+TEST(Json, CountsAreWholeNumbersThatEveryReaderKnowsExactly) {
+  for (const char* count : {"0", "7", "9007199254740992"}) EXPECT_EQ(count_of(Json::parse(count)), std::stoll(count));
+  for (const char* other : {"-1", "9007199254740993", "18446744073709551615", "-9223372036854775808", "1.0", "true",
+                            "null", "\"1\"", "[1]"})
+    EXPECT_THROW(count_of(Json::parse(other)), Error) << other;
+}
+
 TEST(Json, ACommandLineInAnotherEncodingIsWritten) {
   const char* const words[] = {"plumb", "--out", "caf\xE9"};
   set_command_line(3, words);

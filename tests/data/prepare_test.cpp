@@ -148,6 +148,25 @@ TEST_F(Prepare, RepeatsItself) {
   }
 }
 
+TEST_F(Prepare, NamesOfSplitsAreNoPaths) {
+  prepare_data(options_, directory_ / "out");
+  const fs::path file = directory_ / "out" / "data.json";
+  for (const char* name : {"", "../train", "/train"}) {
+    Json info = read_json(file);
+    const Json train = info["splits"]["train"];
+    info["splits"][name] = train;
+    const std::string before = read_file(file);
+    write_file_atomic(file, info.dump());
+    try {
+      DataDirectory::open(directory_ / "out");
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(), file.string() + ": '" + name + "' names no split");
+    }
+    write_file_atomic(file, before);
+  }
+}
+
 TEST_F(Prepare, FailuresLeaveNothing) {
   const auto good = options_;
   options_.length_limit = 1;

@@ -101,6 +101,9 @@ TEST_F(Safetensors, ShapesThatAreNoneAreRefused) {
             "the data offsets of tensor 'a' do not match its shape (4294967296, 4294967296)");
   EXPECT_EQ(of("[0,18446744073709551615]", "[0,0]"),
             "the data offsets of tensor 'a' do not match its shape (0, 18446744073709551615)");
+  // LibTorch multiplies the dimensions of an empty tensor, too.
+  EXPECT_EQ(of("[4294967296, 4294967296, 0]", "[0,0]"),
+            "the data offsets of tensor 'a' do not match its shape (4294967296, 4294967296, 0)");
   EXPECT_EQ(of("[99999999999999999999]"), "tensor 'a': 1e+20 in its shape is not a non-negative integer");
 }
 

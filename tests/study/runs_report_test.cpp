@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "plumb/report/html.h"
 
@@ -54,6 +55,20 @@ std::vector<double> numbers(const Json& list) {
   std::vector<double> found;
   for (const Json& each : list) found.push_back(each.is_null() ? std::nan("") : each.get<double>());
   return found;
+}
+
+TEST(RunsReport, ShowsNumbersWhateverTheirNames) {
+  RunSummary run = made_up("a", 1);
+  run.metrics.set("", 1.0);
+  run.history.back().metrics.set("", 1.0);
+  run.watched.clear();
+  run.watched.push_back({1, Json::parse(R"({"a/b": {"c~d": 1.5}, "": 2.5, "list": [1, 2]})")});
+  run.watched.push_back({2, Json::parse(R"({"a/b": {"c~d": 3.5}, "list": {"99999999999999999999999": 4.5}})")});
+  const Json report = runs_report({run});
+  std::map<std::string, std::vector<double>> found;
+  for (const Json& each : report["figures"]) found[each["title"].get<std::string>()] = numbers(each["series"][0]["y"]);
+  EXPECT_EQ(found.at("A/b, c~d"), (std::vector<double>{1.5, 3.5}));
+  EXPECT_EQ(found.at("List, 99999999999999999999999"), (std::vector<double>{4.5}));
 }
 
 TEST(RunsReport, DrawsLossesByStepTokensAndTime) {

@@ -343,6 +343,18 @@ TEST(HuggingFaceTokenizers, WrongValuesGiveErrors) {
   }
 }
 
+TEST(HuggingFaceTokenizers, ATextThatGrowsWithoutBoundIsRefused) {
+  const TemporaryDirectory directory;
+  const Json twice = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+  const Json nested = {{"type", "Sequence"}, {"normalizers", std::vector<Json>(10, twice)}};
+  const Json document = {{"normalizer", {{"type", "Sequence"}, {"normalizers", std::vector<Json>(10, nested)}}},
+                         {"model", {{"type", "WordLevel"}, {"unk_token", "b"}, {"vocab", {{"b", 0}}}}}};
+  write_file_atomic(directory / "tokenizer.json", document.dump());
+  const auto tokenizer = load_tokenizer_model(directory.path());
+  EXPECT_EQ(tokenizer->encode("b"), std::vector<int32_t>{0});
+  EXPECT_NE(refusal_of([&] { (void)tokenizer->encode("a"); }).what.find("beyond 32 MiB"), std::string::npos);
+}
+
 TEST(HuggingFaceTokenizers, DeepNestingIsRefused) {
   const TemporaryDirectory directory;
   std::string document = R"({"model": )";

@@ -259,7 +259,7 @@ void move_renamed(toml::table& root) {
     const toml::source_region source = node->source();
     toml::table* table = table_at(root, to.substr(0, new_dot), source);
     if (table == nullptr || table->contains(to.substr(new_dot + 1))) continue;
-    node->visit([&](const auto& value) {
+    node->visit([&, &to = to](const auto& value) {
       table->insert(toml::key(to.substr(new_dot + 1), toml::source_region(source)), value);
     });
     const_cast<toml::table*>(old_table)->erase(from.substr(old_dot + 1));

@@ -47,9 +47,36 @@ Json make_document(std::string_view name, int version) {
   return document;
 }
 
+bool nests_too_deeply(std::string_view json) {
+  constexpr int kDeepest = 64;
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kDeepest) return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+Json parse_or_discard(std::string_view text) {
+  if (nests_too_deeply(text)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
 Json read_json(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  if (nests_too_deeply(text)) throw Error(fmt::format("{}: nested too deeply", path.string()));
   try {
-    return Json::parse(read_file(path));
+    return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     throw Error(fmt::format("{}: not valid JSON at byte {}", path.string(), error.byte),
                 "the file may be truncated; create it again");
@@ -72,6 +99,15 @@ std::vector<double> numbers_of(const Json& json) {
   std::vector<double> values;
   for (const Json& value : json) values.push_back(number_of(value));
   return values;
+}
+
+int64_t count_of(const Json& json) {
+  constexpr int64_t kLargest = int64_t{1} << 53;
+  const bool fits = json.is_number_unsigned()
+                        ? json.get<uint64_t>() <= kLargest
+                        : json.is_number_integer() && json.get<int64_t>() >= 0 && json.get<int64_t>() <= kLargest;
+  if (!fits) throw Error(fmt::format("expected a whole number from 0 to 2^53, not {}", json.dump()));
+  return json.get<int64_t>();
 }
 
 void write_json(const std::filesystem::path& path, const Json& value) {

@@ -19,7 +19,14 @@ const std::string& command_line();
 /// A document that opens with `"schema": "plumb.NAME/VERSION"` and `"command"`.
 Json make_document(std::string_view name, int version);
 
-/// Parses a file. Throws Error naming the file and the offset of the first invalid byte.
+/// Whether the lists and objects of a document nest deeper than in any format that Plumb reads. Functions that walk
+/// over JSON call themselves, so the depth must be limited before they may see it.
+bool nests_too_deeply(std::string_view json);
+
+/// The JSON in a text; discarded (Json::is_discarded) if it is not valid or nests too deeply.
+Json parse_or_discard(std::string_view text);
+
+/// Parses a file. Throws Error naming the file and the offset of the first invalid byte, and if it nests too deeply.
 Json read_json(const std::filesystem::path& path);
 
 [[noreturn]] void throw_unexpected_shape(const std::filesystem::path& path, const nlohmann::json::exception& error);
@@ -40,6 +47,10 @@ auto take_json(const std::filesystem::path& path, const Take& take) {
 double number_of(const Json& json);
 /// The same for an array.
 std::vector<double> numbers_of(const Json& json);
+
+/// A count such as a number of steps: a whole number from 0 to 2^53, up to which every reader of JSON is exact. Throws
+/// Error on anything else.
+int64_t count_of(const Json& json);
 
 /// Writes with two spaces of indentation, atomically; infinities and NaN become null.
 void write_json(const std::filesystem::path& path, const Json& value);

@@ -62,6 +62,8 @@ DataDirectory DataDirectory::open(const std::filesystem::path& path) {
     const Tokenizer target = joint ? source : load_tokenizer(path / "target.model", about.at("target_vocabulary"));
     DataDirectory directory(path, std::move(info), joint, source, target);
     for (const auto& [name, facts] : directory.info_.at("splits").items()) {
+      if (name.empty() || name.find('/') != std::string::npos)
+        throw Error(fmt::format("{}: '{}' names no split", (path / "data.json").string(), name), kRemake);
       const auto file = path / "splits" / (name + ".tokens");
       const ParallelSplit split = ParallelSplit::open(file);
       const int64_t pairs = facts.at("pairs");

@@ -57,6 +57,7 @@ struct Entry {
 
 /// The header. Throws Error if it is not a JSON object or names a tensor twice, which the JSON parser would ignore.
 Json parse_header(std::string_view text, const std::string& file) {
+  if (nests_too_deeply(text)) throw Error(fmt::format("{}: its header is nested too deeply", file));
   std::set<std::string> names;
   const auto note_name = [&](int depth, Json::parse_event_t event, const Json& name) {
     if (event == Json::parse_event_t::key && depth == 1 && !names.insert(name.get<std::string>()).second)
@@ -91,13 +92,15 @@ Entry entry_of(const std::string& name, const Json& json, const std::string& fil
     const at::ScalarType type = type_of(json.at("dtype").get<std::string>(), name, file);
     // Dimension by dimension, so that nothing overflows.
     bool fits = offsets.size() == 2 && offsets[0] <= offsets[1];
-    uint64_t size = at::elementSize(type);
+    uint64_t size =
+        at::elementSize(type);  // of an empty tensor, the product without zeros, which LibTorch computes too
     const uint64_t room = fits ? offsets[1] - offsets[0] : 0;
     const bool empty = std::find(shape.begin(), shape.end(), uint64_t{0}) != shape.end();
+    const uint64_t most = empty ? std::numeric_limits<int64_t>::max() : room;
     for (const uint64_t count : shape) {
-      const uint64_t most = std::numeric_limits<int64_t>::max();
-      fits = fits && count <= (empty ? most : room / size);
-      if (fits && !empty) size *= count;
+      if (count == 0) continue;
+      fits = fits && count <= most / size;
+      if (fits) size *= count;
     }
     if (!fits || room != (empty ? 0 : size)) {
       throw Error(fmt::format("{}: the data offsets of tensor '{}' do not match its shape ({})", file, name,

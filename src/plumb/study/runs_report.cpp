@@ -135,9 +135,16 @@ bool is_by_layer(const Json& values) {
   });
 }
 
+/// A key as part of a JSON pointer (RFC 6901).
+std::string pointer_part(const std::string& key) {
+  std::string part;
+  for (const char c : key) c == '~' ? part += "~0" : c == '/' ? part += "~1" : part += c;
+  return part;
+}
+
 void collect(const Json& values, const std::string& path, WatchedNumbers& found, std::set<std::string>& known) {
   for (const auto& [key, value] : values.items()) {
-    const std::string inner = path + "/" + key;
+    const std::string inner = path + "/" + pointer_part(key);
     if (value.is_number() && key != "seconds") {
       if (known.insert(inner).second) found.single.push_back(inner);
     } else if (value.is_object() && is_by_layer(value)) {
@@ -149,22 +156,32 @@ void collect(const Json& values, const std::string& path, WatchedNumbers& found,
 }
 
 std::string title_of(const std::string& path) {
-  std::vector<std::string> words = split(path.substr(1), '/');
-  std::string title = join(words, ", ");
+  std::string title;
+  for (Json::json_pointer rest(path); !rest.empty(); rest.pop_back())
+    title = rest.back() + (title.empty() ? "" : ", ") + title;
+  if (title.empty()) return title;
   std::replace(title.begin(), title.end(), '_', ' ');
   title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
   return title;
 }
 
+/// The value at a path that leads through objects; null if there is none.
+const Json* find_value(const Json& values, const Json::json_pointer& path) {
+  if (path.empty()) return &values;
+  const Json* parent = find_value(values, path.parent_pointer());
+  if (parent == nullptr || !parent->is_object()) return nullptr;
+  const auto found = parent->find(path.back());
+  return found == parent->end() ? nullptr : &*found;
+}
+
 /// The number at a path of a record. At an object with one for each layer, the largest.
 std::optional<double> watched_number(const WatchRecord& record, const std::string& path) {
-  const Json::json_pointer pointer(path);
-  if (!record.values.contains(pointer)) return std::nullopt;
-  const Json& value = record.values.at(pointer);
-  if (value.is_number()) return value.get<double>();
+  const Json* value = find_value(record.values, Json::json_pointer(path));
+  if (value == nullptr) return std::nullopt;
+  if (value->is_number()) return value->get<double>();
   std::optional<double> largest;
-  if (!value.is_object()) return largest;
-  for (const Json& each : value) {
+  if (!value->is_object()) return largest;
+  for (const Json& each : *value) {
     if (each.is_number() && (!largest || each.get<double>() > *largest)) largest = each.get<double>();
   }
   return largest;
@@ -188,8 +205,9 @@ Figure watched_figure(const std::vector<RunSummary>& runs, const std::string& pa
   const Json::json_pointer pointer(path);
   std::map<std::string, size_t> places;
   for (const WatchRecord& record : runs.front().watched) {
-    if (!record.values.contains(pointer)) continue;
-    for (const auto& [layer, value] : record.values.at(pointer).items()) {
+    const Json* values = find_value(record.values, pointer);
+    if (values == nullptr || !values->is_object()) continue;
+    for (const auto& [layer, value] : values->items()) {
       if (!value.is_number()) continue;
       const auto [place, added] = places.try_emplace(layer, figure.series.size());
       if (added) figure.series.push_back({layer, layer});
@@ -215,10 +233,14 @@ std::vector<Figure> runs_figures(const std::vector<RunSummary>& runs) {
   for (const Abscissa& x : all) add_losses(figures, runs, x);
   const Abscissa& step = all.front();
   for (const std::string& name : task_metrics(runs))
-    add_curves(
-        figures,
-        {"metric_" + name, name == "bleu" ? "BLEU" : title_of("/" + name), "On the validation split.", "", {}, {name}},
-        runs, step, metric_of(name));
+    add_curves(figures,
+               {"metric_" + name,
+                name == "bleu" ? "BLEU" : title_of("/" + pointer_part(name)),
+                "On the validation split.",
+                "",
+                {},
+                {name}},
+               runs, step, metric_of(name));
   add_curves(figures, {"learning_rate", "Learning rate", "", "", {}, {"learning rate"}}, runs, step,
              [](const RunSummary& run, size_t i) { return finite(run.history[i].learning_rate); });
   add_curves(

@@ -40,7 +40,8 @@ void check_free(const fs::path& out) {
   check_output_directory(out, "run");
   const fs::path result = out / "result.json";
   if (!fs::exists(out / "config.toml")) return;
-  if (fs::exists(result) && read_json(result).value("outcome", "") == kAveraged) return;
+  const Json found = fs::exists(result) ? read_json(result) : Json();
+  if (found.is_object() && found.value("outcome", Json()) == kAveraged) return;
   throw Error(fmt::format("{}: is a training run", out.string()), "choose another --out; nothing was changed");
 }
 

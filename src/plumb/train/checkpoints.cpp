@@ -107,6 +107,7 @@ std::string damage_of(const fs::path& checkpoint) {
   try {
     const Json state = read_sealed(checkpoint / "state.json");
     if (!state.is_object()) return "state.json is not the state of a run";
+    if (state.contains("metrics")) (void)file_mark_from_json(state["metrics"]);
     if (state.contains("files")) {
       check_files(checkpoint, state["files"]);
     } else {

@@ -23,13 +23,15 @@ auto lines_with(const std::filesystem::path& path, const char* key, const Take& 
   if (!std::filesystem::exists(path)) return found;
   for (const std::string& line : split(read_file(path), '\n')) {
     if (line.empty()) continue;
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_or_discard(line);
     if (!json.is_object()) break;
     if (!json.contains(key)) continue;
     try {
       found.push_back(take(json));
     } catch (const Json::exception& error) {
       throw_unexpected_shape(path, error);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: {}", path.string(), error.what()), error.hint());
     }
   }
   return found;

@@ -1,8 +1,12 @@
 #include "plumb/train/point.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "plumb/base/error.h"
 
 namespace plumb {
 namespace {
@@ -63,15 +67,15 @@ Json to_json(const TrainPoint& point) {
 
 TrainPoint point_from_json(const Json& json) {
   TrainPoint point;
-  point.step = json.at("step");
-  point.epoch = json.value("epoch", int64_t{0});
+  point.step = count_of(json.at("step"));
+  if (json.contains("epoch")) point.epoch = count_of(json["epoch"]);
   point.learning_rate = number(json, "learning_rate");
   point.loss = number(json, "loss");
   point.nll = number(json, "nll");
   point.gradient_norm = maybe(json, "gradient_norm");
   point.tokens_per_second = number(json, "tokens_per_second");
   point.ceiling_fraction = maybe(json, "ceiling_fraction");
-  if (json.contains("tokens")) point.tokens = json["tokens"].get<int64_t>();
+  if (json.contains("tokens")) point.tokens = count_of(json["tokens"]);
   point.metrics =
       metrics_from(json, {"step", "epoch", "learning_rate", "loss", "nll", "gradient_norm", "tokens_per_second",
                           "tokens", "ceiling_fraction", "train_perplexity", "valid_perplexity", "data_seconds",
@@ -85,7 +89,11 @@ TrainPoint point_from_json(const Json& json) {
 
 Json to_json(const WatchRecord& record) { return {{"step", record.step}, {"watch", record.values}}; }
 
-WatchRecord watch_record_from_json(const Json& json) { return {json.at("step"), json.at("watch")}; }
+WatchRecord watch_record_from_json(const Json& json) {
+  WatchRecord record{count_of(json.at("step")), json.at("watch")};
+  if (!record.values.is_object()) throw Error(fmt::format("what was watched at step {} is no object", record.step));
+  return record;
+}
 
 Json TrainResult::to_json() const {
   Json json = make_document("train", 1);
@@ -108,16 +116,18 @@ Json TrainResult::to_json() const {
 TrainResult TrainResult::from_json(const Json& json) {
   TrainResult result;
   result.outcome = json.at("outcome");
-  result.steps = json.at("steps");
-  result.metrics = metrics_from(json, {"steps", "best_valid_nll", "best_step", "seconds"});
+  result.steps = count_of(json.at("steps"));
+  result.metrics = metrics_from(json, {"schema", "command", "outcome", "steps", "best_valid_nll", "best_step",
+                                       "seconds", "history", "watched", "troubles", "diagnosis"});
   result.best_valid_nll = maybe(json, "best_valid_nll");
   for (const auto& [key, value] : json.items()) {
     const bool is_own = key == "best_valid_nll" || key == "best_step";
     if (key.starts_with("best_") && !is_own && value.is_number()) result.best_value = {key.substr(5), value};
   }
-  result.best_step = json.value("best_step", int64_t{0});
+  if (json.contains("best_step")) result.best_step = count_of(json["best_step"]);
   result.seconds = json.value("seconds", 0.0);
-  for (const Json& point : json.at("history")) result.history.push_back(point_from_json(point));
+  if (!json.at("history").is_array()) throw Error("the history of a result is not a list");
+  for (const Json& point : json["history"]) result.history.push_back(point_from_json(point));
   for (const Json& record : json.value("watched", Json::array()))
     result.watched.push_back(watch_record_from_json(record));
   result.diagnosis = json.value("diagnosis", std::vector<std::string>());

@@ -88,6 +88,7 @@ RunConfig resolved(RunConfig config, const Task& task) {
 bool may_replace_data(const fs::path& stored, const fs::path& given) {
   if (stored == given || !fs::exists(stored / "data.json")) return true;
   const Json before = read_json(stored / "data.json"), after = read_json(given / "data.json");
+  if (!before.is_object() || !after.is_object()) return false;
   return before.value("splits", Json()) == after.value("splits", Json()) &&
          before.value("tokenizer", Json()) == after.value("tokenizer", Json());
 }

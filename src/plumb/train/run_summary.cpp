@@ -47,7 +47,7 @@ std::string recorded_outcome(const fs::path& metrics) {
   std::string outcome;
   for (const std::string& line : split(read_file(metrics), '\n')) {
     if (line.empty()) continue;
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_or_discard(line);
     const bool ended = json.is_object() && json.contains("outcome") && json["outcome"].is_string();
     outcome = ended ? json["outcome"].get<std::string>() : "";
   }

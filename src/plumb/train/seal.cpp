@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <limits>
 #include <vector>
@@ -30,7 +31,11 @@ Json to_json(const FileMark& mark) { return {{"bytes", mark.bytes}, {"crc32", cr
 
 FileMark file_mark_from_json(const Json& json) {
   const std::string text = json.at("crc32");
-  return {json.at("bytes"), static_cast<uint32_t>(std::stoul(text, nullptr, 16))};
+  FileMark mark{static_cast<uint64_t>(count_of(json.at("bytes"))), 0};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), mark.checksum, 16);
+  if (failure != std::errc() || end != text.data() + text.size())
+    throw Error(fmt::format("'{}' is not a checksum", text));
+  return mark;
 }
 
 FileMark mark_of_beginning(const std::filesystem::path& file, uint64_t bytes) {

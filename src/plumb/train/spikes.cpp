@@ -89,11 +89,11 @@ Json to_json(const Spike& spike) {
 Spike spike_from_json(const Json& json) {
   Spike spike;
   spike.series = json.at("series");
-  spike.step = json.at("step");
+  spike.step = count_of(json.at("step"));
   spike.value = number_of(json.at("value"));
   spike.median = number_of(json.at("median"));
   spike.deviations = number_of(json.at("deviations"));
-  spike.since = json.at("since");
+  spike.since = count_of(json.at("since"));
   spike.before = number_of(json.at("before"));
   return spike;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
+#include "plumb/train/point.h"
 
 namespace plumb {
 
@@ -28,22 +29,24 @@ Json to_json(const TrainState& state, const std::string& metric) {
 TrainState train_state_from_json(const Json& json, const std::string& metric, const std::string& origin) {
   try {
     TrainState state;
-    state.step = json.at("step");
-    state.epoch = json.at("epoch");
-    state.batch = json.at("batch");
+    state.step = count_of(json.at("step"));
+    state.epoch = count_of(json.at("epoch"));
+    state.batch = count_of(json.at("batch"));
     state.loss = json.at("loss_sum");
     state.nll = json.at("nll_sum");
     state.weight = json.at("weight");
-    state.tokens = json.contains("tokens") ? std::optional(json["tokens"].get<int64_t>()) : std::nullopt;
+    state.tokens = json.contains("tokens") ? std::optional(count_of(json["tokens"])) : std::nullopt;
     if (json.contains("best_" + metric)) state.best = json["best_" + metric].get<double>();
-    if (json.contains("best_list")) json["best_list"].get_to(state.best_list);
-    state.best_step = json.at("best_step");
-    state.validations_since_best = json.at("validations_since_best");
+    for (const Json& entry : json.value("best_list", Json::array()))
+      state.best_list.emplace_back(count_of(entry.at(0)), entry.at(1).get<double>());
+    state.best_step = count_of(json.at("best_step"));
+    state.validations_since_best = count_of(json.at("validations_since_best"));
     state.complete = json.at("complete");
     state.seconds = json.at("seconds");
     state.pending = json.value("pending_point", Json());
+    if (!state.pending.is_null()) (void)point_from_json(state.pending);
     return state;
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const std::exception& error) {  // of the JSON library, or of a count
     throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()));
   }
 }

@@ -57,7 +57,16 @@ void validate(const TroubleConfig& config) {
 
 Json to_json(const TroubleRecord& record) { return {{"step", record.step}, {"trouble", record.values}}; }
 
-TroubleRecord trouble_record_from_json(const Json& json) { return {json.at("step"), json.at("trouble")}; }
+TroubleRecord trouble_record_from_json(const Json& json) {
+  TroubleRecord record{count_of(json.at("step")), json.at("trouble")};
+  // What is looked at later; everything else is for people.
+  bool valid = record.values.is_object();
+  for (const char* key : {"text", "action"})
+    valid = valid && (!record.values.contains(key) || record.values[key].is_string());
+  if (!valid) throw Error(fmt::format("the trouble at step {} is not described as it should be", record.step));
+  if (record.values.contains("to")) (void)count_of(record.values["to"]);
+  return record;
+}
 
 std::string to_string(const TroubleRecord& record) {
   return fmt::format("step {}: {}", record.step, record.values.value("text", std::string("trouble")));

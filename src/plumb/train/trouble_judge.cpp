@@ -194,12 +194,12 @@ Json TroubleJudge::state() const {
 
 void TroubleJudge::load_state(const Json& json) {
   if (json.is_null()) return;
-  skipped_ = json.at("skipped");
-  skipped_in_row_ = json.at("skipped_in_row");
-  rollbacks_ = json.at("rollbacks");
+  skipped_ = count_of(json.at("skipped"));
+  skipped_in_row_ = count_of(json.at("skipped_in_row"));
+  rollbacks_ = count_of(json.at("rollbacks"));
   rate_factor_ = json.at("rate_factor");
-  pass_over_until_ = json.at("pass_over_until");
-  anchor_ = json.at("anchor");
+  pass_over_until_ = count_of(json.at("pass_over_until"));
+  anchor_ = count_of(json.at("anchor"));
   loss_.load_state(json.at("loss"));
   gradient_norm_.load_state(json.at("gradient_norm"));
   const Json updates = json.value("updates", Json::object());

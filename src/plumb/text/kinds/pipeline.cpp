@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json.h"
 #include "plumb/text/kinds/special_tokens.h"
 #include "plumb/text/pipeline/added_tokens.h"
 #include "plumb/text/pipeline/components.h"
@@ -18,26 +19,6 @@ namespace {
 
 namespace tk = tokenization;
 
-/// Documents nest a few levels; a limit keeps the recursion over them short.
-void check_depth(std::string_view document) {
-  constexpr int kDeepest = 64;
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < document.size(); ++i) {
-    const char c = document[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kDeepest) throw Error("it is nested too deeply");
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-}
-
 const nlohmann::json& section(const nlohmann::json& document, const char* name) {
   static const nlohmann::json kNone;
   const auto found = document.find(name);
@@ -47,7 +28,7 @@ const nlohmann::json& section(const nlohmann::json& document, const char* name) 
 class Pipeline final : public TokenizerModel {
  public:
   Pipeline(std::string bytes, const SpecialNames& names) : document_(std::move(bytes)), names_(names) {
-    check_depth(document_);
+    if (nests_too_deeply(document_)) throw Error("it is nested too deeply");
     const auto document = nlohmann::json::parse(document_);
     model_ = tk::make_token_model(document.at("model"));
     normalize_ = tk::make_normalizer(section(document, "normalizer"));

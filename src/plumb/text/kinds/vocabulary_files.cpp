@@ -96,7 +96,9 @@ std::shared_ptr<const TokenizerModel> load_gpt2(std::string bytes, const std::fi
   if (!is_valid_utf8(bytes)) throw Error(fmt::format("{}: not valid UTF-8", path.string()));
   nlohmann::json vocabulary;
   try {
-    vocabulary = nlohmann::json::parse(read_file(vocabulary_path));
+    const std::string content = read_file(vocabulary_path);
+    if (nests_too_deeply(content)) throw Error(fmt::format("{}: nested too deeply", vocabulary_path.string()));
+    vocabulary = nlohmann::json::parse(content);
   } catch (const nlohmann::json::exception& error) {
     throw Error(fmt::format("{}: not a vocabulary, or damaged: {}", vocabulary_path.string(), error.what()));
   }

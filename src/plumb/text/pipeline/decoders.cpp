@@ -5,6 +5,7 @@
 #include "plumb/text/pipeline/byte_alphabet.h"
 #include "plumb/text/pipeline/byte_tokens.h"
 #include "plumb/text/pipeline/components.h"
+#include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/metaspace.h"
 #include "plumb/text/pipeline/pattern.h"
 #include "plumb/text/pipeline/settings.h"
@@ -144,9 +145,7 @@ Decode make_metaspace_decoder(const Settings& settings) {
 Decode make_sequence_of_decoders(const Settings& settings) {
   std::vector<Decode> all;
   for (const Settings& part : parts(settings, "decoders")) all.push_back(make_decoder(part));
-  return [all](std::vector<std::string>& tokens) {
-    for (const Decode& each : all) each(tokens);
-  };
+  return [all](std::vector<std::string>& tokens) { apply_all(all, tokens); };
 }
 
 void fuse(std::vector<std::string>& tokens) {

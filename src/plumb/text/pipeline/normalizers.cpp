@@ -3,6 +3,7 @@
 
 #include "plumb/text/pipeline/byte_alphabet.h"
 #include "plumb/text/pipeline/components.h"
+#include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/pattern.h"
 #include "plumb/text/pipeline/precompiled.h"
 #include "plumb/text/pipeline/settings.h"
@@ -110,9 +111,7 @@ Normalize make_bert(const Settings& settings) {
 Normalize make_sequence(const Settings& settings) {
   std::vector<Normalize> all;
   for (const Settings& part : parts(settings, "normalizers")) all.push_back(make_normalizer(part));
-  return [all](Piece& piece) {
-    for (const Normalize& each : all) each(piece);
-  };
+  return [all](Piece& piece) { apply_all(all, piece); };
 }
 
 Normalize make_replace(const Settings& settings) {

@@ -1,5 +1,6 @@
 #include "plumb/text/pipeline/pattern.h"
 
+#include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/settings.h"
 
 namespace plumb::tokenization {
@@ -31,16 +32,23 @@ void Pattern::find_all(std::string_view text, std::vector<Span>& matches) const 
 }
 
 std::string Pattern::replaced(std::string_view text, std::string_view replacement, bool* first_is_dropped) const {
-  std::vector<Span> matches;
-  find_all(text, matches);
   std::string result;
   result.reserve(text.size());
   size_t copied = 0;
-  for (const Span& match : matches) {
+  const auto replace = [&](const Span& match) {
     result.append(text.substr(copied, match.begin - copied)).append(replacement);
+    check_growth(text.size(), result.size());
     copied = match.end;
     if (first_is_dropped != nullptr && match.begin == 0 && match.end > 0 && replacement.empty())
       *first_is_dropped = true;
+  };
+  if (regex_) {
+    std::vector<Span> matches;
+    regex_->find_all(text, matches);
+    for (const Span& match : matches) replace(match);
+  } else {
+    for (size_t at = text.find(literal_); at != std::string_view::npos; at = text.find(literal_, copied))
+      replace({at, at + literal_.size()});
   }
   return result.append(text.substr(copied));
 }

@@ -22,7 +22,7 @@ class Pattern {
   void find_all(std::string_view text, std::vector<Span>& matches) const;
 
   /// `text` with every match replaced. `first_is_dropped`, if given, is set if the text begins with a match that is
-  /// replaced by nothing.
+  /// replaced by nothing. Throws Error if the text grows too long (text/pipeline/growth.h).
   [[nodiscard]] std::string replaced(std::string_view text, std::string_view replacement,
                                      bool* first_is_dropped = nullptr) const;
 

@@ -4,6 +4,7 @@
 
 #include "plumb/text/pipeline/byte_alphabet.h"
 #include "plumb/text/pipeline/components.h"
+#include "plumb/text/pipeline/growth.h"
 #include "plumb/text/pipeline/metaspace.h"
 #include "plumb/text/pipeline/pattern.h"
 #include "plumb/text/pipeline/settings.h"
@@ -97,9 +98,7 @@ PreTokenize make_fixed_length(const Settings& settings) {
 PreTokenize make_sequence_of_splits(const Settings& settings) {
   std::vector<PreTokenize> all;
   for (const Settings& part : parts(settings, "pretokenizers")) all.push_back(make_pre_tokenizer(part));
-  return [all](std::vector<Piece>& pieces) {
-    for (const PreTokenize& each : all) each(pieces);
-  };
+  return [all](std::vector<Piece>& pieces) { apply_all(all, pieces); };
 }
 
 void split_like_bert(std::vector<Piece>& pieces) {

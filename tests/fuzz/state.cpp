@@ -1,0 +1,47 @@
+// state.json, with the right checksum: what is accepted reads the same after it was written again.
+#include <cstdlib>
+
+#include "memory_file.h"
+#include "plumb/base/error.h"
+#include "plumb/train/seal.h"
+#include "plumb/train/train_state.h"
+#include "plumb/train/trouble_judge.h"
+
+namespace {
+
+using namespace plumb;
+
+/// As the trainer reads it.
+Json read_and_written(const Json& json) {
+  TroubleJudge trouble({}, {"a"}, 10, 2);
+  const TrainState state = train_state_from_json(json, "bleu", "state.json");
+  try {
+    trouble.load_state(json.value("trouble", Json()));
+    if (json.contains("metrics") &&
+        file_mark_from_json(to_json(file_mark_from_json(json["metrics"]))) != file_mark_from_json(json["metrics"]))
+      std::abort();
+  } catch (const Json::exception& error) {
+    throw Error(error.what());
+  }
+  Json written = to_json(state, "bleu");
+  written["trouble"] = trouble.state();
+  return written;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const fuzz::MemoryFile given(data, size);
+  try {
+    Json document = read_json(given.path());
+    if (!document.is_object()) return 0;
+    seal(document);
+    const std::string text = document.dump();
+    const fuzz::MemoryFile sealed(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+    const Json json = read_sealed(sealed.path(), true);
+    const Json once = read_and_written(json);
+    if (read_and_written(Json::parse(once.dump())).dump() != once.dump()) std::abort();
+  } catch (const Error&) {
+  }
+  return 0;
+}
