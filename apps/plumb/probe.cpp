@@ -12,6 +12,7 @@
 #include "plumb/analysis/probe_json.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "processes.h"
 #include "subject.h"
 #include "verb.h"
 
@@ -26,6 +27,7 @@ struct ProbeArguments {
   bool first_step = false;
   int64_t curvature = 0;
   int64_t layer_curvature = 0;
+  int64_t processes = 1;
 };
 
 /// fmt counts "±" as one column, as a terminal does.
@@ -101,9 +103,9 @@ std::string human(const ProbeReport& report, const Subject& subject) {
   return text + theory_text(report.theory);
 }
 
-/// What the options beyond the usual measurements ask for, if any.
+/// What the options beyond the usual measurements ask for, if any; in rank 0, which alone has all of it.
 std::optional<InitializationReport> more_measurements(const ProbeArguments& arguments, const Subject& subject,
-                                                      const Globals& globals) {
+                                                      const Globals& globals, const Group& group) {
   InitializationOptions options;
   options.gains = arguments.gains;
   if (arguments.first_step) options.first_steps = {"adam", "sgd"};
@@ -111,6 +113,7 @@ std::optional<InitializationReport> more_measurements(const ProbeArguments& argu
   options.layer_curvature_steps = arguments.layer_curvature;
   options.label_smoothing = arguments.label_smoothing;
   options.seed = globals.seed;
+  options.group = group;
   if (!options.any()) return std::nullopt;
   const int64_t models = subject.weights ? 1 : arguments.seeds;
   Progress progress("probe, first steps", models);
@@ -120,32 +123,44 @@ std::optional<InitializationReport> more_measurements(const ProbeArguments& argu
     measurements.push_back(measure_initialization(*model, subject.batches, options));
     progress.update(i + 1);
   }
-  return summarize(measurements);
+  return group.rank() == 0 ? std::optional(summarize(measurements)) : std::nullopt;
 }
 
-void run_probe(const ProbeArguments& arguments, const Globals& globals) {
-  const Subject subject = open_subject(arguments.subject);
+/// Measures and, in rank 0, writes the result.
+void measure_and_report(const ProbeArguments& arguments, const Subject& subject, const Globals& globals,
+                        const Group& group) {
   ProbeOptions options;
   options.seeds.clear();
   for (int64_t i = 0; i < arguments.seeds; ++i) options.seeds.push_back(globals.seed + static_cast<uint64_t>(i));
   options.label_smoothing = arguments.label_smoothing;
   options.type = subject.type;
   options.weights_origin = subject.weights_origin;
+  options.group = group;
   const ProbeReport report = probe(subject.config, subject.weights, subject.batches, options);
-  const std::optional<InitializationReport> more = more_measurements(arguments, subject, globals);
+  const std::optional<InitializationReport> more = more_measurements(arguments, subject, globals, group);
+  if (group.rank() > 0) return;
   Json document = to_json(report);
   if (more) document.update(to_json(*more));
   emit(globals, subject.document(document), human(report, subject) + (more ? to_text(*more) : ""));
+}
+
+void run_probe(const CLI::App& verb, const ProbeArguments& arguments, const Globals& globals) {
+  std::optional<Subject> subject;
+  SharedMeasurement work;
+  work.prepare = [&] { subject = open_subject(arguments.subject); };
+  work.facts = [&] { return facts_of(*subject); };
+  work.measure = [&](const Group& group) { measure_and_report(arguments, *subject, globals, group); };
+  measure_in_processes(verb, arguments.processes, globals, work);
 }
 
 }  // namespace
 
 void add_probe(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<ProbeArguments>();
-  CLI::App* verb = add_verb(app, globals, "probe",
-                            "Measure activations and gradients at initialization and compare them with theory",
-                            "plumb probe --config model.toml --data data/multi30k --set model.residual=post-ln",
-                            [arguments, &globals] { run_probe(*arguments, globals); });
+  CLI::App* verb = add_verb(
+      app, globals, "probe", "Measure activations and gradients at initialization and compare them with theory",
+      "plumb probe --config model.toml --data data/multi30k --set model.residual=post-ln",
+      [arguments, &app, &globals] { run_probe(*app.get_subcommand("probe"), *arguments, globals); });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
@@ -169,6 +184,7 @@ void add_probe(CLI::App& app, Globals& globals) {
       ->check(CLI::Range(int64_t{0}, int64_t{100'000}))
       ->needs("--curvature")
       ->capture_default_str();
+  add_processes_option(*verb, arguments->processes);
 }
 
 }  // namespace plumb::app

@@ -11,6 +11,7 @@
 
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "processes.h"
 #include "subject.h"
 #include "verb.h"
 
@@ -21,6 +22,7 @@ struct Arguments {
   SubjectOptions subject;
   SpectrumOptions spectrum;
   double graph_gibibytes = 6;
+  int64_t processes = 1;
 };
 
 std::string with_error(double value, double error) {
@@ -67,12 +69,10 @@ std::string human(const SpectrumReport& report) {
                             report.hvp_seconds, report.gradient_seconds);
 }
 
-void run(Arguments& arguments, const Globals& globals) {
-  const Subject subject = open_subject(arguments.subject);
+/// Measures and, in rank 0, writes the result.
+void measure_and_write(const Subject& subject, SpectrumOptions options, const Globals& globals) {
   const auto model = subject.make_model(globals.seed);
-  SpectrumOptions& options = arguments.spectrum;
   options.seed = globals.seed;
-  options.hessian.graph_memory = static_cast<int64_t>(arguments.graph_gibibytes * (1 << 30));
   std::optional<Progress> bar;
   const SpectrumReport report =
       measure_spectrum(*model, subject.batches, options, [&](int64_t done, int64_t total, const std::string& note) {
@@ -80,7 +80,22 @@ void run(Arguments& arguments, const Globals& globals) {
         bar->update(done, note);
       });
   bar.reset();
+  if (options.hessian.group.rank() > 0) return;
   emit(globals, subject.document(to_json(report)), human(report));
+}
+
+void run(const CLI::App& verb, const Arguments& arguments, const Globals& globals) {
+  std::optional<Subject> subject;
+  SharedMeasurement work;
+  work.prepare = [&] { subject = open_subject(arguments.subject); };
+  work.facts = [&] { return facts_of(*subject); };
+  work.measure = [&](const Group& group) {
+    SpectrumOptions options = arguments.spectrum;
+    options.hessian.graph_memory = static_cast<int64_t>(arguments.graph_gibibytes * (1 << 30));
+    options.hessian.group = group;
+    measure_and_write(*subject, options, globals);
+  };
+  measure_in_processes(verb, arguments.processes, globals, work);
 }
 
 }  // namespace
@@ -90,7 +105,7 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   CLI::App* verb =
       add_verb(app, globals, "spectrum", "Measure eigenvalues of the loss's Hessian",
                "plumb spectrum --config post_ln.toml --data data/multi30k --pairs 1000 --steps 80 --json spectrum.json",
-               [arguments, &globals] { run(*arguments, globals); });
+               [arguments, &app, &globals] { run(*app.get_subcommand("spectrum"), *arguments, globals); });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   add_subject_options(*verb, arguments->subject);
@@ -119,9 +134,10 @@ void add_spectrum(CLI::App& app, Globals& globals) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   verb->add_option("--graph-memory", arguments->graph_gibibytes,
-                   "Memory in GiB for gradient graphs kept between products")
+                   "Memory in GiB for gradient graphs kept between products, of all processes on this machine")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
+  add_processes_option(*verb, arguments->processes);
   verb->add_option("--basis-directory", options.basis_directory,
                    "Keep the Lanczos vectors in a file there (default: in memory)")
       ->type_name("DIR")

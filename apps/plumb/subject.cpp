@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <span>
 
 #include "manual.h"
+#include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/toml_text.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/sequences.h"
 #include "plumb/task/task.h"
@@ -29,6 +32,11 @@ void fit_to_batch(ModelConfig& config, const Batch& batch) {
   if (!classifies || config.labels > 0) return;
   for (const int64_t label : batch.labels) config.labels = std::max(config.labels, label + 1);
   config.labels = std::max<int64_t>(config.labels, 2);
+}
+
+template <typename T>
+uint32_t checksum_of(const std::vector<T>& values, uint32_t start) {
+  return crc32_of(std::as_bytes(std::span(values)), start);
 }
 
 }  // namespace
@@ -116,6 +124,35 @@ Subject open_subject(const SubjectOptions& options) {
   }
   validate(subject.config);
   return subject;
+}
+
+Facts facts_of(const Subject& subject) {
+  Facts facts;
+  RunConfig config;
+  config.model = subject.config;
+  for (const auto& [key, value] : key_values(to_toml(config))) {
+    if (key.starts_with("model.")) facts.emplace_back(key, value);
+  }
+  uint32_t examples = 0;
+  for (const Batch& batch : subject.batches) {
+    for (const std::vector<int64_t>* ids : {&batch.source, &batch.segments, &batch.target_input, &batch.labels,
+                                            &batch.source_layout.offsets(), &batch.target_layout.offsets()}) {
+      examples = checksum_of(*ids, examples);
+    }
+    examples = checksum_of(batch.weights, examples);
+  }
+  facts.emplace_back("the number of micro-batches", std::to_string(subject.batches.size()));
+  facts.emplace_back("the checksum of the examples", crc32_text(examples));
+  if (!subject.weights) return facts;
+  uint32_t weights = 0;
+  for (const auto& [name, values] : *subject.weights) {
+    const Tensor bytes = values.contiguous().view({-1}).view(at::kByte);
+    weights = crc32_of(name, weights);
+    weights =
+        crc32_of(std::as_bytes(std::span(bytes.data_ptr<uint8_t>(), static_cast<size_t>(bytes.numel()))), weights);
+  }
+  facts.emplace_back("the checksum of the weights", crc32_text(weights));
+  return facts;
 }
 
 std::unique_ptr<Model> Subject::make_model(uint64_t seed) const {

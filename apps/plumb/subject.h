@@ -10,6 +10,7 @@
 #include "plumb/base/json.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/model/model.h"
+#include "plumb/parallel/group.h"
 
 namespace plumb::app {
 
@@ -48,5 +49,9 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options);
 
 /// Throws Error if the options specify no model or no data.
 Subject open_subject(const SubjectOptions& options);
+
+/// What processes that measure a subject together must have in common: the model's configuration, and checksums of its
+/// weights and of the batches.
+Facts facts_of(const Subject& subject);
 
 }  // namespace plumb::app

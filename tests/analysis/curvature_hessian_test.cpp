@@ -324,6 +324,7 @@ TEST_P(Curvature, DocumentHasWhatItsFormatSaysAndIsReadBack) {
                               "graphs_kept",
                               "products",
                               "threads",
+                              "processes",
                               "gradient_seconds",
                               "hvp_seconds",
                               "seconds"}));

@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 
+#include "plumb/analysis/batch_share.h"
+#include "plumb/analysis/common_points.h"
 #include "plumb/base/error.h"
 
 namespace plumb {
@@ -58,6 +60,20 @@ struct Squares {
     at[point] += square;
   }
 };
+
+/// The sums over the batches of all processes.
+Squares summed_over_processes(const Squares& own, const Group& group) {
+  Squares all;
+  std::vector<double> squares;
+  for (const ActivationPoint& point : common_points(own.order, group)) {
+    all.add(point, 0);
+    const auto found = own.at.find(point);
+    squares.push_back(found == own.at.end() ? 0 : found->second);
+  }
+  squares = group.sums(squares);
+  for (size_t i = 0; i < squares.size(); ++i) all.at[all.order[i]] = squares[i];
+  return all;
+}
 
 /// Differentiates the whole model with respect to what passes the boundaries.
 void add_profile(Model& model, const Batch& batch, const LossFunction& loss, const LossOptions& options,
@@ -116,7 +132,7 @@ double relative_difference(double a, double b) {
 }  // namespace
 
 BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& batches, double label_smoothing,
-                                     const LossFunction& loss) {
+                                     const LossFunction& loss, const Group& group) {
   double weight = 0;
   for (const Batch& batch : batches) weight += batch.weight();
   if (weight == 0) throw Error("no tokens to measure gradients on");
@@ -124,11 +140,13 @@ BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& bat
   const at::AutoGradMode with_graph(true);
   Squares profile;
   Squares chain;
-  for (const Batch& batch : batches) {
+  for (const Batch& batch : share_of_batches(batches, group)) {
     if (batch.weight() == 0) continue;
     add_profile(model, batch, loss, options, profile);
     add_chain(model, batch, loss, options, chain);
   }
+  profile = summed_over_processes(profile, group);
+  chain = summed_over_processes(chain, group);
   BackwardGains gains;
   double passed = 0;  // back to the stream, by the part at hand
   std::optional<double> to_memory;

@@ -42,9 +42,9 @@ struct BackwardGains {
 };
 
 /// L is the mean loss over all target tokens, without dropout. Costs at most two gradients. Throws Error if there are
-/// no target tokens.
+/// no target tokens. The processes of a group share the batches, and all have the gains.
 BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
-                                     const LossFunction& loss = model_loss);
+                                     const LossFunction& loss = model_loss, const Group& group = {});
 
 /// The same over several initializations. Means are geometric, so that they multiply out like the gains of one model.
 struct BackwardGainReport {

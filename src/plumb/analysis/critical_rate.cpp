@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "plumb/analysis/batch_share.h"
 #include "plumb/analysis/moved_parameters.h"
 #include "plumb/base/error.h"
 
@@ -64,6 +65,14 @@ class RateSearch {
   bool repeated_ = false;
 };
 
+/// Rank 0's number. Processes on different machines may round differently, and must decide alike.
+double of_rank_zero(double number, const Group& group) {
+  if (group.size() == 1) return number;
+  const Tensor told = at::full({1}, number, at::kDouble);
+  group.broadcast(told);
+  return told.item<double>();
+}
+
 }  // namespace
 
 double loss_of_batches(Model& model, const std::vector<Batch>& batches, const CriticalRateOptions& options) {
@@ -72,13 +81,13 @@ double loss_of_batches(Model& model, const std::vector<Batch>& batches, const Cr
   for (const Batch& batch : batches) weight += batch.weight();
   if (weight == 0) throw Error("a loss needs at least one target token");
   double sum = 0;
-  for (const Batch& batch : batches) {
+  for (const Batch& batch : share_of_batches(batches, options.group)) {
     if (batch.weight() == 0) continue;
     ForwardContext context(Pass::measurement);
     const LossOptions loss_options{.label_smoothing = options.label_smoothing, .scale = 1 / weight};
     sum += options.loss(model, batch, loss_options, context).value.item<double>();
   }
-  return sum;
+  return options.group.sums({sum})[0];
 }
 
 double CriticalRate::rate() const { return std::sqrt(low * high); }
@@ -86,7 +95,7 @@ double CriticalRate::rate() const { return std::sqrt(low * high); }
 std::optional<CriticalRate> critical_learning_rate(Model& model, const std::vector<Batch>& batches,
                                                    const Tensor& gradient, const Tensor& update,
                                                    const CriticalRateOptions& options) {
-  const double slope = gradient.to(at::kDouble).dot(update.to(at::kDouble)).item<double>();
+  const double slope = of_rank_zero(gradient.to(at::kDouble).dot(update.to(at::kDouble)).item<double>(), options.group);
   if (!(slope > 0) || !std::isfinite(slope)) return std::nullopt;
   const double here = loss_of_batches(model, batches, options);
   MovedParameters moved(model.parameters());
@@ -96,7 +105,7 @@ std::optional<CriticalRate> critical_learning_rate(Model& model, const std::vect
     moved.along(update, rate);
     search.learn(rate, loss_of_batches(model, batches, options) - here);
     if (search.done()) return CriticalRate{search.low(), search.high(), passes};
-    rate = search.next();
+    rate = of_rank_zero(search.next(), options.group);
   }
   return std::nullopt;
 }

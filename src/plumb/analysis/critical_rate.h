@@ -16,6 +16,7 @@ struct CriticalRateOptions {
   int64_t passes = 30;      // at most, of the loss over all batches
   double label_smoothing = 0;
   LossFunction loss = model_loss;
+  Group group{};  // processes that share the batches, and all have the result
 };
 
 /// L(w), the mean loss over all target tokens of the batches, without a graph or dropout. Throws Error if there are

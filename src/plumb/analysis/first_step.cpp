@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plumb/analysis/batch_share.h"
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/logit_jacobian.h"
 #include "plumb/analysis/moved_parameters.h"
@@ -45,13 +46,14 @@ Tensor first_update(const Parameters& parameters, const Tensor& gradient, const 
   return -parameters.flat();
 }
 
-LogitChanges measure_logit_changes(Model& model, const std::vector<Batch>& batches, const Tensor& update) {
+LogitChanges measure_logit_changes(Model& model, const std::vector<Batch>& batches, const Tensor& update,
+                                   const Group& group) {
   const auto groups = places_by_layer(model.parameters());
   const std::vector<Tensor> pieces = model.parameters().split(update);
   std::vector<double> squares(groups.size(), 0);
   double total = 0;
   double elements = 0;
-  for (const Batch& batch : batches) {
+  for (const Batch& batch : share_of_batches(batches, group)) {
     const LogitJacobian jacobian(model, batch);
     Tensor sum;
     for (size_t i = 0; i < groups.size(); ++i) {
@@ -64,6 +66,10 @@ LogitChanges measure_logit_changes(Model& model, const std::vector<Batch>& batch
     total += centered_square(sum);
     elements += static_cast<double>(sum.numel());
   }
+  squares = group.sums(squares);
+  const std::vector<double> sums = group.sums({total, elements});
+  total = sums[0];
+  elements = sums[1];
   if (elements == 0) throw Error("no labels to measure logits of");
   LogitChanges changes;
   for (size_t i = 0; i < groups.size(); ++i)

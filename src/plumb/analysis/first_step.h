@@ -25,12 +25,14 @@ struct LogitChange {
   double change = 0;
 };
 
-/// The change of the logits by layer, per unit of learning rate. Exact: J·u by reverse over reverse.
+/// The change of the logits by layer, per unit of learning rate. Exact: J·u by reverse over reverse. The processes of a
+/// group share the batches, and all have the changes.
 struct LogitChanges {
   std::vector<LogitChange> by_layer;  // in the order of layer_blocks, then what is outside the layers
   double total = 0;                   // of all parameters moving together
 };
-LogitChanges measure_logit_changes(Model& model, const std::vector<Batch>& batches, const Tensor& update);
+LogitChanges measure_logit_changes(Model& model, const std::vector<Batch>& batches, const Tensor& update,
+                                   const Group& group = {});
 
 /// The same over several initializations; geometric means.
 struct LogitChangesReport {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "plumb/analysis/batch_share.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 
@@ -43,7 +44,7 @@ double GradientProfile::batch_mean_norm(const std::string& parameter) const {
 }
 
 GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing,
-                                  const Observer& observer, const LossFunction& loss) {
+                                  const Observer& observer, const LossFunction& loss, const Group& group) {
   const Parameters& parameters = model.parameters();
   double weight = 0;
   for (const Batch& batch : batches) weight += batch.weight();
@@ -58,7 +59,7 @@ GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batche
     batch_mean.push_back(at::zeros_like(value));
   }
   GradientProfile profile;
-  for (const Batch& batch : batches) {
+  for (const Batch& batch : share_of_batches(batches, group)) {
     const double batch_weight = batch.weight();
     if (batch_weight == 0) continue;
     profile.loss_label_smoothing += smoothed_loss(model, batch, 1 / weight, loss);
@@ -73,6 +74,11 @@ GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batche
       batch_mean[i].add_(gradient[i], 1 / static_cast<double>(batches.size()));
     }
   }
+  token_mean = group.sum_coalesced(token_mean);
+  batch_mean = group.sum_coalesced(batch_mean);
+  const std::vector<double> losses = group.sums({profile.loss, profile.loss_label_smoothing});
+  profile.loss = losses[0];
+  profile.loss_label_smoothing = losses[1];
   profile.norm_by_parameter = norms_of(parameters, token_mean);
   profile.batch_mean_norm_by_parameter = norms_of(parameters, batch_mean);
   for (const auto& [name, norm] : profile.norm_by_parameter) profile.total += norm * norm;

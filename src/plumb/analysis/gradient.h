@@ -33,8 +33,12 @@ struct GradientProfile {
 
 /// The gradient is that of the loss with this label smoothing; the two losses do not depend on it. `observer`, if
 /// given, sees the activations of the same forward passes. Throws Error if there are no target tokens.
+///
+/// The processes of a group share the batches, and all have the profile; an observer sees the activations of its own
+/// process. They must have the same parameters and pass the same batches.
 GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
-                                  const Observer& observer = {}, const LossFunction& loss = model_loss);
+                                  const Observer& observer = {}, const LossFunction& loss = model_loss,
+                                  const Group& group = {});
 
 /// "decoder.layers.3.linear2.weight": the name of a layer's feed-forward matrix W1 or W2.
 std::string feed_forward_matrix(const LayerId& layer, int matrix);

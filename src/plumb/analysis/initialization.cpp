@@ -7,27 +7,34 @@
 namespace plumb {
 
 FirstStep measure_first_step(Model& model, const std::vector<Batch>& batches, const std::string& optimizer,
-                             const VariantOptions& optimizer_options, double label_smoothing) {
-  const Tensor gradient = mean_loss(model, batches, label_smoothing).gradient;
+                             const VariantOptions& optimizer_options, double label_smoothing, const Group& group) {
+  const Tensor gradient = mean_loss(model, batches, label_smoothing, model_loss, group).gradient;
   const Tensor update = first_update(model.parameters(), gradient, optimizer, optimizer_options);
+  group.broadcast(update);  // the same in all, to the last bit
   CriticalRateOptions options;
   options.label_smoothing = label_smoothing;
-  return {optimizer, measure_logit_changes(model, batches, update),
+  options.group = group;
+  return {optimizer, measure_logit_changes(model, batches, update, group),
           critical_learning_rate(model, batches, gradient, update, options)};
 }
 
 InitializationMeasurement measure_initialization(Model& model, const std::vector<Batch>& batches,
                                                  const InitializationOptions& options) {
   InitializationMeasurement measurement;
-  if (options.gains) measurement.gains = measure_backward_gains(model, batches, options.label_smoothing);
-  for (const std::string& optimizer : options.first_steps)
-    measurement.first_steps.push_back(measure_first_step(model, batches, optimizer, {}, options.label_smoothing));
+  if (options.gains) {
+    measurement.gains = measure_backward_gains(model, batches, options.label_smoothing, model_loss, options.group);
+  }
+  for (const std::string& optimizer : options.first_steps) {
+    measurement.first_steps.push_back(
+        measure_first_step(model, batches, optimizer, {}, options.label_smoothing, options.group));
+  }
   if (options.curvature_steps > 0) {
     CurvatureSplitOptions split;
     split.steps = options.curvature_steps;
     split.layer_steps = options.layer_curvature_steps;
     split.seed = options.seed;
     split.label_smoothing = options.label_smoothing;
+    split.group = options.group;
     measurement.curvature = measure_curvature_split(model, batches, split);
   }
   return measurement;

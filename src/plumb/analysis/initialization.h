@@ -22,6 +22,7 @@ struct InitializationOptions {
   int64_t layer_curvature_steps = 0;  // the same for each layer's block
   double label_smoothing = 0;
   uint64_t seed = 1;  // of Lanczos's start vectors
+  Group group{};      // processes that share the batches; all have the results, but rank 0 alone the curvature
 
   [[nodiscard]] bool any() const { return gains || !first_steps.empty() || curvature_steps > 0; }
 };
@@ -42,9 +43,10 @@ struct InitializationMeasurement {
 InitializationMeasurement measure_initialization(Model& model, const std::vector<Batch>& batches,
                                                  const InitializationOptions& options);
 
-/// The logit changes and the critical learning rate of one optimizer's first step on batches.
+/// The logit changes and the critical learning rate of one optimizer's first step on batches, which the processes of a
+/// group share.
 FirstStep measure_first_step(Model& model, const std::vector<Batch>& batches, const std::string& optimizer,
-                             const VariantOptions& optimizer_options, double label_smoothing);
+                             const VariantOptions& optimizer_options, double label_smoothing, const Group& group = {});
 
 /// The same over several initializations.
 struct FirstStepReport {

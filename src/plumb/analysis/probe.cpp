@@ -185,11 +185,13 @@ TheoryReport Measured::theory() const {
 
 }  // namespace
 
-Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing, const LossFunction& loss) {
+Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing, const LossFunction& loss,
+                    const Group& group) {
   SignalMeter meter;
   const Observer observer = [&meter](const ActivationPoint& point, const Tensor& x) { meter.see(point, x); };
   Measurement measurement;
-  measurement.gradient = measure_gradients(model, batches, label_smoothing, observer, loss);
+  measurement.gradient = measure_gradients(model, batches, label_smoothing, observer, loss, group);
+  meter.add_all(group);
   measurement.signal = meter.profile();
   return measurement;
 }
@@ -229,7 +231,7 @@ ProbeReport summarize(const ModelConfig& config, const std::vector<Measurement>&
 ProbeReport probe(const ModelConfig& config, const std::optional<NamedTensors>& weights,
                   const std::vector<Batch>& batches, const ProbeOptions& options) {
   const std::unique_ptr<Model> model = make_model(config, options.type);
-  const auto measured = [&] { return measure(*model, batches, options.label_smoothing, options.loss); };
+  const auto measured = [&] { return measure(*model, batches, options.label_smoothing, options.loss, options.group); };
   std::vector<Measurement> measurements;
   if (weights) {
     load_parameters(model->parameters(), *weights, options.weights_origin);

@@ -19,6 +19,7 @@ struct ProbeOptions {
   at::ScalarType type = at::kFloat;
   std::string weights_origin = "weights";  // for error messages
   LossFunction loss = model_loss;
+  Group group{};  // processes that share the batches, and all have the report
 };
 
 /// The measurements of one model.
@@ -27,7 +28,7 @@ struct Measurement {
   GradientProfile gradient;
 };
 Measurement measure(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
-                    const LossFunction& loss = model_loss);
+                    const LossFunction& loss = model_loss, const Group& group = {});
 
 struct Range {
   double low = 0, high = 0;

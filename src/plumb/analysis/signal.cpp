@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plumb/analysis/common_points.h"
 #include "plumb/analysis/statistics.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
@@ -43,6 +44,37 @@ void SignalMeter::see(const ActivationPoint& point, const Tensor& activation) {
   samples.ratio_sum += (square / centered).sqrt().sum().item<double>();
   const std::vector<double> values = to_vector(square);
   samples.square.insert(samples.square.end(), values.begin(), values.end());
+}
+
+void SignalMeter::add_all(const Group& group) {
+  if (group.size() == 1) return;
+  std::vector<ActivationPoint> own;
+  for (const Samples& samples : points_) own.push_back(samples.point);
+  const std::vector<ActivationPoint> all = common_points(own, group);
+  for (size_t i = points_.size(); i < all.size(); ++i) {
+    index_.emplace(all[i], i);
+    points_.push_back({all[i], {}, 0});
+  }
+  // Every process writes its samples where they belong among those of all, and 0 elsewhere, so that the sum is exact.
+  const Tensor counts = at::zeros({std::ssize(points_)}, at::kLong);
+  std::vector<double> ratio_sums;
+  for (size_t i = 0; i < points_.size(); ++i) {
+    counts.data_ptr<int64_t>()[i] = std::ssize(points_[i].square);
+    ratio_sums.push_back(points_[i].ratio_sum);
+  }
+  ratio_sums = group.sums(ratio_sums);
+  const std::vector<Tensor> counts_of_ranks = group.all_gather(counts);
+  for (size_t i = 0; i < points_.size(); ++i) {
+    int64_t before = 0, total = 0;
+    for (int64_t rank = 0; rank < group.size(); ++rank) {
+      if (rank == group.rank()) before = total;
+      total += counts_of_ranks[static_cast<size_t>(rank)].data_ptr<int64_t>()[i];
+    }
+    std::vector<double> square(static_cast<size_t>(total), 0.0);
+    std::copy(points_[i].square.begin(), points_[i].square.end(), square.begin() + before);
+    points_[i].square = group.sums(square);
+    points_[i].ratio_sum = ratio_sums[i];
+  }
 }
 
 SignalProfile SignalMeter::profile() const {

@@ -32,6 +32,9 @@ struct SignalProfile {
 class SignalMeter {
  public:
   void see(const ActivationPoint& point, const Tensor& activation);
+  /// Adds what the meters of the other processes of a group have seen, in the order of ranks: all then have the same
+  /// profile. With the batches of one process divided among several as share_of_batches does, it is that of the one.
+  void add_all(const Group& group);
   [[nodiscard]] SignalProfile profile() const;
 
  private:

@@ -40,15 +40,6 @@ TrainResult train_launched(const TrainConfig& config, const TrainHooks& hooks,
   }
 }
 
-TrainResult telling_others(const Group& group, const std::function<TrainResult()>& work) {
-  try {
-    return work();
-  } catch (const std::exception& error) {
-    group.fail(error.what());
-    throw;
-  }
-}
-
 TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group, const TrainHooks& hooks) {
   group.require_same(facts_of(config, task.data()));
   const std::unique_ptr<Model> model = make_model(config.model);

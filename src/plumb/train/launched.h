@@ -1,6 +1,7 @@
 // Runs whose processes were started by a launcher, such as torchrun, srun or mpirun, or by rank 0 on its own machine.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <optional>
 
@@ -36,8 +37,16 @@ class JoiningStopped : public Error {
 TrainResult train_launched(const TrainConfig& config, const TrainHooks& hooks,
                            const std::function<TrainResult(const std::optional<Group>&)>& train);
 
-/// Runs `work`. If it throws, the other processes get to know why this one ends.
-TrainResult telling_others(const Group& group, const std::function<TrainResult()>& work);
+/// Runs `work` and returns its result. If it throws, the other processes get to know why this one ends.
+template <typename Work>
+auto telling_others(const Group& group, const Work& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    group.fail(error.what());
+    throw;
+  }
+}
 
 /// What rank 0 tells the others once it has opened the run directory, unless the run has ended before: then, how.
 constexpr const char* kTrain = "train";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plumb/analysis/batch_share.h"
 #include "plumb/base/error.h"
 #include "plumb/ops/memory.h"
 
@@ -20,10 +21,16 @@ Tensor column_of_weights(const Batch& batch, double total, const at::TensorOptio
 
 }  // namespace
 
-GaussNewtonOperator::GaussNewtonOperator(Model& model, std::vector<Batch> micro_batches, int64_t graph_memory)
-    : model_(model), micro_batches_(std::move(micro_batches)) {
+GaussNewtonOperator::GaussNewtonOperator(Model& model, std::vector<Batch> micro_batches, int64_t graph_memory,
+                                         Group group)
+    : model_(model), micro_batches_(std::move(micro_batches)), group_(std::move(group)) {
   for (const Batch& batch : micro_batches_) weight_ += batch.weight();
   if (weight_ == 0) throw Error("a loss needs at least one target token");
+  if (group_.size() > 1) {
+    const std::span<const Batch> share = share_of_batches(micro_batches_, group_);
+    micro_batches_ = std::vector<Batch>(share.begin(), share.end());
+  }
+  graph_memory /= group_.neighbors();
   const ops::HeldMemory held(model.parameters().device());
   int64_t largest = 0;  // memory growth caused by one micro-batch, an estimate for the next
   for (const Batch& batch : micro_batches_) {
@@ -68,6 +75,7 @@ Tensor GaussNewtonOperator::product(const std::vector<size_t>& places, const Ten
     const Tensor curved = part.weights * (moved - part.probabilities * moved.sum(1, true));
     sum.add_(joined(part.jacobian.transposed_times(places, curved)));
   }
+  group_.sum(sum);
   return sum;
 }
 

@@ -18,8 +18,10 @@ namespace plumb {
 class GaussNewtonOperator {
  public:
   /// Keeps the graphs of as many micro-batches as fit into `graph_memory` bytes; the others are computed anew for each
-  /// product. Throws Error if the micro-batches have no target token.
-  GaussNewtonOperator(Model& model, std::vector<Batch> micro_batches, int64_t graph_memory = int64_t{6} << 30);
+  /// product. Throws Error if the micro-batches have no target token. The processes of a group share each product, as
+  /// with HessianOptions::group, and those on the same machine share the memory.
+  GaussNewtonOperator(Model& model, std::vector<Batch> micro_batches, int64_t graph_memory = int64_t{6} << 30,
+                      Group group = {});
 
   /// v → G·v; (parameters). Throws Error if v has another size or type.
   Tensor operator()(const Tensor& v);
@@ -28,7 +30,7 @@ class GaussNewtonOperator {
   Tensor multiply_block(const ParameterBlock& block, const Tensor& v);
 
   [[nodiscard]] int64_t size() const { return model_.parameters().count(); }
-  /// Number of micro-batches that keep their graphs: the first ones.
+  /// Number of this process's micro-batches that keep their graphs: the first ones.
   [[nodiscard]] size_t kept() const { return kept_.size(); }
 
  private:
@@ -42,8 +44,9 @@ class GaussNewtonOperator {
   [[nodiscard]] Tensor product(const std::vector<size_t>& places, const Tensor& v);
 
   Model& model_;
-  std::vector<Batch> micro_batches_;
-  double weight_ = 0;
+  std::vector<Batch> micro_batches_;  // this process's
+  double weight_ = 0;                 // of all labels
+  Group group_;
   std::vector<Part> kept_;
 };
 

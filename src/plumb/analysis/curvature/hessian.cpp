@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plumb/analysis/batch_share.h"
 #include "plumb/base/error.h"
 #include "plumb/ops/memory.h"
 
@@ -59,16 +60,19 @@ std::vector<Tensor> chosen(const std::vector<Tensor>& all, const std::vector<siz
 }  // namespace
 
 MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing,
-                   const LossFunction& loss) {
+                   const LossFunction& loss, const Group& group) {
   const LossOptions options = share_of_mean(micro_batches, label_smoothing, false);
   const std::vector<Tensor> values = model.parameters().values();
   MeanLoss mean;
-  for (const Batch& batch : micro_batches) {
+  for (const Batch& batch : share_of_batches(micro_batches, group)) {
     ForwardContext context(Pass::measurement);
     const Loss share = loss(model, batch, options, context);
     mean.loss += share.value.item<double>();
     accumulate(gradients({share.value}, values, {}), mean.gradient);
   }
+  if (!mean.gradient.defined()) mean.gradient = at::zeros({model.parameters().count()}, model.parameters().options());
+  group.sum(mean.gradient);
+  mean.loss = group.sums({mean.loss})[0];
   return mean;
 }
 
@@ -93,8 +97,13 @@ HessianOperator::HessianOperator(Model& model, std::vector<Batch> micro_batches,
       micro_batches_(std::move(micro_batches)),
       loss_(options.loss),
       loss_options_(share_of_mean(micro_batches_, options.label_smoothing, true)),
-      tokens_(count_tokens(micro_batches_)) {
-  keep_graphs(options.graph_memory);
+      tokens_(count_tokens(micro_batches_)),
+      group_(options.group) {
+  if (group_.size() > 1) {
+    const std::span<const Batch> share = share_of_batches(micro_batches_, group_);
+    micro_batches_ = std::vector<Batch>(share.begin(), share.end());
+  }
+  keep_graphs(options.graph_memory / group_.neighbors());
 }
 
 std::vector<Tensor> HessianOperator::differentiable_gradient(const Batch& batch) {
@@ -146,6 +155,7 @@ std::vector<Tensor> HessianOperator::multiply(const std::vector<Tensor>& vectors
   });
   for (Tensor& product : products) {
     if (!product.defined()) product = at::zeros({size()}, parameters_.options());
+    group_.sum(product);
   }
   return products;
 }
@@ -164,6 +174,7 @@ std::vector<Tensor> HessianOperator::multiply_blocks(const std::vector<Parameter
   });
   for (size_t j = 0; j < blocks.size(); ++j) {
     if (!products[j].defined()) products[j] = at::zeros({blocks[j].size}, parameters_.options());
+    group_.sum(products[j]);
   }
   return products;
 }

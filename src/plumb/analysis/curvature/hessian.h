@@ -6,25 +6,33 @@
 
 #include "plumb/analysis/loss_function.h"
 #include "plumb/nn/layer_id.h"
+#include "plumb/parallel/group.h"
 
 namespace plumb {
 
 /// The loss of several micro-batches, L = (Σ over all target tokens of weight · loss) / (Σ weight), and its gradient,
 /// (parameters): that of one batch, however it is divided, unless the model has norms over a batch (batchnorm,
 /// powernorm). Their statistics are those of each micro-batch, and L depends on the division.
+///
+/// The processes of a group share the work: each differentiates some of the micro-batches, and the sums are the same in
+/// all. They must have the same parameters and pass the same micro-batches.
 struct MeanLoss {
   double loss = 0;
   Tensor gradient;
 };
 MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double label_smoothing = 0,
-                   const LossFunction& loss = model_loss);
+                   const LossFunction& loss = model_loss, const Group& group = {});
 
 struct HessianOptions {
   double label_smoothing = 0;
   /// Bytes for gradient graphs kept between products. With its graph kept, a micro-batch costs two gradients per
-  /// product; those for which there is no room are differentiated again and cost three.
+  /// product; those for which there is no room are differentiated again and cost three. The processes of a group that
+  /// are on the same machine have this much together.
   int64_t graph_memory = int64_t{6} << 30;
   LossFunction loss = model_loss;
+  /// The processes that share each product: every one multiplies with its part of the micro-batches. They must have the
+  /// same parameters and pass the same micro-batches, and multiply the same vectors in the same order.
+  Group group{};
 };
 
 /// A subset of a model's parameters: the rows and columns of a diagonal block of the Hessian.
@@ -42,7 +50,7 @@ std::vector<ParameterBlock> layer_blocks(const Parameters& parameters);
 /// without dropout. The model must outlive the operator, and its parameters must not change during its lifetime.
 class HessianOperator {
  public:
-  /// Throws Error if the micro-batches have no target token.
+  /// Throws Error if the micro-batches of all processes together have no target token.
   HessianOperator(Model& model, std::vector<Batch> micro_batches, const HessianOptions& options = {});
 
   /// v → H·v = ∂/∂θ (∂L/∂θ · v). Throws Error if v is not a vector of size() elements of the model's type.
@@ -60,7 +68,7 @@ class HessianOperator {
   /// Number of target tokens in all micro-batches.
   [[nodiscard]] int64_t tokens() const { return tokens_; }
 
-  /// Number of micro-batches that keep their graph: the first ones.
+  /// Number of this process's micro-batches that keep their graph: the first ones.
   [[nodiscard]] size_t kept() const { return kept_.size(); }
 
  private:
@@ -72,10 +80,11 @@ class HessianOperator {
 
   Model& model_;
   const Parameters& parameters_;
-  std::vector<Batch> micro_batches_;
+  std::vector<Batch> micro_batches_;  // this process's
   LossFunction loss_;
   LossOptions loss_options_;
   int64_t tokens_ = 0;
+  Group group_;
   std::vector<std::vector<Tensor>> kept_;  // [micro-batch]: its share of the gradient, by parameter, with graph
 };
 

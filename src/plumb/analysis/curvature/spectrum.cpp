@@ -10,6 +10,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/timing.h"
 #include "plumb/ops/device.h"
+#include "plumb/parallel/lead_products.h"
 
 namespace plumb {
 namespace {
@@ -17,16 +18,18 @@ namespace {
 /// Eigenvalues below this fraction of the largest magnitude count as zero.
 constexpr double kZeroBand = 1e-3;
 
-/// An operator that records the time of each product.
-class TimedOperator {
+/// Products that record their time: with the whole Hessian, or with the blocks of these numbers.
+class TimedProducts {
  public:
-  explicit TimedOperator(HessianOperator& hessian) : hessian_(hessian) {}
+  explicit TimedProducts(const ProductFunction& products) : products_(products) {}
   Tensor operator()(const Tensor& v) { return multiply({v}).front(); }
-  std::vector<Tensor> multiply(const std::vector<Tensor>& vectors) {
-    return timed([&] { return hessian_.multiply(vectors); });
-  }
-  std::vector<Tensor> multiply_blocks(const std::vector<ParameterBlock>& blocks, const std::vector<Tensor>& vectors) {
-    return timed([&] { return hessian_.multiply_blocks(blocks, vectors); });
+  std::vector<Tensor> multiply(const std::vector<Tensor>& vectors) { return multiply_blocks({}, vectors); }
+  std::vector<Tensor> multiply_blocks(const std::vector<int64_t>& blocks, const std::vector<Tensor>& vectors) {
+    const Stopwatch watch;
+    std::vector<Tensor> products = products_(blocks, vectors);
+    if (!products.empty()) ops::synchronize(products.front().device());
+    seconds_.insert(seconds_.end(), products.size(), watch.seconds() / static_cast<double>(products.size()));
+    return products;
   }
   [[nodiscard]] double median_seconds() const {
     std::vector<double> sorted = seconds_;
@@ -36,16 +39,7 @@ class TimedOperator {
   [[nodiscard]] size_t products() const { return seconds_.size(); }
 
  private:
-  template <typename Work>
-  std::vector<Tensor> timed(const Work& work) {
-    const Stopwatch watch;
-    std::vector<Tensor> products = work();
-    if (!products.empty()) ops::synchronize(products.front().device());
-    seconds_.insert(seconds_.end(), products.size(), watch.seconds() / static_cast<double>(products.size()));
-    return products;
-  }
-
-  HessianOperator& hessian_;
+  const ProductFunction& products_;
   std::vector<double> seconds_;
 };
 
@@ -178,7 +172,7 @@ Spectrum measure_lanczos(const std::function<std::vector<Tensor>(const std::vect
 }
 
 /// The diagonal blocks of the layers, all advancing one step at a time.
-std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::vector<ParameterBlock>& blocks,
+std::vector<BlockSpectrum> measure_layers(TimedProducts& multiply, const std::vector<ParameterBlock>& blocks,
                                           const at::TensorOptions& type, const SpectrumOptions& options,
                                           const SpectrumProgress& progress) {
   std::vector<std::vector<Tridiagonal>> results(blocks.size());
@@ -186,9 +180,7 @@ std::vector<BlockSpectrum> measure_layers(TimedOperator& multiply, const std::ve
     std::vector<Lanczos> processes;
     for (const ParameterBlock& block : blocks) processes.push_back(make_lanczos(block.size, type, options, probe));
     const auto products = [&](const std::vector<size_t>& running, const std::vector<Tensor>& directions) {
-      std::vector<ParameterBlock> some;
-      for (const size_t i : running) some.push_back(blocks[i]);
-      return multiply.multiply_blocks(some, directions);
+      return multiply.multiply_blocks({running.begin(), running.end()}, directions);
     };
     const auto report = [&](int64_t done, const Tridiagonal& so_far) {
       if (progress) progress(probe * options.steps + done, options.probes * options.steps, extremes_so_far(so_far));
@@ -233,8 +225,9 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   }
   const Stopwatch whole;
   const at::TensorOptions& type = model.parameters().options();
+  const Group& group = options.hessian.group;
   const auto loss_and_gradient = [&] {
-    return mean_loss(model, micro_batches, options.hessian.label_smoothing, options.hessian.loss);
+    return mean_loss(model, micro_batches, options.hessian.label_smoothing, options.hessian.loss, group);
   };
   loss_and_gradient();  // the first pass also pays for memory and kernels
   const Stopwatch gradient_watch;
@@ -244,7 +237,13 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   if (!std::isfinite(mean.loss)) throw Error("the loss is not finite");
 
   HessianOperator hessian(model, micro_batches, options.hessian);
-  TimedOperator multiply(hessian);
+  const std::vector<ParameterBlock> blocks = layer_blocks(model.parameters());
+  const ProductFunction multiply = [&](const std::vector<int64_t>& which, const std::vector<Tensor>& vectors) {
+    if (which.empty()) return hessian.multiply(vectors);
+    std::vector<ParameterBlock> some;
+    for (const int64_t i : which) some.push_back(blocks.at(static_cast<size_t>(i)));
+    return hessian.multiply_blocks(some, vectors);
+  };
   report.type = model.parameters().type();
   report.parameters = hessian.size();
   report.tokens = hessian.tokens();
@@ -252,19 +251,23 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   report.loss = mean.loss;
   report.gradient_norm = mean.gradient.to(at::kDouble).norm().item<double>();
   if (!options.dense) report.lanczos = {std::min(options.steps, hessian.size()), options.probes, options.seed};
-  if (options.dense) {
-    report.whole = measure_dense(std::ref(multiply), hessian.size(), type, options, progress);
-  } else if (options.by_layer) {
-    report.blocks = measure_layers(multiply, layer_blocks(model.parameters()), type, options, progress);
-  } else {
-    const auto products = [&](const std::vector<Tensor>& vectors) { return multiply.multiply(vectors); };
-    report.whole = measure_lanczos(products, hessian.size(), type, options, progress);
-  }
+  lead_products(group, type, multiply, [&](const ProductFunction& products) {
+    TimedProducts timed(products);
+    if (options.dense) {
+      report.whole = measure_dense(std::ref(timed), hessian.size(), type, options, progress);
+    } else if (options.by_layer) {
+      report.blocks = measure_layers(timed, blocks, type, options, progress);
+    } else {
+      const auto whole_products = [&](const std::vector<Tensor>& vectors) { return timed.multiply(vectors); };
+      report.whole = measure_lanczos(whole_products, hessian.size(), type, options, progress);
+    }
+    report.products = static_cast<int64_t>(timed.products());
+    report.hvp_seconds = timed.median_seconds();
+  });
   report.micro_batches = std::ssize(micro_batches);
-  report.graphs_kept = static_cast<int64_t>(hessian.kept());
-  report.products = static_cast<int64_t>(multiply.products());
+  report.graphs_kept = static_cast<int64_t>(group.sums({static_cast<double>(hessian.kept())})[0]);
   report.threads = omp_get_max_threads();
-  report.hvp_seconds = multiply.median_seconds();
+  report.processes = group.size();
   report.seconds = whole.seconds();
   return report;
 }

@@ -73,6 +73,7 @@ struct LanczosSettings {
   uint64_t seed = 0;
 };
 
+/// Of several processes, rank 0 has all of it; the others know neither the eigenvalues nor the times.
 struct SpectrumReport {
   at::ScalarType type = at::kFloat;
   int64_t parameters = 0;
@@ -84,9 +85,10 @@ struct SpectrumReport {
   std::optional<Spectrum> whole;           // empty if by layer
   std::vector<BlockSpectrum> blocks;
   int64_t micro_batches = 0;
-  int64_t graphs_kept = 0;  // number of micro-batches
+  int64_t graphs_kept = 0;  // number of micro-batches, of all processes
   int64_t products = 0;
-  int64_t threads = 0;
+  int64_t threads = 0;          // of this process
+  int64_t processes = 1;        // that shared the products
   double gradient_seconds = 0;  // for one gradient
   double hvp_seconds = 0;       // for one product, the median
   double seconds = 0;           // for the entire measurement
@@ -94,6 +96,9 @@ struct SpectrumReport {
 
 /// Loss, extremes, trace, Frobenius norm, density and quantiles of ∇²L over all parameters, or of its diagonal block
 /// for each layer, where L is the mean over all target tokens of the micro-batches. Throws Error on invalid options.
+///
+/// All processes of HessianOptions::group call it alike. They share the products; Lanczos itself, its basis and the
+/// progress are rank 0's.
 SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                                 const SpectrumProgress& progress = {});
 

@@ -126,6 +126,7 @@ Json to_json(const SpectrumReport& report) {
   json["graphs_kept"] = report.graphs_kept;
   json["products"] = report.products;
   json["threads"] = report.threads;
+  json["processes"] = report.processes;
   json["gradient_seconds"] = report.gradient_seconds;
   json["hvp_seconds"] = report.hvp_seconds;
   json["seconds"] = report.seconds;
@@ -150,6 +151,7 @@ void from_json(const Json& json, SpectrumReport& report) {
   report.graphs_kept = json.at("graphs_kept");
   report.products = json.at("products");
   report.threads = json.at("threads");
+  report.processes = json.value("processes", int64_t{1});  // absent in documents of earlier versions
   report.gradient_seconds = number_of(json.at("gradient_seconds"));
   report.hvp_seconds = number_of(json.at("hvp_seconds"));
   report.seconds = number_of(json.at("seconds"));

@@ -6,9 +6,13 @@
 
 #include "plumb/analysis/curvature/gauss_newton.h"
 #include "plumb/base/error.h"
+#include "plumb/parallel/lead_products.h"
 
 namespace plumb {
 namespace {
+
+// Of which matrix a product is, and of which block of it.
+constexpr int64_t kHessianPart = 0, kGaussNewtonPart = 1, kAllParameters = -1;
 
 /// The extremes of the three matrices, given the products with H and with G.
 SplitExtremes extremes_of_split(const LinearOperator& hessian, const LinearOperator& gauss_newton, int64_t n,
@@ -64,19 +68,34 @@ CurvatureSplit measure_curvature_split(Model& model, const std::vector<Batch>& m
   HessianOptions hessian_options;
   hessian_options.label_smoothing = options.label_smoothing;
   hessian_options.graph_memory = options.graph_memory;
+  hessian_options.group = options.group;
   HessianOperator hessian(model, micro_batches, hessian_options);
-  GaussNewtonOperator gauss_newton(model, micro_batches, options.graph_memory);
+  GaussNewtonOperator gauss_newton(model, micro_batches, options.graph_memory, options.group);
+  const std::vector<ParameterBlock> blocks = layer_blocks(model.parameters());
+  const ProductFunction multiply = [&](const std::vector<int64_t>& which,
+                                       const std::vector<Tensor>& vectors) -> std::vector<Tensor> {
+    const bool whole = which.at(1) == kAllParameters;
+    if (which[0] == kHessianPart)
+      return whole ? hessian.multiply(vectors)
+                   : hessian.multiply_blocks({blocks.at(static_cast<size_t>(which[1]))}, vectors);
+    return {whole ? gauss_newton(vectors.at(0))
+                  : gauss_newton.multiply_block(blocks.at(static_cast<size_t>(which[1])), vectors.at(0))};
+  };
   CurvatureSplit result;
-  result.whole = extremes_of_split(std::ref(hessian), std::ref(gauss_newton), hessian.size(), type, options.steps,
-                                   options.seed, "all parameters", progress);
-  if (options.layer_steps < 1) return result;
-  for (const ParameterBlock& block : layer_blocks(model.parameters())) {
-    const LinearOperator hessian_block = [&](const Tensor& v) { return hessian.multiply_blocks({block}, {v}).front(); };
-    const LinearOperator gauss_newton_block = [&](const Tensor& v) { return gauss_newton.multiply_block(block, v); };
-    result.layers.push_back({block.id, block.size,
-                             extremes_of_split(hessian_block, gauss_newton_block, block.size, type, options.layer_steps,
-                                               options.seed, to_string(block.id), progress)});
-  }
+  lead_products(options.group, type, multiply, [&](const ProductFunction& products) {
+    const auto matrix = [&](int64_t part, int64_t block) -> LinearOperator {
+      return [&products, part, block](const Tensor& v) { return products({part, block}, {v}).front(); };
+    };
+    result.whole = extremes_of_split(matrix(kHessianPart, kAllParameters), matrix(kGaussNewtonPart, kAllParameters),
+                                     hessian.size(), type, options.steps, options.seed, "all parameters", progress);
+    if (options.layer_steps < 1) return;
+    for (int64_t i = 0; i < std::ssize(blocks); ++i) {
+      const ParameterBlock& block = blocks[static_cast<size_t>(i)];
+      result.layers.push_back({block.id, block.size,
+                               extremes_of_split(matrix(kHessianPart, i), matrix(kGaussNewtonPart, i), block.size, type,
+                                                 options.layer_steps, options.seed, to_string(block.id), progress)});
+    }
+  });
   return result;
 }
 

@@ -17,6 +17,7 @@ struct CurvatureSplitOptions {
   uint64_t seed = 1;        // of the start vectors
   double label_smoothing = 0;
   int64_t graph_memory = int64_t{6} << 30;  // for the Hessian's graphs, and again for those of the Gauss–Newton part
+  Group group{};                            // processes that share the products; rank 0 leads
 };
 
 /// Eigenvalues with Ritz residuals as their errors.
@@ -43,7 +44,7 @@ struct CurvatureSplit {
 using SplitProgress = std::function<void(const std::string&)>;
 
 /// The loss is the model's mean cross-entropy over all target tokens of the micro-batches, without dropout. Throws
-/// Error on fewer than one step.
+/// Error on fewer than one step. All processes of a group call it alike; the result is rank 0's, empty in the others.
 CurvatureSplit measure_curvature_split(Model& model, const std::vector<Batch>& micro_batches,
                                        const CurvatureSplitOptions& options, const SplitProgress& progress = {});
 

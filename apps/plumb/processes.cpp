@@ -1,0 +1,104 @@
+#include "processes.h"
+
+#include <torch/version.h>
+
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "manual.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/ops/device.h"
+#include "plumb/parallel/rendezvous.h"
+#include "plumb/parallel/workers.h"
+#include "plumb/train/launched.h"
+
+namespace plumb::app {
+namespace {
+
+constexpr const char* kProcesses = "--processes";
+
+/// The verb's options as they were given, for a process that computes but neither shows nor writes anything.
+std::vector<std::string> arguments_of_worker(const CLI::App& verb, int64_t threads) {
+  std::vector<std::string> arguments = {verb.get_name(), "--quiet", "--threads=" + std::to_string(threads),
+                                        std::string("--device=") + (ops::default_device().is_cuda() ? "cuda" : "cpu")};
+  const std::set<std::string> own = {kProcesses, "--json", "--quiet", "--verbose", "--threads", "--device"};
+  for (const CLI::Option* option : verb.get_options()) {
+    const std::string name = option->get_name();
+    if (own.contains(name)) continue;
+    for (const std::string& value : option->results())
+      arguments.push_back(option->get_positional() ? value : name + "=" + value);
+  }
+  return arguments;
+}
+
+/// The options that determine what is measured, except those that only say where something lies, which may differ, and
+/// --set, whose effect is compared instead.
+Facts facts_of_options(const CLI::App& verb) {
+  Facts facts = {{"the version of LibTorch", TORCH_VERSION}};
+  const std::set<std::string> places = {"FILE", "DIR", "RUN", "KEY=VALUE"};
+  for (const CLI::Option* option : verb.get_options()) {
+    const std::string name = option->get_name();
+    const std::string type = option->get_type_name();  // "DIR:DIR" if it is checked
+    const bool common = option->get_group() == kCommonOptions && name != "--seed";
+    if (common || name == kProcesses || places.contains(type.substr(0, type.find(':')))) continue;
+    facts.emplace_back(name, option->count() > 0 ? join(option->results()) : option->get_default_str());
+  }
+  return facts;
+}
+
+/// The group of this process, which is rank 0, and of workers that it starts on this machine.
+Group with_workers(Workers& workers, const CLI::App& verb, int64_t processes, int64_t threads) {
+  Rendezvous rendezvous{0, processes};
+  rendezvous.local_size = processes;
+  rendezvous.token = random_token();
+  const auto start = [&](int64_t port) {
+    workers.start(arguments_of_worker(verb, threads), processes, port, rendezvous.token);
+  };
+  return meet(rendezvous, {start, [&] { workers.check(); }});
+}
+
+}  // namespace
+
+void add_processes_option(CLI::App& verb, int64_t& processes) {
+  verb.add_option(kProcesses, processes, "Number of processes sharing the micro-batches and the CPU threads")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void measure_in_processes(const CLI::App& verb, int64_t processes, const Globals& globals,
+                          const SharedMeasurement& work) {
+  const auto measure = [&](const Group& group) {
+    if (group.size() > 1) {
+      Facts facts = facts_of_options(verb);
+      for (auto& fact : work.facts()) facts.push_back(std::move(fact));
+      group.require_same(facts);
+    }
+    work.measure(group);
+  };
+  if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) {
+    if (launched->rank > 0) set_verbosity(Verbosity::quiet);
+    const Group group = meet(*launched);
+    std::optional<ThreadShare> share;
+    if (globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr) share.emplace(group.neighbors());
+    telling_others(group, [&] {
+      work.prepare();
+      measure(group);
+    });
+    return;
+  }
+  work.prepare();  // before others are started, so that a mistake is reported once
+  const ThreadShare share(processes);
+  Workers workers;  // outlives the group, by which those that still run learn why the measurement has failed
+  const Group group = processes == 1 ? Group() : with_workers(workers, verb, processes, share.own());
+  telling_others(group, [&] { measure(group); });
+  group.leave();
+  workers.wait();
+}
+
+}  // namespace plumb::app

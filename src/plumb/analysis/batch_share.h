@@ -1,0 +1,22 @@
+// The batches that one process measures if several measure together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plumb/base/batch.h"
+#include "plumb/parallel/group.h"
+
+namespace plumb {
+
+/// This process's share of the batches: consecutive ones, those of each rank before those of the next, as many for each
+/// as for the others or one more. With fewer batches than processes, some have none; rank 0 has the first one.
+inline std::span<const Batch> share_of_batches(const std::vector<Batch>& batches, const Group& group) {
+  const int64_t count = std::ssize(batches), size = group.size();
+  const auto begin_of = [&](int64_t rank) { return static_cast<size_t>((rank * count + size - 1) / size); };
+  const size_t begin = begin_of(group.rank());
+  return std::span(batches).subspan(begin, begin_of(group.rank() + 1) - begin);
+}
+
+}  // namespace plumb
