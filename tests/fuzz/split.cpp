@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "memory_file.h"
+#include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/data/checksum.h"
 
