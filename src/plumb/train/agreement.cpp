@@ -6,25 +6,24 @@
 #include <string>
 
 #include "plumb/base/toml_text.h"
-#include "plumb/train/data_fingerprint.h"
 
 namespace plumb {
 
-Facts facts_of(const RunConfig& config, const DataDirectory& data) {
+Facts facts_of(const RunConfig& config, const Json& fingerprint) {
   Facts facts = {{"the version of LibTorch", TORCH_VERSION}};
   for (const auto& [key, value] : key_values(to_toml(config))) {
     if (key != "data.directory" && !key.starts_with("watch.")) facts.emplace_back(key, value);
   }
-  const Json fingerprint = fingerprint_of(data);
   const auto add = [&facts](const std::string& folder, const Json& files) {
     for (const auto& [file, mark] : files.items())
       facts.emplace_back(fmt::format("the checksum of the data's {}{}", folder, file), mark.at("crc32"));
   };
   add("", fingerprint.at("tokenizer"));
-  for (const auto& [corpus, mark] : fingerprint.value("corpora", Json::object()).items())
+  const Json corpora = fingerprint.value("corpora", Json::object());
+  for (const auto& [corpus, mark] : corpora.items())
     facts.emplace_back(fmt::format("the size of the data's corpus '{}'", corpus), mark.at("pairs").dump());
   for (const char* name : {"train", "valid"}) {
-    if (fingerprint.at("splits").contains(name)) add("splits/", fingerprint["splits"][name]);
+    if (fingerprint.at("splits").contains(name)) add("splits/", fingerprint.at("splits").at(name));
   }
   return facts;
 }

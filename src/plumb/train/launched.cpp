@@ -8,6 +8,7 @@
 #include "plumb/ops/threads.h"
 #include "plumb/parallel/rendezvous.h"
 #include "plumb/train/agreement.h"
+#include "plumb/train/data_fingerprint.h"
 
 namespace plumb {
 
@@ -41,7 +42,7 @@ TrainResult train_launched(const TrainConfig& config, const TrainHooks& hooks,
 }
 
 TrainResult train_as_worker(const RunConfig& config, const Task& task, const Group& group, const TrainHooks& hooks) {
-  group.require_same(facts_of(config, task.data()));
+  group.require_same(facts_of(config, fingerprint_of(task.data())));
   const std::unique_ptr<Model> model = make_model(config.model);
   Trainer trainer(*model, config.train, task);
   if (const std::string told = group.broadcast(std::string()); told != kTrain) {

@@ -206,11 +206,11 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
   Trainer trainer(model, config.train, *task, config.watch);
-  if (launched) launched->require_same(facts_of(config, task->data()));
+  const Json fingerprint = fingerprint_of(task->data());
+  if (launched) launched->require_same(facts_of(config, fingerprint));
 
   claim_output_directory(out, "run");
   const Lock lock(out);
-  const Json fingerprint = fingerprint_of(task->data());
   require_same_data(out, fingerprint, config.data);
   if (fs::exists(out / "config.toml")) {
     update_config(config, out);
@@ -230,7 +230,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   std::optional<ThreadShare> share;
   Workers workers;  // if they are still running, killed before the trainer closes their connection
   const Group group = launched ? *launched : with_workers(workers, share, config.train, out, given_hooks);
-  if (!launched) group.require_same(facts_of(config, task->data()));
+  if (!launched) group.require_same(facts_of(config, fingerprint));
   static_cast<void>(group.broadcast(std::string(kTrain)));
   trainer.join(group);
 
