@@ -60,10 +60,11 @@ double relative_distance(const Tensor& found, const Tensor& expected) {
   return ((found - expected).norm() / expected.norm()).item<double>();
 }
 
-/// Within rounding, relative to `scale`.
+/// Within rounding, relative to `scale`; NaN, for what is not defined there, in both or neither.
 void expect_same(double found, double expected, double scale, const std::string& what,
                  double rounding = kSharedRounding) {
-  EXPECT_NEAR(found, expected, rounding * std::abs(scale)) << what;
+  EXPECT_EQ(std::isnan(found), std::isnan(expected)) << what;
+  if (!std::isnan(expected)) EXPECT_NEAR(found, expected, rounding * std::abs(scale)) << what;
 }
 void expect_same(double found, double expected, const std::string& what, double rounding = kSharedRounding) {
   expect_same(found, expected, expected, what, rounding);

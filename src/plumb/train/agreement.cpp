@@ -15,8 +15,10 @@ Facts facts_of(const RunConfig& config, const Json& fingerprint) {
     if (key != "data.directory" && !key.starts_with("watch.")) facts.emplace_back(key, value);
   }
   const auto add = [&facts](const std::string& folder, const Json& files) {
-    for (const auto& [file, mark] : files.items())
-      facts.emplace_back(fmt::format("the checksum of the data's {}{}", folder, file), mark.at("crc32"));
+    for (const auto& [file, mark] : files.items()) {
+      if (!file.ends_with(".source") && !file.ends_with(".target"))  // the text: nothing is learned from it
+        facts.emplace_back(fmt::format("the checksum of the data's {}{}", folder, file), mark.at("crc32"));
+    }
   };
   add("", fingerprint.at("tokenizer"));
   const Json corpora = fingerprint.value("corpora", Json::object());
