@@ -24,12 +24,16 @@ export function savePicture(figure: Figure, groups: Groups, view: View, format: 
   const rows = Math.ceil(plot.series.length / 4);
   const shapes = new Map(plot.series.map((series) => [series.name, series.look]));
   chart.setOption({
-    ...makeOption(figure, plot, size, LIGHT, false, 54 + 24 * rows),
+    ...makeOption(figure, plot, size, LIGHT, false, 50 + 34 * rows),
     backgroundColor: LIGHT.background,
     title: { text: figure.title, left: 20, top: 14, textStyle: { fontSize: 18, color: LIGHT.text, fontFamily: FONT } },
     legend: {
       left: 18, top: 44, itemGap: 18, textStyle: { color: LIGHT.text, fontFamily: FONT, fontSize: 12.5 },
-      data: [...shapes].map(([name, look]) => ({ name, itemStyle: { color: look.color, opacity: 1 } })),
+      data: [...shapes].map(([name, look]) => ({
+        name,
+        itemStyle: { color: look.color, opacity: look.style === "dashed" ? 0 : 1 }, // dashed lines have no markers
+        lineStyle: { color: look.color, type: look.dash, width: 2.2 },
+      })),
     },
   });
   if (format === "svg") {
