@@ -46,7 +46,7 @@ struct TrainConfig {
   int64_t checkpoint_every = 1000;
   int64_t keep_checkpoints = 3;
   int64_t keep_every = 0;                 // checkpoints at multiples of this step are made, and kept for good; 0: none
-  int64_t keep_best = 1;                  // above 1: the checkpoints of so many best evaluations, in best-checkpoints/
+  int64_t keep_best = 1;                  // above 1: checkpoints of the best evaluations kept in best-checkpoints/
   std::string best_metric = "valid_nll";  // decides about best/, keep_best and patience
   double divergence_factor = 3;           // see Trainer; 0: only a loss that is not finite
   TroubleConfig trouble;                  // what is done about numerical trouble: [train.trouble]
