@@ -29,7 +29,7 @@ Facts decoded(const std::string& bytes) {
   return facts;
 }
 
-/// The first fact in which `theirs` differs, as a sentence, or empty.
+/// The first fact in which `theirs` differs, as a sentence; empty if all are equal.
 std::string difference(const Facts& ours, const Facts& theirs, const std::string& who, const std::string& zero) {
   const auto value_in = [](const Facts& facts, const std::string& name) {
     const auto found = std::find_if(facts.begin(), facts.end(), [&](const auto& fact) { return fact.first == name; });

@@ -55,7 +55,7 @@ class FrameReader {
   std::string buffer_;
 };
 
-/// The number in a field. Throws Error if it is none.
+/// The number in a field. Throws Error if the field is not a number.
 int64_t number_in(const Frame& frame, size_t field);
 
 }  // namespace plumb

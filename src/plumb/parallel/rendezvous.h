@@ -24,7 +24,7 @@ struct Rendezvous {
   double join_limit = 300;         // seconds within which all must have joined
 };
 
-/// From the variables that launchers set, or empty. In this order:
+/// From the variables that launchers set; empty without a launcher. In this order:
 /// torchrun and similar ones: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and torchrun's own store, if it serves one
 /// to the processes (TORCHELASTIC_USE_AGENT_STORE);
 /// Open MPI's mpirun: OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE, and on more than one machine MASTER_ADDR;

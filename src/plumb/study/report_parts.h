@@ -20,7 +20,7 @@ struct Axis {
   double floor = 0;  // the smallest value shown on a log axis; 0: chosen by the page
 };
 
-/// "2.72 (0.54 to 13.7)" with the given number of significant digits; "2.72" without an interval, as with one seed.
+/// "2.72 (0.54 to 13.7)" with this many significant digits; "2.72" without an interval, as with one seed.
 std::string with_interval(const Interval& interval, int digits = 3);
 
 /// "3 seeds, 95 % intervals"; "one seed, no interval".

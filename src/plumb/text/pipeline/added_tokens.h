@@ -35,7 +35,7 @@ class AddedTokens {
 
   /// Null if the id is not that of an added token.
   [[nodiscard]] const AddedToken* find(int32_t id) const;
-  /// The id of an added token; −1 if it does not exist.
+  /// The id of an added token, or -1 if the text is not one.
   [[nodiscard]] int32_t find(const std::string& content) const;
   [[nodiscard]] const std::vector<AddedToken>& all() const { return tokens_; }
 

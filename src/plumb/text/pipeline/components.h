@@ -39,7 +39,7 @@ class Model {
   /// vocabulary lacks.
   virtual void encode(std::string_view text, std::vector<int32_t>& ids) const = 0;
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
-  /// The token for unknown text, or empty.
+  /// The token for unknown text; empty if the vocabulary lacks one.
   [[nodiscard]] virtual std::string unknown() const = 0;
 
  protected:
