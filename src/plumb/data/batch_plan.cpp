@@ -10,7 +10,7 @@ namespace plumb {
 
 BatchPlan::BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, int64_t epoch)
     : costs_(costs), settings_(settings), epoch_(epoch) {
-  const bool whole = costs.size() <= settings.largest;
+  const bool whole = settings.stream || costs.size() <= settings.largest;
   const int64_t windows = whole ? 1 : (costs.size() + settings.window - 1) / settings.window;
   for (int64_t number = 0; number < windows; ++number) {
     auto batches = std::make_shared<const Batches>(planned(number, windows));
@@ -20,6 +20,7 @@ BatchPlan::BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, in
 }
 
 BatchPlan::Batches BatchPlan::planned(int64_t number, int64_t windows) const {
+  if (settings_.stream) return cut_stream(costs_.size(), *settings_.stream);
   std::vector<ExampleCost> sizes;
   if (windows == 1) {
     sizes.reserve(static_cast<size_t>(costs_.size()));
