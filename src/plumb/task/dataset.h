@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "plumb/base/batch.h"
 #include "plumb/data/batches.h"
+#include "plumb/data/stream_cut.h"
 
 namespace plumb {
 
@@ -19,6 +22,10 @@ class Dataset {
 
   /// A batch of these examples, in the given order. Throws Error on an index outside the split.
   [[nodiscard]] virtual Batch batch(std::span<const int64_t> examples) const = 0;
+
+  /// If the examples are the columns of a stream (data/stream_cut.h), which are read in order while a state is carried
+  /// along: how it is cut.
+  [[nodiscard]] virtual std::optional<StreamCut> stream() const { return std::nullopt; }
 
   /// The costs of all examples, for planning.
   [[nodiscard]] std::vector<ExampleCost> costs() const;

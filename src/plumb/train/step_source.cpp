@@ -7,8 +7,8 @@
 
 namespace plumb {
 
-PlanSettings plan_settings(const TrainConfig& config) {
-  return {.tokens = config.batch_tokens, .seed = static_cast<uint64_t>(config.seed)};
+PlanSettings plan_settings(const TrainConfig& config, const std::optional<StreamCut>& stream) {
+  return {.tokens = config.batch_tokens, .seed = static_cast<uint64_t>(config.seed), .stream = stream};
 }
 
 StepSource::StepSource(const Dataset& dataset, const PlanSettings& settings, int64_t accumulate)

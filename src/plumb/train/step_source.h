@@ -15,8 +15,8 @@
 
 namespace plumb {
 
-/// What the plan of a run's batches depends on.
-PlanSettings plan_settings(const TrainConfig& config);
+/// What the plan of a run's batches depends on; `stream`: that of the dataset.
+PlanSettings plan_settings(const TrainConfig& config, const std::optional<StreamCut>& stream = {});
 
 /// Which batches form a step, and this process's share of them. A share is a function of the settings, the epoch, the
 /// number of the batch and the division: what a thread has prepared is what would be computed on demand, and is used
@@ -27,6 +27,9 @@ class StepSource {
 
   /// `accumulate`: batches per step. The dataset must outlive the source. `go_to` follows.
   StepSource(const Dataset& dataset, const PlanSettings& settings, int64_t accumulate);
+
+  /// Whether a state is carried from each step to the next of its epoch (Dataset::stream).
+  [[nodiscard]] bool streams() const { return settings_.stream.has_value(); }
 
   /// Makes this the epoch of all that follows. Throws Error if an example does not fit into a batch.
   void go_to(int64_t epoch);

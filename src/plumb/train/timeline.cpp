@@ -97,11 +97,13 @@ std::vector<int64_t> tokens_of_steps(const ExampleCosts& costs, const BatchPlan&
   return tokens;
 }
 
-Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const std::string& kind) {
+Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const std::string& kind,
+                       const std::optional<StreamCut>& stream) {
   validate(config);
-  return Timeline([costs, kind, settings = plan_settings(config), accumulate = config.accumulate](int64_t epoch) {
-    return tokens_of_steps(costs, BatchPlan(costs, settings, epoch), accumulate, kind);
-  });
+  return Timeline(
+      [costs, kind, settings = plan_settings(config, stream), accumulate = config.accumulate](int64_t epoch) {
+        return tokens_of_steps(costs, BatchPlan(costs, settings, epoch), accumulate, kind);
+      });
 }
 
 TrainConfig resolved(TrainConfig config, Timeline& timeline) {

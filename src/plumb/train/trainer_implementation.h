@@ -81,7 +81,7 @@ struct Trainer::Implementation {
   /// Hands the last step's updates to the judge, once they are known.
   void see_updates(const std::vector<double>& square_norms);
 
-  /// To the next step's batches, and in the last one to the end.
+  /// To the next step's batches, and in the last one to the end. A new epoch of a stream begins without a state.
   void advance();
 
   // --- What follows a step: trainer_evaluation.cpp ---
@@ -157,6 +157,7 @@ struct Trainer::Implementation {
   std::vector<TrainPoint> history;
   std::vector<WatchRecord> watched;
   PointRecorder recorder;
+  CarriedState carried;  // of a stream: what the next step begins with; steps that are not taken leave it as it is
   RollbackMark marked;
   std::vector<std::string> diagnosis;  // of a run that diverged
 

@@ -1,0 +1,197 @@
+// Training on a stream: its steps against a plain computation, and exact resumption with the carried state.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/data/prepare_text.h"
+#include "plumb/model/awd_lstm.h"
+#include "plumb/train/checkpoints.h"
+#include "plumb/train/run.h"
+#include "plumb/train/snapshot.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StreamTraining : public ::testing::Test {
+ protected:
+  StreamTraining() {
+    set_verbosity(Verbosity::quiet);
+    TextOptions options;
+    options.block = 8;
+    options.tokenizer.vocabulary = 24;
+    TextCorpora corpora;
+    for (int i = 0; i < 14; ++i) corpora.train.push_back(i % 3 == 0 ? "a big cat sees the dog" : "the dog sees a cat");
+    corpora.valid = {"the cat sees a dog", "a dog", "the big dog sees"};
+    prepare_text_lines(corpora, options, folder_ / "data");
+    run_.data = (folder_ / "data").string();
+    set(R"([model]
+kind = "awd-lstm"
+embedding_size = 6
+hidden_size = 8
+layers = 2
+initialization = "lstm"
+[task.language-modeling]
+stream = 3
+evaluation_rows = 2
+bptt = 4
+[train]
+optimizer = "sgd"
+schedule = "constant"
+learning_rate = 0.5
+clip_norm = 0.25
+label_smoothing = 0.0
+steps = 20
+log_every = 1
+validate_every = 5
+checkpoint_every = 4
+)");
+  }
+  ~StreamTraining() override { set_verbosity(Verbosity::normal); }
+
+  void set(const std::string& toml) {
+    const Config config = Config::from_string(toml, "test");
+    config.read("model", run_.model);
+    config.read("train", run_.train);
+    config.read("task", run_.task);
+  }
+
+  std::unique_ptr<Task> task() const {
+    return make_task(run_.task, DataDirectory::open(folder_ / "data"), run_.model.kind);
+  }
+
+  /// Three steps more than an epoch has. Returns that number.
+  int64_t go_beyond_an_epoch() {
+    const auto learned = task();
+    const int64_t steps = (learned->dataset("train")->size() + 3) / 4;
+    EXPECT_GT(steps, 4);
+    run_.train.steps = steps + 3;
+    return steps;
+  }
+
+  /// All tokens of the training text.
+  static std::vector<int64_t> text_of(const Task& task) {
+    const ParallelSplit& split = task.data().split("train");
+    std::vector<int64_t> all;
+    for (int64_t i = 0; i < split.size(); ++i) {
+      for (const int32_t id : split.target(i)) all.push_back(id);
+    }
+    return all;
+  }
+
+  test::TemporaryDirectory folder_;
+  RunConfig run_;
+};
+
+// SGD without momentum in float64, over the end of an epoch: each step reads the next columns, and gradients end where
+// it begins.
+TEST_F(StreamTraining, TheStepsAreThoseOfTheFormula) {
+  set("[model.awd-lstm]\nembedding_dropout = 0.0\ninput_dropout = 0.0\nhidden_dropout = 0.0\noutput_dropout = 0.0\n"
+      "weight_drop = 0.0\nactivation_penalty = 0.0\ntemporal_penalty = 0.0\n[train.sgd]\nmomentum = 0.0\n");
+  go_beyond_an_epoch();
+  const auto learned = task();
+  learned->complete(run_.model);
+  AwdLstm trained(run_.model, at::kDouble), expected(run_.model, at::kDouble);
+  for (AwdLstm* each : {&trained, &expected}) each->initialize(1);
+  const TrainResult result = train(trained, run_.train, *learned);
+
+  const std::vector<int64_t> all = text_of(*learned);
+  const int64_t rows = 3, length = std::ssize(all) / rows, longer = std::ssize(all) % rows;
+  const int64_t columns = length + (longer > 0 ? 1 : 0);
+  std::vector<ops::LstmState> state;
+  int64_t column = 0;
+  for (int64_t step = 1; step <= run_.train.steps.in_steps(); ++step) {
+    std::vector<int64_t> read, labels, lengths;
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t begin = row * length + std::min(row, longer), end = begin + length + (row < longer ? 1 : 0);
+      const int64_t first = begin + column, last = std::min(first + 4, end);
+      lengths.push_back(std::max<int64_t>(last - first, 0));
+      for (int64_t t = first; t < last; ++t) {
+        read.push_back(t == 0 ? learned->data().target_tokenizer().specials().bos : all[static_cast<size_t>(t - 1)]);
+        labels.push_back(all[static_cast<size_t>(t)]);
+      }
+    }
+    ForwardContext context;
+    const AwdLstm::Result found = expected.run(read, Ragged(lengths), state, context);
+    const Tensor log_p = at::log_softmax(expected.logits(found.hidden), 1);
+    const Tensor loss = -log_p.gather(1, at::tensor(labels, at::kLong).unsqueeze(1)).mean();
+    const Tensor gradient = joined(gradients({loss}, expected.parameters().values(), {}));
+    expected.parameters().flat().sub_(gradient * (0.5 * std::min(1.0, 0.25 / gradient.norm().item<double>())));
+    EXPECT_NEAR(result.history.at(static_cast<size_t>(step) - 1).loss, loss.item<double>(), 1e-12) << step;
+    state.clear();
+    for (const ops::LstmState& last : found.last) state.push_back({last.hidden.detach(), last.cell.detach()});
+    column += 4;
+    if (column < columns) continue;
+    column = 0;
+    state.clear();
+  }
+  EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
+}
+
+TEST_F(StreamTraining, TheStateIsPartOfACheckpointWithinAnEpoch) {
+  set("[train]\ncheckpoint_every = 1\n");
+  const auto learned = task();
+  learned->complete(run_.model);
+  AwdLstm model(run_.model);
+  model.initialize(1);
+  const int64_t steps_of_epoch = go_beyond_an_epoch();
+  TrainHooks hooks;
+  int64_t seen = 0;
+  hooks.checkpoint = [&](const Trainer& trainer) {
+    ++seen;
+    const Snapshot snapshot = trainer.snapshot();
+    const bool carried = std::any_of(snapshot.files.begin(), snapshot.files.end(),
+                                     [](const Snapshot::File& file) { return file.name == "carried.safetensors"; });
+    EXPECT_EQ(carried, trainer.step() % steps_of_epoch != 0) << trainer.step();
+  };
+  train(model, run_.train, *learned, hooks);
+  EXPECT_GE(seen, steps_of_epoch + 3);
+}
+
+TEST_F(StreamTraining, GoesOnWithinAnEpochToTheSameBytes) {
+  const int64_t steps_of_epoch = go_beyond_an_epoch();
+  const fs::path one = folder_ / "one", two = folder_ / "two";
+  const TrainResult whole = run_training(run_, one);
+  for (const int64_t steps : {int64_t{2}, steps_of_epoch - 3, int64_t{2}}) {
+    TrainHooks hooks;
+    hooks.stop = [left = steps]() mutable { return --left == 0; };
+    EXPECT_EQ(run_training(run_, two, hooks).outcome, "stopped");
+  }
+  const TrainResult resumed = run_training(run_, two);
+  EXPECT_EQ(resumed.outcome, "finished");
+  for (const char* file : {"model.safetensors", "optimizer.safetensors", "carried.safetensors"}) {
+    EXPECT_EQ(read_file(latest_checkpoint(one) / file), read_file(latest_checkpoint(two) / file)) << file;
+  }
+  ASSERT_EQ(resumed.history.size(), whole.history.size());
+  for (size_t i = 0; i < whole.history.size(); ++i) {
+    EXPECT_EQ(resumed.history[i].loss, whole.history[i].loss) << i;
+    EXPECT_EQ(resumed.history[i].metrics.get("perplexity"), whole.history[i].metrics.get("perplexity")) << i;
+  }
+  fs::remove(latest_checkpoint(two) / "carried.safetensors");
+  EXPECT_NE(damage_of(latest_checkpoint(two)), "");
+}
+
+TEST_F(StreamTraining, IsNotDividedAmongProcessesOrInParts) {
+  const auto learned = task();
+  learned->complete(run_.model);
+  AwdLstm model(run_.model);
+  const auto refused = [&](const std::string& toml) {
+    TrainConfig config = run_.train;
+    Config::from_string("[train]\n" + toml, "test").read("train", config);
+    EXPECT_THROW(Trainer(model, config, *learned), Error) << toml;
+  };
+  refused("processes = 2\n");
+  refused("accumulate = 2\n");
+  refused("micro_batch_tokens = 8\n");
+  EXPECT_NO_THROW(Trainer(model, run_.train, *learned));
+}
+
+}  // namespace
+}  // namespace plumb
