@@ -176,7 +176,10 @@ TEST_F(StreamTask, SaysWhatDoesNotGoTogether) {
   config.kind = "decoder";
   EXPECT_THROW(task("stream = 4\n")->complete(config), Error);
   EXPECT_NO_THROW(task("")->complete(config));
-  EXPECT_EQ(task("stream = 4\n")->dataset("train")->stream(), StreamCut{70});
+  const auto varied = task("stream = 4\n"), fixed = task("stream = 4\nbptt = 30\nvaried_bptt = false\n");
+  EXPECT_EQ(varied->dataset("train")->stream(), (StreamCut{70, true}));
+  EXPECT_EQ(varied->dataset("valid")->stream(), (StreamCut{70, false}));
+  EXPECT_EQ(fixed->dataset("train")->stream(), (StreamCut{30, false}));
   EXPECT_EQ(task("")->dataset("train")->stream(), std::nullopt);
 }
 

@@ -42,6 +42,7 @@ initialization = "lstm"
 stream = 3
 evaluation_rows = 2
 bptt = 4
+varied_bptt = false
 [train]
 optimizer = "sgd"
 schedule = "constant"
@@ -91,8 +92,12 @@ checkpoint_every = 4
 };
 
 // SGD without momentum in float64, over the end of an epoch: each step reads the next columns, and gradients end where
-// it begins.
-TEST_F(StreamTraining, TheStepsAreThoseOfTheFormula) {
+// it begins. A step on a segment of varied length has a rate in proportion to it.
+class StreamSteps : public StreamTraining, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(StreamSteps, AreThoseOfTheFormula) {
+  const bool varied = GetParam();
+  set(fmt::format("[task.language-modeling]\nvaried_bptt = {}\n", varied));
   set("[model.awd-lstm]\nembedding_dropout = 0.0\ninput_dropout = 0.0\nhidden_dropout = 0.0\noutput_dropout = 0.0\n"
       "weight_drop = 0.0\nactivation_penalty = 0.0\ntemporal_penalty = 0.0\n[train.sgd]\nmomentum = 0.0\n");
   go_beyond_an_epoch();
@@ -106,12 +111,15 @@ TEST_F(StreamTraining, TheStepsAreThoseOfTheFormula) {
   const int64_t rows = 3, length = std::ssize(all) / rows, longer = std::ssize(all) % rows;
   const int64_t columns = length + (longer > 0 ? 1 : 0);
   std::vector<ops::LstmState> state;
-  int64_t column = 0;
+  int64_t column = 0, epoch = 0, number = 0;
   for (int64_t step = 1; step <= run_.train.steps.in_steps(); ++step) {
+    const int64_t length_of_step = varied ? segment_length({4, true}, 1, epoch, number) : 4;
+    const int64_t columns_of_step = std::min(length_of_step, columns - column);
+    const double rate = varied ? 0.5 * static_cast<double>(columns_of_step) / 4 : 0.5;
     std::vector<int64_t> read, labels, lengths;
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t begin = row * length + std::min(row, longer), end = begin + length + (row < longer ? 1 : 0);
-      const int64_t first = begin + column, last = std::min(first + 4, end);
+      const int64_t first = begin + column, last = std::min(first + columns_of_step, end);
       lengths.push_back(std::max<int64_t>(last - first, 0));
       for (int64_t t = first; t < last; ++t) {
         read.push_back(t == 0 ? learned->data().target_tokenizer().specials().bos : all[static_cast<size_t>(t - 1)]);
@@ -123,17 +131,23 @@ TEST_F(StreamTraining, TheStepsAreThoseOfTheFormula) {
     const Tensor log_p = at::log_softmax(expected.logits(found.hidden), 1);
     const Tensor loss = -log_p.gather(1, at::tensor(labels, at::kLong).unsqueeze(1)).mean();
     const Tensor gradient = joined(gradients({loss}, expected.parameters().values(), {}));
-    expected.parameters().flat().sub_(gradient * (0.5 * std::min(1.0, 0.25 / gradient.norm().item<double>())));
-    EXPECT_NEAR(result.history.at(static_cast<size_t>(step) - 1).loss, loss.item<double>(), 1e-12) << step;
+    expected.parameters().flat().sub_(gradient * (rate * std::min(1.0, 0.25 / gradient.norm().item<double>())));
+    const TrainPoint& point = result.history.at(static_cast<size_t>(step) - 1);
+    EXPECT_NEAR(point.loss, loss.item<double>(), 1e-12) << step;
+    EXPECT_DOUBLE_EQ(point.learning_rate, rate) << step;
     state.clear();
     for (const ops::LstmState& last : found.last) state.push_back({last.hidden.detach(), last.cell.detach()});
-    column += 4;
+    column += columns_of_step;
+    ++number;
     if (column < columns) continue;
-    column = 0;
+    column = number = 0;
+    ++epoch;
     state.clear();
   }
   EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
 }
+
+INSTANTIATE_TEST_SUITE_P(FixedAndVaried, StreamSteps, ::testing::Bool());
 
 TEST_F(StreamTraining, TheStateIsPartOfACheckpointWithinAnEpoch) {
   set("[train]\ncheckpoint_every = 1\n");

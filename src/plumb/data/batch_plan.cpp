@@ -20,7 +20,7 @@ BatchPlan::BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, in
 }
 
 BatchPlan::Batches BatchPlan::planned(int64_t number, int64_t windows) const {
-  if (settings_.stream) return cut_stream(costs_.size(), *settings_.stream);
+  if (settings_.stream) return cut_stream(costs_.size(), *settings_.stream, settings_.seed, epoch_);
   std::vector<ExampleCost> sizes;
   if (windows == 1) {
     sizes.reserve(static_cast<size_t>(costs_.size()));

@@ -19,6 +19,7 @@ struct LanguageModelingOptions {
   int64_t stream = 0;
   int64_t evaluation_rows = 10;
   int64_t bptt = 70;
+  bool varied_bptt = true;
 };
 void describe(Fields& field, LanguageModelingOptions& options) {
   field("pack", options.pack,
@@ -33,6 +34,9 @@ void describe(Fields& field, LanguageModelingOptions& options) {
       "step; 0: examples are read by themselves. For `awd-lstm`");
   field("evaluation_rows", options.evaluation_rows, "rows of a stream in all other splits");
   field("bptt", options.bptt, "tokens of each row that a step of a stream reads, to whose beginning gradients reach");
+  field("varied_bptt", options.varied_bptt,
+        "whether a training step reads max(5, ⌊N(bptt, 5)⌋) tokens of each row, in 5 % of steps around bptt/2, at a "
+        "learning rate in proportion");
 }
 
 class LanguageModeling final : public Task {
@@ -57,9 +61,10 @@ class LanguageModeling final : public Task {
   [[nodiscard]] bool learned_by(const std::string& kind) const override { return is_language_model(kind); }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
     if (options_.stream > 0) {
-      const int64_t rows = split == "train" ? options_.stream : options_.evaluation_rows;
+      const bool trains = split == "train";
+      const int64_t rows = trains ? options_.stream : options_.evaluation_rows;
       return std::make_unique<StreamDataset>(data_.split(split), data_.target_tokenizer().specials(), rows,
-                                             StreamCut{options_.bptt});
+                                             StreamCut{options_.bptt, trains && options_.varied_bptt});
     }
     return std::make_unique<TextDataset>(data_.split(split), data_.target_tokenizer().specials(),
                                          Packing{options_.pack, options_.apart});

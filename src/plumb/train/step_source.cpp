@@ -36,6 +36,11 @@ void StepSource::go_to(int64_t epoch) {
 
 int64_t StepSource::count(int64_t first) const { return std::min(accumulate_, plan_->size() - first); }
 
+double StepSource::rate_factor(int64_t first) const {
+  if (!settings_.stream || !settings_.stream->varied) return 1;
+  return static_cast<double>(batches(first).front().size()) / static_cast<double>(settings_.stream->length);
+}
+
 StepShare StepSource::take(int64_t first, const Division& division) {
   const Stopwatch watch;
   const Place place{plan_->epoch(), first, division};

@@ -41,6 +41,11 @@ class StepSource {
   [[nodiscard]] Batches batches(int64_t first) const { return plan_->batches(first, accumulate_); }
   [[nodiscard]] int64_t count(int64_t first) const;
 
+  /// What the learning rate of the step that begins with batch `first` is multiplied by: for a segment of a varied
+  /// stream its length, divided by that around which lengths vary; else 1. (Merity et al. 2018, section 5: else steps
+  /// on short segments would count more per token.)
+  [[nodiscard]] double rate_factor(int64_t first) const;
+
   /// The share of the step that begins with batch `first`, which is waited for if it is still being prepared. A thread
   /// begins to prepare the next step, of the next epoch if this one ends.
   [[nodiscard]] StepShare take(int64_t first, const Division& division);

@@ -120,6 +120,7 @@ struct Trainer::Implementation {
   /// The batches of the next step: train.accumulate of them, or those that are left of the epoch.
   [[nodiscard]] StepSource::Batches window() const { return source.batches(state.batch); }
   [[nodiscard]] int64_t expected_steps() const;
+  /// By the schedule; a step on a segment of a stream takes it by its length (StepSource::rate_factor).
   [[nodiscard]] double rate_of(int64_t number) const { return schedule(number) * trouble.rate_factor(); }
   [[nodiscard]] bool due(const Duration& every) { return timeline.due(every, state.step); }
   /// Whether the watches measure before or after a step: before training, after step 1, and when they are due.

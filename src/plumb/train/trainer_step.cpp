@@ -16,7 +16,7 @@ Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& h
   const int64_t number = state.step + 1;
   recorder.point.step = number;
   recorder.point.epoch = state.epoch;
-  recorder.point.learning_rate = rate_of(number);
+  recorder.point.learning_rate = rate_of(number) * source.rate_factor(state.batch);
   if (trouble.passes_over(number)) return pass_over(number);
   ops::MatrixPrecision precision(ops::precision_of(config.precision));
   const ops::PrecisionGuard guard(precision);
