@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "disturbed_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -92,7 +94,8 @@ checkpoint_every = 4
 };
 
 // SGD without momentum in float64, over the end of an epoch: each step reads the next columns, and gradients end where
-// it begins. A step on a segment of varied length has a rate in proportion to it.
+// it begins. A step on a segment of varied length has a rate in proportion to it. Step 3 is skipped, and step 4 begins
+// with the state that step 2 has left.
 class StreamSteps : public StreamTraining, public ::testing::WithParamInterface<bool> {};
 
 TEST_P(StreamSteps, AreThoseOfTheFormula) {
@@ -105,7 +108,9 @@ TEST_P(StreamSteps, AreThoseOfTheFormula) {
   learned->complete(run_.model);
   AwdLstm trained(run_.model, at::kDouble), expected(run_.model, at::kDouble);
   for (AwdLstm* each : {&trained, &expected}) each->initialize(1);
-  const TrainResult result = train(trained, run_.train, *learned);
+  run_.train.trouble.on_nonfinite = "skip";
+  const TrainResult result = train(trained, run_.train, test::nan_in_steps(*learned, {3}));
+  ASSERT_EQ(result.outcome, "finished");
 
   const std::vector<int64_t> all = text_of(*learned);
   const int64_t rows = 3, length = std::ssize(all) / rows, longer = std::ssize(all) % rows;
@@ -126,17 +131,19 @@ TEST_P(StreamSteps, AreThoseOfTheFormula) {
         labels.push_back(all[static_cast<size_t>(t)]);
       }
     }
-    ForwardContext context;
-    const AwdLstm::Result found = expected.run(read, Ragged(lengths), state, context);
-    const Tensor log_p = at::log_softmax(expected.logits(found.hidden), 1);
-    const Tensor loss = -log_p.gather(1, at::tensor(labels, at::kLong).unsqueeze(1)).mean();
-    const Tensor gradient = joined(gradients({loss}, expected.parameters().values(), {}));
-    expected.parameters().flat().sub_(gradient * (rate * std::min(1.0, 0.25 / gradient.norm().item<double>())));
-    const TrainPoint& point = result.history.at(static_cast<size_t>(step) - 1);
-    EXPECT_NEAR(point.loss, loss.item<double>(), 1e-12) << step;
-    EXPECT_DOUBLE_EQ(point.learning_rate, rate) << step;
-    state.clear();
-    for (const ops::LstmState& last : found.last) state.push_back({last.hidden.detach(), last.cell.detach()});
+    if (step != 3) {
+      ForwardContext context;
+      const AwdLstm::Result found = expected.run(read, Ragged(lengths), state, context);
+      const Tensor log_p = at::log_softmax(expected.logits(found.hidden), 1);
+      const Tensor loss = -log_p.gather(1, at::tensor(labels, at::kLong).unsqueeze(1)).mean();
+      const Tensor gradient = joined(gradients({loss}, expected.parameters().values(), {}));
+      expected.parameters().flat().sub_(gradient * (rate * std::min(1.0, 0.25 / gradient.norm().item<double>())));
+      const TrainPoint& point = result.history.at(static_cast<size_t>(step) - 1);
+      EXPECT_NEAR(point.loss, loss.item<double>(), 1e-12) << step;
+      EXPECT_DOUBLE_EQ(point.learning_rate, rate) << step;
+      state.clear();
+      for (const ops::LstmState& last : found.last) state.push_back({last.hidden.detach(), last.cell.detach()});
+    }
     column += columns_of_step;
     ++number;
     if (column < columns) continue;
@@ -190,6 +197,25 @@ TEST_F(StreamTraining, GoesOnWithinAnEpochToTheSameBytes) {
   }
   fs::remove(latest_checkpoint(two) / "carried.safetensors");
   EXPECT_NE(damage_of(latest_checkpoint(two)), "");
+}
+
+// With the rate as it was, the run is the same as if nothing had happened.
+TEST_F(StreamTraining, ARollbackReturnsToTheStateOfItsCheckpoint) {
+  set("[train]\nsteps = 10\n[train.trouble]\non_nonfinite = \"rollback\"\nrollback_rate = 1.0\n");
+  const auto learned = task();
+  learned->complete(run_.model);
+  AwdLstm undisturbed(run_.model), disturbed(run_.model);
+  for (AwdLstm* each : {&undisturbed, &disturbed}) each->initialize(1);
+  train(undisturbed, run_.train, *learned);
+  int left = 3;  // it goes wrong once, and both times that it is taken again
+  const test::DisturbedTask wrong(*learned, [&left](const Tensor& loss, int64_t step, Model&) {
+    return step == 7 && left-- > 0 ? loss * NAN : loss;
+  });
+  const TrainResult result = train(disturbed, run_.train, wrong);
+  EXPECT_EQ(result.outcome, "finished");
+  ASSERT_EQ(result.troubles.size(), 1U);
+  EXPECT_EQ(result.troubles[0].values["to"], 4);
+  EXPECT_TRUE(at::equal(disturbed.parameters().flat(), undisturbed.parameters().flat()));
 }
 
 TEST_F(StreamTraining, IsNotDividedAmongProcessesOrInParts) {
