@@ -145,7 +145,10 @@ std::vector<Kind> kinds() {
       {"task", "Tasks", "task.name", "What is learned from a data directory; the directory names its task.",
        "Every label has a weight in the loss. All tasks report `valid_loss` and `valid_nll` in nats per "
        "label; translation also reports `bleu`, language modeling `perplexity`, and classification `accuracy` and "
-       "`f1`.",
+       "`f1`. With `stream`, all lines or blocks form one text, which is cut into so many rows of equal length. A step "
+       "predicts the next tokens of every row, each from the token before it in the text, and begins with the state "
+       "that the step before has left; so does evaluation, whose perplexity is that of every token of the split. An "
+       "epoch begins with a state of zeros. [training.md](training.md#recurrent-models) says what else changes.",
        variants(tasks())});
   all.push_back(
       {"watch", "Watches", "watch.what",
@@ -218,7 +221,8 @@ std::string markdown(const std::vector<Kind>& all) {
               "al. 2019, arXiv 1810.04805). `awd-lstm` is a recurrent language model of the target side (Merity et "
               "al. 2018, arXiv 1708.02182): `model.layers` layers of LSTM, of widths `model.embedding_size` → "
               "`model.hidden_size` → … → `model.embedding_size`, whose output layer has a bias and shares the "
-              "embedding's matrix; each sequence begins with a state of zeros. Of the other keys of `[model]` it "
+              "embedding's matrix; each sequence begins with a state of zeros, unless it continues a "
+              "[stream](#tasks-taskname). Of the other keys of `[model]` it "
               "reads only the vocabulary and the initialization, for which `lstm` is made. In training steps it is "
               "regularized by the following; locked masks are the same for all positions of a sequence.") +
           options_table(awd_lstm_kind());

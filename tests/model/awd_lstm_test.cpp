@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plumb/base/error.h"
@@ -209,6 +210,46 @@ TEST(AwdLstm, ContinuesAsIfItReadAllAtOnce) {
                whole({1, 4, 9, 7, 0})[-1].unsqueeze(0)});
   EXPECT_EQ(generating.vocabulary(), 11);
   EXPECT_THROW(generating.read(state, {1}, Ragged({1})), Error);
+}
+
+// Three rows in two batches, of which one row ends in the first.
+TEST(AwdLstm, CarriesItsStateFromBatchToBatch) {
+  AwdLstm model = random_awd_lstm(small_awd_lstm());
+  const std::vector<std::vector<int64_t>> rows = {{1, 4, 9, 2, 4, 4, 10, 0}, {3, 8, 5, 5, 7, 1}, {7, 6, 5, 0}};
+  const auto piece = [&](int64_t begin, int64_t end) {
+    Batch batch;
+    for (const std::vector<int64_t>& row : rows) {
+      const int64_t last = std::min(end, std::ssize(row) - 1);
+      for (int64_t t = begin; t < last; ++t) {
+        batch.target_input.push_back(row[static_cast<size_t>(t)]);
+        batch.labels.push_back(row[static_cast<size_t>(t) + 1]);
+      }
+      batch.target_layout.append(std::max<int64_t>(last - begin, 0));
+    }
+    return batch;
+  };
+  const auto loss = [&](const Batch& batch, ForwardContext& context) { return model.loss(batch, {}, context).nll; };
+  ForwardContext plain;
+  const Batch whole = piece(0, 7);
+  const AwdLstm::Result at_once = model.run(whole.target_input, whole.target_layout, {}, plain);
+  CarriedState state;
+  ForwardContext continuing;
+  continuing.carry(state);
+  const double parts = loss(piece(0, 3), continuing) + loss(piece(3, 7), continuing);
+  EXPECT_NEAR(parts, loss(whole, plain), 1e-12 * parts);
+  ASSERT_EQ(state.tensors.size(), 2 * at_once.last.size());
+  for (const auto& [name, tensor] : state.tensors) {
+    EXPECT_FALSE(tensor.requires_grad()) << name;
+    const ops::LstmState& expected = at_once.last[static_cast<size_t>(name.at(5) - '0')];
+    const Tensor& other = name.ends_with("hidden") ? expected.hidden : expected.cell;
+    EXPECT_LT((tensor - other.detach()).abs().max().item<double>(), 1e-12) << name;
+  }
+  Batch other_rows;
+  other_rows.target_input = other_rows.labels = {1, 2};
+  other_rows.target_layout = Ragged({1, 1});
+  EXPECT_THROW((void)loss(other_rows, continuing), Error);
+  state.tensors.pop_back();
+  EXPECT_THROW((void)loss(whole, continuing), Error);
 }
 
 TEST(AwdLstm, ShowsItsLayers) {

@@ -160,11 +160,11 @@ std::unique_ptr<Optimizer> make_named(const std::string& name, const Parameters&
   return make_cautious(make_optimizer(name.substr(kCautious.size()), parameters), parameters);
 }
 
-/// All optimizers, and the cautious ones.
+/// All optimizers, and the cautious ones of those that do not average.
 std::vector<std::string> all_names() {
   std::vector<std::string> names = optimizers().names();
   for (const std::string& name : optimizers().names()) {
-    if (name != "schedule-free-adamw") names.push_back("cautious " + name);
+    if (name != "nt-asgd" && name != "schedule-free-adamw") names.push_back("cautious " + name);
   }
   return names;
 }

@@ -134,7 +134,7 @@ TEST_F(SeveralCorpora, DurationsAreCountedInEpochsOfTheMixture) {
     for (const auto& batch : all)
       for (const int64_t example : batch) tokens += set_->cost(example).target;
   }
-  Timeline timeline = make_timeline(costs, config_.train, "encoder-decoder", mixture);
+  Timeline timeline = make_timeline(costs, config_.train, plan_settings(config_.train, mixture), "encoder-decoder");
   EXPECT_EQ(timeline.first_step(Duration::parse("2e")), batches);
   EXPECT_EQ(timeline.first_step(Duration::parse(std::to_string(tokens) + "t")), batches);
   EXPECT_EQ(timeline.first_step(Duration::parse(std::to_string(tokens + 1) + "t")), batches + 1);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "copy_task.h"
@@ -183,7 +184,7 @@ TEST_F(Evaluated, AreInTheCheckpointsAndTheTrainedOnesBesideThem) {
 }
 
 TEST_F(Evaluated, GoOnToTheSameBits) {
-  for (const char* optimizer : {"lion", "schedule-free-adamw"}) {
+  for (const char* optimizer : {"lion", "nt-asgd", "schedule-free-adamw"}) {
     SCOPED_TRACE(optimizer);
     run_.train.optimizer = optimizer;
     run_.train.average_decay = run_.train.optimizer == "lion" ? 0.9 : 0;
@@ -221,6 +222,40 @@ TEST_F(Evaluated, GoOnInMemoryAfterTheyWereShown) {
                         halves.parameters().values()[0].detach()));
   EXPECT_FALSE(at::equal(load_safetensors(folder_ / "saved" / "trained.safetensors")[0].second,
                          halves.parameters().values()[0].detach()));
+}
+
+// Its algorithm, from the validations that the run reports.
+TEST_F(Evaluated, NtAsgdIsToldOfEveryValidation) {
+  run_.train.optimizer = "nt-asgd";
+  Config::from_string(R"([train]
+schedule = "constant"
+learning_rate = 2.0
+clip_norm = 1.0
+steps = 80
+validate_every = 2
+divergence_factor = 0.0
+[train.nt-asgd]
+nonmonotone_interval = 1
+)",
+                      "test")
+      .read("train", run_.train);
+  const TrainResult result = run_training(run_, folder_ / "run");
+  std::vector<double> logs;
+  int64_t trigger = 0;
+  for (const TrainPoint& point : result.history) {
+    const auto value = point.metrics.get("valid_nll");
+    if (!value) continue;
+    const auto t = std::ssize(logs);
+    if (trigger == 0 && t > 1 && *value > *std::min_element(logs.begin(), logs.end() - 1)) trigger = point.step;
+    logs.push_back(*value);
+  }
+  EXPECT_EQ(logs.size(), 40U);
+  EXPECT_GT(trigger, 0);  // at so high a rate, the loss wavers
+  const fs::path last = latest_checkpoint(folder_ / "run");
+  for (const auto& [name, tensor] : load_safetensors(last / "optimizer.safetensors")) {
+    if (name != "step") continue;
+    EXPECT_TRUE(tensor.eq(trigger > 0 ? 80 - trigger + 1 : 0).all().item<bool>());
+  }
 }
 
 TEST_F(Evaluated, OnlyOneAverageAndNoConstraints) {

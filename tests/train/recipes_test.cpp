@@ -36,7 +36,7 @@ TEST(Recipes, CanAllBeTrained) {
     (void)parameter_settings(model->parameters(), config.train.groups, config.train.weight_decay);  // patterns match
     (void)make_schedule(config.train, config.model.d_model);
   }
-  EXPECT_EQ(recipes, 12U);
+  EXPECT_EQ(recipes, 13U);
 }
 
 // Vaswani et al. 2017, equation 3: d^(−1/2)·min(step^(−1/2), step·warmup^(−3/2)).

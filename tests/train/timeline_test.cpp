@@ -12,6 +12,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/model/encoder_decoder.h"
 #include "plumb/train/run.h"
+#include "plumb/train/step_source.h"
 #include "run_contents.h"
 
 namespace plumb {
@@ -178,7 +179,7 @@ TEST(Timeline, FollowsThePlanOfTheBatches) {
         }
       }
       const std::vector<Place> places = places_of_steps(epochs);
-      Timeline timeline = make_timeline(costs, config, kind);
+      Timeline timeline = make_timeline(costs, config, plan_settings(config), kind);
       for (const char* text : {"1e", "2e", "3e", "0.3e", "1.25e", "1t", "100t", "0.7kt", "1kt", "2345t"}) {
         EXPECT_EQ(timeline.first_step(Duration::parse(text)), walked_to(places, Duration::parse(text)))
             << text << ", " << accumulate << ", " << kind;

@@ -15,7 +15,7 @@ BatchPlan::BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, in
     : costs_(costs), settings_(settings), epoch_(epoch) {
   if (settings.mixture && settings.mixture->size() != costs.size())
     throw Error(fmt::format("corpora of {} examples in a training set of {}", settings.mixture->size(), costs.size()));
-  const bool whole = costs.size() <= settings.largest;
+  const bool whole = settings.stream || costs.size() <= settings.largest;
   const int64_t windows = whole ? 1 : (costs.size() + settings.window - 1) / settings.window;
   for (int64_t number = 0; number < windows; ++number) {
     auto batches = std::make_shared<const Batches>(planned(number, windows));
@@ -25,6 +25,7 @@ BatchPlan::BatchPlan(const ExampleCosts& costs, const PlanSettings& settings, in
 }
 
 BatchPlan::Batches BatchPlan::planned(int64_t number, int64_t windows) const {
+  if (settings_.stream) return cut_stream(costs_.size(), *settings_.stream, settings_.seed, epoch_);
   std::vector<ExampleCost> sizes;
   const bool whole = windows == 1;
   if (whole && !settings_.mixture) {

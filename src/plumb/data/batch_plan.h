@@ -10,22 +10,25 @@
 
 #include "plumb/data/batches.h"
 #include "plumb/data/corpus_mixture.h"
+#include "plumb/data/stream_cut.h"
 
 namespace plumb {
 
 /// What a plan depends on besides the examples and the epoch.
 struct PlanSettings {
-  int64_t tokens = 0;  // at most, in a batch
+  int64_t tokens = 0;  // at most, in a batch; of no importance to a stream
   uint64_t seed = 0;
-  int64_t largest = int64_t{1} << 22;         // examples up to which an epoch is planned as one
-  int64_t window = int64_t{1} << 20;          // examples planned together if there are more
-  std::optional<CorpusMixture> mixture = {};  // what an epoch consists of; absent: every example once
+  int64_t largest = int64_t{1} << 22;              // examples up to which an epoch is planned as one
+  int64_t window = int64_t{1} << 20;               // examples planned together if there are more
+  std::optional<CorpusMixture> mixture = {};       // what an epoch consists of; absent: every example once
+  std::optional<StreamCut> stream = std::nullopt;  // if the examples are the columns of a stream: how it is cut
 };
 
 /// One epoch of training: every example once, or the draws of a mixture, of which one example may have several. Up to
 /// `largest` examples the batches are those of `plan_batches`. More examples are put in a random order
-/// (base/permutation.h), which is cut into windows, and each window is planned by itself when it is needed. Every batch
-/// is a function of the arguments and its number only. Safe to use from several threads.
+/// (base/permutation.h), which is cut into windows, and each window is planned by itself when it is needed. The batches
+/// of a stream are its segments, in order. Every batch is a function of the arguments and its number only. Safe to use
+/// from several threads.
 class BatchPlan {
  public:
   using Batches = std::vector<std::vector<int64_t>>;

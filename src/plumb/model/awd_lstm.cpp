@@ -34,6 +34,32 @@ AwdLstmOptions awd_lstm_options(const ModelConfig& config) {
   return found == config.options.end() ? AwdLstmOptions{} : found->second.as<AwdLstmOptions>();
 }
 
+std::string hidden_name(size_t layer) { return fmt::format("lstm.{}.hidden", layer); }
+std::string cell_name(size_t layer) { return fmt::format("lstm.{}.cell", layer); }
+
+/// The states of so many layers that have been carried; none if nothing has been.
+std::vector<ops::LstmState> carried_states(const CarriedState* carried, size_t layers) {
+  std::vector<ops::LstmState> states;
+  if (carried == nullptr || carried->empty()) return states;
+  const auto found = [&](const std::string& name) {
+    for (const auto& [each, tensor] : carried->tensors) {
+      if (each == name) return tensor;
+    }
+    throw Error(fmt::format("the carried state has no '{}'", name), "it is that of another model");
+  };
+  for (size_t i = 0; i < layers; ++i) states.push_back({found(hidden_name(i)), found(cell_name(i))});
+  return states;
+}
+
+CarriedState to_carry(const std::vector<ops::LstmState>& states) {
+  CarriedState carried;
+  for (size_t i = 0; i < states.size(); ++i) {
+    carried.tensors.emplace_back(hidden_name(i), states[i].hidden.detach().contiguous());
+    carried.tensors.emplace_back(cell_name(i), states[i].cell.detach().contiguous());
+  }
+  return carried;
+}
+
 }  // namespace
 
 void AwdLstmOptions::validate() const {
@@ -124,7 +150,9 @@ Tensor AwdLstm::states(const Batch& batch, ForwardContext& context) {
 }
 
 Loss AwdLstm::loss(const Batch& batch, const LossOptions& options, ForwardContext& context) {
-  const Result result = run(batch.target_input, batch.target_layout, {}, context);
+  CarriedState* carried = context.carried();
+  const Result result = run(batch.target_input, batch.target_layout, carried_states(carried, layers_.size()), context);
+  if (carried != nullptr) *carried = to_carry(result.last);
   Loss loss = loss_of_states(result.hidden, batch, options);
   if (!context.regularizes()) return loss;
   const double share = options.scale ? *options.scale * loss.weight : 1;

@@ -27,7 +27,8 @@ void describe(Fields& field, AwdLstmOptions& options);
 
 /// LSTM layers (ops/lstm.h) of widths embedding_size → hidden_size → … → embedding_size, whose output layer shares
 /// the embedding's matrix and has a bias. Reads only the target side of batches; each sequence begins with a state of
-/// zeros. Parameters: embedding.weight, lstm.i.{weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0}, output.bias.
+/// zeros, unless the loss is that of a text that continues (ForwardContext::carry). Parameters: embedding.weight,
+/// lstm.i.{weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0}, output.bias.
 class AwdLstm final : public Model, public Generates, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
@@ -46,7 +47,9 @@ class AwdLstm final : public Model, public Generates, public Embeds {
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
   /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). A part of a batch (LossOptions::scale)
-  /// contributes its own means by its share of the labels.
+  /// contributes its own means by its share of the labels. What is carried are h and c of every layer behind the last
+  /// position, before dropout: lstm.i.hidden and lstm.i.cell, (sequences, width). Throws Error if what has been carried
+  /// is the state of another model, or of another number of sequences.
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context) override;
 
   Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,

@@ -182,6 +182,8 @@ int64_t width_of(const ModelConfig& config) { return config.kind == kAwdLstm ? c
 
 bool is_language_model(const std::string& kind) { return kind == "decoder" || kind == kAwdLstm; }
 
+bool carries_state(const std::string& kind) { return kind == kAwdLstm; }
+
 void require_kind(const ModelConfig& config, const std::string& kind) {
   if (config.kind == kind) return;
   throw Error(fmt::format("model.kind is \"{}\" but must be \"{}\"", config.kind, kind),

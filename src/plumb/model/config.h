@@ -67,6 +67,9 @@ int64_t width_of(const ModelConfig& config);
 /// Whether models of this kind predict each token from the previous ones: "decoder" and "awd-lstm".
 bool is_language_model(const std::string& kind);
 
+/// Whether models of this kind continue a text from the state that a batch left them with (ForwardContext::carry).
+bool carries_state(const std::string& kind);
+
 /// Throws Error on invalid sizes or names.
 void validate(const ModelConfig& config);
 

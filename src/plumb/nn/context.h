@@ -8,6 +8,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/ragged.h"
 #include "plumb/base/random.h"
+#include "plumb/nn/carried_state.h"
 #include "plumb/nn/layer_id.h"
 #include "plumb/ops/dropout.h"
 #include "plumb/parallel/group.h"
@@ -60,6 +61,11 @@ class ForwardContext {
     rows_ = layout.tokens();
   }
 
+  /// The batch continues the one before: a model with a state begins with this one, if it is not empty, and replaces it
+  /// by its last one. It must outlive the context.
+  void carry(CarriedState& state) { carried_ = &state; }
+  [[nodiscard]] CarriedState* carried() const { return carried_; }  // null: sequences begin anew
+
   void watch(Observer observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool watched() const { return static_cast<bool>(observer_); }
   void show(const ActivationPoint& point, const Tensor& activation) const {
@@ -107,6 +113,7 @@ class ForwardContext {
   uint64_t site_ = 0;
   std::vector<RowRun> runs_;  // of the layout entered last
   int64_t rows_ = 0;          // its tokens
+  CarriedState* carried_ = nullptr;
   Observer observer_;
   Tap tap_;
   ScoreObserver score_observer_;

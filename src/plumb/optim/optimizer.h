@@ -70,6 +70,10 @@ class Optimizer {
   /// A vector of all elements of all parameters, in their order; undefined unless averages_weights().
   [[nodiscard]] virtual Tensor evaluation_weights() const { return {}; }
 
+  /// The mean negative log-likelihood of a validation of the evaluation weights after the steps so far. Optimizers that
+  /// decide something by it override this; what they remember is part of their state.
+  virtual void see_validation(double /*nll*/) {}
+
   /// Whether weight decay changes the direction of a step, instead of being subtracted from the parameter beside it.
   [[nodiscard]] virtual bool decay_is_in_direction() const { return false; }
 

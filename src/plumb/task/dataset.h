@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "plumb/base/batch.h"
 #include "plumb/data/batches.h"
 #include "plumb/data/split.h"
+#include "plumb/data/stream_cut.h"
 
 namespace plumb {
 
@@ -25,6 +27,10 @@ class Dataset {
   /// The corpora that the examples come from, one after another, and their numbers of examples; empty if there is only
   /// one.
   [[nodiscard]] virtual std::vector<CorpusSize> corpora() const { return {}; }
+
+  /// If the examples are the columns of a stream (data/stream_cut.h), which are read in order while a state is carried
+  /// along: how it is cut.
+  [[nodiscard]] virtual std::optional<StreamCut> stream() const { return std::nullopt; }
 
   /// The costs of all examples, for planning.
   [[nodiscard]] std::vector<ExampleCost> costs() const;

@@ -1,11 +1,13 @@
 // Language modeling: a decoder predicts each token from the previous ones. Running text is read in blocks of equal
-// length; sentences, including the target side of pairs, are read one by one, with their end. Metric: perplexity.
+// length; sentences, including the target side of pairs, are read one by one, with their end. Both may also be read as
+// one stream, by a model that carries a state. Metric: perplexity.
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "plumb/base/error.h"
 #include "plumb/task/datasets.h"
+#include "plumb/task/stream_dataset.h"
 #include "plumb/task/task.h"
 
 namespace plumb {
@@ -14,6 +16,10 @@ namespace {
 struct LanguageModelingOptions {
   int64_t pack = 0;
   bool apart = false;
+  int64_t stream = 0;
+  int64_t evaluation_rows = 10;
+  int64_t bptt = 70;
+  bool varied_bptt = true;
 };
 void describe(Fields& field, LanguageModelingOptions& options) {
   field("pack", options.pack,
@@ -22,24 +28,54 @@ void describe(Fields& field, LanguageModelingOptions& options) {
   field("apart", options.apart,
         "whether lines that were joined, here or in blocks, do not see each other: each begins anew, with BOS and "
         "position 0");
+  field(
+      "stream", options.stream,
+      "rows that the training text is cut into, which are read side by side with a state that is carried from step to "
+      "step; 0: examples are read by themselves. For `awd-lstm`");
+  field("evaluation_rows", options.evaluation_rows, "rows of a stream in all other splits");
+  field("bptt", options.bptt, "tokens of each row that a step of a stream reads, to whose beginning gradients reach");
+  field("varied_bptt", options.varied_bptt,
+        "whether a training step reads max(5, ⌊N(bptt, 5)⌋) tokens of each row, in 5 % of steps around bptt/2, at a "
+        "learning rate in proportion");
 }
 
 class LanguageModeling final : public Task {
  public:
   LanguageModeling(const DataDirectory& data, const LanguageModelingOptions& options) : Task(data), options_(options) {
     if (options.pack < 0) throw Error(fmt::format("task.language-modeling.pack = {} is negative", options.pack));
+    const auto at_least = [](const char* key, int64_t value, int64_t smallest) {
+      if (value < smallest)
+        throw Error(fmt::format("task.language-modeling.{} = {} must be at least {}", key, value, smallest));
+    };
+    at_least("stream", options.stream, 0);
+    at_least("evaluation_rows", options.evaluation_rows, 1);
+    at_least("bptt", options.bptt, 1);
+    if (options.stream > 0 && (options.pack > 0 || options.apart)) {
+      throw Error("task.language-modeling.stream joins all lines, which does not go with pack or apart",
+                  "leave out pack and apart, or set stream = 0");
+    }
   }
 
   [[nodiscard]] std::string name() const override { return "language-modeling"; }
   [[nodiscard]] std::string model_kind() const override { return "decoder"; }
   [[nodiscard]] bool learned_by(const std::string& kind) const override { return is_language_model(kind); }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
+    if (options_.stream > 0) {
+      const bool trains = split == "train";
+      const int64_t rows = trains ? options_.stream : options_.evaluation_rows;
+      return std::make_unique<StreamDataset>(data_.split(split), data_.target_tokenizer().specials(), rows,
+                                             StreamCut{options_.bptt, trains && options_.varied_bptt});
+    }
     return std::make_unique<TextDataset>(data_.split(split), data_.target_tokenizer().specials(),
                                          Packing{options_.pack, options_.apart});
   }
 
   void complete(ModelConfig& config) const override {
     require_kind(config);
+    if (options_.stream > 0 && !carries_state(config.kind)) {
+      throw Error(fmt::format("a model of kind \"{}\" carries no state along a stream", config.kind),
+                  "set task.language-modeling.stream = 0, or model.kind = \"awd-lstm\"");
+    }
     fill_vocabulary("target", config.target_vocabulary, data_.target_vocabulary());
   }
 

@@ -5,6 +5,20 @@
 #include "plumb/base/error.h"
 
 namespace plumb {
+namespace {
+
+/// One segment after another, each with the state that the one before has left.
+void count_stream(const Task& task, Model& model, const Dataset& dataset, const StreamCut& cut, double label_smoothing,
+                  Sums& sums) {
+  CarriedState state;
+  for (const std::vector<int64_t>& columns : cut_stream(dataset.size(), cut)) {
+    ForwardContext context;
+    context.carry(state);
+    task.count(model, dataset.batch(columns), label_smoothing, context, sums);
+  }
+}
+
+}  // namespace
 
 void describe(Fields& field, TaskConfig& config) {
   field("name", config.name);
@@ -20,9 +34,8 @@ Loss Task::loss(Model& model, const Batch& batch, const LossOptions& options, Fo
   return model.loss(batch, options, context);
 }
 
-void Task::count(Model& model, const Batch& batch, double label_smoothing, Sums& sums) const {
+void Task::count(Model& model, const Batch& batch, double label_smoothing, ForwardContext& context, Sums& sums) const {
   const at::NoGradGuard no_graph;
-  ForwardContext context;
   const Loss found = loss(model, batch, {label_smoothing, 1.0, false}, context);
   const std::vector<double> read = ops::read({ops::Number(found.value), found.nll});
   sums.loss += read[0];
@@ -70,9 +83,15 @@ std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& d
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,
               const Group& group) {
   Sums sums = task.zero();
-  int64_t number = 0;
-  for (const auto& examples : plan_evaluation_batches(dataset.costs(), batch_tokens)) {
-    if (number++ % group.size() == group.rank()) task.count(model, dataset.batch(examples), label_smoothing, sums);
+  if (const std::optional<StreamCut> cut = dataset.stream()) {
+    if (group.rank() == 0) count_stream(task, model, dataset, *cut, label_smoothing, sums);
+  } else {
+    int64_t number = 0;
+    for (const auto& examples : plan_evaluation_batches(dataset.costs(), batch_tokens)) {
+      if (number++ % group.size() != group.rank()) continue;
+      ForwardContext context;
+      task.count(model, dataset.batch(examples), label_smoothing, context, sums);
+    }
   }
   std::vector<double> all = {sums.loss, sums.nll, sums.weight};
   all.insert(all.end(), sums.counts.begin(), sums.counts.end());

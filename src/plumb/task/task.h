@@ -67,8 +67,10 @@ class Task {
   /// Empty sums, with the counts that the task needs.
   [[nodiscard]] virtual Sums zero() const { return {}; }
 
-  /// Adds a batch's contribution to the sums, without a graph: its losses, and the counts of the metrics.
-  virtual void count(Model& model, const Batch& batch, double label_smoothing, Sums& sums) const;
+  /// Adds a batch's contribution to the sums, without a graph: its losses, and the counts of the metrics. The context
+  /// is one of evaluation.
+  virtual void count(Model& model, const Batch& batch, double label_smoothing, ForwardContext& context,
+                     Sums& sums) const;
 
   /// The metrics computed from the sums alone: "loss" and "nll", in nats per label, and the task's own.
   [[nodiscard]] virtual Metrics metrics(const Sums& sums) const;
@@ -99,7 +101,8 @@ Registry<TaskFactory>& tasks();
 /// the target side of pairs.
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind);
 
-/// The sums over a split, without dropout and without a graph; the processes of the group share the work.
+/// The sums over a split, without dropout and without a graph; the processes of the group share the work. A stream is
+/// read from its beginning to its end with a state that is carried along, by the first of them alone.
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,
               const Group& group);
 

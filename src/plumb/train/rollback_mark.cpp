@@ -7,9 +7,10 @@
 namespace plumb {
 
 RollbackMark::RollbackMark(const Model& model, const Optimizer& optimizer, const RunWatches& watches,
-                           EvaluatedWeights& weights, bool averaging, Json state)
+                           EvaluatedWeights& weights, bool averaging, CarriedState carried, Json state)
     : parameters_(model.parameters().flat().detach().clone()),
       buffers_(copies_of_buffers(model.parameters())),
+      carried_(std::move(carried)),
       state_(std::move(state)) {
   for (const auto& [name, tensor] : optimizer.state()) optimizer_.emplace_back(name, tensor.clone());
   for (const auto& [name, tensor] : watches.state()) watches_.emplace_back(name, tensor.clone());

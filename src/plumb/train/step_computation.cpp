@@ -28,13 +28,16 @@ void StepComputation::join(const Group& group) {
   exchange_ = make_exchange(group);
 }
 
-ComputedStep StepComputation::compute(const StepShare& share, int64_t number, Inspection* inspection) const {
+ComputedStep StepComputation::compute(const StepShare& share, int64_t number, const CarriedState& carried,
+                                      Inspection* inspection) const {
   ComputedStep computed;
+  computed.carried = carried;
   computed.weight = share.weight;
   for (const MicroBatch& part : share.micro_batches) {
     const auto& [batch, idle] = part;
     ForwardContext context(model_.config().dropout, static_cast<uint64_t>(config_.seed), number,
                            config_.synchronize_norms ? group_ : Group());
+    if (source_.streams()) context.carry(computed.carried);
     if (inspection != nullptr && !idle) inspection->watch(context, batch);
     const double scale = idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
     const Loss loss = task_.loss(model_, batch, {config_.label_smoothing, scale, false}, context);

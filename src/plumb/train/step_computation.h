@@ -28,6 +28,7 @@ struct ComputedStep {
   int64_t tokens = 0;               // of this process; see Batch::tokens
   double flops = 0;                 // of this process; see model/flops.h
   std::vector<Tensor> gradient;     // one tensor per parameter, summed over the processes
+  CarriedState carried;             // of a stream: what the next step begins with
 };
 
 /// Changes nothing but running averages of norms. Copies no parameters.
@@ -43,9 +44,10 @@ class StepComputation {
   [[nodiscard]] Division division() const { return {group_.rank(), group_.size(), config_.micro_batch_tokens}; }
 
   /// Forward and backward pass of this process's micro-batches, one after another, as step `number`; its dropout masks
-  /// depend on that. With an inspection, it watches the passes. Every process calls this with its share of the same
-  /// batches.
-  [[nodiscard]] ComputedStep compute(const StepShare& share, int64_t number, Inspection* inspection = nullptr) const;
+  /// depend on that. `carried`: of a stream, what the step before has left. With an inspection, it watches the passes.
+  /// Every process calls this with its share of the same batches.
+  [[nodiscard]] ComputedStep compute(const StepShare& share, int64_t number, const CarriedState& carried = {},
+                                     Inspection* inspection = nullptr) const;
 
   /// A dry pass: computes the batches of the epoch that need the most memory, as step `number`, and leaves running
   /// averages as they were. Throws Error that names the batch if memory runs out.

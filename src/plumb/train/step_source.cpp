@@ -7,8 +7,12 @@
 
 namespace plumb {
 
-PlanSettings plan_settings(const TrainConfig& config, std::optional<CorpusMixture> mixture) {
-  return {.tokens = config.batch_tokens, .seed = static_cast<uint64_t>(config.seed), .mixture = std::move(mixture)};
+PlanSettings plan_settings(const TrainConfig& config, std::optional<CorpusMixture> mixture,
+                           const std::optional<StreamCut>& stream) {
+  return {.tokens = config.batch_tokens,
+          .seed = static_cast<uint64_t>(config.seed),
+          .mixture = std::move(mixture),
+          .stream = stream};
 }
 
 StepSource::StepSource(const Dataset& dataset, const PlanSettings& settings, int64_t accumulate)
@@ -35,6 +39,11 @@ void StepSource::go_to(int64_t epoch) {
 }
 
 int64_t StepSource::count(int64_t first) const { return std::min(accumulate_, plan_->size() - first); }
+
+double StepSource::rate_factor(int64_t first) const {
+  if (!settings_.stream || !settings_.stream->varied) return 1;
+  return static_cast<double>(batches(first).front().size()) / static_cast<double>(settings_.stream->length);
+}
 
 StepShare StepSource::take(int64_t first, const Division& division) {
   const Stopwatch watch;

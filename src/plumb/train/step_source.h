@@ -15,8 +15,10 @@
 
 namespace plumb {
 
-/// What the plan of a run's batches depends on; `mixture`: see mixture_of (train/corpora.h).
-PlanSettings plan_settings(const TrainConfig& config, std::optional<CorpusMixture> mixture = {});
+/// What the plan of a run's batches depends on; `mixture`: see mixture_of (train/corpora.h); `stream`: that of the
+/// dataset.
+PlanSettings plan_settings(const TrainConfig& config, std::optional<CorpusMixture> mixture = {},
+                           const std::optional<StreamCut>& stream = {});
 
 /// Which batches form a step, and this process's share of them. A share is a function of the settings, the epoch, the
 /// number of the batch and the division: what a thread has prepared is what would be computed on demand, and is used
@@ -28,6 +30,9 @@ class StepSource {
   /// `accumulate`: batches per step. The dataset must outlive the source. `go_to` follows.
   StepSource(const Dataset& dataset, const PlanSettings& settings, int64_t accumulate);
 
+  /// Whether a state is carried from each step to the next of its epoch (Dataset::stream).
+  [[nodiscard]] bool streams() const { return settings_.stream.has_value(); }
+
   /// Makes this the epoch of all that follows. Throws Error if an example does not fit into a batch.
   void go_to(int64_t epoch);
 
@@ -38,6 +43,11 @@ class StepSource {
   /// The batches of the step that begins with batch `first` of the epoch, or those that are left; their number.
   [[nodiscard]] Batches batches(int64_t first) const { return plan_->batches(first, accumulate_); }
   [[nodiscard]] int64_t count(int64_t first) const;
+
+  /// What the learning rate of the step that begins with batch `first` is multiplied by: for a segment of a varied
+  /// stream its length, divided by that around which lengths vary; else 1. (Merity et al. 2018, section 5: else steps
+  /// on short segments would count more per token.)
+  [[nodiscard]] double rate_factor(int64_t first) const;
 
   /// The share of the step that begins with batch `first`, which is waited for if it is still being prepared. A thread
   /// begins to prepare the next step, of the next epoch if this one ends.

@@ -8,7 +8,6 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
-#include "plumb/train/step_source.h"
 
 namespace plumb {
 namespace {
@@ -97,13 +96,12 @@ std::vector<int64_t> tokens_of_steps(const ExampleCosts& costs, const BatchPlan&
   return tokens;
 }
 
-Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const std::string& kind,
-                       const std::optional<CorpusMixture>& mixture) {
+Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const PlanSettings& settings,
+                       const std::string& kind) {
   validate(config);
-  return Timeline(
-      [costs, kind, settings = plan_settings(config, mixture), accumulate = config.accumulate](int64_t epoch) {
-        return tokens_of_steps(costs, BatchPlan(costs, settings, epoch), accumulate, kind);
-      });
+  return Timeline([costs, settings, kind, accumulate = config.accumulate](int64_t epoch) {
+    return tokens_of_steps(costs, BatchPlan(costs, settings, epoch), accumulate, kind);
+  });
 }
 
 TrainConfig resolved(TrainConfig config, Timeline& timeline) {

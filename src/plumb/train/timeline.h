@@ -58,10 +58,10 @@ class Timeline {
 std::vector<int64_t> tokens_of_steps(const ExampleCosts& costs, const BatchPlan& plan, int64_t accumulate,
                                      const std::string& kind);
 
-/// The timeline of a run that trains a model of this kind on examples with these costs, or on a mixture of them; what
-/// they refer to must outlive it. Throws Error on an invalid configuration.
-Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const std::string& kind,
-                       const std::optional<CorpusMixture>& mixture = {});
+/// The timeline of a run that trains a model of this kind on examples with these costs, planned with these settings;
+/// what the costs refer to must outlive it. Throws Error on an invalid configuration.
+Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const PlanSettings& settings,
+                       const std::string& kind);
 
 /// The configuration with warm_up, decay_start and steps in steps. What happens at intervals remains as it is.
 TrainConfig resolved(TrainConfig config, Timeline& timeline);

@@ -11,6 +11,11 @@
 #include "plumb/train/trainer_implementation.h"
 
 namespace plumb {
+namespace {
+
+constexpr const char* kCarriedFile = "carried.safetensors";
+
+}  // namespace
 
 Json Trainer::Implementation::state_document() const {
   Json json = to_json(state, best.name);
@@ -44,6 +49,7 @@ Snapshot Trainer::snapshot() const {
   snapshot.files.push_back({"optimizer.safetensors", self.optimizer->state(), {{"optimizer", self.config.optimizer}}});
   if (NamedTensors watch = self.watches.state(); !watch.empty())
     snapshot.files.push_back({"watch.safetensors", std::move(watch), {}});
+  if (!self.carried.empty()) snapshot.files.push_back({kCarriedFile, self.carried.tensors, {}});
   return snapshot;
 }
 
@@ -72,6 +78,9 @@ void Trainer::load(const std::filesystem::path& directory) {
   self.optimizer->load_state(load_safetensors(optimizer), optimizer.string());
   const auto watch = directory / "watch.safetensors";
   self.watches.load_state(std::filesystem::exists(watch) ? load_safetensors(watch) : NamedTensors());
+  const auto carried = directory / kCarriedFile;
+  self.carried.tensors = std::filesystem::exists(carried) ? load_safetensors(carried) : NamedTensors();
+  for (auto& [name, tensor] : self.carried.tensors) tensor = tensor.to(self.model.parameters().flat().device());
   self.take_state(read_sealed(state), state.string());
   self.state.complete = self.at_end() || self.out_of_patience();  // by the current limits, which may have been raised
   self.source.go_to(self.state.epoch);
@@ -84,6 +93,8 @@ void Trainer::load(const std::filesystem::path& directory) {
 
 void Trainer::join(const Group& group) {
   Implementation& self = *implementation_;
+  if (self.source.streams() && group.size() > 1)
+    throw Error("a stream is trained on in one process", "start one process, or set task.language-modeling.stream = 0");
   self.group = group;
   self.computation.join(group);
   group.broadcast(self.model.parameters().flat());

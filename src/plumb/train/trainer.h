@@ -76,8 +76,9 @@ class Trainer {
   TrainResult run(const TrainHooks& hooks = {});
 
   /// Writes model.safetensors, optimizer.safetensors and state.json into a directory, or reads them; if the watches
-  /// have a state, watch.safetensors too, which may be absent when reading. model.safetensors has the evaluated
-  /// weights; if others are trained, they are in trained.safetensors.
+  /// have a state, watch.safetensors too, which may be absent when reading; within an epoch of a stream, what is
+  /// carried to the next step, carried.safetensors. model.safetensors has the evaluated weights; if others are trained,
+  /// they are in trained.safetensors.
   void save(const std::filesystem::path& directory) const;
   void load(const std::filesystem::path& directory);
 

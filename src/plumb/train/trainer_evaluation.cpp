@@ -17,7 +17,10 @@ int64_t computed_tokens(const TrainConfig& config) {
 void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHooks& hooks, bool& stopping) {
   EvaluationRank rank;
   const bool validating = valid_set && (due(config.validate_every) || state.complete);
-  if (validating) validate_now();
+  if (validating) {
+    validate_now();
+    optimizer->see_validation(recorder.point.metrics.get("valid_nll").value_or(NAN));
+  }
   if (validating && !best.is_slow) rank = judge_evaluation();
   const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every.amount() >= 0));
   if (scoring && (state.complete || stopping) && has_slow_metrics(task)) {

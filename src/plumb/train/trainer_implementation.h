@@ -81,7 +81,7 @@ struct Trainer::Implementation {
   /// Hands the last step's updates to the judge, once they are known.
   void see_updates(const std::vector<double>& square_norms);
 
-  /// To the next step's batches, and in the last one to the end.
+  /// To the next step's batches, and in the last one to the end. A new epoch of a stream begins without a state.
   void advance();
 
   // --- What follows a step: trainer_evaluation.cpp ---
@@ -120,6 +120,7 @@ struct Trainer::Implementation {
   /// The batches of the next step: train.accumulate of them, or those that are left of the epoch.
   [[nodiscard]] StepSource::Batches window() const { return source.batches(state.batch); }
   [[nodiscard]] int64_t expected_steps() const;
+  /// By the schedule; a step on a segment of a stream takes it by its length (StepSource::rate_factor).
   [[nodiscard]] double rate_of(int64_t number) const { return schedule(number) * trouble.rate_factor(); }
   [[nodiscard]] bool due(const Duration& every) { return timeline.due(every, state.step); }
   /// Whether the watches measure before or after a step: before training, after step 1, and when they are due.
@@ -157,6 +158,7 @@ struct Trainer::Implementation {
   std::vector<TrainPoint> history;
   std::vector<WatchRecord> watched;
   PointRecorder recorder;
+  CarriedState carried;  // of a stream: what the next step begins with; steps that are not taken leave it as it is
   RollbackMark marked;
   std::vector<std::string> diagnosis;  // of a run that diverged
 

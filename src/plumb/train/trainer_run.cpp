@@ -28,6 +28,18 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
   return std::make_unique<ShardedOptimizer>(parameters, make);
 }
 
+/// Throws Error if the steps of a stream would be divided, among processes or otherwise.
+void require_undivided(const TrainConfig& config) {
+  const auto require = [](const char* key, int64_t value, int64_t needed) {
+    if (value == needed) return;
+    throw Error(fmt::format("train.{} = {} does not go with a stream, whose steps are not divided", key, value),
+                fmt::format("set it to {}, or task.language-modeling.stream to 0", needed));
+  };
+  require("processes", config.processes, 1);
+  require("accumulate", config.accumulate, 1);
+  require("micro_batch_tokens", config.micro_batch_tokens, 0);
+}
+
 }  // namespace
 
 Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given, const Task& learned,
@@ -35,8 +47,8 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
     : model(trained),
       task(learned),
       train_set(learned.dataset("train")),
-      source(*train_set, plan_settings(given, mixture_of(given, *train_set)), given.accumulate),
-      timeline(make_timeline(source.costs(), given, trained.config().kind, source.settings().mixture)),
+      source(*train_set, plan_settings(given, mixture_of(given, *train_set), train_set->stream()), given.accumulate),
+      timeline(make_timeline(source.costs(), given, source.settings(), trained.config().kind)),
       config(resolved(given, timeline)),
       computation(trained, learned, config, source),
       schedule(make_schedule(config, width_of(trained.config()))),
@@ -52,6 +64,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
   if (train_set->size() == 0) throw Error("the training split is empty", "prepare the data again");
   ModelConfig fitting = model.config();
   task.complete(fitting);  // throws if the model does not match the data
+  if (source.streams()) require_undivided(given);
   source.go_to(state.epoch);
   for (const std::string& line : settings_summary(model.parameters(), settings)) say(line);
   if (source.settings().mixture) say(mixture_summary(*source.settings().mixture));
@@ -128,7 +141,7 @@ void Trainer::Implementation::mark(const TrainHooks& hooks) {
   if (!config.trouble.rolls_back() || trouble.suspects()) return;
   trouble.set_anchor(state.step);
   if (hooks.go_back || group.rank() > 0) return;
-  marked = RollbackMark(model, *optimizer, watches, weights, state.step > 0, state_document());
+  marked = RollbackMark(model, *optimizer, watches, weights, state.step > 0, carried, state_document());
 }
 
 bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks) {
@@ -140,7 +153,10 @@ bool Trainer::Implementation::go_back(Trainer& trainer, const TrainHooks& hooks)
       found = hooks.go_back(trainer, trouble.anchor());
     } else {
       found = marked.defined();
-      if (found) take_state(marked.restore(model, *optimizer, watches, weights), "memory");
+      if (found) {
+        take_state(marked.restore(model, *optimizer, watches, weights), "memory");
+        carried = marked.carried();
+      }
     }
   }
   if (group.any(!found)) return false;

@@ -16,12 +16,12 @@ Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& h
   const int64_t number = state.step + 1;
   recorder.point.step = number;
   recorder.point.epoch = state.epoch;
-  recorder.point.learning_rate = rate_of(number);
+  recorder.point.learning_rate = rate_of(number) * source.rate_factor(state.batch);
   if (trouble.passes_over(number)) return pass_over(number);
   ops::MatrixPrecision precision(ops::precision_of(config.precision));
   const ops::PrecisionGuard guard(precision);
   const std::vector<Tensor> buffers = copies_of_buffers(model.parameters());
-  const ComputedStep computed = computation.compute(source.take(state.batch, computation.division()), number);
+  const ComputedStep computed = computation.compute(source.take(state.batch, computation.division()), number, carried);
   const std::vector<ParameterStep> steps = parameter_steps(settings, number, recorder.point.learning_rate);
   const std::vector<Tensor> clipped = clipped_by_element(config, model.parameters(), computed.gradient);
   const StepReading reading =
@@ -46,6 +46,7 @@ Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& h
       break;
   }
   update(computed, clipped, reading, steps, numbers);
+  carried = computed.carried;
   weights.add(number);
   advance();
   return Ended::updated;
@@ -91,7 +92,7 @@ Json Trainer::Implementation::inspect(const StepJudgment& judgment, const StepNu
   if (judgment.cause != StepJudgment::Cause::nonfinite) return Json::object();
   const StepShare share = source.share_of(window(), computation.division());
   const auto again = [&](Inspection* inspection) -> StepTrial {
-    ComputedStep computed = computation.compute(share, numbers.step, inspection);
+    ComputedStep computed = computation.compute(share, numbers.step, carried, inspection);
     const double norm = std::sqrt(square_norm(computed.gradient, parameter_steps(settings, numbers.step, 0)));
     const double loss = std::accumulate(computed.losses.begin(), computed.losses.end(), 0.0);
     return {group.sums({loss})[0], norm, std::move(computed.gradient)};
@@ -131,6 +132,7 @@ void Trainer::Implementation::advance() {
   state.batch += source.count(state.batch);
   if (state.batch == source.plan().size()) {
     state.batch = 0;
+    carried = {};
     ++state.epoch;
     source.go_to(state.epoch);
   }

@@ -1,0 +1,29 @@
+// Where a stream of text, which is read in parallel rows, is cut into the segments of single steps.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace plumb {
+
+/// A stream is a text of many rows that are read side by side; a column is one position of every row. A step reads the
+/// next `length` columns, and the gradient ends where they begin: truncated backpropagation through time.
+struct StreamCut {
+  int64_t length = 70;
+  bool varied = false;  // whether segments have random lengths around it
+
+  bool operator==(const StreamCut&) const = default;
+};
+
+/// The length of segment `number` of an epoch. Of a varied stream,
+///   max(5, ⌊x⌋), x normal with standard deviation 5 around `length` with probability 0.95, else around length/2,
+/// so that segments end at other places in every epoch: Merity et al. 2018, arXiv 1708.02182, section 5; the deviation
+/// and the smallest length are those of the authors' code. A function of the arguments only.
+int64_t segment_length(const StreamCut& cut, uint64_t seed, int64_t epoch, int64_t number);
+
+/// The columns 0, 1, …, `columns` − 1 of an epoch in segments, in order; the last is what is left. Seed and epoch
+/// matter to a varied stream alone. Throws Error if the length is below 1.
+std::vector<std::vector<int64_t>> cut_stream(int64_t columns, const StreamCut& cut, uint64_t seed = 0,
+                                             int64_t epoch = 0);
+
+}  // namespace plumb

@@ -1,0 +1,121 @@
+// Non-monotonically triggered averaged stochastic gradient descent: Merity et al. 2018, "Regularizing and optimizing
+// LSTM language models", arXiv 1708.02182, algorithm 1; averaging: Polyak & Juditsky 1992.
+//   g ← g + weight_decay·w;  w ← w − lr·g
+// and, from the validation on after which averaging begins, at step T, the mean of the weights, which is evaluated:
+//   a = (w_T + … + w_k)/(k − T + 1)
+// It begins after a validation whose value v, where v_1, …, v_t are those of all earlier ones, is no best one for long:
+//   t > n and v > min(v_1, …, v_{t−n})
+#include <algorithm>
+#include <limits>
+
+#include "plumb/optim/checks.h"
+#include "plumb/optim/parameter_set.h"
+#include "plumb/optim/step_counts.h"
+
+namespace plumb {
+namespace {
+
+struct NtAsgdOptions {
+  int64_t nonmonotone_interval = 5;
+};
+void describe(Fields& field, NtAsgdOptions& options) {
+  field("nonmonotone_interval", options.nonmonotone_interval,
+        "n: averaging begins once a validation is worse than the best one before the last n");
+}
+
+constexpr double kNoValidation = std::numeric_limits<double>::infinity();
+
+class NtAsgd final : public Optimizer {
+ public:
+  NtAsgd(const Parameters& parameters, const NtAsgdOptions& options)
+      : Optimizer(parameters), set_(parameters), average_(set_.zeros()), averaged_(set_.members().size()) {
+    check_at_least("train.nt-asgd.nonmonotone_interval", options.nonmonotone_interval, int64_t{1});
+    recent_.assign(static_cast<size_t>(options.nonmonotone_interval), kNoValidation);
+  }
+
+  /// `average.NAME`, and `step`, the number of weights that each parameter's is the mean of: 0 until averaging begins.
+  /// `recent_i` are the values of the last n validations, the oldest first, and `best_before` is the best one before
+  /// them; infinite where there was none.
+  [[nodiscard]] NamedTensors state() const override {
+    NamedTensors tensors;
+    averaged_.append(tensors);
+    tensors.emplace_back("best_before", at::scalar_tensor(best_before_, at::kDouble));
+    for (size_t i = 0; i < recent_.size(); ++i)
+      tensors.emplace_back(recent_name(i), at::scalar_tensor(recent_[i], at::kDouble));
+    set_.append(tensors, "average", average_);
+    return tensors;
+  }
+  void load_state(const NamedTensors& tensors, const std::string& origin) override {
+    averaged_.load(tensors, origin);
+    best_before_ = find_tensor(tensors, "best_before", origin).item<double>();
+    for (size_t i = 0; i < recent_.size(); ++i)
+      recent_[i] = find_tensor(tensors, recent_name(i), origin).item<double>();
+    set_.load(tensors, "average", average_, origin);
+  }
+
+  /// That of plain gradient descent.
+  [[nodiscard]] std::optional<Preconditioning> preconditioning() const override { return Preconditioning{{}, 2}; }
+
+  [[nodiscard]] bool decay_is_in_direction() const override { return true; }
+  [[nodiscard]] bool averages_weights() const override { return true; }
+  [[nodiscard]] Tensor evaluation_weights() const override {
+    Tensor weights = average_.clone();
+    for (size_t k = 0; k < set_.members().size(); ++k) {
+      const ParameterSet::Member& member = set_.members()[k];
+      if (averaged_[k] == 0) weights.narrow(0, member.begin, member.flat.numel()).copy_(member.flat);
+    }
+    return weights;
+  }
+
+  void see_validation(double nll) override {
+    if (!averaged_.started() && nll > best_before_) begin_averaging();
+    best_before_ = std::min(best_before_, recent_.front());
+    std::rotate(recent_.begin(), recent_.begin() + 1, recent_.end());
+    recent_.back() = nll;
+  }
+
+ private:
+  static std::string recent_name(size_t i) { return fmt::format("recent_{}", i); }
+
+  /// The first of the weights that are averaged are the present ones.
+  void begin_averaging() {
+    const at::NoGradGuard no_graph;
+    for (size_t k = 0; k < set_.members().size(); ++k) {
+      const ParameterSet::Member& member = set_.members()[k];
+      average_.narrow(0, member.begin, member.flat.numel()).copy_(member.flat);
+      averaged_.next(k);
+    }
+  }
+
+  void update(const OptimizerStep& step) override {
+    std::vector<double> share(set_.members().size());  // of the new weights in the mean; 0: there is none
+    if (averaged_.started()) {
+      for (const size_t k : set_.moving(step)) share[k] = 1 / static_cast<double>(averaged_.next(k));
+    }
+    set_.for_each_slice(step, [&](const ParameterSet::Slice& slice) {
+      const Tensor& w = slice.value;
+      w.sub_(slice.gradient.add(w, slice.settings.weight_decay), slice.settings.learning_rate);
+      if (share[slice.member] > 0) slice.of(average_).lerp_(w, share[slice.member]);
+    });
+  }
+
+  ParameterSet set_;
+  Tensor average_;       // a
+  StepCounts averaged_;  // k − T + 1 of each parameter; frozen ones have no further weights
+  double best_before_ = kNoValidation;
+  std::vector<double> recent_;
+};
+
+[[maybe_unused]] const bool kNtAsgdRegistered = optimizers().add(
+    "nt-asgd",
+    "g ← g + weight_decay·w; w ← w − lr·g; once a validation is worse than the best one before the last n, the mean of "
+    "the "
+    "weights since then is evaluated and saved",
+    "Merity et al. 2018, arXiv 1708.02182",
+    [](const Parameters& parameters, const Options& options) {
+      return std::make_unique<NtAsgd>(parameters, options.as<NtAsgdOptions>());
+    },
+    Options(NtAsgdOptions{}));
+
+}  // namespace
+}  // namespace plumb
