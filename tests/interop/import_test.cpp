@@ -1,0 +1,214 @@
+// Folders of Hugging Face models, read as they are, compared with `transformers` on the same weights: logits in float64
+// and float32, and greedy continuations; see tests/golden/README.md for the origin of the values.
+#include "plumb/interop/import.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "plumb/model/capabilities.h"
+#include "plumb/model/model.h"
+#include "plumb/train/run.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+using IdRows = std::vector<std::vector<int64_t>>;
+
+fs::path folder_of(const std::string& name) {
+  return test::source_directory() / "tests" / "golden" / "huggingface" / name;
+}
+
+/// The model of a folder with its weights.
+std::unique_ptr<Model> model_in(const fs::path& folder, at::ScalarType type) {
+  const ImportedModel imported = read_model_folder(folder);
+  std::unique_ptr<Model> model = make_model(imported.config, type);
+  load_parameters(model->parameters(), imported.tensors, folder.string());
+  return model;
+}
+
+Tensor matrix_of(const Json& rows) {
+  const auto values = rows.get<std::vector<std::vector<double>>>();
+  const Tensor result =
+      at::empty({static_cast<int64_t>(values.size()), static_cast<int64_t>(values[0].size())}, at::kDouble);
+  double* value = result.data_ptr<double>();
+  for (const auto& row : values) value = std::copy(row.begin(), row.end(), value);
+  return result;
+}
+
+/// 1e-10 in float64, and in float32 1e-5 of the largest logit, or of 1 if that is larger.
+void expect_logits(const Tensor& found, const Tensor& expected) {
+  ASSERT_EQ(found.sizes(), expected.sizes());
+  const double scale = std::max(1.0, expected.abs().max().item<double>());
+  const double tolerance = found.scalar_type() == at::kDouble ? 1e-10 : 1e-5 * scale;
+  EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(), tolerance);
+}
+
+class ImportedLanguageModel : public ::testing::TestWithParam<std::string> {
+ protected:
+  ImportedLanguageModel() : values_(read_json(folder_of(GetParam()) / "values.json")) {}
+  Json values_;
+};
+
+TEST_P(ImportedLanguageModel, Logits) {
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const std::unique_ptr<Model> model = model_in(folder_of(GetParam()), type);
+    Embeds* embeds = model->embeds();
+    ASSERT_NE(embeds, nullptr);
+    std::vector<int64_t> tokens;
+    Ragged layout;
+    for (const auto& row : values_["tokens"].get<IdRows>()) {
+      tokens.insert(tokens.end(), row.begin(), row.end());
+      layout.append(std::ssize(row));
+    }
+    const at::NoGradGuard no_graph;
+    ForwardContext context;
+    expect_logits(model->logits(embeds->hidden(tokens, {}, layout, context)), matrix_of(values_["logits"]));
+  }
+}
+
+TEST_P(ImportedLanguageModel, GreedyContinuation) {
+  const std::unique_ptr<Model> model = model_in(folder_of(GetParam()), at::kDouble);
+  Generates* generates = model->generates();
+  ASSERT_NE(generates, nullptr);
+  const auto prompt = values_["tokens"].get<IdRows>()[0];
+  const auto expected = values_["greedy"].get<std::vector<int64_t>>();
+  DecoderState state = generates->start(1);
+  Ragged layout;
+  layout.append(std::ssize(prompt));
+  Tensor hidden = generates->read(state, prompt, layout).narrow(0, std::ssize(prompt) - 1, 1);
+  std::vector<int64_t> found;
+  while (found.size() < expected.size()) {
+    found.push_back(generates->logits(hidden).argmax().item<int64_t>());
+    hidden = generates->step(state, {found.back()});
+  }
+  EXPECT_EQ(found, expected);
+}
+
+/// The run that is written has the same model.
+TEST_P(ImportedLanguageModel, AsARun) {
+  const test::TemporaryDirectory scratch;
+  const fs::path out = scratch / "run";
+  const ImportedModel imported = import_model(folder_of(GetParam()), out);
+  EXPECT_FALSE(imported.tokenizer);
+  EXPECT_EQ(load_run_config(out).model, imported.config);
+  const RunAndCheckpoint place = locate_run(out.string());
+  EXPECT_EQ(place.run, place.checkpoint);
+  const std::unique_ptr<Model> loaded = load_model(out), direct = model_in(folder_of(GetParam()), at::kFloat);
+  EXPECT_TRUE(at::equal(loaded->parameters().flat(), direct->parameters().flat()));
+  EXPECT_EQ(loaded->parameters().count(), imported.parameters);
+  import_model(folder_of(GetParam()), out);  // again, in the place of the earlier one
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ImportedLanguageModel, ::testing::Values("gpt2"),
+                         [](const auto& info) { return info.param; });
+
+/// A copy of a folder, to be changed.
+class ChangedFolder : public ::testing::Test {
+ protected:
+  void copy(const std::string& name) {
+    fs::remove_all(folder_);
+    fs::copy(folder_of(name), folder_);
+  }
+  /// config.json with other values; null removes a key.
+  void configure(const Json& changes) {
+    Json config = read_json(folder_ / "config.json");
+    for (const auto& [key, value] : changes.items()) config[key] = value;
+    write_json(folder_ / "config.json", config);
+  }
+  void expect_error(const std::string& part) const {
+    try {
+      read_model_folder(folder_);
+      ADD_FAILURE() << "no error with '" << part << "'";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+  void expect_refused(const std::string& name, const Json& changes, const std::string& part) {
+    copy(name);
+    configure(changes);
+    expect_error(part);
+  }
+
+  const test::TemporaryDirectory scratch_;
+  const fs::path folder_ = scratch_ / "model";
+};
+
+TEST_F(ChangedFolder, UnknownArchitecturesAreNamed) {
+  expect_refused("gpt2", {{"model_type", "mamba"}}, "model_type = \"mamba\" is not supported");
+  expect_refused("gpt2", {{"architectures", {"GPT2ForTokenClassification"}}}, "GPT2ForTokenClassification");
+  expect_refused("gpt2", {{"architectures", nullptr}}, "architectures is missing");
+  copy("gpt2");
+  fs::remove(folder_ / "config.json");
+  expect_error("there is no such file");
+  write_file_atomic(folder_ / "config.json", "[1]");
+  expect_error("not an object");
+}
+
+TEST_F(ChangedFolder, UnknownSettingsAreNamed) {
+  expect_refused("gpt2", {{"activation_function", "quick_gelu"}}, "activation_function = \"quick_gelu\"");
+  expect_refused("gpt2", {{"scale_attn_by_inverse_layer_idx", true}}, "scale_attn_by_inverse_layer_idx = true");
+  expect_refused("gpt2", {{"quantization_config", {{"bits", 4}}}}, "quantization_config = {\"bits\":4} is unknown");
+  expect_refused("gpt2", {{"n_layer", "two"}}, "n_layer = \"two\" is not an integer");
+  expect_refused("gpt2", {{"n_layer", 1e300}}, "n_layer = 1e+300 is not an integer");
+  expect_refused("gpt2", {{"n_head", 0}}, "model.heads = 0");
+  expect_refused("gpt2", {{"layer_norm_epsilon", true}}, "layer_norm_epsilon = true is not a number");
+}
+
+TEST_F(ChangedFolder, TensorsAreAllAccountedFor) {
+  copy("gpt2");
+  const fs::path file = folder_ / "model.safetensors";
+  const NamedTensors whole = load_safetensors(file);
+  const auto find = [](NamedTensors& tensors, const std::string& name) {
+    return std::find_if(tensors.begin(), tensors.end(), [&](const auto& item) { return item.first == name; });
+  };
+  NamedTensors fewer = whole;
+  fewer.erase(find(fewer, "transformer.h.1.ln_2.bias"));
+  save_safetensors(file, fewer);
+  expect_error("tensor 'transformer.h.1.ln_2.bias' of shape (16) is missing");
+
+  NamedTensors more = whole;
+  more.emplace_back("transformer.h.2.ln_1.bias", at::zeros({16}));
+  save_safetensors(file, more);
+  expect_error("the model has no tensor 'transformer.h.2.ln_1.bias' of shape (16)");
+
+  NamedTensors other = whole;
+  find(other, "transformer.h.0.attn.c_attn.weight")->second = at::zeros({48, 16});
+  save_safetensors(file, other);
+  expect_error("tensor 'transformer.h.0.attn.c_attn.weight' has shape (48, 16), but config.json means (16, 48)");
+
+  // Without the prefix, with masks, and with a copy of the embedding: files as they were published.
+  NamedTensors published;
+  for (const auto& [name, tensor] : whole)
+    published.emplace_back(name.substr(std::string("transformer.").size()), tensor);
+  published.emplace_back("h.0.attn.bias", at::ones({1, 1, 80, 80}, at::kBool));
+  published.emplace_back("lm_head.weight", find(published, "wte.weight")->second);
+  save_safetensors(file, published);
+  const ImportedModel found = read_model_folder(folder_), expected = read_model_folder(folder_of("gpt2"));
+  ASSERT_EQ(found.tensors.size(), expected.tensors.size());
+  for (size_t i = 0; i < found.tensors.size(); ++i) {
+    EXPECT_EQ(found.tensors[i].first, expected.tensors[i].first);
+    EXPECT_TRUE(at::equal(found.tensors[i].second, expected.tensors[i].second));
+  }
+
+  fs::remove(file);
+  expect_error("contains neither model.safetensors nor");
+}
+
+TEST_F(ChangedFolder, AnotherRunIsNotReplaced) {
+  const fs::path out = scratch_ / "run";
+  claim_output_directory(out, "run");
+  write_file_atomic(out / "config.toml", "[model]\n");
+  EXPECT_THROW(import_model(folder_of("gpt2"), out), Error);
+  EXPECT_EQ(read_file(out / "config.toml"), "[model]\n");
+}
+
+}  // namespace
+}  // namespace plumb
