@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "plumb/base/error.h"
@@ -107,7 +108,8 @@ TEST_P(ImportedLanguageModel, AsARun) {
   import_model(folder_of(GetParam()), out);  // again, in the place of the earlier one
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, ImportedLanguageModel, ::testing::Values("gpt2"),
+INSTANTIATE_TEST_SUITE_P(Families, ImportedLanguageModel,
+                         ::testing::Values("gpt2", "llama2", "llama3", "qwen2", "qwen3"),
                          [](const auto& info) { return info.param; });
 
 /// A copy of a folder, to be changed.
@@ -189,7 +191,8 @@ TEST_F(ChangedFolder, TensorsAreAllAccountedFor) {
   for (const auto& [name, tensor] : whole)
     published.emplace_back(name.substr(std::string("transformer.").size()), tensor);
   published.emplace_back("h.0.attn.bias", at::ones({1, 1, 80, 80}, at::kBool));
-  published.emplace_back("lm_head.weight", find(published, "wte.weight")->second);
+  const Tensor embedding = find(published, "wte.weight")->second;
+  published.emplace_back("lm_head.weight", embedding);
   save_safetensors(file, published);
   const ImportedModel found = read_model_folder(folder_), expected = read_model_folder(folder_of("gpt2"));
   ASSERT_EQ(found.tensors.size(), expected.tensors.size());
@@ -200,6 +203,59 @@ TEST_F(ChangedFolder, TensorsAreAllAccountedFor) {
 
   fs::remove(file);
   expect_error("contains neither model.safetensors nor");
+}
+
+TEST_F(ChangedFolder, KindsOfPositionsAndAttentionAreNamed) {
+  const auto rope = [](const Json& changes) {
+    Json rope = {{"rope_type", "default"}, {"rope_theta", 10000.0}};
+    for (const auto& [key, value] : changes.items()) rope[key] = value;
+    Json result;
+    result["rope_parameters"] = rope;
+    return result;
+  };
+  expect_refused("llama2", rope({{"rope_type", "yarn"}}), "rope_parameters.rope_type = \"yarn\" is not supported");
+  expect_refused("llama2", rope({{"rope_type", "linear"}}), "rope_parameters.factor is missing");
+  expect_refused("llama2", rope({{"attention_factor", 2.0}}), "rope_parameters.attention_factor = 2.0 is unknown");
+  expect_refused("llama2", {{"rope_parameters", nullptr}, {"rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}}}},
+                 "rope_scaling.type = \"dynamic\"");
+  expect_refused("llama2", {{"hidden_act", "relu"}}, "hidden_act = \"relu\"");
+  expect_refused("llama2", {{"num_key_value_heads", 3}}, "model.kv_heads = 3");
+  expect_refused("qwen2", {{"use_sliding_window", true}}, "use_sliding_window = true");
+  expect_refused("qwen3", {{"layer_types", {"full_attention", "sliding_attention"}}}, "sliding_attention");
+  expect_refused("qwen3", {{"layer_types", {"full_attention"}}}, "layer_types");
+}
+
+TEST_F(ChangedFolder, OlderNamesOfPositionsMeanTheSame) {
+  copy("llama3");
+  Json rope = read_json(folder_ / "config.json")["rope_parameters"];
+  const Json theta = rope["rope_theta"];
+  rope.erase("rope_theta");
+  rope["type"] = rope["rope_type"];
+  rope.erase("rope_type");
+  configure({{"rope_parameters", nullptr}, {"rope_scaling", rope}, {"rope_theta", theta}, {"torch_dtype", "float32"}});
+  EXPECT_EQ(read_model_folder(folder_).config, read_model_folder(folder_of("llama3")).config);
+}
+
+TEST_F(ChangedFolder, TheIndexSaysWhereTensorsAre) {
+  const auto index = [&](const std::string& tensor, const Json& place) {
+    copy("llama2");
+    Json document = read_json(folder_ / "model.safetensors.index.json");
+    document["weight_map"][tensor] = place;
+    if (place.is_null()) document["weight_map"].erase(tensor);
+    write_json(folder_ / "model.safetensors.index.json", document);
+  };
+  index("lm_head.weight", "model-00001-of-00004.safetensors");
+  expect_error("tensor 'lm_head.weight' is in model-00004-of-00004.safetensors, but the index says it is in");
+  index("lm_head.weight", nullptr);
+  expect_error("tensor 'lm_head.weight' is in model-00004-of-00004.safetensors, but the index says nothing of it");
+  index("other.weight", "model-00001-of-00004.safetensors");
+  expect_error("tensor 'other.weight' is not in model-00001-of-00004.safetensors");
+  index("lm_head.weight", "../model-00004-of-00004.safetensors");
+  expect_error("which is not the name of a file beside it");
+  index("lm_head.weight", 4);
+  expect_error("which is not the name of a file beside it");
+  write_file_atomic(folder_ / "model.safetensors.index.json", "{}");
+  expect_error("has no weight_map");
 }
 
 TEST_F(ChangedFolder, AnotherRunIsNotReplaced) {

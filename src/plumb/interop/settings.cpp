@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace plumb {
@@ -51,10 +50,10 @@ Error Settings::unsupported(const std::string& key, const std::string& known) co
 int64_t Settings::integer(const std::string& key, std::optional<int64_t> fallback) {
   const Json& found = value(key);
   if (found.is_null() && fallback) return *fallback;
-  const bool fits = found.is_number_integer() &&
-                    (!found.is_number_unsigned() ||
-                     found.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
-  if (!fits) throw wrong(key, "an integer");
+  constexpr int64_t kMost = int64_t{1} << 40;  // more than any size of a model; a few times this does not overflow
+  const bool fits = found.is_number_integer() && (!found.is_number_unsigned() || found.get<uint64_t>() <= kMost) &&
+                    found.get<int64_t>() >= -kMost;
+  if (!fits) throw wrong(key, "an integer of a size that a model can have");
   return found.get<int64_t>();
 }
 
