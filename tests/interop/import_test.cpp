@@ -109,7 +109,8 @@ TEST_P(ImportedLanguageModel, AsARun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ImportedLanguageModel,
-                         ::testing::Values("gpt2", "llama2", "llama3", "qwen2", "qwen3"),
+                         ::testing::Values("gpt2", "llama2", "llama3", "qwen2", "qwen3", "gpt_neox",
+                                           "gpt_neox_sequential"),
                          [](const auto& info) { return info.param; });
 
 /// A copy of a folder, to be changed.
@@ -234,6 +235,23 @@ TEST_F(ChangedFolder, OlderNamesOfPositionsMeanTheSame) {
   rope.erase("rope_type");
   configure({{"rope_parameters", nullptr}, {"rope_scaling", rope}, {"rope_theta", theta}, {"torch_dtype", "float32"}});
   EXPECT_EQ(read_model_folder(folder_).config, read_model_folder(folder_of("llama3")).config);
+}
+
+/// As Pythia's files have them, which also contain what the model computes from config.json.
+TEST_F(ChangedFolder, OlderFilesOfGptNeox) {
+  copy("gpt_neox");
+  configure({{"rope_parameters", nullptr}, {"rotary_pct", 0.5}, {"rotary_emb_base", 500}, {"dtype", nullptr}});
+  const fs::path file = folder_ / "model.safetensors";
+  NamedTensors tensors = load_safetensors(file);
+  const std::string attention = "gpt_neox.layers.0.attention.";
+  tensors.emplace_back(attention + "bias", at::ones({1, 1, 128, 128}, at::kBool));
+  tensors.emplace_back(attention + "masked_bias", at::full({}, -1e9));
+  tensors.emplace_back(attention + "rotary_emb.inv_freq", at::ones({2}));
+  save_safetensors(file, tensors);
+  const ImportedModel found = read_model_folder(folder_), expected = read_model_folder(folder_of("gpt_neox"));
+  EXPECT_EQ(found.config, expected.config);
+  EXPECT_EQ(found.tensors.size(), expected.tensors.size());
+  expect_refused("gpt_neox", {{"rope_parameters", {{"partial_rotary_factor", 0.1}}}}, "0.1 of the 8 features");
 }
 
 TEST_F(ChangedFolder, TheIndexSaysWhereTensorsAre) {
