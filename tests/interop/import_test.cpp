@@ -113,6 +113,29 @@ INSTANTIATE_TEST_SUITE_P(Families, ImportedLanguageModel,
                                            "gpt_neox_sequential"),
                          [](const auto& info) { return info.param; });
 
+class ImportedClassifier : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ImportedClassifier, Logits) {
+  const Json values = read_json(folder_of(GetParam()) / "values.json");
+  Batch batch;
+  for (const auto& row : values["tokens"].get<IdRows>()) {
+    batch.source.insert(batch.source.end(), row.begin(), row.end());
+    batch.source_layout.append(std::ssize(row));
+    batch.labels.push_back(0);
+  }
+  for (const auto& row : values["segments"].get<IdRows>())
+    batch.segments.insert(batch.segments.end(), row.begin(), row.end());
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const std::unique_ptr<Model> model = model_in(folder_of(GetParam()), type);
+    Classifies* classifies = model->classifies();
+    ASSERT_NE(classifies, nullptr);
+    expect_logits(classifies->class_logits(batch), matrix_of(values["logits"]));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ImportedClassifier, ::testing::Values("bert", "roberta"),
+                         [](const auto& info) { return info.param; });
+
 /// A copy of a folder, to be changed.
 class ChangedFolder : public ::testing::Test {
  protected:
@@ -252,6 +275,33 @@ TEST_F(ChangedFolder, OlderFilesOfGptNeox) {
   EXPECT_EQ(found.config, expected.config);
   EXPECT_EQ(found.tensors.size(), expected.tensors.size());
   expect_refused("gpt_neox", {{"rope_parameters", {{"partial_rotary_factor", 0.1}}}}, "0.1 of the 8 features");
+}
+
+/// Norms as the files have them that came from TensorFlow, and a list of positions.
+TEST_F(ChangedFolder, OlderFilesOfBert) {
+  copy("bert");
+  const fs::path file = folder_ / "model.safetensors";
+  NamedTensors tensors = load_safetensors(file);
+  for (auto& [name, tensor] : tensors) {
+    const size_t norm = name.find("LayerNorm.");
+    if (norm == std::string::npos) continue;
+    name = name.substr(0, norm) + (name.ends_with("weight") ? "LayerNorm.gamma" : "LayerNorm.beta");
+  }
+  tensors.emplace_back("bert.embeddings.position_ids", at::arange(16).view({1, 16}));
+  save_safetensors(file, tensors);
+  const ImportedModel found = read_model_folder(folder_), expected = read_model_folder(folder_of("bert"));
+  ASSERT_EQ(found.tensors.size(), expected.tensors.size());
+  for (size_t i = 0; i < found.tensors.size(); ++i)
+    EXPECT_TRUE(at::equal(found.tensors[i].second, expected.tensors[i].second)) << found.tensors[i].first;
+}
+
+TEST_F(ChangedFolder, PartsThatAClassifierDoesNotHave) {
+  expect_refused("bert", {{"architectures", {"BertForMaskedLM"}}}, "BertForMaskedLM");
+  expect_refused("bert", {{"position_embedding_type", "relative_key"}}, "position_embedding_type = \"relative_key\"");
+  expect_refused("bert", {{"is_decoder", true}}, "is_decoder = true");
+  expect_refused("bert", {{"id2label", {{"0", "no"}, {"1", "yes"}}}},
+                 "tensor 'classifier.weight' has shape (3, 16), but config.json means (2, 16)");
+  expect_refused("roberta", {{"pad_token_id", 0}}, "pad_token_id = 0");
 }
 
 TEST_F(ChangedFolder, TheIndexSaysWhereTensorsAre) {
