@@ -326,6 +326,22 @@ TEST_F(ChangedFolder, TheIndexSaysWhereTensorsAre) {
   expect_error("has no weight_map");
 }
 
+TEST_F(ChangedFolder, ATokenizerMustBeKnownAsAWhole) {
+  const auto refused = [&](const std::string& name, const std::string& content, const std::string& part) {
+    copy("gpt2");
+    write_file_atomic(folder_ / name, content);
+    try {
+      import_model(folder_, scratch_ / "run");
+      ADD_FAILURE() << "no error with '" << part << "'";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+    EXPECT_FALSE(fs::exists(scratch_ / "run"));
+  };
+  refused("tokenizer.model", "\n", "a SentencePiece model alone");
+  refused("tokenizer.json", R"({"model": {"type": "Morse"}})", "Morse");
+}
+
 TEST_F(ChangedFolder, AnotherRunIsNotReplaced) {
   const fs::path out = scratch_ / "run";
   claim_output_directory(out, "run");

@@ -31,6 +31,24 @@ std::string class_of(Settings& settings, const Family& family) {
   return named[0];
 }
 
+/// Whether a folder has one of these files.
+bool has_one_of(const fs::path& folder, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return fs::is_regular_file(folder / name); });
+}
+
+/// Throws Error if the folder's tokenizer is a SentencePiece model and nothing else.
+void require_known_specials(const fs::path& folder) {
+  const TokenizerKind& pieces = tokenizer_kinds().at("sentencepiece").make;
+  if (!has_one_of(folder, pieces.files)) return;
+  for (const auto& [name, entry] : tokenizer_kinds().entries()) {
+    if (entry.make.precedence > pieces.precedence && has_one_of(folder, entry.make.files)) return;
+  }
+  throw Error(
+      fmt::format("{}: a SentencePiece model alone does not say which special tokens go with a text", folder.string()),
+      "add the tokenizer.json, which `transformers` writes when it saves the tokenizer");
+}
+
 /// The tokenizer's files in a folder, by name; empty if there is no tokenizer. Throws Error if it cannot be used.
 std::set<std::string> tokenizer_files(const fs::path& folder) {
   std::set<std::string> files;
@@ -41,9 +59,10 @@ std::set<std::string> tokenizer_files(const fs::path& folder) {
     for (const std::string& file : entry.make.files) collect(file);
   }
   if (files.empty()) return files;
+  require_known_specials(folder);
   (void)load_tokenizer_model(folder);
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt",
-                           "vocab.json", "vocab.txt"})
+                           "vocab.json", "encoder.json"})
     collect(name);
   return files;
 }
