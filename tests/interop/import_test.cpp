@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 
 #include "plumb/base/error.h"
@@ -340,6 +341,59 @@ TEST_F(ChangedFolder, ATokenizerMustBeKnownAsAWhole) {
   };
   refused("tokenizer.model", "\n", "a SentencePiece model alone");
   refused("tokenizer.json", R"({"model": {"type": "Morse"}})", "Morse");
+}
+
+/// The model is read, or an error says what is wrong with it; nothing else is thrown.
+TEST_F(ChangedFolder, EverySettingMayBeAnything) {
+  const std::vector<Json> values = {
+      nullptr, -1,  0,   1,     1e308, -1e308,           "x", Json::array(), Json::object(),
+      true,    2.5, 1e6, 1e-30, false, INT64_C(1) << 62, "",  {1, "x"}};
+  size_t refused = 0;
+  for (const std::string name : {"gpt2", "llama3", "qwen2", "qwen3", "gpt_neox", "bert", "roberta"}) {
+    copy(name);
+    const Json whole = read_json(folder_ / "config.json");
+    const auto read = [&](const Json& config) {
+      std::ofstream(folder_ / "config.json") << config;  // not synced: there are thousands
+      try {
+        read_model_folder(folder_);
+      } catch (const Error& error) {
+        EXPECT_FALSE(std::string(error.what()).empty());
+        ++refused;
+      }
+    };
+    for (const auto& [key, old] : whole.items()) {
+      for (const Json& value : values) {
+        Json config = whole;
+        config[key] = value;
+        read(config);
+      }
+    }
+    if (!whole.contains("rope_parameters")) continue;
+    for (const auto& [key, old] : whole["rope_parameters"].items()) {
+      for (const Json& value : values) {
+        Json config = whole;
+        config["rope_parameters"][key] = value;
+        read(config);
+      }
+    }
+  }
+  EXPECT_GT(refused, 500U);
+}
+
+TEST_F(ChangedFolder, ElementTypesAreKept) {
+  copy("llama2");
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    NamedTensors tensors = load_safetensors(entry.path());
+    for (auto& [name, tensor] : tensors) tensor = tensor.to(at::kBFloat16);
+    save_safetensors(entry.path(), tensors);
+  }
+  const fs::path out = scratch_ / "run";
+  import_model(folder_, out);
+  for (const auto& [name, tensor] : load_safetensors(out / "model.safetensors"))
+    EXPECT_EQ(tensor.scalar_type(), at::kBFloat16) << name;
+  const Tensor exact = model_in(folder_of("llama2"), at::kFloat)->parameters().flat();
+  EXPECT_TRUE(at::equal(load_model(out)->parameters().flat(), exact.to(at::kBFloat16).to(at::kFloat)));
 }
 
 TEST_F(ChangedFolder, AnotherRunIsNotReplaced) {

@@ -110,8 +110,9 @@ void read_rotary(Settings& settings, ModelConfig& config, double theta, double s
     scaling->finish();
   }
   const int64_t size = head_size_of(config);
-  const auto features = static_cast<int64_t>(std::trunc(static_cast<double>(size) * share));
-  if (!(share > 0 && share <= 1) || features < 2 || features % 2 != 0) {
+  const bool sensible = share > 0 && share <= 1;
+  const auto features = sensible ? static_cast<int64_t>(std::trunc(static_cast<double>(size) * share)) : int64_t{0};
+  if (features < 2 || features % 2 != 0) {
     throw Error(fmt::format("config.json: {} of the {} features of a head cannot be rotated", share, size),
                 "partial_rotary_factor, or rotary_pct, must make an even number of them, at least 2");
   }
