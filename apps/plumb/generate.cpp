@@ -113,7 +113,10 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   const RunConfig config = load_run_config(place.run);
   const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
   Generates& generator = generator_of(*model);
-  const DataDirectory data = DataDirectory::open(arguments.data.empty() ? config.data : arguments.data);
+  const std::string data = arguments.data.empty() ? config.data : arguments.data;
+  options.whole_texts = data.empty();  // an imported model, with a tokenizer of its own
+  const Tokenizer tokenizer =
+      data.empty() ? Tokenizer::from_file(place.run) : DataDirectory::open(data).target_tokenizer();
   const std::vector<std::string> prompts = prompts_of(arguments);
 
   const int64_t samples = std::ssize(prompts) * options.samples;
@@ -130,7 +133,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   }
   const Stopwatch watch;
   const std::vector<GeneratedText> results =
-      generate_text(generator, data.target_tokenizer(), prompts, options, arguments.stop, hooks);
+      generate_text(generator, tokenizer, prompts, options, arguments.stop, hooks);
   const double seconds = watch.seconds();
   progress.reset();
   if (streams) {
@@ -158,7 +161,8 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->add_option("MODEL", arguments->model, "A run directory (its latest checkpoint), or a checkpoint in one")
       ->type_name("RUN_OR_CHECKPOINT")
       ->required();
-  verb->add_option("--data", arguments->data, "Data directory with the tokenizer (default: the run's)")
+  verb->add_option("--data", arguments->data,
+                   "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
       ->type_name("DIR");
   CLI::Option* prompt = verb->add_option("--prompt", arguments->prompt,
                                          "Beginning of the text (default: piped standard input, else nothing)")

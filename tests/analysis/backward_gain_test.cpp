@@ -152,7 +152,8 @@ std::map<ActivationPoint, double> observed_profile(Model& model, const Batch& ba
 
 TEST(BackwardGains, MultiplyOutToTheObservedProfileWithEveryScheme) {
   // Their streams have several tensors, of which observers see one, or the sum.
-  const std::set<std::string> several = {"residual-dual", "siamesenorm", "hyper-connections", "mhc", "attnres"};
+  const std::set<std::string> several = {"residual-dual", "siamesenorm", "hyper-connections",
+                                         "mhc",           "attnres",     "parallel-ln"};
   for (const std::string& scheme : residual_schemes().names()) {
     const std::unique_ptr<Model> model = gain_initialized(gain_model("encoder-decoder", scheme, 3));
     const Batch batch = gain_batches("encoder-decoder")[0];

@@ -23,9 +23,14 @@ const Specials kSpecials;
 
 /// The expected output of `generate` for one sample: the tokens one by one, each computed from the entire sequence.
 Generated plain(const RandomModel& model, const Ids& prompt, const GenerateOptions& options, int64_t sample) {
-  const Sampler sampler(options.sampling, {kSpecials.pad, kSpecials.bos, kSpecials.unknown});
+  Ids never = {kSpecials.pad, kSpecials.bos, kSpecials.unknown};
+  if (options.whole_texts) never.clear();
+  for (int64_t id = options.vocabulary; options.vocabulary > 0 && id < model.vocabulary(); ++id)
+    never.push_back(static_cast<int32_t>(id));
+  const Sampler sampler(options.sampling, never);
   Generated result;
-  std::vector<int64_t> sequence = {kSpecials.bos};
+  std::vector<int64_t> sequence;
+  if (!options.whole_texts) sequence.push_back(kSpecials.bos);
   sequence.insert(sequence.end(), prompt.begin(), prompt.end());
   int64_t lines = 0;
   while (std::ssize(result.ids) < options.max_tokens && std::ssize(sequence) <= model.longest()) {
@@ -57,6 +62,27 @@ void expect_plain(RandomModel& model, const std::vector<Ids>& prompts, const Gen
     EXPECT_EQ(found[i].finish, expected.finish) << i;
     EXPECT_NEAR(found[i].log_probability, expected.log_probability, 1e-10) << i;
   }
+}
+
+TEST(Generate, WholeTextsBeginAndEndWithTheirOwnTokens) {
+  RandomModel model(7);
+  GenerateOptions options;
+  options.whole_texts = true;
+  options.max_tokens = 20;
+  options.samples = 5;
+  const std::vector<Ids> prompts = {{5, 6, 7}, {kSpecials.bos, 4}, {kSpecials.eos}};
+  expect_plain(model, prompts, options);
+  options.vocabulary = 9;
+  expect_plain(model, prompts, options);
+  int64_t specials = 0;
+  for (const Generated& generated : generate(model, prompts, options)) {
+    for (const int32_t id : generated.ids) {
+      EXPECT_LT(id, 9);
+      specials += id == kSpecials.pad || id == kSpecials.bos || id == kSpecials.unknown ? 1 : 0;
+    }
+  }
+  EXPECT_GT(specials, 0);  // tokens like any other
+  EXPECT_THROW(generate(model, {{4}, {}}, options), Error);
 }
 
 TEST(Generate, EqualsAPlainLoopHoweverItIsBatched) {

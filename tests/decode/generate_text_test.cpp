@@ -98,6 +98,22 @@ TEST(GenerateText, StopsBeforeAStopString) {
   EXPECT_GT(stopped, 3);
 }
 
+/// The model of a whole text may have more tokens than the tokenizer, none of which it then says.
+TEST(GenerateText, WholeTexts) {
+  const Tokenizer tokenizer = trained();
+  RandomModel model(4, tokenizer.vocabulary() + 3);
+  GenerateOptions options;
+  options.whole_texts = true;
+  options.samples = 4;
+  EXPECT_EQ(encode_whole_prompt(tokenizer, "the"), tokenizer.encode("the"));
+  EXPECT_EQ(encode_whole_prompt(tokenizer, ""), (std::vector<int32_t>{tokenizer.specials().bos}));
+  for (const GeneratedText& text : generate_text(model, tokenizer, {"the", ""}, options)) {
+    for (const int32_t id : text.ids) EXPECT_LT(id, tokenizer.vocabulary());
+  }
+  RandomModel smaller(4, tokenizer.vocabulary() - 1);
+  EXPECT_THROW(generate_text(smaller, tokenizer, {"the"}, options), Error);
+}
+
 TEST(GenerateText, RefusesWhatDoesNotFit) {
   const Tokenizer tokenizer = trained();
   RandomModel other(3, tokenizer.vocabulary() + 1);

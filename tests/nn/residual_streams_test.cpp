@@ -42,6 +42,17 @@ TEST(ResidualStreams, LayerNormScaling) {
   expect_equal(stack.run(kInput), stack.final_norm(x));
 }
 
+TEST(ResidualStreams, ParallelLn) {
+  const Stack stack("parallel-ln", 3);
+  Tensor x = kInput;
+  for (int64_t i = 0; i < stack.count(); i += kSubLayers) {
+    Tensor sum = x;
+    for (int64_t k = i; k < i + kSubLayers; ++k) sum = sum + stack.f(k, stack.norm(k, x));
+    x = sum;
+  }
+  expect_equal(stack.run(kInput), stack.final_norm(x));
+}
+
 TEST(ResidualStreams, HybridNormAndItsStarredForm) {
   for (const char* scheme : {"hybridnorm", "hybridnorm-star"}) {
     const bool starred = std::string(scheme) == "hybridnorm-star";

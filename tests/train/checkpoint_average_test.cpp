@@ -75,6 +75,7 @@ TEST_F(CheckpointAverage, OfTheLast) {
   // It is used like a run, and is not trained.
   const RunAndCheckpoint place = locate_run(out.string());
   EXPECT_EQ(place.run, out);
+  EXPECT_EQ(latest_checkpoint(out), out);
   const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
   EXPECT_TRUE(
       at::equal(model->parameters().values()[0].detach(), load_safetensors(out / "model.safetensors")[0].second));

@@ -18,6 +18,9 @@ namespace {
 
 constexpr size_t kWorthThreads = 1 << 15;  // logits: fewer are processed by one thread
 
+/// The number of tokens that go before a prompt: BOS, or none before a whole text.
+size_t tokens_before(const GenerateOptions& options) { return options.whole_texts ? 0 : 1; }
+
 /// Samples of one prompt that are continued together.
 struct Share {
   size_t prompt = 0;
@@ -35,7 +38,7 @@ std::vector<std::vector<Share>> plan(const std::vector<std::vector<int32_t>>& pr
   size_t free_rows = 0;
   size_t free_tokens = 0;
   for (size_t p = 0; p < prompts.size(); ++p) {
-    const size_t length = prompts[p].size() + 1;
+    const size_t length = prompts[p].size() + tokens_before(options);
     for (size_t first = 0; first < samples;) {
       const size_t wanted = std::min(samples - first, rows);
       if (wanted > free_rows || length > free_tokens) {
@@ -63,8 +66,14 @@ struct Sample {
   Generated* result = nullptr;
 };
 
-/// The special tokens that the vocabulary has.
-std::vector<int32_t> never_put_out(const Specials& specials) {
+/// The special tokens that the vocabulary has, or those that no text has.
+std::vector<int32_t> never_put_out(const Generates& model, const GenerateOptions& options, const Specials& specials) {
+  if (options.whole_texts) {
+    std::vector<int32_t> beyond;
+    for (int64_t id = options.vocabulary; options.vocabulary > 0 && id < model.vocabulary(); ++id)
+      beyond.push_back(static_cast<int32_t>(id));
+    return beyond;
+  }
   std::vector<int32_t> ids = {specials.pad, specials.bos, specials.unknown};
   std::erase_if(ids, [](int32_t id) { return id < 0; });
   return ids;
@@ -80,7 +89,7 @@ class Generation {
         options_(options),
         hooks_(hooks),
         specials_(specials),
-        sampler_(options.sampling, never_put_out(specials)),
+        sampler_(options.sampling, never_put_out(model, options, specials)),
         precision_(ops::precision_of(options.precision), /*weights_stay=*/true),
         results_(prompts.size() * static_cast<size_t>(options.samples)) {}
 
@@ -121,9 +130,9 @@ class Generation {
     Ragged layout;
     for (const Share& share : batch) {
       const std::vector<int32_t>& prompt = prompts_[share.prompt];
-      tokens.push_back(specials_.bos);
+      if (!options_.whole_texts) tokens.push_back(specials_.bos);
       tokens.insert(tokens.end(), prompt.begin(), prompt.end());
-      layout.append(std::ssize(prompt) + 1);
+      layout.append(static_cast<int64_t>(prompt.size() + tokens_before(options_)));
       last.push_back(std::ssize(tokens) - 1);
     }
     const Tensor hidden = model_.read(state, tokens, layout);
@@ -137,7 +146,7 @@ class Generation {
       Sample sample;
       sample.prompt = share.prompt;
       sample.sequence = prompts_[share.prompt];
-      sample.sequence.insert(sample.sequence.begin(), specials_.bos);
+      if (!options_.whole_texts) sample.sequence.insert(sample.sequence.begin(), specials_.bos);
       // The last token need not be read.
       sample.limit = std::min(options_.max_tokens, model_.longest() - std::ssize(sample.sequence) + 1);
       sample.lines = options_.lines;
@@ -212,12 +221,14 @@ class Generation {
   std::mutex mutex_;
 };
 
-void require_room(const Generates& model, const std::vector<std::vector<int32_t>>& prompts) {
+void require_room(const Generates& model, const std::vector<std::vector<int32_t>>& prompts,
+                  const GenerateOptions& options) {
   for (size_t p = 0; p < prompts.size(); ++p) {
-    const int64_t length = std::ssize(prompts[p]) + 1;
+    const auto length = static_cast<int64_t>(prompts[p].size() + tokens_before(options));
+    if (length == 0) throw Error(fmt::format("prompt {} has no token", p + 1), "begin the text with at least one");
     if (length <= model.longest()) continue;
-    throw Error(fmt::format("prompt {} has {} tokens including BOS, but the model reads at most {}", p + 1,
-                            with_thousands(length), with_thousands(model.longest())),
+    throw Error(fmt::format("prompt {} has {} tokens{}, but the model reads at most {}", p + 1, with_thousands(length),
+                            options.whole_texts ? "" : " including BOS", with_thousands(model.longest())),
                 "shorten it");
   }
 }
@@ -255,8 +266,8 @@ Generates& generator_of(Model& model) {
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options, const GenerateHooks& hooks, const Specials& specials) {
   validate(options);
-  (void)require_special(specials.bos, "beginning of a sequence");
-  require_room(model, prompts);
+  if (!options.whole_texts) (void)require_special(specials.bos, "beginning of a sequence");
+  require_room(model, prompts, options);
   const std::vector<std::vector<Share>> batches = plan(prompts, options);
   Generation generation(model, prompts, options, hooks, specials);
   parallel_items(std::ssize(batches), [&](int64_t b) { generation.run(batches[static_cast<size_t>(b)]); });

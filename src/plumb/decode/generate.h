@@ -24,6 +24,10 @@ struct GenerateOptions {
   int64_t lines = 1;                  // a sample ends after this many lines; 0: only at max_tokens
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
   int64_t batch_rows = 32;            // samples generated together
+  /// Prompts are whole texts, as imported models read them: with the special tokens that belong there instead of a BOS,
+  /// and at least one token. Then every token below `vocabulary` may be output, or, if that is 0, every one.
+  bool whole_texts = false;
+  int64_t vocabulary = 0;
 };
 
 /// Throws Error on invalid values.
@@ -52,9 +56,10 @@ struct GenerateHooks {
 /// Throws Error if the model cannot generate, naming what can.
 Generates& generator_of(Model& model);
 
-/// Continues prompts, given without special tokens except EOS between lines; sample s of prompt p is result [p·samples
-/// + s]. PAD, BOS and the unknown token are never output. Throws Error on a prompt longer than the model can read, and
-/// for the same reasons as Sampler.
+/// Continues prompts, given without special tokens except EOS between lines, unless they are whole texts; sample s of
+/// prompt p is result [p·samples + s]. Except of whole texts, PAD, BOS and the unknown token are never output. Throws
+/// Error on a prompt longer than the model can read, or an empty one that is a whole text, and for the same reasons as
+/// Sampler.
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options, const GenerateHooks& hooks = {},
                                 const Specials& specials = {});

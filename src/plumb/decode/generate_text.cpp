@@ -21,13 +21,26 @@ std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string
   return ids;
 }
 
+std::vector<int32_t> encode_whole_prompt(const Tokenizer& tokenizer, const std::string& prompt) {
+  std::vector<int32_t> ids = tokenizer.encode_as_input(prompt);
+  if (!ids.empty()) return ids;
+  const Specials& specials = tokenizer.specials();
+  return {require_special(specials.bos >= 0 ? specials.bos : specials.eos, "beginning or the end of a text")};
+}
+
 std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& tokenizer,
-                                         const std::vector<std::string>& prompts, const GenerateOptions& options,
+                                         const std::vector<std::string>& prompts, const GenerateOptions& given,
                                          const std::vector<std::string>& stop, const GenerateTextHooks& hooks) {
-  if (model.vocabulary() != tokenizer.vocabulary()) {
+  GenerateOptions options = given;
+  if (options.whole_texts) options.vocabulary = tokenizer.vocabulary();
+  // An imported model may have more rows in its tables than there are tokens.
+  const bool fits =
+      options.whole_texts ? model.vocabulary() >= tokenizer.vocabulary() : model.vocabulary() == tokenizer.vocabulary();
+  if (!fits) {
     throw Error(fmt::format("the model's vocabulary ({}) does not match the tokenizer's ({})", model.vocabulary(),
                             tokenizer.vocabulary()),
-                "give the data directory that the model was trained on");
+                options.whole_texts ? "the tokenizer belongs to another model"
+                                    : "give the data directory that the model was trained on");
   }
   for (const std::string& text : stop) {
     if (text.empty()) throw Error("a stop string is empty", "it would end every text immediately; omit it");
@@ -36,7 +49,7 @@ std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& toke
   std::vector<std::vector<int32_t>> ids;
   std::vector<TextStream> streams;
   for (const std::string& prompt : prompts) {
-    ids.push_back(encode_prompt(tokenizer, prompt));
+    ids.push_back(options.whole_texts ? encode_whole_prompt(tokenizer, prompt) : encode_prompt(tokenizer, prompt));
     for (int64_t s = 0; s < options.samples; ++s) streams.emplace_back(tokenizer, ids.back(), stop);
   }
   const auto stream_of_sample = [&](size_t prompt, size_t sample) -> TextStream& {

@@ -24,7 +24,8 @@ struct GenerateTextHooks {
 };
 
 /// Continues prompts like `generate`; a sample ends before the first of the strings in `stop`. Throws Error if the
-/// tokenizer and the model have different vocabulary sizes, or if a stop string is empty.
+/// tokenizer and the model have different vocabulary sizes (with whole texts: if the tokenizer's is larger), or if a
+/// stop string is empty.
 std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& tokenizer,
                                          const std::vector<std::string>& prompts, const GenerateOptions& options,
                                          const std::vector<std::string>& stop = {},
@@ -32,5 +33,8 @@ std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& toke
 
 /// The ids of a prompt: its lines, with EOS between them. Empty lines are dropped, as in training.
 std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt);
+
+/// The ids of a prompt as a whole, with the special tokens that the tokenizer adds; of an empty one, BOS or EOS.
+std::vector<int32_t> encode_whole_prompt(const Tokenizer& tokenizer, const std::string& prompt);
 
 }  // namespace plumb

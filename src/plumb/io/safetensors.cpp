@@ -27,7 +27,8 @@ struct ElementType {
   at::ScalarType type;
 };
 constexpr ElementType kTypes[] = {
-    {"F32", at::kFloat}, {"F64", at::kDouble}, {"F16", at::kHalf}, {"BF16", at::kBFloat16}, {"I64", at::kLong}};
+    {"F32", at::kFloat}, {"F64", at::kDouble}, {"F16", at::kHalf}, {"BF16", at::kBFloat16}, {"I64", at::kLong},
+    {"I32", at::kInt},   {"I16", at::kShort},  {"I8", at::kChar},  {"U8", at::kByte},       {"BOOL", at::kBool}};
 
 const char* type_name(const Tensor& tensor) {
   for (const ElementType& known : kTypes) {

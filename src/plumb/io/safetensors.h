@@ -14,13 +14,14 @@ namespace plumb {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Writes F32, F64 or I64 tensors, atomically. `metadata` is stored in the header's "__metadata__", together with the
-/// CRC-32 of each tensor's data as "crc32.NAME".
+/// Writes tensors of the types below, atomically. `metadata` is stored in the header's "__metadata__", together with
+/// the CRC-32 of each tensor's data as "crc32.NAME".
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
-/// Reads all tensors (F32, F64, F16, BF16, I64). Throws Error on a truncated or malformed file, naming the tensor: the
-/// tensors must have different names, fill the data without gaps or overlaps, and have the checksums that are stored.
+/// Reads all tensors (F32, F64, F16, BF16, I64, I32, I16, I8, U8, BOOL). Throws Error on a truncated or malformed file,
+/// naming the tensor: the tensors must have different names, fill the data without gaps or overlaps, and have the
+/// checksums that are stored.
 NamedTensors load_safetensors(const std::filesystem::path& path);
 
 /// The model's parameters and buffers as named tensors, and the reverse: copies into them, converting the element type.

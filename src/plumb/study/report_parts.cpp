@@ -110,6 +110,7 @@ std::string display_name(const std::string& scheme) {
                                                            {"none", "no norm"},
                                                            {"no-residual", "no residual"},
                                                            {"lns", "LNS"},
+                                                           {"parallel-ln", "Parallel-LN"},
                                                            {"hybridnorm", "HybridNorm"},
                                                            {"hybridnorm-star", "HybridNorm*"},
                                                            {"mhc", "mHC"},

@@ -110,6 +110,10 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const { return model_->tokenizer->encode(text); }
 
+std::vector<int32_t> Tokenizer::encode_as_input(std::string_view text) const {
+  return model_->tokenizer->encode_as_input(text).ids;
+}
+
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) {
     if (id < 0 || id >= vocabulary()) {

@@ -39,6 +39,10 @@ class Tokenizer {
   /// The ids of a text, without special tokens.
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const;
 
+  /// The ids of a text with the special tokens that the tokenizer itself adds around it: those of the post-processor of
+  /// a `tokenizer.json`.
+  [[nodiscard]] std::vector<int32_t> encode_as_input(std::string_view text) const;
+
   /// The text of ids; padding, beginning and end of sentence are dropped, and an unknown token reads " ⁇ ". Throws
   /// Error on an id outside the vocabulary.
   [[nodiscard]] std::string decode(std::span<const int32_t> ids) const;

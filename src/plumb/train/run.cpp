@@ -262,6 +262,7 @@ RunConfig load_run_config(const fs::path& run) {
 
 fs::path latest_checkpoint(const fs::path& run) {
   require_directory(run, "run");
+  if (fs::exists(run / "model.safetensors")) return run;  // an average of checkpoints, or an imported model
   const auto all = checkpoints_of(run);
   if (all.empty())
     throw Error(fmt::format("{}: has no checkpoint yet", run.string()),
@@ -275,7 +276,7 @@ RunAndCheckpoint locate_run(const std::string& name) {
   const char* hint = "give a run directory made by `plumb train`, or a checkpoint in one";
   if (!fs::is_directory(path)) throw Error(name + " is not a directory", hint);
   // A checkpoint is recognized by its weights; its run is the closest directory above it with a configuration, or, for
-  // an average of checkpoints, it is its own.
+  // an average of checkpoints and an imported model, it is its own.
   if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};
   for (fs::path run = path; run != run.root_path(); run = run.parent_path()) {
     if (fs::exists(run / "config.toml")) return {run, path};

@@ -22,7 +22,8 @@ TrainResult run_training(const RunConfig& config, const std::filesystem::path& o
 /// The configuration of a run directory. Throws Error if it is not one.
 RunConfig load_run_config(const std::filesystem::path& run);
 
-/// The directory of the last complete checkpoint of a run. Throws Error if the run has no checkpoint.
+/// The directory of the last complete checkpoint of a run; of an average of checkpoints, or an imported model, the
+/// directory itself. Throws Error if there is none.
 std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
 
 /// The location of trained weights.
@@ -32,7 +33,7 @@ struct RunAndCheckpoint {
 };
 
 /// Resolves a path given by the user: a run directory, which means its latest checkpoint, a checkpoint in one, or an
-/// average of checkpoints (train/checkpoint_average.h).
+/// average of checkpoints (train/checkpoint_average.h), or an imported model (interop/import.h).
 /// Throws Error if it is neither.
 RunAndCheckpoint locate_run(const std::string& name);
 

@@ -1,0 +1,52 @@
+// plumb import: a Hugging Face model as a directory that is used like a run.
+#include "plumb/interop/import.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "plumb/base/json.h"
+#include "plumb/base/text.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct ImportArguments {
+  std::string folder, out;
+};
+
+void import_folder(const ImportArguments& arguments, const Globals& globals) {
+  const ImportedModel imported = import_model(arguments.folder, arguments.out);
+  Json json = make_document("import", 1);
+  json["folder"] = arguments.folder;
+  json["out"] = arguments.out;
+  json["model_type"] = imported.family;
+  json["architecture"] = imported.model;
+  json["parameters"] = imported.parameters;
+  json["tokenizer"] = imported.tokenizer;
+  emit(globals, json,
+       fmt::format("{}: {}, {} parameters, {}\n", arguments.out, imported.model, with_thousands(imported.parameters),
+                   imported.tokenizer ? "with its tokenizer" : "without a tokenizer"));
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Globals& globals) {
+  const auto arguments = std::make_shared<ImportArguments>();
+  CLI::App* verb =
+      add_verb(app, globals, "import", "Read a Hugging Face model into a directory that is used like a run",
+               "plumb import models/pythia-70m --out runs/pythia-70m",
+               [arguments, &globals] { import_folder(*arguments, globals); });
+  add_json_option(*verb, globals);
+  verb->add_option("FOLDER", arguments->folder, "Folder with config.json, safetensors and the tokenizer's files")
+      ->type_name("DIR")
+      ->required();
+  verb->add_option("--out", arguments->out, "Directory to write, which can be used like a run")
+      ->type_name("DIR")
+      ->required();
+}
+
+}  // namespace plumb::app

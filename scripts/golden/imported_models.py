@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Folders of the PyPI package `transformers`, as it saves them, for tests/interop/import_test.cpp.
+
+Tiny models with random weights that are float32 numbers, and results computed in float64. For each case NAME a folder is
+written:
+  NAME/config.json, NAME/model*.safetensors  by the model's save_pretrained, in float32, some in several files
+  NAME/values.json                           sequences of token ids and the logits of every token; of a language model
+                                             also `greedy`, the 64 most probable tokens one after another that follow
+                                             the first sequence; of a classifier `segments`, and logits per sequence
+
+    pip install torch transformers safetensors
+    scripts/golden/imported_models.py            # writes tests/golden/huggingface
+    scripts/golden/imported_models.py --check    # computes anew and compares with the files
+"""
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+import torch
+import transformers
+from safetensors.torch import load_file
+from transformers_models import ROOT, VOCABULARY, fill_randomly, flat, in_float64, json_text, largest_difference
+
+LENGTHS = (7, 3)
+CONTINUATION = 64
+SINGLE = torch.float32  # which in_float64 calls something else
+
+
+def cases():
+    """Name, class, configuration, largest file."""
+    sizes = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=20, num_hidden_layers=2,
+                 num_attention_heads=4, max_position_embeddings=128, pad_token_id=None, bos_token_id=None,
+                 eos_token_id=None)
+    grouped = dict(sizes, num_key_value_heads=2)
+    whole = '1GB'
+
+    yield 'gpt2', transformers.GPT2LMHeadModel, transformers.GPT2Config(
+        vocab_size=VOCABULARY, n_positions=80, n_embd=16, n_layer=2, n_head=4, n_inner=20, bos_token_id=None,
+        eos_token_id=None), whole
+    yield 'llama2', transformers.LlamaForCausalLM, transformers.LlamaConfig(**sizes, rms_norm_eps=1e-5), '6KB'
+    yield 'llama3', transformers.LlamaForCausalLM, transformers.LlamaConfig(
+        **grouped, head_dim=6, attention_bias=True, mlp_bias=True, tie_word_embeddings=True,
+        rope_parameters={'rope_type': 'llama3', 'rope_theta': 500.0, 'factor': 8.0, 'low_freq_factor': 1.0,
+                         'high_freq_factor': 4.0, 'original_max_position_embeddings': 64}), whole
+    yield 'qwen2', transformers.Qwen2ForCausalLM, transformers.Qwen2Config(
+        **grouped, tie_word_embeddings=True, rope_parameters={'rope_type': 'linear', 'rope_theta': 1e6, 'factor': 2.5}
+    ), whole
+    yield 'qwen3', transformers.Qwen3ForCausalLM, transformers.Qwen3Config(**grouped, head_dim=6), whole
+    yield 'gpt_neox', transformers.GPTNeoXForCausalLM, transformers.GPTNeoXConfig(
+        **{**sizes, 'num_attention_heads': 2}, rope_parameters={'rope_type': 'default', 'rope_theta': 500.0,
+                                                              'partial_rotary_factor': 0.5}), whole
+    yield 'gpt_neox_sequential', transformers.GPTNeoXForCausalLM, transformers.GPTNeoXConfig(
+        **sizes, use_parallel_residual=False, attention_bias=False, hidden_act='gelu_new',
+        rope_parameters={'rope_type': 'default', 'rope_theta': 10000.0, 'partial_rotary_factor': 1.0}), whole
+    labels = dict(num_labels=3)
+    yield 'bert', transformers.BertForSequenceClassification, transformers.BertConfig(
+        **{**sizes, 'max_position_embeddings': 16, 'pad_token_id': 0}, **labels), whole
+    yield 'roberta', transformers.RobertaForSequenceClassification, transformers.RobertaConfig(
+        **{**sizes, 'max_position_embeddings': 18, 'pad_token_id': 1}, type_vocab_size=1, layer_norm_eps=1e-5, **labels
+    ), whole
+
+
+def build(make, config, seed):
+    generator = torch.Generator().manual_seed(seed)
+    config._attn_implementation = 'eager'
+    model = make(config).double().eval()
+    fill_randomly(model, 0.0, generator)
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(SINGLE).to(torch.float64)
+    rows = [torch.randint(2, VOCABULARY, (length,), generator=generator) for length in LENGTHS]  # no padding among them
+    return model, rows
+
+
+def continuation(model, row):
+    for _ in range(CONTINUATION):
+        row = torch.cat([row, model(row[None], use_cache=False).logits[0, -1].argmax()[None]])
+    return row[-CONTINUATION:].tolist()
+
+
+def values(make, config, seed):
+    with in_float64(), torch.no_grad():
+        model, rows = build(make, config, seed)
+        result = {'made_by': {'script': 'scripts/golden/imported_models.py', 'class': make.__name__,
+                              'torch': torch.__version__.split('+')[0], 'transformers': transformers.__version__},
+                  'tokens': [row.tolist() for row in rows]}
+        if 'SequenceClassification' in make.__name__:
+            segments = [(torch.arange(len(row)) >= 2).long() % config.type_vocab_size for row in rows]
+            result['segments'] = [segment.tolist() for segment in segments]
+            outputs = [model(row[None], token_type_ids=segment[None]) for row, segment in zip(rows, segments)]
+            result['logits'] = flat(torch.cat([output.logits for output in outputs]))
+        else:
+            result['logits'] = flat(torch.cat([model(row[None], use_cache=False).logits[0] for row in rows]))
+            result['greedy'] = continuation(model, rows[0])
+    return result
+
+
+def write(folder, make, config, seed, largest_file):
+    golden = values(make, config, seed)
+    model = build(make, config, seed)[0].float()
+    with torch.no_grad():  # guards against a change of meaning by in_float64
+        row = torch.tensor(golden['tokens'][0])
+        segments = {'token_type_ids': torch.tensor(golden['segments'][0])[None]} if 'segments' in golden else {}
+        logits = model(row[None], **segments).logits[0].reshape(-1, len(golden['logits'][0]))
+    difference = (logits - torch.tensor(golden['logits'][:len(logits)])).abs().max().item()
+    print(f'{folder.name}: {make.__name__} as published differs by {difference:.1e}')
+    if difference > 1e-4:
+        sys.exit(f'{folder.name}: float64 throughout changes logits by {difference:.1e}')
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder, max_shard_size=largest_file)
+    (folder / 'generation_config.json').unlink(missing_ok=True)
+    (folder / 'values.json').write_text(json_text(golden))
+    for file in folder.iterdir():
+        file.chmod(0o644)
+
+
+def same(made, stored):
+    names = sorted(file.name for file in made.iterdir())
+    if names != sorted(file.name for file in stored.iterdir()):
+        return False
+    for name in names:
+        if name.endswith('.safetensors'):
+            one, other = load_file(made / name), load_file(stored / name)
+            equal = one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
+        else:
+            one, other = (json.loads((folder / name).read_text()) for folder in (made, stored))
+            for document in (one, other):
+                document.pop('made_by', None)
+                document.pop('transformers_version', None)
+            equal = largest_difference(one, other) < 1e-12
+        if not equal:
+            print(f'{stored.name}/{name} differs')
+            return False
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--directory', type=pathlib.Path, default=ROOT / 'tests' / 'golden' / 'huggingface',
+                        help='where the folders lie (default: %(default)s)')
+    parser.add_argument('--only', nargs='+', metavar='NAME', help='cases (default: all)')
+    parser.add_argument('--check', action='store_true', help='write nothing, compare with the files')
+    arguments = parser.parse_args()
+
+    transformers.utils.logging.disable_progress_bar()
+    good = True
+    for seed, (name, make, config, largest_file) in enumerate(cases(), start=1):
+        if arguments.only and name not in arguments.only:
+            continue
+        if not arguments.check:
+            write(arguments.directory / name, make, config, seed, largest_file)
+            continue
+        with tempfile.TemporaryDirectory() as made:
+            write(pathlib.Path(made) / name, make, config, seed, largest_file)
+            good = same(pathlib.Path(made) / name, arguments.directory / name) and good
+    sys.exit(0 if good else 1)
+
+
+if __name__ == '__main__':
+    main()

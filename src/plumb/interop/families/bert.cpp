@@ -1,0 +1,103 @@
+// BERT, Devlin et al. 2019, arXiv 1810.04805, and RoBERTa, Liu et al. 2019, arXiv 1907.11692, as classifiers: Post-LN,
+// learned positions, segments, a norm of the embeddings. RoBERTa's positions count from the padding token's id + 1, and
+// its head has a hidden layer where BERT has its pooler.
+#include <fmt/format.h>
+
+#include "plumb/interop/family.h"
+
+namespace plumb {
+namespace {
+
+/// The positions that RoBERTa's table has before the first token of a text: its padding token's is 1.
+constexpr int64_t kRobertaPositions = 2;
+
+ModelConfig bert_like_configuration(Settings& settings) {
+  ModelConfig config;
+  config.kind = "encoder";
+  config.residual = "post-ln";
+  config.embedding_factor = 1;
+  config.embedding_norm = true;
+  config.positions = "learned";
+  config.pooling = "first";
+  config.pooler = true;
+  config.source_vocabulary = settings.integer("vocab_size");
+  config.d_model = settings.integer("hidden_size");
+  config.feed_forward = settings.integer("intermediate_size");
+  config.encoder_layers = settings.integer("num_hidden_layers");
+  config.heads = settings.integer("num_attention_heads");
+  config.activation = plain_activation(settings, "hidden_act");
+  config.norm_eps = settings.number("layer_norm_eps", 1e-12);
+  config.segments = settings.integer("type_vocab_size", 2);
+  config.max_positions = settings.integer("max_position_embeddings");
+  config.labels = settings.size_of("id2label").value_or(2);  // as `transformers`, if nothing is said
+  config.dropout = settings.number("hidden_dropout_prob", 0.1);
+  settings.require("position_embedding_type", "absolute");
+  settings.require("is_decoder", false);
+  settings.require("add_cross_attention", false);
+  settings.ignore({"attention_probs_dropout_prob", "tie_word_embeddings", "directionality", "pooler_fc_size",
+                   "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"});
+  return config;
+}
+
+ModelConfig roberta_configuration(Settings& settings) {
+  ModelConfig config = bert_like_configuration(settings);
+  settings.require("pad_token_id", kRobertaPositions - 1);
+  config.max_positions -= kRobertaPositions;
+  return config;
+}
+
+/// Embeddings and layers. `skipped` are the positions at the beginning of their table that no text has.
+NamedTensors take_encoder(const ModelConfig& config, Weights& weights, const std::string& prefix, int64_t skipped) {
+  const int64_t d = config.d_model, wide = config.feed_forward;
+  weights.rename_ending("LayerNorm.gamma", "LayerNorm.weight");  // in files that came from TensorFlow
+  weights.rename_ending("LayerNorm.beta", "LayerNorm.bias");
+  weights.set_prefix(prefix);
+  NamedTensors result;
+  const std::string embeddings = "embeddings.";
+  result.emplace_back("src_embed.weight",
+                      weights.take(embeddings + "word_embeddings.weight", {config.source_vocabulary, d}));
+  const Tensor places = weights.take(embeddings + "position_embeddings.weight", {config.max_positions + skipped, d});
+  result.emplace_back("src_position.weight", places.narrow(0, skipped, config.max_positions));
+  result.emplace_back("src_segment.weight",
+                      weights.take(embeddings + "token_type_embeddings.weight", {config.segments, d}));
+  take_pair(weights, embeddings + "LayerNorm", "src_embed_norm", {d}, true, result);
+  for (int64_t i = 0; i < config.encoder_layers; ++i) {
+    const std::string theirs = fmt::format("encoder.layer.{}.", i), ours = fmt::format("encoder.layers.{}.", i);
+    const std::string self = theirs + "attention.self.";
+    take_stacked(weights, {self + "query", self + "key", self + "value"}, ours + "self_attn", config, true, result);
+    take_pair(weights, theirs + "attention.output.dense", ours + "self_attn.out_proj", {d, d}, true, result);
+    take_pair(weights, theirs + "attention.output.LayerNorm", ours + "norm1", {d}, true, result);
+    take_pair(weights, theirs + "intermediate.dense", ours + "linear1", {wide, d}, true, result);
+    take_pair(weights, theirs + "output.dense", ours + "linear2", {d, wide}, true, result);
+    take_pair(weights, theirs + "output.LayerNorm", ours + "norm2", {d}, true, result);
+  }
+  weights.ignore(prefix + "embeddings.position_ids");  // 0, 1, 2, …
+  return result;
+}
+
+NamedTensors bert_tensors(const ModelConfig& config, Weights& weights) {
+  const int64_t d = config.d_model;
+  NamedTensors result = take_encoder(config, weights, "bert.", 0);
+  take_pair(weights, "pooler.dense", "pooler", {d, d}, true, result);
+  weights.set_prefix("");
+  take_pair(weights, "classifier", "output", {config.labels, d}, true, result);
+  return result;
+}
+
+NamedTensors roberta_tensors(const ModelConfig& config, Weights& weights) {
+  const int64_t d = config.d_model;
+  NamedTensors result = take_encoder(config, weights, "roberta.", kRobertaPositions);
+  weights.set_prefix("");
+  take_pair(weights, "classifier.dense", "pooler", {d, d}, true, result);
+  take_pair(weights, "classifier.out_proj", "output", {config.labels, d}, true, result);
+  return result;
+}
+
+const bool kBertRegistered = families().add("bert", "BERT, as a classifier", "Devlin et al. 2019, arXiv 1810.04805",
+                                            {{"BertForSequenceClassification"}, bert_like_configuration, bert_tensors});
+const bool kRobertaRegistered =
+    families().add("roberta", "RoBERTa, as a classifier", "Liu et al. 2019, arXiv 1907.11692",
+                   {{"RobertaForSequenceClassification"}, roberta_configuration, roberta_tensors});
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,67 @@
+// GPT-NeoX, Black et al. 2022, arXiv 2204.06745, and Pythia, Biderman et al. 2023, arXiv 2304.01373: attention and
+// feed-forward read the layer's input through a norm each; some features of a head are rotated; the matrices of query,
+// key and value are interleaved head by head.
+#include <fmt/format.h>
+
+#include "plumb/interop/family.h"
+
+namespace plumb {
+namespace {
+
+ModelConfig gpt_neox_configuration(Settings& settings) {
+  ModelConfig config = imported_decoder();
+  config.residual = settings.flag("use_parallel_residual", true) ? "parallel-ln" : "pre-ln";
+  config.norm_eps = settings.number("layer_norm_eps", 1e-5);
+  config.target_vocabulary = settings.integer("vocab_size");
+  config.d_model = settings.integer("hidden_size");
+  config.feed_forward = settings.integer("intermediate_size");
+  config.decoder_layers = settings.integer("num_hidden_layers");
+  config.heads = settings.integer("num_attention_heads");
+  config.activation = plain_activation(settings, "hidden_act");
+  config.attention_bias = settings.flag("attention_bias", true) ? "all" : "none";
+  config.share_embeddings = settings.flag("tie_word_embeddings", false) ? "target" : "none";
+  config.dropout = settings.number("hidden_dropout", 0);
+  const double theta = settings.number("rotary_emb_base", 10'000);
+  read_rotary(settings, config, theta, settings.number("rotary_pct", 0.25));
+  settings.require("is_decoder", false);
+  settings.ignore({"attention_dropout", "max_position_embeddings"});
+  return config;
+}
+
+/// Rows [head][query, key, value][feature] as ours, [query, key, value][head][feature]; x: (3·d) or (3·d, d).
+Tensor separated(const Tensor& x, int64_t heads) {
+  const int64_t rows = x.size(0), columns = x.numel() / rows;
+  return x.reshape({heads, 3, rows / (3 * heads), columns}).transpose(0, 1).reshape(x.sizes());
+}
+
+NamedTensors gpt_neox_tensors(const ModelConfig& config, Weights& weights) {
+  const int64_t d = config.d_model, wide = config.feed_forward;
+  const bool bias = config.attention_bias == "all";
+  NamedTensors result;
+  weights.set_prefix("gpt_neox.");
+  result.emplace_back("tgt_embed.weight", weights.take("embed_in.weight", {config.target_vocabulary, d}));
+  for (int64_t i = 0; i < config.decoder_layers; ++i) {
+    const std::string theirs = fmt::format("layers.{}.", i), ours = fmt::format("decoder.layers.{}.", i);
+    const std::string fused = theirs + "attention.query_key_value", attention = ours + "self_attn.";
+    take_pair(weights, theirs + "input_layernorm", ours + "norm1", {d}, true, result);
+    result.emplace_back(attention + "in_proj_weight",
+                        separated(weights.take(fused + ".weight", {3 * d, d}), config.heads));
+    if (bias)
+      result.emplace_back(attention + "in_proj_bias", separated(weights.take(fused + ".bias", {3 * d}), config.heads));
+    take_pair(weights, theirs + "attention.dense", attention + "out_proj", {d, d}, bias, result);
+    take_pair(weights, theirs + "post_attention_layernorm", ours + "norm2", {d}, true, result);
+    take_pair(weights, theirs + "mlp.dense_h_to_4h", ours + "linear1", {wide, d}, true, result);
+    take_pair(weights, theirs + "mlp.dense_4h_to_h", ours + "linear2", {d, wide}, true, result);
+  }
+  take_pair(weights, "final_layer_norm", "decoder.norm", {d}, true, result);
+  for (const char* computed : {"bias", "masked_bias", "rotary_emb.inv_freq"})  // the causal mask, the frequencies
+    weights.ignore(fmt::format("gpt_neox.layers.*.attention.{}", computed));
+  take_output(weights, "embed_out", config, result);
+  return result;
+}
+
+const bool kGptNeoxRegistered = families().add("gpt_neox", "GPT-NeoX and Pythia", "Black et al. 2022, arXiv 2204.06745",
+                                               {{"GPTNeoXForCausalLM"}, gpt_neox_configuration, gpt_neox_tensors});
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,31 @@
+// Qwen 2 and 2.5, Yang et al. 2024, arXiv 2407.10671: Llama's layers with biases of query, key and value; and Qwen 3,
+// Yang et al. 2025, arXiv 2505.09388: without them, but with a norm over each head's queries and keys.
+#include "plumb/interop/families/llama_layers.h"
+
+namespace plumb {
+namespace {
+
+ModelConfig qwen2_configuration(Settings& settings) {
+  ModelConfig config = llama_like_configuration(settings, 10'000);
+  config.attention_bias = "qkv";
+  config.feed_forward_bias = false;
+  require_full_attention(settings, config);
+  return config;
+}
+
+ModelConfig qwen3_configuration(Settings& settings) {
+  ModelConfig config = llama_like_configuration(settings, 10'000, 128);
+  config.attention_bias = settings.flag("attention_bias", false) ? "all" : "none";
+  config.feed_forward_bias = false;
+  config.qk_norm = "rmsnorm";
+  require_full_attention(settings, config);
+  return config;
+}
+
+const bool kQwen2Registered = families().add("qwen2", "Qwen 2 and 2.5", "Yang et al. 2024, arXiv 2407.10671",
+                                             {{"Qwen2ForCausalLM"}, qwen2_configuration, llama_like_tensors});
+const bool kQwen3Registered = families().add("qwen3", "Qwen 3", "Yang et al. 2025, arXiv 2505.09388",
+                                             {{"Qwen3ForCausalLM"}, qwen3_configuration, llama_like_tensors});
+
+}  // namespace
+}  // namespace plumb

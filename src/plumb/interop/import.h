@@ -1,0 +1,32 @@
+// Reads folders of Hugging Face models: config.json, safetensors and tokenizer files, as they are on disk.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "plumb/io/safetensors.h"
+#include "plumb/model/config.h"
+
+namespace plumb {
+
+struct ImportedModel {
+  std::string family;  // model_type: "gpt2"
+  std::string model;   // the class of `transformers`: "GPT2LMHeadModel"
+  ModelConfig config;
+  NamedTensors tensors;    // under Plumb's names, of the types in the file
+  int64_t parameters = 0;  // numbers in them
+  bool tokenizer = false;  // whether import_model found one
+};
+
+/// Reads the model in a folder. Throws Error that names what is unknown or does not fit: the architecture, a key of
+/// config.json that may change what the model computes, or a value of it; a tensor that is missing, superfluous or of
+/// another shape than config.json means.
+ImportedModel read_model_folder(const std::filesystem::path& folder);
+
+/// The same model in a directory that is used like a run, with a copy of the folder's tokenizer, if it has one; it
+/// cannot be trained further. Returns what was read, without tensors. Throws Error if `out` has anything but an earlier
+/// import in it, and for the reasons above, before anything is written.
+ImportedModel import_model(const std::filesystem::path& folder, const std::filesystem::path& out);
+
+}  // namespace plumb

@@ -1,0 +1,121 @@
+#include "plumb/interop/settings.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace plumb {
+namespace {
+
+Json object_of(const std::filesystem::path& file) {
+  if (!std::filesystem::is_regular_file(file)) {
+    throw Error(fmt::format("{}: there is no such file", file.string()),
+                "give a folder of a Hugging Face model: config.json, safetensors, tokenizer files");
+  }
+  Json object = read_json(file);
+  if (!object.is_object()) throw Error(fmt::format("{}: not an object", file.string()));
+  return object;
+}
+
+}  // namespace
+
+Settings::Settings(const std::filesystem::path& file) : Settings(object_of(file), file.string()) {}
+
+Settings::Settings(Json object, std::string name, std::string prefix)
+    : object_(std::move(object)), name_(std::move(name)), prefix_(std::move(prefix)) {}
+
+bool Settings::has(const std::string& key) const {
+  const auto found = object_.find(key);
+  return found != object_.end() && !found->is_null();
+}
+
+const Json& Settings::value(const std::string& key) {
+  static const Json kNone;
+  asked_.insert(key);
+  const auto found = object_.find(key);
+  return found == object_.end() ? kNone : *found;
+}
+
+Error Settings::wrong(const std::string& key, const char* wanted) const {
+  if (!has(key)) return Error(fmt::format("{}: {}{} is missing", name_, prefix_, key));
+  return Error(fmt::format("{}: {}{} = {} is not {}", name_, prefix_, key, object_.at(key).dump(), wanted));
+}
+
+Error Settings::unsupported(const std::string& key, const std::string& known) const {
+  const std::string value = has(key) ? object_.at(key).dump() : std::string("null");
+  return Error(fmt::format("{}: {}{} = {} is not supported", name_, prefix_, key, value), "supported: " + known);
+}
+
+int64_t Settings::integer(const std::string& key, std::optional<int64_t> fallback) {
+  const Json& found = value(key);
+  if (found.is_null() && fallback) return *fallback;
+  constexpr int64_t kMost = int64_t{1} << 40;  // more than any size of a model; a few times this does not overflow
+  const bool fits = found.is_number_integer() && (!found.is_number_unsigned() || found.get<uint64_t>() <= kMost) &&
+                    found.get<int64_t>() >= -kMost;
+  if (!fits) throw wrong(key, "an integer of a size that a model can have");
+  return found.get<int64_t>();
+}
+
+double Settings::number(const std::string& key, std::optional<double> fallback) {
+  const Json& found = value(key);
+  if (found.is_null() && fallback) return *fallback;
+  if (!found.is_number() || !std::isfinite(found.get<double>())) throw wrong(key, "a number");
+  return found.get<double>();
+}
+
+bool Settings::flag(const std::string& key, std::optional<bool> fallback) {
+  const Json& found = value(key);
+  if (found.is_null() && fallback) return *fallback;
+  if (!found.is_boolean()) throw wrong(key, "true or false");
+  return found.get<bool>();
+}
+
+std::string Settings::text(const std::string& key, const std::optional<std::string>& fallback) {
+  const Json& found = value(key);
+  if (found.is_null() && fallback) return *fallback;
+  if (!found.is_string()) throw wrong(key, "a string");
+  return found.get<std::string>();
+}
+
+std::vector<std::string> Settings::texts(const std::string& key) {
+  const Json& found = value(key);
+  std::vector<std::string> all;
+  if (!found.is_array()) throw wrong(key, "a list of strings");
+  for (const Json& item : found) {
+    if (!item.is_string()) throw wrong(key, "a list of strings");
+    all.push_back(item.get<std::string>());
+  }
+  return all;
+}
+
+std::optional<Settings> Settings::section(const std::string& key) {
+  const Json& found = value(key);
+  if (found.is_null()) return {};
+  if (!found.is_object()) throw wrong(key, "an object");
+  return Settings(found, name_, prefix_ + key + ".");
+}
+
+std::optional<int64_t> Settings::size_of(const std::string& key) {
+  const Json& found = value(key);
+  if (found.is_null()) return {};
+  if (!found.is_object()) throw wrong(key, "an object");
+  return static_cast<int64_t>(found.size());
+}
+
+void Settings::require(const std::string& key, const Json& wanted) {
+  const Json& found = value(key);
+  if (!found.is_null() && found != wanted) throw unsupported(key, wanted.dump());
+}
+
+void Settings::ignore(std::initializer_list<const char*> keys) { asked_.insert(keys.begin(), keys.end()); }
+
+void Settings::finish() const {
+  for (const auto& [key, value] : object_.items()) {
+    if (value.is_null() || asked_.count(key) != 0) continue;
+    throw Error(fmt::format("{}: {}{} = {} is unknown", name_, prefix_, key, value.dump()),
+                "it may change what the model computes; if it does not, remove it from a copy of the file");
+  }
+}
+
+}  // namespace plumb

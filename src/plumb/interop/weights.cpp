@@ -1,0 +1,127 @@
+#include "plumb/interop/weights.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+#include <utility>
+
+#include "plumb/base/error.h"
+#include "plumb/base/glob.h"
+#include "plumb/base/json.h"
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kWhole = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+std::string shape_of(at::IntArrayRef shape) { return fmt::format("({})", fmt::join(shape.begin(), shape.end(), ", ")); }
+
+/// The tensors by name, each with the file that the index says has it.
+std::map<std::string, std::string> read_index(const fs::path& index) {
+  const Json document = read_json(index);
+  const auto found = document.is_object() ? document.find("weight_map") : document.end();
+  if (!document.is_object() || found == document.end() || !found->is_object() || found->empty())
+    throw Error(fmt::format("{}: has no weight_map", index.string()));
+  std::map<std::string, std::string> files;
+  for (const auto& [name, file] : found->items()) {
+    const bool beside = file.is_string() && !file.get<std::string>().empty() &&
+                        fs::path(file.get<std::string>()).filename() == file.get<std::string>();
+    if (!beside) {
+      throw Error(fmt::format("{}: tensor '{}' is said to be in {}, which is not the name of a file beside it",
+                              index.string(), name, file.dump()));
+    }
+    files.emplace(name, file.get<std::string>());
+  }
+  return files;
+}
+
+NamedTensors read_parts(const fs::path& folder) {
+  const fs::path index = folder / kIndex;
+  const std::map<std::string, std::string> files = read_index(index);
+  std::set<std::string> parts;
+  for (const auto& [name, file] : files) parts.insert(file);
+  NamedTensors all;
+  std::set<std::string> seen;
+  for (const std::string& part : parts) {
+    for (auto& [name, tensor] : load_safetensors(folder / part)) {
+      const auto place = files.find(name);
+      if (place == files.end() || place->second != part) {
+        throw Error(fmt::format("{}: tensor '{}' is in {}, but the index says {}", index.string(), name, part,
+                                place == files.end() ? "nothing of it" : "it is in " + place->second));
+      }
+      seen.insert(name);
+      all.emplace_back(name, std::move(tensor));
+    }
+  }
+  for (const auto& [name, file] : files) {
+    if (seen.count(name) == 0)
+      throw Error(fmt::format("{}: tensor '{}' is not in {}", index.string(), name, file), "copy the folder again");
+  }
+  return all;
+}
+
+}  // namespace
+
+Weights Weights::from_folder(const fs::path& folder) {
+  if (fs::is_regular_file(folder / kIndex)) return {read_parts(folder), (folder / kIndex).string()};
+  const fs::path whole = folder / kWhole;
+  if (fs::is_regular_file(whole)) return {load_safetensors(whole), whole.string()};
+  throw Error(fmt::format("{}: contains neither {} nor {}", folder.string(), kWhole, kIndex),
+              "weights in other formats, such as pytorch_model.bin, are not read: save them as safetensors");
+}
+
+Weights::Weights(NamedTensors tensors, std::string origin) : origin_(std::move(origin)) {
+  for (auto& [name, tensor] : tensors) tensors_.insert_or_assign(name, std::move(tensor));
+}
+
+void Weights::rename_ending(const std::string& from, const std::string& to) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors_) {
+    if (name.ends_with(from)) names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    const std::string renamed = name.substr(0, name.size() - from.size()) + to;
+    if (tensors_.count(renamed) != 0) continue;
+    auto node = tensors_.extract(name);
+    node.key() = renamed;
+    tensors_.insert(std::move(node));
+  }
+}
+
+Tensor Weights::take(const std::string& name, const std::vector<int64_t>& shape) {
+  const std::string full = prefix_ + name;
+  const auto found = tensors_.find(full);
+  if (found == tensors_.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, tensor] : tensors_) names.push_back(known);
+    const std::string guess = nearest(full, names);
+    throw Error(fmt::format("{}: tensor '{}' of shape {} is missing", origin_, full, shape_of(shape)),
+                guess.empty() ? "" : fmt::format("the closest name is '{}'", guess));
+  }
+  if (found->second.sizes() != at::IntArrayRef(shape)) {
+    throw Error(fmt::format("{}: tensor '{}' has shape {}, but config.json means {}", origin_, full,
+                            shape_of(found->second.sizes()), shape_of(shape)));
+  }
+  if (!found->second.is_floating_point())
+    throw Error(fmt::format("{}: tensor '{}' does not contain floating-point numbers", origin_, full));
+  Tensor tensor = std::move(found->second);
+  tensors_.erase(found);
+  return tensor;
+}
+
+void Weights::ignore(const std::string& pattern) {
+  std::erase_if(tensors_, [&](const auto& item) { return glob_matches(pattern, item.first); });
+}
+
+void Weights::finish() const {
+  if (tensors_.empty()) return;
+  const auto& [name, tensor] = *tensors_.begin();
+  throw Error(fmt::format("{}: the model has no tensor '{}' of shape {}", origin_, name, shape_of(tensor.sizes())),
+              "the weights belong to another config.json, or to a part of the model that Plumb does not have");
+}
+
+}  // namespace plumb

@@ -1,0 +1,44 @@
+// The tensors of a Hugging Face model: in model.safetensors, or in several files that model.safetensors.index.json
+// lists. Every tensor is either taken or refused.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plumb/io/safetensors.h"
+
+namespace plumb {
+
+class Weights {
+ public:
+  /// Reads a folder. Throws Error if it has no safetensors, or if the index and the files contradict each other.
+  static Weights from_folder(const std::filesystem::path& folder);
+  /// `origin` is what messages call them.
+  Weights(NamedTensors tensors, std::string origin);
+
+  [[nodiscard]] bool has(const std::string& name) const { return tensors_.count(prefix_ + name) != 0; }
+
+  /// From now on this precedes the names that are asked for.
+  void set_prefix(const std::string& prefix) { prefix_ = prefix; }
+
+  /// Renames tensors that end like `from`, as older files call them, unless the new name is there already.
+  void rename_ending(const std::string& from, const std::string& to);
+
+  /// Removes a tensor and returns it. Throws Error if it is missing, or, naming both shapes, if it has another shape.
+  Tensor take(const std::string& name, const std::vector<int64_t>& shape);
+
+  /// Removes the tensors whose full names match a pattern: what a model computes does not depend on them.
+  void ignore(const std::string& pattern);
+
+  /// Throws Error that names a tensor that nobody took.
+  void finish() const;
+
+ private:
+  std::map<std::string, Tensor> tensors_;
+  std::string origin_;
+  std::string prefix_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,47 @@
+// Sub-layers side by side, each with its own norm, as in GPT-NeoX: Black et al. 2022, arXiv 2204.06745. All sub-layers
+// of a layer read the layer's input: x ← x + Σ dropout(f(norm(x))), and there is one norm at the end of the stack. With
+// a single norm for both, as in GPT-J, the sub-layers are one: `parallel` in the model's configuration.
+#include "plumb/nn/residual/sub_layer_norms.h"
+
+namespace plumb {
+namespace {
+
+class ParallelLnScheme final : public ResidualScheme {
+ public:
+  ParallelLnScheme(Parameters& parameters, const StackShape& shape)
+      : stack_(shape.stack),
+        sub_layers_(shape.sub_layers),
+        norms_(parameters, shape, "norm"),
+        final_norm_(make_final_norm(parameters, shape)) {}
+
+  void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
+    const Tensor input = f.position == 0 ? stream.x : stream.second;  // of the layer
+    stream.x = context.add_dropout(stream.x, watched_forward(f, norms_.at(f)(input, context), context));
+    stream.second = f.position + 1 < sub_layers_ ? input : Tensor();
+    context.show({f.id, Point::sum}, stream.x);
+    context.show({f.id, Point::stream}, stream.x);
+  }
+
+  Tensor leave(const Stream& stream, ForwardContext& context) const override {
+    Tensor out = (*final_norm_)(stream.x, context);
+    context.show({{stack_}, Point::result}, out);
+    return out;
+  }
+
+ private:
+  StackKind stack_;
+  int64_t sub_layers_;
+  SubLayerNorms norms_;
+  std::unique_ptr<Norm> final_norm_;
+};
+
+const bool kParallelLnRegistered = residual_schemes().add(
+    "parallel-ln",
+    "x ← x + Σ dropout(f(norm(x))) over the sub-layers of a layer, which all read the layer's input, each through its "
+    "own norm, and one norm at the end of each stack",
+    "GPT-NeoX: Black et al. 2022, arXiv 2204.06745", [](Parameters& parameters, const StackShape& shape) {
+      return std::make_unique<ParallelLnScheme>(parameters, shape);
+    });
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,408 @@
+// Folders of Hugging Face models, read as they are, compared with `transformers` on the same weights: logits in float64
+// and float32, and greedy continuations; see tests/golden/README.md for the origin of the values.
+#include "plumb/interop/import.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "plumb/model/capabilities.h"
+#include "plumb/model/model.h"
+#include "plumb/train/run.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+using IdRows = std::vector<std::vector<int64_t>>;
+
+fs::path folder_of(const std::string& name) {
+  return test::source_directory() / "tests" / "golden" / "huggingface" / name;
+}
+
+/// The model of a folder with its weights.
+std::unique_ptr<Model> model_in(const fs::path& folder, at::ScalarType type) {
+  const ImportedModel imported = read_model_folder(folder);
+  std::unique_ptr<Model> model = make_model(imported.config, type);
+  load_parameters(model->parameters(), imported.tensors, folder.string());
+  return model;
+}
+
+Tensor matrix_of(const Json& rows) {
+  const auto values = rows.get<std::vector<std::vector<double>>>();
+  const Tensor result =
+      at::empty({static_cast<int64_t>(values.size()), static_cast<int64_t>(values[0].size())}, at::kDouble);
+  double* value = result.data_ptr<double>();
+  for (const auto& row : values) value = std::copy(row.begin(), row.end(), value);
+  return result;
+}
+
+/// 1e-10 in float64, and in float32 1e-5 of the largest logit, or of 1 if that is larger.
+void expect_logits(const Tensor& found, const Tensor& expected) {
+  ASSERT_EQ(found.sizes(), expected.sizes());
+  const double scale = std::max(1.0, expected.abs().max().item<double>());
+  const double tolerance = found.scalar_type() == at::kDouble ? 1e-10 : 1e-5 * scale;
+  EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(), tolerance);
+}
+
+class ImportedLanguageModel : public ::testing::TestWithParam<std::string> {
+ protected:
+  ImportedLanguageModel() : values_(read_json(folder_of(GetParam()) / "values.json")) {}
+  Json values_;
+};
+
+TEST_P(ImportedLanguageModel, Logits) {
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const std::unique_ptr<Model> model = model_in(folder_of(GetParam()), type);
+    Embeds* embeds = model->embeds();
+    ASSERT_NE(embeds, nullptr);
+    std::vector<int64_t> tokens;
+    Ragged layout;
+    for (const auto& row : values_["tokens"].get<IdRows>()) {
+      tokens.insert(tokens.end(), row.begin(), row.end());
+      layout.append(std::ssize(row));
+    }
+    const at::NoGradGuard no_graph;
+    ForwardContext context;
+    expect_logits(model->logits(embeds->hidden(tokens, {}, layout, context)), matrix_of(values_["logits"]));
+  }
+}
+
+TEST_P(ImportedLanguageModel, GreedyContinuation) {
+  const std::unique_ptr<Model> model = model_in(folder_of(GetParam()), at::kDouble);
+  Generates* generates = model->generates();
+  ASSERT_NE(generates, nullptr);
+  const auto prompt = values_["tokens"].get<IdRows>()[0];
+  const auto expected = values_["greedy"].get<std::vector<int64_t>>();
+  DecoderState state = generates->start(1);
+  Ragged layout;
+  layout.append(std::ssize(prompt));
+  Tensor hidden = generates->read(state, prompt, layout).narrow(0, std::ssize(prompt) - 1, 1);
+  std::vector<int64_t> found;
+  while (found.size() < expected.size()) {
+    found.push_back(generates->logits(hidden).argmax().item<int64_t>());
+    hidden = generates->step(state, {found.back()});
+  }
+  EXPECT_EQ(found, expected);
+}
+
+/// The run that is written has the same model.
+TEST_P(ImportedLanguageModel, AsARun) {
+  const test::TemporaryDirectory scratch;
+  const fs::path out = scratch / "run";
+  const ImportedModel imported = import_model(folder_of(GetParam()), out);
+  EXPECT_FALSE(imported.tokenizer);
+  EXPECT_EQ(load_run_config(out).model, imported.config);
+  const RunAndCheckpoint place = locate_run(out.string());
+  EXPECT_EQ(place.run, place.checkpoint);
+  const std::unique_ptr<Model> loaded = load_model(out), direct = model_in(folder_of(GetParam()), at::kFloat);
+  EXPECT_TRUE(at::equal(loaded->parameters().flat(), direct->parameters().flat()));
+  EXPECT_EQ(loaded->parameters().count(), imported.parameters);
+  import_model(folder_of(GetParam()), out);  // again, in the place of the earlier one
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ImportedLanguageModel,
+                         ::testing::Values("gpt2", "llama2", "llama3", "qwen2", "qwen3", "gpt_neox",
+                                           "gpt_neox_sequential"),
+                         [](const auto& info) { return info.param; });
+
+class ImportedClassifier : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ImportedClassifier, Logits) {
+  const Json values = read_json(folder_of(GetParam()) / "values.json");
+  Batch batch;
+  for (const auto& row : values["tokens"].get<IdRows>()) {
+    batch.source.insert(batch.source.end(), row.begin(), row.end());
+    batch.source_layout.append(std::ssize(row));
+    batch.labels.push_back(0);
+  }
+  for (const auto& row : values["segments"].get<IdRows>())
+    batch.segments.insert(batch.segments.end(), row.begin(), row.end());
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const std::unique_ptr<Model> model = model_in(folder_of(GetParam()), type);
+    Classifies* classifies = model->classifies();
+    ASSERT_NE(classifies, nullptr);
+    expect_logits(classifies->class_logits(batch), matrix_of(values["logits"]));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ImportedClassifier, ::testing::Values("bert", "roberta"),
+                         [](const auto& info) { return info.param; });
+
+/// A copy of a folder, to be changed.
+class ChangedFolder : public ::testing::Test {
+ protected:
+  void copy(const std::string& name) {
+    fs::remove_all(folder_);
+    fs::copy(folder_of(name), folder_);
+  }
+  /// config.json with other values; null removes a key.
+  void configure(const Json& changes) {
+    Json config = read_json(folder_ / "config.json");
+    for (const auto& [key, value] : changes.items()) config[key] = value;
+    write_json(folder_ / "config.json", config);
+  }
+  void expect_error(const std::string& part) const {
+    try {
+      read_model_folder(folder_);
+      ADD_FAILURE() << "no error with '" << part << "'";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+  void expect_refused(const std::string& name, const Json& changes, const std::string& part) {
+    copy(name);
+    configure(changes);
+    expect_error(part);
+  }
+
+  const test::TemporaryDirectory scratch_;
+  const fs::path folder_ = scratch_ / "model";
+};
+
+TEST_F(ChangedFolder, UnknownArchitecturesAreNamed) {
+  expect_refused("gpt2", {{"model_type", "mamba"}}, "model_type = \"mamba\" is not supported");
+  expect_refused("gpt2", {{"architectures", {"GPT2ForTokenClassification"}}}, "GPT2ForTokenClassification");
+  expect_refused("gpt2", {{"architectures", nullptr}}, "architectures is missing");
+  copy("gpt2");
+  fs::remove(folder_ / "config.json");
+  expect_error("there is no such file");
+  write_file_atomic(folder_ / "config.json", "[1]");
+  expect_error("not an object");
+}
+
+TEST_F(ChangedFolder, UnknownSettingsAreNamed) {
+  expect_refused("gpt2", {{"activation_function", "quick_gelu"}}, "activation_function = \"quick_gelu\"");
+  expect_refused("gpt2", {{"scale_attn_by_inverse_layer_idx", true}}, "scale_attn_by_inverse_layer_idx = true");
+  expect_refused("gpt2", {{"quantization_config", {{"bits", 4}}}}, "quantization_config = {\"bits\":4} is unknown");
+  expect_refused("gpt2", {{"n_layer", "two"}}, "n_layer = \"two\" is not an integer");
+  expect_refused("gpt2", {{"n_layer", 1e300}}, "n_layer = 1e+300 is not an integer");
+  expect_refused("gpt2", {{"n_head", 0}}, "model.heads = 0");
+  expect_refused("gpt2", {{"layer_norm_epsilon", true}}, "layer_norm_epsilon = true is not a number");
+}
+
+TEST_F(ChangedFolder, TensorsAreAllAccountedFor) {
+  copy("gpt2");
+  const fs::path file = folder_ / "model.safetensors";
+  const NamedTensors whole = load_safetensors(file);
+  const auto find = [](NamedTensors& tensors, const std::string& name) {
+    return std::find_if(tensors.begin(), tensors.end(), [&](const auto& item) { return item.first == name; });
+  };
+  NamedTensors fewer = whole;
+  fewer.erase(find(fewer, "transformer.h.1.ln_2.bias"));
+  save_safetensors(file, fewer);
+  expect_error("tensor 'transformer.h.1.ln_2.bias' of shape (16) is missing");
+
+  NamedTensors more = whole;
+  more.emplace_back("transformer.h.2.ln_1.bias", at::zeros({16}));
+  save_safetensors(file, more);
+  expect_error("the model has no tensor 'transformer.h.2.ln_1.bias' of shape (16)");
+
+  NamedTensors other = whole;
+  find(other, "transformer.h.0.attn.c_attn.weight")->second = at::zeros({48, 16});
+  save_safetensors(file, other);
+  expect_error("tensor 'transformer.h.0.attn.c_attn.weight' has shape (48, 16), but config.json means (16, 48)");
+
+  // Without the prefix, with masks, and with a copy of the embedding: files as they were published.
+  NamedTensors published;
+  for (const auto& [name, tensor] : whole)
+    published.emplace_back(name.substr(std::string("transformer.").size()), tensor);
+  published.emplace_back("h.0.attn.bias", at::ones({1, 1, 80, 80}, at::kBool));
+  const Tensor embedding = find(published, "wte.weight")->second;
+  published.emplace_back("lm_head.weight", embedding);
+  save_safetensors(file, published);
+  const ImportedModel found = read_model_folder(folder_), expected = read_model_folder(folder_of("gpt2"));
+  ASSERT_EQ(found.tensors.size(), expected.tensors.size());
+  for (size_t i = 0; i < found.tensors.size(); ++i) {
+    EXPECT_EQ(found.tensors[i].first, expected.tensors[i].first);
+    EXPECT_TRUE(at::equal(found.tensors[i].second, expected.tensors[i].second));
+  }
+
+  fs::remove(file);
+  expect_error("contains neither model.safetensors nor");
+}
+
+TEST_F(ChangedFolder, KindsOfPositionsAndAttentionAreNamed) {
+  const auto rope = [](const Json& changes) {
+    Json rope = {{"rope_type", "default"}, {"rope_theta", 10000.0}};
+    for (const auto& [key, value] : changes.items()) rope[key] = value;
+    Json result;
+    result["rope_parameters"] = rope;
+    return result;
+  };
+  expect_refused("llama2", rope({{"rope_type", "yarn"}}), "rope_parameters.rope_type = \"yarn\" is not supported");
+  expect_refused("llama2", rope({{"rope_type", "linear"}}), "rope_parameters.factor is missing");
+  expect_refused("llama2", rope({{"attention_factor", 2.0}}), "rope_parameters.attention_factor = 2.0 is unknown");
+  expect_refused("llama2", {{"rope_parameters", nullptr}, {"rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}}}},
+                 "rope_scaling.type = \"dynamic\"");
+  expect_refused("llama2", {{"hidden_act", "relu"}}, "hidden_act = \"relu\"");
+  expect_refused("llama2", {{"num_key_value_heads", 3}}, "model.kv_heads = 3");
+  expect_refused("qwen2", {{"use_sliding_window", true}}, "use_sliding_window = true");
+  expect_refused("qwen3", {{"layer_types", {"full_attention", "sliding_attention"}}}, "sliding_attention");
+  expect_refused("qwen3", {{"layer_types", {"full_attention"}}}, "layer_types");
+}
+
+TEST_F(ChangedFolder, OlderNamesOfPositionsMeanTheSame) {
+  copy("llama3");
+  Json rope = read_json(folder_ / "config.json")["rope_parameters"];
+  const Json theta = rope["rope_theta"];
+  rope.erase("rope_theta");
+  rope["type"] = rope["rope_type"];
+  rope.erase("rope_type");
+  configure({{"rope_parameters", nullptr}, {"rope_scaling", rope}, {"rope_theta", theta}, {"torch_dtype", "float32"}});
+  EXPECT_EQ(read_model_folder(folder_).config, read_model_folder(folder_of("llama3")).config);
+}
+
+/// As Pythia's files have them, which also contain what the model computes from config.json.
+TEST_F(ChangedFolder, OlderFilesOfGptNeox) {
+  copy("gpt_neox");
+  configure({{"rope_parameters", nullptr}, {"rotary_pct", 0.5}, {"rotary_emb_base", 500}, {"dtype", nullptr}});
+  const fs::path file = folder_ / "model.safetensors";
+  NamedTensors tensors = load_safetensors(file);
+  const std::string attention = "gpt_neox.layers.0.attention.";
+  tensors.emplace_back(attention + "bias", at::ones({1, 1, 128, 128}, at::kBool));
+  tensors.emplace_back(attention + "masked_bias", at::full({}, -1e9));
+  tensors.emplace_back(attention + "rotary_emb.inv_freq", at::ones({2}));
+  save_safetensors(file, tensors);
+  const ImportedModel found = read_model_folder(folder_), expected = read_model_folder(folder_of("gpt_neox"));
+  EXPECT_EQ(found.config, expected.config);
+  EXPECT_EQ(found.tensors.size(), expected.tensors.size());
+  expect_refused("gpt_neox", {{"rope_parameters", {{"partial_rotary_factor", 0.1}}}}, "0.1 of the 8 features");
+}
+
+/// Norms as the files have them that came from TensorFlow, and a list of positions.
+TEST_F(ChangedFolder, OlderFilesOfBert) {
+  copy("bert");
+  const fs::path file = folder_ / "model.safetensors";
+  NamedTensors tensors = load_safetensors(file);
+  for (auto& [name, tensor] : tensors) {
+    const size_t norm = name.find("LayerNorm.");
+    if (norm == std::string::npos) continue;
+    name = name.substr(0, norm) + (name.ends_with("weight") ? "LayerNorm.gamma" : "LayerNorm.beta");
+  }
+  tensors.emplace_back("bert.embeddings.position_ids", at::arange(16).view({1, 16}));
+  save_safetensors(file, tensors);
+  const ImportedModel found = read_model_folder(folder_), expected = read_model_folder(folder_of("bert"));
+  ASSERT_EQ(found.tensors.size(), expected.tensors.size());
+  for (size_t i = 0; i < found.tensors.size(); ++i)
+    EXPECT_TRUE(at::equal(found.tensors[i].second, expected.tensors[i].second)) << found.tensors[i].first;
+}
+
+TEST_F(ChangedFolder, PartsThatAClassifierDoesNotHave) {
+  expect_refused("bert", {{"architectures", {"BertForMaskedLM"}}}, "BertForMaskedLM");
+  expect_refused("bert", {{"position_embedding_type", "relative_key"}}, "position_embedding_type = \"relative_key\"");
+  expect_refused("bert", {{"is_decoder", true}}, "is_decoder = true");
+  expect_refused("bert", {{"id2label", {{"0", "no"}, {"1", "yes"}}}},
+                 "tensor 'classifier.weight' has shape (3, 16), but config.json means (2, 16)");
+  expect_refused("roberta", {{"pad_token_id", 0}}, "pad_token_id = 0");
+}
+
+TEST_F(ChangedFolder, TheIndexSaysWhereTensorsAre) {
+  const auto index = [&](const std::string& tensor, const Json& place) {
+    copy("llama2");
+    Json document = read_json(folder_ / "model.safetensors.index.json");
+    document["weight_map"][tensor] = place;
+    if (place.is_null()) document["weight_map"].erase(tensor);
+    write_json(folder_ / "model.safetensors.index.json", document);
+  };
+  index("lm_head.weight", "model-00001-of-00004.safetensors");
+  expect_error("tensor 'lm_head.weight' is in model-00004-of-00004.safetensors, but the index says it is in");
+  index("lm_head.weight", nullptr);
+  expect_error("tensor 'lm_head.weight' is in model-00004-of-00004.safetensors, but the index says nothing of it");
+  index("other.weight", "model-00001-of-00004.safetensors");
+  expect_error("tensor 'other.weight' is not in model-00001-of-00004.safetensors");
+  index("lm_head.weight", "../model-00004-of-00004.safetensors");
+  expect_error("which is not the name of a file beside it");
+  index("lm_head.weight", 4);
+  expect_error("which is not the name of a file beside it");
+  write_file_atomic(folder_ / "model.safetensors.index.json", "{}");
+  expect_error("has no weight_map");
+}
+
+TEST_F(ChangedFolder, ATokenizerMustBeKnownAsAWhole) {
+  const auto refused = [&](const std::string& name, const std::string& content, const std::string& part) {
+    copy("gpt2");
+    write_file_atomic(folder_ / name, content);
+    try {
+      import_model(folder_, scratch_ / "run");
+      ADD_FAILURE() << "no error with '" << part << "'";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+    EXPECT_FALSE(fs::exists(scratch_ / "run"));
+  };
+  refused("tokenizer.model", "\n", "a SentencePiece model alone");
+  refused("tokenizer.json", R"({"model": {"type": "Morse"}})", "Morse");
+}
+
+/// The model is read, or an error says what is wrong with it; nothing else is thrown.
+TEST_F(ChangedFolder, EverySettingMayBeAnything) {
+  const std::vector<Json> values = {
+      nullptr, -1,  0,   1,     1e308, -1e308,           "x", Json::array(), Json::object(),
+      true,    2.5, 1e6, 1e-30, false, INT64_C(1) << 62, "",  {1, "x"}};
+  size_t refused = 0;
+  for (const std::string name : {"gpt2", "llama3", "qwen2", "qwen3", "gpt_neox", "bert", "roberta"}) {
+    copy(name);
+    const Json whole = read_json(folder_ / "config.json");
+    const auto read = [&](const Json& config) {
+      std::ofstream(folder_ / "config.json") << config;  // not synced: there are thousands
+      try {
+        read_model_folder(folder_);
+      } catch (const Error& error) {
+        EXPECT_FALSE(std::string(error.what()).empty());
+        ++refused;
+      }
+    };
+    for (const auto& [key, old] : whole.items()) {
+      for (const Json& value : values) {
+        Json config = whole;
+        config[key] = value;
+        read(config);
+      }
+    }
+    if (!whole.contains("rope_parameters")) continue;
+    for (const auto& [key, old] : whole["rope_parameters"].items()) {
+      for (const Json& value : values) {
+        Json config = whole;
+        config["rope_parameters"][key] = value;
+        read(config);
+      }
+    }
+  }
+  EXPECT_GT(refused, 500U);
+}
+
+TEST_F(ChangedFolder, ElementTypesAreKept) {
+  copy("llama2");
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    NamedTensors tensors = load_safetensors(entry.path());
+    for (auto& [name, tensor] : tensors) tensor = tensor.to(at::kBFloat16);
+    save_safetensors(entry.path(), tensors);
+  }
+  const fs::path out = scratch_ / "run";
+  import_model(folder_, out);
+  for (const auto& [name, tensor] : load_safetensors(out / "model.safetensors"))
+    EXPECT_EQ(tensor.scalar_type(), at::kBFloat16) << name;
+  const Tensor exact = model_in(folder_of("llama2"), at::kFloat)->parameters().flat();
+  EXPECT_TRUE(at::equal(load_model(out)->parameters().flat(), exact.to(at::kBFloat16).to(at::kFloat)));
+}
+
+TEST_F(ChangedFolder, AnotherRunIsNotReplaced) {
+  const fs::path out = scratch_ / "run";
+  claim_output_directory(out, "run");
+  write_file_atomic(out / "config.toml", "[model]\n");
+  EXPECT_THROW(import_model(folder_of("gpt2"), out), Error);
+  EXPECT_EQ(read_file(out / "config.toml"), "[model]\n");
+}
+
+}  // namespace
+}  // namespace plumb
