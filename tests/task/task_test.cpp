@@ -209,6 +209,53 @@ TEST_F(Tasks, PackedSentencesAreOneSequenceOrApart) {
   EXPECT_THROW(make_task(config, data, "decoder"), Error);
 }
 
+// Howard & Ruder 2018: a second language model reads the text backward.
+TEST_F(Tasks, ABackwardModelReadsFromTheEnd) {
+  const auto backward = [](const DataDirectory& data, const std::string& more) {
+    TaskConfig config;
+    Config::from_string("[task.language-modeling]\ndirection = \"backward\"\n" + more, "test").read("task", config);
+    return make_task(config, data, "decoder");
+  };
+  const auto reversed = [](auto ids) {
+    return Ids(std::make_reverse_iterator(ids.end()), std::make_reverse_iterator(ids.begin()));
+  };
+  const DataDirectory sentences = text_data(0);
+  for (const std::string more : {"", "pack = 25\n", "pack = 25\napart = true\n"}) {
+    const auto task = backward(sentences, more);
+    const auto set = task->dataset("train");
+    int64_t sentence = 0;
+    for (int64_t i = 0; i < set->size(); ++i) {
+      const Batch batch = set->batch(std::vector<int64_t>{i});
+      EXPECT_EQ(set->cost(i).target, std::ssize(batch.labels));
+      // The lines of the example from the last to the first, each from its end; apart, from the first to the last.
+      Ids labels;
+      while (std::ssize(labels) < std::ssize(batch.labels)) {
+        Ids line = reversed(sentences.split("train").target(sentence++));
+        line.push_back(2);
+        labels.insert(more.find("apart") == std::string::npos ? labels.begin() : labels.end(), line.begin(),
+                      line.end());
+      }
+      EXPECT_EQ(batch.labels, labels);
+      for (size_t t = 0; t + 1 < labels.size(); ++t) {
+        const bool begins = more.find("apart") != std::string::npos && labels[t] == 2;
+        EXPECT_EQ(batch.target_input[t + 1], begins ? 1 : labels[t]);
+      }
+    }
+  }
+  const DataDirectory blocks = text_data(7);
+  const auto set = backward(blocks, "")->dataset("train");
+  for (int64_t i = 0; i < set->size(); ++i) {
+    const auto ids = blocks.split("train").target(i);
+    const bool ends = ids.back() == 2;
+    Ids expected = reversed(ends ? ids.first(ids.size() - 1) : ids);
+    if (ends) expected.push_back(2);
+    EXPECT_EQ(set->batch(std::vector<int64_t>{i}).labels, expected);
+  }
+  TaskConfig sideways;
+  Config::from_string("[task.language-modeling]\ndirection = \"sideways\"\n", "test").read("task", sideways);
+  EXPECT_THROW(make_task(sideways, blocks, "decoder"), Error);
+}
+
 TEST_F(Tasks, BlocksAreNotPacked) {
   TaskConfig config;
   Config::from_string("[task.language-modeling]\npack = 10\n", "test").read("task", config);

@@ -26,11 +26,11 @@ Batch PairDataset::batch(std::span<const int64_t> examples) const {
 
 TextDataset::TextDataset(ParallelSplit split, const Specials& specials, const Packing& packing)
     : split_(std::move(split)), specials_(specials), packing_(packing) {
-  if (packing.tokens > 0 || packing.apart) require_special(specials.eos, "end of a line");
+  if (packing.tokens > 0 || packing.apart || packing.backward) require_special(specials.eos, "end of a line");
   if (packing.tokens == 0) return;
   if (split_.running_text()) {
     throw Error("the data are blocks of running text, which cannot be packed",
-                "set task.language-modeling.pack = 0, or prepare the data with --block 0");
+                "set `pack` of the task to 0, or prepare the data with --block 0");
   }
   int64_t tokens = 0;
   for (int64_t i = 0; i < split_.size(); ++i) {
@@ -47,8 +47,18 @@ int64_t TextDataset::length(int64_t i) const { return std::ssize(split_.target(i
 ExampleCost TextDataset::cost(int64_t i) const {
   if (packing_.tokens == 0) return {0, length(i)};
   int64_t tokens = 0;
-  for (int64_t s = first_[static_cast<size_t>(i)]; s < first_[static_cast<size_t>(i) + 1]; ++s) tokens += length(s);
+  const auto [begin, end] = sentences(i);
+  for (int64_t s = begin; s < end; ++s) tokens += length(s);
   return {0, tokens};
+}
+
+std::pair<int64_t, int64_t> TextDataset::sentences(int64_t i) const {
+  if (packing_.tokens == 0) return {i, i + 1};
+  return {first_[static_cast<size_t>(i)], first_[static_cast<size_t>(i) + 1]};
+}
+
+bool TextDataset::ends(int64_t i) const {
+  return !split_.running_text() || (!split_.target(i).empty() && split_.target(i).back() == specials_.eos);
 }
 
 std::vector<int32_t> TextDataset::joined(int64_t i) const {
@@ -58,7 +68,8 @@ std::vector<int32_t> TextDataset::joined(int64_t i) const {
     append(split_.target(i));
     return ids;
   }
-  for (int64_t s = first_[static_cast<size_t>(i)]; s < first_[static_cast<size_t>(i) + 1]; ++s) {
+  const auto [begin, end] = sentences(i);
+  for (int64_t s = begin; s < end; ++s) {
     append(split_.target(s));
     ids.push_back(specials_.eos);
   }
@@ -69,14 +80,15 @@ Batch TextDataset::batch(std::span<const int64_t> examples) const {
   Batch batch;
   for (const int64_t i : examples) {
     require(i);
-    if (packing_.tokens == 0 && !split_.running_text()) {
+    if (packing_.tokens == 0 && !split_.running_text() && !packing_.backward) {
       append_sentence(batch, split_.target(i), specials_, i);
       continue;
     }
-    const std::vector<int32_t> ids = joined(i);
+    std::vector<int32_t> ids = joined(i);
     for (auto begin = ids.begin(); begin != ids.end();) {
       auto end = packing_.apart ? std::find(begin, ids.end(), specials_.eos) : ids.end();
       if (end != ids.end()) ++end;  // the EOS belongs to what it ends
+      if (packing_.backward) std::reverse(begin, *(end - 1) == specials_.eos ? end - 1 : end);
       append_running_text(batch, TokenSpan(begin, end), specials_, i);
       begin = end;
     }

@@ -1,6 +1,7 @@
 // The datasets of the tasks: pairs, text, and labeled text from a split of a data directory.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "plumb/data/split.h"
@@ -31,6 +32,8 @@ struct Packing {
   /// one begins with BOS and position 0 and sees nothing of it, and Batch::examples has one entry for each sequence.
   /// Else all of them are one sequence.
   bool apart = false;
+  /// Whether a sequence is read from its end to its beginning; an EOS that ends it stays at its end.
+  bool backward = false;
 };
 
 /// The target side of a split as text: either blocks of running text, which have no end, or sentences, which do.
@@ -42,12 +45,18 @@ class TextDataset final : public Dataset {
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
 
+  /// The ids of example i, in the order of the text: of a block, or of its sentences, each with its EOS.
+  [[nodiscard]] std::vector<int32_t> joined(int64_t i) const;
+
+  /// Whether they end with EOS, as all but blocks do.
+  [[nodiscard]] bool ends(int64_t i) const;
+
  private:
   /// Number of tokens of sentence i with its EOS, or of block i.
   [[nodiscard]] int64_t length(int64_t i) const;
 
-  /// The ids of a block, or of the sentences of a packed example, each with its EOS.
-  [[nodiscard]] std::vector<int32_t> joined(int64_t i) const;
+  /// The first sentence of example i, and the one behind its last.
+  [[nodiscard]] std::pair<int64_t, int64_t> sentences(int64_t i) const;
 
   ParallelSplit split_;
   Specials specials_;

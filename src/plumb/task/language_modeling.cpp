@@ -1,11 +1,13 @@
 // Language modeling: a decoder predicts each token from the previous ones. Running text is read in blocks of equal
-// length; sentences, including the target side of pairs, are read one by one, with their end. Metric: perplexity.
+// length; sentences, including the target side of pairs, are read one by one, with their end. A backward model reads
+// them from the end (ULMFiT: Howard & Ruder 2018, arXiv 1801.06146). Metric: perplexity.
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "plumb/base/error.h"
 #include "plumb/task/datasets.h"
+#include "plumb/task/direction.h"
 #include "plumb/task/task.h"
 
 namespace plumb {
@@ -14,6 +16,7 @@ namespace {
 struct LanguageModelingOptions {
   int64_t pack = 0;
   bool apart = false;
+  std::string direction = "forward";
 };
 void describe(Fields& field, LanguageModelingOptions& options) {
   field("pack", options.pack,
@@ -22,12 +25,18 @@ void describe(Fields& field, LanguageModelingOptions& options) {
   field("apart", options.apart,
         "whether lines that were joined, here or in blocks, do not see each other: each begins anew, with BOS and "
         "position 0");
+  field("direction", options.direction,
+        "forward, or backward: each token is predicted from those behind it, from the end of a sequence to its "
+        "beginning");
 }
 
 class LanguageModeling final : public Task {
  public:
   LanguageModeling(const DataDirectory& data, const LanguageModelingOptions& options) : Task(data), options_(options) {
     if (options.pack < 0) throw Error(fmt::format("task.language-modeling.pack = {} is negative", options.pack));
+    if (options.direction != "forward" && options.direction != "backward")
+      throw Error(fmt::format("task.language-modeling.direction = \"{}\" is unknown", options.direction),
+                  "known: forward, backward");
   }
 
   [[nodiscard]] std::string name() const override { return "language-modeling"; }
@@ -35,7 +44,7 @@ class LanguageModeling final : public Task {
   [[nodiscard]] bool learned_by(const std::string& kind) const override { return is_language_model(kind); }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
     return std::make_unique<TextDataset>(data_.split(split), data_.target_tokenizer().specials(),
-                                         Packing{options_.pack, options_.apart});
+                                         Packing{options_.pack, options_.apart, options_.direction == "backward"});
   }
 
   void complete(ModelConfig& config) const override {
@@ -68,4 +77,11 @@ class LanguageModeling final : public Task {
     Options(LanguageModelingOptions{}));
 
 }  // namespace
+
+bool reads_backward(const TaskConfig& config) {
+  const auto& entry = tasks().at("language-modeling");
+  return config.name == "language-modeling" &&
+         options_of(config.options, config.name, entry).as<LanguageModelingOptions>().direction == "backward";
+}
+
 }  // namespace plumb
