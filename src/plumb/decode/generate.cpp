@@ -65,7 +65,7 @@ struct Sample {
 
 /// The special tokens that the vocabulary has.
 std::vector<int32_t> never_put_out(const Specials& specials) {
-  std::vector<int32_t> ids = {specials.pad, specials.bos, specials.unknown};
+  std::vector<int32_t> ids = {specials.pad, specials.bos, specials.unknown, specials.mask};
   std::erase_if(ids, [](int32_t id) { return id < 0; });
   return ids;
 }

@@ -96,7 +96,7 @@ using TaskFactory = std::function<std::unique_ptr<Task>(const DataDirectory&, co
 Registry<TaskFactory>& tasks();
 
 /// The task in the configuration or, if it names none, the data's, for a model of this kind: a language model learns
-/// the target side of pairs.
+/// the target side of pairs, and an encoder masked tokens of text.
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind);
 
 /// The sums over a split, without dropout and without a graph; the processes of the group share the work.
