@@ -80,8 +80,11 @@ std::string summary(const TrainResult& result, const std::string& out) {
   if (const auto nll = result.valid_nll())
     line += fmt::format(", validation {:.4f} nats per token (perplexity {:.4g})", *nll, std::exp(*nll));
   for (const auto& [name, value] : result.metrics) {
-    if (name.starts_with("valid_") || name == "perplexity") continue;
+    if (name.starts_with("valid_") || name == "perplexity" || name.ends_with("_low") || name.ends_with("_high"))
+      continue;
     line += name == "bleu" ? fmt::format(", BLEU {:.2f}", value) : fmt::format(", {} {:.4g}", name, value);
+    const auto low = result.metrics.get(name + "_low"), high = result.metrics.get(name + "_high");
+    if (low && high) line += fmt::format(" ({:.4g} to {:.4g})", *low, *high);
   }
   return line + "\n";
 }

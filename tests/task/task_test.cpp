@@ -14,6 +14,7 @@
 #include "plumb/data/prepare_text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
+#include "plumb/model/capabilities.h"
 #include "plumb/train/trainer.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
@@ -357,6 +358,53 @@ TEST_F(Tasks, AClassifierLearnsItsLabels) {
   const TrainResult result = train(*model, training, *task);
   EXPECT_EQ(result.outcome, "finished");
   EXPECT_GT(*result.metrics.get("accuracy"), 0.95);
+}
+
+TEST_F(Tasks, ADecoderClassifiesFromItsLastState) {
+  const auto task = make_task({}, labeled_data(), "decoder");
+  ModelConfig config = small("decoder");
+  config.pooling = "first";
+  EXPECT_THROW(task->complete(config), Error);
+  config.pooling = "last";
+  task->complete(config);
+  EXPECT_EQ(config.labels, 2);
+  EXPECT_EQ(config.target_vocabulary, task->data().source_vocabulary());
+  const auto train_set = task->dataset("train");
+  const auto encoder_set = make_task({}, task->data(), "encoder")->dataset("train");
+  const std::vector<int64_t> examples = {3, 0, 9};
+  const Batch batch = train_set->batch(examples), source = encoder_set->batch(examples);
+  EXPECT_EQ(batch.target_input, source.source);
+  EXPECT_EQ(batch.target_layout, source.source_layout);
+  EXPECT_EQ(batch.labels, source.labels);
+  EXPECT_TRUE(batch.source.empty() && batch.segments.empty());
+  EXPECT_EQ(train_set->cost(3).target, encoder_set->cost(3).source);
+  {
+    const auto model = make_model(config, at::kDouble);
+    model->initialize(3);
+    EXPECT_EQ(model->generates(), nullptr);
+    ASSERT_NE(model->classifies(), nullptr);
+    const at::NoGradGuard no_graph;
+    ForwardContext context;
+    const Tensor all = model->embeds()->hidden(batch.target_input, {}, batch.target_layout, context);
+    const Tensor logits = model->classifies()->class_logits(batch);
+    const Parameters& parameters = model->parameters();
+    for (int64_t s = 0; s < 3; ++s) {
+      const Tensor last = all[batch.target_layout.begin(s + 1) - 1];
+      const Tensor expected = at::mv(parameters.at("output.weight").value, last) + parameters.at("output.bias").value;
+      EXPECT_LT((logits[s] - expected).abs().max().item<double>(), 1e-12);
+    }
+  }
+  const auto model = make_model(config);
+  model->initialize(1);
+  TrainConfig training;
+  training.steps = 150;
+  training.batch_tokens = 128;
+  training.learning_rate = 5e-3;
+  training.warm_up = 10;
+  const TrainResult result = train(*model, training, *task);
+  EXPECT_GT(*result.metrics.get("accuracy"), 0.9);
+  EXPECT_LT(*result.metrics.get("accuracy_low"), *result.metrics.get("accuracy"));
+  EXPECT_LE(*result.metrics.get("mcc_low"), *result.metrics.get("mcc"));
 }
 
 TEST_F(Tasks, BleuIsThatOfTheSplitTranslated) {

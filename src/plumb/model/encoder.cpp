@@ -23,9 +23,7 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
   if (config.pooling == "none") {
     add_output(source_vocabulary_of(config), config.share_embeddings == "none" ? Tensor() : table);
   } else {
-    output_ = parameters_.add("output.weight", {config.labels, d}, Role::readout);
-    output_bias_ = parameters_.add("output.bias", {config.labels}, Role::bias);
-    add_output_scale();
+    add_readout();
   }
   parameters_.finish();
 }

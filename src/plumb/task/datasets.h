@@ -64,10 +64,13 @@ class TextDataset final : public Dataset {
   std::vector<int64_t> first_;  // if sentences are packed: the first of each example, and the number of sentences
 };
 
+/// The side of a batch that a model reads alone: the source of an encoder, the target of a decoder.
+enum class Side { source, target };
+
 /// A sentence, or a pair of sentences on the two sides of the split, with one label each.
 class LabeledDataset final : public Dataset {
  public:
-  LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials);
+  LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials, Side side = Side::source);
   [[nodiscard]] int64_t size() const override { return split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
@@ -76,6 +79,7 @@ class LabeledDataset final : public Dataset {
   ParallelSplit split_;
   std::vector<int32_t> labels_;
   Specials specials_;
+  Side side_;
 };
 
 }  // namespace plumb

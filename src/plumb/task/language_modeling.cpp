@@ -49,6 +49,10 @@ class LanguageModeling final : public Task {
 
   void complete(ModelConfig& config) const override {
     require_kind(config);
+    if (config.labels > 0) {
+      throw Error(fmt::format("a decoder with {} labels classifies", config.labels),
+                  "set model.labels = 0 for a language model");
+    }
     fill_vocabulary("target", config.target_vocabulary, data_.target_vocabulary());
   }
 

@@ -66,7 +66,9 @@ std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& d
     if (name == "language-modeling" && model_kind == "encoder") name = "masked-language-modeling";
   }
   const auto& entry = tasks().at(name);
-  return entry.make(data, options_of(config.options, name, entry));
+  std::unique_ptr<Task> task = entry.make(data, options_of(config.options, name, entry));
+  task->learn_with(model_kind);
+  return task;
 }
 
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,

@@ -56,6 +56,9 @@ class Task {
   /// Whether models of this kind can learn it too.
   [[nodiscard]] virtual bool learned_by(const std::string& kind) const { return kind == model_kind(); }
 
+  /// Which of these kinds of model is going to learn it, if that has an influence on its batches.
+  virtual void learn_with(const std::string& /*kind*/) {}
+
   /// Fills in what a configuration leaves to the data: vocabularies, the number of classes. Throws Error if a model of
   /// this configuration cannot learn this task from these data.
   virtual void complete(ModelConfig& config) const = 0;
