@@ -144,8 +144,9 @@ std::vector<Kind> kinds() {
   all.push_back(
       {"task", "Tasks", "task.name", "What is learned from a data directory; the directory names its task.",
        "Every label has a weight in the loss. All tasks report `valid_loss` and `valid_nll` in nats per "
-       "label; translation also reports `bleu`, language modeling `perplexity`, and classification `accuracy` and "
-       "`f1`.",
+       "label; translation also reports `bleu`, language modeling `perplexity`, masked language modeling `perplexity` "
+       "and `accuracy` at the masked tokens, and classification `accuracy`, `f1` and `mcc` (Matthews' correlation "
+       "coefficient), each with the ends of its 95 % interval, such as `accuracy_low`.",
        variants(tasks())});
   all.push_back(
       {"watch", "Watches", "watch.what",
