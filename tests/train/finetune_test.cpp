@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include "plumb/base/error.h"
@@ -230,14 +231,18 @@ TEST_F(Finetuning, LearnsItsLabels) {
 
 TEST_F(Finetuning, AnInterruptedRunNoLongerNeedsThePretrainedOne) {
   const fs::path from = pretrained("encoder");
-  const RunConfig config = requested("steps = 9\ncheckpoint_every = 4\n[finetune]\nunfreeze = \"gradual\"\n", from);
+  const RunConfig config =
+      requested("steps = 9\nlog_every = 1\ncheckpoint_every = 4\n[finetune]\nunfreeze = \"gradual\"\n", from);
   run_training(config, folder_ / "whole");
+  struct Kill {};
   TrainHooks hooks;
-  hooks.stop = [left = 6]() mutable { return --left == 0; };
-  EXPECT_EQ(run_training(config, folder_ / "stopped", hooks).outcome, "stopped");
+  hooks.point = [](const TrainPoint& point) {
+    if (point.step == 6) throw Kill();
+  };
+  EXPECT_THROW(run_training(config, folder_ / "killed", hooks), Kill);
   fs::remove_all(from);
-  EXPECT_EQ(run_training(load_run_config(folder_ / "stopped"), folder_ / "stopped").outcome, "finished");
-  EXPECT_EQ(test::contents_of_run(folder_ / "stopped"), test::contents_of_run(folder_ / "whole"));
+  EXPECT_EQ(run_training(load_run_config(folder_ / "killed"), folder_ / "killed").outcome, "finished");
+  EXPECT_EQ(test::contents_of_run(folder_ / "killed"), test::contents_of_run(folder_ / "whole"));
 }
 
 TEST_F(Finetuning, ShapesThatDoNotFitAreNamed) {
@@ -257,6 +262,7 @@ TEST_F(Finetuning, UnsuitableRequestsAreErrors) {
                 .find("finetune.unfreeze"),
             std::string::npos);
   EXPECT_THROW((void)requested("[finetune]\nrate_divisor = 0.5\n", from), Error);
+  EXPECT_THROW((void)requested("[task]\nname = \"translation\"\n", from), Error);
   EXPECT_THROW((void)requested("", ""), UsageError);
   EXPECT_THROW((void)finetuning_run(Config(), from.string(), ""), UsageError);
   const Error unlabeled = error_of([&] { (void)finetuning_run(Config(), from.string(), (folder_ / "text").string()); });

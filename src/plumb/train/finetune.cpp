@@ -140,7 +140,10 @@ RunConfig finetuning_run(const Config& document, const std::string& from, const 
                 fmt::format("create a data directory with `plumb data labels --tokenizer-from {}`", pretrained.data));
   }
   require_vocabulary_of(place.run, pretrained, labeled.path());
-  run.task.name = "classification";
+  if (run.task.name.empty()) run.task.name = "classification";
+  if (run.task.name != "classification")
+    throw Error(fmt::format("task.name = \"{}\": a model is fine-tuned to classify", run.task.name),
+                "for another task, train it with `plumb train --set initial.weights=RUN`");
   run.initial_weights = place.checkpoint.string();
   ModelConfig complete = run.model;
   make_task(run.task, labeled, complete.kind)->complete(complete);
