@@ -193,7 +193,9 @@ TEST_F(Finetuning, BeginsWithThePretrainedBodyAndAFreshHead) {
     fresh->initialize(static_cast<uint64_t>(config.train.seed));
     EXPECT_EQ(after.size(), named_values(fresh->parameters()).size());
     for (const auto& [name, value] : after) {
-      if (name.starts_with("output.")) EXPECT_TRUE(at::equal(value, fresh->parameters().at(name).value)) << name;
+      if (name.starts_with("output.")) {
+        EXPECT_TRUE(at::equal(value, fresh->parameters().at(name).value)) << name;
+      }
     }
     for (const std::string metric : {"accuracy", "f1", "mcc"}) {
       ASSERT_TRUE(result.metrics.get(metric).has_value()) << metric;
