@@ -227,7 +227,7 @@ TEST_F(Finetuning, UnfreezesOneMoreLayerEachEpoch) {
 }
 
 TEST_F(Finetuning, LearnsItsLabels) {
-  const RunConfig config = requested("learning_rate = 0.005\nsteps = \"20e\"\n", pretrained("encoder"));
+  const RunConfig config = requested("learning_rate = 0.005\nsteps = \"30e\"\n", pretrained("encoder"));
   EXPECT_GT(*run_training(config, folder_ / "run").metrics.get("accuracy"), 0.95);
 }
 
