@@ -76,11 +76,12 @@ void classify_input(ClassifyArguments arguments, const Globals& globals) {
   const DataDirectory data = DataDirectory::open(arguments.data.empty() ? config.data : arguments.data);
   const std::vector<std::string>& labels = data.labels();
   const Tokenizer& tokenizer = data.source_tokenizer();
-  if (classifier.labels() != std::ssize(labels) || source_vocabulary_of(config.model) != tokenizer.vocabulary()) {
-    throw Error(
-        fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}", classifier.labels(),
-                    source_vocabulary_of(config.model), labels.size(), tokenizer.vocabulary()),
-        "give the data directory that the model was trained on");
+  const int64_t vocabulary =
+      classifier.reads_target() ? config.model.target_vocabulary : source_vocabulary_of(config.model);
+  if (classifier.labels() != std::ssize(labels) || vocabulary != tokenizer.vocabulary()) {
+    throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
+                            classifier.labels(), vocabulary, labels.size(), tokenizer.vocabulary()),
+                "give the data directory that the model was trained on");
   }
   arguments.options.length_limit = data.info().value("length_limit", int64_t{0});
   const std::vector<TextExample> examples = examples_of(read_standard_input(), arguments.pair || has_pairs(data));

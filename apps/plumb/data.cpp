@@ -141,7 +141,9 @@ std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions
                                          "Learn the vocabulary from at most N training examples; 0: from all")
                             ->check(CLI::NonNegativeNumber)
                             ->capture_default_str();
-  return {vocabulary, kind, coverage, sample};
+  CLI::Option* mask =
+      verb->add_flag("--mask-token", tokenizer.mask, "Give the vocabulary a mask token, for masked language modeling");
+  return {vocabulary, kind, coverage, sample, mask};
 }
 
 void add_joint_option(CLI::App* verb, bool& joint) {

@@ -16,6 +16,7 @@
 #include "plumb/base/timing.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate_text.h"
+#include "plumb/task/direction.h"
 #include "plumb/train/run.h"
 #include "verb.h"
 
@@ -112,6 +113,10 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   const RunAndCheckpoint place = locate_run(arguments.model);
   const RunConfig config = load_run_config(place.run);
   const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
+  if (reads_backward(config.task)) {
+    throw Error(fmt::format("{}: a backward language model, which predicts what precedes a text", place.run.string()),
+                "`plumb generate` continues a text: give a model with task.language-modeling.direction = \"forward\"");
+  }
   Generates& generator = generator_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;
   options.whole_texts = data.empty();  // an imported model, with a tokenizer of its own

@@ -65,6 +65,7 @@ std::vector<ConfigurationKey> run_keys() {
   add_run(keys);
   keys.add_section("watch", WatchConfig());
   keys.add("data.directory", {});
+  keys.add("initial.weights", {});
   return keys.finish();
 }
 

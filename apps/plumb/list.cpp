@@ -144,11 +144,14 @@ std::vector<Kind> kinds() {
   all.push_back(
       {"task", "Tasks", "task.name", "What is learned from a data directory; the directory names its task.",
        "Every label has a weight in the loss. All tasks report `valid_loss` and `valid_nll` in nats per "
-       "label; translation also reports `bleu`, language modeling `perplexity`, and classification `accuracy` and "
-       "`f1`. With `stream`, all lines or blocks form one text, which is cut into so many rows of equal length. A step "
-       "predicts the next tokens of every row, each from the token before it in the text, and begins with the state "
-       "that the step before has left; so does evaluation, whose perplexity is that of every token of the split. An "
-       "epoch begins with a state of zeros. [training.md](training.md#recurrent-models) says what else changes.",
+       "label; translation also reports `bleu`, language modeling `perplexity`, masked language modeling `perplexity` "
+       "and `accuracy` at the masked tokens, and classification `accuracy`, `f1` and `mcc` (Matthews' correlation "
+       "coefficient), each with the ends of its 95 % interval, such as `accuracy_low`. With `stream`, all lines or "
+       "blocks "
+       "form one text, which is cut into rows of equal length. A step predicts the next tokens of every row, each from "
+       "the token before it in the text, and begins with the state that the step before has left; so does evaluation, "
+       "whose perplexity is that of every token of the split. An epoch begins with a state of zeros. "
+       "[training.md](training.md#recurrent-models) says what else changes.",
        variants(tasks())});
   all.push_back(
       {"watch", "Watches", "watch.what",

@@ -92,7 +92,7 @@ Subject open_subject(const SubjectOptions& options) {
   Config config = Config::from_file(config_file);
   for (const std::string& assignment : options.set) config.set(assignment);
 
-  config.allow_only({"model", "train", "task", "watch", "data"});
+  config.allow_only({"model", "train", "task", "watch", "data", "initial"});
   Subject subject;
   TrainConfig training;  // like [watch], read only to detect misspelled keys
   config.read("train", training);

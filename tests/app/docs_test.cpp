@@ -20,6 +20,7 @@
 #include "plumb/optim/optimizer.h"
 #include "plumb/optim/schedule.h"
 #include "plumb/study/config.h"
+#include "plumb/train/finetune.h"
 #include "plumb/train/watch.h"
 #include "support/help.h"
 
@@ -81,6 +82,7 @@ TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [[train.corpora]]", CorpusWeight());
   expect_keys("### [task]", TaskConfig());
   expect_keys("### [watch]", WatchConfig());
+  expect_keys("### [finetune]", FinetuneConfig());
   expect_keys("### [study]", StudyHead());
   expect_keys("### [data] of a study", StudyData());
   expect_keys("### [[training.arm]]", TrainingArm());

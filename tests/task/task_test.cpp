@@ -14,6 +14,7 @@
 #include "plumb/data/prepare_text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu.h"
+#include "plumb/model/capabilities.h"
 #include "plumb/train/trainer.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
@@ -209,6 +210,53 @@ TEST_F(Tasks, PackedSentencesAreOneSequenceOrApart) {
   EXPECT_THROW(make_task(config, data, "decoder"), Error);
 }
 
+// Howard & Ruder 2018: a second language model reads the text backward.
+TEST_F(Tasks, ABackwardModelReadsFromTheEnd) {
+  const auto backward = [](const DataDirectory& data, const std::string& more) {
+    TaskConfig config;
+    Config::from_string("[task.language-modeling]\ndirection = \"backward\"\n" + more, "test").read("task", config);
+    return make_task(config, data, "decoder");
+  };
+  const auto reversed = [](auto ids) {
+    return Ids(std::make_reverse_iterator(ids.end()), std::make_reverse_iterator(ids.begin()));
+  };
+  const DataDirectory sentences = text_data(0);
+  for (const std::string more : {"", "pack = 25\n", "pack = 25\napart = true\n"}) {
+    const auto task = backward(sentences, more);
+    const auto set = task->dataset("train");
+    int64_t sentence = 0;
+    for (int64_t i = 0; i < set->size(); ++i) {
+      const Batch batch = set->batch(std::vector<int64_t>{i});
+      EXPECT_EQ(set->cost(i).target, std::ssize(batch.labels));
+      // The lines of the example from the last to the first, each from its end; apart, from the first to the last.
+      Ids labels;
+      while (std::ssize(labels) < std::ssize(batch.labels)) {
+        Ids line = reversed(sentences.split("train").target(sentence++));
+        line.push_back(2);
+        labels.insert(more.find("apart") == std::string::npos ? labels.begin() : labels.end(), line.begin(),
+                      line.end());
+      }
+      EXPECT_EQ(batch.labels, labels);
+      for (size_t t = 0; t + 1 < labels.size(); ++t) {
+        const bool begins = more.find("apart") != std::string::npos && labels[t] == 2;
+        EXPECT_EQ(batch.target_input[t + 1], begins ? 1 : labels[t]);
+      }
+    }
+  }
+  const DataDirectory blocks = text_data(7);
+  const auto set = backward(blocks, "")->dataset("train");
+  for (int64_t i = 0; i < set->size(); ++i) {
+    const auto ids = blocks.split("train").target(i);
+    const bool ends = ids.back() == 2;
+    Ids expected = reversed(ends ? ids.first(ids.size() - 1) : ids);
+    if (ends) expected.push_back(2);
+    EXPECT_EQ(set->batch(std::vector<int64_t>{i}).labels, expected);
+  }
+  TaskConfig sideways;
+  Config::from_string("[task.language-modeling]\ndirection = \"sideways\"\n", "test").read("task", sideways);
+  EXPECT_THROW(make_task(sideways, blocks, "decoder"), Error);
+}
+
 TEST_F(Tasks, BlocksAreNotPacked) {
   TaskConfig config;
   Config::from_string("[task.language-modeling]\npack = 10\n", "test").read("task", config);
@@ -310,6 +358,53 @@ TEST_F(Tasks, AClassifierLearnsItsLabels) {
   const TrainResult result = train(*model, training, *task);
   EXPECT_EQ(result.outcome, "finished");
   EXPECT_GT(*result.metrics.get("accuracy"), 0.95);
+}
+
+TEST_F(Tasks, ADecoderClassifiesFromItsLastState) {
+  const auto task = make_task({}, labeled_data(), "decoder");
+  ModelConfig config = small("decoder");
+  config.pooling = "first";
+  EXPECT_THROW(task->complete(config), Error);
+  config.pooling = "last";
+  task->complete(config);
+  EXPECT_EQ(config.labels, 2);
+  EXPECT_EQ(config.target_vocabulary, task->data().source_vocabulary());
+  const auto train_set = task->dataset("train");
+  const auto encoder_set = make_task({}, task->data(), "encoder")->dataset("train");
+  const std::vector<int64_t> examples = {3, 0, 9};
+  const Batch batch = train_set->batch(examples), source = encoder_set->batch(examples);
+  EXPECT_EQ(batch.target_input, source.source);
+  EXPECT_EQ(batch.target_layout, source.source_layout);
+  EXPECT_EQ(batch.labels, source.labels);
+  EXPECT_TRUE(batch.source.empty() && batch.segments.empty());
+  EXPECT_EQ(train_set->cost(3).target, encoder_set->cost(3).source);
+  {
+    const auto model = make_model(config, at::kDouble);
+    model->initialize(3);
+    EXPECT_EQ(model->generates(), nullptr);
+    ASSERT_NE(model->classifies(), nullptr);
+    const at::NoGradGuard no_graph;
+    ForwardContext context;
+    const Tensor all = model->embeds()->hidden(batch.target_input, {}, batch.target_layout, context);
+    const Tensor logits = model->classifies()->class_logits(batch);
+    const Parameters& parameters = model->parameters();
+    for (int64_t s = 0; s < 3; ++s) {
+      const Tensor last = all[batch.target_layout.begin(s + 1) - 1];
+      const Tensor expected = at::mv(parameters.at("output.weight").value, last) + parameters.at("output.bias").value;
+      EXPECT_LT((logits[s] - expected).abs().max().item<double>(), 1e-12);
+    }
+  }
+  const auto model = make_model(config);
+  model->initialize(1);
+  TrainConfig training;
+  training.steps = 150;
+  training.batch_tokens = 128;
+  training.learning_rate = 5e-3;
+  training.warm_up = 10;
+  const TrainResult result = train(*model, training, *task);
+  EXPECT_GT(*result.metrics.get("accuracy"), 0.9);
+  EXPECT_LT(*result.metrics.get("accuracy_low"), *result.metrics.get("accuracy"));
+  EXPECT_LE(*result.metrics.get("mcc_low"), *result.metrics.get("mcc"));
 }
 
 TEST_F(Tasks, BleuIsThatOfTheSplitTranslated) {

@@ -150,7 +150,7 @@ TEST(HuggingFaceTokenizers, VocabularyOfBert) {
   EXPECT_EQ(lower->vocabulary(), 14);
   EXPECT_EQ(lower->encode("The ships[MASK] caf\u00e9\u0007 \u5c0f\u5c0f.x"), (Ids{5, 6, 7, 4, 8, 13, 13, 9, 1}));
   EXPECT_EQ(lower->encode_as_input("the", "ship"), (Encoding{{2, 5, 3, 6, 3}, {0, 0, 0, 1, 1}}));
-  EXPECT_EQ(lower->specials(), (Specials{0, 2, 3, 1}));
+  EXPECT_EQ(lower->specials(), (Specials{0, 2, 3, 1, 4}));
   EXPECT_EQ(lower->find("[MASK]"), 4);
   EXPECT_EQ(lower->find("[none]"), -1);
   EXPECT_EQ(lower->decode(Ids{2, 5, 6, 7, 9, 3, 0}, false), "the ships.");

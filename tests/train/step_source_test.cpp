@@ -72,6 +72,42 @@ TEST_F(Steps, GetTheRightShareWhateverWasPrepared) {
   expect_share(source.take(1, {}), 0, 1, 1, {});
 }
 
+/// Batches whose labels tell what they were drawn for.
+class Drawn final : public Dataset {
+ public:
+  [[nodiscard]] int64_t size() const override { return 12; }
+  [[nodiscard]] ExampleCost cost(int64_t) const override { return {2, 1}; }
+  [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override { return drawn(examples, {0, -1}); }
+  [[nodiscard]] Batch drawn(std::span<const int64_t> examples, const Draw& draw) const override {
+    Batch batch;
+    for (const int64_t i : examples) {
+      batch.source.insert(batch.source.end(), 2, i);
+      batch.source_layout.append(2);
+      batch.labels.push_back(static_cast<int64_t>(draw.seed) * 1000 + draw.epoch);
+      batch.examples.push_back(i);
+    }
+    return batch;
+  }
+};
+
+TEST(StepsOfDrawnExamples, AreOfTheirEpoch) {
+  const Drawn set;
+  for (const Division& division : {Division{}, Division{1, 2, 4}}) {
+    StepSource source(set, {.tokens = 8, .seed = 7}, 1);
+    for (int64_t epoch = 0; epoch < 3; ++epoch) {
+      source.go_to(epoch);
+      const auto expect_epoch = [&](const StepShare& share) {
+        for (const MicroBatch& part : share.micro_batches) {
+          for (const int64_t label : part.batch.labels) EXPECT_EQ(label, 7000 + epoch);
+        }
+      };
+      expect_epoch(source.share_of(source.batches(0), division));
+      for (int64_t first = 0; first < source.plan().size(); first += source.count(first))
+        expect_epoch(source.take(first, division));
+    }
+  }
+}
+
 TEST_F(Steps, AnExampleThatFitsIntoNoBatchIsAnError) {
   settings_.tokens = 2;
   StepSource source(*set_, settings_, 1);

@@ -95,6 +95,7 @@ Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& sourc
                       {"source_vocabulary", source.vocabulary()},
                       {"target_vocabulary", target.vocabulary()}};
   if (options.sample > 0 && lines > options.sample) description["sample"] = options.sample;
+  if (options.mask) description["mask"] = true;
   return description;
 }
 

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/error.h"
@@ -125,6 +126,12 @@ void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Speci
   batch.source_layout.append(std::ssize(batch.source) - before);
   batch.labels.push_back(label);
   batch.examples.push_back(example);
+}
+
+void move_to_target(Batch& batch) {
+  batch.target_input = std::exchange(batch.source, {});
+  batch.target_layout = std::exchange(batch.source_layout, {});
+  batch.segments.clear();
 }
 
 Batch batch_from_json(const Json& json) {

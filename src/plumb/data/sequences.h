@@ -28,6 +28,9 @@ void append_running_text(Batch& batch, TokenSpan ids, const Specials& specials, 
 void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Specials& specials, int64_t label,
                     int64_t example);
 
+/// Makes a batch of labeled sequences one for a decoder, which reads them on the target side and has no segments.
+void move_to_target(Batch& batch);
+
 /// A batch from JSON (docs/formats.md):
 ///   {"source": [[ids]], "target": [[ids]]}   translation; the special tokens are added
 ///   {"tokens": [[ids]]}                      language modeling: position i predicts i + 1, nothing is added

@@ -41,7 +41,7 @@ std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
 Classifies& classifier_of(Model& model) {
   if (Classifies* classifier = model.classifies()) return *classifier;
   throw Error(fmt::format("a model of kind \"{}\" cannot classify", model.config().kind),
-              "only an encoder with labels can; `plumb generate` continues text, `plumb translate` translates it");
+              "only an encoder or a decoder with labels can; `plumb generate` continues text, `plumb translate` translates it");
 }
 
 std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& tokenizer,
@@ -71,6 +71,7 @@ std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& to
       const Encoded& ids = encoded[static_cast<size_t>(i)];
       append_labeled(batch, ids.first, ids.second, tokenizer.specials(), /*label=*/0, i);
     }
+    if (model.reads_target()) move_to_target(batch);
     const at::NoGradGuard no_graph;
     const ops::PrecisionGuard guard(precision);
     std::vector<std::vector<double>> rows = softmax_rows(model.class_logits(batch));

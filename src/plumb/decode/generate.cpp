@@ -74,7 +74,7 @@ std::vector<int32_t> never_put_out(const Generates& model, const GenerateOptions
       beyond.push_back(static_cast<int32_t>(id));
     return beyond;
   }
-  std::vector<int32_t> ids = {specials.pad, specials.bos, specials.unknown};
+  std::vector<int32_t> ids = {specials.pad, specials.bos, specials.unknown, specials.mask};
   std::erase_if(ids, [](int32_t id) { return id < 0; });
   return ids;
 }

@@ -61,6 +61,8 @@ class Classifies {
   virtual ~Classifies() = default;
   /// → (sequences, labels), without dropout and without a graph.
   virtual Tensor class_logits(const Batch& batch) = 0;
+  /// Whether it reads the target side of batches, as decoders do, instead of the source.
+  [[nodiscard]] virtual bool reads_target() const { return false; }
   [[nodiscard]] virtual int64_t labels() const = 0;
 };
 

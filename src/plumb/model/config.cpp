@@ -105,6 +105,14 @@ void validate_awd_lstm(const ModelConfig& config) {
   }
 }
 
+void validate_decoder(const ModelConfig& config) {
+  if (config.labels == 0) return;
+  (void)poolings().at(config.pooling);
+  if (config.pooling == "none" || config.pooler)
+    throw Error("a decoder with labels needs a pooling, and has no pooler",
+                "set model.pooling = \"last\" and model.pooler = false");
+}
+
 void validate_encoder(const ModelConfig& config) {
   (void)poolings().at(config.pooling);
   if (config.pooling != "none") {
@@ -197,6 +205,7 @@ void validate(const ModelConfig& config) {
   validate_sizes(config);
   validate_vocabularies(config);
   if (config.kind == "encoder") validate_encoder(config);
+  if (config.kind == "decoder") validate_decoder(config);
   if (config.kind == kAwdLstm) validate_awd_lstm(config);
   if (config.initialization == "theory" &&
       (config.heads != 1 || (config.head_size != 0 && config.head_size != config.d_model))) {

@@ -10,7 +10,12 @@ Decoder::Decoder(const ModelConfig& config, at::ScalarType type) : Model(config,
   stack_ =
       std::make_unique<Stack>(parameters_, config, Stack::Shape{StackKind::decoder, config.decoder_layers, true, false},
                               embedding_->positions());
-  add_output(config.target_vocabulary, config.share_embeddings == "none" ? Tensor() : table);
+  if (config.labels > 0) {
+    pooling_ = poolings().at(config.pooling).make;
+    add_readout();
+  } else {
+    add_output(config.target_vocabulary, config.share_embeddings == "none" ? Tensor() : table);
+  }
   parameters_.finish();
 }
 
@@ -25,7 +30,14 @@ Tensor Decoder::hidden(const std::vector<int64_t>& tokens, const Ragged& layout,
 }
 
 Tensor Decoder::states(const Batch& batch, ForwardContext& context) {
-  return hidden(batch.target_input, batch.target_layout, context);
+  const Tensor all = hidden(batch.target_input, batch.target_layout, context);
+  return config().labels > 0 ? pooling_(all, batch.target_layout) : all;
+}
+
+Tensor Decoder::class_logits(const Batch& batch) {
+  const at::NoGradGuard no_graph;
+  ForwardContext context;
+  return logits(states(batch, context));
 }
 
 DecoderState Decoder::start(int64_t rows) { return stack_->start(rows); }

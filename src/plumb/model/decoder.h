@@ -1,4 +1,5 @@
-// The decoder-only Transformer: a causal language model, p(token | previous tokens).
+// The decoder-only Transformer: a causal language model, p(token | previous tokens), or a classifier of what it has
+// read (Radford et al. 2018, "Improving language understanding by generative pre-training").
 #pragma once
 
 #include <memory>
@@ -8,12 +9,14 @@
 #include "plumb/model/embedding.h"
 #include "plumb/model/model.h"
 #include "plumb/model/stack.h"
+#include "plumb/nn/pooling.h"
 
 namespace plumb {
 
 /// Reads only the target side of batches. Parameters: tgt_embed.weight, decoder.layers.i.{self_attn, linear1, linear2,
-/// norm1, norm2}, decoder.norm, and output.weight unless it is shared with the embedding.
-class Decoder final : public Model, public Generates, public Embeds {
+/// norm1, norm2}, decoder.norm, and output.weight unless it is shared with the embedding. With model.labels it is a
+/// classifier: its states are pooled (model.pooling), and output.weight and output.bias are over the labels.
+class Decoder final : public Model, public Generates, public Classifies, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
   /// invalid or of another kind.
@@ -24,9 +27,14 @@ class Decoder final : public Model, public Generates, public Embeds {
   Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                 ForwardContext& context) override;
 
+  /// One row per token or, of a classifier, per sequence.
   Tensor states(const Batch& batch, ForwardContext& context) override;
   [[nodiscard]] Tensor logits(const Tensor& hidden) const override { return Model::logits(hidden); }
-  Generates* generates() override { return this; }
+  Generates* generates() override { return config().labels > 0 ? nullptr : this; }
+  Classifies* classifies() override { return config().labels > 0 ? this : nullptr; }
+  Tensor class_logits(const Batch& batch) override;
+  [[nodiscard]] int64_t labels() const override { return config().labels; }
+  [[nodiscard]] bool reads_target() const override { return true; }
   Embeds* embeds() override { return this; }
 
   DecoderState start(int64_t rows) override;
@@ -39,6 +47,7 @@ class Decoder final : public Model, public Generates, public Embeds {
 
   std::unique_ptr<TokenEmbedding> embedding_;
   std::unique_ptr<Stack> stack_;
+  Pooling pooling_;  // of a classifier
 };
 
 }  // namespace plumb

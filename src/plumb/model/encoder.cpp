@@ -1,5 +1,6 @@
 #include "plumb/model/encoder.h"
 
+#include "plumb/ops/index.h"
 #include "plumb/ops/linear.h"
 
 namespace plumb {
@@ -22,9 +23,7 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
   if (config.pooling == "none") {
     add_output(source_vocabulary_of(config), config.share_embeddings == "none" ? Tensor() : table);
   } else {
-    output_ = parameters_.add("output.weight", {config.labels, d}, Role::readout);
-    output_bias_ = parameters_.add("output.bias", {config.labels}, Role::bias);
-    add_output_scale();
+    add_readout();
   }
   parameters_.finish();
 }
@@ -37,6 +36,7 @@ Tensor Encoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int
 
 Tensor Encoder::states(const Batch& batch, ForwardContext& context) {
   Tensor pooled = pooling_(hidden(batch.source, batch.segments, batch.source_layout, context), batch.source_layout);
+  if (!batch.places.empty()) pooled = pooled.index_select(0, ops::index_beside(pooled, batch.places));
   return pooler_weight_.defined() ? at::tanh(ops::linear(pooled, pooler_weight_, pooler_bias_)) : pooled;
 }
 

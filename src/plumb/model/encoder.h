@@ -27,7 +27,7 @@ class Encoder final : public Model, public Classifies, public Embeds {
                 ForwardContext& context) override;
 
   /// One row per sequence: its tokens' pooled hidden states, then tanh(W·x + b) if there is a pooler. With pooling
-  /// "none", one row per token.
+  /// "none", one row per token, or per place of Batch::places.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
   Tensor class_logits(const Batch& batch) override;

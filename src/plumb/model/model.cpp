@@ -61,6 +61,12 @@ void Model::add_output(int64_t vocabulary, const Tensor& shared) {
   add_output_scale();
 }
 
+void Model::add_readout() {
+  output_ = parameters_.add("output.weight", {config_.labels, config_.d_model}, Role::readout);
+  output_bias_ = parameters_.add("output.bias", {config_.labels}, Role::bias);
+  add_output_scale();
+}
+
 void Model::add_output_scale() {
   if (!prescription_of(config_.residual).unit_matrices) return;
   output_scale_ =

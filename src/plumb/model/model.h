@@ -87,6 +87,9 @@ class Model {
   /// Declares the output layer over a vocabulary: its matrix is `shared`, or a new one if `shared` is undefined.
   void add_output(int64_t vocabulary, const Tensor& shared);
 
+  /// Declares the output layer of a classifier over config().labels.
+  void add_readout();
+
   /// Declares the scales of the logits if the residual scheme prescribes them; the output layer has been declared.
   void add_output_scale();
 

@@ -36,9 +36,9 @@ void check(const ParameterGroup& group, const Parameters& parameters) {
     throw Error(
         fmt::format("[[train.groups]] {}: weight_decay = {} must be at least 0, or -1", name, group.weight_decay));
   }
-  if (group.frozen_until < -1) {
-    throw Error(
-        fmt::format("[[train.groups]] {}: frozen_until = {} must be at least 0, or -1", name, group.frozen_until));
+  if (group.frozen_until.amount() < -1) {
+    throw Error(fmt::format("[[train.groups]] {}: frozen_until = {} must be at least 0, or -1", name,
+                            group.frozen_until.text()));
   }
   for (const std::string& pattern : group.pattern) {
     const auto distance = [&](const Parameter& parameter) { return glob_distance(pattern, parameter.name); };
@@ -65,7 +65,9 @@ void describe(Fields& field, ParameterGroup& group) {
   field("learning_rate_factor", group.learning_rate_factor, "multiplies the learning rate of the schedule");
   field("weight_decay", group.weight_decay, "applied to all parameters in the group; -1: same as without the group");
   field("frozen_until", group.frozen_until,
-        "the first step that updates them; 0: trained from the start; -1: never trained");
+        "the first step that updates them, or the tokens or epochs for which they are frozen; 0: trained from the "
+        "start; -1: "
+        "never trained");
 }
 
 std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,
@@ -80,7 +82,7 @@ std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,
     if (group != groups.end()) {
       settings.rate_factor = group->learning_rate_factor;
       if (group->weight_decay >= 0) settings.weight_decay = group->weight_decay;
-      settings.frozen_until = group->frozen_until;
+      settings.frozen_until = group->frozen_until.in_steps();
     }
     all.push_back(settings);
   }

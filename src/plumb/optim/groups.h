@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plumb/base/config.h"
+#include "plumb/base/duration.h"
 #include "plumb/optim/optimizer.h"
 
 namespace plumb {
@@ -15,7 +16,8 @@ struct ParameterGroup {
   std::vector<std::string> pattern;
   double learning_rate_factor = 1;
   double weight_decay = -1;  // −1: same as without the group
-  int64_t frozen_until = 0;  // first step that updates them; 0: the first; −1: never
+  /// The first step that updates them; 0: the first; −1: never. In tokens or epochs, for how long they are frozen.
+  Duration frozen_until = 0;
 
   bool operator==(const ParameterGroup&) const = default;
 };
@@ -25,14 +27,15 @@ void describe(Fields& field, ParameterGroup& group);
 struct ParameterSettings {
   double rate_factor = 1;
   double weight_decay = 0;
-  int64_t frozen_until = 0;  // as in ParameterGroup
+  int64_t frozen_until = 0;  // in steps, as in ParameterGroup
 
   bool operator==(const ParameterSettings&) const = default;
 };
 
 /// The settings of each parameter, in their order, from the first group that matches it. Unless that group sets a
 /// weight decay, matrices and embeddings have `weight_decay`; norms, biases, scalars (anything with fewer than two
-/// dimensions) and positions have none. Throws Error on values out of range, and on a pattern that matches nothing,
+/// dimensions) and positions have none. Throws Error on values out of range, on a frozen_until that is not in steps, as
+/// `resolved` (train/timeline.h) returns it, and on a pattern that matches nothing,
 /// naming the closest parameter.
 std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,
                                                   const std::vector<ParameterGroup>& groups, double weight_decay);

@@ -1,9 +1,14 @@
 // Classification of a sentence or a pair of sentences: an encoder reads BOS + first + EOS [+ second + EOS], and a label
-// is predicted from its pooled states (Devlin et al. 2019, arXiv 1810.04805). Metrics: accuracy and macro F1.
+// is predicted from its pooled states (Devlin et al. 2019, arXiv 1810.04805). So may a decoder, pooled at its last
+// token (Radford et al. 2018). Metrics: accuracy, macro F1, and Matthews' correlation coefficient, each with the ends
+// of its 95 % interval: Wilson's for accuracy, the bootstrap's for the others.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/metrics/classification.h"
 #include "plumb/task/datasets.h"
 #include "plumb/task/task.h"
 
@@ -13,21 +18,38 @@ namespace {
 class Classification final : public Task {
  public:
   explicit Classification(const DataDirectory& data) : Task(data), classes_(std::ssize(data.labels())) {
-    if (classes_ == 0)
+    if (classes_ == 0) {
       throw Error(fmt::format("{}: has no labels", data.path().string()),
                   "create a data directory for classification with `plumb data labels`");
+    }
+    if (classes_ == 1) {
+      throw Error(fmt::format("{}: every example has the label '{}'", data.path().string(), data.labels().front()),
+                  "a classifier needs at least two labels");
+    }
   }
 
   [[nodiscard]] std::string name() const override { return "classification"; }
   [[nodiscard]] std::string model_kind() const override { return "encoder"; }
+  [[nodiscard]] bool learned_by(const std::string& kind) const override {
+    return kind == "encoder" || kind == "decoder";
+  }
+  void learn_with(const std::string& kind) override { side_ = kind == "decoder" ? Side::target : Side::source; }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
     return std::make_unique<LabeledDataset>(data_.split(split), data_.labels_of(split),
-                                            data_.source_tokenizer().specials());
+                                            data_.source_tokenizer().specials(), side_);
   }
 
   void complete(ModelConfig& config) const override {
     require_kind(config);
-    fill_vocabulary("source", config.source_vocabulary, data_.source_vocabulary());
+    if (config.kind == "decoder") {
+      if (config.pooling == "first" || config.pooling == "none") {
+        throw Error(fmt::format("a decoder cannot classify with model.pooling = \"{}\"", config.pooling),
+                    "each token sees only those before it: set model.pooling to \"last\" or \"mean\"");
+      }
+      fill_vocabulary("target", config.target_vocabulary, data_.source_vocabulary());
+    } else {
+      fill_vocabulary("source", config.source_vocabulary, data_.source_vocabulary());
+    }
     if (config.labels == 0) config.labels = classes_;
     if (config.labels != classes_) {
       throw Error(
@@ -61,25 +83,22 @@ class Classification final : public Task {
 
   [[nodiscard]] Metrics metrics(const Sums& sums) const override {
     Metrics metrics = Task::metrics(sums);
-    const auto at = [&](int64_t label, int64_t predicted) {
-      return sums.counts[static_cast<size_t>(label * classes_ + predicted)];
+    const Confusion confusion{classes_, sums.counts};
+    metrics.set("accuracy", accuracy_of(confusion));
+    metrics.set("f1", macro_f1_of(confusion));
+    metrics.set("mcc", matthews_of(confusion));
+    if (confusion.total() == 0) return metrics;
+    const auto set_interval = [&](const std::string& name, const SampleInterval& interval) {
+      metrics.set(name + "_low", interval.low);
+      metrics.set(name + "_high", interval.high);
     };
-    double all = 0;
-    double right = 0;
-    double f1 = 0;
-    for (int64_t label = 0; label < classes_; ++label) {
-      double predicted = 0;
-      double present = 0;
-      for (int64_t other = 0; other < classes_; ++other) {
-        present += at(label, other);
-        predicted += at(other, label);
-      }
-      all += present;
-      right += at(label, label);
-      if (present + predicted > 0) f1 += 2 * at(label, label) / (present + predicted);
-    }
-    metrics.set("accuracy", all > 0 ? right / all : 0);
-    metrics.set("f1", f1 / static_cast<double>(classes_));
+    // Fewer samples where there are many examples or labels: the time remains below a second.
+    const double work = confusion.total() + static_cast<double>(sums.counts.size());
+    const ClassificationIntervals drawn =
+        bootstrap_classification(confusion, {.samples = static_cast<int64_t>(std::clamp(5e7 / work, 100.0, 1000.0))});
+    set_interval("accuracy", wilson_interval(accuracy_of(confusion) * confusion.total(), confusion.total()));
+    set_interval("f1", drawn.f1);
+    set_interval("mcc", drawn.matthews);
     return metrics;
   }
 
@@ -87,11 +106,13 @@ class Classification final : public Task {
     std::vector<MetricInfo> infos = Task::metric_infos();
     infos.push_back({"accuracy", "fraction of examples whose most probable label is correct"});
     infos.push_back({"f1", "F1 score, averaged over labels"});
+    infos.push_back({"mcc", "Matthews' correlation coefficient"});
     return infos;
   }
 
  private:
   int64_t classes_;
+  Side side_ = Side::source;
 };
 
 [[maybe_unused]] const bool kClassificationRegistered = tasks().add(

@@ -13,6 +13,8 @@ std::vector<ExampleCost> Dataset::costs() const {
   return all;
 }
 
+Batch Dataset::drawn(std::span<const int64_t> examples, const Draw&) const { return batch(examples); }
+
 void Dataset::require(int64_t example) const {
   if (example >= 0 && example < size()) return;
   throw Error(fmt::format("example {} is out of range for a split of {}", example, size()));

@@ -13,6 +13,12 @@
 
 namespace plumb {
 
+/// Which of its random variants an example is taken in, for tasks that have some: each epoch has its own.
+struct Draw {
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -22,7 +28,12 @@ class Dataset {
   [[nodiscard]] virtual ExampleCost cost(int64_t i) const = 0;
 
   /// A batch of these examples, in the given order. Throws Error on an index outside the split.
+  /// Nothing about it is random: evaluation sees the same batch each time.
   [[nodiscard]] virtual Batch batch(std::span<const int64_t> examples) const = 0;
+
+  /// The same for training, where a task may draw something anew in each epoch, such as which tokens are masked. A
+  /// function of its arguments only; of each example, whatever the others are. By default `batch`.
+  [[nodiscard]] virtual Batch drawn(std::span<const int64_t> examples, const Draw& draw) const;
 
   /// The corpora that the examples come from, one after another, and their numbers of examples; empty if there is only
   /// one.

@@ -26,11 +26,11 @@ Batch PairDataset::batch(std::span<const int64_t> examples) const {
 
 TextDataset::TextDataset(ParallelSplit split, const Specials& specials, const Packing& packing)
     : split_(std::move(split)), specials_(specials), packing_(packing) {
-  if (packing.tokens > 0 || packing.apart) require_special(specials.eos, "end of a line");
+  if (packing.tokens > 0 || packing.apart || packing.backward) require_special(specials.eos, "end of a line");
   if (packing.tokens == 0) return;
   if (split_.running_text()) {
     throw Error("the data are blocks of running text, which cannot be packed",
-                "set task.language-modeling.pack = 0, or prepare the data with --block 0");
+                "set `pack` of the task to 0, or prepare the data with --block 0");
   }
   packed_corpora_ = split_.corpora();
   if (packed_corpora_.empty()) {
@@ -63,8 +63,18 @@ int64_t TextDataset::length(int64_t i) const { return std::ssize(split_.target(i
 ExampleCost TextDataset::cost(int64_t i) const {
   if (packing_.tokens == 0) return {0, length(i)};
   int64_t tokens = 0;
-  for (int64_t s = first_[static_cast<size_t>(i)]; s < first_[static_cast<size_t>(i) + 1]; ++s) tokens += length(s);
+  const auto [begin, end] = sentences(i);
+  for (int64_t s = begin; s < end; ++s) tokens += length(s);
   return {0, tokens};
+}
+
+std::pair<int64_t, int64_t> TextDataset::sentences(int64_t i) const {
+  if (packing_.tokens == 0) return {i, i + 1};
+  return {first_[static_cast<size_t>(i)], first_[static_cast<size_t>(i) + 1]};
+}
+
+bool TextDataset::ends(int64_t i) const {
+  return !split_.running_text() || (!split_.target(i).empty() && split_.target(i).back() == specials_.eos);
 }
 
 std::vector<int32_t> TextDataset::joined(int64_t i) const {
@@ -74,7 +84,8 @@ std::vector<int32_t> TextDataset::joined(int64_t i) const {
     append(split_.target(i));
     return ids;
   }
-  for (int64_t s = first_[static_cast<size_t>(i)]; s < first_[static_cast<size_t>(i) + 1]; ++s) {
+  const auto [begin, end] = sentences(i);
+  for (int64_t s = begin; s < end; ++s) {
     append(split_.target(s));
     ids.push_back(specials_.eos);
   }
@@ -85,14 +96,15 @@ Batch TextDataset::batch(std::span<const int64_t> examples) const {
   Batch batch;
   for (const int64_t i : examples) {
     require(i);
-    if (packing_.tokens == 0 && !split_.running_text()) {
+    if (packing_.tokens == 0 && !split_.running_text() && !packing_.backward) {
       append_sentence(batch, split_.target(i), specials_, i);
       continue;
     }
-    const std::vector<int32_t> ids = joined(i);
+    std::vector<int32_t> ids = joined(i);
     for (auto begin = ids.begin(); begin != ids.end();) {
       auto end = packing_.apart ? std::find(begin, ids.end(), specials_.eos) : ids.end();
       if (end != ids.end()) ++end;  // the EOS belongs to what it ends
+      if (packing_.backward) std::reverse(begin, *(end - 1) == specials_.eos ? end - 1 : end);
       append_running_text(batch, TokenSpan(begin, end), specials_, i);
       begin = end;
     }
@@ -100,12 +112,13 @@ Batch TextDataset::batch(std::span<const int64_t> examples) const {
   return batch;
 }
 
-LabeledDataset::LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials)
-    : split_(std::move(split)), labels_(std::move(labels)), specials_(specials) {}
+LabeledDataset::LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials, Side side)
+    : split_(std::move(split)), labels_(std::move(labels)), specials_(specials), side_(side) {}
 
 ExampleCost LabeledDataset::cost(int64_t i) const {
   const int64_t second = std::ssize(split_.target(i));
-  return {std::ssize(split_.source(i)) + 2 + (second > 0 ? second + 1 : 0), 1};
+  const int64_t tokens = std::ssize(split_.source(i)) + 2 + (second > 0 ? second + 1 : 0);
+  return side_ == Side::source ? ExampleCost{tokens, 1} : ExampleCost{0, tokens};
 }
 
 Batch LabeledDataset::batch(std::span<const int64_t> examples) const {
@@ -114,6 +127,7 @@ Batch LabeledDataset::batch(std::span<const int64_t> examples) const {
     require(i);
     append_labeled(batch, split_.source(i), split_.target(i), specials_, labels_[static_cast<size_t>(i)], i);
   }
+  if (side_ == Side::target) move_to_target(batch);
   return batch;
 }
 

@@ -1,6 +1,7 @@
 // The datasets of the tasks: pairs, text, and labeled text from a split of a data directory.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "plumb/data/split.h"
@@ -32,6 +33,8 @@ struct Packing {
   /// one begins with BOS and position 0 and sees nothing of it, and Batch::examples has one entry for each sequence.
   /// Else all of them are one sequence.
   bool apart = false;
+  /// Whether a sequence is read from its end to its beginning; an EOS that ends it stays at its end.
+  bool backward = false;
 };
 
 /// The target side of a split as text: either blocks of running text, which have no end, or sentences, which do.
@@ -46,6 +49,12 @@ class TextDataset final : public Dataset {
     return packing_.tokens > 0 ? packed_corpora_ : split_.corpora();
   }
 
+  /// The ids of example i, in the order of the text: of a block, or of its sentences, each with its EOS.
+  [[nodiscard]] std::vector<int32_t> joined(int64_t i) const;
+
+  /// Whether they end with EOS, as all but blocks do.
+  [[nodiscard]] bool ends(int64_t i) const;
+
  private:
   /// Number of tokens of sentence i with its EOS, or of block i.
   [[nodiscard]] int64_t length(int64_t i) const;
@@ -53,8 +62,8 @@ class TextDataset final : public Dataset {
   /// Packs sentences `begin` to before `end`. Returns into how many examples.
   int64_t pack(int64_t begin, int64_t end);
 
-  /// The ids of a block, or of the sentences of a packed example, each with its EOS.
-  [[nodiscard]] std::vector<int32_t> joined(int64_t i) const;
+  /// The first sentence of example i, and the one behind its last.
+  [[nodiscard]] std::pair<int64_t, int64_t> sentences(int64_t i) const;
 
   ParallelSplit split_;
   Specials specials_;
@@ -63,10 +72,13 @@ class TextDataset final : public Dataset {
   std::vector<CorpusSize> packed_corpora_;  // and the corpora, in examples
 };
 
+/// The side of a batch that a model reads alone: the source of an encoder, the target of a decoder.
+enum class Side { source, target };
+
 /// A sentence, or a pair of sentences on the two sides of the split, with one label each.
 class LabeledDataset final : public Dataset {
  public:
-  LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials);
+  LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials, Side side = Side::source);
   [[nodiscard]] int64_t size() const override { return split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
@@ -75,6 +87,7 @@ class LabeledDataset final : public Dataset {
   ParallelSplit split_;
   std::vector<int32_t> labels_;
   Specials specials_;
+  Side side_;
 };
 
 }  // namespace plumb

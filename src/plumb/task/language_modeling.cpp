@@ -1,12 +1,14 @@
 // Language modeling: a decoder predicts each token from the previous ones. Running text is read in blocks of equal
 // length; sentences, including the target side of pairs, are read one by one, with their end. Both may also be read as
-// one stream, by a model that carries a state. Metric: perplexity.
+// one stream, by a model that carries a state. A backward model reads them from the end (ULMFiT: Howard & Ruder 2018,
+// arXiv 1801.06146). Metric: perplexity.
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "plumb/base/error.h"
 #include "plumb/task/datasets.h"
+#include "plumb/task/direction.h"
 #include "plumb/task/stream_dataset.h"
 #include "plumb/task/task.h"
 
@@ -20,6 +22,7 @@ struct LanguageModelingOptions {
   int64_t evaluation_rows = 10;
   int64_t bptt = 70;
   bool varied_bptt = true;
+  std::string direction = "forward";
 };
 void describe(Fields& field, LanguageModelingOptions& options) {
   field("pack", options.pack,
@@ -37,6 +40,9 @@ void describe(Fields& field, LanguageModelingOptions& options) {
   field("varied_bptt", options.varied_bptt,
         "whether a training step reads max(5, ⌊N(bptt, 5)⌋) tokens of each row, in 5 % of steps around bptt/2, at a "
         "learning rate in proportion");
+  field("direction", options.direction,
+        "forward, or backward: each token is predicted from those behind it, from the end of a sequence to its "
+        "beginning");
 }
 
 class LanguageModeling final : public Task {
@@ -54,6 +60,11 @@ class LanguageModeling final : public Task {
       throw Error("task.language-modeling.stream joins all lines, which does not go with pack or apart",
                   "leave out pack and apart, or set stream = 0");
     }
+    if (options.stream > 0 && options.direction == "backward")
+      throw Error("a stream is read forward only", "set task.language-modeling.stream = 0, or direction = \"forward\"");
+    if (options.direction != "forward" && options.direction != "backward")
+      throw Error(fmt::format("task.language-modeling.direction = \"{}\" is unknown", options.direction),
+                  "known: forward, backward");
   }
 
   [[nodiscard]] std::string name() const override { return "language-modeling"; }
@@ -67,7 +78,7 @@ class LanguageModeling final : public Task {
                                              StreamCut{options_.bptt, trains && options_.varied_bptt});
     }
     return std::make_unique<TextDataset>(data_.split(split), data_.target_tokenizer().specials(),
-                                         Packing{options_.pack, options_.apart});
+                                         Packing{options_.pack, options_.apart, options_.direction == "backward"});
   }
 
   void complete(ModelConfig& config) const override {
@@ -75,6 +86,10 @@ class LanguageModeling final : public Task {
     if (options_.stream > 0 && !carries_state(config.kind)) {
       throw Error(fmt::format("a model of kind \"{}\" carries no state along a stream", config.kind),
                   "set task.language-modeling.stream = 0, or model.kind = \"awd-lstm\"");
+    }
+    if (config.labels > 0) {
+      throw Error(fmt::format("a decoder with {} labels classifies", config.labels),
+                  "set model.labels = 0 for a language model");
     }
     fill_vocabulary("target", config.target_vocabulary, data_.target_vocabulary());
   }
@@ -104,4 +119,11 @@ class LanguageModeling final : public Task {
     Options(LanguageModelingOptions{}));
 
 }  // namespace
+
+bool reads_backward(const TaskConfig& config) {
+  const auto& entry = tasks().at("language-modeling");
+  return config.name == "language-modeling" &&
+         options_of(config.options, config.name, entry).as<LanguageModelingOptions>().direction == "backward";
+}
+
 }  // namespace plumb

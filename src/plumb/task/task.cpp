@@ -74,10 +74,14 @@ void Task::fill_vocabulary(const char* side, int64_t& vocabulary, int64_t of_dat
 
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind) {
   std::string name = config.name;
-  if (name.empty())
+  if (name.empty()) {
     name = data.task() == "translation" && is_language_model(model_kind) ? "language-modeling" : data.task();
+    if (name == "language-modeling" && model_kind == "encoder") name = "masked-language-modeling";
+  }
   const auto& entry = tasks().at(name);
-  return entry.make(data, options_of(config.options, name, entry));
+  std::unique_ptr<Task> task = entry.make(data, options_of(config.options, name, entry));
+  task->learn_with(model_kind);
+  return task;
 }
 
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,

@@ -56,6 +56,9 @@ class Task {
   /// Whether models of this kind can learn it too.
   [[nodiscard]] virtual bool learned_by(const std::string& kind) const { return kind == model_kind(); }
 
+  /// Which of these kinds of model is going to learn it, if that has an influence on its batches.
+  virtual void learn_with(const std::string& /*kind*/) {}
+
   /// Fills in what a configuration leaves to the data: vocabularies, the number of classes. Throws Error if a model of
   /// this configuration cannot learn this task from these data.
   virtual void complete(ModelConfig& config) const = 0;
@@ -98,7 +101,7 @@ using TaskFactory = std::function<std::unique_ptr<Task>(const DataDirectory&, co
 Registry<TaskFactory>& tasks();
 
 /// The task in the configuration or, if it names none, the data's, for a model of this kind: a language model learns
-/// the target side of pairs.
+/// the target side of pairs, and an encoder masked tokens of text.
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind);
 
 /// The sums over a split, without dropout and without a graph; the processes of the group share the work. A stream is

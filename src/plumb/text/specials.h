@@ -13,9 +13,12 @@ namespace plumb {
 /// by Plumb.
 struct Specials {
   int32_t pad = 0, bos = 1, eos = 2, unknown = 3;
+  int32_t mask = -1;  // stands for a token that a masked language model predicts
 
-  /// True for padding and for the beginning and end of a sentence, which are not text.
-  [[nodiscard]] bool is_control(int32_t id) const { return id >= 0 && (id == pad || id == bos || id == eos); }
+  /// True for padding, for the beginning and end of a sentence, and for the mask, which are not text.
+  [[nodiscard]] bool is_control(int32_t id) const {
+    return id >= 0 && (id == pad || id == bos || id == eos || id == mask);
+  }
 
   bool operator==(const Specials&) const = default;
 };

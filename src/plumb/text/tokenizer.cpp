@@ -86,7 +86,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
   if (std::none_of(lines.begin(), lines.end(), has_visible_character)) throw empty_text();
 
   const Specials specials;
-  const std::vector<std::pair<std::string, std::string>> settings = {
+  std::vector<std::pair<std::string, std::string>> settings = {
       {"model_type", options.kind},
       {"vocab_size", std::to_string(options.vocabulary)},
       {"character_coverage", fmt::format("{}", options.character_coverage)},
@@ -99,12 +99,13 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
       {"num_threads", "2"},  // fixed: the sums of unigram training depend on it
       {"minloglevel", "3"},
   };
+  if (options.mask) settings.emplace_back("control_symbols", kMaskPiece);
   std::string serialized;
   const std::string message = SentencePieceModel::train(settings, without_endless_words(lines), serialized);
   if (!message.empty()) throw training_error(message, options);
   Tokenizer tokenizer = from_serialized(std::move(serialized), "the new tokenizer");
-  constexpr int64_t kSpecials = 4;
-  if (tokenizer.vocabulary() <= kSpecials) throw empty_text();
+  const int64_t special_tokens = options.mask ? 5 : 4;
+  if (tokenizer.vocabulary() <= special_tokens) throw empty_text();
   return tokenizer;
 }
 

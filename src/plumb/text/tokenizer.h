@@ -18,7 +18,8 @@ namespace plumb {
 
 struct TokenizerOptions {
   std::string kind = "bpe";         // or "unigram"
-  int64_t vocabulary = 8000;        // pieces, including the four special tokens
+  int64_t vocabulary = 8000;        // pieces, including the special tokens
+  bool mask = false;                // whether there is a special token "<mask>", for masked language modeling
   double character_coverage = 1.0;  // the fraction of character occurrences covered by pieces; the rest is unknown
   /// From how many lines or pairs a tokenizer learns while data are prepared, taken at even distances from a larger
   /// text; 0: from all. `Tokenizer::train` uses all that it gets.
@@ -43,8 +44,8 @@ class Tokenizer {
   /// a `tokenizer.json`.
   [[nodiscard]] std::vector<int32_t> encode_as_input(std::string_view text) const;
 
-  /// The text of ids; padding, beginning and end of sentence are dropped, and an unknown token reads " ⁇ ". Throws
-  /// Error on an id outside the vocabulary.
+  /// The text of ids; padding, mask, beginning and end of sentence are dropped, and an unknown token reads " ⁇ ".
+  /// Throws Error on an id outside the vocabulary.
   [[nodiscard]] std::string decode(std::span<const int32_t> ids) const;
 
   /// The ids of the special tokens. A model trained with SentencePiece's own tools may lack some or have other ids.

@@ -22,6 +22,11 @@ struct DataSection {
 };
 void describe(Fields& field, DataSection& data) { field("directory", data.directory); }
 
+struct InitialSection {
+  std::string weights;
+};
+void describe(Fields& field, InitialSection& initial) { field("weights", initial.weights); }
+
 /// Larger than any practical count, and small enough that no product of two counts overflows.
 constexpr int64_t kLargestCount = 1'000'000'000;
 constexpr int64_t kMostProcesses = 1000;
@@ -163,27 +168,33 @@ Schedule make_schedule(const TrainConfig& config, int64_t d_model) {
           config.options};
 }
 
-RunConfig read_run_config(const Config& config) {
-  config.allow_only({"model", "train", "task", "watch", "data"});
-  RunConfig run;
+RunConfig read_run_config(const Config& config, RunConfig defaults, const std::vector<std::string>& further) {
+  std::vector<std::string> sections = {"model", "train", "task", "watch", "data", "initial"};
+  sections.insert(sections.end(), further.begin(), further.end());
+  config.allow_only(sections);
+  RunConfig run = std::move(defaults);
   config.read("model", run.model);
   config.read("train", run.train);
   config.read("task", run.task);
   config.read("watch", run.watch);
-  DataSection data;
+  DataSection data{run.data};
   config.read("data", data);
   run.data = data.directory;
+  InitialSection initial{run.initial_weights};
+  config.read("initial", initial);
+  run.initial_weights = initial.weights;
   return run;
 }
 
 std::string to_toml(const RunConfig& config) {
-  return ConfigWriter()
-      .section("model", config.model)
+  ConfigWriter writer;
+  writer.section("model", config.model)
       .section("train", config.train)
       .section("task", config.task)
       .section("watch", config.watch)
-      .section("data", DataSection{config.data})
-      .text();
+      .section("data", DataSection{config.data});
+  if (!config.initial_weights.empty()) writer.section("initial", InitialSection{config.initial_weights});
+  return writer.text();
 }
 
 void require_equal(const RunConfig& wanted, const RunConfig& found, const std::string& origin) {

@@ -91,10 +91,13 @@ struct RunConfig {
   TaskConfig task;
   std::string data;   // [data] directory, absolute
   WatchConfig watch;  // does not influence the run
+  /// [initial] weights: the run or checkpoint whose weights it begins with (train/initial_weights.h); empty: none.
+  std::string initial_weights;
 };
 
-/// Reads [model], [train], [task], [watch] and [data]; absent keys keep their defaults. Throws Error on unknown ones.
-RunConfig read_run_config(const Config& config);
+/// Reads [model], [train], [task], [watch], [data] and [initial]; absent keys keep the values of `defaults`. Throws
+/// Error on unknown ones, and on sections that are neither these nor among `further`, which it does not read.
+RunConfig read_run_config(const Config& config, RunConfig defaults = {}, const std::vector<std::string>& further = {});
 
 /// The complete TOML file.
 std::string to_toml(const RunConfig& config);

@@ -18,6 +18,7 @@
 #include "plumb/train/checkpoints.h"
 #include "plumb/train/data_fingerprint.h"
 #include "plumb/train/environment.h"
+#include "plumb/train/initial_weights.h"
 #include "plumb/train/launched.h"
 #include "plumb/train/metrics_file.h"
 #include "plumb/train/run_writer.h"
@@ -81,7 +82,16 @@ RunConfig resolved(RunConfig config, const Task& task) {
   task.complete(config.model);
   config.data = fs::weakly_canonical(config.data).string();
   require_utf8(config.data);
+  // A run that goes on no longer needs them.
+  if (fs::exists(config.initial_weights))
+    config.initial_weights = locate_run(config.initial_weights).checkpoint.string();
+  require_utf8(config.initial_weights);
   return config;
+}
+
+/// Whether the run in `out`, which may not exist yet, has no checkpoint of its own and begins with given weights.
+bool begins_elsewhere(const RunConfig& config, const fs::path& out) {
+  return !config.initial_weights.empty() && checkpoints_of(out).empty();
 }
 
 /// Whether `given` may replace `stored` as a run's data directory: `stored` is gone, or both hold the same data.
@@ -206,6 +216,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
   Trainer trainer(model, config.train, *task, config.watch);
+  if (begins_elsewhere(config, out)) load_initial_weights(model, config.initial_weights);  // throws if they do not fit
   const Json fingerprint = fingerprint_of(task->data());
   if (launched) launched->require_same(facts_of(config, fingerprint));
 
@@ -226,6 +237,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   for (const fs::path& directory : {out, out / "checkpoints", out / "best-checkpoints"}) clear_unfinished(directory);
   model.initialize(static_cast<uint64_t>(config.train.seed));
   RunWriter writer(out, config.train, take_up(trainer, config, out));
+  if (begins_elsewhere(config, out)) load_initial_weights(model, config.initial_weights);
   fs::remove(out / "result.json");  // until it stops again
   std::optional<ThreadShare> share;
   Workers workers;  // if they are still running, killed before the trainer closes their connection

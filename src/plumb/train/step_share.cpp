@@ -64,12 +64,12 @@ struct Before {
 };
 
 /// The part of a batch that consists of the examples at these places.
-Batch part_of(const Dataset& dataset, const std::vector<int64_t>& examples, const Batch& whole,
+Batch part_of(const Dataset& dataset, const Draw& draw, const std::vector<int64_t>& examples, const Batch& whole,
               const std::vector<int64_t>& places, const Before& before) {
   std::vector<int64_t> chosen;
   chosen.reserve(places.size());
   for (const int64_t place : places) chosen.push_back(examples[static_cast<size_t>(place)]);
-  Batch part = dataset.batch(chosen);
+  Batch part = dataset.drawn(chosen, draw);
   part.source_layout.set_origins(origins_of(whole.source_layout, whole, examples, places, before.source));
   part.target_layout.set_origins(origins_of(whole.target_layout, whole, examples, places, before.target));
   return part;
@@ -84,7 +84,7 @@ std::vector<std::vector<int64_t>> parts_of(const std::vector<ExampleCost>& costs
 }  // namespace
 
 StepShare step_share(const Dataset& dataset, const ExampleCosts& costs, std::span<const std::vector<int64_t>> batches,
-                     const Division& division) {
+                     const Division& division, const Draw& draw) {
   StepShare share;
   Before before;
   for (const std::vector<int64_t>& examples : batches) {
@@ -95,7 +95,7 @@ StepShare step_share(const Dataset& dataset, const ExampleCosts& costs, std::spa
     for (int64_t rank = 0; division.micro_batch_tokens > 0 && rank < division.processes; ++rank)
       most = std::max(most, parts_of(own_costs, rank, division).size());
 
-    Batch whole = dataset.batch(examples);
+    Batch whole = dataset.drawn(examples, draw);
     share.weight += whole.weight();
     const int64_t source = whole.source_layout.tokens(), target = whole.target_layout.tokens();
     if (batches.size() == 1 && division.processes == 1 && parts.size() == 1) {
@@ -104,7 +104,7 @@ StepShare step_share(const Dataset& dataset, const ExampleCosts& costs, std::spa
       for (size_t i = 0; i < most; ++i) {
         const bool idle = i >= parts.size() || parts[i].empty();
         const std::vector<int64_t> places = idle ? std::vector<int64_t>{0} : parts[i];
-        share.micro_batches.push_back({part_of(dataset, examples, whole, places, before), idle});
+        share.micro_batches.push_back({part_of(dataset, draw, examples, whole, places, before), idle});
       }
     }
     before.source += source;

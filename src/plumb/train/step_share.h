@@ -35,11 +35,11 @@ struct StepShare {
   double weight = 0;  // total weight of the labels of the step, all processes' and all micro-batches'
 };
 
-/// The share of a step. `costs`: of all examples of the dataset. Throws Error if a batch is to be divided of which it
-/// is unknown which sequences belong to which example: Batch::examples must have one entry per sequence, unless each
-/// example has one.
+/// The share of a step. `costs`: of all examples of the dataset; `draw`: the run's seed and the step's epoch. Throws
+/// Error if a batch is to be divided of which it is unknown which sequences belong to which example: Batch::examples
+/// must have one entry per sequence, unless each example has one.
 StepShare step_share(const Dataset& dataset, const ExampleCosts& costs, std::span<const std::vector<int64_t>> batches,
-                     const Division& division);
+                     const Division& division, const Draw& draw = {});
 
 /// The batches of a plan that need the most memory, for trying out whether it is enough: the one of the most tokens,
 /// and if that is another one, the one of the longest sequence. Indices in the plan; empty for an empty one.

@@ -53,9 +53,9 @@ class StepSource {
   /// begins to prepare the next step, of the next epoch if this one ends.
   [[nodiscard]] StepShare take(int64_t first, const Division& division);
 
-  /// The share of any batches, computed now.
+  /// The share of any batches, computed now, as they are drawn in this epoch.
   [[nodiscard]] StepShare share_of(std::span<const std::vector<int64_t>> batches, const Division& division) const {
-    return step_share(dataset_, costs_, batches, division);
+    return share_in(plan_->epoch(), batches, division);
   }
 
   /// How long `take` and `go_to` have taken so far, in seconds: the time that steps waited for their data.
@@ -74,6 +74,10 @@ class StepSource {
   };
 
   [[nodiscard]] std::shared_ptr<const BatchPlan> plan_of(int64_t epoch) const;
+  [[nodiscard]] StepShare share_in(int64_t epoch, std::span<const std::vector<int64_t>> batches,
+                                   const Division& division) const {
+    return step_share(dataset_, costs_, batches, division, {settings_.seed, epoch});
+  }
   /// Waits for what is being prepared, if anything.
   void receive();
   void prepare(const Place& place);

@@ -106,6 +106,10 @@ Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, con
 
 TrainConfig resolved(TrainConfig config, Timeline& timeline) {
   for (Duration* each : {&config.warm_up, &config.decay_start, &config.steps}) *each = timeline.first_step(*each);
+  for (ParameterGroup& group : config.groups) {
+    Duration& until = group.frozen_until;
+    if (until.unit() != Duration::Unit::steps) until = timeline.first_step(until) + 1;  // the first step behind it
+  }
   return config;
 }
 
@@ -127,6 +131,9 @@ std::string durations_summary(const TrainConfig& config, const Duration& watch_e
   length("train.warm_up", config.warm_up, in_steps.warm_up);
   length("train.decay_start", config.decay_start, in_steps.decay_start);
   length("train.steps", config.steps, in_steps.steps);
+  for (size_t i = 0; i < config.groups.size(); ++i) {
+    length("frozen_until", config.groups[i].frozen_until, in_steps.groups[i].frozen_until.in_steps() - 1);
+  }
   period("train.log_every", config.log_every);
   period("train.validate_every", config.validate_every);
   period("train.score_every", config.score_every);

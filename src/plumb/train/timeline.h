@@ -63,7 +63,8 @@ std::vector<int64_t> tokens_of_steps(const ExampleCosts& costs, const BatchPlan&
 Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const PlanSettings& settings,
                        const std::string& kind);
 
-/// The configuration with warm_up, decay_start and steps in steps. What happens at intervals remains as it is.
+/// The configuration with warm_up, decay_start, steps, and frozen_until of groups in steps. What happens at intervals
+/// remains as it is.
 TrainConfig resolved(TrainConfig config, Timeline& timeline);
 
 /// For people: the steps of each duration that is not given in steps, those of [watch] included, in one line; empty if

@@ -52,7 +52,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
       config(resolved(given, timeline)),
       computation(trained, learned, config, source),
       schedule(make_schedule(config, width_of(trained.config()))),
-      settings(parameter_settings(trained.parameters(), given.groups, given.weight_decay)),
+      settings(parameter_settings(trained.parameters(), config.groups, config.weight_decay)),
       optimizer(make_train_optimizer(given, trained.parameters())),
       weights(trained, *optimizer, given.average_decay),
       best(best_metric_of(given, learned)),

@@ -46,7 +46,8 @@ class Pipeline final : public TokenizerModel {
     specials_ = {find_special(names_.pad, {"<pad>", "[PAD]", "<|pad|>"}),
                  find_special(names_.bos, {"<s>", "[CLS]", "<bos>", "<|begin_of_text|>", "<|startoftext|>"}),
                  find_special(names_.eos, {"</s>", "[SEP]", "<eos>", "<|end_of_text|>", "<|endoftext|>"}),
-                 find_special(names_.unknown.empty() ? model_->unknown() : names_.unknown, {})};
+                 find_special(names_.unknown.empty() ? model_->unknown() : names_.unknown, {}),
+                 find_special(names_.mask, {"<mask>", "[MASK]", "<|mask|>"})};
   }
 
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const override {

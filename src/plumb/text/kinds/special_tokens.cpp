@@ -52,7 +52,7 @@ SpecialNames special_names_beside(const std::filesystem::path& tokenizer) {
     return std::string();
   };
   return {name_of("pad_token", nullptr), name_of("bos_token", "cls_token"), name_of("eos_token", "sep_token"),
-          name_of("unk_token", nullptr)};
+          name_of("unk_token", nullptr), name_of("mask_token", nullptr)};
 }
 
 void write_special_names(const std::filesystem::path& tokenizer, const SpecialNames& names) {
@@ -64,6 +64,7 @@ void write_special_names(const std::filesystem::path& tokenizer, const SpecialNa
   write("bos_token", names.bos);
   write("eos_token", names.eos);
   write("unk_token", names.unknown);
+  write("mask_token", names.mask);
   if (!settings.empty()) write_json(settings_path(tokenizer), settings);
 }
 

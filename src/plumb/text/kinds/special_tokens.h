@@ -1,4 +1,4 @@
-// Which tokens of a Hugging Face model are padding, beginning, end and unknown: `tokenizer_config.json` and
+// Which tokens of a Hugging Face model are padding, beginning, end, unknown and mask: `tokenizer_config.json` and
 // `special_tokens_map.json` say so.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace plumb {
 
 /// The tokens by name; empty: none.
 struct SpecialNames {
-  std::string pad, bos, eos, unknown;
+  std::string pad, bos, eos, unknown, mask;
   bool operator==(const SpecialNames&) const = default;
 };
 

@@ -63,7 +63,11 @@ int SentencePieceModel::find(std::string_view piece) const { return functions().
 Specials SentencePieceModel::specials() const {
   int four[4];
   functions().specials(handle_, four);
-  return {four[0], four[1], four[2], four[3]};
+  const int mask = find(kMaskPiece);
+  std::string text;
+  // A control symbol has no text; a piece learned from a text that mentions "<mask>" has.
+  const bool control = mask >= 0 && decode({mask}, text).empty() && text.empty();
+  return {four[0], four[1], four[2], four[3], control ? mask : -1};
 }
 
 std::string SentencePieceModel::train(const std::vector<std::pair<std::string, std::string>>& options,

@@ -11,6 +11,9 @@
 
 namespace plumb {
 
+/// The piece that stands for a masked token, if a model has it as a control symbol.
+inline constexpr const char* kMaskPiece = "<mask>";
+
 /// A loaded model. Methods that return a message return an empty one on success.
 class SentencePieceModel {
  public:

@@ -1,0 +1,53 @@
+// plumb finetune: trains a pretrained model to classify.
+#include "plumb/train/finetune.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "training.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct FinetuneArguments {
+  std::string from, config, data, out;
+  std::vector<std::string> set;
+  bool seed_given = false;
+};
+
+RunConfig requested_run(const FinetuneArguments& arguments, const Globals& globals) {
+  Config config = arguments.config.empty() ? Config::from_string("", "--set") : Config::from_file(arguments.config);
+  for (const std::string& assignment : arguments.set) config.set(assignment);
+  RunConfig run = finetuning_run(config, arguments.from, arguments.data);
+  if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
+  return run;
+}
+
+}  // namespace
+
+void add_finetune(CLI::App& app, Globals& globals) {
+  const auto arguments = std::make_shared<FinetuneArguments>();
+  CLI::App* verb = add_verb(
+      app, globals, "finetune", "Train a pretrained model to classify",
+      "plumb finetune --from runs/wikitext --data data/sst2 --out runs/sst2 --set finetune.unfreeze=gradual",
+      [arguments, &globals] { train_and_report(requested_run(*arguments, globals), arguments->out, globals); });
+  verb->add_option("--from", arguments->from,
+                   "Pretrained encoder or decoder: a run directory (its latest checkpoint), or a checkpoint in one")
+      ->type_name("RUN_OR_CHECKPOINT");
+  verb->add_option("--data", arguments->data, "Data directory made by `plumb data labels --tokenizer-from`")
+      ->type_name("DIR");
+  verb->add_option("--out", arguments->out, "Run directory to create, which `plumb train --out` resumes")
+      ->type_name("DIR")
+      ->required();
+  verb->add_option("--config", arguments->config,
+                   "TOML file with the sections [finetune], [model], [train], [task], [watch] and [data]")
+      ->type_name("FILE");
+  add_set_option(*verb, arguments->set);
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
+  verb->get_option("--seed")->each([arguments](const std::string&) { arguments->seed_given = true; });
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,117 @@
+#include "training.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "events.h"
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/ops/peak_rate.h"
+#include "plumb/parallel/rendezvous.h"
+#include "plumb/train/run.h"
+
+namespace plumb::app {
+namespace {
+
+// The signal received, or 0. A signal handler may only write to this.
+volatile std::sig_atomic_t interrupted = 0;
+
+/// A first interrupt ends the run after the current step; a second one ends the process as usual.
+class InterruptGuard {
+ public:
+  InterruptGuard() {
+    interrupted = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int signal) { interrupted = signal; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    ::sigaction(SIGINT, &action, &before_int_);
+    ::sigaction(SIGTERM, &action, &before_term_);
+  }
+  ~InterruptGuard() {
+    ::sigaction(SIGINT, &before_int_, nullptr);
+    ::sigaction(SIGTERM, &before_term_, nullptr);
+  }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  struct sigaction before_int_ {};
+  struct sigaction before_term_ {};
+};
+
+std::string summary(const TrainResult& result, const std::string& out) {
+  std::string line = fmt::format("{}: {} at step {} after {}", out, result.outcome, with_thousands(result.steps),
+                                 duration(result.seconds));
+  if (const auto nll = result.valid_nll())
+    line += fmt::format(", validation {:.4f} nats per token (perplexity {:.4g})", *nll, std::exp(*nll));
+  for (const auto& [name, value] : result.metrics) {
+    if (name.starts_with("valid_") || name == "perplexity" || name.ends_with("_low") || name.ends_with("_high"))
+      continue;
+    line += name == "bleu" ? fmt::format(", BLEU {:.2f}", value) : fmt::format(", {} {:.4g}", name, value);
+    const auto low = result.metrics.get(name + "_low"), high = result.metrics.get(name + "_high");
+    if (low && high) line += fmt::format(" ({:.4g} to {:.4g})", *low, *high);
+  }
+  return line + "\n";
+}
+
+/// ": the loss is nan …", from the last trouble of a run that diverged.
+std::string reason_of(const TrainResult& result) {
+  return result.troubles.empty() ? "" : ": " + result.troubles.back().values.value("text", std::string());
+}
+
+/// What its diagnosis says to try.
+std::string advice_of(const TrainResult& result) {
+  std::string advice;
+  constexpr std::string_view kTry = "try: ";
+  for (const std::string& line : result.diagnosis) {
+    if (line.starts_with(kTry)) advice += (advice.empty() ? "try " : "; ") + line.substr(kTry.size());
+  }
+  return advice.empty() ? "result.json has what was measured; `plumb probe` measures the model before training"
+                        : advice + "; result.json has what was measured";
+}
+
+}  // namespace
+
+void train_and_report(const RunConfig& config, const std::string& out, const Globals& globals) {
+  EventFiles events;
+  TrainHooks hooks;
+  hooks.progress = "train";
+  hooks.dry_pass = true;
+  hooks.point = [&](const TrainPoint& point) { events.write(out, point); };
+  hooks.watched = [&](const WatchRecord& record) { events.write(out, record); };
+  hooks.peak_rate = [&] { return ops::peak_product_rate(ops::precision_of(config.train.precision)); };
+  hooks.stop = [] { return interrupted != 0; };
+  hooks.give_up = hooks.stop;
+  hooks.share_threads = globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr;
+  const InterruptGuard guard;
+  const TrainResult result = run_training(config, out, hooks);
+  const auto rendezvous = rendezvous_of_environment();
+  const bool reports = !rendezvous || rendezvous->rank == 0;  // the others have only the exit status
+  if (reports) emit(globals, result.to_json(), summary(result, out));
+  if (result.outcome == "stopped") {
+    if (reports) say(fmt::format("continue with `plumb train --out {}`", out));
+    throw Interrupted{interrupted == 0 ? SIGINT : interrupted};
+  }
+  if (result.outcome == "diverged") {
+    if (!reports) throw Ended{kDivergedStatus};
+    throw Diverged(
+        fmt::format("{}: training diverged at step {}{}", out, with_thousands(result.steps), reason_of(result)),
+        advice_of(result));
+  }
+}
+
+void add_set_option(CLI::App& verb, std::vector<std::string>& set) {
+  verb.add_option("--set", set, "Override a key, such as model.residual=pre-ln; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+}  // namespace plumb::app

@@ -1,0 +1,19 @@
+// A training run as the program carries it out, for the verbs that begin one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plumb/train/config.h"
+#include "verb.h"
+
+namespace plumb::app {
+
+/// Trains in the run directory `out` (run_training) with a progress display and event files, until the end or a signal,
+/// and emits the result. Throws Interrupted after a signal, Diverged or Ended if training diverged.
+void train_and_report(const RunConfig& config, const std::string& out, const Globals& globals);
+
+/// Adds --set, which collects assignments.
+void add_set_option(CLI::App& verb, std::vector<std::string>& set);
+
+}  // namespace plumb::app

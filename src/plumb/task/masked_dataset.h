@@ -1,0 +1,27 @@
+// Text for a masked language model: sequences with masked tokens, which are the labels.
+#pragma once
+
+#include "plumb/task/datasets.h"
+#include "plumb/task/masking.h"
+
+namespace plumb {
+
+/// The encoder reads BOS + tokens [+ EOS, unless they end with it] on the source side, with some tokens replaced, and
+/// predicts what those were (Batch::places). Training draws the masks of each epoch and example anew; evaluation has
+/// fixed ones.
+class MaskedDataset final : public Dataset {
+ public:
+  /// `specials`: of the text's vocabulary, with BOS, EOS and mask. Throws Error as TextDataset does.
+  MaskedDataset(TextDataset text, const Specials& specials, Masker masker);
+  [[nodiscard]] int64_t size() const override { return text_.size(); }
+  [[nodiscard]] ExampleCost cost(int64_t i) const override;
+  [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
+  [[nodiscard]] Batch drawn(std::span<const int64_t> examples, const Draw& draw) const override;
+
+ private:
+  TextDataset text_;
+  Specials specials_;
+  Masker masker_;
+};
+
+}  // namespace plumb

@@ -1,0 +1,287 @@
+// Fine-tuning: which parameters get which rate and when, what a run begins with, and what it refuses.
+#include "plumb/train/finetune.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/random.h"
+#include "plumb/data/prepare_labels.h"
+#include "plumb/data/prepare_text.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/optim/groups.h"
+#include "plumb/train/initial_weights.h"
+#include "plumb/train/run.h"
+#include "plumb/train/timeline.h"
+#include "run_contents.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Finetuning : public ::testing::Test {
+ protected:
+  Finetuning() {
+    set_verbosity(Verbosity::quiet);
+    TextOptions text;
+    text.block = 12;
+    text.tokenizer.vocabulary = 24;
+    text.tokenizer.mask = true;
+    TextCorpora corpora;
+    for (int i = 0; i < 60; ++i) corpora.train.push_back(fmt::format("a {} cat sees the dog", i % 2 ? "big" : "small"));
+    corpora.valid = {"the cat sees a dog"};
+    prepare_text_lines(corpora, text, folder_ / "text");
+    prepare(folder_ / "labels", folder_ / "text");
+  }
+  ~Finetuning() override { set_verbosity(Verbosity::normal); }
+
+  /// The label says who sees whom; with a tokenizer of its own if `from` is empty.
+  void prepare(const fs::path& out, const fs::path& from) const {
+    const fs::path file = folder_ / "labels.tsv";
+    std::ofstream lines(file);
+    for (int i = 0; i < 80; ++i) {
+      const bool cat = i % 2 == 0;
+      lines << (cat ? "cat" : "dog") << "\tthe " << (i % 3 == 0 ? "big " : "small ") << (cat ? "cat" : "dog")
+            << " sees a " << (cat ? "dog" : "cat") << '\n';
+    }
+    lines.close();
+    LabelOptions options;
+    options.train = file;
+    options.valid = file;
+    options.tokenizer_from = from;
+    options.tokenizer.vocabulary = 26;
+    prepare_labels(options, out);
+  }
+
+  static ModelConfig small(const std::string& kind) {
+    ModelConfig config;
+    config.kind = kind;
+    config.pooling = kind == "encoder" ? "none" : "first";
+    config.d_model = 16;
+    config.feed_forward = 32;
+    config.heads = 2;
+    config.encoder_layers = config.decoder_layers = 2;
+    config.dropout = 0;
+    return config;
+  }
+
+  /// A run of a few steps on the text.
+  fs::path pretrained(const std::string& kind, const std::string& name = "pretrained") const {
+    RunConfig run;
+    run.data = (folder_ / "text").string();
+    run.model = small(kind);
+    run.train.steps = 4;
+    run.train.batch_tokens = 200;
+    run.train.learning_rate = 1e-2;
+    run.train.warm_up = 0;
+    run_training(run, folder_ / name);
+    return folder_ / name;
+  }
+
+  [[nodiscard]] RunConfig requested(const std::string& toml, const fs::path& from) const {
+    return finetuning_run(Config::from_string("[train]\nbatch_tokens = 100\n" + toml, "test"), from.string(),
+                          (folder_ / "labels").string());
+  }
+
+  static NamedTensors weights_of(const fs::path& run) {
+    return load_safetensors(latest_checkpoint(run) / "model.safetensors");
+  }
+
+  /// The names of the parameters that two sets of weights have in common with different values.
+  static std::set<std::string> changed(const NamedTensors& before, const NamedTensors& after) {
+    std::set<std::string> names;
+    for (const auto& [name, value] : before) {
+      for (const auto& [other, now] : after) {
+        if (name == other && (!value.sizes().equals(now.sizes()) || !at::equal(value, now))) names.insert(name);
+      }
+    }
+    return names;
+  }
+
+  static Error error_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "accepted";
+    return Error("");
+  }
+
+  test::TemporaryDirectory folder_;
+};
+
+/// Whether a name is of the given layer of a stack.
+bool in_layer(const std::string& name, int layer) {
+  return name.find(fmt::format(".layers.{}.", layer)) != std::string::npos;
+}
+
+TEST_F(Finetuning, DividesTheRateFromLayerToLayer) {
+  for (const std::string kind : {"encoder", "decoder"}) {
+    ModelConfig config = small(kind);
+    config.pooling = kind == "encoder" ? "first" : "last";
+    config.pooler = kind == "encoder";
+    config.encoder_layers = config.decoder_layers = 3;
+    config.labels = 2;
+    config.source_vocabulary = config.target_vocabulary = 30;
+    const auto model = make_model(config);
+    FinetuneConfig finetune;
+    finetune.rate_divisor = 2.6;
+    const auto settings =
+        parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0.01);
+    for (size_t i = 0; i < settings.size(); ++i) {
+      const std::string& name = model->parameters().all()[i].name;
+      double expected = 1 / 2.6;  // the norm behind the last layer
+      if (name.starts_with("output") || name.starts_with("pooler")) expected = 1;
+      if (in_layer(name, 2)) expected = 1 / 2.6;
+      if (in_layer(name, 1)) expected = 1 / (2.6 * 2.6);
+      if (in_layer(name, 0)) expected = 1 / (2.6 * 2.6 * 2.6);
+      if (name.find("_embed") != std::string::npos) expected = 1 / (2.6 * 2.6 * 2.6 * 2.6);
+      EXPECT_NEAR(settings[i].rate_factor, expected, 1e-15) << name;
+      EXPECT_EQ(settings[i].frozen_until, 0) << name;
+    }
+    EXPECT_TRUE(finetuning_groups({}, model->parameters()).empty());
+    finetune.unfreeze = "last";
+    const auto frozen = parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0);
+    for (size_t i = 0; i < frozen.size(); ++i)
+      EXPECT_EQ(frozen[i].frozen_until, is_of_head(model->parameters().all()[i].name) ? 0 : -1);
+  }
+}
+
+TEST_F(Finetuning, FrozenEpochsEndWithThem) {
+  // Epochs of 3, 5 and 2 steps, then of 4.
+  Timeline timeline([](int64_t epoch) {
+    const std::vector<size_t> sizes = {3, 5, 2};
+    return std::vector<int64_t>(epoch < 3 ? sizes[static_cast<size_t>(epoch)] : 4, 10);
+  });
+  TrainConfig config;
+  config.groups = {{.pattern = {"a"}, .frozen_until = Duration::parse("1e")},
+                   {.pattern = {"b"}, .frozen_until = Duration::parse("2e")},
+                   {.pattern = {"c"}, .frozen_until = Duration::parse("35t")},
+                   {.pattern = {"d"}, .frozen_until = 7},
+                   {.pattern = {"e"}, .frozen_until = -1}};
+  const std::vector<ParameterGroup> groups = resolved(config, timeline).groups;
+  std::vector<int64_t> steps;
+  for (const ParameterGroup& group : groups) steps.push_back(group.frozen_until.in_steps());
+  EXPECT_EQ(steps, (std::vector<int64_t>{4, 9, 5, 7, -1}));
+}
+
+TEST_F(Finetuning, BeginsWithThePretrainedBodyAndAFreshHead) {
+  for (const std::string kind : {"encoder", "decoder"}) {
+    const fs::path from = pretrained(kind, kind);
+    const RunConfig config = requested("learning_rate = 0\nsteps = 1\n", from);
+    EXPECT_EQ(config.model.pooling, kind == "encoder" ? "first" : "last");
+    EXPECT_EQ(config.train.optimizer, "adamw");
+    EXPECT_EQ(config.train.best_metric, "accuracy");
+    const fs::path out = folder_ / (kind + "-finetuned");
+    const TrainResult result = run_training(config, out);
+    const NamedTensors before = weights_of(from), after = weights_of(out);
+    // A masked or causal language model has no parameters of the head other than what it shares with the embedding.
+    EXPECT_EQ(changed(before, after), std::set<std::string>());
+    ModelConfig complete = load_run_config(out).model;
+    EXPECT_EQ(complete.labels, 2);
+    const auto fresh = make_model(complete);
+    fresh->initialize(static_cast<uint64_t>(config.train.seed));
+    EXPECT_EQ(after.size(), named_values(fresh->parameters()).size());
+    for (const auto& [name, value] : after) {
+      if (name.starts_with("output.")) {
+        EXPECT_TRUE(at::equal(value, fresh->parameters().at(name).value)) << name;
+      }
+    }
+    for (const std::string metric : {"accuracy", "f1", "mcc"}) {
+      ASSERT_TRUE(result.metrics.get(metric).has_value()) << metric;
+      EXPECT_LE(*result.metrics.get(metric + "_low"), *result.metrics.get(metric + "_high"));
+    }
+    EXPECT_EQ(load_run_config(out).initial_weights, latest_checkpoint(from).string());
+  }
+}
+
+TEST_F(Finetuning, UnfreezesOneMoreLayerEachEpoch) {
+  const fs::path from = pretrained("encoder");
+  const NamedTensors before = weights_of(from);
+  for (int epochs = 1; epochs <= 4; ++epochs) {
+    const fs::path out = folder_ / fmt::format("run{}", epochs);
+    run_training(
+        requested(fmt::format("learning_rate = 0.01\nsteps = \"{}e\"\n[finetune]\nunfreeze = \"gradual\"\n", epochs),
+                  from),
+        out);
+    std::set<std::string> expected;
+    for (const auto& [name, value] : before) {
+      int group = 1;  // the norm behind the last layer
+      if (in_layer(name, 0)) group = 2;
+      if (name.find("_embed") != std::string::npos) group = 3;
+      if (group < epochs) expected.insert(name);
+    }
+    EXPECT_EQ(changed(before, weights_of(out)), expected) << epochs;
+  }
+  EXPECT_EQ(requested("[finetune]\nunfreeze = \"gradual\"\n", from).train.steps, Duration::parse("5e"));
+}
+
+TEST_F(Finetuning, LearnsItsLabels) {
+  const RunConfig config = requested("learning_rate = 0.005\nsteps = \"30e\"\n", pretrained("encoder"));
+  EXPECT_GT(*run_training(config, folder_ / "run").metrics.get("accuracy"), 0.95);
+}
+
+TEST_F(Finetuning, AnInterruptedRunNoLongerNeedsThePretrainedOne) {
+  const fs::path from = pretrained("encoder");
+  const RunConfig config =
+      requested("steps = 9\nlog_every = 1\ncheckpoint_every = 4\n[finetune]\nunfreeze = \"gradual\"\n", from);
+  run_training(config, folder_ / "whole");
+  struct Kill {};
+  TrainHooks hooks;
+  hooks.point = [](const TrainPoint& point) {
+    if (point.step == 6) throw Kill();
+  };
+  EXPECT_THROW(run_training(config, folder_ / "killed", hooks), Kill);
+  fs::remove_all(from);
+  EXPECT_EQ(run_training(load_run_config(folder_ / "killed"), folder_ / "killed").outcome, "finished");
+  EXPECT_EQ(test::contents_of_run(folder_ / "killed"), test::contents_of_run(folder_ / "whole"));
+}
+
+TEST_F(Finetuning, ShapesThatDoNotFitAreNamed) {
+  const fs::path from = pretrained("encoder");
+  const RunConfig config = requested("[model]\nfeed_forward = 48\n", from);
+  const Error error = error_of([&] { run_training(config, folder_ / "run"); });
+  const std::string what = error.what();
+  EXPECT_NE(what.find("encoder.layers.0.linear1"), std::string::npos) << what;
+  EXPECT_NE(what.find("32"), std::string::npos) << what;
+  EXPECT_NE(what.find("48"), std::string::npos) << what;
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(Finetuning, UnsuitableRequestsAreErrors) {
+  const fs::path from = pretrained("encoder");
+  EXPECT_NE(std::string(error_of([&] { (void)requested("[finetune]\nunfreeze = \"some\"\n", from); }).what())
+                .find("finetune.unfreeze"),
+            std::string::npos);
+  EXPECT_THROW((void)requested("[finetune]\nrate_divisor = 0.5\n", from), Error);
+  EXPECT_THROW((void)requested("[task]\nname = \"translation\"\n", from), Error);
+  EXPECT_THROW((void)requested("", ""), UsageError);
+  EXPECT_THROW((void)finetuning_run(Config(), from.string(), ""), UsageError);
+  const Error unlabeled = error_of([&] { (void)finetuning_run(Config(), from.string(), (folder_ / "text").string()); });
+  EXPECT_NE(std::string(unlabeled.what()).find("has no labels"), std::string::npos);
+  EXPECT_NE(unlabeled.hint().find("--tokenizer-from"), std::string::npos);
+  prepare(folder_ / "other", {});
+  const Error other = error_of([&] { (void)finetuning_run(Config(), from.string(), (folder_ / "other").string()); });
+  EXPECT_NE(std::string(other.what()).find("vocabulary"), std::string::npos);
+  RunConfig backward;
+  backward.data = (folder_ / "text").string();
+  backward.model = small("decoder");
+  backward.train.steps = 1;
+  Config::from_string("[task.language-modeling]\ndirection = \"backward\"\n", "test").read("task", backward.task);
+  run_training(backward, folder_ / "backward");
+  EXPECT_NE(std::string(error_of([&] { (void)requested("", folder_ / "backward"); }).what()).find("backward"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace plumb
