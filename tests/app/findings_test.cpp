@@ -38,18 +38,20 @@ std::string with_limits(const Json& mean, const Json& low, const Json& high) {
 TEST(Findings, QuoteAllArmsAndVerdicts) {
   const fs::path docs = test::source_directory() / "docs";
   const std::string page = read_file(docs / "findings.md");
-  const Json results = read_json(docs / "findings" / "multi30k_warmup.json");
   const auto expect = [&page](const std::string& text) { EXPECT_NE(page.find(text), std::string::npos) << text; };
-  for (const Json& verdict : results["verdicts"]) {
-    const Json& effect = verdict["effect"];
-    expect(fmt::format("{}, {} seeds) | {} |", with_limits(effect["mean"], effect["low"], effect["high"]),
-                       effect["seeds"].get<int>(), verdict["verdict"].get<std::string>()));
-  }
-  for (const Json& table : results["tables"]) {
-    for (const Json& row : table["rows"]) {
-      if (table["id"] == "sweeps")
-        expect(fmt::format("{}) | {:g}", with_limits(row[5], row[6], row[7]), row[4].get<double>()));
-      if (table["id"] == "warm_up") expect(with_limits(row[5], row[6], row[7]) + ") |\n");
+  for (const char* name : {"multi30k_warmup.json", "xiong_figure3.json"}) {
+    const Json results = read_json(docs / "findings" / name);
+    for (const Json& verdict : results["verdicts"]) {
+      const Json& effect = verdict["effect"];
+      expect(fmt::format("{}, {} seeds) | {} |", with_limits(effect["mean"], effect["low"], effect["high"]),
+                         effect["seeds"].get<int>(), verdict["verdict"].get<std::string>()));
+    }
+    for (const Json& table : results["tables"]) {
+      for (const Json& row : table["rows"]) {
+        if (table["id"] == "sweeps")
+          expect(fmt::format("{}) | {:g}", with_limits(row[5], row[6], row[7]), row[4].get<double>()));
+        if (table["id"] == "warm_up") expect(with_limits(row[5], row[6], row[7]) + ") |\n");
+      }
     }
   }
 }
