@@ -24,6 +24,38 @@ void collect(const Json& json, std::vector<double>& numbers) {
   for (const Json& each : json) collect(each, numbers);
 }
 
+std::string rounded(const Json& number) {
+  const std::string text = fmt::format("{:.2f}", number.get<double>());
+  if (text == "-0.00") return "0.00";
+  return text.starts_with('-') ? "−" + text.substr(1) : text;
+}
+
+std::string with_limits(const Json& mean, const Json& low, const Json& high) {
+  return fmt::format("{} ({} to {}", rounded(mean), rounded(low), rounded(high));
+}
+
+// Every verdict, every arm at its best and every difference is quoted, with its interval.
+TEST(Findings, QuoteAllArmsAndVerdicts) {
+  const fs::path docs = test::source_directory() / "docs";
+  const std::string page = read_file(docs / "findings.md");
+  const auto expect = [&page](const std::string& text) { EXPECT_NE(page.find(text), std::string::npos) << text; };
+  for (const char* name : {"multi30k_warmup.json", "xiong_figure3.json"}) {
+    const Json results = read_json(docs / "findings" / name);
+    for (const Json& verdict : results["verdicts"]) {
+      const Json& effect = verdict["effect"];
+      expect(fmt::format("{}, {} seeds) | {} |", with_limits(effect["mean"], effect["low"], effect["high"]),
+                         effect["seeds"].get<int>(), verdict["verdict"].get<std::string>()));
+    }
+    for (const Json& table : results["tables"]) {
+      for (const Json& row : table["rows"]) {
+        if (table["id"] == "sweeps")
+          expect(fmt::format("{}) | {:g}", with_limits(row[5], row[6], row[7]), row[4].get<double>()));
+        if (table["id"] == "warm_up") expect(with_limits(row[5], row[6], row[7]) + ") |\n");
+      }
+    }
+  }
+}
+
 TEST(Findings, AreThoseOfTheResults) {
   const fs::path docs = test::source_directory() / "docs";
   std::vector<double> numbers;
