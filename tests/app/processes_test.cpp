@@ -1,9 +1,6 @@
 // plumb spectrum and plumb probe in several processes, started by the program itself or as a launcher starts them.
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +10,7 @@
 #include <utility>
 
 #include "plumb/base/json.h"
+#include "support/port.h"
 #include "support/process.h"
 
 namespace plumb {
@@ -21,19 +19,8 @@ namespace {
 using test::Finished;
 using test::Process;
 using test::run_plumb;
+using test::unused_port;
 using Arguments = std::vector<std::string>;
-
-int unused_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool bound = ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  ::close(socket);
-  return bound ? ntohs(address.sin_port) : 0;
-}
 
 Arguments operator+(Arguments all, const Arguments& more) {
   all.insert(all.end(), more.begin(), more.end());

@@ -42,7 +42,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-/// The input cut at lines "%%" into so many parts. The last one takes the rest; those that are missing are empty.
+/// The input, split at lines "%%" into a fixed number of parts. The last part takes the rest; missing parts are empty.
 inline std::vector<std::string_view> parts_of(std::string_view input, size_t count) {
   constexpr std::string_view kCut = "\n%%\n";
   std::vector<std::string_view> parts;

@@ -1,7 +1,7 @@
 // Features of a training run where they meet: each is tested by itself elsewhere.
 #include <gtest/gtest.h>
 
-#include "copy_task.h"
+#include "copy_run_fixture.h"
 #include "disturbed_task.h"
 #include "plumb/base/json.h"
 #include "plumb/base/progress.h"
@@ -55,27 +55,7 @@ class Counting final : public Watch {
   int64_t seen_ = 0;
 };
 
-class Combined : public ::testing::Test {
- protected:
-  Combined() {
-    set_verbosity(Verbosity::quiet);
-    test::make_copy_task(folder_ / "data");
-    run_ = test::copy_run(folder_ / "data");
-    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
-    task_->complete(run_.model);
-  }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
-
-  [[nodiscard]] EncoderDecoder model() const {
-    EncoderDecoder model(run_.model, at::kDouble);
-    model.initialize(1);
-    return model;
-  }
-
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
-  std::unique_ptr<Task> task_;
-};
+class Combined : public test::CopyRun {};
 
 TEST_F(Combined, SlowMetricsThatARunWasLeftWithoutAndAStateThatIsSharedOut) {
   run_.train.shard_optimizer = true;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "copy_task.h"
+#include "copy_run_fixture.h"
 #include "disturbed_task.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
@@ -19,23 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Evaluated : public ::testing::Test {
+class Evaluated : public test::CopyRun {
  protected:
-  Evaluated() {
-    set_verbosity(Verbosity::quiet);
-    test::make_copy_task(folder_ / "data");
-    run_ = test::copy_run(folder_ / "data");
-    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
-    task_->complete(run_.model);
-  }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
-
-  [[nodiscard]] EncoderDecoder model() const {
-    EncoderDecoder model(run_.model, at::kDouble);
-    model.initialize(1);
-    return model;
-  }
-
   /// The weights after each step of a run without an average.
   [[nodiscard]] std::vector<Tensor> trained_weights() const { return trained_weights(*task_); }
   [[nodiscard]] std::vector<Tensor> trained_weights(const Task& task) const {
@@ -73,10 +58,6 @@ class Evaluated : public ::testing::Test {
     }
     return "accepted";
   }
-
-  test::TemporaryDirectory folder_;
-  RunConfig run_;
-  std::unique_ptr<Task> task_;
 };
 
 double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }

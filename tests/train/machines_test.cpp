@@ -18,6 +18,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/train/run.h"
+#include "support/port.h"
 #include "support/process.h"
 
 namespace plumb {
@@ -25,18 +26,6 @@ namespace {
 
 using test::Finished;
 using test::Process;
-
-int64_t free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool bound = ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  ::close(socket);
-  return bound ? ntohs(address.sin_port) : 0;
-}
 
 /// Waits until `done` holds. False if it has not for a minute.
 bool comes_true(const std::function<bool()>& done) {
@@ -119,7 +108,7 @@ class LaunchedRun : public ::testing::Test {
   test::TemporaryDirectory folder_;
   RunConfig config_;
   std::string master_ = "127.0.0.1";
-  int64_t port_ = free_port();
+  int64_t port_ = test::unused_port();
 };
 
 TEST_F(LaunchedRun, EqualsThatOfOneProcess) {
@@ -200,7 +189,7 @@ TEST_F(LaunchedRun, NamesAStoppedProcess) {
   make_long();
   for (const int64_t stopped : {0, 1}) {
     std::filesystem::remove_all(out());
-    port_ = free_port();
+    port_ = test::unused_port();
     const auto zero = start(0), one = start(1);
     ASSERT_TRUE(comes_true([this] { return has_checkpoint(); }));
     (stopped == 0 ? zero : one)->signal(SIGSTOP);

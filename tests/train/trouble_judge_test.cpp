@@ -35,8 +35,8 @@ TEST(TroubleJudge, MistakesInTheConfigurationAreErrors) {
     return std::string("accepted");
   };
   EXPECT_EQ(error_of("on_nonfinite = \"ignore\""),
-            "train.trouble.on_nonfinite = \"ignore\" is none of stop, skip, rollback");
-  EXPECT_EQ(error_of("on_spike = \"stop\""), "train.trouble.on_spike = \"stop\" is none of report, skip, rollback");
+            "train.trouble.on_nonfinite = \"ignore\" must be one of stop, skip, rollback");
+  EXPECT_EQ(error_of("on_spike = \"stop\""), "train.trouble.on_spike = \"stop\" must be one of report, skip, rollback");
   EXPECT_EQ(error_of("skip_limit = 0"), "train.trouble.skip_limit = 0 must lie between 1 and 1000000");
   EXPECT_EQ(error_of("threshold = 0.5"), "train.trouble.threshold = 0.5 must lie between 1 and 1000000");
   EXPECT_EQ(error_of("on_spike = \"skip\"\nwindow = 0"), "train.trouble.on_spike = \"skip\" needs a window");

@@ -89,7 +89,7 @@ struct ProbeReport {
   std::vector<uint64_t> seeds;  // empty if weights were given
   double label_smoothing = 0;
 
-  /// Null if there is none.
+  /// Null if the report lacks it.
   [[nodiscard]] const SignalReport* find(const ActivationPoint& point) const;
   [[nodiscard]] const FeedForwardReport* find(const LayerId& layer, int matrix) const;
 };

@@ -165,7 +165,7 @@ std::string title_of(const std::string& path) {
   return title;
 }
 
-/// The value at a path that leads through objects; null if there is none.
+/// The value at a path that leads through objects, or null.
 const Json* find_value(const Json& values, const Json::json_pointer& path) {
   if (path.empty()) return &values;
   const Json* parent = find_value(values, path.parent_pointer());

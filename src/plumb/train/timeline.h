@@ -68,7 +68,7 @@ Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, con
 TrainConfig resolved(TrainConfig config, Timeline& timeline);
 
 /// For people: the steps of each duration that is not given in steps, those of [watch] included, in one line; empty if
-/// there is none.
+/// all are given in steps.
 std::string durations_summary(const TrainConfig& config, const Duration& watch_every, Timeline& timeline);
 
 }  // namespace plumb

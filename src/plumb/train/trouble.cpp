@@ -15,7 +15,7 @@ namespace {
 
 void require_policy(const char* key, const std::string& value, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), value) != known.end()) return;
-  throw Error(fmt::format("train.trouble.{} = \"{}\" is none of {}", key, value, join(known)));
+  throw Error(fmt::format("train.trouble.{} = \"{}\" must be one of {}", key, value, join(known)));
 }
 
 void require_range(const char* key, double value, double smallest, double largest) {

@@ -1,0 +1,37 @@
+// Tests that train a small encoder-decoder in float64 on the copy task.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "copy_task.h"
+#include "plumb/base/progress.h"
+#include "plumb/model/encoder_decoder.h"
+#include "plumb/train/run.h"
+
+namespace plumb::test {
+
+class CopyRun : public ::testing::Test {
+ protected:
+  CopyRun() {
+    set_verbosity(Verbosity::quiet);
+    make_copy_task(folder_ / "data");
+    run_ = copy_run(folder_ / "data");
+    task_ = make_task({}, DataDirectory::open(folder_ / "data"), run_.model.kind);
+    task_->complete(run_.model);
+  }
+  void TearDown() override { set_verbosity(Verbosity::normal); }
+
+  [[nodiscard]] EncoderDecoder model() const {
+    EncoderDecoder model(run_.model, at::kDouble);
+    model.initialize(1);
+    return model;
+  }
+
+  TemporaryDirectory folder_;
+  RunConfig run_;
+  std::unique_ptr<Task> task_;
+};
+
+}  // namespace plumb::test
