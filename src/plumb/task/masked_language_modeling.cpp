@@ -55,9 +55,9 @@ class MaskedLanguageModeling final : public Task {
     return sums;
   }
 
-  void count(Model& model, const Batch& batch, double label_smoothing, Sums& sums) const override {
+  void count(Model& model, const Batch& batch, double label_smoothing, ForwardContext& context,
+             Sums& sums) const override {
     const at::NoGradGuard no_graph;
-    ForwardContext context;
     const Tensor logits = model.logits(model.states(batch, context));
     const Loss found = loss_of_logits(logits, batch, {label_smoothing, 1.0, false});
     const std::vector<double> read = ops::read({ops::Number(found.value), found.nll});
