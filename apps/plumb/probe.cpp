@@ -144,7 +144,7 @@ void measure_and_report(const ProbeArguments& arguments, const Subject& subject,
   emit(globals, subject.document(document), human(report, subject) + (more ? to_text(*more) : ""));
 }
 
-void run_probe(const CLI::App& verb, const ProbeArguments& arguments, const Globals& globals) {
+void run_probe(const CLI::App& verb, const ProbeArguments& arguments, Globals& globals) {
   std::optional<Subject> subject;
   SharedMeasurement work;
   work.prepare = [&] { subject = open_subject(arguments.subject); };

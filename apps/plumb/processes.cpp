@@ -71,8 +71,7 @@ void add_processes_option(CLI::App& verb, int64_t& processes) {
       ->capture_default_str();
 }
 
-void measure_in_processes(const CLI::App& verb, int64_t processes, const Globals& globals,
-                          const SharedMeasurement& work) {
+void measure_in_processes(const CLI::App& verb, int64_t processes, Globals& globals, const SharedMeasurement& work) {
   const auto measure = [&](const Group& group) {
     if (group.size() > 1) {
       Facts facts = facts_of_options(verb);
@@ -83,6 +82,7 @@ void measure_in_processes(const CLI::App& verb, int64_t processes, const Globals
   };
   if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) {
     if (launched->rank > 0) set_verbosity(Verbosity::quiet);
+    globals.joins = true;
     const Group group = meet(*launched);
     std::optional<ThreadShare> share;
     if (globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr) share.emplace(group.neighbors());

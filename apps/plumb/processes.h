@@ -23,7 +23,6 @@ struct SharedMeasurement {
 /// Makes a measurement in the processes that a launcher has started, or in this one and `processes` − 1 others that it
 /// starts with the verb's options, or in this one alone. Only rank 0 shows progress. If a process throws, the others
 /// throw Error with its reason.
-void measure_in_processes(const CLI::App& verb, int64_t processes, const Globals& globals,
-                          const SharedMeasurement& work);
+void measure_in_processes(const CLI::App& verb, int64_t processes, Globals& globals, const SharedMeasurement& work);
 
 }  // namespace plumb::app

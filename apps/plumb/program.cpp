@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "plumb/ops/device.h"
 #include "plumb/ops/memory.h"
 #include "plumb/ops/threads.h"
+#include "plumb/parallel/rendezvous.h"
 #include "shortened_file.h"
 #include "verb.h"
 
@@ -69,12 +71,29 @@ void check_standard_output() {
   if (!std::cout || !printed) throw Error("cannot write to standard output");
 }
 
+/// The verbs that all processes of a launcher, such as torchrun, run together.
+constexpr std::array<std::string_view, 4> kJointVerbs = {"train", "finetune", "probe", "spectrum"};
+
+/// Called with the reason when this process ends with an error that has been printed. If it should have joined others,
+/// which still wait for it, they are told.
+void tell_others(int argc, const char* const* argv, const Globals& globals, const std::string& reason) {
+  const bool joint = argc > 1 && std::find(kJointVerbs.begin(), kJointVerbs.end(), argv[1]) != kJointVerbs.end();
+  if (!joint || globals.joins) return;
+  try {
+    if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) decline(*launched, reason);
+  } catch (const Error&) {  // the launcher's variables are invalid: nobody can be found
+  }
+}
+
 /// Parses the command line and runs its verb; returns the exit status.
-int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
+int parse_and_run(CLI::App& app, int argc, const char* const* argv, const Globals& globals) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (app.exit(error) != 0) return 2;  // 0: --help or --version
+    if (app.exit(error) != 0) {  // 0: --help or --version
+      tell_others(argc, argv, globals, error.what());
+      return 2;
+    }
   }
   check_standard_output();
   return 0;
@@ -140,7 +159,7 @@ extern "C" int plumb_main(int argc, char** argv) {
   app::add_verbs(app, globals);
   if (const int status = app::check_verb(app, argc, argv); status != 0) return status;
   try {
-    return app::parse_and_run(app, argc, argv);
+    return app::parse_and_run(app, argc, argv, globals);
   } catch (const app::Interrupted& interrupted) {
     return 128 + interrupted.signal;
   } catch (const app::Ended& ended) {
@@ -148,12 +167,15 @@ extern "C" int plumb_main(int argc, char** argv) {
   } catch (const Error& error) {
     fmt::print(stderr, "plumb: error: {}\n", error.what());
     if (!error.hint().empty()) fmt::print(stderr, "hint: {}\n", error.hint());
+    app::tell_others(argc, argv, globals, error.what());
     if (dynamic_cast<const app::Diverged*>(&error) != nullptr) return app::kDivergedStatus;
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "plumb: error: out of memory\nhint: use smaller batches or a smaller model\n");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plumb: error: {}\n", app::first_line(error.what()));
+    const std::string reason = app::first_line(error.what());
+    fmt::print(stderr, "plumb: error: {}\n", reason);
+    app::tell_others(argc, argv, globals, reason);
   }
   return 1;
 }

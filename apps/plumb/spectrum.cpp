@@ -84,7 +84,7 @@ void measure_and_write(const Subject& subject, SpectrumOptions options, const Gl
   emit(globals, subject.document(to_json(report)), human(report));
 }
 
-void run(const CLI::App& verb, const Arguments& arguments, const Globals& globals) {
+void run(const CLI::App& verb, const Arguments& arguments, Globals& globals) {
   std::optional<Subject> subject;
   SharedMeasurement work;
   work.prepare = [&] { subject = open_subject(arguments.subject); };

@@ -78,7 +78,7 @@ std::string advice_of(const TrainResult& result) {
 
 }  // namespace
 
-void train_and_report(const RunConfig& config, const std::string& out, const Globals& globals) {
+void train_and_report(const RunConfig& config, const std::string& out, Globals& globals) {
   EventFiles events;
   TrainHooks hooks;
   hooks.progress = "train";
@@ -90,6 +90,7 @@ void train_and_report(const RunConfig& config, const std::string& out, const Glo
   hooks.give_up = hooks.stop;
   hooks.share_threads = globals.threads == 0 && std::getenv("OMP_NUM_THREADS") == nullptr;
   const InterruptGuard guard;
+  globals.joins = true;
   const TrainResult result = run_training(config, out, hooks);
   const auto rendezvous = rendezvous_of_environment();
   const bool reports = !rendezvous || rendezvous->rank == 0;  // the others have only the exit status

@@ -11,7 +11,7 @@ namespace plumb::app {
 
 /// Trains in the run directory `out` (run_training) with a progress display and event files, until the end or a signal,
 /// and emits the result. Throws Interrupted after a signal, Diverged or Ended if training diverged.
-void train_and_report(const RunConfig& config, const std::string& out, const Globals& globals);
+void train_and_report(const RunConfig& config, const std::string& out, Globals& globals);
 
 /// Adds --set, which collects assignments.
 void add_set_option(CLI::App& verb, std::vector<std::string>& set);

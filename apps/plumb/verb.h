@@ -18,6 +18,7 @@ struct Globals {
   uint64_t seed = 1;
   bool quiet = false;
   bool verbose = false;
+  bool joins = false;  // a verb that a launcher's processes run together has begun to join the others
 };
 
 /// Adds the options that every verb has, and an example to its help.

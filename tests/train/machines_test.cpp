@@ -52,9 +52,11 @@ class LaunchedRun : public ::testing::Test {
   }
   void TearDown() override { set_verbosity(Verbosity::normal); }
 
-  /// Starts `plumb train` as one rank of two; `wrapped`: a command that runs it, such as `ip netns exec NAME`.
+  /// Starts `plumb train` as one rank of two; `wrapped`: a command that runs it, such as `ip netns exec NAME`;
+  /// `options`: further ones.
   [[nodiscard]] std::unique_ptr<Process> start(int64_t rank, const std::vector<std::string>& set = {},
-                                               std::vector<std::string> wrapped = {}) const {
+                                               std::vector<std::string> wrapped = {},
+                                               const std::vector<std::string>& options = {}) const {
     write_file_atomic(folder_ / "config.toml", to_toml(config_));
     std::vector<std::string> command = std::move(wrapped);
     for (const std::string& word :
@@ -68,6 +70,7 @@ class LaunchedRun : public ::testing::Test {
       command.emplace_back("--set");
       command.push_back(assignment);
     }
+    command.insert(command.end(), options.begin(), options.end());
     const std::string program = command[0];
     command.erase(command.begin());
     return std::make_unique<Process>(program, command);
@@ -157,6 +160,35 @@ TEST_F(LaunchedRun, AnErrorOfOneRankBeforeTrainingReachesTheOther) {
   EXPECT_NE(first.errors.find("has failed: "), std::string::npos) << first.errors;
   EXPECT_NE(first.errors.find("/nowhere"), std::string::npos) << first.errors;
   EXPECT_EQ(one->wait().status, 1);
+}
+
+// One that cannot read its configuration or its command line never gets as far as joining the others.
+TEST_F(LaunchedRun, AnErrorOfOneRankBeforeItJoinsReachesTheOther) {
+  for (const int64_t wrong : {0, 1}) {
+    port_ = test::unused_port();
+    const auto failing = start(wrong, {"train.nosuch=1"}), other = start(1 - wrong);
+    const Finished told = other->wait();
+    EXPECT_EQ(told.status, 1);
+    EXPECT_NE(told.errors.find(fmt::format("rank {} (process ", wrong)), std::string::npos) << told.errors;
+    EXPECT_NE(told.errors.find(") has failed: "), std::string::npos) << told.errors;
+    EXPECT_NE(told.errors.find("nosuch"), std::string::npos) << told.errors;
+    EXPECT_NE(failing->wait().status, 0);
+  }
+  port_ = test::unused_port();
+  const auto failing = start(1, {}, {}, {"--nosuch"}), other = start(0);
+  const Finished told = other->wait();
+  EXPECT_EQ(told.status, 1);
+  EXPECT_NE(told.errors.find("--nosuch"), std::string::npos) << told.errors;
+  EXPECT_EQ(failing->wait().status, 2);
+  EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+TEST_F(LaunchedRun, WithoutAnyRankThatCanReadItsConfigurationEndsAtOnce) {
+  const auto zero = start(0, {"train.nosuch=1"}), one = start(1, {"train.nosuch=1"});
+  for (const Finished& finished : {zero->wait(), one->wait()}) {
+    EXPECT_NE(finished.status, 0);
+    EXPECT_NE(finished.errors.find("nosuch"), std::string::npos) << finished.errors;
+  }
 }
 
 TEST_F(LaunchedRun, NamesAKilledProcessAndGoesOnWithoutIt) {

@@ -77,6 +77,19 @@ Connection::Options gloo_options(const Rendezvous& rendezvous, const Membership&
   return options;
 }
 
+/// Joins the register. Returns when all have joined.
+std::shared_ptr<Membership> join_register(const Rendezvous& rendezvous, const Reception& reception,
+                                          Assembly& assembly) {
+  const Place place = place_of_register(rendezvous, reception, assembly);
+  return std::make_shared<Membership>(place.host, place.port,
+                                      Membership::Settings{.token = rendezvous.token,
+                                                           .rank = rendezvous.rank,
+                                                           .size = rendezvous.size,
+                                                           .timeout = rendezvous.timeout,
+                                                           .join_limit = rendezvous.join_limit},
+                                      reception.waiting);
+}
+
 int64_t neighbors(const Rendezvous& rendezvous, const std::vector<Member>& members) {
   const std::string& own = members[static_cast<size_t>(rendezvous.rank)].machine;
   return std::count_if(members.begin(), members.end(), [&](const Member& each) { return each.machine == own; });
@@ -106,14 +119,7 @@ Group meet(const Rendezvous& rendezvous, const Reception& reception) {
   };
   try {
     const Reception watched{reception.listening, waiting};
-    const Place place = place_of_register(rendezvous, watched, *assembly);
-    assembly->membership = std::make_shared<Membership>(place.host, place.port,
-                                                        Membership::Settings{.token = rendezvous.token,
-                                                                             .rank = rendezvous.rank,
-                                                                             .size = rendezvous.size,
-                                                                             .timeout = rendezvous.timeout,
-                                                                             .join_limit = rendezvous.join_limit},
-                                                        waiting);
+    assembly->membership = join_register(rendezvous, watched, *assembly);
     Membership& membership = *assembly->membership;
     assembly->neighbors = neighbors(rendezvous, membership.members());
     const BrokenPipeGuard guard;
@@ -125,6 +131,18 @@ Group meet(const Rendezvous& rendezvous, const Reception& reception) {
   } catch (const std::exception& error) {
     if (thrown) std::rethrow_exception(thrown);
     throw cannot_join(error.what(), {});
+  }
+}
+
+void decline(const Rendezvous& rendezvous, const std::string& reason, double limit) {
+  if (rendezvous.size == 1) return;
+  Rendezvous limited = rendezvous;
+  limited.join_limit = limit;
+  try {
+    Assembly assembly;
+    assembly.membership = join_register(limited, {}, assembly);
+    assembly.membership->fail(reason);
+  } catch (const std::exception&) {  // nobody is there, or another process has failed first
   }
 }
 

@@ -54,4 +54,9 @@ struct Reception {
 /// version of Plumb.
 Group meet(const Rendezvous& rendezvous, const Reception& reception = {});
 
+/// Tells the other ranks, which call `meet`, that this one will not join them, and why: they end with an error that
+/// names it. Waits up to `limit` seconds for ranks that are still starting. For a single rank, does nothing. Never
+/// throws: if the others cannot be told, they find out by their own limit.
+void decline(const Rendezvous& rendezvous, const std::string& reason, double limit = 60);
+
 }  // namespace plumb
