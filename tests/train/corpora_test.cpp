@@ -167,6 +167,30 @@ TEST_F(SeveralCorpora, ARunGoesOnToTheSameBits) {
   }
 }
 
+// All tasks that read examples one by one have the corpora of their text; a stream has an order.
+TEST_F(SeveralCorpora, AreThoseOfEveryTaskButAStream) {
+  PrepareOptions options;
+  options.tokenizer.vocabulary = 24;
+  options.tokenizer.mask = true;
+  options.corpora = {{"web", files_of("web", 120, 1)}, {"news", files_of("news", 30, 3)}};
+  options.valid = files_of("valid", 20, 2);
+  prepare_data(options, folder_ / "masked");
+  const DataDirectory data = DataDirectory::open(folder_ / "masked");
+  const auto masked = make_task({.name = "masked-language-modeling"}, data, "encoder")->dataset("train");
+  EXPECT_EQ(masked->corpora(), set_->corpora());
+  EXPECT_EQ(mixture_of(config_.train, *masked)->shares(), (std::vector<int64_t>{60, 90}));
+  const TaskConfig streamed =
+      read_run_config(
+          Config::from_string("[task]\nname = \"language-modeling\"\n[task.language-modeling]\nstream = 2", "test"))
+          .task;
+  const auto stream = make_task(streamed, data, "awd-lstm")->dataset("train");
+  EXPECT_EQ(message_of([&] { (void)mixture_of(config_.train, *stream); }),
+            "[[train.corpora]] is set, but a stream reads all of its text in order");
+  config_.train.corpora = {};
+  config_.train.corpus_temperature = 1;
+  EXPECT_FALSE(mixture_of(config_.train, *stream).has_value());
+}
+
 TEST_F(SeveralCorpora, OtherWeightsAreAnotherRun) {
   const fs::path out = folder_ / "run";
   config_.train.steps = 2;

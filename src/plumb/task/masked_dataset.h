@@ -17,6 +17,7 @@ class MaskedDataset final : public Dataset {
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
   [[nodiscard]] Batch drawn(std::span<const int64_t> examples, const Draw& draw) const override;
+  [[nodiscard]] std::vector<CorpusSize> corpora() const override { return text_.corpora(); }
 
  private:
   TextDataset text_;

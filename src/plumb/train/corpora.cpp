@@ -20,6 +20,11 @@ std::optional<CorpusMixture> mixture_of(const TrainConfig& config, const Dataset
   }
   if (corpora.empty()) {
     if (config.corpora.empty() && config.corpus_temperature == 1) return std::nullopt;
+    if (dataset.stream()) {
+      throw Error(fmt::format("{} is set, but a stream reads all of its text in order",
+                              config.corpora.empty() ? "train.corpus_temperature" : "[[train.corpora]]"),
+                  "leave it out, or set task.language-modeling.stream = 0");
+    }
     throw Error(fmt::format("{} is set, but the training data are one corpus",
                             config.corpora.empty() ? "train.corpus_temperature" : "[[train.corpora]]"),
                 "prepare the data with --corpus NAME=… for each of several corpora, instead of --train");
