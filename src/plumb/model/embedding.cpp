@@ -32,7 +32,8 @@ Tensor TokenEmbedding::operator()(const std::vector<int64_t>& tokens, const std:
   const Tensor of_positions = positions_->table(length);
   if (of_positions.defined()) sum = sum + ops::embedding(of_positions, positions, 1.0);
   if (segments_.defined()) {
-    sum = sum + ops::embedding(segments_, segments.empty() ? std::vector<int64_t>(tokens.size(), 0) : segments, 1.0);
+    const bool told_apart = segments_.size(0) > 1 && !segments.empty();
+    sum = sum + ops::embedding(segments_, told_apart ? segments : std::vector<int64_t>(tokens.size(), 0), 1.0);
   }
   if (norm_) sum = (*norm_)(sum, context);
   return context.dropout(sum);
