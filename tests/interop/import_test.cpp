@@ -137,6 +137,19 @@ TEST_P(ImportedClassifier, Logits) {
 INSTANTIATE_TEST_SUITE_P(Families, ImportedClassifier, ::testing::Values("bert", "roberta"),
                          [](const auto& info) { return info.param; });
 
+// RoBERTa has a single segment, so the sentences of a pair are both in it.
+TEST(ImportedRoberta, ReadsPairs) {
+  const std::unique_ptr<Model> model = model_in(folder_of("roberta"), at::kDouble);
+  ASSERT_EQ(model->config().segments, 1);
+  Batch pair;
+  pair.source = {0, 5, 6, 2, 7, 2};
+  pair.source_layout.append(6);
+  pair.labels = {0};
+  const Tensor expected = model->classifies()->class_logits(pair);
+  pair.segments = {0, 0, 0, 0, 1, 1};
+  EXPECT_TRUE(at::equal(model->classifies()->class_logits(pair), expected));
+}
+
 /// A copy of a folder, to be changed.
 class ChangedFolder : public ::testing::Test {
  protected:
@@ -394,6 +407,20 @@ TEST_F(ChangedFolder, ElementTypesAreKept) {
     EXPECT_EQ(tensor.scalar_type(), at::kBFloat16) << name;
   const Tensor exact = model_in(folder_of("llama2"), at::kFloat)->parameters().flat();
   EXPECT_TRUE(at::equal(load_model(out)->parameters().flat(), exact.to(at::kBFloat16).to(at::kFloat)));
+}
+
+TEST_F(ChangedFolder, IsNotTrainedInItsPlace) {
+  const fs::path out = scratch_ / "imported";
+  import_model(folder_of("gpt2"), out);
+  RunConfig config = load_run_config(out);
+  const std::string before = read_file(out / "config.toml");
+  try {
+    run_training(config, out);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("cannot be trained further"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(read_file(out / "config.toml"), before);
 }
 
 TEST_F(ChangedFolder, AnotherRunIsNotReplaced) {

@@ -82,7 +82,7 @@ RunConfig resolved(RunConfig config, const Task& task) {
   task.complete(config.model);
   config.data = fs::weakly_canonical(config.data).string();
   require_utf8(config.data);
-  // A run that goes on no longer needs them.
+  // A resumed run no longer needs them.
   if (fs::exists(config.initial_weights))
     config.initial_weights = locate_run(config.initial_weights).checkpoint.string();
   require_utf8(config.initial_weights);
@@ -92,6 +92,13 @@ RunConfig resolved(RunConfig config, const Task& task) {
 /// Whether the run in `out`, which may not exist yet, has no checkpoint of its own and begins with given weights.
 bool begins_elsewhere(const RunConfig& config, const fs::path& out) {
   return !config.initial_weights.empty() && checkpoints_of(out).empty();
+}
+
+/// Throws Error if `out` has weights but no steps that led to them.
+void require_no_mere_weights(const fs::path& out) {
+  if (!fs::exists(out / "model.safetensors")) return;
+  throw Error(fmt::format("{}: an imported model or an average of checkpoints cannot be trained further", out.string()),
+              fmt::format("begin a new run with its weights: --out OTHER --set initial.weights={}", out.string()));
 }
 
 /// Whether `given` may replace `stored` as a run's data directory: `stored` is gone, or both hold the same data.
@@ -208,6 +215,7 @@ TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHook
 TrainResult train_in(const fs::path& out, const RunConfig& given, const std::optional<Group>& launched,
                      const TrainHooks& given_hooks) {
   // Everything that can be wrong with the request is detected before the directory is created.
+  require_no_mere_weights(out);
   const std::unique_ptr<Task> task = make_task(given.task, DataDirectory::open(given.data), given.model.kind);
   RunConfig config = resolved(given, *task);
   if (launched) config.train.processes = launched->size();
