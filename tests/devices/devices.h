@@ -1,0 +1,71 @@
+// What tests on every device share: the devices, and a tiny model with a batch for it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "plumb/model/model.h"
+#include "plumb/ops/device.h"
+#include "simulated_device.h"
+#include "support/batches.h"
+
+namespace plumb::test {
+
+/// The devices to compare with the CPU: the simulated one, and a GPU if the machine has one.
+inline std::vector<at::Device> other_devices() {
+  std::vector<at::Device> devices{simulated_device()};
+  for (const at::Device& device : ops::available_devices()) {
+    if (device.is_cuda()) devices.push_back(device);
+  }
+  return devices;
+}
+
+/// A test that runs on each of them; INSTANTIATE_ON_DEVICES says so.
+class OnEachDevice : public ::testing::TestWithParam<at::Device> {};
+
+#define INSTANTIATE_ON_DEVICES(suite)                                                       \
+  INSTANTIATE_TEST_SUITE_P(All, suite, ::testing::ValuesIn(::plumb::test::other_devices()), \
+                           [](const auto& info) { return info.param.is_cuda() ? "cuda" : "simulated"; })
+
+/// The result of work() when models are made on this device, in the host's memory.
+template <typename Work>
+auto on(const at::Device& device, const Work& work) {
+  const ops::DefaultDevice guard(device);
+  return work();
+}
+
+inline void expect_close(const Tensor& found, const Tensor& expected, double tolerance, const std::string& what) {
+  ASSERT_EQ(found.sizes(), expected.sizes()) << what;
+  EXPECT_TRUE(at::allclose(found, expected, tolerance, tolerance)) << what << ": by " << (found - expected).abs().max();
+}
+
+inline ModelConfig tiny(const std::string& kind = "encoder-decoder") {
+  ModelConfig config;
+  config.kind = kind;
+  config.d_model = 8;
+  config.feed_forward = 12;
+  config.heads = 2;
+  config.encoder_layers = config.decoder_layers = 1;
+  config.source_vocabulary = config.target_vocabulary = 12;
+  config.max_positions = 16;
+  if (kind == "encoder") config.labels = 3;
+  config.embedding_size = 8;
+  config.hidden_size = 12;
+  config.layers = 2;
+  return config;
+}
+
+inline Batch batch_for(const std::string& kind) {
+  Batch batch;
+  append(batch, std::vector<int32_t>{4, 5, 6, 7}, std::vector<int32_t>{8, 9, 4}, 0);
+  append(batch, std::vector<int32_t>{9, 4}, std::vector<int32_t>{5, 5, 6, 11, 7}, 1);
+  if (kind != "encoder") return batch;
+  batch.target_input.clear();
+  batch.target_layout = Ragged();
+  batch.labels = {2, 0};
+  return batch;
+}
+
+}  // namespace plumb::test

@@ -1,0 +1,120 @@
+// Training runs on another device: saved on one and loaded on another, and what a step exchanges with the host.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "devices.h"
+#include "plumb/data/directory.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/ops/index.h"
+#include "plumb/train/trainer.h"
+#include "support/paths.h"
+#include "train/copy_task.h"
+
+namespace plumb {
+namespace {
+
+using test::on;
+using test::tiny;
+
+class RunsOnDevices : public test::OnEachDevice {};
+INSTANTIATE_ON_DEVICES(RunsOnDevices);
+
+TEST_P(RunsOnDevices, WhatOneSavesTheOtherLoads) {
+  const test::TemporaryDirectory directory;
+  const auto made = [&](const at::Device& device, uint64_t seed) {
+    const ops::DefaultDevice guard(device);
+    std::unique_ptr<Model> model = make_model(tiny(), at::kDouble);
+    model->initialize(seed);
+    return model;
+  };
+  const auto there = made(GetParam(), 1), here = made(at::kCPU, 2);
+  const auto file = directory / "model.safetensors";
+  save_safetensors(file, named_values(there->parameters()));
+  load_parameters(here->parameters(), load_safetensors(file), "file");
+  EXPECT_TRUE(here->parameters().flat().equal(there->parameters().flat().cpu()));
+  const auto again = made(GetParam(), 3);
+  load_parameters(again->parameters(), load_safetensors(file), "file");
+  EXPECT_EQ(again->parameters().flat().device(), GetParam());
+  EXPECT_TRUE(here->parameters().flat().equal(again->parameters().flat().cpu()));
+}
+
+TEST_P(RunsOnDevices, TrainsARunTheSame) {
+  const test::TemporaryDirectory directory;
+  test::make_copy_task(directory / "data");
+  RunConfig run = test::copy_run(directory / "data");
+  run.model.dropout = 0.1;
+  run.train.clip_norm = 1;
+  run.train.steps = 10;
+  const auto trained = [&](const std::string& name, bool resumed) {
+    const std::unique_ptr<Task> task = make_task({}, DataDirectory::open(run.data), run.model.kind);
+    ModelConfig config = run.model;
+    task->complete(config);
+    const std::unique_ptr<Model> model = make_model(config, at::kDouble);
+    model->initialize(1);
+    Trainer trainer(*model, run.train, *task);
+    const auto checkpoint = directory / name;
+    if (resumed) trainer.load(checkpoint);
+    TrainHooks hooks;
+    std::filesystem::create_directories(checkpoint);
+    if (!resumed) {
+      hooks.checkpoint = [&](const Trainer& at) {
+        if (at.step() == 7) at.save(checkpoint);
+      };
+    }
+    return trainer.run(hooks);
+  };
+  const TrainResult expected = trained("here", false);
+  const TrainResult found = on(GetParam(), [&] { return trained("there", false); });
+  ASSERT_EQ(found.history.size(), expected.history.size());
+  for (size_t i = 0; i < expected.history.size(); ++i) {
+    EXPECT_NEAR(found.history[i].loss, expected.history[i].loss, 1e-7) << i;
+    EXPECT_NEAR(*found.history[i].gradient_norm, *expected.history[i].gradient_norm, 1e-6) << i;
+  }
+  EXPECT_NEAR(*found.valid_nll(), *expected.valid_nll(), 1e-7);
+  // A run that was begun on one device ends on another.
+  const TrainResult moved = on(GetParam(), [&] { return trained("here", true); });
+  EXPECT_NEAR(*moved.valid_nll(), *expected.valid_nll(), 1e-7);
+}
+
+TEST(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
+  const at::Device device = test::simulated_device();
+  const ops::DefaultDevice guard(device);
+  const test::TemporaryDirectory directory;
+  test::make_copy_task(directory / "data");
+  RunConfig run = test::copy_run(directory / "data");
+  run.model.dropout = 0.1;
+  run.train.clip_norm = 1;
+  run.train.validate_every = 1000;
+  run.train.steps = 8;
+  const auto uploads_with = [&](int64_t layers) {
+    const std::unique_ptr<Task> task = make_task({}, DataDirectory::open(run.data), run.model.kind);
+    ModelConfig config = run.model;
+    config.encoder_layers = config.decoder_layers = layers;
+    task->complete(config);
+    const std::unique_ptr<Model> model = make_model(config);
+    model->initialize(1);
+    Trainer trainer(*model, run.train, *task);
+    int64_t uploads = 0;
+    // What was uploaded before is forgotten for the sake of other ids.
+    for (int64_t i = 0; i < 300; ++i) (void)ops::index_beside(model->parameters().flat(), {i, layers});
+    test::traffic().reads = 0;
+    TrainHooks hooks;
+    hooks.stop = [&] {
+      uploads = test::traffic().uploads;
+      if (trainer.step() < run.train.steps.in_steps()) {
+        EXPECT_EQ(test::traffic().reads, trainer.step());
+      }
+      return trainer.step() == run.train.steps.in_steps() - 1;
+    };
+    test::traffic().uploads = 0;
+    trainer.run(hooks);
+    return uploads;
+  };
+  const int64_t shallow = uploads_with(1);
+  EXPECT_GT(shallow, 0);
+  EXPECT_EQ(uploads_with(3), shallow);  // layers share what the batch brought along
+}
+
+}  // namespace
+}  // namespace plumb
