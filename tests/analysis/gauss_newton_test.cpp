@@ -9,26 +9,13 @@
 #include "plumb/analysis/curvature/split.h"
 #include "plumb/base/error.h"
 #include "support/batches.h"
+#include "tiny_translator.h"
 
 namespace plumb {
 namespace {
 
-ModelConfig newton_model(const std::string& residual) {
-  ModelConfig config;
-  config.residual = residual;
-  config.d_model = 4;
-  config.feed_forward = 5;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.source_vocabulary = config.target_vocabulary = 7;
-  return config;
-}
-
-std::unique_ptr<Model> newton_initialized(const std::string& residual) {
-  std::unique_ptr<Model> model = make_model(newton_model(residual), at::kDouble);
-  model->initialize(5);
-  return model;
-}
+using test::initialized;
+using test::tiny_translator;
 
 /// Two micro-batches with weighted labels.
 std::vector<Batch> newton_batches() {
@@ -82,7 +69,7 @@ double largest_difference(const Tensor& a, const Tensor& b) { return (a - b).abs
 
 TEST(GaussNewton, IsTheDenseMatrix) {
   for (const std::string residual : {"post-ln", "pre-ln"}) {
-    const std::unique_ptr<Model> model = newton_initialized(residual);
+    const std::unique_ptr<Model> model = initialized(tiny_translator(residual));
     const Tensor expected = dense_gauss_newton(*model);
     GaussNewtonOperator kept(*model, newton_batches());
     EXPECT_EQ(kept.kept(), 2U);
@@ -101,7 +88,7 @@ TEST(GaussNewton, IsTheDenseMatrix) {
 }
 
 TEST(GaussNewton, RestIsTheCurvatureOfTheLogits) {
-  const std::unique_ptr<Model> model = newton_initialized("pre-ln");
+  const std::unique_ptr<Model> model = initialized(tiny_translator("pre-ln"));
   const std::vector<Batch> batches = newton_batches();
   // R is the Hessian of Σ c·z with c = ∂L/∂z held fixed; with label smoothing c = weight·(p − q).
   constexpr double kSmoothing = 0.1;
@@ -127,7 +114,7 @@ TEST(GaussNewton, RestIsTheCurvatureOfTheLogits) {
 }
 
 TEST(GaussNewton, BlocksAreThoseOfTheWhole) {
-  const std::unique_ptr<Model> model = newton_initialized("post-ln");
+  const std::unique_ptr<Model> model = initialized(tiny_translator("post-ln"));
   const Tensor whole = dense_gauss_newton(*model);
   GaussNewtonOperator gauss_newton(*model, newton_batches());
   const std::vector<Parameter>& all = model->parameters().all();
@@ -148,7 +135,7 @@ TEST(GaussNewton, BlocksAreThoseOfTheWhole) {
 }
 
 TEST(CurvatureSplit, ExtremesAreThoseOfTheDenseMatrices) {
-  const std::unique_ptr<Model> model = newton_initialized("post-ln");
+  const std::unique_ptr<Model> model = initialized(tiny_translator("post-ln"));
   const Tensor gauss_newton = dense_gauss_newton(*model);
   HessianOperator operator_(*model, newton_batches());
   const Tensor hessian = dense_of(std::ref(operator_), operator_.size());

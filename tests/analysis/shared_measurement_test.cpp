@@ -15,30 +15,16 @@
 #include "plumb/train/launched.h"
 #include "support/batches.h"
 #include "support/ranks.h"
+#include "tiny_translator.h"
 
 namespace plumb {
 namespace {
 
 using test::as_ranks;
+using test::initialized;
+using test::tiny_translator;
 
 constexpr double kSharedRounding = 1e-12;
-
-ModelConfig shared_model_config(const std::string& residual = "post-ln") {
-  ModelConfig config;
-  config.residual = residual;
-  config.d_model = 4;
-  config.feed_forward = 5;
-  config.heads = 2;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.source_vocabulary = config.target_vocabulary = 8;
-  return config;
-}
-
-std::unique_ptr<Model> shared_model(const ModelConfig& config = shared_model_config()) {
-  std::unique_ptr<Model> model = make_model(config, at::kDouble);
-  model->initialize(5);
-  return model;
-}
 
 /// The first of four micro-batches with sentences of different lengths; the third has weights.
 std::vector<Batch> ragged_batches(int64_t count) {
@@ -87,7 +73,7 @@ class SharedMeasurement : public ::testing::TestWithParam<Division> {
   [[nodiscard]] static SpectrumReport spectrum(const SpectrumOptions& options, const ModelConfig& config) {
     SpectrumReport report;
     as_ranks(processes(), [&](const Group& group) {
-      const std::unique_ptr<Model> model = shared_model(config);
+      const std::unique_ptr<Model> model = initialized(config);
       SpectrumOptions own = options;
       own.hessian.group = group;
       bool reported = false;
@@ -120,7 +106,7 @@ void expect_same_report(const SpectrumReport& found, const SpectrumReport& one, 
 }
 
 TEST_P(SharedMeasurement, GradientsAndProductsAreThoseOfOneProcess) {
-  const std::unique_ptr<Model> model = shared_model();
+  const std::unique_ptr<Model> model = initialized(tiny_translator());
   const std::vector<ParameterBlock> blocks = layer_blocks(model->parameters());
   HessianOptions options;
   options.label_smoothing = 0.1;
@@ -133,7 +119,7 @@ TEST_P(SharedMeasurement, GradientsAndProductsAreThoseOfOneProcess) {
   const Tensor block = hessian.multiply_blocks({blocks[1]}, {part}).front();
   const Tensor newton_block = gauss_newton.multiply_block(blocks[1], part);
   as_ranks(processes(), [&](const Group& group) {
-    const std::unique_ptr<Model> own = shared_model();
+    const std::unique_ptr<Model> own = initialized(tiny_translator());
     const MeanLoss found = mean_loss(*own, batches(), 0.1, model_loss, group);
     expect_same(found.loss, mean.loss, "loss");
     EXPECT_LT(relative_distance(found.gradient, mean.gradient), kSharedRounding);
@@ -155,20 +141,20 @@ TEST_P(SharedMeasurement, GradientsAndProductsAreThoseOfOneProcess) {
 }
 
 TEST_P(SharedMeasurement, SpectraAreThoseOfOneProcess) {
-  const std::unique_ptr<Model> model = shared_model();
+  const std::unique_ptr<Model> model = initialized(tiny_translator());
   SpectrumOptions options;
   options.steps = 150;  // so that the extremes have converged
   options.probes = options.at_once = 2;
   const SpectrumReport one = measure_spectrum(*model, batches(), options);
-  const SpectrumReport found = spectrum(options, shared_model_config());
+  const SpectrumReport found = spectrum(options, tiny_translator());
   expect_same_report(found, one, processes());
   expect_same_spectrum(found.whole.value(), one.whole.value(), "whole");
 }
 
 TEST_P(SharedMeasurement, AllEigenvaluesAreThoseOfOneProcess) {
-  ModelConfig config = shared_model_config();
+  ModelConfig config = tiny_translator();
   config.kind = "decoder";
-  const std::unique_ptr<Model> model = shared_model(config);
+  const std::unique_ptr<Model> model = initialized(config);
   SpectrumOptions options;
   options.dense = true;
   options.hessian.label_smoothing = 0.1;
@@ -183,12 +169,12 @@ TEST_P(SharedMeasurement, AllEigenvaluesAreThoseOfOneProcess) {
 }
 
 TEST_P(SharedMeasurement, SpectraOfLayersAreThoseOfOneProcess) {
-  const std::unique_ptr<Model> model = shared_model();
+  const std::unique_ptr<Model> model = initialized(tiny_translator());
   SpectrumOptions options;
   options.by_layer = true;
   options.steps = 150;
   const SpectrumReport one = measure_spectrum(*model, batches(), options);
-  const SpectrumReport found = spectrum(options, shared_model_config());
+  const SpectrumReport found = spectrum(options, tiny_translator());
   expect_same_report(found, one, processes());
   ASSERT_EQ(found.blocks.size(), one.blocks.size());
   for (size_t i = 0; i < one.blocks.size(); ++i) {
@@ -199,12 +185,12 @@ TEST_P(SharedMeasurement, SpectraOfLayersAreThoseOfOneProcess) {
 
 // Norms over a batch have the statistics of each micro-batch, whoever computes it.
 TEST_P(SharedMeasurement, NormsOverABatchSeeTheSameBatches) {
-  ModelConfig config = shared_model_config();
+  ModelConfig config = tiny_translator();
   config.norm = "batchnorm";
-  const std::unique_ptr<Model> model = shared_model(config);
+  const std::unique_ptr<Model> model = initialized(config);
   const MeanLoss one = mean_loss(*model, batches());
   as_ranks(processes(), [&](const Group& group) {
-    const std::unique_ptr<Model> own = shared_model(config);
+    const std::unique_ptr<Model> own = initialized(config);
     const MeanLoss found = mean_loss(*own, batches(), 0, model_loss, group);
     expect_same(found.loss, one.loss, "loss");
     EXPECT_LT(relative_distance(found.gradient, one.gradient), kSharedRounding);
@@ -222,7 +208,7 @@ TEST_P(SharedMeasurement, ProbesAreThoseOfOneProcess) {
   options.seeds = {1, 2};
   options.type = at::kDouble;
   options.label_smoothing = 0.1;
-  const ModelConfig config = shared_model_config("pre-ln");
+  const ModelConfig config = tiny_translator("pre-ln");
   const ProbeReport one = probe(config, {}, batches(), options);
   as_ranks(processes(), [&](const Group& group) {
     ProbeOptions shared = options;
@@ -306,9 +292,9 @@ TEST_P(SharedMeasurement, FirstStepsAreThoseOfOneProcess) {
   options.curvature_steps = 80;
   options.layer_curvature_steps = 40;
   options.label_smoothing = 0.1;
-  const InitializationMeasurement one = measure_initialization(*shared_model(), batches(), options);
+  const InitializationMeasurement one = measure_initialization(*initialized(tiny_translator()), batches(), options);
   as_ranks(processes(), [&](const Group& group) {
-    const std::unique_ptr<Model> model = shared_model();
+    const std::unique_ptr<Model> model = initialized(tiny_translator());
     InitializationOptions shared = options;
     shared.group = group;
     const InitializationMeasurement found = measure_initialization(*model, batches(), shared);
@@ -340,7 +326,7 @@ TEST(SharedMeasurements, AnErrorInOneProcessEndsAllWithItsReason) {
       std::mutex mutex;
       std::vector<std::string> messages;
       as_ranks(3, [&](const Group& group) {
-        const std::unique_ptr<Model> model = shared_model();
+        const std::unique_ptr<Model> model = initialized(tiny_translator());
         SpectrumOptions options;
         options.steps = 20;
         options.hessian.group = group;
@@ -366,7 +352,7 @@ TEST(SharedMeasurements, AnErrorInOneProcessEndsAllWithItsReason) {
 
 TEST(SharedMeasurements, WithoutTokensAreAnErrorInAllProcesses) {
   as_ranks(2, [](const Group& group) {
-    const std::unique_ptr<Model> model = shared_model();
+    const std::unique_ptr<Model> model = initialized(tiny_translator());
     EXPECT_THROW(mean_loss(*model, {}, 0, model_loss, group), Error);
     EXPECT_THROW(measure_gradients(*model, {}, 0, {}, model_loss, group), Error);
     EXPECT_THROW(GaussNewtonOperator(*model, {}, 0, group), Error);

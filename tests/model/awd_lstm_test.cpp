@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "golden.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/data/sequences.h"
@@ -55,24 +56,8 @@ void expect_golden_values(const std::filesystem::path& base) {
 
   AwdLstm model(config, at::kDouble);
   load_parameters(model.parameters(), load_safetensors(with(".safetensors")), "golden");
+  test::expect_golden_loss_and_gradients(model, batch, golden);
   ForwardContext context;
-  for (const bool twice : {false, true}) {
-    LossOptions options;
-    options.twice_differentiable = twice;
-    const Loss loss = model.loss(batch, options, context);
-    EXPECT_NEAR(loss.value.item<double>(), expected, 1e-10 * expected);
-    EXPECT_NEAR(loss.nll / loss.weight, expected, 1e-10 * expected);
-    const auto gradient = gradients({loss.value}, model.parameters().values(), {});
-    for (size_t i = 0; i < gradient.size(); ++i) {
-      const std::string& name = model.parameters().all()[i].name;
-      const double norm = golden["gradient_norm"].at(name);
-      EXPECT_NEAR(gradient[i].norm().item<double>(), norm, 1e-10 * norm) << name;
-    }
-    EXPECT_EQ(gradient.size(), golden["gradient_norm"].size());
-    const double total = golden["gradient_norm_total"];
-    EXPECT_NEAR(joined(gradient).norm().item<double>(), total, 1e-10 * total);
-  }
-
   const AwdLstm::Result result = model.run(batch.target_input, batch.target_layout, {}, context);
   const Json& states = golden["final_states_h_c_by_row_and_layer"];
   ASSERT_EQ(std::ssize(states), batch.target_layout.sequences());

@@ -7,7 +7,17 @@
 namespace plumb {
 namespace {
 
-bool is_matrix(const Parameter& parameter) {
+/// Σ over the sequences of queries × keys.
+double pairs(const Ragged& queries, const Ragged& keys) {
+  double sum = 0;
+  for (int64_t i = 0; i < queries.sequences(); ++i)
+    sum += static_cast<double>(queries.length(i)) * static_cast<double>(keys.length(i));
+  return sum;
+}
+
+}  // namespace
+
+bool multiplies_each_token(const Parameter& parameter) {
   switch (parameter.role) {
     case Role::weight:
     case Role::stacked_qkv:
@@ -20,21 +30,11 @@ bool is_matrix(const Parameter& parameter) {
   }
 }
 
-/// Σ over the sequences of queries × keys.
-double pairs(const Ragged& queries, const Ragged& keys) {
-  double sum = 0;
-  for (int64_t i = 0; i < queries.sequences(); ++i)
-    sum += static_cast<double>(queries.length(i)) * static_cast<double>(keys.length(i));
-  return sum;
-}
-
-}  // namespace
-
 FlopCounter::FlopCounter(const Model& model) {
   const ModelConfig& config = model.config();
   for (const Parameter& parameter : model.parameters().all()) {
     const std::optional<LayerId> place = LayerId::of_parameter(parameter.name);
-    if (!place || !place->layer || !is_matrix(parameter)) continue;
+    if (!place || !place->layer || !multiplies_each_token(parameter)) continue;
     const auto elements = static_cast<double>(parameter.value.numel());
     double of_source = place->stack == StackKind::encoder ? 1 : 0;
     // Stacked in a cross-attention: queries of the target, then keys and values of the source.

@@ -6,6 +6,9 @@
 
 namespace plumb {
 
+/// Whether the parameter is a weight matrix that each token is multiplied by, with 2 operations per element.
+bool multiplies_each_token(const Parameter& parameter);
+
 /// Floating-point operations of a model, as model FLOPs utilization counts them (Chowdhery et al. 2022, arXiv
 /// 2204.02311, appendix B): 2 per element of a weight matrix and token that it is applied to, 2·d_model·classes per
 /// label, and 4·heads·head_size per pair of query and key that softmax attention forms. Norms, embeddings, activation

@@ -3,24 +3,12 @@
 #include <set>
 
 #include "plumb/base/error.h"
+#include "plumb/model/flops.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_id.h"
 
 namespace plumb::plan {
 namespace {
-
-bool multiplies_each_token(const Parameter& parameter) {
-  switch (parameter.role) {
-    case Role::weight:
-    case Role::stacked_qkv:
-    case Role::attention_output:
-    case Role::feed_forward_input:
-    case Role::feed_forward_output:
-      return true;
-    default:
-      return false;
-  }
-}
 
 bool is_table(const Parameter& parameter) {
   return parameter.role == Role::embedding ||
