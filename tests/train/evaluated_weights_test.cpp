@@ -242,16 +242,17 @@ nonmonotone_interval = 1
 TEST_F(Evaluated, OnlyOneAverageAndNoConstraints) {
   run_.train.optimizer = "schedule-free-adamw";
   run_.train.average_decay = 0.5;
-  EXPECT_EQ(refusal(), "train.average_decay = 0.5 does not go with an optimizer that averages the weights");
+  EXPECT_EQ(refusal(), "train.average_decay = 0.5 cannot be combined with an optimizer that averages the weights");
   run_.train.average_decay = 0;
   run_.train.cautious = true;
-  EXPECT_EQ(refusal(), "train.cautious does not go with an optimizer that averages the weights");
+  EXPECT_EQ(refusal(), "train.cautious cannot be combined with an optimizer that averages the weights");
   run_.train.cautious = false;
   run_.model.residual = "ngpt";
   run_.model.share_embeddings = "none";
-  EXPECT_EQ(refusal(),
-            "model.residual = \"ngpt\" changes the weights after every step, which does not go with an optimizer that "
-            "averages them");
+  EXPECT_EQ(
+      refusal(),
+      "model.residual = \"ngpt\" changes the weights after every step, which cannot be combined with an optimizer that "
+      "averages them");
   run_.train.optimizer = "adam";
   run_.train.average_decay = 1;
   EXPECT_EQ(refusal(), "train.average_decay = 1 must lie in [0, 1)");

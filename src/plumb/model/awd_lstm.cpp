@@ -37,7 +37,7 @@ AwdLstmOptions awd_lstm_options(const ModelConfig& config) {
 std::string hidden_name(size_t layer) { return fmt::format("lstm.{}.hidden", layer); }
 std::string cell_name(size_t layer) { return fmt::format("lstm.{}.cell", layer); }
 
-/// The states of so many layers that have been carried; none if nothing has been.
+/// The carried states, one for each of `layers` layers; empty if nothing has been carried.
 std::vector<ops::LstmState> carried_states(const CarriedState* carried, size_t layers) {
   std::vector<ops::LstmState> states;
   if (carried == nullptr || carried->empty()) return states;

@@ -3,7 +3,7 @@
 //   m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²
 //   u = (m/(1 − β₁ᵗ)) / (√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w
 //   w ← w − lr·(‖w‖/‖u‖)·u;  the ratio is 1 if either norm is 0
-// The matrices stacked in one parameter, such as query, key and value, have ratios of their own.
+// The matrices stacked in one parameter, such as query, key and value, have separate ratios.
 #include "plumb/optim/adam.h"
 #include "plumb/optim/checks.h"
 

@@ -57,7 +57,7 @@ class LanguageModeling final : public Task {
     at_least("evaluation_rows", options.evaluation_rows, 1);
     at_least("bptt", options.bptt, 1);
     if (options.stream > 0 && (options.pack > 0 || options.apart)) {
-      throw Error("task.language-modeling.stream joins all lines, which does not go with pack or apart",
+      throw Error("task.language-modeling.stream joins all lines, so it cannot be combined with pack or apart",
                   "leave out pack and apart, or set stream = 0");
     }
     if (options.stream > 0 && options.direction == "backward")

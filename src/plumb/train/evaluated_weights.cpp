@@ -16,14 +16,16 @@ EvaluatedWeights::EvaluatedWeights(Model& model, const Optimizer& optimizer, dou
       constrained_(prescription_of(model.config().residual).unit_matrices) {
   if (!optimizer.averages_weights()) return;
   if (decay > 0) {
-    throw Error(fmt::format("train.average_decay = {} does not go with an optimizer that averages the weights", decay),
-                "set it to 0, or choose another train.optimizer");
+    throw Error(
+        fmt::format("train.average_decay = {} cannot be combined with an optimizer that averages the weights", decay),
+        "set it to 0, or choose another train.optimizer");
   }
   if (constrained_) {
-    throw Error(fmt::format("model.residual = \"{}\" changes the weights after every step, which does not go with an "
-                            "optimizer that averages them",
-                            model.config().residual),
-                "choose another train.optimizer");
+    throw Error(
+        fmt::format("model.residual = \"{}\" changes the weights after every step, which cannot be combined with an "
+                    "optimizer that averages them",
+                    model.config().residual),
+        "choose another train.optimizer");
   }
 }
 

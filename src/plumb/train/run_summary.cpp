@@ -64,7 +64,7 @@ void read_result(RunSummary& summary) {
     summary.watched = result.watched;
   }
   const int64_t last = summary.history.empty() ? 0 : summary.history.back().step;
-  if (result.outcome == "stopped" && last > result.steps) return;  // it went on from there, and was killed
+  if (result.outcome == "stopped" && last > result.steps) return;  // it resumed from there, and was killed
   summary.outcome = result.outcome;
   summary.step = result.steps;
   summary.seconds = result.seconds;

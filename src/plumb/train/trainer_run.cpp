@@ -32,7 +32,7 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
 void require_undivided(const TrainConfig& config) {
   const auto require = [](const char* key, int64_t value, int64_t needed) {
     if (value == needed) return;
-    throw Error(fmt::format("train.{} = {} does not go with a stream, whose steps are not divided", key, value),
+    throw Error(fmt::format("train.{} = {} cannot be combined with a stream, whose steps are not divided", key, value),
                 fmt::format("set it to {}, or task.language-modeling.stream to 0", needed));
   };
   require("processes", config.processes, 1);

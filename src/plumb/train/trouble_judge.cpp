@@ -126,7 +126,7 @@ StepJudgment TroubleJudge::judge(const StepNumbers& numbers) {
   Action wanted = action_of(config_.on_spike);
   // An update that has been made cannot be skipped any more.
   if (wanted == Action::skip && !loss && !norm) wanted = Action::update;
-  if (wanted == Action::update)  // those that go on have been reported
+  if (wanted == Action::update)  // those that continue have been reported
     std::erase_if(spikes, [](const Spike& spike) { return spike.since != spike.step; });
   if (spikes.empty()) return found;
   std::stable_sort(spikes.begin(), spikes.end(), rose_before);
