@@ -139,7 +139,7 @@ TEST(Joining, AnotherProgramAtThePortIsAnErrorAtOnce) {
     std::thread server([&] { other.answer(answer); });
     const std::string message = message_of([&] { static_cast<void>(meet({1, 2, "127.0.0.1", other.port()})); });
     server.join();
-    EXPECT_NE(message.find("no Plumb process"), std::string::npos) << message;
+    EXPECT_NE(message.find("not a Plumb process"), std::string::npos) << message;
   }
 }
 

@@ -85,7 +85,7 @@ AgentStore::AgentStore(const std::string& host, int64_t port, double limit, cons
     introduced_ = introduced;
     if (tells(socket_, introduced)) return;
   }
-  throw Error(fmt::format("what listens at {}:{} is no store of torchrun's that Plumb knows", host, port),
+  throw Error(fmt::format("the server at {}:{} is not a torchrun store that Plumb knows", host, port),
               "set TORCHELASTIC_USE_AGENT_STORE=False and a free MASTER_PORT");
 }
 

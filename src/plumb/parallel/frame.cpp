@@ -18,7 +18,7 @@ uint32_t length_at(const std::string& bytes, size_t at) {
   return length;
 }
 
-[[noreturn]] void refuse() { throw Error("received bytes that are no message of a Plumb process"); }
+[[noreturn]] void refuse() { throw Error("received bytes that are not a message of a Plumb process"); }
 
 }  // namespace
 

@@ -114,7 +114,7 @@ void Membership::listen() {
       std::array<char, 65536> bytes;
       const ssize_t got = ::recv(socket_.descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
       if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) {
-        return lose(answered ? rank_zero() + " has died" : "what listens there is no Plumb process, or it has ended");
+        return lose(answered ? rank_zero() + " has died" : "the server there is not a Plumb process, or it has ended");
       }
       try {
         if (got > 0) in.append({bytes.data(), static_cast<size_t>(got)});
@@ -123,7 +123,7 @@ void Membership::listen() {
           handle(*frame);
         }
       } catch (const Error&) {
-        return lose("what listens there is no Plumb process");
+        return lose("the server there is not a Plumb process");
       }
       if (got > 0) heard = now;
     }
@@ -133,7 +133,7 @@ void Membership::listen() {
                       ? fmt::format("{} has given no sign of life for {:.3g} s: it hangs, or its machine or network "
                                     "is down",
                                     rank_zero(), settings_.timeout)
-                      : "what listens there does not answer");
+                      : "the server there does not answer");
     }
     if (now - beaten >= interval) {
       beaten = now;

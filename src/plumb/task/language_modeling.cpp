@@ -31,12 +31,13 @@ void describe(Fields& field, LanguageModelingOptions& options) {
   field("apart", options.apart,
         "whether lines that were joined, here or in blocks, do not see each other: each begins anew, with BOS and "
         "position 0");
-  field(
-      "stream", options.stream,
-      "rows that the training text is cut into, which are read side by side with a state that is carried from step to "
-      "step; 0: examples are read by themselves. For `awd-lstm`");
+  field("stream", options.stream,
+        "number of rows into which the training text is cut; they are read side by side, with a state that is carried "
+        "from "
+        "step to step; 0: each example is read separately. For `awd-lstm`");
   field("evaluation_rows", options.evaluation_rows, "rows of a stream in all other splits");
-  field("bptt", options.bptt, "tokens of each row that a step of a stream reads, to whose beginning gradients reach");
+  field("bptt", options.bptt,
+        "tokens of each row that a step of a stream reads; gradients reach back to the first of them");
   field("varied_bptt", options.varied_bptt,
         "whether a training step reads max(5, ⌊N(bptt, 5)⌋) tokens of each row, in 5 % of steps around bptt/2, at a "
         "learning rate in proportion");

@@ -91,7 +91,8 @@ Json to_json(const WatchRecord& record) { return {{"step", record.step}, {"watch
 
 WatchRecord watch_record_from_json(const Json& json) {
   WatchRecord record{count_of(json.at("step")), json.at("watch")};
-  if (!record.values.is_object()) throw Error(fmt::format("what was watched at step {} is no object", record.step));
+  if (!record.values.is_object())
+    throw Error(fmt::format("the record of the watches at step {} is not an object", record.step));
   return record;
 }
 

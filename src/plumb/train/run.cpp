@@ -53,7 +53,7 @@ std::optional<TrainResult> read_result(const fs::path& run) {
   try {
     return TrainResult::from_json(read_sealed(file));
   } catch (const std::exception& error) {  // anything may be in a damaged file
-    warn(fmt::format("{}; it is made anew", error.what()));
+    warn(fmt::format("{}; it is computed again", error.what()));
     return {};
   }
 }

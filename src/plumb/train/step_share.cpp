@@ -39,7 +39,7 @@ std::vector<int64_t> first_sequences(const Ragged& layout, const Batch& whole, c
     }
   }
   if (sequence != layout.sequences())
-    throw Error(fmt::format("a batch of {} examples has {} sequences, and it is not known whose they are",
+    throw Error(fmt::format("a batch of {} examples has {} sequences, which cannot be assigned to the examples",
                             examples.size(), layout.sequences()),
                 "train in one process with train.micro_batch_tokens = 0 and train.accumulate = 1");
   return first;

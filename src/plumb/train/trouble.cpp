@@ -46,8 +46,9 @@ void validate(const TroubleConfig& config) {
   require_range("rollback_limit", static_cast<double>(config.rollback_limit), 1, kMost);
   require_range("rollback_rate", config.rollback_rate, 0, 1);
   if (config.rolls_back() && config.rollback_rate == 1 && !config.pass_over) {
-    throw Error("train.trouble: after a rollback with rollback_rate = 1.0 and without pass_over, the same would follow",
-                "lower rollback_rate, or set pass_over = true");
+    throw Error(
+        "train.trouble: after a rollback with rollback_rate = 1.0 and without pass_over, the same trouble would follow",
+        "lower rollback_rate, or set pass_over = true");
   }
   if (config.on_spike != "report" && config.window == 0) {
     throw Error(fmt::format("train.trouble.on_spike = \"{}\" needs a window", config.on_spike),

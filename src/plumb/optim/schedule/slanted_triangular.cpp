@@ -19,7 +19,7 @@ struct SlantedTriangularOptions {
 };
 void describe(Fields& field, SlantedTriangularOptions& options) {
   field("cut_fraction", options.cut_fraction, "the share of `train.steps` over which the rate climbs");
-  field("ratio", options.ratio, "by how much the lowest rate is smaller than the peak");
+  field("ratio", options.ratio, "the peak rate divided by the lowest");
 }
 
 [[maybe_unused]] const bool kSlantedTriangularRegistered = schedule_factors().add(
