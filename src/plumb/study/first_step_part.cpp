@@ -127,7 +127,7 @@ PartResult measure(StudyContext& context, const FirstStepStudy& part) {
       rates.push_back(fmt::format("{} with {}", rate_in_words(rate), display_name(scheme)));
     }
     result.summary.push_back(
-        fmt::format("The first step of {} raises the loss from a learning rate of {} upward ({} layers, {} pairs; {} "
+        fmt::format("The learning rate above which the first step of {} raises the loss is {} ({} layers, {} pairs; {} "
                     "seeds, 95 % intervals).",
                     optimizer, join(rates, ", "), part.layers, part.pairs, part.seeds));
   }
