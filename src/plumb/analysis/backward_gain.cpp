@@ -78,7 +78,7 @@ Squares summed_over_processes(const Squares& own, const Group& group) {
 /// Differentiates the whole model with respect to what passes the boundaries.
 void add_profile(Model& model, const Batch& batch, const LossFunction& loss, const LossOptions& options,
                  Squares& squares) {
-  const auto alias = [](const Tensor& x) { return x.view_as(x); };  // a place of its own in the graph
+  const auto alias = [](const Tensor& x) { return x.view_as(x); };  // a separate place in the graph
   const BoundaryPass pass = run_with_boundaries(model, batch, loss, options, alias);
   std::vector<Tensor> all;
   for (const Boundary& boundary : pass.boundaries)

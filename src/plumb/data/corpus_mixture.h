@@ -23,9 +23,9 @@ std::vector<double> corpus_probabilities(std::span<const WeightedCorpus> corpora
 
 /// Which examples form an epoch. An epoch has as many draws as there are examples, N; each corpus has the same share of
 /// them in every epoch, p_c · N, rounded so that they add up to N (the largest remainders are rounded up). The draws
-/// from a corpus go through it in a random order, over and over, each time in another one, and each epoch goes on where
-/// the one before has ended: none of its examples is drawn a second time before all have been drawn once. Every draw is
-/// a function of the arguments and its number. Immutable, and safe to use from several threads.
+/// from a corpus go through it in a random order, over and over, each time in another one, and each epoch continues
+/// where the one before has ended: none of its examples is drawn a second time before all have been drawn once. Every
+/// draw is a function of the arguments and its number. Immutable, and safe to use from several threads.
 class CorpusMixture {
  public:
   /// The examples of the corpora are numbered one corpus after another. Throws Error as corpus_probabilities does, if

@@ -29,7 +29,7 @@ class TokenEmbedding {
   TokenEmbedding(Parameters& parameters, const ModelConfig& config, const Shape& shape, Tensor table);
 
   /// Tokens at these positions of their sequences. segments: one per token, or empty for all 0; without segment
-  /// embeddings they are ignored → (tokens, d_model).
+  /// embeddings, or with one for all, they are ignored → (tokens, d_model).
   [[nodiscard]] Tensor operator()(const std::vector<int64_t>& tokens, const std::vector<int64_t>& positions,
                                   const std::vector<int64_t>& segments, ForwardContext& context) const;
 

@@ -33,7 +33,7 @@ struct RunRequest {
   RunConfig config;
 };
 
-/// A question to a trained model. It is a measurement of its own: another question does not train the run again.
+/// A question to a trained model. It is a separate measurement: another question does not train the run again.
 struct RunQuestion {
   std::string name;
   Json settings;  // what the answer depends on, besides the run

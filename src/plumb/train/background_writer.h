@@ -1,4 +1,4 @@
-// Writes files while training goes on.
+// Writes files while training continues.
 #pragma once
 
 #include <condition_variable>

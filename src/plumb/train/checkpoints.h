@@ -25,7 +25,7 @@ std::map<int64_t, std::filesystem::path> best_checkpoints_of(const std::filesyst
 /// is intact. In a checkpoint of a release that stored no checksums, the files must be there and have their format.
 std::string damage_of(const std::filesystem::path& checkpoint);
 
-/// Where a run goes on.
+/// Where a run resumes.
 struct ResumePoint {
   std::filesystem::path checkpoint;
   /// The part of metrics.jsonl that the checkpoint counts on; absent in checkpoints of earlier releases, and if

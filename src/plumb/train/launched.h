@@ -32,12 +32,12 @@ class JoiningStopped : public Error {
 };
 
 /// Calls `train` with the group of the processes that a launcher has started, this one among them, or with nothing if
-/// the environment specifies none. If it throws, the others get to know why this process ends. Returns the result of
+/// the environment specifies no group. If it throws, the others are told why this process ends. Returns the result of
 /// `train`, or that of a run stopped at its beginning if `hooks.give_up` asks for it while the others join.
 TrainResult train_launched(const TrainConfig& config, const TrainHooks& hooks,
                            const std::function<TrainResult(const std::optional<Group>&)>& train);
 
-/// Runs `work` and returns its result. If it throws, the other processes get to know why this one ends.
+/// Runs `work` and returns its result. If it throws, the other processes are told why this one ends.
 template <typename Work>
 auto telling_others(const Group& group, const Work& work) {
   try {

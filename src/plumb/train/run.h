@@ -23,7 +23,7 @@ TrainResult run_training(const RunConfig& config, const std::filesystem::path& o
 RunConfig load_run_config(const std::filesystem::path& run);
 
 /// The directory of the last complete checkpoint of a run; of an average of checkpoints, or an imported model, the
-/// directory itself. Throws Error if there is none.
+/// directory itself. Throws Error if the run has no checkpoint.
 std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
 
 /// The location of trained weights.

@@ -156,7 +156,7 @@ Maker<PreTokenize> unchanging(Apply apply) {
   all.add("ByteLevel", "GPT-2's words, as characters of its alphabet of bytes", "Radford et al. 2019", make_byte_level);
   all.add("CharDelimiterSplit", "at a character", "", make_delimiter);
   all.add("Digits", "at digits", "", make_digits);
-  all.add("FixedLength", "after so many characters", "", make_fixed_length);
+  all.add("FixedLength", "after every `length` characters", "", make_fixed_length);
   all.add("Metaspace", "at spaces, which become ▁", "Kudo & Richardson, arXiv 1808.06226", make_metaspace);
   all.add("Punctuation", "at punctuation", "", make_punctuation);
   all.add("Sequence", "one after the other", "", make_sequence_of_splits);
