@@ -48,6 +48,7 @@ set(PLUMB_PUBLIC_HEADERS
   nn/residual/residual.h
   nn/residual/sub_layer_norms.h
   # Models
+  interop/export.h
   interop/import.h
   io/safetensors.h
   model/capabilities.h

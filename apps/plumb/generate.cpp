@@ -16,6 +16,7 @@
 #include "plumb/base/timing.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate_text.h"
+#include "plumb/interop/import.h"
 #include "plumb/task/direction.h"
 #include "plumb/train/run.h"
 #include "verb.h"
@@ -120,6 +121,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   Generates& generator = generator_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;
   options.whole_texts = data.empty();  // an imported model, with a tokenizer of its own
+  if (options.whole_texts) options.ends = ends_of_texts(place.run);
   const Tokenizer tokenizer =
       data.empty() ? Tokenizer::from_file(place.run) : DataDirectory::open(data).target_tokenizer();
   const std::vector<std::string> prompts = prompts_of(arguments);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -13,10 +14,12 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
+#include "plumb/interop/import.h"
 #include "plumb/train/run.h"
 #include "verb.h"
 
 namespace plumb::app {
+namespace fs = std::filesystem;
 namespace {
 
 struct TranslateOptions {
@@ -25,10 +28,19 @@ struct TranslateOptions {
   DecodeOptions decode;
 };
 
-void translate_input(const TranslateOptions& options) {
+/// Those of the data, or, of an imported model, of its run.
+TranslationTokenizers tokenizers_of(const fs::path& run, const std::string& data) {
+  if (data.empty()) return translation_tokenizers(run);
+  const DataDirectory directory = DataDirectory::open(data);
+  return {directory.source_tokenizer(), directory.target_tokenizer()};
+}
+
+void translate_input(TranslateOptions options) {
   validate(options.decode);
   const RunAndCheckpoint place = locate_run(options.model);
-  const DataDirectory data = DataDirectory::open(options.data.empty() ? load_run_config(place.run).data : options.data);
+  const std::string data = options.data.empty() ? load_run_config(place.run).data : options.data;
+  const TranslationTokenizers tokenizers = tokenizers_of(place.run, data);
+  options.decode.imported = data.empty();
   const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
   const std::vector<std::string> lines = read_standard_input();
 
@@ -37,8 +49,8 @@ void translate_input(const TranslateOptions& options) {
   std::vector<std::string> translations;
   {
     Progress progress("translating", static_cast<int64_t>(lines.size()));
-    translations = translate(translator_of(*model), data.source_tokenizer(), data.target_tokenizer(), lines,
-                             options.decode, [&](int64_t sentences, int64_t so_far) {
+    translations = translate(translator_of(*model), tokenizers.source, tokenizers.target, lines, options.decode,
+                             [&](int64_t sentences, int64_t so_far) {
                                tokens = so_far;
                                progress.update(sentences);
                              });
@@ -64,7 +76,8 @@ void add_translate(CLI::App& app, Globals& globals) {
   verb->add_option("MODEL", options->model, "A run directory (its latest checkpoint), or a checkpoint in one")
       ->type_name("RUN_OR_CHECKPOINT")
       ->required();
-  verb->add_option("--data", options->data, "Data directory with the tokenizers (default: the run's)")
+  verb->add_option("--data", options->data,
+                   "Data directory with the tokenizers (default: the run's, or the tokenizers of an imported model)")
       ->type_name("DIR");
   verb->add_option("--beam", options->decode.beam, "Beam width; 1: greedy")
       ->check(CLI::Range(int64_t{1}, kLargestBeam))

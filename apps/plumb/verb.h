@@ -62,6 +62,7 @@ void add_data(CLI::App& app, Globals& globals);
 void add_finetune(CLI::App& app, Globals& globals);
 void add_generate(CLI::App& app, Globals& globals);
 void add_import(CLI::App& app, Globals& globals);
+void add_export(CLI::App& app, Globals& globals);
 void add_list(CLI::App& app, Globals& globals);
 void add_man(CLI::App& app, Globals& globals);
 void add_plan(CLI::App& app, Globals& globals);

@@ -6,7 +6,9 @@ written:
   NAME/config.json, NAME/model*.safetensors  by the model's save_pretrained, in float32, some in several files
   NAME/values.json                           sequences of token ids and the logits of every token; of a language model
                                              also `greedy`, the 64 most probable tokens one after another that follow
-                                             the first sequence; of a classifier `segments`, and logits per sequence
+                                             the first sequence; of an encoder-decoder also `sources`, the first token
+                                             of every target, `start`, and `greedy` after it for the first source; of a
+                                             classifier `segments`, and logits per sequence
 
     pip install torch transformers safetensors
     scripts/golden/imported_models.py            # writes tests/golden/huggingface
@@ -60,6 +62,33 @@ def cases():
     yield 'roberta', transformers.RobertaForSequenceClassification, transformers.RobertaConfig(
         **{**sizes, 'max_position_embeddings': 18, 'pad_token_id': 1}, type_vocab_size=1, layer_norm_eps=1e-5, **labels
     ), whole
+    yield 'stablelm', transformers.StableLmForCausalLM, transformers.StableLmConfig(
+        **grouped, use_qkv_bias=True, rope_parameters={'rope_type': 'default', 'rope_theta': 500.0,
+                                                       'partial_rotary_factor': 0.5}), whole
+    yield 'stablelm_parallel', transformers.StableLmForCausalLM, transformers.StableLmConfig(
+        **{**sizes, 'num_attention_heads': 2}, num_key_value_heads=2, use_parallel_residual=True,
+        tie_word_embeddings=True), whole
+    t5 = dict(vocab_size=VOCABULARY, d_model=16, d_kv=4, d_ff=20, num_layers=2, num_decoder_layers=3, num_heads=3,
+              decoder_start_token_id=0)
+    yield 't5', transformers.T5ForConditionalGeneration, transformers.T5Config(**t5), whole
+    yield 't5_1.1', transformers.T5ForConditionalGeneration, transformers.T5Config(
+        **t5, feed_forward_proj='gated-gelu', tie_word_embeddings=False), whole
+    marian = dict(vocab_size=VOCABULARY, d_model=16, encoder_layers=2, decoder_layers=3, encoder_ffn_dim=20,
+                  decoder_ffn_dim=20, encoder_attention_heads=4, decoder_attention_heads=4, scale_embedding=True,
+                  activation_function='swish', max_position_embeddings=80, pad_token_id=28, eos_token_id=0,
+                  decoder_start_token_id=28, forced_eos_token_id=0)
+    yield 'marian', transformers.MarianMTModel, transformers.MarianConfig(**marian), whole
+    yield 'marian_two_vocabularies', transformers.MarianMTModel, transformers.MarianConfig(
+        **{**marian, 'pad_token_id': 22, 'decoder_start_token_id': 22}, decoder_vocab_size=23,
+        share_encoder_decoder_embeddings=False), whole
+
+
+def waves(table):
+    """Marian's positions, which transformers rounds to float32."""
+    length, width = table.shape
+    angles = torch.arange(length, dtype=torch.float64)[:, None] / 10000 ** (
+        torch.arange(0, width, 2, dtype=torch.float64) / width)
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
 def build(make, config, seed):
@@ -69,6 +98,14 @@ def build(make, config, seed):
     fill_randomly(model, 0.0, generator)
     for parameter in model.parameters():
         parameter.data = parameter.data.to(SINGLE).to(torch.float64)
+    if 'Marian' in make.__name__:
+        for side in (model.model.encoder, model.model.decoder):
+            side.embed_positions.weight.data = waves(side.embed_positions.weight)
+        bias = torch.randn(model.final_logits_bias.shape, generator=generator, dtype=SINGLE)
+        model.final_logits_bias = bias.to(torch.float64)
+    if not getattr(config, 'scale_decoder_outputs', True):  # T5 1.1: an output matrix that is not the embedding
+        matrix = torch.randn(model.lm_head.weight.shape, generator=generator, dtype=SINGLE) / 4
+        model.lm_head.weight = torch.nn.Parameter(matrix.to(torch.float64))
     rows = [torch.randint(2, VOCABULARY, (length,), generator=generator) for length in LENGTHS]  # no padding among them
     return model, rows
 
@@ -77,6 +114,14 @@ def continuation(model, row):
     for _ in range(CONTINUATION):
         row = torch.cat([row, model(row[None], use_cache=False).logits[0, -1].argmax()[None]])
     return row[-CONTINUATION:].tolist()
+
+
+def translation(model, source, start):
+    row = torch.tensor([start])
+    while len(row) <= CONTINUATION:
+        logits = model(input_ids=source[None], decoder_input_ids=row[None], use_cache=False).logits
+        row = torch.cat([row, logits[0, -1].argmax()[None]])
+    return row[1:].tolist()
 
 
 def values(make, config, seed):
@@ -90,6 +135,16 @@ def values(make, config, seed):
             result['segments'] = [segment.tolist() for segment in segments]
             outputs = [model(row[None], token_type_ids=segment[None]) for row, segment in zip(rows, segments)]
             result['logits'] = flat(torch.cat([output.logits for output in outputs]))
+        elif config.is_encoder_decoder:
+            start, known = config.decoder_start_token_id, getattr(config, 'decoder_vocab_size', VOCABULARY)
+            targets = [torch.cat([torch.tensor([start]), row[1:] % known]) for row in reversed(rows)]
+            result['sources'] = result.pop('tokens')
+            result['tokens'] = [target.tolist() for target in targets]
+            result['start'] = start
+            result['logits'] = flat(torch.cat([
+                model(input_ids=row[None], decoder_input_ids=target[None], use_cache=False).logits[0]
+                for row, target in zip(rows, targets)]))
+            result['greedy'] = translation(model, rows[0], start)
         else:
             result['logits'] = flat(torch.cat([model(row[None], use_cache=False).logits[0] for row in rows]))
             result['greedy'] = continuation(model, rows[0])
@@ -101,8 +156,10 @@ def write(folder, make, config, seed, largest_file):
     model = build(make, config, seed)[0].float()
     with torch.no_grad():  # guards against a change of meaning by in_float64
         row = torch.tensor(golden['tokens'][0])
-        segments = {'token_type_ids': torch.tensor(golden['segments'][0])[None]} if 'segments' in golden else {}
-        logits = model(row[None], **segments).logits[0].reshape(-1, len(golden['logits'][0]))
+        others = {'token_type_ids': torch.tensor(golden['segments'][0])[None]} if 'segments' in golden else {}
+        if 'sources' in golden:
+            row, others = torch.tensor(golden['sources'][0]), {'decoder_input_ids': row[None]}
+        logits = model(row[None], **others).logits[0].reshape(-1, len(golden['logits'][0]))
     difference = (logits - torch.tensor(golden['logits'][:len(logits)])).abs().max().item()
     print(f'{folder.name}: {make.__name__} as published differs by {difference:.1e}')
     if difference > 1e-4:

@@ -2,8 +2,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
+#include "plumb/model/capabilities.h"
+#include "plumb/model/model.h"
+#include "plumb/train/run.h"
 #include "support/process.h"
 
 namespace plumb {
@@ -72,6 +78,75 @@ TEST_F(ImportVerb, WritesARunThatIsMeasured) {
     ASSERT_EQ(measured.status, 0) << measured.errors;
     EXPECT_EQ(read_json(path("measured.json"))["model"]["kind"], "decoder");
   }
+}
+
+/// Each of the tokens that generation_config.json lists ends a text.
+TEST_F(ImportVerb, SeveralTokensEndAText) {
+  const Json values = read_json(path("model/values.json"));
+  const auto prompt = values["tokens"][0].get<std::vector<int64_t>>();
+  const auto greedy = values["greedy"].get<std::vector<int64_t>>();
+  int64_t other = 0;  // which the continuation does not contain
+  while (std::find(greedy.begin(), greedy.end(), other) != greedy.end()) ++other;
+  write_json(path("model/generation_config.json"), {{"eos_token_id", {other, greedy[5]}}});
+  ASSERT_EQ(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).status, 0);
+  ASSERT_EQ(
+      run_plumb({"generate", path("run"), "--prompt", letters(prompt), "--greedy", "--json", path("text.json"), "-q"})
+          .status,
+      0);
+  const Json sample = read_json(path("text.json"))["samples"][0];
+  const auto end = std::find(greedy.begin(), greedy.end(), greedy[5]);
+  EXPECT_EQ(sample["tokens"], Json(std::vector<int64_t>(greedy.begin(), end)));
+  EXPECT_EQ(sample["finish"], "end");
+  write_json(path("model/generation_config.json"), {{"eos_token_id", "1"}});
+  EXPECT_NE(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).errors.find("eos_token_id"),
+            std::string::npos);
+}
+
+TEST_F(ImportVerb, IsUndoneByExport) {
+  ASSERT_EQ(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).status, 0);
+  const Finished exported = run_plumb(
+      {"export", path("run"), "--format", "huggingface", path("folder"), "--json", path("export.json"), "-q"});
+  ASSERT_EQ(exported.status, 0) << exported.errors;
+  const Json document = read_json(path("export.json"));
+  EXPECT_EQ(document["schema"], "plumb.export/1");
+  EXPECT_EQ(document["model_type"], "gpt2");
+  EXPECT_EQ(document["tokenizer"], true);
+  for (const char* name : {"config.json", "tokenizer.json"})
+    EXPECT_EQ(read_file(path("folder/") + name), read_file(path("model/") + name)) << name;
+  ASSERT_EQ(run_plumb({"import", path("folder"), "--out", path("again"), "-q"}).status, 0);
+  EXPECT_EQ(read_file(path("again/model.safetensors")), read_file(path("run/model.safetensors")));
+  EXPECT_NE(run_plumb({"export", path("run"), path("model"), "-q"}).status, 0);  // a folder that Plumb did not make
+}
+
+/// A sentence, its end, and greedy tokens after the first one of every target; PAD, which is that one here, never.
+TEST_F(ImportVerb, WritesARunThatTranslates) {
+  fs::remove_all(scratch_ / "model" / "model.safetensors");
+  for (const char* name : {"config.json", "model.safetensors"})
+    fs::copy_file(test::source_directory() / "tests" / "golden" / "huggingface" / "marian" / name,
+                  scratch_ / "model" / name, fs::copy_options::overwrite_existing);
+  ASSERT_EQ(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).status, 0);
+  const std::vector<int64_t> sentence = {7, 3, 11, 19};
+  write_file_atomic(path("input"), letters(sentence) + "\n");
+  const std::string command = fmt::format("{} translate {} --beam 1 -q < {}", PLUMB_BINARY, path("run"), path("input"));
+  const Finished translated = test::Process("/bin/sh", {"-c", command}).wait();
+  ASSERT_EQ(translated.status, 0) << translated.errors;
+
+  const std::unique_ptr<Model> model = load_model(path("run"));
+  Translates* translates = model->translates();
+  std::vector<int64_t> source = sentence, found;
+  source.push_back(0);  // eos_token_id
+  Ragged layout;
+  layout.append(std::ssize(source));
+  DecoderState state = translates->start(source, layout);
+  constexpr int64_t kStart = 28, kLongest = 26;  // 1.5 · 4 + 20 tokens
+  for (int64_t token = kStart; std::ssize(found) < kLongest;) {
+    Tensor logits = translates->logits(translates->step(state, {token})).clone();
+    logits.select(1, kStart).fill_(-1e30);
+    token = logits.argmax().item<int64_t>();
+    if (token == 0) break;
+    found.push_back(token);
+  }
+  EXPECT_EQ(translated.output, letters(found) + "\n");
 }
 
 TEST_F(ImportVerb, NamesWhatItDoesNotKnow) {

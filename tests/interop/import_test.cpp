@@ -111,8 +111,58 @@ TEST_P(ImportedLanguageModel, AsARun) {
 
 INSTANTIATE_TEST_SUITE_P(Families, ImportedLanguageModel,
                          ::testing::Values("gpt2", "llama2", "llama3", "qwen2", "qwen3", "gpt_neox",
-                                           "gpt_neox_sequential"),
+                                           "gpt_neox_sequential", "stablelm", "stablelm_parallel"),
                          [](const auto& info) { return info.param; });
+
+class ImportedTranslator : public ::testing::TestWithParam<std::string> {
+ protected:
+  ImportedTranslator() : values_(read_json(folder_of(GetParam()) / "values.json")) {}
+  Json values_;
+};
+
+void append_rows(const Json& rows, std::vector<int64_t>& tokens, Ragged& layout) {
+  for (const auto& row : rows.get<IdRows>()) {
+    tokens.insert(tokens.end(), row.begin(), row.end());
+    layout.append(std::ssize(row));
+  }
+}
+
+TEST_P(ImportedTranslator, Logits) {
+  Batch batch;
+  append_rows(values_["sources"], batch.source, batch.source_layout);
+  append_rows(values_["tokens"], batch.target_input, batch.target_layout);
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const std::unique_ptr<Model> model = model_in(folder_of(GetParam()), type);
+    const at::NoGradGuard no_graph;
+    ForwardContext context;
+    expect_logits(model->logits(model->states(batch, context)), matrix_of(values_["logits"]));
+  }
+}
+
+TEST_P(ImportedTranslator, GreedyTranslation) {
+  const std::unique_ptr<Model> model = model_in(folder_of(GetParam()), at::kDouble);
+  Translates* translates = model->translates();
+  ASSERT_NE(translates, nullptr);
+  const auto source = values_["sources"].get<IdRows>()[0];
+  Ragged layout;
+  layout.append(std::ssize(source));
+  DecoderState state = translates->start(source, layout);
+  Tensor hidden = translates->step(state, {values_["start"].get<int64_t>()});
+  const auto expected = values_["greedy"].get<std::vector<int64_t>>();
+  std::vector<int64_t> found;
+  while (found.size() < expected.size()) {
+    found.push_back(translates->logits(hidden).argmax().item<int64_t>());
+    hidden = translates->step(state, {found.back()});
+  }
+  EXPECT_EQ(found, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ImportedTranslator,
+                         ::testing::Values("t5", "t5_1.1", "marian", "marian_two_vocabularies"), [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
 
 class ImportedClassifier : public ::testing::TestWithParam<std::string> {};
 
@@ -362,7 +412,8 @@ TEST_F(ChangedFolder, EverySettingMayBeAnything) {
       nullptr, -1,  0,   1,     1e308, -1e308,           "x", Json::array(), Json::object(),
       true,    2.5, 1e6, 1e-30, false, INT64_C(1) << 62, "",  {1, "x"}};
   size_t refused = 0;
-  for (const std::string name : {"gpt2", "llama3", "qwen2", "qwen3", "gpt_neox", "bert", "roberta"}) {
+  for (const std::string name :
+       {"gpt2", "llama3", "qwen2", "qwen3", "gpt_neox", "stablelm", "t5", "marian", "bert", "roberta"}) {
     copy(name);
     const Json whole = read_json(folder_ / "config.json");
     const auto read = [&](const Json& config) {

@@ -52,8 +52,10 @@ const std::vector<Kind> kKinds = {
     {"relu", false, [](double x) { return std::max(x, 0.0); }},
     {"gelu", false, gelu},
     {"gelu-tanh", false, gelu_by_tanh},
+    {"silu", false, [](double x) { return x * sigmoid(x); }},
     {"swiglu", true, [](double x) { return x * sigmoid(x); }},
     {"geglu", true, gelu},
+    {"geglu-tanh", true, gelu_by_tanh},
 };
 
 TEST(FeedForward, EveryKindIsItsFormula) {

@@ -169,6 +169,19 @@ TEST(Positions, TablesGrow) {
   }
 }
 
+TEST(Positions, SinesAndCosinesInHalves) {
+  const Fixture fixture("sinusoidal-halves", true);
+  const Tensor table = fixture.encoding->table(300);
+  ASSERT_EQ(table.sizes(), at::IntArrayRef({300, kWidth}));
+  for (const int64_t p : {0, 9, 299}) {
+    for (int64_t i = 0; i < kWidth / 2; ++i) {
+      const double angle = static_cast<double>(p) / std::pow(10000.0, 2.0 * static_cast<double>(i) / kWidth);
+      EXPECT_NEAR(table[p][i].item<double>(), std::sin(angle), 1e-12);
+      EXPECT_NEAR(table[p][kWidth / 2 + i].item<double>(), std::cos(angle), 1e-12);
+    }
+  }
+}
+
 TEST(Positions, AlibiPenalizesDistance) {
   // Three heads: the slopes of two, 2^−4 and 2^−8, and the first of four, 2^−2.
   const std::vector<double> slopes = {0.0625, 0.00390625, 0.25};

@@ -8,7 +8,9 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json.h"
 #include "plumb/base/random.h"
+#include "plumb/text/sentencepiece/content.h"
 #include "plumb/text/sentencepiece/model.h"
 #include "plumb/text/visible.h"
 #include "support/paths.h"
@@ -53,6 +55,66 @@ TEST_P(TokenizerKinds, RoundTrip) {
     }
   }
   EXPECT_LE(tokenizer.vocabulary(), 80);
+}
+
+/// SentencePiece's own library and the components of tokenizer.json read the same model.
+TEST_P(TokenizerKinds, AsTokenizerJson) {
+  const TemporaryDirectory directory;
+  const Tokenizer pieces = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80, .mask = true});
+  pieces.save_as_json(directory / "tokenizer.json");
+  const Tokenizer json = Tokenizer::from_file(directory / "tokenizer.json");
+  EXPECT_EQ(json.vocabulary(), pieces.vocabulary());
+  EXPECT_EQ(json.specials(), pieces.specials());
+  std::vector<std::string> lines = sentences();
+  for (const char* line : {"  zwei  Männer ", "ein ﬁsch ½", "Straße\u00a0im\u3000Schnee", "日本 und 🙂 im Schnee",
+                           "xylophon", "Ein Mann\tläuft"})
+    lines.emplace_back(line);
+  for (const std::string& line : lines) {
+    std::vector<int32_t> ids = pieces.encode(line);
+    EXPECT_EQ(json.encode(line), ids) << line;
+    if (std::find(ids.begin(), ids.end(), pieces.specials().unknown) == ids.end())
+      EXPECT_EQ(json.decode(ids), pieces.decode(ids));
+    ids.insert(ids.begin(), pieces.specials().bos);
+    EXPECT_EQ(json.encode_as_input(line), ids) << line;
+  }
+}
+
+/// Marian's tokenizers are SentencePiece models whose pieces have other ids.
+TEST(MarianTokenizer, RenumbersThePieces) {
+  const TemporaryDirectory directory;
+  const Tokenizer pieces = Tokenizer::train(sentences(), {.kind = "unigram", .vocabulary = 80});
+  pieces.save(directory / "plain.model");
+  pieces.save(directory / "source.spm");
+  pieces.save(directory / "target.spm");
+  const SentencePieceContent content = read_sentence_piece(read_file(directory / "plain.model"));
+  Json ids = {{"</s>", 0}, {"<unk>", 1}, {">>deu<<", 2}};
+  const auto last = static_cast<int32_t>(content.pieces.size()) - 1;
+  for (int32_t i = 4; i < last; ++i) ids[content.pieces[static_cast<size_t>(i)].text] = last + 2 - i;  // not the last
+  ids["<pad>"] = last - 1;
+  write_json(directory / "vocab.json", ids);
+  const Tokenizer marian = Tokenizer::from_file(directory / "source.spm");
+  EXPECT_EQ(marian.specials(), (Specials{last - 1, -1, 0, 1, -1}));
+  EXPECT_EQ(marian.vocabulary(), last);
+  for (const std::string& line : sentences()) {
+    std::vector<int32_t> expected;
+    bool complete = true;
+    for (const int32_t id : pieces.encode(line)) {
+      expected.push_back(id == last ? 1 : last + 2 - id);
+      complete = complete && id != last;
+    }
+    EXPECT_EQ(marian.encode(line), expected) << line;
+    if (complete) EXPECT_EQ(marian.decode(expected), line);
+    expected.insert(expected.begin(), 2);
+    EXPECT_EQ(marian.encode(">>deu<< " + line), expected) << line;
+    expected.push_back(0);
+    EXPECT_EQ(marian.encode_as_input(">>deu<< " + line), expected) << line;
+  }
+  write_json(directory / "target_vocab.json", {{"</s>", 0}, {"<unk>", 1}});
+  EXPECT_EQ(Tokenizer::from_file(directory / "target.spm").vocabulary(), 2);
+  write_json(directory / "vocab.json", {{"</s>", -1}, {"<unk>", 1}});
+  EXPECT_THROW(Tokenizer::from_file(directory / "source.spm"), Error);
+  write_json(directory / "vocab.json", {{"</s>", 0}});
+  EXPECT_THROW(Tokenizer::from_file(directory / "source.spm"), Error);
 }
 
 TEST_P(TokenizerKinds, TrainingIsDeterministic) {

@@ -43,8 +43,10 @@ double checked(double score) {
               "its training has diverged, or its weights are damaged");
 }
 
-/// The continuations of a sentence's active hypotheses, whose scores start at row `begin`: best first, at most `count`.
-std::vector<Candidate> candidates(const Search& search, const ops::TopScores& top, size_t begin, size_t count) {
+/// The continuations of a sentence's active hypotheses, whose scores start at row `begin`: best first, at most `count`,
+/// without the tokens `never`.
+std::vector<Candidate> candidates(const Search& search, const ops::TopScores& top, size_t begin, size_t count,
+                                  const std::vector<int32_t>& never) {
   std::vector<Candidate> all;
   const auto k = static_cast<size_t>(top.k);
   for (size_t h = 0; h < search.active.size(); ++h) {
@@ -52,7 +54,8 @@ std::vector<Candidate> candidates(const Search& search, const ops::TopScores& to
     const double base = search.active[h].score - (top.log_partition.empty() ? 0.0 : top.log_partition[row]);
     for (size_t i = row * k; i < (row + 1) * k && top.ids[i] >= 0; ++i) {
       const double score = checked(base + top.scores[i]);
-      if (std::isfinite(score)) all.push_back({score, static_cast<int64_t>(h), top.ids[i]});
+      const bool allowed = std::find(never.begin(), never.end(), top.ids[i]) == never.end();
+      if (allowed && std::isfinite(score)) all.push_back({score, static_cast<int64_t>(h), top.ids[i]});
     }
   }
   if (all.empty()) {
@@ -124,6 +127,15 @@ int64_t output_limit(const Translates& model, size_t source_tokens, const Decode
   return std::min(limit, model.longest() - 1);
 }
 
+/// PAD and BOS where they are not before EOS, from which on tokens are looked at.
+std::vector<int32_t> never_put_out_from(const Specials& specials) {
+  std::vector<int32_t> never;
+  for (const int32_t id : {specials.pad, specials.bos}) {
+    if (id > specials.eos && std::find(never.begin(), never.end(), id) == never.end()) never.push_back(id);
+  }
+  return never;
+}
+
 /// The last tokens of the active hypotheses, one per row.
 std::vector<int64_t> last_tokens(const std::vector<Search>& searches, int32_t bos) {
   std::vector<int64_t> tokens;
@@ -142,6 +154,7 @@ std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vect
   const at::NoGradGuard no_graph;
   const bool greedy = options.beam == 1;
   const int64_t looked_at = greedy ? 1 : 2 * options.beam;
+  const std::vector<int32_t> never = never_put_out_from(options.target);
   std::vector<std::vector<int32_t>> results(sources.size());
   std::vector<Search> searches;
   std::vector<int64_t> source;
@@ -162,7 +175,7 @@ std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vect
     const std::vector<int64_t> tokens = last_tokens(searches, options.target.bos);
     if (tokens.empty()) break;
     const Tensor logits = model.logits(model.step(state, tokens));
-    const ops::TopScores top = ops::top_scores(logits, looked_at, options.target.eos, !greedy);
+    const ops::TopScores top = ops::top_scores(logits, looked_at + std::ssize(never), options.target.eos, !greedy);
     const bool any_ends = std::any_of(searches.begin(), searches.end(), [length](const Search& search) {
       return !search.active.empty() && search.limit == length;
     });
@@ -175,7 +188,8 @@ std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vect
       if (before > 0 && search.limit == length) {
         end_all(search, eos, begin, options);
       } else if (before > 0) {
-        advance(search, candidates(search, top, begin, static_cast<size_t>(looked_at)), options.target.eos, options);
+        advance(search, candidates(search, top, begin, static_cast<size_t>(looked_at), never), options.target.eos,
+                options);
         if (greedy && length + 1 == search.limit) end_all(search, {0.0}, 0, options);  // EOS without running the model
         if (search.active.empty()) search.parents.clear();
         for (const int64_t parent : search.parents) order.push_back(static_cast<int64_t>(begin) + parent);

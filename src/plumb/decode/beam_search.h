@@ -30,6 +30,7 @@ struct DecodeOptions {
   int64_t batch_tokens = 4096;        // source tokens of a batch (including EOS) times beam width
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
   Specials source{}, target{};        // special tokens of the two vocabularies; not configuration keys
+  bool imported = false;              // the model may have more tokens than its tokenizers; not a key either
 
   bool operator==(const DecodeOptions&) const = default;
 };

@@ -185,13 +185,18 @@ class Generation {
   /// Appends a token to its sample. Returns false if the sample ends.
   bool accept(Sample& sample, int32_t id) {
     Generated& result = *sample.result;
-    const bool ends_line = id == specials_.eos;
+    const bool ends_line = ends(id);
     if (ends_line && sample.lines == 1) return end(sample, Finish::end);
     if (ends_line) --sample.lines;
     result.ids.push_back(id);
     sample.sequence.push_back(id);
     if (!goes_on(sample, id)) return end(sample, Finish::stop);
     return std::ssize(result.ids) < sample.limit || end(sample, Finish::length);
+  }
+
+  [[nodiscard]] bool ends(int32_t id) const {
+    if (options_.ends.empty()) return id == specials_.eos;
+    return std::find(options_.ends.begin(), options_.ends.end(), id) != options_.ends.end();
   }
 
   bool goes_on(const Sample& sample, int32_t id) {

@@ -28,6 +28,7 @@ struct GenerateOptions {
   /// and at least one token. Then every token below `vocabulary` may be output, or, if that is 0, every one.
   bool whole_texts = false;
   int64_t vocabulary = 0;
+  std::vector<int32_t> ends{};  // tokens of which each ends a line; empty: EOS
 };
 
 /// Throws Error on invalid values.

@@ -59,11 +59,14 @@ std::vector<std::string> texts(const Tokenizer& target, const std::vector<std::v
   return lines;
 }
 
-void require_vocabularies(const Translates& model, const Tokenizer& source, const Tokenizer& target) {
-  if (model.source_vocabulary() == source.vocabulary() && model.vocabulary() == target.vocabulary()) return;
-  throw Error(fmt::format("the model's vocabularies ({} and {}) do not match the tokenizers' ({} and {})",
-                          model.source_vocabulary(), model.vocabulary(), source.vocabulary(), target.vocabulary()),
-              "give the data directory that the model was trained on");
+void require_vocabularies(const Translates& model, const Tokenizer& source, const Tokenizer& target, bool imported) {
+  const int64_t more_source = model.source_vocabulary() - source.vocabulary();
+  const int64_t more_target = model.vocabulary() - target.vocabulary();
+  if (imported ? more_source >= 0 && more_target >= 0 : more_source == 0 && more_target == 0) return;
+  throw Error(
+      fmt::format("the model's vocabularies ({} and {}) do not match the tokenizers' ({} and {})",
+                  model.source_vocabulary(), model.vocabulary(), source.vocabulary(), target.vocabulary()),
+      imported ? "the tokenizers belong to another model" : "give the data directory that the model was trained on");
 }
 
 }  // namespace
@@ -119,7 +122,7 @@ std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector
 std::vector<std::string> translate(Translates& model, const Tokenizer& source, const Tokenizer& target,
                                    const std::vector<std::string>& lines, const DecodeOptions& options,
                                    const TranslateProgress& progress) {
-  require_vocabularies(model, source, target);
+  require_vocabularies(model, source, target, options.imported);
   std::vector<std::vector<int32_t>> sources;
   sources.reserve(lines.size());
   for (const std::string& line : lines) sources.push_back(source.encode(line));

@@ -2,17 +2,44 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "plumb/base/error.h"
-#include "plumb/base/toml_text.h"
+#include "plumb/base/text.h"
+#include "plumb/nn/position/position.h"
 
 namespace plumb {
 
 Registry<Family>& families() {
   static Registry<Family> registry("model_type");
   return registry;
+}
+
+namespace {
+
+/// The class that the weights belong to. Throws Error unless it is one of the family's.
+std::string class_of(Settings& settings, const Family& family) {
+  const std::vector<std::string> named = settings.texts("architectures");
+  const bool known =
+      named.size() == 1 && std::find(family.classes.begin(), family.classes.end(), named[0]) != family.classes.end();
+  if (!known) throw settings.unsupported("architectures", join(family.classes));
+  return named[0];
+}
+
+}  // namespace
+
+DescribedModel described_by(Settings settings) {
+  const std::string type = settings.text("model_type");
+  if (const auto known = families().names(); std::find(known.begin(), known.end(), type) == known.end())
+    throw settings.unsupported("model_type", join(known));
+  const Family& family = families().at(type).make;
+  DescribedModel described{type, class_of(settings, family), family.configuration(settings)};
+  ignore_common_keys(settings);
+  settings.finish();
+  validate(described.config);
+  return described;
 }
 
 ModelConfig imported_decoder() {
@@ -75,37 +102,43 @@ std::string gated_activation(Settings& settings, const std::string& key) {
   throw settings.unsupported(key, "silu, swish, gelu, gelu_python");
 }
 
+std::string plain_activation_name(const ModelConfig& config) {
+  return config.activation == "gelu" || config.activation == "relu" ? config.activation : "gelu_new";
+}
+
+std::string gated_activation_name(const ModelConfig& config) { return config.activation == "geglu" ? "gelu" : "silu"; }
+
 int64_t head_size_of(const ModelConfig& config) {
   if (config.head_size > 0) return config.head_size;
   return config.heads > 0 ? config.d_model / config.heads : 0;  // no heads at all are refused with the configuration
 }
 
+int64_t key_value_heads_of(const ModelConfig& config) { return config.kv_heads > 0 ? config.kv_heads : config.heads; }
+
 void read_rotary(Settings& settings, ModelConfig& config, double theta, double share) {
-  Config options;
-  const auto set = [&options](const char* key, const auto& value) {
-    options.set(fmt::format("model.rotary.{}={}", key, toml_text(value)));
-  };
-  theta = settings.number("rope_theta", theta);
+  RotaryOptions options;
+  options.interleaved = false;
+  options.theta = settings.number("rope_theta", theta);
   share = settings.number("partial_rotary_factor", share);
   std::optional<Settings> scaling = settings.section("rope_parameters");
   const std::optional<Settings> older = settings.section("rope_scaling");
   if (!scaling) scaling = older;
   if (scaling) {
-    theta = scaling->number("rope_theta", theta);
+    options.theta = scaling->number("rope_theta", options.theta);
     share = scaling->number("partial_rotary_factor", share);
     const char* kind_key = scaling->has("rope_type") ? "rope_type" : "type";
     scaling->ignore({"rope_type", "type"});
     const std::string kind = scaling->text(kind_key, "default");
     if (kind == "linear" || kind == "llama3") {
-      set("scaling", kind);
-      set("factor", scaling->number("factor"));
+      options.scaling = kind;
+      options.factor = scaling->number("factor");
     } else if (kind != "default") {
       throw scaling->unsupported(kind_key, "default, linear, llama3");
     }
     if (kind == "llama3") {
-      set("low_frequency_factor", scaling->number("low_freq_factor"));
-      set("high_frequency_factor", scaling->number("high_freq_factor"));
-      set("original_length", scaling->integer("original_max_position_embeddings"));
+      options.low_frequency_factor = scaling->number("low_freq_factor");
+      options.high_frequency_factor = scaling->number("high_freq_factor");
+      options.original_length = scaling->integer("original_max_position_embeddings");
     }
     scaling->finish();
   }
@@ -116,11 +149,35 @@ void read_rotary(Settings& settings, ModelConfig& config, double theta, double s
     throw Error(fmt::format("config.json: {} of the {} features of a head cannot be rotated", share, size),
                 "partial_rotary_factor, or rotary_pct, must make an even number of them, at least 2");
   }
-  set("theta", theta);
-  set("interleaved", false);
-  if (features < size) set("features", features);
+  if (features < size) options.features = features;
   config.positions = "rotary";
-  options.read("model", config);
+  config.options["rotary"] = Options(options);
+}
+
+RotaryOptions rotary_options_of(const ModelConfig& config) {
+  return options_of(config.options, "rotary", positions().at("rotary")).as<RotaryOptions>();
+}
+
+double rotated_share(const ModelConfig& config) {
+  const int64_t features = rotary_options_of(config).features;
+  if (features == 0) return 1;
+  const auto size = static_cast<double>(head_size_of(config)), wanted = static_cast<double>(features);
+  const double share = wanted / size;
+  return size * share < wanted ? std::nextafter(share, 1.0) : share;  // readers round the product down
+}
+
+void write_rotary(const ModelConfig& config, Json& keys) {
+  const RotaryOptions options = rotary_options_of(config);
+  keys["rope_theta"] = options.theta;
+  if (options.features > 0) keys["partial_rotary_factor"] = rotated_share(config);
+  if (options.scaling != "linear" && options.scaling != "llama3") return;
+  Json scaling = {{"rope_type", options.scaling}, {"factor", options.factor}};
+  if (options.scaling == "llama3") {
+    scaling["low_freq_factor"] = options.low_frequency_factor;
+    scaling["high_freq_factor"] = options.high_frequency_factor;
+    scaling["original_max_position_embeddings"] = options.original_length;
+  }
+  keys["rope_scaling"] = scaling;
 }
 
 void take_pair(Weights& weights, const std::string& theirs, const std::string& ours, const std::vector<int64_t>& shape,
@@ -132,7 +189,7 @@ void take_pair(Weights& weights, const std::string& theirs, const std::string& o
 void take_stacked(Weights& weights, const std::vector<std::string>& theirs, const std::string& ours,
                   const ModelConfig& config, bool bias, NamedTensors& result) {
   const int64_t size = head_size_of(config);
-  const int64_t kv_heads = config.kv_heads > 0 ? config.kv_heads : config.heads;
+  const int64_t kv_heads = key_value_heads_of(config);
   const std::vector<int64_t> rows = {config.heads * size, kv_heads * size, kv_heads * size};
   std::vector<Tensor> matrices, biases;
   for (size_t i = 0; i < theirs.size(); ++i) {

@@ -1,4 +1,4 @@
-// Families of models that can be imported: how their config.json and the names of their tensors are to be understood.
+// Families of models that can be imported and exported: what their config.json and the names of their tensors mean.
 // Each family is one file in interop/families, which registers it under its model_type.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "plumb/interop/settings.h"
 #include "plumb/interop/weights.h"
 #include "plumb/model/config.h"
+#include "plumb/nn/position/rotary.h"
 
 namespace plumb {
 
@@ -17,12 +18,27 @@ struct Family {
   std::vector<std::string> classes;  // those of `transformers` that are known: "GPT2LMHeadModel"
   /// The configuration of the same model. Asks for every key that it knows.
   ModelConfig (*configuration)(Settings& settings);
-  /// The tensors under Plumb's names, taken from those of the folder.
+  /// The tensors under Plumb's names, taken from those of the folder. Every number goes to one place, as it is or
+  /// times a constant; so the export inverts this map, and needs none of its own.
   NamedTensors (*tensors)(const ModelConfig& config, Weights& weights);
+  /// The reverse of `configuration`: the keys of config.json, apart from architectures and model_type. What the family
+  /// cannot express need not be noticed: the export reads the keys back and compares. Null: only the import is known.
+  Json (*settings)(const ModelConfig& config) = nullptr;
 };
 
 /// By model_type.
 Registry<Family>& families();
+
+/// The model that a config.json describes.
+struct DescribedModel {
+  std::string family;  // model_type
+  std::string model;   // the class of `transformers`
+  ModelConfig config;  // valid
+};
+
+/// Throws Error that names what is unknown: the architecture, a key that may change what the model computes, or a
+/// value.
+DescribedModel described_by(Settings settings);
 
 // What families have in common.
 
@@ -38,14 +54,29 @@ void ignore_common_keys(Settings& settings);
 std::string plain_activation(Settings& settings, const std::string& key);
 std::string gated_activation(Settings& settings, const std::string& key);
 
+/// The reverse. An activation that has no such name yields another's.
+std::string plain_activation_name(const ModelConfig& config);
+std::string gated_activation_name(const ModelConfig& config);
+
 /// Sets the position encoding to `rotary` on the two halves of each head, with the frequencies of `rope_parameters`, or
 /// of `rope_theta` and `rope_scaling` in older files. `share` is the share of each head's features that is rotated,
 /// unless rope_parameters has one. config.heads, head_size and d_model are set. Throws Error on a kind of scaling that
 /// Plumb does not have.
 void read_rotary(Settings& settings, ModelConfig& config, double theta, double share = 1);
 
+/// The reverse: rope_theta, rope_scaling if frequencies are scaled, and partial_rotary_factor if not all features are
+/// rotated, which versions 4 and 5 of `transformers` both read.
+void write_rotary(const ModelConfig& config, Json& keys);
+
+/// The options of config.positions = "rotary", and which share of each head's features is rotated.
+RotaryOptions rotary_options_of(const ModelConfig& config);
+double rotated_share(const ModelConfig& config);
+
 /// Features per head.
 int64_t head_size_of(const ModelConfig& config);
+
+/// The number of heads that keys and values have.
+int64_t key_value_heads_of(const ModelConfig& config);
 
 /// Takes PREFIX.weight, (shape), and, if there is to be one, PREFIX.bias, (shape[0]), for the Plumb parameters
 /// OURS.weight and OURS.bias.

@@ -2,18 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <limits>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
-#include "plumb/base/text.h"
 #include "plumb/interop/family.h"
+#include "plumb/interop/tokenizer_files.h"
 #include "plumb/model/model.h"
-#include "plumb/text/tokenizer_model.h"
 #include "plumb/train/config.h"
 
 namespace plumb {
@@ -22,49 +20,10 @@ namespace {
 
 constexpr const char* kImported = "imported";
 
-/// The class that the weights belong to. Throws Error unless it is one of the family's.
-std::string class_of(Settings& settings, const Family& family) {
-  const std::vector<std::string> named = settings.texts("architectures");
-  const bool known =
-      named.size() == 1 && std::find(family.classes.begin(), family.classes.end(), named[0]) != family.classes.end();
-  if (!known) throw settings.unsupported("architectures", join(family.classes));
-  return named[0];
-}
-
-/// Whether a folder has one of these files.
-bool has_one_of(const fs::path& folder, const std::vector<std::string>& names) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return fs::is_regular_file(folder / name); });
-}
-
-/// Throws Error if the folder's tokenizer is a SentencePiece model and nothing else.
-void require_known_specials(const fs::path& folder) {
-  const TokenizerKind& pieces = tokenizer_kinds().at("sentencepiece").make;
-  if (!has_one_of(folder, pieces.files)) return;
-  for (const auto& [name, entry] : tokenizer_kinds().entries()) {
-    if (entry.make.precedence > pieces.precedence && has_one_of(folder, entry.make.files)) return;
-  }
-  throw Error(
-      fmt::format("{}: a SentencePiece model alone does not say which special tokens go with a text", folder.string()),
-      "add the tokenizer.json, which `transformers` writes when it saves the tokenizer");
-}
-
-/// The tokenizer's files in a folder, by name; empty if there is no tokenizer. Throws Error if it cannot be used.
-std::set<std::string> tokenizer_files(const fs::path& folder) {
-  std::set<std::string> files;
-  const auto collect = [&](const std::string& name) {
-    if (fs::is_regular_file(folder / name)) files.insert(name);
-  };
-  for (const auto& [name, entry] : tokenizer_kinds().entries()) {
-    for (const std::string& file : entry.make.files) collect(file);
-  }
-  if (files.empty()) return files;
-  require_known_specials(folder);
-  (void)load_tokenizer_model(folder);
-  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "merges.txt",
-                           "vocab.json", "encoder.json"})
-    collect(name);
-  return files;
+/// What a model of this kind learns.
+std::string task_of(const ModelConfig& config) {
+  if (config.kind == "encoder-decoder") return "translation";
+  return config.kind == "encoder" ? "classification" : "language-modeling";
 }
 
 /// Throws Error unless `out` is free or has an earlier import in it.
@@ -79,20 +38,13 @@ void require_free(const fs::path& out) {
 }  // namespace
 
 ImportedModel read_model_folder(const fs::path& folder) {
-  Settings settings(folder / "config.json");
-  const std::string type = settings.text("model_type");
-  if (const auto known = families().names(); std::find(known.begin(), known.end(), type) == known.end())
-    throw settings.unsupported("model_type", join(known));
-  const Family& family = families().at(type).make;
+  const DescribedModel described = described_by(Settings(folder / kSettingsFile));
   ImportedModel imported;
-  imported.family = type;
-  imported.model = class_of(settings, family);
-  imported.config = family.configuration(settings);
-  ignore_common_keys(settings);
-  settings.finish();
-  validate(imported.config);
+  imported.family = described.family;
+  imported.model = described.model;
+  imported.config = described.config;
   Weights weights = Weights::from_folder(folder);
-  imported.tensors = family.tensors(imported.config, weights);
+  imported.tensors = families().at(imported.family).make.tensors(imported.config, weights);
   weights.finish();
   for (const auto& [name, tensor] : imported.tensors) imported.parameters += tensor.numel();
   return imported;
@@ -101,14 +53,15 @@ ImportedModel read_model_folder(const fs::path& folder) {
 ImportedModel import_model(const fs::path& folder, const fs::path& out) {
   require_free(out);
   ImportedModel imported = read_model_folder(folder);
-  const std::set<std::string> tokenizer = tokenizer_files(folder);
+  const std::vector<std::string> tokenizer = tokenizer_files(folder);
+  (void)ends_of_texts(folder);
   {
     const std::unique_ptr<Model> model = make_model(imported.config);  // checks once more that all fits together
     load_parameters(model->parameters(), imported.tensors, folder.string());
   }
   RunConfig config;
   config.model = imported.config;
-  config.task.name = imported.config.kind == "encoder" ? "classification" : "language-modeling";
+  config.task.name = task_of(imported.config);
   Json result = make_document("train", 1);
   result["outcome"] = kImported;
   result["steps"] = 0;
@@ -118,12 +71,50 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
     claim_output_directory(directory, "run");
     write_file_atomic(directory / "config.toml", to_toml(config));
     save_safetensors(directory / "model.safetensors", imported.tensors);
-    for (const std::string& name : tokenizer) write_file_atomic(directory / name, read_file(folder / name));
+    copy_files(folder, tokenizer, directory);
+    copy_files(folder, {kSettingsFile, kGenerationFile}, directory);
     write_json(directory / "result.json", result);
   });
   imported.tensors.clear();
   imported.tokenizer = !tokenizer.empty();
   return imported;
+}
+
+namespace {
+
+/// The tokens that a key of generation_config.json, or else of config.json, names; none if neither has it.
+std::vector<int32_t> tokens_of_key(const fs::path& run, const char* key) {
+  for (const char* name : {kGenerationFile, kSettingsFile}) {
+    if (!fs::is_regular_file(run / name)) continue;
+    const std::vector<int64_t> ids = Settings(run / name).integers(key);
+    if (ids.empty()) continue;
+    for (const int64_t id : ids) {
+      if (id < 0 || id > std::numeric_limits<int32_t>::max())
+        throw Error(fmt::format("{}: {} = {} is not a token", (run / name).string(), key, id));
+    }
+    return {ids.begin(), ids.end()};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<int32_t> ends_of_texts(const fs::path& run) { return tokens_of_key(run, "eos_token_id"); }
+
+TranslationTokenizers translation_tokenizers(const fs::path& run) {
+  const auto token = [&](const char* key, int32_t otherwise) {
+    const std::vector<int32_t> ids = tokens_of_key(run, key);
+    return ids.empty() ? otherwise : ids.front();
+  };
+  const Tokenizer source = Tokenizer::from_file(run);
+  const Tokenizer target = fs::is_regular_file(run / "target.spm") ? Tokenizer::from_file(run / "target.spm") : source;
+  Specials specials = target.specials();
+  specials.pad = token("pad_token_id", specials.pad);
+  specials.eos = require_special(token("eos_token_id", specials.eos), "end of a text");
+  specials.bos = require_special(token("decoder_start_token_id", specials.pad), "beginning of a translation");
+  Specials of_source = source.specials();
+  of_source.eos = specials.eos;
+  return {source.with_specials(of_source), target.with_specials(specials)};
 }
 
 }  // namespace plumb

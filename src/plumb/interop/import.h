@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "plumb/io/safetensors.h"
 #include "plumb/model/config.h"
+#include "plumb/text/tokenizer.h"
 
 namespace plumb {
 
@@ -28,5 +30,16 @@ ImportedModel read_model_folder(const std::filesystem::path& folder);
 /// cannot be trained further. Returns what was read, without tensors. Throws Error if `out` has anything but an earlier
 /// import in it, and for the reasons above, before anything is written.
 ImportedModel import_model(const std::filesystem::path& folder, const std::filesystem::path& out);
+
+/// The tokenizers of an imported model that translates; their special tokens are those with which it begins and ends:
+/// decoder_start_token_id, eos_token_id and pad_token_id of generation_config.json, or else of config.json.
+struct TranslationTokenizers {
+  Tokenizer source, target;
+};
+TranslationTokenizers translation_tokenizers(const std::filesystem::path& run);
+
+/// The tokens of which each ends a text of an imported model: eos_token_id of generation_config.json, or else of
+/// config.json, a number or a list. Empty if neither has it. Throws Error if it is anything else.
+std::vector<int32_t> ends_of_texts(const std::filesystem::path& run);
 
 }  // namespace plumb

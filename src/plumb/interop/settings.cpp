@@ -18,6 +18,13 @@ Json object_of(const std::filesystem::path& file) {
   return object;
 }
 
+/// Whether it is an integer of a size that a model can have.
+bool is_size(const Json& value) {
+  constexpr int64_t kMost = int64_t{1} << 40;  // a few times this does not overflow
+  return value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= kMost) &&
+         value.get<int64_t>() >= -kMost;
+}
+
 }  // namespace
 
 Settings::Settings(const std::filesystem::path& file) : Settings(object_of(file), file.string()) {}
@@ -50,11 +57,20 @@ Error Settings::unsupported(const std::string& key, const std::string& known) co
 int64_t Settings::integer(const std::string& key, std::optional<int64_t> fallback) {
   const Json& found = value(key);
   if (found.is_null() && fallback) return *fallback;
-  constexpr int64_t kMost = int64_t{1} << 40;  // more than any size of a model; a few times this does not overflow
-  const bool fits = found.is_number_integer() && (!found.is_number_unsigned() || found.get<uint64_t>() <= kMost) &&
-                    found.get<int64_t>() >= -kMost;
-  if (!fits) throw wrong(key, "an integer of a size that a model can have");
+  if (!is_size(found)) throw wrong(key, "an integer of a size that a model can have");
   return found.get<int64_t>();
+}
+
+std::vector<int64_t> Settings::integers(const std::string& key) {
+  const Json& found = value(key);
+  if (found.is_null()) return {};
+  const Json list = found.is_array() ? found : Json::array({found});
+  std::vector<int64_t> all;
+  for (const Json& item : list) {
+    if (!is_size(item)) throw wrong(key, "an integer or a list of integers");
+    all.push_back(item.get<int64_t>());
+  }
+  return all;
 }
 
 double Settings::number(const std::string& key, std::optional<double> fallback) {

@@ -32,6 +32,8 @@ class Settings {
   [[nodiscard]] bool flag(const std::string& key, std::optional<bool> fallback = {});
   [[nodiscard]] std::string text(const std::string& key, const std::optional<std::string>& fallback = {});
   [[nodiscard]] std::vector<std::string> texts(const std::string& key);
+  /// A list of integers, or one by itself; none if it is absent.
+  [[nodiscard]] std::vector<int64_t> integers(const std::string& key);
   /// An object; nothing if it is absent.
   [[nodiscard]] std::optional<Settings> section(const std::string& key);
   /// The number of members of an object; nothing if it is absent.

@@ -78,6 +78,12 @@ Weights::Weights(NamedTensors tensors, std::string origin) : origin_(std::move(o
   for (auto& [name, tensor] : tensors) tensors_.insert_or_assign(name, std::move(tensor));
 }
 
+Weights Weights::asked_for(at::ScalarType type) {
+  Weights weights({}, "");
+  weights.made_ = type;
+  return weights;
+}
+
 void Weights::rename_ending(const std::string& from, const std::string& to) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors_) {
@@ -94,6 +100,10 @@ void Weights::rename_ending(const std::string& from, const std::string& to) {
 
 Tensor Weights::take(const std::string& name, const std::vector<int64_t>& shape) {
   const std::string full = prefix_ + name;
+  if (made_) {
+    taken_.emplace_back(full, at::ones({}, *made_).expand(shape).requires_grad_());
+    return taken_.back().second;
+  }
   const auto found = tensors_.find(full);
   if (found == tensors_.end()) {
     std::vector<std::string> names;

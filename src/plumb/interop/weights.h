@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,14 @@ class Weights {
   static Weights from_folder(const std::filesystem::path& folder);
   /// `origin` is what messages call them.
   Weights(NamedTensors tensors, std::string origin);
+  /// Stands for the tensors of any folder: makes each tensor that is taken, of the shape asked for and of this type,
+  /// filled with ones, and remembers it.
+  static Weights asked_for(at::ScalarType type);
 
   [[nodiscard]] bool has(const std::string& name) const { return tensors_.count(prefix_ + name) != 0; }
+
+  /// Whether to take a tensor that a folder may leave out: if it is there, or might be.
+  [[nodiscard]] bool has_optional(const std::string& name) const { return made_ || has(name); }
 
   /// From now on this precedes the names that are asked for.
   void set_prefix(const std::string& prefix) { prefix_ = prefix; }
@@ -35,10 +42,15 @@ class Weights {
   /// Throws Error that names a tensor that nobody took.
   void finish() const;
 
+  /// The tensors taken from `asked_for`, by their full names, in order; their values require gradients.
+  [[nodiscard]] const NamedTensors& taken() const { return taken_; }
+
  private:
   std::map<std::string, Tensor> tensors_;
   std::string origin_;
   std::string prefix_;
+  std::optional<at::ScalarType> made_;  // asked_for
+  NamedTensors taken_;
 };
 
 }  // namespace plumb

@@ -59,15 +59,16 @@ std::vector<std::string> without_endless_words(const std::vector<std::string>& l
 
 struct Tokenizer::Model {
   std::shared_ptr<const TokenizerModel> tokenizer;
+  Specials specials = tokenizer->specials();
 };
 
 Tokenizer Tokenizer::from_serialized(std::string serialized, const std::string& name) {
   const auto& kind = tokenizer_kinds().at("sentencepiece").make;
-  return Tokenizer(std::make_shared<Model>(Model{kind.load(std::move(serialized), name)}));
+  return Tokenizer(std::make_shared<Model>(Model{.tokenizer = kind.load(std::move(serialized), name)}));
 }
 
 Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
-  return Tokenizer(std::make_shared<Model>(Model{load_tokenizer_model(path)}));
+  return Tokenizer(std::make_shared<Model>(Model{.tokenizer = load_tokenizer_model(path)}));
 }
 
 Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const TokenizerOptions& options) {
@@ -124,10 +125,16 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   return model_->tokenizer->decode(ids, false);
 }
 
-const Specials& Tokenizer::specials() const { return model_->tokenizer->specials(); }
+const Specials& Tokenizer::specials() const { return model_->specials; }
+
+Tokenizer Tokenizer::with_specials(const Specials& specials) const {
+  return Tokenizer(std::make_shared<Model>(Model{model_->tokenizer, specials}));
+}
 
 int64_t Tokenizer::vocabulary() const { return model_->tokenizer->vocabulary(); }
 
 void Tokenizer::save(const std::filesystem::path& path) const { model_->tokenizer->save(path); }
+
+void Tokenizer::save_as_json(const std::filesystem::path& path) const { model_->tokenizer->save_as_json(path); }
 
 }  // namespace plumb

@@ -51,11 +51,18 @@ class Tokenizer {
   /// The ids of the special tokens. A model trained with SentencePiece's own tools may lack some or have other ids.
   [[nodiscard]] const Specials& specials() const;
 
+  /// The same tokenizer, which says that these are its special tokens; what `decode` drops does not change.
+  [[nodiscard]] Tokenizer with_specials(const Specials& specials) const;
+
   /// The number of pieces, including special tokens: ids are below it.
   [[nodiscard]] int64_t vocabulary() const;
 
   /// Writes the model atomically in SentencePiece's own format.
   void save(const std::filesystem::path& path) const;
+
+  /// Writes the tokenizer as a `tokenizer.json` of Hugging Face, whose post-processor puts BOS before a text, and,
+  /// beside it, which tokens are special. Throws Error if it has something that cannot be said there.
+  void save_as_json(const std::filesystem::path& path) const;
 
  private:
   struct Model;

@@ -28,6 +28,7 @@ class TokenizerModel {
   [[nodiscard]] virtual int64_t vocabulary() const = 0;
   [[nodiscard]] virtual int32_t find(std::string_view token) const = 0;
   virtual void save(const std::filesystem::path& path) const = 0;
+  virtual void save_as_json(const std::filesystem::path& path) const = 0;
 };
 
 struct TokenizerKind {

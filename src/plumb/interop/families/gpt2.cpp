@@ -28,6 +28,21 @@ ModelConfig gpt2_configuration(Settings& settings) {
   return config;
 }
 
+Json gpt2_settings(const ModelConfig& config) {
+  return {{"vocab_size", config.target_vocabulary},
+          {"n_positions", config.max_positions},
+          {"n_embd", config.d_model},
+          {"n_layer", config.decoder_layers},
+          {"n_head", config.heads},
+          {"n_inner", config.feed_forward},
+          {"activation_function", plain_activation_name(config)},
+          {"layer_norm_epsilon", config.norm_eps},
+          {"tie_word_embeddings", config.share_embeddings != "none"},
+          {"resid_pdrop", config.dropout},
+          {"embd_pdrop", config.dropout},
+          {"attn_pdrop", config.dropout}};
+}
+
 /// A matrix (in, out) and its bias (out) as ours: (out, in).
 void take_conv1d(Weights& weights, const std::string& theirs, const std::string& weight, const std::string& bias,
                  int64_t in, int64_t out, NamedTensors& result) {
@@ -60,8 +75,8 @@ NamedTensors gpt2_tensors(const ModelConfig& config, Weights& weights) {
   return result;
 }
 
-const bool kGpt2Registered =
-    families().add("gpt2", "GPT-2", "Radford et al. 2019", {{"GPT2LMHeadModel"}, gpt2_configuration, gpt2_tensors});
+const bool kGpt2Registered = families().add("gpt2", "GPT-2", "Radford et al. 2019",
+                                            {{"GPT2LMHeadModel"}, gpt2_configuration, gpt2_tensors, gpt2_settings});
 
 }  // namespace
 }  // namespace plumb

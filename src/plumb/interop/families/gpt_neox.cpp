@@ -28,6 +28,23 @@ ModelConfig gpt_neox_configuration(Settings& settings) {
   return config;
 }
 
+Json gpt_neox_settings(const ModelConfig& config) {
+  return {{"use_parallel_residual", config.residual == "parallel-ln"},
+          {"layer_norm_eps", config.norm_eps},
+          {"vocab_size", config.target_vocabulary},
+          {"hidden_size", config.d_model},
+          {"intermediate_size", config.feed_forward},
+          {"num_hidden_layers", config.decoder_layers},
+          {"num_attention_heads", config.heads},
+          {"hidden_act", plain_activation_name(config)},
+          {"attention_bias", config.attention_bias != "none"},
+          {"tie_word_embeddings", config.share_embeddings != "none"},
+          {"hidden_dropout", config.dropout},
+          {"attention_dropout", config.dropout},
+          {"rotary_emb_base", rotary_options_of(config).theta},
+          {"rotary_pct", rotated_share(config)}};
+}
+
 /// Rows [head][query, key, value][feature] as ours, [query, key, value][head][feature]; x: (3·d) or (3·d, d).
 Tensor separated(const Tensor& x, int64_t heads) {
   const int64_t rows = x.size(0), columns = x.numel() / rows;
@@ -60,8 +77,9 @@ NamedTensors gpt_neox_tensors(const ModelConfig& config, Weights& weights) {
   return result;
 }
 
-const bool kGptNeoxRegistered = families().add("gpt_neox", "GPT-NeoX and Pythia", "Black et al. 2022, arXiv 2204.06745",
-                                               {{"GPTNeoXForCausalLM"}, gpt_neox_configuration, gpt_neox_tensors});
+const bool kGptNeoxRegistered =
+    families().add("gpt_neox", "GPT-NeoX and Pythia", "Black et al. 2022, arXiv 2204.06745",
+                   {{"GPTNeoXForCausalLM"}, gpt_neox_configuration, gpt_neox_tensors, gpt_neox_settings});
 
 }  // namespace
 }  // namespace plumb

@@ -11,8 +11,16 @@ ModelConfig llama_configuration(Settings& settings) {
   return config;
 }
 
-const bool kLlamaRegistered = families().add("llama", "Llama 2 and 3", "Touvron et al. 2023, arXiv 2307.09288",
-                                             {{"LlamaForCausalLM"}, llama_configuration, llama_like_tensors});
+Json llama_settings(const ModelConfig& config) {
+  Json keys = llama_like_settings(config);
+  keys["attention_bias"] = config.attention_bias == "all";
+  keys["mlp_bias"] = config.feed_forward_bias;
+  return keys;
+}
+
+const bool kLlamaRegistered =
+    families().add("llama", "Llama 2 and 3", "Touvron et al. 2023, arXiv 2307.09288",
+                   {{"LlamaForCausalLM"}, llama_configuration, llama_like_tensors, llama_settings});
 
 }  // namespace
 }  // namespace plumb

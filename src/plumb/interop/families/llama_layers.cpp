@@ -23,6 +23,21 @@ ModelConfig llama_like_configuration(Settings& settings, double theta, int64_t h
   return config;
 }
 
+Json llama_like_settings(const ModelConfig& config) {
+  Json keys = {{"rms_norm_eps", config.norm_eps},
+               {"vocab_size", config.target_vocabulary},
+               {"hidden_size", config.d_model},
+               {"intermediate_size", config.feed_forward},
+               {"num_hidden_layers", config.decoder_layers},
+               {"num_attention_heads", config.heads},
+               {"num_key_value_heads", key_value_heads_of(config)},
+               {"head_dim", head_size_of(config)},
+               {"hidden_act", gated_activation_name(config)},
+               {"tie_word_embeddings", config.share_embeddings != "none"}};
+  write_rotary(config, keys);
+  return keys;
+}
+
 void require_full_attention(Settings& settings, const ModelConfig& config) {
   settings.require("use_sliding_window", false);
   settings.require("use_mrope", false);

@@ -10,6 +10,9 @@ namespace plumb {
 /// default size of a head (0: d_model/heads).
 ModelConfig llama_like_configuration(Settings& settings, double theta, int64_t head_size = 0);
 
+/// The reverse, with the same exceptions.
+Json llama_like_settings(const ModelConfig& config);
+
 /// With the biases and norms that the configuration has.
 NamedTensors llama_like_tensors(const ModelConfig& config, Weights& weights);
 

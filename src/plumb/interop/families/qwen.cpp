@@ -22,10 +22,18 @@ ModelConfig qwen3_configuration(Settings& settings) {
   return config;
 }
 
-const bool kQwen2Registered = families().add("qwen2", "Qwen 2 and 2.5", "Yang et al. 2024, arXiv 2407.10671",
-                                             {{"Qwen2ForCausalLM"}, qwen2_configuration, llama_like_tensors});
-const bool kQwen3Registered = families().add("qwen3", "Qwen 3", "Yang et al. 2025, arXiv 2505.09388",
-                                             {{"Qwen3ForCausalLM"}, qwen3_configuration, llama_like_tensors});
+Json qwen3_settings(const ModelConfig& config) {
+  Json keys = llama_like_settings(config);
+  keys["attention_bias"] = config.attention_bias == "all";
+  return keys;
+}
+
+const bool kQwen2Registered =
+    families().add("qwen2", "Qwen 2 and 2.5", "Yang et al. 2024, arXiv 2407.10671",
+                   {{"Qwen2ForCausalLM"}, qwen2_configuration, llama_like_tensors, llama_like_settings});
+const bool kQwen3Registered =
+    families().add("qwen3", "Qwen 3", "Yang et al. 2025, arXiv 2505.09388",
+                   {{"Qwen3ForCausalLM"}, qwen3_configuration, llama_like_tensors, qwen3_settings});
 
 }  // namespace
 }  // namespace plumb

@@ -10,6 +10,8 @@
 //   ntk     theta·f^(size/(size − 2)) replaces theta    (Peng et al. 2023, arXiv 2309.00071, section 3.1)
 //   llama3  with the wavelength λ = 2π/θ_m and the training length L: θ_m where λ < L/high, θ_m/f where λ > L/low,
 //           between them (1 − s)·θ_m/f + s·θ_m, s = (L/λ − low)/(high − low)       (Llama 3.1, 2024)
+#include "plumb/nn/position/rotary.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,18 +23,6 @@
 #include "plumb/ops/index.h"
 
 namespace plumb {
-namespace {
-
-struct RotaryOptions {
-  double theta = 10000;
-  bool interleaved = true;
-  std::string scaling = "none";
-  double factor = 1;
-  double low_frequency_factor = 1;
-  double high_frequency_factor = 4;
-  int64_t original_length = 8192;
-  int64_t features = 0;
-};
 
 void describe(Fields& field, RotaryOptions& options) {
   field("theta", options.theta, "base of the frequencies");
@@ -45,6 +35,8 @@ void describe(Fields& field, RotaryOptions& options) {
   field("original_length", options.original_length, "`llama3`: L, the sequence length in training");
   field("features", options.features, "number of features to rotate in each head, starting from the first; 0: all");
 }
+
+namespace {
 
 void validate(const RotaryOptions& options, int64_t size) {
   const auto positive = [](const char* name, double value) {

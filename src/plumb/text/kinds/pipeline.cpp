@@ -102,6 +102,8 @@ class Pipeline final : public TokenizerModel {
     write_special_names(path, names_);
   }
 
+  void save_as_json(const std::filesystem::path& path) const override { save(path); }
+
  private:
   /// The id of the named token, or of the first well-known one.
   [[nodiscard]] int32_t find_special(const std::string& name, std::initializer_list<const char*> known) const {

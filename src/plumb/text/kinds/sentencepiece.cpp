@@ -3,7 +3,11 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/text/kinds/marian.h"
+#include "plumb/text/kinds/special_tokens.h"
+#include "plumb/text/sentencepiece/content.h"
 #include "plumb/text/sentencepiece/model.h"
+#include "plumb/text/sentencepiece/tokenizer_json.h"
 #include "plumb/text/tokenizer_model.h"
 
 namespace plumb {
@@ -52,6 +56,18 @@ class SentencePieceTokenizer final : public TokenizerModel {
   [[nodiscard]] int32_t find(std::string_view token) const override { return pieces_.find(token); }
   void save(const std::filesystem::path& path) const override { write_file_atomic(path, serialized_); }
 
+  void save_as_json(const std::filesystem::path& path) const override {
+    const SentencePieceContent content = read_sentence_piece(serialized_);
+    write_file_atomic(path, tokenizer_json_of(content, specials_));
+    const auto name_of = [&](int32_t id) {
+      return id < 0 ? std::string() : content.pieces[static_cast<size_t>(id)].text;
+    };
+    write_special_names(path,
+                        {name_of(specials_.pad), name_of(specials_.bos), name_of(specials_.eos),
+                         name_of(specials_.unknown), name_of(specials_.mask)},
+                        "PreTrainedTokenizerFast");
+  }
+
  private:
   std::string serialized_;
   SentencePieceModel pieces_;
@@ -64,6 +80,7 @@ class SentencePieceTokenizer final : public TokenizerModel {
      .precedence = 2,
      .recognizes = [](std::string_view bytes) { return bytes.starts_with('\n'); },  // the first field of its message
      .load = [](std::string bytes, const std::filesystem::path& path) -> std::shared_ptr<const TokenizerModel> {
+       if (is_marian(path)) return make_marian(std::move(bytes), path);
        return std::make_shared<SentencePieceTokenizer>(std::move(bytes), path.string());
      }});
 

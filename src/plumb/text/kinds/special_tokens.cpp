@@ -55,7 +55,8 @@ SpecialNames special_names_beside(const std::filesystem::path& tokenizer) {
           name_of("unk_token", nullptr), name_of("mask_token", nullptr)};
 }
 
-void write_special_names(const std::filesystem::path& tokenizer, const SpecialNames& names) {
+void write_special_names(const std::filesystem::path& tokenizer, const SpecialNames& names,
+                         const std::string& tokenizer_class) {
   Json settings = Json::object();
   const auto write = [&](const char* key, const std::string& name) {
     if (!name.empty()) settings[key] = name;
@@ -65,6 +66,7 @@ void write_special_names(const std::filesystem::path& tokenizer, const SpecialNa
   write("eos_token", names.eos);
   write("unk_token", names.unknown);
   write("mask_token", names.mask);
+  write("tokenizer_class", tokenizer_class);
   if (!settings.empty()) write_json(settings_path(tokenizer), settings);
 }
 

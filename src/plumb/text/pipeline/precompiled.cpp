@@ -1,9 +1,10 @@
 #include "plumb/text/pipeline/precompiled.h"
 
-#include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 
+#include "plumb/base/base64.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/text/pipeline/unicode.h"
@@ -12,29 +13,6 @@ namespace plumb::tokenization {
 namespace {
 
 Error damaged() { return Error("'precompiled_charsmap' is damaged"); }
-
-std::string from_base64(const std::string& text) {
-  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::array<int, 256> values;
-  values.fill(-1);
-  for (size_t i = 0; i < kDigits.size(); ++i) values[static_cast<unsigned char>(kDigits[i])] = static_cast<int>(i);
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  uint32_t bits = 0;
-  int count = 0;
-  const size_t end = text.find('=');
-  for (const char c : std::string_view(text).substr(0, end)) {
-    const int value = values[static_cast<unsigned char>(c)];
-    if (value < 0) throw damaged();
-    bits = (bits << 6) | static_cast<uint32_t>(value);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      bytes.push_back(static_cast<char>((bits >> count) & 0xFF));
-    }
-  }
-  return bytes;
-}
 
 // A unit of the double array: bits 0-7 and 31 the label, or bits 0-30 a value; bit 8: has a leaf; bits 9-31 the offset.
 bool has_leaf(uint32_t unit) { return ((unit >> 8) & 1) != 0; }
@@ -45,7 +23,9 @@ uint32_t offset_of(uint32_t unit) { return (unit >> 10) << ((unit & (1U << 9)) >
 
 PrecompiledRules::PrecompiledRules(const std::string& base64) {
   static_assert(std::endian::native == std::endian::little);
-  const std::string bytes = from_base64(base64);
+  const std::optional<std::string> decoded = bytes_of_base64(base64);
+  if (!decoded) throw damaged();
+  const std::string& bytes = *decoded;
   uint32_t size = 0;
   if (bytes.size() < sizeof size) throw damaged();
   std::memcpy(&size, bytes.data(), sizeof size);

@@ -1,0 +1,128 @@
+#include "plumb/interop/export.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "plumb/data/directory.h"
+#include "plumb/interop/family.h"
+#include "plumb/interop/fit.h"
+#include "plumb/interop/tokenizer_files.h"
+#include "plumb/ops/torch.h"
+#include "plumb/train/run.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kExport = "export";
+
+/// The type that holds the numbers of all tensors.
+at::ScalarType common_type(const NamedTensors& tensors) {
+  at::ScalarType type = tensors.front().second.scalar_type();
+  for (const auto& [name, tensor] : tensors) type = at::promote_types(type, tensor.scalar_type());
+  return type;
+}
+
+/// The tensors under the names of `transformers`. The family's map L from theirs to ours sends every number to one
+/// place or to several, times constants, and no two numbers to the same place. So Lᵀ·L is diagonal, and the inverse of
+/// L is Lᵀ divided by that diagonal, Lᵀ·L·1. Automatic differentiation yields Lᵀ. Throws Error if `ours` are not the
+/// tensors of the model.
+NamedTensors their_tensors(const Family& family, const ModelConfig& config, const NamedTensors& ours,
+                           const std::string& origin) {
+  const at::AutoGradMode with_graph(true);
+  Weights asked = Weights::asked_for(common_type(ours));
+  const NamedTensors of_ones = family.tensors(config, asked);
+  std::map<std::string, Tensor> values(ours.begin(), ours.end());
+  std::vector<Tensor> outputs, ones, cotangents, inputs;
+  for (const auto& [name, image] : of_ones) {
+    const auto found = values.find(name);
+    if (found == values.end() || found->second.sizes() != image.sizes())
+      throw Error(fmt::format("{}: '{}' is missing, or has another shape than config.toml means", origin, name));
+    outputs.push_back(image);
+    ones.push_back(image.detach());
+    cotangents.push_back(found->second.to(image.scalar_type()));
+    values.erase(found);
+  }
+  if (!values.empty())
+    throw Error(fmt::format("{}: the model of config.toml has no tensor '{}'", origin, values.begin()->first));
+  for (const auto& [name, tensor] : asked.taken()) inputs.push_back(tensor);
+  const std::vector<Tensor> diagonal = gradients(outputs, inputs, ones, /*create_graph=*/false, /*retain_graph=*/true);
+  const std::vector<Tensor> images = gradients(outputs, inputs, cotangents);
+  const at::NoGradGuard no_graph;
+  NamedTensors theirs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    // What has no place in our model, such as a position that no text has, becomes 0.
+    const Tensor divisor = diagonal[i].masked_fill(diagonal[i] == 0, 1);
+    theirs.emplace_back(asked.taken()[i].first, (images[i] / divisor).contiguous());
+  }
+  return theirs;
+}
+
+/// The config.json that an imported model came with, if it still describes the model.
+std::optional<Json> imported_settings(const fs::path& run, const ModelConfig& config) {
+  if (!fs::is_regular_file(run / kSettingsFile)) return {};
+  const Json settings = read_json(run / kSettingsFile);
+  if (!compute_the_same(described_by(Settings(run / kSettingsFile)).config, config)) return {};
+  return settings;
+}
+
+/// The tokenizer of the data that a run was trained on; nothing if it has no data.
+std::optional<Tokenizer> tokenizer_of(const RunConfig& config) {
+  if (config.data.empty()) return {};
+  return DataDirectory::open(config.data).target_tokenizer();
+}
+
+/// The ids of special tokens, as config.json and generation_config.json have them.
+Json special_ids(const std::optional<Tokenizer>& tokenizer) {
+  const auto id = [&](int32_t Specials::*which) {
+    return tokenizer && tokenizer->specials().*which >= 0 ? Json(tokenizer->specials().*which) : Json();
+  };
+  return {
+      {"bos_token_id", id(&Specials::bos)}, {"eos_token_id", id(&Specials::eos)}, {"pad_token_id", id(&Specials::pad)}};
+}
+
+}  // namespace
+
+ExportedModel export_model(const std::string& name, const fs::path& folder) {
+  check_output_directory(folder, kExport);
+  const RunAndCheckpoint place = locate_run(name);
+  const RunConfig config = load_run_config(place.run);
+  const std::optional<Json> imported = imported_settings(place.run, config.model);
+  const std::vector<std::string> files = tokenizer_files(place.run);
+  std::optional<Tokenizer> tokenizer;
+  if (files.empty()) tokenizer = tokenizer_of(config);
+
+  Json settings = imported ? *imported : fitting_settings(config.model);
+  const fs::path weights = place.checkpoint / "model.safetensors";
+  const Family& family = families().at(settings.at("model_type").get<std::string>()).make;
+  const NamedTensors tensors = their_tensors(family, config.model, load_safetensors(weights), weights.string());
+  if (!imported) settings.update(special_ids(tokenizer));
+
+  ExportedModel exported;
+  exported.family = settings.at("model_type");
+  exported.model = settings.at("architectures").at(0);
+  exported.tokenizer = tokenizer || !files.empty();
+  for (const auto& [tensor_name, tensor] : tensors) exported.parameters += tensor.numel();
+  write_directory_atomic(folder, [&](const fs::path& directory) {
+    claim_output_directory(directory, kExport);
+    save_safetensors(directory / "model.safetensors", tensors, {{"format", "pt"}});
+    copy_files(place.run, files, directory);
+    if (imported) {
+      copy_files(place.run, {kSettingsFile, kGenerationFile}, directory);
+    } else {
+      write_json(directory / kSettingsFile, settings);
+    }
+    if (!tokenizer) return;
+    tokenizer->save_as_json(directory / "tokenizer.json");
+    write_json(directory / kGenerationFile, special_ids(tokenizer));
+  });
+  return exported;
+}
+
+}  // namespace plumb

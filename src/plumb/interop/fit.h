@@ -1,0 +1,19 @@
+// Which family of `transformers` has a model like ours.
+#pragma once
+
+#include <string>
+
+#include "plumb/base/json.h"
+#include "plumb/model/config.h"
+
+namespace plumb {
+
+/// config.json of a family in which this configuration computes the same. Throws Error that names the settings in which
+/// the closest family differs.
+Json fitting_settings(const ModelConfig& config);
+
+/// Whether both configurations compute the same from the same weights: they may differ in initialization, dropout, in
+/// keys that their kind of model does not read, and in how a value is written, such as 0 for a default.
+bool compute_the_same(const ModelConfig& one, const ModelConfig& other);
+
+}  // namespace plumb

@@ -1,0 +1,21 @@
+// The files of a Hugging Face model that are copied as they are.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace plumb {
+
+/// What the model computes, and how a text is generated with it. A run made by `plumb import` has copies of both.
+inline constexpr const char* kSettingsFile = "config.json";
+inline constexpr const char* kGenerationFile = "generation_config.json";
+
+/// The names of the tokenizer's files in a folder; empty if there is no tokenizer. Throws Error if it cannot be used.
+std::vector<std::string> tokenizer_files(const std::filesystem::path& folder);
+
+/// Copies those of the files that exist.
+void copy_files(const std::filesystem::path& from, const std::vector<std::string>& names,
+                const std::filesystem::path& to);
+
+}  // namespace plumb

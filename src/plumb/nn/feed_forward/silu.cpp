@@ -1,0 +1,24 @@
+// SiLU, or Swish with β = 1, Ramachandran et al. 2017, arXiv 1710.05941:  f(x) = W₂·silu(W₁·x + b₁) + b₂,
+// silu(x) = x·σ(x).
+#include "plumb/nn/feed_forward/feed_forward.h"
+#include "plumb/ops/linear.h"
+
+namespace plumb {
+namespace {
+
+class Silu final : public PlainFeedForward {
+ public:
+  using PlainFeedForward::PlainFeedForward;
+
+ private:
+  [[nodiscard]] Tensor inner(const Tensor& x, const Projection& first) const override {
+    return at::silu(ops::linear(x, first.weight, first.bias));
+  }
+};
+
+const bool kSiluRegistered = feed_forwards().add(
+    "silu", "W₂·silu(W₁x + b₁) + b₂, silu(x) = x·σ(x)", "Ramachandran et al. 2017, arXiv 1710.05941",
+    [](Parameters& parameters, const FeedForwardShape& shape) { return std::make_unique<Silu>(parameters, shape); });
+
+}  // namespace
+}  // namespace plumb

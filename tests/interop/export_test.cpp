@@ -1,0 +1,187 @@
+// Folders that Plumb writes for `transformers`: those of imported models say the same as the folders that they came
+// from, which `transformers` wrote; scripts/check_exports.py loads them there.
+#include "plumb/interop/export.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "plumb/interop/fit.h"
+#include "plumb/interop/import.h"
+#include "plumb/io/safetensors.h"
+#include "plumb/train/run.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path golden_folder(const std::string& name) {
+  return test::source_directory() / "tests" / "golden" / "huggingface" / name;
+}
+
+/// All tensors of a folder by name.
+std::map<std::string, Tensor> tensors_in(const fs::path& folder) {
+  std::map<std::string, Tensor> all;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    for (auto& [name, tensor] : load_safetensors(entry.path())) all.emplace(name, tensor);
+  }
+  return all;
+}
+
+void expect_same_tensors(const fs::path& found, const fs::path& expected) {
+  const auto ours = tensors_in(found), theirs = tensors_in(expected);
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (const auto& [name, tensor] : theirs) {
+    ASSERT_EQ(ours.count(name), 1U) << name;
+    EXPECT_EQ(ours.at(name).scalar_type(), tensor.scalar_type()) << name;
+    EXPECT_TRUE(at::equal(ours.at(name), tensor)) << name;
+  }
+}
+
+class ExportedFamily : public ::testing::TestWithParam<std::string> {
+ protected:
+  const test::TemporaryDirectory scratch_;
+  const fs::path run_ = scratch_ / "run", folder_ = scratch_ / "folder";
+};
+
+TEST_P(ExportedFamily, ReturnsWhatWasImported) {
+  import_model(golden_folder(GetParam()), run_);
+  const ExportedModel exported = export_model(run_.string(), folder_);
+  const Json config = read_json(golden_folder(GetParam()) / "config.json");
+  EXPECT_EQ(exported.family, config["model_type"]);
+  EXPECT_EQ(exported.model, config["architectures"][0]);
+  EXPECT_EQ(read_json(folder_ / "config.json"), config);
+  expect_same_tensors(folder_, golden_folder(GetParam()));
+  export_model(run_.string(), folder_);  // again, in the place of the earlier one
+}
+
+/// As a run that has no config.json, because it was trained: the keys are those of the configuration.
+TEST_P(ExportedFamily, WritesTheKeysOfTheConfiguration) {
+  import_model(golden_folder(GetParam()), run_);
+  fs::remove(run_ / "config.json");
+  export_model(run_.string(), folder_);
+  expect_same_tensors(folder_, golden_folder(GetParam()));
+  const Json expected = read_json(golden_folder(GetParam()) / "config.json"),
+             found = read_json(folder_ / "config.json");
+  size_t same = 0;
+  for (const auto& [key, value] : found.items()) {
+    if (!expected.contains(key) || value.is_null()) continue;
+    EXPECT_EQ(value, expected[key]) << key;
+    ++same;
+  }
+  EXPECT_GE(same, 10U);
+  if (expected.contains("rope_parameters") && found.contains("rope_theta")) {
+    const Json& rope = expected["rope_parameters"];
+    EXPECT_EQ(found["rope_theta"], rope["rope_theta"]);
+    if (found.contains("rope_scaling")) {
+      for (const auto& [key, value] : found["rope_scaling"].items()) EXPECT_EQ(value, rope[key]) << key;
+    }
+    EXPECT_EQ(found.contains("rope_scaling"), rope["rope_type"] != "default");
+  }
+  EXPECT_TRUE(compute_the_same(read_model_folder(folder_).config, read_model_folder(golden_folder(GetParam())).config));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ExportedFamily,
+                         ::testing::Values("gpt2", "llama2", "llama3", "qwen2", "qwen3", "gpt_neox",
+                                           "gpt_neox_sequential", "stablelm", "stablelm_parallel"),
+                         [](const auto& info) { return info.param; });
+
+/// Families that only the import knows: with the config.json that they came with.
+TEST(ExportedTranslator, ReturnsWhatWasImported) {
+  for (const char* name : {"t5", "t5_1.1", "marian", "marian_two_vocabularies"}) {
+    const test::TemporaryDirectory scratch;
+    const fs::path run = scratch / "run", folder = scratch / "folder";
+    import_model(golden_folder(name), run);
+    EXPECT_EQ(load_run_config(run).task.name, "translation");
+    export_model(run.string(), folder);
+    EXPECT_EQ(read_json(folder / "config.json"), read_json(golden_folder(name) / "config.json"));
+    expect_same_tensors(folder, golden_folder(name));
+    fs::remove(run / "config.json");
+    EXPECT_THROW(export_model(run.string(), scratch / "other"), Error);
+  }
+}
+
+/// A run of one model, with other settings.
+class ChangedRun : public ::testing::Test {
+ protected:
+  ChangedRun() {
+    import_model(golden_folder("llama3"), run_);
+    fs::remove(run_ / "config.json");
+  }
+  void expect_refused(const std::string& assignment, const std::string& part) {
+    Config config = Config::from_file(run_ / "config.toml");
+    config.set(assignment);
+    const std::string stored = read_file(run_ / "config.toml");
+    write_file_atomic(run_ / "config.toml", to_toml(read_run_config(config)));
+    try {
+      export_model(run_.string(), folder_);
+      ADD_FAILURE() << "no error with '" << part << "'";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+    EXPECT_FALSE(fs::exists(folder_));
+    write_file_atomic(run_ / "config.toml", stored);
+  }
+
+  const test::TemporaryDirectory scratch_;
+  const fs::path run_ = scratch_ / "run", folder_ = scratch_ / "folder";
+};
+
+TEST_F(ChangedRun, WhatNoFamilyHasIsNamed) {
+  expect_refused("model.residual=post-ln", R"(model.residual = "post-ln" instead of "pre-ln")");
+  expect_refused("model.norm=scalenorm", R"(model.norm = "scalenorm" instead of "rmsnorm")");
+  expect_refused("model.rotary.interleaved=true", "model.rotary.interleaved = true instead of false");
+  expect_refused("model.embedding_factor=0", "model.embedding_factor = 4.0 instead of 1.0");
+  expect_refused("model.attention=favor", R"(model.attention = "favor" instead of "softmax")");
+  expect_refused("model.output_bias=true", "model.output_bias = true instead of false");
+}
+
+TEST_F(ChangedRun, SettingsOfTrainingMakeNoDifference) {
+  Config config = Config::from_file(run_ / "config.toml");
+  for (const char* assignment : {"model.dropout=0.3", "model.initialization=he", "model.encoder_layers=9",
+                                 "model.max_positions=77", "model.alibi.slopes=1"})
+    if (std::string(assignment) != "model.alibi.slopes=1") config.set(assignment);
+  write_file_atomic(run_ / "config.toml", to_toml(read_run_config(config)));
+  EXPECT_EQ(export_model(run_.string(), folder_).model, "LlamaForCausalLM");
+  expect_same_tensors(folder_, golden_folder("llama3"));
+}
+
+TEST_F(ChangedRun, WeightsMustBeThoseOfTheConfiguration) {
+  NamedTensors tensors = load_safetensors(run_ / "model.safetensors");
+  tensors.emplace_back("other", at::zeros({2}));
+  save_safetensors(run_ / "model.safetensors", tensors);
+  expect_refused("model.dropout=0.5", "has no tensor 'other'");
+  tensors.pop_back();
+  tensors.pop_back();
+  save_safetensors(run_ / "model.safetensors", tensors);
+  expect_refused("model.dropout=0.5", "is missing");
+}
+
+TEST_F(ChangedRun, AnotherFolderIsNotReplaced) {
+  fs::create_directory(folder_);
+  write_file_atomic(folder_ / "mine.txt", "1");
+  EXPECT_THROW(export_model(run_.string(), folder_), Error);
+  EXPECT_EQ(read_file(folder_ / "mine.txt"), "1");
+  EXPECT_FALSE(fs::exists(folder_ / "config.json"));
+}
+
+TEST_F(ChangedRun, ElementTypesAreKept) {
+  NamedTensors tensors = load_safetensors(run_ / "model.safetensors");
+  for (auto& [name, tensor] : tensors) tensor = tensor.to(at::kBFloat16);
+  save_safetensors(run_ / "model.safetensors", tensors);
+  export_model(run_.string(), folder_);
+  const auto exact = tensors_in(golden_folder("llama3"));
+  for (const auto& [name, tensor] : tensors_in(folder_)) {
+    EXPECT_EQ(tensor.scalar_type(), at::kBFloat16) << name;
+    EXPECT_TRUE(at::equal(tensor, exact.at(name).to(at::kBFloat16))) << name;
+  }
+}
+
+}  // namespace
+}  // namespace plumb
