@@ -48,6 +48,7 @@ set(PLUMB_PUBLIC_HEADERS
   nn/residual/sub_layer_norms.h
   # Models
   interop/import.h
+  interop/sentence_encoding.h
   io/safetensors.h
   model/capabilities.h
   model/config.h
