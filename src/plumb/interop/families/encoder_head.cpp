@@ -36,9 +36,10 @@ void take_token_head(Weights& weights, const TokenHeadNames& names, const ModelC
   take_pair(weights, names.norm, "transform_norm", {d}, true, result);
   if (config.share_embeddings == "none")
     result.emplace_back("output.weight", weights.take(names.output + ".weight", {vocabulary, d}));
-  const bool elsewhere = !names.bias.empty() && weights.has(names.bias + ".bias");
-  result.emplace_back("output.bias", weights.take((elsewhere ? names.bias : names.output) + ".bias", {vocabulary}));
-  weights.ignore(names.output + ".*");  // copies of the embedding and the bias
+  const std::string bias = weights.has(names.output + ".bias") || names.bias.empty() ? names.output : names.bias;
+  result.emplace_back("output.bias", weights.take(bias + ".bias", {vocabulary}));
+  weights.ignore(names.output + ".*");  // copies of the embedding and of the bias
+  if (!names.bias.empty()) weights.ignore(names.bias + ".bias");
 }
 
 }  // namespace plumb
