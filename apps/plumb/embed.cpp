@@ -111,8 +111,40 @@ Json document(const RunAndCheckpoint& place, const EmbedArguments& arguments, co
   return json;
 }
 
+/// That of the data, or of an imported model. Throws Error if it knows tokens that the model does not.
+Tokenizer tokenizer_of(const ModelConfig& model, const std::string& data, const std::filesystem::path& run) {
+  const Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
+  const int64_t vocabulary = model.kind == "encoder" ? source_vocabulary_of(model) : model.target_vocabulary;
+  if (tokenizer.vocabulary() > vocabulary) {
+    throw Error(fmt::format("the tokenizer has {} pieces, but the model only {}", tokenizer.vocabulary(), vocabulary),
+                "give the data directory that the model was trained on");
+  }
+  return tokenizer;
+}
+
+std::vector<std::string> read_texts(const std::string& file) {
+  const bool from_input = file == "-";
+  std::vector<std::string> texts = from_input ? read_standard_input() : read_lines(file);
+  if (texts.empty())
+    throw Error((from_input ? "standard input" : file) + " contains no text", "write one text per line");
+  return texts;
+}
+
+/// Writes the file that was asked for; returns what is printed: a summary of it, or the vectors themselves.
+std::string write_vectors(const std::string& out, const std::vector<std::string>& texts, const EmbedOptions& options,
+                          const Tensor& vectors) {
+  if (out.empty()) return json_lines(texts, vectors);
+  if (format_of(out) == VectorFormat::npy) {
+    save_npy(out, vectors);
+  } else {
+    write_file_atomic(out, json_lines(texts, vectors));
+  }
+  return fmt::format("{}: {} vectors of {} features: {} pooling{}\n", out, with_thousands(std::ssize(texts)),
+                     vectors.size(1), options.pooling, options.normalize ? ", normalized" : "");
+}
+
 void embed_input(const EmbedArguments& arguments, const Globals& globals) {
-  const VectorFormat format = format_of(arguments.out);
+  (void)format_of(arguments.out);
   if (!arguments.out.empty()) check_output_file(arguments.out);
   const RunAndCheckpoint place = locate_run(arguments.model);
   const RunConfig config = load_run_config(place.run);
@@ -120,20 +152,9 @@ void embed_input(const EmbedArguments& arguments, const Globals& globals) {
   const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
   Embeds& embedder = embedder_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;
-  options.as_tokenizer_says = data.empty();  // an imported model, with a tokenizer of its own
-  const Tokenizer tokenizer =
-      data.empty() ? Tokenizer::from_file(place.run) : DataDirectory::open(data).target_tokenizer();
-  const int64_t vocabulary =
-      config.model.kind == "encoder" ? source_vocabulary_of(config.model) : config.model.target_vocabulary;
-  if (tokenizer.vocabulary() > vocabulary) {
-    throw Error(fmt::format("the tokenizer has {} pieces, but the model only {}", tokenizer.vocabulary(), vocabulary),
-                "give the data directory that the model was trained on");
-  }
-  const bool from_input = arguments.text == "-";
-  const std::vector<std::string> texts = from_input ? read_standard_input() : read_lines(arguments.text);
-  if (texts.empty())
-    throw Error((from_input ? "standard input" : arguments.text) + " contains no text", "write one text per line");
-
+  options.as_tokenizer_says = data.empty();
+  const Tokenizer tokenizer = tokenizer_of(config.model, data, place.run);
+  const std::vector<std::string> texts = read_texts(arguments.text);
   TextVectors embedded;
   {
     Progress progress("embedding", std::ssize(texts));
@@ -143,19 +164,8 @@ void embed_input(const EmbedArguments& arguments, const Globals& globals) {
     say(fmt::format("{} of {} texts were truncated to {} tokens", with_thousands(embedded.truncated),
                     with_thousands(std::ssize(texts)), options.max_tokens));
   }
-  const bool lines = format == VectorFormat::json_lines;
-  std::string text;
-  if (lines && (globals.json.empty() || !arguments.out.empty())) text = json_lines(texts, embedded.vectors);
-  if (!arguments.out.empty()) {
-    if (lines) {
-      write_file_atomic(arguments.out, text);
-    } else {
-      save_npy(arguments.out, embedded.vectors);
-    }
-    text =
-        fmt::format("{}: {} vectors of {} features: {} pooling{}\n", arguments.out, with_thousands(std::ssize(texts)),
-                    embedded.vectors.size(1), options.pooling, options.normalize ? ", normalized" : "");
-  }
+  const bool printed = arguments.out.empty() && !globals.json.empty();  // the document has them
+  const std::string text = printed ? "" : write_vectors(arguments.out, texts, options, embedded.vectors);
   emit(globals, document(place, arguments, options, embedded), text);
 }
 

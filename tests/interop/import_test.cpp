@@ -350,7 +350,7 @@ TEST_F(ChangedFolder, PartsThatAClassifierDoesNotHave) {
   expect_refused("bert", {{"architectures", {"BertForQuestionAnswering"}}}, "BertForQuestionAnswering");
   expect_refused("bert_masked", {{"hidden_act", "relu"}}, "hidden_act = \"relu\"");
   expect_refused("bert_masked", {{"architectures", {"BertModel"}}}, "'cls.predictions.bias'");
-  expect_refused("bert_body", {{"architectures", {"BertForMaskedLM"}}}, "'cls.predictions.transform.dense.weight'");
+  expect_refused("roberta_body", {{"architectures", {"RobertaForMaskedLM"}}}, "'lm_head.dense.weight'");
   expect_refused("distilbert_masked", {{"architectures", {"DistilBertForSequenceClassification"}}},
                  "DistilBertForSequenceClassification");
   expect_refused("bert", {{"position_embedding_type", "relative_key"}}, "position_embedding_type = \"relative_key\"");
