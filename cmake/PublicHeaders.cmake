@@ -50,6 +50,8 @@ set(PLUMB_PUBLIC_HEADERS
   # Models
   interop/export.h
   interop/import.h
+  interop/sentence_encoding.h
+  io/npy.h
   io/safetensors.h
   model/capabilities.h
   model/config.h
@@ -89,6 +91,7 @@ set(PLUMB_PUBLIC_HEADERS
   # Decoding and metrics
   decode/beam_search.h
   decode/classify.h
+  decode/embed.h
   decode/generate.h
   decode/generate_text.h
   decode/sampling.h

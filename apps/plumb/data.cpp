@@ -2,6 +2,7 @@
 // public data sets.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -146,6 +147,16 @@ std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions
   return {vocabulary, kind, coverage, sample, mask};
 }
 
+/// With --tokenizer-from, which takes their place.
+void add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer, std::filesystem::path& from) {
+  CLI::Option* option =
+      verb->add_option("--tokenizer-from", from,
+                       "Use the tokenizer of a data directory, an imported model or a model's folder instead of "
+                       "learning one")
+          ->type_name("DIR");
+  for (CLI::Option* learning : add_tokenizer_options(verb, tokenizer)) option->excludes(learning);
+}
+
 void add_joint_option(CLI::App* verb, bool& joint) {
   verb->add_flag("--joint,!--separate", joint, "One vocabulary for both languages (default), or one for each");
 }
@@ -239,7 +250,7 @@ void add_text(CLI::App& data, Globals& globals) {
   verb->add_option("--block", options.block, "Cut the text into sequences of N tokens; 0: each line is a sequence")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  add_tokenizer_options(verb, options.tokenizer);
+  add_tokenizer_options(verb, options.tokenizer, options.tokenizer_from);
   verb->add_option("--length-limit", options.length_limit,
                    "With --block 0: drop training lines with more tokens than this")
       ->capture_default_str();
@@ -301,10 +312,7 @@ void add_labels(CLI::App& data, Globals& globals) {
   verb->add_option("--encoding", arguments->encoding, "Encoding of all files")
       ->check(CLI::IsMember({"utf-8", "latin-1"}))
       ->capture_default_str();
-  CLI::Option* from = verb->add_option("--tokenizer-from", options.tokenizer_from,
-                                       "Use the tokenizer of this data directory instead of learning one")
-                          ->type_name("DIR");
-  for (CLI::Option* option : add_tokenizer_options(verb, options.tokenizer)) from->excludes(option);
+  add_tokenizer_options(verb, options.tokenizer, options.tokenizer_from);
   verb->add_option("--length-limit", options.length_limit,
                    "Truncate examples with more tokens than this, counting both sentences of a pair")
       ->capture_default_str();

@@ -18,6 +18,19 @@ struct ImportArguments {
   std::string folder, out;
 };
 
+std::string summary_of(const ImportedModel& imported, const std::string& out) {
+  std::string text =
+      fmt::format("{}: {}, {} parameters, {}\n", out, imported.model, with_thousands(imported.parameters),
+                  imported.tokenizer ? "with its tokenizer" : "without a tokenizer");
+  if (!imported.left_out.empty()) text += fmt::format("  left out: {}\n", join(imported.left_out));
+  if (const auto& encoding = imported.sentence_encoding) {
+    text += fmt::format("  sentence vectors: {} pooling{}{}\n", encoding->pooling,
+                        encoding->normalize ? ", normalized" : "",
+                        encoding->max_tokens > 0 ? fmt::format(", of at most {} tokens", encoding->max_tokens) : "");
+  }
+  return text;
+}
+
 void import_folder(const ImportArguments& arguments, const Globals& globals) {
   const ImportedModel imported = import_model(arguments.folder, arguments.out);
   Json json = make_document("import", 1);
@@ -27,9 +40,9 @@ void import_folder(const ImportArguments& arguments, const Globals& globals) {
   json["architecture"] = imported.model;
   json["parameters"] = imported.parameters;
   json["tokenizer"] = imported.tokenizer;
-  emit(globals, json,
-       fmt::format("{}: {}, {} parameters, {}\n", arguments.out, imported.model, with_thousands(imported.parameters),
-                   imported.tokenizer ? "with its tokenizer" : "without a tokenizer"));
+  json["left_out"] = imported.left_out;
+  if (imported.sentence_encoding) json["sentence_vectors"] = to_json(*imported.sentence_encoding);
+  emit(globals, json, summary_of(imported, arguments.out));
 }
 
 }  // namespace

@@ -29,7 +29,16 @@ void fit_to_batch(ModelConfig& config, const Batch& batch) {
                 "{\"tokens\", "
                 "\"labels\"}");
   }
-  if (!classifies || config.labels > 0) return;
+  const bool predicts_tokens = classifies && config.pooling == "none";
+  if (predicts_tokens && batch.places.empty()) {
+    throw Error("an encoder with model.pooling = \"none\" has no class for a sequence",
+                "give a label for each token to predict, null for the others: {\"tokens\": [[5, 4, 7]], \"labels\": "
+                "[[null, 6, null]]}");
+  }
+  if (classifies && !predicts_tokens && !batch.places.empty())
+    throw Error("this encoder classifies sequences, but the batch has labels of tokens",
+                "give a label for each sequence");
+  if (!classifies || predicts_tokens || config.labels > 0) return;
   for (const int64_t label : batch.labels) config.labels = std::max(config.labels, label + 1);
   config.labels = std::max<int64_t>(config.labels, 2);
 }
@@ -55,7 +64,7 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
   verb.add_option(
           "--batch", options.batch,
           "JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}, {\"tokens\": [[…]]} or {\"tokens\": "
-          "[[…]], \"labels\": […]}")
+          "[[…]], \"labels\": […]}; of a masked language model, labels of tokens: [[…, null]]")
       ->type_name("FILE");
   verb.add_option("--data", options.data, "Data directory made by `plumb data`")->type_name("DIR");
   suggest(verb.add_option("--split", options.split, "Split of the data")->capture_default_str(),

@@ -8,7 +8,9 @@ written:
                                              also `greedy`, the 64 most probable tokens one after another that follow
                                              the first sequence; of an encoder-decoder also `sources`, the first token
                                              of every target, `start`, and `greedy` after it for the first source; of a
-                                             classifier `segments`, and logits per sequence
+                                             classifier `segments`, and logits per sequence; of an encoder or a masked
+                                             language model `segments` and `hidden`, the states of every token, and of
+                                             the latter the logits of every token
 
     pip install torch transformers safetensors
     scripts/golden/imported_models.py            # writes tests/golden/huggingface
@@ -81,6 +83,20 @@ def cases():
     yield 'marian_two_vocabularies', transformers.MarianMTModel, transformers.MarianConfig(
         **{**marian, 'pad_token_id': 22, 'decoder_start_token_id': 22}, decoder_vocab_size=23,
         share_encoder_decoder_embeddings=False), whole
+    encoder = {**sizes, 'max_position_embeddings': 18, 'pad_token_id': 1}
+    yield 'bert_body', transformers.BertModel, transformers.BertConfig(
+        **{**encoder, 'pad_token_id': 0}, hidden_act='gelu_new'), whole
+    yield 'bert_masked', transformers.BertForMaskedLM, transformers.BertConfig(**{**encoder, 'pad_token_id': 0}), whole
+    yield 'bert_pretraining', transformers.BertForPreTraining, transformers.BertConfig(
+        **{**encoder, 'pad_token_id': 0}), whole
+    yield 'roberta_body', without_pooler(transformers.RobertaModel), transformers.RobertaConfig(**encoder), whole
+    yield 'roberta_masked', transformers.RobertaForMaskedLM, transformers.RobertaConfig(
+        **encoder, tie_word_embeddings=False), whole
+    yield 'xlm_roberta_body', transformers.XLMRobertaModel, transformers.XLMRobertaConfig(
+        **encoder, type_vocab_size=1), whole
+    distilled = dict(vocab_size=VOCABULARY, dim=16, hidden_dim=20, n_layers=2, n_heads=4, max_position_embeddings=18)
+    yield 'distilbert_body', transformers.DistilBertModel, transformers.DistilBertConfig(**distilled), whole
+    yield 'distilbert_masked', transformers.DistilBertForMaskedLM, transformers.DistilBertConfig(**distilled), whole
 
 
 def waves(table):
@@ -89,6 +105,13 @@ def waves(table):
     angles = torch.arange(length, dtype=torch.float64)[:, None] / 10000 ** (
         torch.arange(0, width, 2, dtype=torch.float64) / width)
     return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+def without_pooler(make):
+    def made(config):
+        return make(config, add_pooling_layer=False)
+    made.__name__ = make.__name__
+    return made
 
 
 def build(make, config, seed):
@@ -108,6 +131,15 @@ def build(make, config, seed):
         model.lm_head.weight = torch.nn.Parameter(matrix.to(torch.float64))
     rows = [torch.randint(2, VOCABULARY, (length,), generator=generator) for length in LENGTHS]  # no padding among them
     return model, rows
+
+
+def run_encoder(model, row, segment):
+    segments = {} if 'Distil' in type(model).__name__ else {'token_type_ids': segment[None]}
+    return model(row[None], output_hidden_states=True, **segments)
+
+
+def logits_of(output):
+    return output.logits if 'logits' in output else output.prediction_logits
 
 
 def continuation(model, row):
@@ -130,11 +162,16 @@ def values(make, config, seed):
         result = {'made_by': {'script': 'scripts/golden/imported_models.py', 'class': make.__name__,
                               'torch': torch.__version__.split('+')[0], 'transformers': transformers.__version__},
                   'tokens': [row.tolist() for row in rows]}
-        if 'SequenceClassification' in make.__name__:
-            segments = [(torch.arange(len(row)) >= 2).long() % config.type_vocab_size for row in rows]
+        if any(family in make.__name__ for family in ('Bert', 'Roberta')):
+            kinds = getattr(config, 'type_vocab_size', 1)
+            segments = [(torch.arange(len(row)) >= 2).long() % kinds for row in rows]
             result['segments'] = [segment.tolist() for segment in segments]
-            outputs = [model(row[None], token_type_ids=segment[None]) for row, segment in zip(rows, segments)]
-            result['logits'] = flat(torch.cat([output.logits for output in outputs]))
+            outputs = [run_encoder(model, row, segment) for row, segment in zip(rows, segments)]
+            if 'SequenceClassification' not in make.__name__:
+                result['hidden'] = flat(torch.cat([output.hidden_states[-1][0] for output in outputs]))
+            if not make.__name__.endswith('Model'):
+                result['logits'] = flat(torch.cat([logits_of(output).reshape(-1, logits_of(output).shape[-1])
+                                                   for output in outputs]))
         elif config.is_encoder_decoder:
             start, known = config.decoder_start_token_id, getattr(config, 'decoder_vocab_size', VOCABULARY)
             targets = [torch.cat([torch.tensor([start]), row[1:] % known]) for row in reversed(rows)]
@@ -156,14 +193,19 @@ def write(folder, make, config, seed, largest_file):
     model = build(make, config, seed)[0].float()
     with torch.no_grad():  # guards against a change of meaning by in_float64
         row = torch.tensor(golden['tokens'][0])
-        others = {'token_type_ids': torch.tensor(golden['segments'][0])[None]} if 'segments' in golden else {}
-        if 'sources' in golden:
-            row, others = torch.tensor(golden['sources'][0]), {'decoder_input_ids': row[None]}
-        logits = model(row[None], **others).logits[0].reshape(-1, len(golden['logits'][0]))
-    difference = (logits - torch.tensor(golden['logits'][:len(logits)])).abs().max().item()
+        if 'segments' in golden:
+            output = run_encoder(model, row, torch.tensor(golden['segments'][0]))
+        elif 'sources' in golden:
+            output = model(torch.tensor(golden['sources'][0])[None], decoder_input_ids=row[None])
+        else:
+            output = model(row[None])
+        found = logits_of(output)[0] if 'logits' in golden else output.hidden_states[-1][0]
+        expected = golden['logits' if 'logits' in golden else 'hidden']
+        found = found.reshape(-1, len(expected[0]))
+    difference = (found - torch.tensor(expected[:len(found)])).abs().max().item()
     print(f'{folder.name}: {make.__name__} as published differs by {difference:.1e}')
     if difference > 1e-4:
-        sys.exit(f'{folder.name}: float64 throughout changes logits by {difference:.1e}')
+        sys.exit(f'{folder.name}: float64 throughout changes values by {difference:.1e}')
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder, max_shard_size=largest_file)
     (folder / 'generation_config.json').unlink(missing_ok=True)

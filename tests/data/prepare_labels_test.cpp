@@ -145,6 +145,20 @@ TEST_F(PrepareLabels, AnotherDirectorysTokenizer) {
   EXPECT_EQ(data.info()["tokenizer"]["requested_vocabulary"], 70);
 }
 
+TEST_F(PrepareLabels, TheTokenizerOfAModelsFolder) {
+  const fs::path model = test::source_directory() / "tests" / "golden" / "sentence_encoder" / "model";
+  options_.tokenizer_from = model;
+  const DataDirectory data = prepare();
+  const Tokenizer tokenizer = Tokenizer::from_file(model);
+  EXPECT_EQ(data.source_vocabulary(), tokenizer.vocabulary());
+  EXPECT_EQ(data.source_tokenizer().specials(), tokenizer.specials());
+  EXPECT_EQ(data.info()["tokenizer"]["kind"], "imported");
+  const auto ids = data.split("train").source(0);
+  EXPECT_EQ(std::vector<int32_t>(ids.begin(), ids.end()), tokenizer.encode(data.raw_source("train")[0]));
+  options_.tokenizer_from = directory_ / "nowhere";
+  EXPECT_NE(failure().find("nowhere"), std::string::npos);
+}
+
 TEST_F(PrepareLabels, ExamplesWithoutTextAreDroppedFromTrainingAlone) {
   options_.train = file("t", "a\tone\nb\ttwo\na\t\nb\tthree\na\tfour\n");
   options_.valid = file("v", "a\t\nb\ttwo\n");

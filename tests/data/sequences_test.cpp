@@ -82,6 +82,15 @@ TEST(Sequences, LabeledTextFromJsonIsReadAsItIs) {
   EXPECT_EQ(pair.segments, (Ids{0, 0, 1}));
 }
 
+TEST(Sequences, MaskedTextFromJsonPredictsWhatHasALabel) {
+  const Batch batch = batch_from_json(Json::parse(R"({"tokens": [[3, 4, 5], [6]], "labels": [[null, 8, 9], [7]]})"));
+  EXPECT_EQ(batch.source, (Ids{3, 4, 5, 6}));
+  EXPECT_EQ(batch.source_layout, Ragged({3, 1}));
+  EXPECT_EQ(batch.places, (Ids{1, 2, 3}));
+  EXPECT_EQ(batch.labels, (Ids{8, 9, 7}));
+  EXPECT_EQ(batch.examples, (Ids{0, 1}));
+}
+
 TEST(Sequences, JsonOfAnotherShape) {
   const auto message = [](const char* text) -> std::string {
     try {
@@ -104,6 +113,11 @@ TEST(Sequences, JsonOfAnotherShape) {
   EXPECT_EQ(message(R"({"tokens": [[1]]})"), "tokens[0] of a batch leaves nothing to predict");
   EXPECT_EQ(message(R"({"tokens": [[1]], "labels": []})"), "a batch of 1 sequences needs the same number of labels");
   EXPECT_EQ(message(R"({"tokens": [[]], "labels": [0]})"), "tokens[0] of a batch is empty");
+  EXPECT_EQ(message(R"({"tokens": [[1, 2]], "labels": [[0]]})"),
+            "labels[0] of a batch needs a label, or null, for each token");
+  EXPECT_EQ(message(R"({"tokens": [[1, 2]], "labels": [[null, null]]})"), "no token of a batch has a label");
+  EXPECT_EQ(message(R"({"tokens": [[1], [2]], "labels": [[0]]})"),
+            "a batch of 2 sequences needs the same number of lists of labels");
   EXPECT_EQ(message(R"({"tokens": [[1, 2]], "segments": [[0]], "labels": [0]})"),
             "a batch needs one segment for each token");
 }

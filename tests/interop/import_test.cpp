@@ -200,6 +200,56 @@ TEST(ImportedRoberta, ReadsPairs) {
   EXPECT_TRUE(at::equal(model->classifies()->class_logits(pair), expected));
 }
 
+class ImportedEncoder : public ::testing::TestWithParam<std::string> {};
+
+/// The states of every token, and the logits of a masked language model.
+TEST_P(ImportedEncoder, States) {
+  const Json values = read_json(folder_of(GetParam()) / "values.json");
+  const bool segmented = read_model_folder(folder_of(GetParam())).config.segments > 0;
+  Batch batch;
+  for (const auto& row : values["tokens"].get<IdRows>()) {
+    batch.source.insert(batch.source.end(), row.begin(), row.end());
+    batch.source_layout.append(std::ssize(row));
+  }
+  if (segmented) {
+    for (const auto& row : values["segments"].get<IdRows>())
+      batch.segments.insert(batch.segments.end(), row.begin(), row.end());
+  }
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const std::unique_ptr<Model> model = model_in(folder_of(GetParam()), type);
+    const at::NoGradGuard no_graph;
+    ForwardContext context;
+    expect_logits(model->embeds()->hidden(batch.source, batch.segments, batch.source_layout, context),
+                  matrix_of(values["hidden"]));
+    if (values.contains("logits"))
+      expect_logits(model->logits(model->states(batch, context)), matrix_of(values["logits"]));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ImportedEncoder,
+                         ::testing::Values("bert_body", "bert_masked", "bert_pretraining", "roberta_body",
+                                           "roberta_masked", "xlm_roberta_body", "distilbert_body",
+                                           "distilbert_masked"),
+                         [](const auto& info) { return info.param; });
+
+TEST(ImportedEncoders, SayWhatIsLeftOut) {
+  const auto left_out = [](const char* name) { return read_model_folder(folder_of(name)).left_out; };
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(left_out("bert_body"), Parts{"pooler"});
+  EXPECT_EQ(left_out("bert_pretraining"), (Parts{"pooler", "next-sentence prediction"}));
+  EXPECT_EQ(left_out("roberta_body"), Parts{});
+  EXPECT_EQ(left_out("bert"), Parts{});
+}
+
+TEST(ImportedEncoders, AreMaskedLanguageModels) {
+  const test::TemporaryDirectory scratch;
+  import_model(folder_of("bert_pretraining"), scratch / "run");
+  EXPECT_EQ(load_run_config(scratch / "run").task.name, "masked-language-modeling");
+  const Json imported = read_json(scratch / "run" / "result.json")["imported"];
+  EXPECT_EQ(imported["left_out"], Json({"pooler", "next-sentence prediction"}));
+  EXPECT_FALSE(imported.contains("sentence_vectors"));
+}
+
 /// A copy of a folder, to be changed.
 class ChangedFolder : public ::testing::Test {
  protected:
@@ -360,7 +410,12 @@ TEST_F(ChangedFolder, OlderFilesOfBert) {
 }
 
 TEST_F(ChangedFolder, PartsThatAClassifierDoesNotHave) {
-  expect_refused("bert", {{"architectures", {"BertForMaskedLM"}}}, "BertForMaskedLM");
+  expect_refused("bert", {{"architectures", {"BertForQuestionAnswering"}}}, "BertForQuestionAnswering");
+  expect_refused("bert_masked", {{"hidden_act", "relu"}}, "hidden_act = \"relu\"");
+  expect_refused("bert_masked", {{"architectures", {"BertModel"}}}, "'cls.predictions.bias'");
+  expect_refused("roberta_body", {{"architectures", {"RobertaForMaskedLM"}}}, "'lm_head.dense.weight'");
+  expect_refused("distilbert_masked", {{"architectures", {"DistilBertForSequenceClassification"}}},
+                 "DistilBertForSequenceClassification");
   expect_refused("bert", {{"position_embedding_type", "relative_key"}}, "position_embedding_type = \"relative_key\"");
   expect_refused("bert", {{"is_decoder", true}}, "is_decoder = true");
   expect_refused("bert", {{"id2label", {{"0", "no"}, {"1", "yes"}}}},

@@ -186,15 +186,41 @@ TEST(Encoder, PredictsATokenForEachWhereNothingIsPooled) {
   }
 }
 
+/// LayerNorm(gelu(W·x + b)) of the states at the places that are predicted.
+TEST(Encoder, TransformsWhatItPredictsFrom) {
+  ModelConfig config = bert();
+  config.pooling = "none";
+  config.pooler = false;
+  config.output_transform = true;
+  Encoder model = filled(config);
+  Batch batch = small_batch();
+  batch.places = {1, 4};
+  const Tensor h = hidden(model, batch).index_select(0, at::tensor(std::vector<int64_t>{1, 4}));
+  const Tensor x = at::addmm(value(model, "transform.bias"), h, value(model, "transform.weight").t());
+  const Tensor gelu = 0.5 * x * (1 + at::erf(x / std::sqrt(2.0)));
+  const Tensor centered = gelu - gelu.mean(1, true);
+  const Tensor normed = centered / (centered.square().mean(1, true) + config.norm_eps).sqrt();
+  const Tensor expected = normed * value(model, "transform_norm.weight") + value(model, "transform_norm.bias");
+  ForwardContext context;
+  EXPECT_LT(distance(model.states(batch, context), expected), 1e-12);
+}
+
 /// A Hessian-vector product compared with differences of gradients, which are themselves compared with differences of
 /// the loss.
 TEST(Encoder, CanBeDifferentiatedTwice) {
-  for (const char* pooling : {"first", "mean", "max"}) {
+  for (const char* pooling : {"first", "mean", "max", "none"}) {
     SCOPED_TRACE(pooling);
     ModelConfig config = bert();
     config.pooling = pooling;
+    Batch batch = small_batch();
+    if (config.pooling == "none") {
+      config.pooler = false;
+      config.output_transform = true;
+      batch.places = {1, 4};
+      batch.labels = {3, 5};
+      batch.weights = {};
+    }
     Encoder model = filled(config);
-    const Batch batch = small_batch();
     const std::vector<Tensor> values = model.parameters().values();
     const LossOptions twice{0.1, std::nullopt, true};
     const auto loss = [&] {
@@ -232,6 +258,7 @@ TEST(Encoder, IsAModelOfItsKindAlone) {
   refuses([](ModelConfig& config) { config.labels = 0; });
   refuses([](ModelConfig& config) { config.pooling = "sum"; });
   refuses([](ModelConfig& config) { config.pooling = "none"; });  // and a pooler
+  refuses([](ModelConfig& config) { config.output_transform = true; });
   refuses([](ModelConfig& config) { config.source_vocabulary = 0; });
   ModelConfig config = bert();
   config.source_vocabulary = 0;

@@ -56,11 +56,6 @@ LabeledText take_valid(LabeledText& train, const LabelOptions& options) {
   return hold_out(train, wanted, options.seed);
 }
 
-struct DescribedTokenizer {
-  Tokenizer tokenizer;
-  Json description;
-};
-
 DescribedTokenizer learn_tokenizer(const LabeledText& train, const TokenizerOptions& options) {
   const int64_t examples = std::ssize(train.examples);
   const auto sampled = [&](int64_t i) { return in_sample(i, examples, options.sample); };
@@ -77,17 +72,6 @@ DescribedTokenizer learn_tokenizer(const LabeledText& train, const TokenizerOpti
   Tokenizer tokenizer = train_tokenizer(lines, options, "tokenizer");
   Json description = describe_tokenizers(options, tokenizer, tokenizer, true, examples);
   return {std::move(tokenizer), std::move(description)};
-}
-
-DescribedTokenizer borrow_tokenizer(const fs::path& from) {
-  const DataDirectory data = DataDirectory::open(from);
-  if (!data.joint()) {
-    throw Error(fmt::format("{}: has separate tokenizers for source and target", from.string()),
-                "--tokenizer-from needs a data directory with one joint tokenizer");
-  }
-  Json description = data.info().at("tokenizer");
-  description["from"] = from.string();
-  return {data.source_tokenizer(), std::move(description)};
 }
 
 LabeledSplit encode(const std::string& name, LabeledText text, const Tokenizer& tokenizer, int64_t limit) {

@@ -21,7 +21,7 @@ struct LabelOptions {
   std::vector<std::pair<std::string, std::filesystem::path>> tests;  // by name
   LabeledTextFormat format;                                          // for all files
   TokenizerOptions tokenizer;                                        // trained on the training text only
-  std::filesystem::path tokenizer_from;  // if not empty, a data directory whose tokenizer is used instead
+  std::filesystem::path tokenizer_from;  // if not empty, what borrow_tokenizer takes one from instead
   int64_t length_limit = 256;            // tokens per example, without special tokens; longer examples are truncated
   int64_t valid_size = 0;  // examples to hold out if `valid` is absent; 0: 1,000, but at most 5 % of train
   uint64_t seed = 1;       // for choosing the held-out examples

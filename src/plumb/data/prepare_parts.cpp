@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -11,6 +12,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/checksum.h"
+#include "plumb/data/directory.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -45,6 +47,26 @@ Tokenizer train_tokenizer(const std::vector<std::string>& lines, const Tokenizer
                     with_thousands(options.vocabulary)));
   }
   return tokenizer;
+}
+
+DescribedTokenizer borrow_tokenizer(const fs::path& from) {
+  if (!fs::exists(from / "splits")) {
+    const Tokenizer tokenizer = Tokenizer::from_file(from);
+    return {tokenizer,
+            {{"kind", "imported"},
+             {"joint", true},
+             {"source_vocabulary", tokenizer.vocabulary()},
+             {"target_vocabulary", tokenizer.vocabulary()},
+             {"from", from.string()}}};
+  }
+  const DataDirectory data = DataDirectory::open(from);
+  if (!data.joint()) {
+    throw Error(fmt::format("{}: has separate tokenizers for source and target", from.string()),
+                "--tokenizer-from needs a data directory with one joint tokenizer");
+  }
+  Json description = data.info().at("tokenizer");
+  description["from"] = from.string();
+  return {data.source_tokenizer(), std::move(description)};
 }
 
 bool in_sample(int64_t i, int64_t lines, int64_t most) {

@@ -19,6 +19,16 @@ using Sequences = std::vector<std::vector<int32_t>>;
 Tokenizer train_tokenizer(const std::vector<std::string>& lines, const TokenizerOptions& options,
                           const std::string& which);
 
+/// A tokenizer and its entry in data.json.
+struct DescribedTokenizer {
+  Tokenizer tokenizer;
+  Json description;
+};
+
+/// The tokenizer of a data directory, of an imported model, or of a model's folder. Throws Error if there is none, or
+/// if a data directory has one for each side.
+DescribedTokenizer borrow_tokenizer(const std::filesystem::path& from);
+
 /// The ids of all lines, with a progress bar.
 Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label);
 

@@ -251,7 +251,7 @@ void check_text_options(const TextOptions& options, const std::vector<std::strin
   check_test_names(test_names);
 }
 
-Tokenizer learn_from_sample(const TextPart& train, const TokenizerOptions& options) {
+DescribedTokenizer learn_from_sample(const TextPart& train, const TokenizerOptions& options) {
   say(fmt::format("training the tokenizer on {}", describe_sample(options, train.count, "lines")));
   Lines sample;
   int64_t i = 0;
@@ -260,18 +260,22 @@ Tokenizer learn_from_sample(const TextPart& train, const TokenizerOptions& optio
       if (in_sample(i++, train.count, options.sample)) sample.emplace_back(line);
     });
   }
-  return train_tokenizer(sample, options, "tokenizer");
+  Tokenizer tokenizer = train_tokenizer(sample, options, "tokenizer");
+  Json description = describe_tokenizers(options, tokenizer, tokenizer, true, train.count);
+  return {std::move(tokenizer), std::move(description)};
 }
 
 /// Goes through the training text three times: to count its lines, to collect the tokenizer's sample, and to write
 /// them.
 Json prepare_text_streams(const TextStreams& streams, const TextOptions& options, const fs::path& out) {
   const std::vector<TextPart> parts = parts_of(streams, options);
-  const Tokenizer tokenizer = learn_from_sample(parts.front(), options.tokenizer);
+  const auto [tokenizer, description] = options.tokenizer_from.empty()
+                                            ? learn_from_sample(parts.front(), options.tokenizer)
+                                            : borrow_tokenizer(options.tokenizer_from);
 
   Json info = make_document("data", 1);
   info["task"] = "language-modeling";
-  info["tokenizer"] = describe_tokenizers(options.tokenizer, tokenizer, tokenizer, true, parts.front().count);
+  info["tokenizer"] = description;
   info["text"] = {{"block", options.block}};
   info["length_limit"] = options.block > 0 ? options.block : options.length_limit;
   info["held_out"] = !streams.valid;

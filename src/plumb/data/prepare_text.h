@@ -19,6 +19,7 @@ struct TextOptions {
   std::optional<std::filesystem::path> valid;                          // absent: the last lines of train
   std::vector<std::pair<std::string, std::filesystem::path>> tests;    // by name
   TokenizerOptions tokenizer;                                          // trained on the training text only
+  std::filesystem::path tokenizer_from;  // if not empty, what borrow_tokenizer takes one from instead
   /// Tokens per sequence: the lines, each ended by EOS, are concatenated and cut into blocks, the last of which may be
   /// shorter. 0: each line is a sequence.
   int64_t block = 256;

@@ -13,7 +13,8 @@ namespace plumb {
 namespace {
 
 constexpr const char* kShapes =
-    R"(expected: {"source": [[ids]], "target": [[ids]]}, {"tokens": [[ids]]} or {"tokens": [[ids]], "labels": [ids]})";
+    R"(expected: {"source": [[ids]], "target": [[ids]]}, {"tokens": [[ids]]}, {"tokens": [[ids]], "labels": [ids]} or )"
+    R"({"tokens": [[ids]], "labels": [[id or null]]})";
 
 int32_t token_id(const Json& json, const std::string& place) {
   if (!json.is_number_integer() || json < 0 || json > std::numeric_limits<int32_t>::max())
@@ -55,6 +56,37 @@ Batch classification_from_json(const Json& json) {
     extend(batch.segments, segments[i]);
   }
   return batch;
+}
+
+/// Adds no tokens; a label that is null is of a token that is not predicted.
+Batch masked_from_json(const Json& json) {
+  const auto tokens = sequences(json, "tokens");
+  if (json["labels"].size() != tokens.size())
+    throw Error(fmt::format("a batch of {} sequences needs the same number of lists of labels", tokens.size()),
+                kShapes);
+  Batch batch;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const Json& labels = json["labels"][i];
+    if (tokens[i].empty()) throw Error(fmt::format("tokens[{}] of a batch is empty", i));
+    if (!labels.is_array() || labels.size() != tokens[i].size())
+      throw Error(fmt::format("labels[{}] of a batch needs a label, or null, for each token", i), kShapes);
+    for (size_t place = 0; place < labels.size(); ++place) {
+      if (labels[place].is_null()) continue;
+      batch.places.push_back(std::ssize(batch.source) + static_cast<int64_t>(place));
+      batch.labels.push_back(token_id(labels[place], fmt::format("labels[{}]", i)));
+    }
+    extend(batch.source, tokens[i]);
+    batch.source_layout.append(std::ssize(tokens[i]));
+    batch.examples.push_back(static_cast<int64_t>(i));
+  }
+  if (batch.labels.empty()) throw Error("no token of a batch has a label", kShapes);
+  return batch;
+}
+
+/// Whether the labels are lists: one of each token.
+bool labels_tokens(const Json& json) {
+  const auto labels = json.find("labels");
+  return labels != json.end() && labels->is_array() && !labels->empty() && labels->front().is_array();
 }
 
 Batch text_from_json(const Json& json) {
@@ -136,6 +168,7 @@ void move_to_target(Batch& batch) {
 
 Batch batch_from_json(const Json& json) {
   if (json.is_object() && (json.contains("source") || json.contains("target"))) return pairs_from_json(json);
+  if (json.is_object() && json.contains("tokens") && labels_tokens(json)) return masked_from_json(json);
   if (json.is_object() && json.contains("tokens"))
     return json.contains("labels") ? classification_from_json(json) : text_from_json(json);
   throw Error("a batch contains neither 'source' and 'target' nor 'tokens'", kShapes);

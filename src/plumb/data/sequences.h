@@ -35,6 +35,7 @@ void move_to_target(Batch& batch);
 ///   {"source": [[ids]], "target": [[ids]]}   translation; the special tokens are added
 ///   {"tokens": [[ids]]}                      language modeling: position i predicts i + 1, nothing is added
 ///   {"tokens": [[ids]], "labels": [ids]}     classification, nothing is added; "segments": [[0 or 1]] may say more
+///   {"tokens": [[ids]], "labels": [[ids]]}   masked language modeling, nothing is added; null: not predicted
 /// Throws Error if it has none of these shapes.
 Batch batch_from_json(const Json& json);
 

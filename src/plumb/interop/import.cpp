@@ -12,7 +12,10 @@
 #include "plumb/interop/family.h"
 #include "plumb/interop/tokenizer_files.h"
 #include "plumb/model/model.h"
+#include "plumb/text/tokenizer.h"
+#include "plumb/text/tokenizer_model.h"
 #include "plumb/train/config.h"
+#include "plumb/train/seal.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -20,10 +23,25 @@ namespace {
 
 constexpr const char* kImported = "imported";
 
-/// What a model of this kind learns.
-std::string task_of(const ModelConfig& config) {
+/// What a model of this configuration learns.
+std::string imported_task(const ModelConfig& config) {
   if (config.kind == "encoder-decoder") return "translation";
-  return config.kind == "encoder" ? "classification" : "language-modeling";
+  if (config.kind == "decoder") return "language-modeling";
+  return config.pooling == "none" ? "masked-language-modeling" : "classification";
+}
+
+/// Writes data.json of the run in `directory`, which says by which tokenizer data are recognized that the model can be
+/// trained on (train/data_fingerprint.h). That of a data directory is stored as Tokenizer::save writes it.
+void record_tokenizer(const fs::path& directory) {
+  const fs::path scratch = directory / "tokenizer-of-data";
+  fs::create_directory(scratch);
+  Tokenizer::from_file(directory).save(scratch / "tokenizer.model");
+  Json record = make_document("fingerprint", 1);
+  record["tokenizer"]["tokenizer.model"] = to_json(mark_of(scratch / "tokenizer.model"));
+  record["splits"] = Json::object();
+  seal(record);
+  write_json(directory / "data.json", record);
+  fs::remove_all(scratch);
 }
 
 /// Throws Error unless `out` is free or has an earlier import in it.
@@ -46,6 +64,8 @@ ImportedModel read_model_folder(const fs::path& folder) {
   Weights weights = Weights::from_folder(folder);
   imported.tensors = families().at(imported.family).make.tensors(imported.config, weights);
   weights.finish();
+  imported.left_out = weights.left_out();
+  imported.sentence_encoding = read_sentence_encoding(folder);
   for (const auto& [name, tensor] : imported.tensors) imported.parameters += tensor.numel();
   return imported;
 }
@@ -61,18 +81,21 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
   }
   RunConfig config;
   config.model = imported.config;
-  config.task.name = task_of(imported.config);
+  config.task.name = imported_task(imported.config);
   Json result = make_document("train", 1);
   result["outcome"] = kImported;
   result["steps"] = 0;
   result["history"] = Json::array();
   result[kImported] = {{"model_type", imported.family}, {"architecture", imported.model}};
+  if (!imported.left_out.empty()) result[kImported]["left_out"] = imported.left_out;
+  if (imported.sentence_encoding) result[kImported]["sentence_vectors"] = to_json(*imported.sentence_encoding);
   write_directory_atomic(out, [&](const fs::path& directory) {
     claim_output_directory(directory, "run");
     write_file_atomic(directory / "config.toml", to_toml(config));
     save_safetensors(directory / "model.safetensors", imported.tensors);
     copy_files(folder, tokenizer, directory);
     copy_files(folder, {kSettingsFile, kGenerationFile}, directory);
+    if (!tokenizer.empty()) record_tokenizer(directory);
     write_json(directory / "result.json", result);
   });
   imported.tensors.clear();

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "plumb/interop/sentence_encoding.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/model/config.h"
 #include "plumb/text/tokenizer.h"
@@ -16,9 +18,11 @@ struct ImportedModel {
   std::string family;  // model_type: "gpt2"
   std::string model;   // the class of `transformers`: "GPT2LMHeadModel"
   ModelConfig config;
-  NamedTensors tensors;    // under Plumb's names, of the types in the file
-  int64_t parameters = 0;  // numbers in them
-  bool tokenizer = false;  // whether import_model found one
+  NamedTensors tensors;                               // under Plumb's names, of the types in the file
+  int64_t parameters = 0;                             // numbers in them
+  std::vector<std::string> left_out;                  // parts that Plumb's model does not have, in words: "pooler"
+  std::optional<SentenceEncoding> sentence_encoding;  // of a sentence encoder
+  bool tokenizer = false;                             // whether import_model found one
 };
 
 /// Reads the model in a folder. Throws Error that names what is unknown or does not fit: the architecture, a key of

@@ -127,6 +127,12 @@ void Weights::ignore(const std::string& pattern) {
   std::erase_if(tensors_, [&](const auto& item) { return glob_matches(pattern, item.first); });
 }
 
+void Weights::leave_out(const std::string& pattern, const std::string& part) {
+  const size_t before = tensors_.size();
+  ignore(pattern);
+  if (tensors_.size() < before) left_out_.push_back(part);
+}
+
 void Weights::finish() const {
   if (tensors_.empty()) return;
   const auto& [name, tensor] = *tensors_.begin();

@@ -39,6 +39,12 @@ class Weights {
   /// Removes the tensors whose full names match a pattern: what a model computes does not depend on them.
   void ignore(const std::string& pattern);
 
+  /// Removes the tensors whose full names match a pattern: they belong to a part of the model that Plumb's does not
+  /// have.
+  void leave_out(const std::string& pattern, const std::string& part);
+  /// The parts that were left out, in words.
+  [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
+
   /// Throws Error that names a tensor that nobody took.
   void finish() const;
 
@@ -51,6 +57,7 @@ class Weights {
   std::string prefix_;
   std::optional<at::ScalarType> made_;  // asked_for
   NamedTensors taken_;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace plumb

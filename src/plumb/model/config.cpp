@@ -122,6 +122,12 @@ void validate_encoder(const ModelConfig& config) {
   }
 }
 
+void validate_output_transform(const ModelConfig& config) {
+  if (!config.output_transform || (config.kind == "encoder" && config.pooling == "none")) return;
+  throw Error("model.output_transform = true needs an encoder that predicts tokens",
+              "set model.kind = \"encoder\" and model.pooling = \"none\", or leave model.output_transform out");
+}
+
 }  // namespace
 
 void describe(Fields& field, ModelConfig& config) {
@@ -153,6 +159,7 @@ void describe(Fields& field, ModelConfig& config) {
   field("embedding_norm", config.embedding_norm);
   field("segments", config.segments);
   field("output_bias", config.output_bias);
+  field("output_transform", config.output_transform);
   field("pooling", config.pooling);
   field("pooler", config.pooler);
   field("labels", config.labels);
@@ -206,6 +213,7 @@ void validate(const ModelConfig& config) {
   validate_vocabularies(config);
   if (config.kind == "encoder") validate_encoder(config);
   if (config.kind == "decoder") validate_decoder(config);
+  validate_output_transform(config);
   if (config.kind == kAwdLstm) validate_awd_lstm(config);
   if (config.initialization == "theory" &&
       (config.heads != 1 || (config.head_size != 0 && config.head_size != config.d_model))) {

@@ -38,6 +38,7 @@ struct ModelConfig {
   bool embedding_norm = false;              // normalizes the sum of all embeddings
   int64_t segments = 0;                     // in the source; 0: no segment embeddings
   bool output_bias = false;
+  bool output_transform = false;  // a dense layer, GELU and a norm before the output over the vocabulary (encoders)
   std::string pooling = "first";  // encoders, and decoders with labels
   bool pooler = false;            // applies tanh(W·x + b) to the pooled vector
   int64_t labels = 0;             // encoder: 0: taken from the data; decoder: 0: it is a language model

@@ -20,6 +20,11 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
     pooler_weight_ = parameters_.add("pooler.weight", {d, d}, Role::weight);
     pooler_bias_ = parameters_.add("pooler.bias", {d}, Role::bias);
   }
+  if (config.output_transform) {
+    transform_weight_ = parameters_.add("transform.weight", {d, d}, Role::weight);
+    transform_bias_ = parameters_.add("transform.bias", {d}, Role::bias);
+    transform_norm_ = norms().at(config.norm).make(parameters_, "transform_norm", d, config.norm_eps);
+  }
   if (config.pooling == "none") {
     add_output(source_vocabulary_of(config), config.share_embeddings == "none" ? Tensor() : table);
   } else {
@@ -37,6 +42,8 @@ Tensor Encoder::hidden(const std::vector<int64_t>& tokens, const std::vector<int
 Tensor Encoder::states(const Batch& batch, ForwardContext& context) {
   Tensor pooled = pooling_(hidden(batch.source, batch.segments, batch.source_layout, context), batch.source_layout);
   if (!batch.places.empty()) pooled = pooled.index_select(0, ops::index_beside(pooled, batch.places));
+  if (transform_norm_)
+    return (*transform_norm_)(at::gelu(ops::linear(pooled, transform_weight_, transform_bias_)), context);
   return pooler_weight_.defined() ? at::tanh(ops::linear(pooled, pooler_weight_, pooler_bias_)) : pooled;
 }
 

@@ -9,6 +9,7 @@
 #include "plumb/model/embedding.h"
 #include "plumb/model/model.h"
 #include "plumb/model/stack.h"
+#include "plumb/nn/norm/norm.h"
 #include "plumb/nn/pooling.h"
 
 namespace plumb {
@@ -16,7 +17,8 @@ namespace plumb {
 /// Reads only the source side of batches. Parameters: src_embed.weight, encoder.layers.i.{self_attn, linear1, linear2,
 /// norm1, norm2}, encoder.norm, pooler.weight and pooler.bias if there is a pooler, and output.weight, output.bias.
 /// With pooling "none" it predicts a token for each token, like a masked language model; its output is then that of a
-/// Decoder, shared with the embedding or not.
+/// Decoder, shared with the embedding or not. With config.output_transform, transform.weight, transform.bias and
+/// transform_norm come before it (BERT's prediction head, Devlin et al. 2019).
 class Encoder final : public Model, public Classifies, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
@@ -27,7 +29,7 @@ class Encoder final : public Model, public Classifies, public Embeds {
                 ForwardContext& context) override;
 
   /// One row per sequence: its tokens' pooled hidden states, then tanh(W·x + b) if there is a pooler. With pooling
-  /// "none", one row per token, or per place of Batch::places.
+  /// "none", one row per token, or per place of Batch::places; then norm(gelu(W·x + b)) if there is a transform.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
   Tensor class_logits(const Batch& batch) override;
@@ -41,8 +43,11 @@ class Encoder final : public Model, public Classifies, public Embeds {
   std::unique_ptr<TokenEmbedding> embedding_;
   std::unique_ptr<Stack> stack_;
   Pooling pooling_;
-  Tensor pooler_weight_;  // (d_model, d_model), or undefined
-  Tensor pooler_bias_;    // (d_model)
+  Tensor pooler_weight_;     // (d_model, d_model), or undefined
+  Tensor pooler_bias_;       // (d_model)
+  Tensor transform_weight_;  // (d_model, d_model), or undefined, like the next two
+  Tensor transform_bias_;    // (d_model)
+  std::unique_ptr<Norm> transform_norm_;
 };
 
 }  // namespace plumb

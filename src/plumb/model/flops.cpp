@@ -43,7 +43,8 @@ FlopCounter::FlopCounter(const Model& model) {
     source_ += of_source * elements;
     target_ += (1 - of_source) * elements;
   }
-  label_ = static_cast<double>(width_of(config) * model.outputs());
+  const int64_t transform = config.output_transform ? config.d_model : 0;
+  label_ = static_cast<double>(width_of(config) * (model.outputs() + transform));
   const ModelDepth depth = depth_of(config);
   crosses_ = depth.encoder_layers > 0 && depth.decoder_layers > 0;
   if (config.kind == "awd-lstm" || config.attention != "softmax") return;

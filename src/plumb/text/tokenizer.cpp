@@ -116,6 +116,10 @@ std::vector<int32_t> Tokenizer::encode_as_input(std::string_view text) const {
   return model_->tokenizer->encode_as_input(text).ids;
 }
 
+std::vector<int32_t> Tokenizer::as_input(std::vector<int32_t> ids) const {
+  return model_->tokenizer->as_input(std::move(ids)).ids;
+}
+
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) {
     if (id < 0 || id >= vocabulary()) {

@@ -44,6 +44,9 @@ class Tokenizer {
   /// a `tokenizer.json`.
   [[nodiscard]] std::vector<int32_t> encode_as_input(std::string_view text) const;
 
+  /// The same special tokens around ids without any, for texts that are cut to a length.
+  [[nodiscard]] std::vector<int32_t> as_input(std::vector<int32_t> ids) const;
+
   /// The text of ids; padding, mask, beginning and end of sentence are dropped, and an unknown token reads " ⁇ ".
   /// Throws Error on an id outside the vocabulary.
   [[nodiscard]] std::string decode(std::span<const int32_t> ids) const;

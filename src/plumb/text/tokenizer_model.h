@@ -20,7 +20,8 @@ class TokenizerModel {
  public:
   virtual ~TokenizerModel() = default;
   [[nodiscard]] virtual std::vector<int32_t> encode(std::string_view text) const = 0;
-  [[nodiscard]] virtual Encoding encode_as_input(std::string_view text) const = 0;
+  [[nodiscard]] virtual Encoding as_input(std::vector<int32_t> ids) const = 0;
+  [[nodiscard]] Encoding encode_as_input(std::string_view text) const { return as_input(encode(text)); }
   [[nodiscard]] virtual Encoding encode_as_input(std::string_view first, std::string_view second) const = 0;
   /// All ids are within the vocabulary.
   [[nodiscard]] virtual std::string decode(std::span<const int32_t> ids, bool keep_specials) const = 0;

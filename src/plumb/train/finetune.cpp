@@ -61,7 +61,7 @@ ModelConfig body_of(const ModelConfig& pretrained) {
   }
   ModelConfig model = pretrained;
   model.pooling = model.kind == "encoder" ? "first" : "last";
-  model.pooler = false;
+  model.pooler = model.output_transform = false;
   model.labels = 0;
   return model;
 }

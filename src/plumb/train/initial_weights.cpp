@@ -7,7 +7,7 @@
 namespace plumb {
 
 bool is_of_head(const std::string& parameter) {
-  return parameter.starts_with("output.") || parameter.starts_with("pooler.");
+  return parameter.starts_with("output.") || parameter.starts_with("pooler.") || parameter.starts_with("transform");
 }
 
 void load_initial_weights(Model& model, const std::filesystem::path& checkpoint) {

@@ -1,9 +1,9 @@
-// BERT, Devlin et al. 2019, arXiv 1810.04805, and RoBERTa, Liu et al. 2019, arXiv 1907.11692, as classifiers: Post-LN,
-// learned positions, segments, a norm of the embeddings. RoBERTa's positions count from the padding token's id + 1, and
-// its head has a hidden layer where BERT has its pooler.
+// BERT, Devlin et al. 2019, arXiv 1810.04805, and RoBERTa, Liu et al. 2019, arXiv 1907.11692: Post-LN, learned
+// positions, segments, a norm of the embeddings. RoBERTa's positions count from the padding token's id + 1, and the
+// head of its classifier has a hidden layer where BERT has its pooler.
 #include <fmt/format.h>
 
-#include "plumb/interop/family.h"
+#include "plumb/interop/families/encoder_head.h"
 
 namespace plumb {
 namespace {
@@ -12,14 +12,7 @@ namespace {
 constexpr int64_t kRobertaPositions = 2;
 
 ModelConfig bert_like_configuration(Settings& settings) {
-  ModelConfig config;
-  config.kind = "encoder";
-  config.residual = "post-ln";
-  config.embedding_factor = 1;
-  config.embedding_norm = true;
-  config.positions = "learned";
-  config.pooling = "first";
-  config.pooler = true;
+  ModelConfig config = imported_encoder(settings);
   config.source_vocabulary = settings.integer("vocab_size");
   config.d_model = settings.integer("hidden_size");
   config.feed_forward = settings.integer("intermediate_size");
@@ -29,13 +22,20 @@ ModelConfig bert_like_configuration(Settings& settings) {
   config.norm_eps = settings.number("layer_norm_eps", 1e-12);
   config.segments = settings.integer("type_vocab_size", 2);
   config.max_positions = settings.integer("max_position_embeddings");
-  config.labels = settings.size_of("id2label").value_or(2);  // as `transformers`, if nothing is said
   config.dropout = settings.number("hidden_dropout_prob", 0.1);
   settings.require("position_embedding_type", "absolute");
   settings.require("is_decoder", false);
   settings.require("add_cross_attention", false);
-  settings.ignore({"attention_probs_dropout_prob", "tie_word_embeddings", "directionality", "pooler_fc_size",
-                   "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"});
+  settings.ignore({"attention_probs_dropout_prob", "directionality", "pooler_fc_size", "pooler_num_attention_heads",
+                   "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"});
+  return config;
+}
+
+/// Its head has the activation of its layers, of which Plumb's has one.
+ModelConfig bert_configuration(Settings& settings) {
+  const ModelConfig config = bert_like_configuration(settings);
+  if (config.output_transform && config.activation != "gelu")
+    throw settings.unsupported("hidden_act", "gelu, gelu_python before an output layer over the vocabulary");
   return config;
 }
 
@@ -46,9 +46,11 @@ ModelConfig roberta_configuration(Settings& settings) {
   return config;
 }
 
-/// Embeddings and layers. `skipped` are the positions at the beginning of their table that no text has.
-NamedTensors take_encoder(const ModelConfig& config, Weights& weights, const std::string& prefix, int64_t skipped) {
+/// Embeddings and layers, whose names have the prefix unless the encoder was saved by itself. `skipped` are the
+/// positions at the beginning of their table that no text has. A pooler is left out, except that of BERT's classifier.
+NamedTensors take_encoder(const ModelConfig& config, Weights& weights, std::string prefix, int64_t skipped) {
   const int64_t d = config.d_model, wide = config.feed_forward;
+  if (weights.has("embeddings.word_embeddings.weight")) prefix.clear();
   weights.rename_ending("LayerNorm.gamma", "LayerNorm.weight");  // in files that came from TensorFlow
   weights.rename_ending("LayerNorm.beta", "LayerNorm.bias");
   weights.set_prefix(prefix);
@@ -78,26 +80,53 @@ NamedTensors take_encoder(const ModelConfig& config, Weights& weights, const std
 NamedTensors bert_tensors(const ModelConfig& config, Weights& weights) {
   const int64_t d = config.d_model;
   NamedTensors result = take_encoder(config, weights, "bert.", 0);
-  take_pair(weights, "pooler.dense", "pooler", {d, d}, true, result);
-  weights.set_prefix("");
-  take_pair(weights, "classifier", "output", {config.labels, d}, true, result);
+  if (config.pooler) {
+    take_pair(weights, "pooler.dense", "pooler", {d, d}, true, result);
+    weights.set_prefix("");
+    take_pair(weights, "classifier", "output", {config.labels, d}, true, result);
+    return result;
+  }
+  weights.leave_out("*pooler.dense.*", "pooler");
+  if (!config.output_transform) return result;
+  const std::string head = "cls.predictions.";
+  weights.leave_out("cls.seq_relationship.*", "next-sentence prediction");
+  take_token_head(weights,
+                  {head + "transform.dense", head + "transform.LayerNorm", head + "decoder", "cls.predictions"}, config,
+                  result);
   return result;
 }
 
 NamedTensors roberta_tensors(const ModelConfig& config, Weights& weights) {
   const int64_t d = config.d_model;
   NamedTensors result = take_encoder(config, weights, "roberta.", kRobertaPositions);
-  weights.set_prefix("");
-  take_pair(weights, "classifier.dense", "pooler", {d, d}, true, result);
-  take_pair(weights, "classifier.out_proj", "output", {config.labels, d}, true, result);
+  if (config.pooler) {
+    weights.set_prefix("");
+    take_pair(weights, "classifier.dense", "pooler", {d, d}, true, result);
+    take_pair(weights, "classifier.out_proj", "output", {config.labels, d}, true, result);
+    return result;
+  }
+  weights.leave_out("*pooler.dense.*", "pooler");
+  if (config.output_transform)
+    take_token_head(weights, {"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head"}, config, result);
   return result;
 }
 
-const bool kBertRegistered = families().add("bert", "BERT, as a classifier", "Devlin et al. 2019, arXiv 1810.04805",
-                                            {{"BertForSequenceClassification"}, bert_like_configuration, bert_tensors});
+const bool kBertRegistered = families().add(
+    "bert", "BERT: the encoder, as a masked language model, or as a classifier", "Devlin et al. 2019, arXiv 1810.04805",
+    {{"BertModel", "BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification"},
+     bert_configuration,
+     bert_tensors});
 const bool kRobertaRegistered =
-    families().add("roberta", "RoBERTa, as a classifier", "Liu et al. 2019, arXiv 1907.11692",
-                   {{"RobertaForSequenceClassification"}, roberta_configuration, roberta_tensors});
+    families().add("roberta", "RoBERTa: the encoder, as a masked language model, or as a classifier",
+                   "Liu et al. 2019, arXiv 1907.11692",
+                   {{"RobertaModel", "RobertaForMaskedLM", "RobertaForSequenceClassification"},
+                    roberta_configuration,
+                    roberta_tensors});
+const bool kXlmRobertaRegistered =
+    families().add("xlm-roberta", "XLM-RoBERTa, RoBERTa for 100 languages", "Conneau et al. 2020, arXiv 1911.02116",
+                   {{"XLMRobertaModel", "XLMRobertaForMaskedLM", "XLMRobertaForSequenceClassification"},
+                    roberta_configuration,
+                    roberta_tensors});
 
 }  // namespace
 }  // namespace plumb

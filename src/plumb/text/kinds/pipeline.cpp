@@ -65,8 +65,8 @@ class Pipeline final : public TokenizerModel {
     return ids;
   }
 
-  [[nodiscard]] Encoding encode_as_input(std::string_view text) const override {
-    return templates_.single.fill(std::array{encode(text)});
+  [[nodiscard]] Encoding as_input(std::vector<int32_t> ids) const override {
+    return templates_.single.fill(std::array{std::move(ids)});
   }
 
   [[nodiscard]] Encoding encode_as_input(std::string_view first, std::string_view second) const override {

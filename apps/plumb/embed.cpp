@@ -1,0 +1,214 @@
+// plumb embed: a vector for every line of text.
+#include "plumb/decode/embed.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/data/directory.h"
+#include "plumb/interop/sentence_encoding.h"
+#include "plumb/io/npy.h"
+#include "plumb/train/run.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+struct EmbedArguments {
+  std::string model;  // a run directory or a checkpoint in one
+  std::string data;
+  std::string text = "-";
+  std::string out;
+  std::optional<std::string> pooling;
+  std::optional<bool> normalize;
+  std::optional<int64_t> max_tokens;
+  EmbedOptions options;
+};
+
+enum class VectorFormat { npy, json_lines };
+
+VectorFormat format_of(const std::string& out) {
+  const std::string extension = std::filesystem::path(out).extension().string();
+  if (extension == ".npy") return VectorFormat::npy;
+  if (out.empty() || extension == ".jsonl") return VectorFormat::json_lines;
+  throw UsageError(fmt::format("--out {}: the format is unknown", out),
+                   "name it FILE.npy for NumPy, or FILE.jsonl for JSON Lines");
+}
+
+/// How the model pools where neither the user nor its folder says it: as it was trained to.
+std::string usual_pooling(const ModelConfig& config) {
+  if (config.kind != "encoder") return config.labels > 0 ? config.pooling : "last";
+  return config.pooling == "none" ? "mean" : config.pooling;
+}
+
+/// The most tokens that the model can read; 0: any number.
+int64_t most_positions(const ModelConfig& config) { return config.positions == "learned" ? config.max_positions : 0; }
+
+/// Throws Error if more tokens are asked for than the model has positions.
+int64_t tokens_limit(const ModelConfig& config, const std::optional<int64_t>& asked, int64_t of_encoder) {
+  const int64_t most = most_positions(config);
+  const int64_t wanted = asked.value_or(of_encoder);
+  if (most == 0) return wanted;
+  if (asked && *asked > most)
+    throw Error(fmt::format("--max-tokens {}: the model has only {} positions", *asked, most));
+  return wanted > 0 ? std::min(wanted, most) : most;
+}
+
+EmbedOptions complete(const EmbedArguments& arguments, const RunConfig& config, const std::filesystem::path& run) {
+  const std::optional<SentenceEncoding> stored = sentence_encoding_of(run);
+  EmbedOptions options = arguments.options;
+  options.pooling = arguments.pooling.value_or(stored ? stored->pooling : usual_pooling(config.model));
+  options.normalize = arguments.normalize.value_or(stored && stored->normalize);
+  options.max_tokens = tokens_limit(config.model, arguments.max_tokens, stored ? stored->max_tokens : 0);
+  return options;
+}
+
+/// A line for each text: {"text": …, "vector": […]}, with as few digits as give the same float32.
+std::string json_lines(const std::vector<std::string>& texts, const Tensor& vectors) {
+  const Tensor values = vectors.to(at::kFloat).contiguous();
+  std::string lines;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::span<const float> row(values[static_cast<int64_t>(i)].data_ptr<float>(),
+                                     static_cast<size_t>(values.size(1)));
+    lines += fmt::format("{{\"text\":{},\"vector\":[{}]}}\n", Json(texts[i]).dump(), fmt::join(row, ","));
+  }
+  return lines;
+}
+
+Json document(const RunAndCheckpoint& place, const EmbedArguments& arguments, const EmbedOptions& options,
+              const TextVectors& embedded) {
+  Json json = make_document("embed", 1);
+  json["run"] = place.run.string();
+  json["checkpoint"] = place.checkpoint.string();
+  json["pooling"] = options.pooling;
+  json["normalize"] = options.normalize;
+  json["max_tokens"] = options.max_tokens;
+  json["precision"] = options.precision;
+  json["texts"] = embedded.vectors.size(0);
+  json["features"] = embedded.vectors.size(1);
+  json["truncated"] = embedded.truncated;
+  if (!arguments.out.empty()) {
+    json["out"] = arguments.out;
+    return json;
+  }
+  json["vectors"] = Json::array();
+  const Tensor values = embedded.vectors.to(at::kDouble).contiguous();
+  for (int64_t i = 0; i < values.size(0); ++i) {
+    const double* row = values[i].data_ptr<double>();
+    json["vectors"].push_back(std::vector<double>(row, row + values.size(1)));
+  }
+  return json;
+}
+
+/// That of the data, or of an imported model. Throws Error if it knows tokens that the model does not.
+Tokenizer tokenizer_of(const ModelConfig& model, const std::string& data, const std::filesystem::path& run) {
+  const Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
+  const int64_t vocabulary = model.kind == "encoder" ? source_vocabulary_of(model) : model.target_vocabulary;
+  if (tokenizer.vocabulary() > vocabulary) {
+    throw Error(fmt::format("the tokenizer has {} pieces, but the model only {}", tokenizer.vocabulary(), vocabulary),
+                "give the data directory that the model was trained on");
+  }
+  return tokenizer;
+}
+
+std::vector<std::string> read_texts(const std::string& file) {
+  const bool from_input = file == "-";
+  std::vector<std::string> texts = from_input ? read_standard_input() : read_lines(file);
+  if (texts.empty())
+    throw Error((from_input ? "standard input" : file) + " contains no text", "write one text per line");
+  return texts;
+}
+
+/// Writes the file that was asked for; returns what is printed: a summary of it, or the vectors themselves.
+std::string write_vectors(const std::string& out, const std::vector<std::string>& texts, const EmbedOptions& options,
+                          const Tensor& vectors) {
+  if (out.empty()) return json_lines(texts, vectors);
+  if (format_of(out) == VectorFormat::npy) {
+    save_npy(out, vectors);
+  } else {
+    write_file_atomic(out, json_lines(texts, vectors));
+  }
+  return fmt::format("{}: {} vectors of {} features: {} pooling{}\n", out, with_thousands(std::ssize(texts)),
+                     vectors.size(1), options.pooling, options.normalize ? ", normalized" : "");
+}
+
+void embed_input(const EmbedArguments& arguments, const Globals& globals) {
+  (void)format_of(arguments.out);
+  if (!arguments.out.empty()) check_output_file(arguments.out);
+  const RunAndCheckpoint place = locate_run(arguments.model);
+  const RunConfig config = load_run_config(place.run);
+  EmbedOptions options = complete(arguments, config, place.run);
+  const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
+  Embeds& embedder = embedder_of(*model);
+  const std::string data = arguments.data.empty() ? config.data : arguments.data;
+  options.as_tokenizer_says = data.empty();
+  const Tokenizer tokenizer = tokenizer_of(config.model, data, place.run);
+  const std::vector<std::string> texts = read_texts(arguments.text);
+  TextVectors embedded;
+  {
+    Progress progress("embedding", std::ssize(texts));
+    embedded = embed_texts(embedder, tokenizer, texts, options, [&progress](int64_t done) { progress.update(done); });
+  }
+  if (embedded.truncated > 0) {
+    say(fmt::format("{} of {} texts were truncated to {} tokens", with_thousands(embedded.truncated),
+                    with_thousands(std::ssize(texts)), options.max_tokens));
+  }
+  const bool printed = arguments.out.empty() && !globals.json.empty();  // the document has them
+  const std::string text = printed ? "" : write_vectors(arguments.out, texts, options, embedded.vectors);
+  emit(globals, document(place, arguments, options, embedded), text);
+}
+
+}  // namespace
+
+void add_embed(CLI::App& app, Globals& globals) {
+  auto arguments = std::make_shared<EmbedArguments>();
+  CLI::App* verb =
+      add_verb(app, globals, "embed", "Write a vector for each line of text, from a sentence encoder or another model",
+               "plumb embed runs/minilm --text sentences.txt --out vectors.npy",
+               [arguments, &globals] { embed_input(*arguments, globals); });
+  add_json_option(*verb, globals);
+  verb->add_option("MODEL", arguments->model,
+                   "An imported model, a run directory (its latest checkpoint), or a checkpoint in one")
+      ->type_name("RUN_OR_CHECKPOINT")
+      ->required();
+  verb->add_option("--text", arguments->text, "File with one text per line; -: standard input")
+      ->type_name("FILE")
+      ->capture_default_str();
+  verb->add_option(
+          "--out", arguments->out,
+          "FILE.npy: a float32 matrix for NumPy; FILE.jsonl: JSON Lines (default: JSON Lines to standard output)")
+      ->type_name("FILE");
+  verb->add_option("--pooling", arguments->pooling,
+                   "What is taken of the tokens' states (default: as the sentence encoder's files say, or as the model "
+                   "was trained; else mean, of language models last)")
+      ->check(CLI::IsMember({"first", "last", "max", "mean"}));
+  verb->add_flag("--normalize,!--no-normalize", arguments->normalize,
+                 "Divide each vector by its length, or do not (default: as the sentence encoder's files say, else no)");
+  verb->add_option(
+          "--max-tokens", arguments->max_tokens,
+          "Truncate texts to N tokens, special ones included (default: as the sentence encoder's files say, at "
+          "most the model's positions)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--data", arguments->data,
+                   "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
+      ->type_name("DIR");
+  verb->add_option("--precision", arguments->options.precision, "Precision of matrix products")
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
+      ->capture_default_str();
+  verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+}  // namespace plumb::app

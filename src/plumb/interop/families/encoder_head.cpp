@@ -1,0 +1,45 @@
+#include "plumb/interop/families/encoder_head.h"
+
+namespace plumb {
+
+EncoderHead encoder_head_of(Settings& settings) {
+  const std::string name = settings.texts("architectures").at(0);
+  if (name.ends_with("ForSequenceClassification")) return EncoderHead::labels;
+  return name.ends_with("Model") ? EncoderHead::none : EncoderHead::tokens;
+}
+
+ModelConfig imported_encoder(Settings& settings) {
+  ModelConfig config;
+  config.kind = "encoder";
+  config.residual = "post-ln";
+  config.embedding_factor = 1;
+  config.embedding_norm = true;
+  config.positions = "learned";
+  const EncoderHead head = encoder_head_of(settings);
+  const bool tied = settings.flag("tie_word_embeddings", true);
+  if (head == EncoderHead::labels) {
+    config.pooling = "first";
+    config.pooler = true;
+    config.labels = settings.size_of("id2label").value_or(2);  // as `transformers`, if nothing is said
+    return config;
+  }
+  config.pooling = "none";
+  config.output_transform = config.output_bias = head == EncoderHead::tokens;
+  if (head == EncoderHead::tokens && !tied) config.share_embeddings = "none";
+  return config;
+}
+
+void take_token_head(Weights& weights, const TokenHeadNames& names, const ModelConfig& config, NamedTensors& result) {
+  const int64_t d = config.d_model, vocabulary = config.source_vocabulary;
+  weights.set_prefix("");
+  take_pair(weights, names.dense, "transform", {d, d}, true, result);
+  take_pair(weights, names.norm, "transform_norm", {d}, true, result);
+  if (config.share_embeddings == "none")
+    result.emplace_back("output.weight", weights.take(names.output + ".weight", {vocabulary, d}));
+  const std::string bias = weights.has(names.output + ".bias") || names.bias.empty() ? names.output : names.bias;
+  result.emplace_back("output.bias", weights.take(bias + ".bias", {vocabulary}));
+  weights.ignore(names.output + ".*");  // copies of the embedding and of the bias
+  if (!names.bias.empty()) weights.ignore(names.bias + ".bias");
+}
+
+}  // namespace plumb

@@ -1,0 +1,160 @@
+#include "plumb/interop/sentence_encoding.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+#include "plumb/interop/settings.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kModules = "modules.json";
+constexpr const char* kRemoveModules =
+    "to import the encoder without its sentence vectors, remove modules.json from a copy of the folder";
+
+struct SentenceModule {
+  std::string kind;  // the last part of its class: "Pooling"
+  fs::path folder;
+};
+
+std::vector<SentenceModule> sentence_modules(const fs::path& folder) {
+  const fs::path file = folder / kModules;
+  return take_json(file, [&](const Json& list) {
+    std::vector<SentenceModule> modules;
+    for (const Json& item : list) {
+      const std::string type = item.at("type"), path = item.at("path");
+      if (!path.empty() && fs::path(path).filename() != path)
+        throw Error(fmt::format("{}: '{}' is not the name of a folder beside it", file.string(), path));
+      modules.push_back({type.substr(type.rfind('.') + 1), path.empty() ? folder : folder / path});
+    }
+    return modules;
+  });
+}
+
+/// sentence-transformers' names of pooling, and ours.
+const std::vector<std::pair<std::string, std::string>>& pooling_names() {
+  static const std::vector<std::pair<std::string, std::string>> names = {
+      {"cls", "first"}, {"mean", "mean"}, {"max", "max"}, {"lasttoken", "last"}};
+  return names;
+}
+
+/// Since version 6 there is one "pooling_mode"; before, a flag for each kind.
+std::string pooling_in(Settings& settings) {
+  std::string known;
+  for (const auto& [theirs, ours] : pooling_names()) known += (known.empty() ? "" : ", ") + theirs;
+  if (settings.has("pooling_mode")) {
+    const std::string mode = settings.text("pooling_mode");
+    for (const auto& [theirs, ours] : pooling_names()) {
+      if (mode == theirs) return ours;
+    }
+    throw settings.unsupported("pooling_mode", known);
+  }
+  const std::vector<std::pair<std::string, std::string>> flags = {{"pooling_mode_cls_token", "first"},
+                                                                  {"pooling_mode_mean_tokens", "mean"},
+                                                                  {"pooling_mode_max_tokens", "max"},
+                                                                  {"pooling_mode_lasttoken", "last"}};
+  std::string found;
+  for (const auto& [key, ours] : flags) {
+    if (!settings.flag(key, false)) continue;
+    if (!found.empty()) throw settings.unsupported(key, "one kind of pooling alone");
+    found = ours;
+  }
+  for (const char* key : {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"})
+    settings.require(key, false);
+  return found.empty() ? "mean" : found;
+}
+
+std::string read_pooling(const fs::path& folder) {
+  Settings settings(folder / "config.json");
+  const std::string pooling = pooling_in(settings);
+  settings.ignore({"word_embedding_dimension", "embedding_dimension", "include_prompt"});
+  settings.finish();
+  return pooling;
+}
+
+void check_normalization(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  if (!fs::exists(file)) return;
+  Settings settings(file);
+  for (const char* key : {"module_input_name", "module_output_name"}) settings.require(key, "sentence_embedding");
+  settings.finish();
+}
+
+/// The most tokens that texts may have, in the file of the encoder itself, or in that of its tokenizer.
+int64_t read_max_tokens(const fs::path& folder) {
+  int64_t most = 0;
+  if (const fs::path file = folder / "sentence_bert_config.json"; fs::exists(file)) {
+    Settings settings(file);
+    most = settings.integer("max_seq_length", 0);
+    settings.require("do_lower_case", false);
+    settings.require("transformer_task", "feature-extraction");
+    settings.require("module_output_name", "token_embeddings");
+    settings.ignore({"modality_config"});
+    settings.finish();
+  }
+  const fs::path file = folder / "tokenizer_config.json";
+  if (most > 0 || !fs::exists(file)) return most;
+  constexpr double kUnlimited = 1e12;  // `transformers` writes 1e30
+  const Json settings = read_json(file);
+  const auto found = settings.find("model_max_length");
+  const bool limited = found != settings.end() && found->is_number() && found->get<double>() < kUnlimited;
+  return limited ? found->get<int64_t>() : 0;
+}
+
+/// Throws Error if a text is to be put before every other.
+void require_no_prompt(const fs::path& folder) {
+  const fs::path file = folder / "config_sentence_transformers.json";
+  if (!fs::exists(file)) return;
+  const Json settings = read_json(file);
+  const auto found = settings.find("default_prompt_name");
+  if (found == settings.end() || found->is_null()) return;
+  throw Error(fmt::format("{}: default_prompt_name = {} is not supported", file.string(), found->dump()),
+              "in a copy of the folder set it to null, and write the prompt before each text");
+}
+
+}  // namespace
+
+std::optional<SentenceEncoding> read_sentence_encoding(const fs::path& folder) {
+  if (!fs::exists(folder / kModules)) return {};
+  std::vector<std::string> kinds;
+  SentenceEncoding encoding;
+  for (const SentenceModule& module : sentence_modules(folder)) {
+    kinds.push_back(module.kind);
+    if (module.kind == "Pooling") encoding.pooling = read_pooling(module.folder);
+    if (module.kind == "Normalize") {
+      check_normalization(module.folder);
+      encoding.normalize = true;
+    }
+  }
+  const std::vector<std::string> plain = {"Transformer", "Pooling"},
+                                 normalized = {"Transformer", "Pooling", "Normalize"};
+  if (kinds != plain && kinds != normalized) {
+    throw Error(fmt::format("{}: the modules {} are not supported", (folder / kModules).string(), join(kinds)),
+                fmt::format("supported: {}, or the first two; {}", join(normalized), kRemoveModules));
+  }
+  require_no_prompt(folder);
+  encoding.max_tokens = read_max_tokens(folder);
+  return encoding;
+}
+
+Json to_json(const SentenceEncoding& encoding) {
+  return {{"pooling", encoding.pooling}, {"normalize", encoding.normalize}, {"max_tokens", encoding.max_tokens}};
+}
+
+std::optional<SentenceEncoding> sentence_encoding_of(const fs::path& run) {
+  const fs::path file = run / "result.json";
+  if (!fs::exists(file)) return {};
+  return take_json(file, [](const Json& result) -> std::optional<SentenceEncoding> {
+    const auto imported = result.find("imported");
+    if (imported == result.end() || !imported->contains("sentence_vectors")) return {};
+    const Json& stored = imported->at("sentence_vectors");
+    return SentenceEncoding{stored.at("pooling"), stored.at("normalize"), stored.at("max_tokens")};
+  });
+}
+
+}  // namespace plumb
