@@ -17,27 +17,22 @@
 namespace plumb {
 namespace {
 
-using testing::random_tensor;
-
 double lstm_distance(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.sizes(), b.sizes());
   return a.numel() == 0 ? 0 : (a.detach() - b.detach()).abs().max().item<double>();
 }
 
 struct LstmInputs {
+  std::vector<Tensor> all;
   Tensor x;
   ops::LstmWeights weights;
   ops::LstmState start;
 
   LstmInputs(const Ragged& layout, int64_t in, int64_t size)
-      : x(random_tensor({layout.tokens(), in}, 1)),
-        weights{random_tensor({4 * size, in}, 2, 0.7), random_tensor({4 * size, size}, 3, 0.7),
-                random_tensor({4 * size}, 4), random_tensor({4 * size}, 5)},
-        start{random_tensor({layout.sequences(), size}, 6), random_tensor({layout.sequences(), size}, 7)} {}
-
-  [[nodiscard]] std::vector<Tensor> all() const {
-    return {x, weights.input, weights.hidden, weights.input_bias, weights.hidden_bias, start.hidden, start.cell};
-  }
+      : all(testing::lstm_inputs(layout, in, size)),
+        x(all[0]),
+        weights{all[1], all[2], all[3], all[4]},
+        start{all[5], all[6]} {}
 };
 
 /// A matrix as JSON: a list of rows, at least one.
@@ -151,7 +146,7 @@ TEST(Lstm, InSinglePrecision) {
   const Ragged layout({6, 2, 11});
   const LstmInputs in(layout, 9, 17);
   std::vector<Tensor> single;
-  for (const Tensor& tensor : in.all()) single.push_back(tensor.to(at::kFloat));
+  for (const Tensor& tensor : in.all) single.push_back(tensor.to(at::kFloat));
   const ops::LstmResult found =
       ops::lstm(single[0], {single[1], single[2], single[3], single[4]}, {single[5], single[6]}, layout);
   EXPECT_EQ(found.hidden.scalar_type(), at::kFloat);
@@ -163,10 +158,10 @@ TEST(Lstm, HasGradientsAndSecondOnes) {
     const Ragged layout(lengths);
     testing::expect_both(
         [&](const std::vector<Tensor>& in) {
-          const ops::LstmResult found = ops::lstm(in[0], {in[1], in[2], in[3], in[4]}, {in[5], in[6]}, layout);
+          const ops::LstmResult found = testing::lstm_of(in, layout);
           return std::vector<Tensor>{found.hidden, found.last.hidden, found.last.cell};
         },
-        LstmInputs(layout, 2, 2).all());
+        testing::lstm_inputs(layout, 2, 2));
   }
 }
 

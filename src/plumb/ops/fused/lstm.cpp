@@ -75,11 +75,11 @@ struct LstmOrder : torch::CustomClassHolder {
 };
 using LstmOrderPointer = c10::intrusive_ptr<LstmOrder>;
 
-/// Multiplies the rows of every step by the same matrix.
-class StepProduct {
+/// Multiplies rows, such as those of every step, by the same matrix.
+class PackedProduct {
  public:
   /// By Wᵀ or, if `transposed`, by W. `rounded`: with operands rounded to bfloat16.
-  StepProduct(const Tensor& weight, bool transposed, bool rounded, int64_t steps)
+  PackedProduct(const Tensor& weight, bool transposed, bool rounded, int64_t steps)
       : weight_(rounded ? to_bfloat16(weight) : as_contiguous(weight, "LSTM")),
         transposed_(transposed),
         rounded_(rounded) {
@@ -96,7 +96,7 @@ class StepProduct {
 
   /// Adds the product to `sums`. Both are contiguous.
   void add(const Tensor& rows_in, const Tensor& sums) const {
-    const Tensor rows = rounded_ ? to_bfloat16(rows_in) : rows_in;
+    const Tensor rows = rounded_ && rows_in.scalar_type() == at::kFloat ? to_bfloat16(rows_in) : rows_in;
     if (const auto* packed = std::get_if<kernels::PackedWeight<float>>(&packed_)) {
       kernels::gemm_add(rows.size(0), static_cast<const float*>(rows.data_ptr<float>()), *packed,
                         sums.data_ptr<float>());
@@ -133,7 +133,7 @@ struct LstmPass {
 
 /// Fills `pass`, which holds the sums of the inputs and the first states, and `output` (tokens, size).
 template <typename T>
-void run_forward(const LstmOrder& order, const StepProduct& recurrent, const LstmPass& pass, const Tensor& output) {
+void run_forward(const LstmOrder& order, const PackedProduct& recurrent, const LstmPass& pass, const Tensor& output) {
   const int64_t size = output.size(1);
   T* gates = pass.gates.data_ptr<T>();
   T* hidden = pass.hidden.data_ptr<T>();
@@ -157,7 +157,7 @@ void run_forward(const LstmOrder& order, const StepProduct& recurrent, const Lst
 /// From the gradient of the output and those of the last states by rank, which become those of the first states: the
 /// gradients of the sums, by step.
 template <typename T>
-Tensor run_backward(const LstmOrder& order, const StepProduct& recurrent, const LstmPass& pass, const Tensor& doutput,
+Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, const LstmPass& pass, const Tensor& doutput,
                     const Tensor& dhidden, const Tensor& dcell) {
   const int64_t size = doutput.size(1);
   Tensor dgates = at::empty_like(pass.gates);
@@ -227,7 +227,7 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     pass.cell = at::empty({sequences + tokens, size}, x.options());
     pass.cell.narrow(0, 0, sequences).copy_(order->steps.sorted(cell));
     Tensor output = at::empty({tokens, size}, x.options());
-    const StepProduct product(recurrent, /*transposed=*/false, rounded, order->count());
+    const PackedProduct product(recurrent, /*transposed=*/false, rounded, order->count());
     dispatch(x, [&]<typename T>() { run_forward<T>(*order, product, pass, output); });
     ctx->save_for_backward(
         {x, input, recurrent, input_bias, hidden_bias, hidden, cell, pass.gates, pass.hidden, pass.cell});
@@ -247,13 +247,17 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     const Tensor doutput = as_contiguous(grad[0], "LSTM");
     const Tensor dhidden = order->steps.sorted(grad[1]).clone(at::MemoryFormat::Contiguous);
     const Tensor dcell = order->steps.sorted(grad[2]).clone(at::MemoryFormat::Contiguous);
-    const StepProduct product(saved[2], /*transposed=*/true, rounded, order->count());
+    const PackedProduct product(saved[2], /*transposed=*/true, rounded, order->count());
     Tensor dgates;
     dispatch(x, [&]<typename T>() { dgates = run_backward<T>(*order, product, pass, doutput, dhidden, dcell); });
 
     variable_list all(kLstmInputs + 1);
     const Tensor factor = operand(dgates);
-    if (ctx->needs_input_grad(0)) all[0] = order->by_token(ops::gemm(factor, operand(saved[1])));
+    if (ctx->needs_input_grad(0)) {
+      const Tensor dx = at::zeros({x.size(0), x.size(1)}, x.options());
+      PackedProduct(saved[1], /*transposed=*/true, rounded, order->count()).add(factor, dx);
+      all[0] = order->by_token(dx);
+    }
     if (ctx->needs_input_grad(1)) all[1] = ops::gemm(factor, operand(order->by_step(x)), {.transpose_a = true});
     if (ctx->needs_input_grad(2))
       all[2] = ops::gemm(factor, operand(order->states_before(pass.hidden)), {.transpose_a = true});
