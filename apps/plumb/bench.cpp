@@ -11,6 +11,7 @@ void add_bench(CLI::App& app, Globals& globals) {
   bench::add_hvp(*verb, globals);
   bench::add_decode(*verb, globals);
   bench::add_attention(*verb, globals);
+  bench::add_lstm(*verb, globals);
 }
 
 }  // namespace plumb::app

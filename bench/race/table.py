@@ -111,7 +111,16 @@ def attention_rows(race: Race) -> Iterator[str]:
                           race.command(precision), seconds(mine), None, theirs, factor)
 
 
-ROWS = {'train': train_rows, 'hvp': hvp_rows, 'decode': decode_rows, 'attention': attention_rows}
+def lstm_rows(race: Race) -> Iterator[str]:
+    for precision, ours in race.plumb.items():
+        for what in ('forward', 'gradient'):
+            mine = median(ours, f'{what}_seconds')
+            theirs, factor = compared(race, mine, f'{what}_seconds')
+            yield row(f'{race.title}: {"forward" if what == "forward" else "with gradient"}', race.command(precision),
+                      seconds(mine), median(ours, 'ceiling_fraction') if what == 'gradient' else None, theirs, factor)
+
+
+ROWS = {'train': train_rows, 'hvp': hvp_rows, 'decode': decode_rows, 'attention': attention_rows, 'lstm': lstm_rows}
 
 
 def versions(races: list[Race]) -> str:

@@ -11,6 +11,7 @@ TINY = {  # to try the race
     'hvp': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
     'decode': [*TINY_MODEL, '--sentences', '16', '--length', '4'],
     'attention': ['--d-model', '32', '--length', '128'],
+    'lstm': ['--input', '8', '--hidden', '16', '--rows', '4', '--length', '5'],
 }
 
 
@@ -47,6 +48,10 @@ def races(tiny: bool, data: str | None) -> list[Race]:
              peer='ctranslate2_decode.py',
              precisions=['float32', 'bf16', 'int8']),
         Race('causal self-attention, d 256, 4 heads, one sequence', 'attention', peer='torch_attention.py'),
+        Race('LSTM, 3 layers of 1,150, 80 × 70 tokens', 'lstm', ['--runs', '3'], 'torch_lstm.py'),
+        Race('LSTM, 3 layers of 1,150, 20 × 70 tokens', 'lstm', ['--rows', '20'], 'torch_lstm.py'),
+        Race('LSTM, 3 layers of 400, 80 × 70 tokens', 'lstm', ['--hidden', '400'], 'torch_lstm.py'),
+        Race('LSTM, 3 layers of 400, 20 × 70 tokens', 'lstm', ['--hidden', '400', '--rows', '20'], 'torch_lstm.py'),
     ]
     if data:
         real = ['--data', data]

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/derivatives.h"
+#include "ops/lstm_peer.h"
 #include "plumb/ops/attention.h"
 #include "plumb/ops/cross_entropy.h"
 #include "plumb/ops/dropout.h"
@@ -108,6 +109,22 @@ constexpr ops::HeadShape kHeadShapes[] = {{1, 1, 1}, {3, 3, 7}, {2, 2, 33}, {6, 
 
 std::string describe(const ops::HeadShape& shape) {
   return fmt::format("{} heads and {} key-value heads of {}", shape.heads, shape.kv_heads, shape.size);
+}
+
+TEST(FastPath, Lstm) {
+  std::vector<Ragged> all = layouts(3);
+  all.back() = Ragged({3, 29, 0, 8});  // LibTorch's second derivatives over 211 tokens take minutes
+  all.emplace_back(std::vector<int64_t>{9, 9, 9, 9});
+  for (const Ragged& layout : all) {
+    for (const auto& [in, size] : {std::pair<int64_t, int64_t>{1, 6}, {13, 21}}) {
+      SCOPED_TRACE(fmt::format("{} sequences, {} tokens, {} -> {}", layout.sequences(), layout.tokens(), in, size));
+      for (const bool second : {false, true}) {
+        expect_agreement([&](const Tensors& x) { return testing::flattened(testing::lstm_of(x, layout)); },
+                         [&](const Tensors& x) { return testing::flattened(testing::lstm_by_torch(x, layout)); },
+                         testing::lstm_inputs(layout, in, size), second);
+      }
+    }
+  }
 }
 
 TEST(FastPath, SelfAttention) {

@@ -6,15 +6,16 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/lstm_peer.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
+#include "plumb/ops/fallback.h"
+#include "plumb/ops/precision.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"
 
 namespace plumb {
 namespace {
-
-using testing::random_tensor;
 
 double lstm_distance(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.sizes(), b.sizes());
@@ -22,19 +23,16 @@ double lstm_distance(const Tensor& a, const Tensor& b) {
 }
 
 struct LstmInputs {
+  std::vector<Tensor> all;
   Tensor x;
   ops::LstmWeights weights;
   ops::LstmState start;
 
   LstmInputs(const Ragged& layout, int64_t in, int64_t size)
-      : x(random_tensor({layout.tokens(), in}, 1)),
-        weights{random_tensor({4 * size, in}, 2, 0.7), random_tensor({4 * size, size}, 3, 0.7),
-                random_tensor({4 * size}, 4), random_tensor({4 * size}, 5)},
-        start{random_tensor({layout.sequences(), size}, 6), random_tensor({layout.sequences(), size}, 7)} {}
-
-  [[nodiscard]] std::vector<Tensor> all() const {
-    return {x, weights.input, weights.hidden, weights.input_bias, weights.hidden_bias, start.hidden, start.cell};
-  }
+      : all(testing::lstm_inputs(layout, in, size)),
+        x(all[0]),
+        weights{all[1], all[2], all[3], all[4]},
+        start{all[5], all[6]} {}
 };
 
 /// A matrix as JSON: a list of rows, at least one.
@@ -148,7 +146,7 @@ TEST(Lstm, InSinglePrecision) {
   const Ragged layout({6, 2, 11});
   const LstmInputs in(layout, 9, 17);
   std::vector<Tensor> single;
-  for (const Tensor& tensor : in.all()) single.push_back(tensor.to(at::kFloat));
+  for (const Tensor& tensor : in.all) single.push_back(tensor.to(at::kFloat));
   const ops::LstmResult found =
       ops::lstm(single[0], {single[1], single[2], single[3], single[4]}, {single[5], single[6]}, layout);
   EXPECT_EQ(found.hidden.scalar_type(), at::kFloat);
@@ -160,11 +158,140 @@ TEST(Lstm, HasGradientsAndSecondOnes) {
     const Ragged layout(lengths);
     testing::expect_both(
         [&](const std::vector<Tensor>& in) {
-          const ops::LstmResult found = ops::lstm(in[0], {in[1], in[2], in[3], in[4]}, {in[5], in[6]}, layout);
+          const ops::LstmResult found = testing::lstm_of(in, layout);
           return std::vector<Tensor>{found.hidden, found.last.hidden, found.last.cell};
         },
-        LstmInputs(layout, 2, 2).all());
+        testing::lstm_inputs(layout, 2, 2));
   }
+}
+
+/// Both gradients of random weights of the results, in float64.
+void expect_gradients_of_torch(const testing::TensorFunction& f, const testing::TensorFunction& torch,
+                               const std::vector<Tensor>& inputs) {
+  const auto of = [&](const testing::TensorFunction& function) {
+    std::vector<Tensor> leaves;
+    for (const Tensor& input : inputs) leaves.push_back(input.detach().clone().requires_grad_());
+    const Tensor y = function(leaves)[0];
+    std::vector<Tensor> all = {y};
+    const Tensor w = testing::random_tensor(y.sizes(), 71);
+    for (const Tensor& first : gradients({y}, leaves, {w}, /*create_graph=*/false, /*retain_graph=*/true))
+      all.push_back(first);
+    const std::vector<Tensor> kept = gradients({y}, leaves, {w}, /*create_graph=*/true);
+    all.insert(all.end(), kept.begin(), kept.end());
+    std::vector<Tensor> directions;
+    for (const Tensor& each : kept) directions.push_back(testing::random_tensor(each.sizes(), 72 + directions.size()));
+    for (const Tensor& second : gradients(kept, leaves, directions)) all.push_back(second);
+    return all;
+  };
+  const std::vector<Tensor> found = of(f), expected = of(torch);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double scale = std::max(1.0, expected[i].detach().abs().max().item<double>());
+    EXPECT_LT(lstm_distance(found[i], expected[i]), 1e-12 * scale) << "result " << i;
+  }
+}
+
+TEST(Lstm, DerivesAsLibTorchDoes) {
+  for (const auto& lengths : kLstmLayouts) {
+    for (const int64_t size : {1, 8, 19}) {
+      const Ragged layout(lengths);
+      SCOPED_TRACE(::testing::Message() << layout.sequences() << " sequences, " << layout.tokens() << " tokens, "
+                                        << size);
+      expect_gradients_of_torch(
+          [&](const std::vector<Tensor>& in) {
+            return std::vector<Tensor>{testing::flattened(testing::lstm_of(in, layout))};
+          },
+          [&](const std::vector<Tensor>& in) {
+            return std::vector<Tensor>{testing::flattened(testing::lstm_by_torch(in, layout))};
+          },
+          testing::lstm_inputs(layout, 3, size));
+    }
+  }
+}
+
+TEST(Lstm, TellsApartInputsThatAreOneTensor) {
+  const Ragged layout({3, 1, 4});
+  const auto inputs = [&](const std::vector<Tensor>& in) {  // both biases are one, and both states
+    return std::vector<Tensor>{in[0], in[1], in[2], in[3], in[3], in[4], in[4]};
+  };
+  const std::vector<Tensor> all = testing::lstm_inputs(layout, 2, 3);
+  expect_gradients_of_torch(
+      [&](const std::vector<Tensor>& in) {
+        return std::vector<Tensor>{testing::flattened(testing::lstm_of(inputs(in), layout))};
+      },
+      [&](const std::vector<Tensor>& in) {
+        return std::vector<Tensor>{testing::flattened(testing::lstm_by_torch(inputs(in), layout))};
+      },
+      {all[0], all[1], all[2], all[3], all[5]});
+}
+
+TEST(Lstm, DerivesByWhatIsAskedForAlone) {
+  const Ragged layout({3, 5});
+  for (size_t wanted = 0; wanted < 7; ++wanted) {
+    const auto of = [&](const auto& function, bool graph) {
+      std::vector<Tensor> in = testing::lstm_inputs(layout, 2, 3);
+      in[wanted].requires_grad_();
+      const Tensor y = testing::flattened(function(in, layout));
+      const Tensor first = gradients({y.square().sum()}, {in[wanted]}, {}, graph)[0];
+      return graph ? gradients({first.square().sum()}, {in[wanted]}, {})[0] : first;
+    };
+    for (const bool graph : {false, true}) {
+      const Tensor expected = of(testing::lstm_by_torch, graph);
+      EXPECT_LT(lstm_distance(of(testing::lstm_of, graph), expected), 1e-11 * (1 + expected.abs().max().item<double>()))
+          << wanted;
+    }
+  }
+}
+
+TEST(Lstm, ReadsTensorsThatAreNotContiguous) {
+  const Ragged layout({4, 2, 4});
+  const std::vector<Tensor> plain = testing::lstm_inputs(layout, 3, 5);
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    std::vector<Tensor> dense, spread;
+    for (const Tensor& each : plain) {
+      dense.push_back(each.to(type).requires_grad_());
+      // Every second column of a matrix whose columns are contiguous.
+      const Tensor wide = at::zeros({2 * each.size(-1), each.dim() == 2 ? each.size(0) : 1}, type).t();
+      const Tensor view = wide.slice(1, 0, c10::nullopt, 2);
+      view.copy_(each.dim() == 2 ? each : each.unsqueeze(0));
+      spread.push_back((each.dim() == 2 ? view : view[0]).detach().requires_grad_());
+      ASSERT_TRUE(each.size(-1) == 1 || !spread.back().is_contiguous());
+    }
+    const auto of = [&](const std::vector<Tensor>& in) {
+      const ops::LstmResult result = testing::lstm_of(in, layout);
+      const Tensor weights = testing::random_tensor({5, layout.tokens()}, 9).to(type).t();
+      std::vector<Tensor> all = gradients({result.hidden, result.last.cell.sum()}, in, {weights, at::ones({}, type)});
+      all.push_back(testing::flattened(result));
+      return all;
+    };
+    const std::vector<Tensor> found = of(spread), expected = of(dense);
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_LT(lstm_distance(found[i], expected[i]), type == at::kFloat ? 1e-5 : 1e-13) << i;
+  }
+}
+
+TEST(Lstm, TrainsWithoutSlowPaths) {
+  const ops::FallbackCounter fallbacks;
+  const Ragged layout({5, 5, 5});
+  std::vector<Tensor> in;
+  for (const Tensor& each : testing::lstm_inputs(layout, 4, 6)) in.push_back(each.to(at::kFloat).requires_grad_());
+  const ops::LstmResult result = testing::lstm_of(in, layout);
+  gradients({result.hidden, result.last.hidden}, in, {at::ones_like(result.hidden), at::ones_like(result.last.hidden)});
+  EXPECT_TRUE(fallbacks.counts().empty());
+}
+
+TEST(Lstm, InBfloat16HasNoSecondDerivative) {
+  ops::MatrixPrecision bfloat16(ops::Precision::bfloat16);
+  const ops::PrecisionGuard guard(bfloat16);
+  const Ragged layout({2});
+  std::vector<Tensor> in;
+  for (const Tensor& each : testing::lstm_inputs(layout, 2, 3)) in.push_back(each.to(at::kFloat).requires_grad_());
+  EXPECT_THROW(
+      {
+        const Tensor y = testing::flattened(testing::lstm_of(in, layout));
+        gradients({y.sum()}, in, {}, /*create_graph=*/true);
+      },
+      Error);
 }
 
 TEST(Lstm, NanReachesAllThatDependsOnIt) {

@@ -13,7 +13,7 @@ struct AttentionArguments {
 
 Json measure(const AttentionArguments& arguments, uint64_t seed) {
   const auto& [sizes, kind, directory] = arguments;
-  Json json = result_document("attention", sizes);
+  Json json = result_document("attention", sizes_json(sizes));
   json["kind"] = kind;
   json["lengths"] = Json::array();
   std::vector<int64_t> lengths;
@@ -25,7 +25,7 @@ Json measure(const AttentionArguments& arguments, uint64_t seed) {
                                {"gradient_seconds", cost.gradient_seconds},
                                {"held_bytes", cost.held_bytes}});
   }
-  if (!directory.empty()) export_work(directory, "attention", sizes, {{"lengths", lengths}});
+  if (!directory.empty()) export_work(directory, "attention", sizes_json(sizes), {{"lengths", lengths}});
   json["peak_memory_bytes"] = peak_memory_bytes();
   return json;
 }

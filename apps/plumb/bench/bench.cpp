@@ -119,10 +119,10 @@ int64_t peak_memory_bytes() {
   return usage.ru_maxrss * 1024;
 }
 
-Json result_document(const std::string& what, const Sizes& sizes) {
+Json result_document(const std::string& what, const Json& sizes) {
   Json json = make_document("bench", 1);
   json["what"] = what;
-  json["sizes"] = sizes_json(sizes);
+  json["sizes"] = sizes;
   json["threads"] = omp_get_max_threads();
   json["compiler"] = kCompiler;
   json["libtorch"] = TORCH_VERSION;

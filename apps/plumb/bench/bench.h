@@ -44,7 +44,7 @@ double forward_flops(const Sizes& sizes, const Batch& batch);
 int64_t peak_memory_bytes();
 
 /// The first keys of every document, with the compiler and the LibTorch of this build.
-Json result_document(const std::string& what, const Sizes& sizes);
+Json result_document(const std::string& what, const Json& sizes);
 
 Json sizes_json(const Sizes& sizes);
 
@@ -54,7 +54,7 @@ Json batch_json(const Batch& batch);
 /// Writes what another program needs to do the same work and check its results: DIRECTORY/work.json with the sizes
 /// and the keys of `work`, and the weights of the model, if any, in DIRECTORY/model.safetensors. Throws Error if the
 /// directory cannot be made.
-void export_work(const std::string& directory, const std::string& what, const Sizes& sizes, const Json& work,
+void export_work(const std::string& directory, const std::string& what, const Json& sizes, const Json& work,
                  const Model* model = nullptr);
 
 /// Adds --export.
@@ -72,5 +72,6 @@ void add_train(CLI::App& bench, Globals& globals);
 void add_hvp(CLI::App& bench, Globals& globals);
 void add_decode(CLI::App& bench, Globals& globals);
 void add_attention(CLI::App& bench, Globals& globals);
+void add_lstm(CLI::App& bench, Globals& globals);
 
 }  // namespace plumb::app::bench

@@ -53,7 +53,7 @@ Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams
   const std::unique_ptr<Model> model = random_model(sizes, seed, "none");
   int64_t source_tokens = 0;
   for (const auto& source : sources) source_tokens += static_cast<int64_t>(source.size()) + 1;
-  Json json = result_document("decode", sizes);
+  Json json = result_document("decode", sizes_json(sizes));
   json["beams"] = Json::array();
   const double ceiling = ceiling_gflops();
   json["ceiling_gflops"] = ceiling;
@@ -80,7 +80,7 @@ Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams
                              {"gflops", gflops},
                              {"ceiling_fraction", gflops / ceiling}});
   }
-  if (!arguments.directory.empty()) export_work(arguments.directory, "decode", sizes, work, model.get());
+  if (!arguments.directory.empty()) export_work(arguments.directory, "decode", sizes_json(sizes), work, model.get());
   json["decode_tokens_per_second"] = json["beams"].back()["decode_tokens_per_second"];
   json["peak_memory_bytes"] = peak_memory_bytes();
   return json;

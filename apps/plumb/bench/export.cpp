@@ -26,7 +26,7 @@ Json batch_json(const Batch& batch) {
           {"labels", sequences(batch.labels, batch.target_layout)}};
 }
 
-void export_work(const std::string& directory, const std::string& what, const Sizes& sizes, const Json& work,
+void export_work(const std::string& directory, const std::string& what, const Json& sizes, const Json& work,
                  const Model* model) {
   const std::filesystem::path path = directory;
   std::error_code failed;
@@ -34,7 +34,7 @@ void export_work(const std::string& directory, const std::string& what, const Si
   if (failed) throw Error(fmt::format("cannot make {}: {}", directory, failed.message()));
   Json json = make_document("bench-work", 1);
   json["what"] = what;
-  json["sizes"] = sizes_json(sizes);
+  json["sizes"] = sizes;
   if (model != nullptr) {
     save_safetensors(path / "model.safetensors", named_values(model->parameters()));
     json["sizes"]["norm_eps"] = model->config().norm_eps;

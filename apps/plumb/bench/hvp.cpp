@@ -67,13 +67,13 @@ Json measure(const ProductArguments& arguments, uint64_t seed) {
     const Json work = {{"batch", batch_json(batches.front())},
                        {"loss", mean_loss(model, batches).loss},
                        {"curvature", v.dot(hessian(v)).item<double>()}};  // along v: equal elements, length 1
-    export_work(arguments.directory, "hvp", sizes, work, &model);
+    export_work(arguments.directory, "hvp", sizes_json(sizes), work, &model);
   }
   const double product = median_seconds(sizes.runs, [&] {
     hessian(v);
     ops::synchronize(v.device());
   });
-  Json json = result_document("hvp", sizes);
+  Json json = result_document("hvp", sizes_json(sizes));
   const double ceiling = ceiling_gflops();
   json["parameters"] = hessian.size();
   json["gradient_seconds"] = gradient;

@@ -49,7 +49,7 @@ void export_training(const TrainArguments& arguments, const Sizes& sizes, Model&
     json["loss"] = model.loss(batch, options, context).value.item<double>();
     work["batches"].push_back(json);
   }
-  export_work(arguments.directory, "train", sizes, work, &model);
+  export_work(arguments.directory, "train", sizes_json(sizes), work, &model);
 }
 
 Json measure(const TrainArguments& arguments, uint64_t seed) {
@@ -76,7 +76,7 @@ Json measure(const TrainArguments& arguments, uint64_t seed) {
     }
     ops::synchronize(model->parameters().device());
   });
-  Json json = result_document("train", sizes);
+  Json json = result_document("train", sizes_json(sizes));
   const double ceiling = ceiling_gflops();
   double flops = 0;
   int64_t tokens = 0;

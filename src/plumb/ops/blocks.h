@@ -22,6 +22,12 @@ class Blocks {
   /// The number of sequences that have a block number i; one entry per block of the longest sequence.
   [[nodiscard]] const std::vector<int64_t>& sequences_at() const { return sequences_at_; }
 
+  /// [rank]: the sequence.
+  [[nodiscard]] const std::vector<int64_t>& order() const { return order_; }
+
+  /// (tokens): the row of each token among blocks·size.
+  [[nodiscard]] const std::vector<int64_t>& places() const { return place_; }
+
   /// x: (tokens, heads, width) → (blocks·heads, size, width); the positions that fill a block have `padding`.
   [[nodiscard]] Tensor cut(const Tensor& x, double padding = 0) const;
 

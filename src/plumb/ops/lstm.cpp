@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <vector>
-
 #include "plumb/base/error.h"
-#include "plumb/ops/blocks.h"
 #include "plumb/ops/device.h"
-#include "plumb/ops/linear.h"
+#include "plumb/ops/fused/fused.h"
+#include "plumb/ops/precision.h"
 #include "plumb/ops/reference/reference.h"
+#include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
 namespace {
@@ -37,14 +36,7 @@ void check_shapes(const Tensor& x, const LstmWeights& weights, const LstmState& 
                      start.cell);
 }
 
-/// The states of sequences in the order in which they ended, of which the last ones were first.
-Tensor in_order_of_length(const std::vector<Tensor>& ended) {
-  return at::cat(std::vector<Tensor>(ended.rbegin(), ended.rend()), 0);
-}
-
 }  // namespace
-
-LstmState lstm_cell(const Tensor& gates, const Tensor& cell) { return reference::lstm_cell(gates, cell); }
 
 LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout) {
   check_shapes(x, weights, start, layout);
@@ -55,32 +47,13 @@ LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& st
     state.cell = at::zeros_like(state.hidden);
   }
   if (layout.tokens() == 0) return {at::zeros({0, size}, x.options()), state};
-
-  // Blocks of one position: at step t, the sequences that have a position t are adjacent, and the first ones.
-  const Blocks steps(layout, 1);
-  const Tensor from_input = linear(x, weights.input, weights.input_bias + weights.hidden_bias);
-  Tensor hidden = steps.sorted(state.hidden);
-  Tensor cell = steps.sorted(state.cell);
-  std::vector<Tensor> outputs;
-  std::vector<Tensor> ended_hidden, ended_cell;  // of sequences that have no further position, last ones first
-  for (const Tensor& input : steps.by_number(steps.cut(from_input.unsqueeze(1)), 1)) {
-    const int64_t rows = input.size(0);
-    if (rows < hidden.size(0)) {
-      const int64_t ended = hidden.size(0) - rows;
-      ended_hidden.push_back(hidden.narrow(0, rows, ended));
-      ended_cell.push_back(cell.narrow(0, rows, ended));
-      hidden = hidden.narrow(0, 0, rows);
-      cell = cell.narrow(0, 0, rows);
+  if constexpr (kKernelsBuilt) {
+    // Weights that stay as they are have been packed by linear layers, of which the reference consists.
+    if (uses_kernels({x, weights.hidden, state.hidden}) && packing_for(x) == nullptr) {
+      return fused::lstm(x, weights, state, layout);
     }
-    const LstmState next = lstm_cell(input.squeeze(1) + linear(hidden, weights.hidden, Tensor()), cell);
-    hidden = next.hidden;
-    cell = next.cell;
-    outputs.push_back(hidden);
   }
-  ended_hidden.push_back(hidden);
-  ended_cell.push_back(cell);
-  return {steps.join(at::cat(outputs, 0).unsqueeze(1), 1).squeeze(1),
-          {steps.unsorted(in_order_of_length(ended_hidden)), steps.unsorted(in_order_of_length(ended_cell))}};
+  return reference::lstm(x, weights, state, layout);
 }
 
 }  // namespace plumb::ops

@@ -30,11 +30,8 @@ struct LstmResult {
 ///   (i, f, g, o) = W·x_t + b_W + U·h_{t−1} + b_U,
 ///   c_t = σ(f)·c_{t−1} + σ(i)·tanh(g),  h_t = σ(o)·tanh(c_t).
 /// Hochreiter & Schmidhuber 1997; with a forget gate, Gers et al. 2000. x: (tokens, in). W·x_t is one product for the
-/// whole batch. A composition of operations that are differentiable to any order. Throws Error if shapes do not fit.
+/// whole batch, as are, in the backward pass, the gradients of x, W and U; in the precision set by a PrecisionGuard.
+/// Differentiable to any order. Throws Error if shapes do not fit.
 LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout);
-
-/// The second line above for one position of several sequences. gates: (rows, 4·size), the sums on the first line;
-/// cell: c_{t−1}, (rows, size) → h_t and c_t.
-LstmState lstm_cell(const Tensor& gates, const Tensor& cell);
 
 }  // namespace plumb::ops

@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "ops/derivatives.h"
+#include "ops/lstm_peer.h"
 #include "plumb/base/error.h"
 #include "plumb/ops/fused/fused.h"
+#include "plumb/ops/precision.h"
 
 namespace plumb {
 namespace {
@@ -175,6 +177,48 @@ TEST(Reference, ProductsWithoutAGraph) {
   expect({.accumulate_into = c}, a, b);
   expect({.transpose_a = true, .transpose_b = true}, a.t().contiguous(), b.t().contiguous());
   EXPECT_TRUE(fused::to_bfloat16(a).equal(a.to(at::kBFloat16)));
+}
+
+TEST(Reference, Lstm) {
+  for (const Ragged& layout :
+       {Ragged({1}), Ragged({7}), Ragged({1, 1, 1}), Ragged({6, 6, 6}), Ragged({0, 5, 1, 9, 0})}) {
+    for (const int64_t size : {1, 5, 19}) {
+      SCOPED_TRACE(fmt::format("{} sequences, {} tokens, size {}", layout.sequences(), layout.tokens(), size));
+      for (const bool second : {false, true}) {
+        expect_same(
+            [&](const Tensors& x) {
+              return testing::flattened(fused::lstm(x[0], {x[1], x[2], x[3], x[4]}, {x[5], x[6]}, layout));
+            },
+            [&](const Tensors& x) {
+              return testing::flattened(reference::lstm(x[0], {x[1], x[2], x[3], x[4]}, {x[5], x[6]}, layout));
+            },
+            testing::lstm_inputs(layout, 3, size), second);
+      }
+    }
+  }
+}
+
+TEST(Reference, LstmInBfloat16) {
+  const Ragged layout({6, 2, 6, 5});
+  Tensors inputs;
+  for (const Tensor& input : testing::lstm_inputs(layout, 11, 17)) inputs.push_back(input.to(at::kFloat));
+  ops::MatrixPrecision bfloat16(ops::Precision::bfloat16);
+  const ops::PrecisionGuard guard(bfloat16);
+  const auto of = [&](const auto& f) {
+    return testing::derivatives(
+        [&](const Tensors& x) {
+          return Tensors{testing::flattened(f(x[0], {x[1], x[2], x[3], x[4]}, {x[5], x[6]}, layout))};
+        },
+        inputs, /*second=*/false);
+  };
+  try {
+    const Tensors found = of(fused::lstm), expected = of(reference::lstm);
+    for (size_t i = 0; i < found.size(); ++i) {
+      // A sum in another order may round to a neighbor, which differs by 2⁻⁸.
+      expect_close(found[i], expected[i], testing::derivative_name(i, inputs.size()), 4e-3);
+    }
+  } catch (const plumb::Error&) {  // this processor has no such product
+  }
 }
 
 TEST(Reference, PackedWeights) {

@@ -11,6 +11,7 @@
 #include "plumb/ops/dropout.h"
 #include "plumb/ops/gram_schmidt.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/lstm.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/top_scores.h"
 #include "plumb/ops/torch.h"
@@ -44,6 +45,8 @@ Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool t
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
 Tensor column_sums(const Tensor& x);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
+/// `start` is defined, and there is a token.
+LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout);
 /// From float32.
 std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision);
 

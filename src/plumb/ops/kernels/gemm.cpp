@@ -190,7 +190,7 @@ struct PackedWeight<T>::Content {
 };
 
 template <typename T>
-PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_(k) {
+PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k, bool transposed) : n_(n), k_(k) {
   // oneDNN chooses the best layout; it is the same for any number of rows.
   constexpr int64_t kRows = 64;
   constexpr DataType kType = kDataType<T>;
@@ -198,7 +198,7 @@ PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k) : n_(n), k_
     const dnnl::memory::desc any({k, n}, kType, dnnl::memory::format_tag::any);
     const auto best = onednn::product(engine().engine, matrix(kRows, k, k, false, kType), any, nullptr,
                                       matrix(kRows, n, n, false, type_of_sums(kType)));
-    dnnl::memory plain(matrix(k, n, k, true, kType), engine().engine, const_cast<T*>(weight));
+    dnnl::memory plain(matrix(k, n, transposed ? n : k, !transposed, kType), engine().engine, const_cast<T*>(weight));
     dnnl::memory packed(best.weights_desc(), engine().engine);
     dnnl::reorder(plain, packed).execute(engine().stream, plain, packed);
     engine().stream.wait();
@@ -223,6 +223,16 @@ void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bia
 
 template void gemm(int64_t, const float*, const PackedWeight<float>&, const float*, bool, float*);
 template void gemm(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, const float*, bool, float*);
+
+template <typename T>
+void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c) {
+  Product product = packed_product(m, weight);
+  product.accumulate = true;
+  run(product, kDataType<T>, a, nullptr, &weight.content().memory, c);
+}
+
+template void gemm_add(int64_t, const float*, const PackedWeight<float>&, float*);
+template void gemm_add(int64_t, const Bfloat16*, const PackedWeight<Bfloat16>&, float*);
 
 void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c) {
   run(packed_product(m, weight), DataType::s8, a, nullptr, &weight.content().memory, c);

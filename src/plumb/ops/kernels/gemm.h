@@ -35,8 +35,8 @@ void gemm(const Product& product, const T* a, const T* b, float* c);
 template <typename T>
 class PackedWeight {
  public:
-  /// From W as stored, with contiguous rows.
-  PackedWeight(const T* weight, int64_t n, int64_t k);
+  /// From W as stored, with contiguous rows; if `transposed`, from Wᵀ (k, n).
+  PackedWeight(const T* weight, int64_t n, int64_t k, bool transposed = false);
 
   [[nodiscard]] int64_t n() const { return n_; }
   [[nodiscard]] int64_t k() const { return k_; }
@@ -53,6 +53,10 @@ class PackedWeight {
 /// C (m, n) = A (m, k) · Wᵀ [+ bias] [then max(·, 0)], with contiguous rows. Otherwise like gemm().
 template <typename T>
 void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bias, bool relu, float* c);
+
+/// C (m, n) += A (m, k) · Wᵀ, with contiguous rows. Otherwise like gemm().
+template <typename T>
+void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c);
 
 /// C (m, n) = A (m, k) · Wᵀ in 8-bit integers, |a| and |w| ≤ 127, summed in 32-bit integers: exact if the processor has
 /// instructions for it (VNNI, AMX).

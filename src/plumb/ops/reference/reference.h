@@ -42,7 +42,8 @@ Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool t
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
 Tensor column_sums(const Tensor& x);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
-LstmState lstm_cell(const Tensor& gates, const Tensor& cell);
+/// `start` is defined.
+LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout);
 
 std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision);
 
