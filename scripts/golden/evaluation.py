@@ -78,9 +78,10 @@ def write_lines(file, documents):
     file.write_text(''.join(json.dumps(document, ensure_ascii=False) + '\n' for document in documents))
 
 
-def write_items(folder):
+def write_items(folder, greedy):
     write_lines(folder / 'choices.jsonl', [dict(zip(('context', 'choices', 'gold'), item)) for item in CHOICES])
-    write_lines(folder / 'continuations.jsonl', [dict(zip(('context', 'continuation'), item)) for item in CONTINUATIONS])
+    items = CONTINUATIONS + greedy
+    write_lines(folder / 'continuations.jsonl', [dict(zip(('context', 'continuation'), item)) for item in items])
     write_lines(folder / 'texts.jsonl', [{'text': text} for text in TEXTS])
 
 
@@ -112,25 +113,40 @@ def tiny_models():
 
 
 def fill(model, seed):
-    """Random weights: large enough that the most probable token is not always the same."""
+    """Random weights."""
     generator = torch.Generator().manual_seed(seed)
     for parameter in model.parameters():
         scale = 0.2 if parameter.dim() > 1 else 0.1
         mean = 1.0 if parameter.dim() == 1 else 0.0
         parameter.data = mean + scale * torch.randn(parameter.shape, generator=generator)
-    for name, parameter in model.named_parameters():
-        if 'wte' in name or 'embed_tokens' in name:
-            parameter.data *= 4
+
+
+def greedy_items(model, tokenizer, count):
+    """Contexts with the most probable token behind them, if the tokenizer makes the same token of its text."""
+    items = []
+    words = sorted({word for text in TEXTS + [context for context, _, _ in CHOICES] for word in text.split()})
+    for context in words:
+        ids = tokenizer.encode(context)
+        with torch.no_grad():
+            best = model(torch.tensor([ids])).logits[0, -1].argmax().item()
+        continuation = tokenizer.decode([best])
+        if continuation.isprintable() and tokenizer.encode(context + continuation) == ids + [best]:
+            items.append((context, continuation))
+    return items[:count]
 
 
 def write_models(folder):
+    """Returns items that the models answer greedily."""
+    greedy = []
     for seed, (name, tokenizer, model) in enumerate(tiny_models(), start=1):
         fill(model, seed)
+        greedy += greedy_items(model.eval(), tokenizer, 2)
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
         (folder / name / 'generation_config.json').unlink(missing_ok=True)
         for file in (folder / name).iterdir():
             file.chmod(0o644)
+    return greedy
 
 
 def configured(name, settings, file, examples=None):
@@ -334,8 +350,7 @@ def main():
     folder = arguments.directory
     if not arguments.check:
         folder.mkdir(parents=True, exist_ok=True)
-        write_items(folder)
-        write_models(folder)
+        write_items(folder, write_models(folder))
     made = golden(folder)
     if arguments.check:
         difference = largest_difference(made, json.loads((folder / 'harness.json').read_text()))

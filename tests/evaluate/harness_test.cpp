@@ -7,6 +7,7 @@
 #include "plumb/evaluate/evaluate.h"
 #include "plumb/evaluate/results.h"
 #include "plumb/interop/import.h"
+#include "plumb/model/model.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -49,8 +50,9 @@ void expect_answers(const TaskResult& result, const Json& answers) {
     for (size_t k = 0; k < answers[i].size(); ++k) {
       const Answer& found = result.items[i].answers[k];
       EXPECT_NEAR(found.log_likelihood, answers[i][k][0].get<double>(), 1e-4) << "item " << i << ", choice " << k;
-      if (answers[i][k].size() > 1)
+      if (answers[i][k].size() > 1) {
         EXPECT_EQ(found.greedy, answers[i][k][1].get<bool>()) << "item " << i << ", choice " << k;
+      }
     }
   }
 }
