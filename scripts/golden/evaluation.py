@@ -179,6 +179,23 @@ def metrics_of(result):
     return {key.removesuffix(',none'): value for key, value in result.items() if key.endswith(',none')}
 
 
+def prompts(task, shots):
+    """What precedes the continuation of each item, with `shots` examples."""
+    task.set_fewshot_seed(1234)
+    return [task.fewshot_context(document, shots) for document in task.eval_docs]
+
+
+def golden_prompts(folder):
+    """Prompts with examples, drawn from the items themselves, drawn from others, and the first ones of others."""
+    plain, apart = folder / 'choices.jsonl', folder / 'continuations.jsonl'
+    first = dict(TASKS['choices'], description='A description.\n\n', fewshot_config={'sampler': 'first_n', 'split': 'test'})
+    cases = [('choices', TASKS['choices'], plain, shots) for shots in (0, 1, 3, 7)]
+    cases += [('continuations', TASKS['continuations'], apart, shots) for shots in (2, 7)]
+    cases += [('first', first, plain, shots) for shots in (0, 2)]
+    return [{'case': name, 'few_shot': shots, 'prompts': prompts(configured(name, settings, file), shots)}
+            for name, settings, file, shots in cases]
+
+
 def golden(folder):
     document = {'made_by': {'script': 'scripts/golden/evaluation.py', 'lm_eval': lm_eval.__version__ if hasattr(
         lm_eval, '__version__') else '', 'torch': torch.__version__.split('+')[0], 'transformers': transformers.__version__},
@@ -191,6 +208,7 @@ def golden(folder):
                 document['cases'].append({
                     'model': name, 'max_length': model.max_length, 'task': task, 'few_shot': shots,
                     'metrics': metrics_of(result['results'][task]), 'answers': answers_of(result['samples'][task])})
+    document['prompts'] = golden_prompts(folder)
     errors, sizes = [0.03, 0.011, 0.2], [100, 1500, 7]
     document['group'] = {'errors': errors, 'items': sizes, 'stderr': float(pooled_sample_stderr(errors, sizes)),
                          'scores': [0.25, 0.5, 0.75], 'score': aggregate_subtask_metrics([0.25, 0.5, 0.75], sizes)}
@@ -356,7 +374,8 @@ def main():
         difference = largest_difference(made, json.loads((folder / 'harness.json').read_text()))
         print(f'differs by {difference:.1e}')
         sys.exit(0 if difference < 1e-4 else 1)
-    (folder / 'harness.json').write_text(json.dumps(made, indent=None).replace('{"model"', '\n{"model"') + '\n')
+    text = json.dumps(made).replace('{"model"', '\n{"model"').replace('{"case"', '\n{"case"')
+    (folder / 'harness.json').write_text(text + '\n')
 
 
 if __name__ == '__main__':
