@@ -52,14 +52,14 @@ class StateOfSeed {
   std::vector<uint32_t> key_;
 };
 
-std::mt19937 generator_of(uint64_t seed) {
+std::mt19937 seeded(uint64_t seed) {
   StateOfSeed state(seed);
   return std::mt19937(state);
 }
 
 }  // namespace
 
-PythonRandom::PythonRandom(uint64_t seed) : words_(generator_of(seed)) {}
+PythonRandom::PythonRandom(uint64_t seed) : words_(seeded(seed)) {}
 
 double PythonRandom::uniform() {
   const uint64_t high = words_() >> 5;

@@ -17,7 +17,7 @@ struct MeasuredGroup {
   [[nodiscard]] size_t tokens() const { return context.size() + behind; }
 };
 
-std::vector<MeasuredGroup> groups_of(const std::vector<TokenRequest>& requests) {
+std::vector<MeasuredGroup> measured_groups(const std::vector<TokenRequest>& requests) {
   std::vector<MeasuredGroup> groups;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (i == 0 || requests[i].context != requests[i - 1].context) groups.push_back({.context = requests[i].context});
@@ -77,7 +77,7 @@ class OpenBatch {
 }  // namespace
 
 std::vector<RequestBatch> plan_requests(const std::vector<TokenRequest>& requests, int64_t batch_tokens) {
-  std::vector<MeasuredGroup> groups = groups_of(requests);
+  std::vector<MeasuredGroup> groups = measured_groups(requests);
   std::stable_sort(groups.begin(), groups.end(),
                    [](const MeasuredGroup& a, const MeasuredGroup& b) { return a.tokens() > b.tokens(); });
   std::vector<RequestBatch> batches;
