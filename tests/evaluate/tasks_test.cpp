@@ -115,7 +115,7 @@ TEST_F(EvaluationTasks, WikitextIsReadByArticles) {
   write("wiki.test.raw", " \n = Ship = \n A ship . \n" + article);
   const EvaluationTask task = load("wikitext");
   ASSERT_EQ(task.items.size(), 2U);
-  EXPECT_EQ(task.items[0].choices[0], " = Ship =\nA ship .");
+  EXPECT_EQ(task.items[0].choices[0], " = Ship =\nA ship. ");
   EXPECT_EQ(task.items[1].choices[0],
             " = Harbor =\n\nThe \"small\" ship (built in 1,250 days) was the sailors'home; it cost 3.5 tons [sic] of "
             "grain at 20°C.\n== Sails ==\n=== Colour ===\nA well-made {red} sail's edge: 'torn', 1 times /'[0-9]/! "
