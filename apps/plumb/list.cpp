@@ -11,6 +11,8 @@
 #include "plumb/base/error.h"
 #include "plumb/base/key_list.h"
 #include "plumb/base/text.h"
+#include "plumb/evaluate/metrics.h"
+#include "plumb/evaluate/task.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
 #include "plumb/model/awd_lstm.h"
@@ -162,6 +164,13 @@ std::vector<Kind> kinds() {
   all.push_back({"bleu-tokenizer", "BLEU tokenizers", "plumb score --tokenize", "", "", variants(bleu_tokenizers())});
   all.push_back({"bleu-smoothing", "BLEU smoothings", "plumb score --smoothing",
                  "How n-gram orders without a match are counted.", "", variants(bleu_smoothings())});
+  all.push_back(
+      {"evaluation", "Evaluation tasks", "plumb evaluate --tasks",
+       "A task that has parts is all of them; a part is named `TASK_PART`. [evaluation.md](evaluation.md) says "
+       "which files they are read from.",
+       "", variants(evaluation_tasks())});
+  all.push_back({"evaluation-metric", "Evaluation metrics", "plumb evaluate",
+                 "What tasks are scored by; each task has its own.", "", variants(evaluation_metrics())});
   return all;
 }
 

@@ -54,7 +54,7 @@ void add_verbs(CLI::App& app, Globals& globals) {
       {"Measure and compare", {add_probe, add_spectrum, add_plan, add_study, add_runs, add_watch, add_report}},
       {"Train and use models",
        {add_data, add_train, add_finetune, add_average, add_import, add_export, add_translate, add_generate,
-        add_classify, add_embed, add_score}},
+        add_classify, add_embed, add_score, add_evaluate}},
       {"Reference and tools", {add_list, add_bench, add_completion, add_man}}};
   for (const auto& [heading, verbs] : groups) {
     for (const AddVerb add : verbs) add(app, globals);

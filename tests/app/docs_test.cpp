@@ -8,6 +8,8 @@
 #include "plumb/base/json.h"
 #include "plumb/base/key_list.h"
 #include "plumb/base/text.h"
+#include "plumb/evaluate/metrics.h"
+#include "plumb/evaluate/task.h"
 #include "plumb/metrics/bleu_smoothing.h"
 #include "plumb/metrics/bleu_tokenizer.h"
 #include "plumb/nn/attention/attention.h"
@@ -108,6 +110,8 @@ TEST(Documentation, VariantsAreWhatTheRegistriesSay) {
   expect_names("## Watches: `watch.what`", watches());
   expect_names("## BLEU tokenizers: `plumb score --tokenize`", bleu_tokenizers());
   expect_names("## BLEU smoothings: `plumb score --smoothing`", bleu_smoothings());
+  expect_names("## Evaluation tasks: `plumb evaluate --tasks`", evaluation_tasks());
+  expect_names("## Evaluation metrics: `plumb evaluate`", evaluation_metrics());
 }
 
 TEST(Documentation, ListsOptionsAsJson) {

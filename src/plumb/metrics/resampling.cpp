@@ -27,6 +27,13 @@ void require_samples(const Resampling& resampling) {
   if (resampling.samples < 1) throw Error(fmt::format("{} samples", resampling.samples), "draw at least one");
 }
 
+void require_several(size_t items, std::string_view kind) {
+  if (items >= 2) return;
+  throw Error(
+      fmt::format("a bootstrap of {} {}{}", items, kind, items == 1 ? "" : "s"),
+      fmt::format("an interval says how scores vary with the choice of {}s, which takes at least 2 of them", kind));
+}
+
 void require_same_sentences(size_t first, size_t other) {
   if (first == other) return;
   throw Error(fmt::format("systems of {} and of {} sentences cannot be compared", first, other),
@@ -91,10 +98,7 @@ std::vector<std::vector<double>> bootstrap_scores(const CorpusMetric& metric,
   if (systems.empty()) return {};
   const size_t sentences = systems.front().sentences();
   for (const SentenceCounts& system : systems) require_same_sentences(sentences, system.sentences());
-  if (sentences < 2) {
-    throw Error(fmt::format("a bootstrap of {} sentence{}", sentences, sentences == 1 ? "" : "s"),
-                "an interval says how scores vary with the choice of sentences, which takes at least 2 of them");
-  }
+  require_several(sentences, "sentence");
   std::vector<std::vector<double>> scores(systems.size(), std::vector<double>(static_cast<size_t>(resampling.samples)));
   parallel_ranges(resampling.samples, 16, [&](int64_t begin, int64_t end) {
     std::vector<int64_t> times(sentences);
@@ -108,6 +112,28 @@ std::vector<std::vector<double>> bootstrap_scores(const CorpusMetric& metric,
     }
   });
   return scores;
+}
+
+std::vector<std::vector<double>> bootstrap_sums(const std::vector<std::vector<double>>& rows,
+                                                const Resampling& resampling) {
+  require_samples(resampling);
+  require_several(rows.size(), "item");
+  const size_t width = rows.front().size();
+  for (const auto& row : rows) {
+    if (row.size() != width) throw Error(fmt::format("items of {} and of {} terms", width, row.size()));
+  }
+  std::vector<std::vector<double>> sums(static_cast<size_t>(resampling.samples), std::vector<double>(width));
+  parallel_ranges(resampling.samples, 16, [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> times(rows.size());
+    for (int64_t sample = begin; sample < end; ++sample) {
+      draw_with_replacement(numbers_of_sample(resampling, "bootstrap", sample), times);
+      std::vector<double>& sum = sums[static_cast<size_t>(sample)];
+      for (size_t i = 0; i < rows.size(); ++i) {
+        for (size_t k = 0; k < width; ++k) sum[k] += static_cast<double>(times[i]) * rows[i][k];
+      }
+    }
+  });
+  return sums;
 }
 
 double bootstrap_p_value(const std::vector<double>& baseline, const std::vector<double>& system, double difference) {

@@ -33,6 +33,12 @@ std::vector<std::vector<double>> bootstrap_scores(const CorpusMetric& metric,
                                                   const std::vector<SentenceCounts>& systems,
                                                   const Resampling& resampling = {});
 
+/// The sums of `rows`, each of the same number of terms, over rows drawn with replacement, for scores that depend on
+/// such sums: [sample][term]. Sample i draws the same rows as in `bootstrap_scores`. Throws Error on fewer than two
+/// rows, rows of different length, or fewer than one sample.
+std::vector<std::vector<double>> bootstrap_sums(const std::vector<std::vector<double>>& rows,
+                                                const Resampling& resampling = {});
+
 /// The paired bootstrap's p-value of a `difference` in score, as sacreBLEU defines it: with dᵢ = |systemᵢ − baselineᵢ|
 /// in sample i,
 ///   p = (1 + #{i: dᵢ − mean(d) ≥ |difference|}) / (1 + samples)

@@ -1,0 +1,207 @@
+// plumb evaluate: what a language model scores on benchmarks, as lm-evaluation-harness measures it.
+#include "plumb/evaluate/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
+#include "plumb/base/timing.h"
+#include "plumb/data/checksum.h"
+#include "plumb/data/directory.h"
+#include "plumb/decode/generate.h"
+#include "plumb/evaluate/results.h"
+#include "plumb/task/direction.h"
+#include "plumb/train/run.h"
+#include "verb.h"
+
+namespace plumb::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct EvaluateArguments {
+  std::string model;  // a run directory or a checkpoint in one
+  std::string tasks;
+  std::string data = ".";
+  std::string tokenizer;
+  std::string out;
+  bool samples = false;
+  int64_t max_length = 0;
+  EvaluateOptions options;
+};
+
+/// A model that is evaluated, with what turns text into its tokens.
+struct Evaluated {
+  RunAndCheckpoint place;
+  RunConfig config;
+  std::unique_ptr<Model> model;
+  EvaluatedText kind = EvaluatedText::whole;
+  Tokenizer tokenizer;
+};
+
+Evaluated open_model(const EvaluateArguments& arguments) {
+  const RunAndCheckpoint place = locate_run(arguments.model);
+  RunConfig config = load_run_config(place.run);
+  if (reads_backward(config.task)) {
+    throw Error(fmt::format("{}: a backward language model, which predicts what precedes a text", place.run.string()),
+                "give a model with task.language-modeling.direction = \"forward\"");
+  }
+  std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
+  const std::string data = arguments.tokenizer.empty() ? config.data : arguments.tokenizer;
+  Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(place.run) : DataDirectory::open(data).target_tokenizer();
+  return {.place = place,
+          .config = std::move(config),
+          .model = std::move(model),
+          .kind = data.empty() ? EvaluatedText::whole : EvaluatedText::lines,
+          .tokenizer = std::move(tokenizer)};
+}
+
+/// As many tokens as the model has positions, or, where their number is not limited, --max-length or the harness's
+/// default.
+int64_t length_of(const Generates& model, int64_t wanted) {
+  constexpr int64_t kUnlimited = 2048;
+  if (wanted > model.longest()) {
+    throw UsageError(
+        fmt::format("--max-length {} is more than the {} tokens that the model can read", wanted, model.longest()));
+  }
+  if (wanted > 0) return wanted;
+  return model.longest() == std::numeric_limits<int64_t>::max() ? kUnlimited : model.longest();
+}
+
+std::vector<EvaluationTask> tasks_of(const EvaluateArguments& arguments) {
+  std::vector<EvaluationTask> tasks;
+  for (const std::string& word : split(arguments.tasks, ',')) {
+    for (EvaluationTask& task : load_evaluation_tasks(word, arguments.data)) {
+      for (const EvaluationTask& earlier : tasks) {
+        if (earlier.name == task.name) throw UsageError(fmt::format("--tasks: '{}' is named twice", task.name));
+      }
+      tasks.push_back(std::move(task));
+    }
+  }
+  return tasks;
+}
+
+Json settings_json(const EvaluateArguments& arguments, const Evaluated& evaluated, const Globals& globals) {
+  const EvaluateOptions& options = arguments.options;
+  return {{"model", "plumb"},
+          {"model_args", fmt::format("pretrained={}", evaluated.place.checkpoint.string())},
+          {"max_length", options.max_length},
+          {"precision", options.scoring.precision},
+          {"batch_tokens", options.scoring.batch_tokens},
+          {"device", globals.device},
+          {"limit", options.limit > 0 ? Json(options.limit) : Json()},
+          {"bootstrap_iters", options.metrics.harness_bootstrap},
+          {"interval_samples", options.metrics.resampling.samples},
+          {"random_seed", options.metrics.resampling.seed},
+          {"fewshot_seed", options.few_shot.seed}};
+}
+
+/// Prepares the directory that answers, samples and results go to.
+void prepare_output(EvaluateArguments& arguments, const Evaluated& evaluated) {
+  if (arguments.out.empty()) {
+    if (arguments.samples) throw UsageError("--samples writes files: give their directory with --out");
+    return;
+  }
+  claim_output_directory(arguments.out, "evaluation");
+  arguments.options.answers = fs::path(arguments.out) / "answers";
+  fs::create_directories(arguments.options.answers);
+  arguments.options.model = {{"weights", digest_of(evaluated.place.checkpoint / "model.safetensors").sha256}};
+}
+
+void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
+  EvaluateOptions& options = arguments.options;
+  options.metrics.resampling.seed = globals.seed;
+  std::vector<EvaluationTask> tasks = tasks_of(arguments);
+  const Evaluated evaluated = open_model(arguments);
+  Generates& model = generator_of(*evaluated.model);
+  options.max_length = length_of(model, arguments.max_length);
+  prepare_output(arguments, evaluated);
+
+  const auto date = static_cast<int64_t>(std::time(nullptr));
+  const Stopwatch watch;
+  const TextEncoder encoder(evaluated.tokenizer, evaluated.kind);
+  std::vector<TaskResult> results;
+  for (EvaluationTask& task : tasks) results.push_back(evaluate_task(model, encoder, std::move(task), options));
+
+  Json json = make_document("evaluation", 1);
+  json.update(evaluation_json(results));
+  json["config"] = settings_json(arguments, evaluated, globals);
+  json["model_name"] = evaluated.place.run.string();
+  json["date"] = date;
+  json["total_evaluation_time_seconds"] = watch.seconds();
+  if (!arguments.out.empty()) {
+    write_json(fs::path(arguments.out) / "results.json", json);
+    for (const TaskResult& result : results) {
+      if (arguments.samples)
+        write_file_atomic(fs::path(arguments.out) / ("samples_" + result.task.name + ".jsonl"), samples_text(result));
+    }
+  }
+  emit(globals, json, evaluation_text(results));
+  if (verbosity() == Verbosity::verbose) say(fmt::format("evaluated in {}", duration(watch.seconds())));
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& app, Globals& globals) {
+  auto arguments = std::make_shared<EvaluateArguments>();
+  CLI::App* verb = add_verb(app, globals, "evaluate", "Measure what a language model scores on benchmarks",
+                            "plumb evaluate runs/gpt2 --tasks lambada_openai,hellaswag --data benchmarks --limit 500",
+                            [arguments, &globals] { evaluate_model(*arguments, globals); });
+  add_json_option(*verb, globals);
+  add_seed_option(*verb, globals);
+  EvaluateOptions& options = arguments->options;
+  verb->add_option("MODEL", arguments->model, "A run directory (its latest checkpoint), or a checkpoint in one")
+      ->type_name("RUN_OR_CHECKPOINT")
+      ->required();
+  verb->add_option(
+          "--tasks", arguments->tasks,
+          "Tasks, separated by commas: names (`plumb list evaluation`), or files of one's own (*.jsonl, *.json)")
+      ->type_name("TASK,...")
+      ->required();
+  verb->add_option("--data", arguments->data, "Folder with the files of the tasks")
+      ->type_name("DIR")
+      ->capture_default_str();
+  verb->add_option("--tokenizer", arguments->tokenizer,
+                   "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
+      ->type_name("DIR");
+  verb->add_option("--few-shot", options.few_shot.examples, "Examples in each prompt")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--few-shot-seed", options.few_shot.seed, "Seed of the examples that are drawn")
+      ->capture_default_str();
+  verb->add_option("--limit", options.limit, "Items of each task; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--max-length", arguments->max_length,
+                   "Tokens that the model reads at once; 0: as many as it has positions, or 2048 if any number")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--out", arguments->out,
+                   "Directory for results and answers; an evaluation that was interrupted continues there")
+      ->type_name("DIR");
+  verb->add_flag("--samples", arguments->samples, "Also write every prompt and its answers there");
+  verb->add_option("--precision", options.scoring.precision, "Precision of matrix products")
+      ->check(CLI::IsMember({"float32", "bf16", "int8"}))
+      ->capture_default_str();
+  verb->add_option("--batch-tokens", options.scoring.batch_tokens, "Tokens per batch")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+      ->capture_default_str();
+  verb->add_option("--interval-samples", options.metrics.resampling.samples,
+                   "Bootstrap samples of the 95% intervals; 0: no intervals")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--bootstrap-iters", options.metrics.harness_bootstrap,
+                   "Bootstrap samples of the standard error of perplexity, drawn as the harness does; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+}  // namespace plumb::app

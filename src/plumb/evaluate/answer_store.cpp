@@ -1,0 +1,65 @@
+#include "plumb/evaluate/answer_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+
+namespace plumb {
+namespace {
+
+constexpr std::chrono::seconds kBetweenFiles{30};
+
+/// The answers in a file with these settings; nothing if it has others or cannot be used.
+std::optional<std::vector<std::optional<Answer>>> read_answers(const std::filesystem::path& file, const Json& settings,
+                                                               size_t requests) {
+  const Json json = parse_or_discard(read_file(file));
+  if (!json.is_object() || !json.contains("settings") || json["settings"] != settings) return {};
+  const Json& entries = json.value("answers", Json());
+  if (!entries.is_array() || entries.size() != requests) return {};
+  std::vector<std::optional<Answer>> answers;
+  for (const Json& entry : entries) {
+    answers.emplace_back();
+    if (entry.is_null()) continue;
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number() || !entry[1].is_boolean()) return {};
+    answers.back() = Answer{entry[0].get<double>(), entry[1].get<bool>()};
+  }
+  return answers;
+}
+
+}  // namespace
+
+AnswerStore::AnswerStore(std::filesystem::path file, Json settings, size_t requests)
+    : file_(std::move(file)), settings_(std::move(settings)), answers_(requests) {
+  if (file_.empty() || !std::filesystem::exists(file_)) return;
+  if (auto earlier = read_answers(file_, settings_, requests)) {
+    answers_ = std::move(*earlier);
+  } else {
+    say(fmt::format("{}: answers of another model or other prompts, which are replaced", file_.string()));
+  }
+}
+
+size_t AnswerStore::known() const {
+  return static_cast<size_t>(
+      std::count_if(answers_.begin(), answers_.end(), [](const auto& a) { return a.has_value(); }));
+}
+
+void AnswerStore::save_sometimes() {
+  if (Clock::now() - saved_at_ >= kBetweenFiles) save();
+}
+
+void AnswerStore::save() {
+  saved_at_ = Clock::now();
+  if (file_.empty()) return;
+  Json json = make_document("answers", 1);
+  json["settings"] = settings_;
+  Json& entries = json["answers"] = Json::array();
+  for (const std::optional<Answer>& answer : answers_)
+    entries.push_back(answer ? Json::array({answer->log_likelihood, answer->greedy}) : Json());
+  write_file_atomic(file_, json.dump() + '\n');
+}
+
+}  // namespace plumb

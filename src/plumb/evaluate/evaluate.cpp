@@ -1,0 +1,138 @@
+#include "plumb/evaluate/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plumb/base/crc32.h"
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/evaluate/answer_store.h"
+
+namespace plumb {
+namespace {
+
+/// The requests of a task, and whose they are.
+struct TaskRequests {
+  struct Owner {
+    size_t item = 0;
+    size_t choice = 0;
+  };
+  std::vector<TokenRequest> requests;
+  std::vector<Owner> owners;  // [request]
+
+  void add(TokenRequest request, Owner owner) {
+    requests.push_back(std::move(request));
+    owners.push_back(owner);
+  }
+};
+
+/// Items with their prompts and continuations, not yet answered.
+std::vector<ItemResult> ask(const EvaluationTask& task, const EvaluateOptions& options) {
+  const size_t limit = options.limit > 0 ? static_cast<size_t>(options.limit) : task.items.size();
+  const size_t count = std::min(limit, task.items.size());
+  std::vector<std::string> prompts = prompts_of(task, count, options.few_shot);
+  const std::string delimiter = task.kind == RequestKind::multiple_choice ? task.target_delimiter : "";
+  std::vector<ItemResult> items;
+  for (size_t i = 0; i < count; ++i) {
+    ItemResult& item = items.emplace_back();
+    item.prompt = std::move(prompts[i]);
+    for (const std::string& choice : task.items[i].choices) item.continuations.push_back(delimiter + choice);
+    item.answers.assign(item.continuations.size(), {.log_likelihood = 0, .greedy = true});
+  }
+  return items;
+}
+
+TaskRequests requests_of(const EvaluationTask& task, const std::vector<ItemResult>& items, const TextEncoder& encoder,
+                         int64_t max_length) {
+  TaskRequests all;
+  for (size_t i = 0; i < items.size(); ++i) {
+    for (size_t choice = 0; choice < items[i].continuations.size(); ++choice) {
+      const std::string& continuation = items[i].continuations[choice];
+      try {
+        if (task.kind == RequestKind::rolling) {
+          for (TokenRequest& window : encoder.windows(continuation, max_length))
+            all.add(std::move(window), {i, choice});
+        } else {
+          all.add(shortened(encoder.request(items[i].prompt, continuation), max_length), {i, choice});
+        }
+      } catch (const Error& error) {
+        throw Error(fmt::format("task {}, item {}: {}", task.name, i, error.what()), error.hint());
+      }
+    }
+  }
+  return all;
+}
+
+/// A checksum of what is asked, in order.
+std::string digest_of(const std::vector<TokenRequest>& requests) {
+  uint32_t digest = 0;
+  for (const TokenRequest& request : requests) {
+    for (const auto* ids : {&request.context, &request.continuation}) {
+      const auto length = static_cast<uint64_t>(ids->size());
+      digest = crc32_of(std::as_bytes(std::span(&length, 1)), digest);
+      digest = crc32_of(std::as_bytes(std::span(*ids)), digest);
+    }
+  }
+  return crc32_text(digest);
+}
+
+/// Asks for the answers that are not known yet.
+void complete(AnswerStore& store, Generates& model, const std::vector<TokenRequest>& requests, const std::string& name,
+              const ScoringOptions& options) {
+  std::vector<size_t> numbers;
+  std::vector<TokenRequest> missing;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (store.answers()[i]) continue;
+    numbers.push_back(i);
+    missing.push_back(requests[i]);
+  }
+  if (missing.empty()) return;
+  auto done = static_cast<int64_t>(store.known());
+  Progress progress("evaluating " + name, std::ssize(requests), Progress::Unit::steps, done);
+  score_requests(
+      model, missing, options,
+      [&](size_t i, const Answer& answer) {
+        store.put(numbers[i], answer);
+        ++done;
+      },
+      [&] {
+        progress.update(done);
+        store.save_sometimes();
+      });
+  store.save();
+}
+
+}  // namespace
+
+TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, EvaluationTask task,
+                         const EvaluateOptions& options) {
+  TaskResult result{.task = std::move(task), .few_shot = options.few_shot.examples};
+  result.items = ask(result.task, options);
+  const TaskRequests all = requests_of(result.task, result.items, encoder, options.max_length);
+
+  const Json settings = {{"model", options.model},
+                         {"precision", options.scoring.precision},
+                         {"requests", all.requests.size()},
+                         {"crc32", digest_of(all.requests)}};
+  const std::filesystem::path file =
+      options.answers.empty() ? std::filesystem::path() : options.answers / (result.task.name + ".json");
+  AnswerStore store(file, settings, all.requests.size());
+  complete(store, model, all.requests, result.task.name, options.scoring);
+
+  for (size_t i = 0; i < all.requests.size(); ++i) {
+    const Answer& part = *store.answers()[i];
+    Answer& answer = result.items[all.owners[i].item].answers[all.owners[i].choice];
+    answer.log_likelihood += part.log_likelihood;
+    answer.greedy = answer.greedy && part.greedy;
+  }
+  const std::vector<EvaluationItem> asked(result.task.items.begin(),
+                                          result.task.items.begin() + std::ssize(result.items));
+  std::vector<std::vector<Answer>> answers;
+  for (const ItemResult& item : result.items) answers.push_back(item.answers);
+  for (const std::string& metric : result.task.metrics)
+    result.metrics.push_back(measure(metric, asked, answers, options.metrics));
+  return result;
+}
+
+}  // namespace plumb

@@ -1,0 +1,94 @@
+#include "plumb/evaluate/few_shot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plumb/base/error.h"
+#include "plumb/evaluate/python_random.h"
+
+namespace plumb {
+namespace {
+
+using Examples = std::vector<const EvaluationItem*>;
+
+/// Where the examples of a task come from.
+class ExampleSource {
+ public:
+  ExampleSource(const EvaluationTask& task, const FewShotOptions& options)
+      : pool_(task.examples.empty() ? task.items : task.examples),
+        apart_(!task.examples.empty()),
+        first_(task.first_examples),
+        wanted_(static_cast<size_t>(options.examples)),
+        random_(options.seed) {
+    const size_t needed = wanted_ + (apart_ || wanted_ == 0 ? 0 : 1);
+    if (pool_.size() < needed) {
+      throw Error(fmt::format("task {} has {} examples", task.name, pool_.size() - (apart_ ? 0 : 1)),
+                  "lower --few-shot");
+    }
+  }
+
+  /// The examples for one item.
+  Examples of(const EvaluationItem& item) {
+    if (wanted_ == 0) return {};
+    if (first_) return first_of(others_in(pool_, item));
+    if (apart_) return pick(random_.sample(pool_.size(), wanted_));
+    Examples drawn = others_among(pick(random_.sample(pool_.size(), wanted_ + 1)), item);
+    if (drawn.size() < wanted_) {  // more than one of them equals the item
+      const Examples others = others_in(pool_, item);
+      drawn.clear();
+      for (const size_t i : random_.sample(others.size(), wanted_)) drawn.push_back(others[i]);
+    }
+    return first_of(std::move(drawn));
+  }
+
+ private:
+  [[nodiscard]] Examples pick(const std::vector<size_t>& numbers) const {
+    Examples picked;
+    for (const size_t i : numbers) picked.push_back(&pool_[i]);
+    return picked;
+  }
+
+  [[nodiscard]] Examples others_among(Examples examples, const EvaluationItem& item) const {
+    if (!apart_) std::erase_if(examples, [&](const EvaluationItem* example) { return *example == item; });
+    return examples;
+  }
+
+  [[nodiscard]] Examples others_in(const std::vector<EvaluationItem>& pool, const EvaluationItem& item) const {
+    Examples all;
+    for (const EvaluationItem& example : pool) all.push_back(&example);
+    return others_among(std::move(all), item);
+  }
+
+  [[nodiscard]] Examples first_of(Examples examples) const {
+    if (examples.size() < wanted_) throw Error("too few items differ from the one that is asked", "lower --few-shot");
+    examples.resize(wanted_);
+    return examples;
+  }
+
+  const std::vector<EvaluationItem>& pool_;
+  bool apart_;  // whether the pool is another set than the items
+  bool first_;
+  size_t wanted_;
+  PythonRandom random_;
+};
+
+}  // namespace
+
+std::vector<std::string> prompts_of(const EvaluationTask& task, size_t items, const FewShotOptions& options) {
+  const bool rolling = task.kind == RequestKind::rolling;
+  if (rolling && options.examples > 0)
+    throw Error(fmt::format("task {} has no prompts that examples could precede", task.name), "leave out --few-shot");
+  ExampleSource source(task, options);
+  std::vector<std::string> prompts;
+  for (size_t i = 0; i < items; ++i) {
+    const EvaluationItem& item = task.items[i];
+    std::string prompt = rolling ? "" : task.description;
+    for (const EvaluationItem* example : source.of(item))
+      prompt += example->context + task.target_delimiter + example->choices[example->gold] + task.example_delimiter;
+    prompts.push_back(prompt + item.context);
+  }
+  return prompts;
+}
+
+}  // namespace plumb

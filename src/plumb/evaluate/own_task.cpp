@@ -1,0 +1,84 @@
+#include "plumb/evaluate/own_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/line_reader.h"
+#include "plumb/evaluate/big_bench.h"
+#include "plumb/evaluate/item_files.h"
+#include "plumb/metrics/unicode.h"
+
+namespace plumb {
+namespace {
+
+/// One of the forms that a line may have.
+struct LineForm {
+  RequestKind kind;
+  std::vector<std::string> keys;
+  std::vector<std::string> metrics;
+};
+
+const std::vector<LineForm>& line_forms() {
+  static const std::vector<LineForm> forms = {
+      {RequestKind::multiple_choice, {"context", "choices", "gold"}, {"acc", "acc_norm", "acc_bytes"}},
+      {RequestKind::log_likelihood, {"context", "continuation"}, {"perplexity", "acc"}},
+      {RequestKind::rolling, {"text"}, {"word_perplexity", "byte_perplexity", "bits_per_byte"}}};
+  return forms;
+}
+
+bool has_keys(const Json& line, const LineForm& form) {
+  return std::all_of(form.keys.begin(), form.keys.end(), [&](const std::string& key) { return line.contains(key); });
+}
+
+const LineForm& form_of(const Json& line) {
+  for (const LineForm& form : line_forms()) {
+    if (has_keys(line, form)) return form;
+  }
+  std::vector<std::string> known;
+  for (const LineForm& form : line_forms()) known.push_back(join(form.keys, " + "));
+  throw Error(fmt::format("has none of these sets of keys: {}", join(known, "; ")));
+}
+
+/// Throws Error if a line lacks a key of the form, or has one that it does not have.
+void require_keys(const Json& line, const LineForm& form) {
+  if (!has_keys(line, form)) throw Error(fmt::format("must have the keys {}", join(form.keys)));
+  for (const auto& [key, value] : line.items()) {
+    const bool known = key == "id" || std::find(form.keys.begin(), form.keys.end(), key) != form.keys.end();
+    if (!known) throw Error(fmt::format("unknown key '{}'; known: {}, id", key, join(form.keys)));
+  }
+}
+
+EvaluationItem item_of(const Json& line, RequestKind kind) {
+  if (kind == RequestKind::multiple_choice) {
+    return {.context = line.at("context").get<std::string>(),
+            .choices = line.at("choices").get<std::vector<std::string>>(),
+            .gold = line.at("gold").get<size_t>()};
+  }
+  if (kind == RequestKind::log_likelihood) {
+    return {.context = line.at("context").get<std::string>(), .choices = {line.at("continuation").get<std::string>()}};
+  }
+  const auto text = line.at("text").get<std::string>();
+  return {.choices = {text}, .words = words_between_spaces(text), .bytes = std::ssize(text)};
+}
+
+}  // namespace
+
+EvaluationTask load_own_task(const std::filesystem::path& file) {
+  if (file.extension() == ".json") return load_big_bench_task(file);
+  const LineForm* form = nullptr;
+  EvaluationTask task{.name = file.stem().string(), .category = "own"};
+  task.items = read_items(file, [&](const Json& line) {
+    if (form == nullptr) form = &form_of(line);
+    require_keys(line, *form);
+    return item_of(line, form->kind);
+  });
+  if (form == nullptr) throw Error(fmt::format("{}: contains no items", file.string()), "write one item per line");
+  task.kind = form->kind;
+  task.metrics = form->metrics;
+  return task;
+}
+
+}  // namespace plumb

@@ -1,0 +1,225 @@
+#include "plumb/evaluate/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plumb/base/text.h"
+
+namespace plumb {
+namespace {
+
+const MetricResult* metric_named(const TaskResult& task, const std::string& name) {
+  for (const MetricResult& metric : task.metrics) {
+    if (metric.name == name) return &metric;
+  }
+  return nullptr;
+}
+
+/// The harness calls metrics "NAME,FILTER"; Plumb has no filters.
+std::string key_of(const std::string& name) { return name + ",none"; }
+
+Json metrics_json(const std::string& name, size_t items, const std::vector<MetricResult>& metrics) {
+  Json json = {{"name", name}, {"alias", name}, {"sample_len", items}};
+  for (const MetricResult& metric : metrics) {
+    json[key_of(metric.name)] = metric.score;
+    json[key_of(metric.name + "_stderr")] = metric.standard_error ? Json(*metric.standard_error) : Json("N/A");
+  }
+  return json;
+}
+
+Json config_json(const TaskResult& result) {
+  const EvaluationTask& task = result.task;
+  Json metrics = Json::array();
+  for (const MetricResult& metric : result.metrics)
+    metrics.push_back({{"metric", metric.name}, {"higher_is_better", metric.higher_is_better}});
+  return {{"task", task.name},
+          {"output_type", name_of(task.kind)},
+          {"description", task.description},
+          {"target_delimiter", task.target_delimiter},
+          {"fewshot_delimiter", task.example_delimiter},
+          {"num_fewshot", result.few_shot},
+          {"metric_list", metrics},
+          {"metadata", {{"version", task.version}}}};
+}
+
+Json intervals_json(const std::vector<MetricResult>& metrics) {
+  Json json = Json::object();
+  for (const MetricResult& metric : metrics) {
+    if (metric.interval) json[metric.name] = {metric.interval->low, metric.interval->high};
+  }
+  return json;
+}
+
+Json directions_json(const std::vector<MetricResult>& metrics) {
+  Json json = Json::object();
+  for (const MetricResult& metric : metrics) json[metric.name] = metric.higher_is_better;
+  return json;
+}
+
+/// One metric of a group: the mean over the items of its tasks. Nothing if a task lacks it or it is no such mean.
+std::optional<MetricResult> metric_of_group(const std::string& name, const std::vector<const TaskResult*>& tasks) {
+  if (evaluation_metrics().at(name).make.standard_error != StandardError::of_mean) return {};
+  MetricResult metric{.name = name};
+  double total = 0;
+  std::vector<std::optional<double>> errors;
+  std::vector<size_t> items;
+  for (const TaskResult* task : tasks) {
+    const MetricResult* found = metric_named(*task, name);
+    if (found == nullptr) return {};
+    metric.score += found->score * static_cast<double>(task->items.size());
+    total += static_cast<double>(task->items.size());
+    errors.push_back(found->standard_error);
+    items.push_back(task->items.size());
+  }
+  metric.score /= total;
+  metric.standard_error = pooled_standard_error(errors, items);
+  return metric;
+}
+
+GroupResult group_of(const std::string& name, const std::vector<const TaskResult*>& tasks) {
+  GroupResult group{.name = name};
+  for (const TaskResult* task : tasks) {
+    group.tasks.push_back(task->task.name);
+    group.items += task->items.size();
+  }
+  for (const MetricResult& metric : tasks.front()->metrics) {
+    if (auto found = metric_of_group(metric.name, tasks)) group.metrics.push_back(std::move(*found));
+  }
+  return group;
+}
+
+/// A table whose first columns are flush left.
+std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t left) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters_in(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - characters_in(row[i]), ' ');
+      line += (i > 0 ? "  " : "") + (i < left ? row[i] + space : space + row[i]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
+void add_rows(std::vector<std::vector<std::string>>& rows, const std::string& name, size_t items, int64_t few_shot,
+              const std::vector<MetricResult>& metrics) {
+  for (const MetricResult& metric : metrics) {
+    rows.push_back(
+        {name, metric.name, fmt::format("{}", few_shot), with_thousands(static_cast<int64_t>(items)),
+         fmt::format("{:.4f}", metric.score),
+         metric.standard_error ? fmt::format("{:.4f}", *metric.standard_error) : "",
+         metric.interval ? fmt::format("{:.4f} … {:.4f}", metric.interval->low, metric.interval->high) : ""});
+  }
+}
+
+std::string category_text(const std::vector<CategoryResult>& categories) {
+  std::vector<std::vector<std::string>> rows = {{"category", "tasks", "mean acc"}};
+  for (const CategoryResult& category : categories)
+    rows.push_back({category.name, join(category.tasks), fmt::format("{:.4f}", category.accuracy)});
+  return aligned(rows, 2);
+}
+
+}  // namespace
+
+std::vector<GroupResult> groups_of(const std::vector<TaskResult>& tasks) {
+  std::vector<std::string> names;
+  for (const TaskResult& task : tasks) {
+    for (const std::string& name : task.task.groups) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  std::vector<GroupResult> groups;
+  for (const std::string& name : names) {
+    std::vector<const TaskResult*> members;
+    for (const TaskResult& task : tasks) {
+      const auto& own = task.task.groups;
+      if (std::find(own.begin(), own.end(), name) != own.end()) members.push_back(&task);
+    }
+    groups.push_back(group_of(name, members));
+  }
+  return groups;
+}
+
+std::vector<CategoryResult> categories_of(const std::vector<TaskResult>& tasks) {
+  std::vector<CategoryResult> categories;
+  for (const TaskResult& task : tasks) {
+    const MetricResult* accuracy = metric_named(task, "acc");
+    if (accuracy == nullptr) continue;
+    auto found = std::find_if(categories.begin(), categories.end(),
+                              [&](const CategoryResult& c) { return c.name == task.task.category; });
+    if (found == categories.end()) found = categories.insert(found, {.name = task.task.category});
+    found->tasks.push_back(task.task.name);
+    found->accuracy += accuracy->score;
+  }
+  for (CategoryResult& category : categories) category.accuracy /= static_cast<double>(category.tasks.size());
+  return categories;
+}
+
+Json evaluation_json(const std::vector<TaskResult>& tasks) {
+  const std::vector<GroupResult> groups = groups_of(tasks);
+  Json json = {{"results", Json::object()},          {"groups", Json::object()},    {"group_subtasks", Json::object()},
+               {"configs", Json::object()},          {"versions", Json::object()},  {"n-shot", Json::object()},
+               {"higher_is_better", Json::object()}, {"n-samples", Json::object()}, {"intervals", Json::object()},
+               {"categories", Json::object()}};
+  for (const TaskResult& task : tasks) {
+    const std::string& name = task.task.name;
+    json["results"][name] = metrics_json(name, task.items.size(), task.metrics);
+    json["configs"][name] = config_json(task);
+    json["versions"][name] = task.task.version;
+    json["n-shot"][name] = task.few_shot;
+    json["higher_is_better"][name] = directions_json(task.metrics);
+    json["n-samples"][name] = {{"original", task.task.items.size()}, {"effective", task.items.size()}};
+    json["intervals"][name] = intervals_json(task.metrics);
+  }
+  for (const GroupResult& group : groups) {
+    json["results"][group.name] = metrics_json(group.name, group.items, group.metrics);
+    json["groups"][group.name] = json["results"][group.name];
+    json["group_subtasks"][group.name] = group.tasks;
+    json["higher_is_better"][group.name] = directions_json(group.metrics);
+  }
+  if (groups.empty()) json.erase("groups");
+  for (const CategoryResult& category : categories_of(tasks))
+    json["categories"][category.name] = {{"tasks", category.tasks}, {"acc", category.accuracy}};
+  return json;
+}
+
+std::string evaluation_text(const std::vector<TaskResult>& tasks) {
+  std::vector<std::vector<std::string>> rows = {
+      {"task", "metric", "shots", "items", "value", "stderr", "95 % interval"}};
+  for (const TaskResult& task : tasks) add_rows(rows, task.task.name, task.items.size(), task.few_shot, task.metrics);
+  const int64_t few_shot = tasks.empty() ? 0 : tasks.front().few_shot;
+  for (const GroupResult& group : groups_of(tasks)) add_rows(rows, group.name, group.items, few_shot, group.metrics);
+  const std::vector<CategoryResult> categories = categories_of(tasks);
+  return aligned(rows, 2) + (categories.size() > 1 ? "\n" + category_text(categories) : "");
+}
+
+std::string samples_text(const TaskResult& result) {
+  std::string text;
+  for (size_t i = 0; i < result.items.size(); ++i) {
+    const ItemResult& item = result.items[i];
+    const EvaluationItem& asked = result.task.items[i];
+    Json line = {
+        {"doc_id", i},
+        {"target", result.task.kind == RequestKind::multiple_choice ? Json(asked.gold) : Json(asked.choices[0])},
+        {"arguments", Json::array()},
+        {"resps", Json::array()}};
+    for (size_t k = 0; k < item.continuations.size(); ++k) {
+      const Answer& answer = item.answers[k];
+      const bool rolling = result.task.kind == RequestKind::rolling;
+      line["arguments"].push_back(rolling ? Json::array({item.continuations[k]})
+                                          : Json::array({item.prompt, item.continuations[k]}));
+      line["resps"].push_back(rolling ? Json::array({answer.log_likelihood})
+                                      : Json::array({Json::array({answer.log_likelihood, answer.greedy})}));
+    }
+    text += line.dump() + '\n';
+  }
+  return text;
+}
+
+}  // namespace plumb

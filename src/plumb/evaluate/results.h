@@ -1,0 +1,43 @@
+// Results of an evaluation as a document, in the schema of lm-evaluation-harness, and as a table for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plumb/base/json.h"
+#include "plumb/evaluate/evaluate.h"
+
+namespace plumb {
+
+/// The results of several tasks taken together: the score is weighted by items.
+struct GroupResult {
+  std::string name;
+  std::vector<std::string> tasks;
+  size_t items = 0;
+  std::vector<MetricResult> metrics;  // those that all tasks have and that are means over items
+};
+
+/// The groups that the tasks name.
+std::vector<GroupResult> groups_of(const std::vector<TaskResult>& tasks);
+
+/// The mean of the accuracies of the tasks of a category.
+struct CategoryResult {
+  std::string name;
+  std::vector<std::string> tasks;
+  double accuracy = 0;
+};
+
+/// The categories of the tasks that have an accuracy.
+std::vector<CategoryResult> categories_of(const std::vector<TaskResult>& tasks);
+
+/// "results", "groups", "group_subtasks", "configs", "versions", "n-shot", "higher_is_better" and "n-samples", as the
+/// harness writes them; and Plumb's "intervals" and "categories".
+Json evaluation_json(const std::vector<TaskResult>& tasks);
+
+/// A row for each metric of each task and group, then the categories if there are several.
+std::string evaluation_text(const std::vector<TaskResult>& tasks);
+
+/// One line for each item, in the harness's schema of samples.
+std::string samples_text(const TaskResult& result);
+
+}  // namespace plumb

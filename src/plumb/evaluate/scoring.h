@@ -1,0 +1,33 @@
+// How likely a language model holds continuations: requests sorted by length, read in batches, what they have in common
+// read once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plumb/evaluate/answer.h"
+#include "plumb/evaluate/text_encoder.h"
+#include "plumb/model/capabilities.h"
+
+namespace plumb {
+
+struct ScoringOptions {
+  int64_t batch_tokens = 4096;        // tokens that are read together; a request is never divided
+  std::string precision = "float32";  // of matrix products: float32, bf16 or int8
+};
+
+/// Called with the answer to request `number` as soon as it is known, in no particular order.
+using OnAnswer = std::function<void(size_t number, const Answer& answer)>;
+
+/// Called between batches.
+using OnBatch = std::function<void()>;
+
+/// Answers requests. Neighbors with the same context, such as the choices of an item, are read behind one reading of
+/// it; so is what all contexts of a batch begin with, such as the examples of their prompts. Throws Error if a request
+/// is longer than the model can read, a token is outside its vocabulary, or the model computes NaN.
+void score_requests(Generates& model, const std::vector<TokenRequest>& requests, const ScoringOptions& options,
+                    const OnAnswer& on_answer, const OnBatch& on_batch = {});
+
+}  // namespace plumb

@@ -1,0 +1,60 @@
+// What a model is evaluated on: tasks, their items, and the registry of tasks. A task is one file in evaluate/tasks.
+// Prompts and metrics are those of EleutherAI's lm-evaluation-harness.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plumb/base/registry.h"
+
+namespace plumb {
+
+/// What is asked about an item, in the terms of the harness.
+enum class RequestKind {
+  log_likelihood,   // log p(continuation | context) and whether the continuation is what greedy decoding gives
+  multiple_choice,  // the same for several continuations of one context
+  rolling           // log p(text), read in windows as long as the model's context
+};
+
+/// "loglikelihood", "multiple_choice" or "loglikelihood_rolling", as in the harness's results.
+std::string name_of(RequestKind kind);
+
+struct EvaluationItem {
+  std::string context;               // of a rolling request empty
+  std::vector<std::string> choices;  // without the delimiter; one unless the request is a multiple choice
+  size_t gold = 0;                   // the right choice
+  int64_t words = 0;                 // of a rolling request: those of the text before it was detokenized,
+  int64_t bytes = 0;                 // and its bytes, by which its likelihood is divided
+
+  bool operator==(const EvaluationItem&) const = default;
+};
+
+struct EvaluationTask {
+  std::string name;                 // "mmlu_anatomy"
+  std::vector<std::string> groups;  // "mmlu", "mmlu_stem": their tasks are also reported together, weighted by items
+  std::string category;             // "common sense": results are averaged over the tasks of a category
+  RequestKind kind = RequestKind::multiple_choice;
+  double version = 1;                         // of the task in the harness
+  std::string description;                    // precedes the examples
+  std::string target_delimiter = " ";         // between context and continuation
+  std::string example_delimiter = "\n\n";     // after each example
+  std::vector<std::string> metrics;           // names in evaluation_metrics()
+  std::vector<EvaluationItem> items;          // what is asked
+  std::vector<EvaluationItem> examples = {};  // for prompts with examples; empty: other items
+  bool first_examples = false;                // examples are the first ones, the same for every item, not drawn
+};
+
+/// Reads a task's file or files, which lie in `folder`; several tasks if it consists of parts, such as subjects. Throws
+/// Error, naming the file and what is wrong with it.
+using EvaluationTaskLoader = std::function<std::vector<EvaluationTask>(const std::filesystem::path& folder)>;
+
+Registry<EvaluationTaskLoader>& evaluation_tasks();
+
+/// The tasks that a word given by the user stands for: a registered name; that name, "_" and the name of a part; or
+/// the path of a file of one's own (evaluate/own_task.h).
+std::vector<EvaluationTask> load_evaluation_tasks(const std::string& word, const std::filesystem::path& folder);
+
+}  // namespace plumb

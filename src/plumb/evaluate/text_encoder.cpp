@@ -1,0 +1,93 @@
+#include "plumb/evaluate/text_encoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plumb/base/error.h"
+#include "plumb/decode/generate_text.h"
+#include "plumb/metrics/unicode.h"
+
+namespace plumb {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+Ids part(const Ids& ids, size_t begin, size_t end) {
+  return {ids.begin() + static_cast<int64_t>(begin), ids.begin() + static_cast<int64_t>(end)};
+}
+
+/// A piece of text for a message.
+std::string excerpt(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  const std::u32string characters = to_utf32(text);
+  return characters.size() <= kLongest ? std::string(text) : to_utf8(characters.substr(0, kLongest)) + "…";
+}
+
+}  // namespace
+
+int32_t TextEncoder::prefix() const {
+  const Specials& specials = tokenizer_.specials();
+  return require_special(specials.bos >= 0 ? specials.bos : specials.eos, "beginning or the end of a text");
+}
+
+Ids TextEncoder::encode_bare(std::string_view text) const {
+  return kind_ == EvaluatedText::whole ? tokenizer_.encode(text) : encode_prompt(tokenizer_, std::string(text));
+}
+
+Ids TextEncoder::encode(std::string_view text) const {
+  if (kind_ == EvaluatedText::whole) return tokenizer_.encode_as_input(text);
+  Ids ids = encode_bare(text);
+  ids.insert(ids.begin(), prefix());
+  return ids;
+}
+
+TokenRequest TextEncoder::request(std::string_view context, std::string_view continuation) const {
+  TokenRequest result;
+  if (context.empty()) {
+    result.continuation = encode_bare(continuation);
+    result.context = {prefix()};
+    const bool twice = !result.continuation.empty() && result.continuation.front() == result.context.front();
+    if (twice) result.continuation.erase(result.continuation.begin());
+  } else {
+    const std::string whole = std::string(context).append(continuation);
+    const Ids ids = encode(whole);
+    result.context = encode(without_trailing_space(context));
+    result.continuation = part(ids, std::min(result.context.size(), ids.size()), ids.size());
+    if (result.context.empty()) result.context = {prefix()};
+  }
+  if (result.continuation.empty()) {
+    throw Error(
+        fmt::format("the continuation '{}' of '{}' has no token by itself", excerpt(continuation), excerpt(context)));
+  }
+  return result;
+}
+
+std::vector<TokenRequest> TextEncoder::windows(std::string_view text, int64_t longest) const {
+  Ids ids = kind_ == EvaluatedText::whole ? encode(text) : encode_bare(text);
+  if (ids.empty()) throw Error(fmt::format("the text '{}' has no token", excerpt(text)));
+  const auto limit = static_cast<size_t>(longest);
+  std::vector<TokenRequest> windows;
+  const size_t first = std::min(limit, ids.size());
+  windows.push_back({{prefix()}, part(ids, 0, first)});
+  for (size_t done = first; done < ids.size();) {
+    const size_t end = std::min(done + limit, ids.size());
+    windows.push_back({part(ids, end - limit - 1, done), part(ids, done, end)});
+    done = end;
+  }
+  return windows;
+}
+
+TokenRequest shortened(TokenRequest request, int64_t longest) {
+  const auto continued = std::ssize(request.continuation);
+  if (continued > longest) {
+    throw Error(
+        fmt::format("a continuation of {} tokens is longer than the {} that the model can read", continued, longest),
+        "leave this item out, or raise --max-length if the model can read more");
+  }
+  const int64_t surplus = std::ssize(request.context) + continued - (longest + 1);
+  if (surplus > 0) request.context.erase(request.context.begin(), request.context.begin() + surplus);
+  return request;
+}
+
+}  // namespace plumb

@@ -1,0 +1,101 @@
+// plumb evaluate, from an imported model to results, and again after an interruption.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "plumb/base/files.h"
+#include "plumb/base/json.h"
+#include "support/process.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::Finished;
+using test::run_plumb;
+
+class EvaluateVerb : public ::testing::Test {
+ protected:
+  EvaluateVerb() : golden_(test::source_directory() / "tests" / "golden" / "evaluation") {
+    EXPECT_EQ(run_plumb({"import", (golden_ / "gpt2").string(), "--out", path("run"), "-q"}).status, 0);
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (scratch_ / name).string(); }
+  [[nodiscard]] std::string items(const std::string& name) const { return (golden_ / name).string(); }
+
+  [[nodiscard]] Finished evaluate(const std::string& tasks, const std::vector<std::string>& options) const {
+    std::vector<std::string> arguments = {"evaluate", path("run"), "--tasks", tasks, "-q"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return run_plumb(arguments);
+  }
+
+  const test::TemporaryDirectory scratch_;
+  fs::path golden_;
+};
+
+TEST_F(EvaluateVerb, WritesResultsInTheSchemaOfTheHarness) {
+  const Finished finished = evaluate(items("choices.jsonl") + "," + items("texts.jsonl"),
+                                     {"--limit", "5", "--out", path("out"), "--samples", "--json", path("json")});
+  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Json json = read_json(path("json"));
+  EXPECT_EQ(json, read_json(path("out/results.json")));
+  EXPECT_EQ(json["schema"], "plumb.evaluation/1");
+  EXPECT_EQ(json["n-samples"]["choices"], (Json{{"original", 10}, {"effective", 5}}));
+  EXPECT_EQ(json["n-shot"]["choices"], 0);
+  EXPECT_EQ(json["higher_is_better"]["texts"]["bits_per_byte"], false);
+  EXPECT_EQ(json["configs"]["texts"]["output_type"], "loglikelihood_rolling");
+  EXPECT_EQ(json["results"]["texts"]["bits_per_byte_stderr,none"], "N/A");
+  EXPECT_TRUE(json["results"]["choices"]["acc_stderr,none"].is_number());
+  EXPECT_EQ(json["intervals"]["choices"]["acc"].size(), 2U);
+
+  const std::vector<std::string> lines = read_lines(path("out/samples_choices.jsonl"));
+  ASSERT_EQ(lines.size(), 5U);
+  const Json sample = Json::parse(lines[0]);
+  EXPECT_EQ(sample["arguments"][0], (Json::array({"The baker opened the oven, and", " the bread was brown."})));
+  EXPECT_EQ(sample["resps"].size(), 3U);
+}
+
+TEST_F(EvaluateVerb, ContinuesWithTheAnswersThatAreKept) {
+  const std::string tasks = items("choices.jsonl");
+  ASSERT_EQ(evaluate(tasks, {"--out", path("out")}).status, 0);
+  const fs::path file = path("out/answers/choices.json");
+  Json answers = read_json(file);
+  const Json whole = answers["answers"];
+  const Json results = read_json(path("out/results.json"))["results"];
+
+  // As after an interruption: what is missing is asked, and what is there is believed.
+  answers["answers"][0] = {-1000.5, false};
+  answers["answers"][1] = nullptr;
+  write_json(file, answers);
+  ASSERT_EQ(evaluate(tasks, {"--out", path("out")}).status, 0);
+  const Json continued = read_json(file)["answers"];
+  EXPECT_EQ(continued[0], (Json{-1000.5, false}));
+  EXPECT_NEAR(continued[1][0].get<double>(), whole[1][0].get<double>(), 1e-5);
+
+  // With other prompts, or with damage, everything is asked again.
+  ASSERT_EQ(evaluate(tasks, {"--out", path("out"), "--few-shot", "1"}).status, 0);
+  EXPECT_NE(read_json(file)["answers"][0], continued[0]);
+  write_file_atomic(file, "{");
+  ASSERT_EQ(evaluate(tasks, {"--out", path("out")}).status, 0);
+  EXPECT_EQ(read_json(path("out/results.json"))["results"], results);
+}
+
+TEST_F(EvaluateVerb, SaysWhatIsWrong) {
+  const auto fails = [&](const std::string& tasks, const std::vector<std::string>& options,
+                         const std::string& message) {
+    const Finished finished = evaluate(tasks, options);
+    EXPECT_NE(finished.status, 0);
+    EXPECT_NE(finished.errors.find(message), std::string::npos) << finished.errors;
+  };
+  fails("lambda_openai", {}, "did you mean 'lambada_openai'?");
+  fails(items("choices.jsonl"), {"--few-shot", "10"}, "task choices has 9 examples");
+  fails(items("texts.jsonl"), {"--few-shot", "1"}, "has no prompts that examples could precede");
+  fails(items("choices.jsonl"), {"--max-length", "49"}, "more than the 48 tokens");
+  fails(items("choices.jsonl"), {"--max-length", "2"}, "longer than the 2 that the model can read");
+  fails(items("choices.jsonl") + "," + items("choices.jsonl"), {}, "'choices' is named twice");
+  fails(items("choices.jsonl"), {"--samples"}, "give their directory with --out");
+  fails(items("choices.jsonl"), {"--out", path("run")}, "run");
+}
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,185 @@
+// The files of tasks, made up in their formats.
+#include "plumb/evaluate/task.h"
+
+#include <gtest/gtest.h>
+
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/evaluate/csv.h"
+#include "plumb/evaluate/item_files.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+class EvaluationTasks : public ::testing::Test {
+ protected:
+  void write(const std::string& name, std::string_view text) {
+    fs::create_directories((scratch_ / name).parent_path());
+    write_file_atomic(scratch_ / name, text);
+  }
+
+  [[nodiscard]] EvaluationTask load(const std::string& word) const {
+    const std::vector<EvaluationTask> tasks = load_evaluation_tasks(word, scratch_ / "");
+    EXPECT_EQ(tasks.size(), 1U);
+    return tasks.at(0);
+  }
+
+  /// Loading fails with a message that contains `part`.
+  void expect_error(const std::string& word, const std::string& part) const {
+    try {
+      load_evaluation_tasks(word, scratch_ / "");
+      ADD_FAILURE() << word << " was read";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (scratch_ / name).string(); }
+
+  const test::TemporaryDirectory scratch_;
+};
+
+TEST_F(EvaluationTasks, LambadaPredictsTheLastWordWithItsSpace) {
+  write("lambada_openai.jsonl", R"({"context": "The sea is", "continuation": "wide"})"
+                                "\n\n");
+  const EvaluationTask task = load("lambada_openai");
+  EXPECT_EQ(task.kind, RequestKind::log_likelihood);
+  EXPECT_EQ(task.items, (std::vector<EvaluationItem>{{.context = "The sea is", .choices = {" wide"}}}));
+}
+
+TEST_F(EvaluationTasks, ChoicesHaveThePromptsOfTheHarness) {
+  write("piqa.jsonl", R"({"query": "Question: to sail\n", "choices": ["a ship", "a spoon"], "gold": 0})");
+  write("arc_easy.jsonl", R"({"query": "Question: Why?", "choices": ["a", "b", "c"], "gold": 2})");
+  write("copa.jsonl",
+        R"({"query": "The ship, which was old, sank, because", "choices": ["it leaked.", "it sang."], "gold": 0})");
+  EXPECT_EQ(load("piqa").items[0].context, "Question: to sail\nAnswer:");
+  EXPECT_EQ(load("arc_easy").items[0].context, "Question: Why?\nAnswer:");
+  EXPECT_EQ(load("arc_easy").items[0].gold, 2U);
+  EXPECT_EQ(load("copa").items[0].context, "The ship, which was old, sank because");
+  EXPECT_EQ(load("copa").items[0].choices, (std::vector<std::string>{" it leaked.", " it sang."}));
+}
+
+TEST_F(EvaluationTasks, HellaswagHasSixLinesForAnItem) {
+  write("hellaswag_made_up.txt", "Sailing: A ship. it\n2\nsinks.\nsings.\nsails.\nsleeps.\n");
+  const EvaluationTask task = load("hellaswag");
+  EXPECT_EQ(task.items,
+            (std::vector<EvaluationItem>{
+                {.context = "Sailing: A ship. it", .choices = {"sinks.", "sings.", "sails.", "sleeps."}, .gold = 2}}));
+  write("hellaswag_made_up.txt", "Sailing: A ship. it\n4\nsinks.\nsings.\nsails.\nsleeps.\n");
+  expect_error("hellaswag", "line 2: '4' is not the number of an ending");
+  write("hellaswag_made_up.txt", "Sailing: A ship. it\n1\nsinks.\nsings.\nsails.\n");
+  expect_error("hellaswag", "line 1: an item has six lines");
+}
+
+TEST_F(EvaluationTasks, MmluHasATaskForEachSubject) {
+  write("mmlu/test/anatomy_test.csv", "\" What, \"\"exactly\"\", is\nthis? \",one,two,three,four,C\n");
+  write("mmlu/test/world_religions_test.csv", "Who?,a,b,c,d,A\n");
+  write("mmlu/dev/anatomy_dev.csv", "First?,a,b,c,d,B\nSecond?,a,b,c,d,D\n");
+  const std::vector<EvaluationTask> tasks = load_evaluation_tasks("mmlu", scratch_ / "");
+  ASSERT_EQ(tasks.size(), 2U);
+  EXPECT_EQ(tasks[0].name, "mmlu_anatomy");
+  EXPECT_EQ(tasks[0].groups, (std::vector<std::string>{"mmlu", "mmlu_stem"}));
+  EXPECT_EQ(tasks[1].groups, (std::vector<std::string>{"mmlu", "mmlu_humanities"}));
+  EXPECT_EQ(tasks[1].description,
+            "The following are multiple choice questions (with answers) about world religions.\n\n");
+  EXPECT_EQ(tasks[0].items[0].context, "What, \"exactly\", is\nthis?\nA. one\nB. two\nC. three\nD. four\nAnswer:");
+  EXPECT_EQ(tasks[0].items[0].choices, (std::vector<std::string>{"A", "B", "C", "D"}));
+  EXPECT_EQ(tasks[0].items[0].gold, 2U);
+  EXPECT_EQ(tasks[0].examples.size(), 2U);
+  EXPECT_TRUE(tasks[0].first_examples);
+  EXPECT_EQ(load("mmlu_anatomy").name, "mmlu_anatomy");
+  expect_error("mmlu_astronomy", "unknown evaluation task 'mmlu_astronomy'");
+  write("mmlu/test/anatomy_test.csv", "What?,one,two,three,four,E\n");
+  expect_error("mmlu", "record 1: is not a question");
+}
+
+TEST_F(EvaluationTasks, BigBenchHardHasFixedChoices) {
+  write("bbh/boolean_expressions.json", R"({"examples": [{"input": "True and False is", "target": "False"}]})");
+  const EvaluationTask task = load("leaderboard_bbh");
+  EXPECT_EQ(task.name, "leaderboard_bbh_boolean_expressions");
+  EXPECT_EQ(task.items[0], (EvaluationItem{.context = "Q: True and False is\nA:", .choices = {"False", "True"}}));
+  write("bbh/boolean_expressions.json", R"({"examples": [{"input": "True and False is", "target": "false"}]})");
+  expect_error("leaderboard_bbh", "the answer 'false' is unknown");
+}
+
+TEST_F(EvaluationTasks, WikitextIsReadByArticles) {
+  // Lines and values of the harness's own functions on the second article.
+  const std::string article =
+      " = Harbor = \n \n The \" small \" ship ( built in 1 @,@ 250 days ) was the sailors ' home ; it cost 3 @.@ 5 "
+      "tons "
+      "[ sic ] of grain at 20 ° C . \n = = Sails = = \n = = = Colour = = = \n A well @-@ made { red } sail 's edge : ' "
+      "torn ' , N times /' 7/ ! ( \n unclosed";
+  write("wiki.test.raw", " \n = Ship = \n A ship . \n" + article);
+  const EvaluationTask task = load("wikitext");
+  ASSERT_EQ(task.items.size(), 2U);
+  EXPECT_EQ(task.items[0].choices[0], " = Ship =\nA ship. ");
+  EXPECT_EQ(task.items[1].choices[0],
+            " = Harbor =\n\nThe \"small\" ship (built in 1,250 days) was the sailors'home; it cost 3.5 tons [sic] of "
+            "grain at 20°C.\n== Sails ==\n=== Colour ===\nA well-made {red} sail's edge: 'torn', 1 times /'[0-9]/! "
+            "(\nunclosed");
+  EXPECT_EQ(task.items[1].words, 73);
+  EXPECT_EQ(task.items[1].bytes, 256);
+}
+
+TEST_F(EvaluationTasks, OwnFilesSayWhatIsAsked) {
+  write("own.jsonl", R"({"context": "One and", "choices": ["two", "three"], "gold": 1, "id": 7})");
+  EXPECT_EQ(load(path("own.jsonl")).name, "own");
+  EXPECT_EQ(load(path("own.jsonl")).items[0].gold, 1U);
+  write("words.jsonl", R"({"context": "One and", "continuation": " two"})");
+  EXPECT_EQ(load(path("words.jsonl")).kind, RequestKind::log_likelihood);
+  write("texts.jsonl", R"({"text": "One and two.\n"})");
+  EXPECT_EQ(load(path("texts.jsonl")).items[0],
+            (EvaluationItem{.choices = {"One and two.\n"}, .words = 4, .bytes = 13}));
+  write("bad.jsonl", "{\"text\": \"one\"}\n{\"texts\": \"two\"}");
+  expect_error(path("bad.jsonl"), "line 2: must have the keys text");
+  write("bad.jsonl", R"({"context": "One", "choices": ["two"], "gold": 1})");
+  expect_error(path("bad.jsonl"), "line 1: the right choice is number 1 of 1");
+  write("bad.jsonl", R"({"context": "One", "choices": "two", "gold": 0})");
+  expect_error(path("bad.jsonl"), "line 1: ");
+  write("bad.jsonl", R"({"context": "One", "choice": ["two"]})");
+  expect_error(path("bad.jsonl"), "line 1: has none of these sets of keys");
+  write("bad.jsonl", "[1]");
+  expect_error(path("bad.jsonl"), "line 1: is not a JSON object");
+  write("bad.jsonl", "\n");
+  expect_error(path("bad.jsonl"), "contains no items");
+}
+
+TEST_F(EvaluationTasks, BigBenchFilesHaveScoresOfChoices) {
+  write("riddle.json", R"({"name": "riddles", "examples": [
+      {"input": "What has keys?", "target_scores": {"a piano": 1, "a lake": 0}}]})");
+  const EvaluationTask task = load(path("riddle.json"));
+  EXPECT_EQ(task.name, "riddles");
+  EXPECT_EQ(task.items[0].context, "\nQ: What has keys?\n  choice: a piano\n  choice: a lake\nA: ");
+  EXPECT_EQ(task.items[0].gold, 0U);
+  EXPECT_EQ(task.target_delimiter, "");
+  write("riddle.json", R"({"examples": [{"input": "What has keys?", "target": "a piano"}]})");
+  expect_error(path("riddle.json"), "example 0 has no \"target_scores\"");
+}
+
+TEST_F(EvaluationTasks, UnknownNamesAreErrors) {
+  expect_error("lambada", "unknown evaluation task 'lambada'");
+  expect_error("piqa", "piqa.jsonl");
+}
+
+TEST(WordsBetweenSpaces, AreCountedAsPythonSplits) {
+  // len(re.split(r"\s+", text))
+  EXPECT_EQ(words_between_spaces(""), 1);
+  EXPECT_EQ(words_between_spaces("one"), 1);
+  EXPECT_EQ(words_between_spaces(" one\n two"), 3);
+  EXPECT_EQ(words_between_spaces("one\u00a0two \n"), 3);
+  EXPECT_EQ(words_between_spaces(" \n"), 2);
+}
+
+TEST_F(EvaluationTasks, CsvHasQuotesWithinQuotes) {
+  write("a.csv", "a,\"b,\"\"c\"\"\nd\",\r\n,\n\"\",x\n");
+  EXPECT_EQ(read_csv(path("a.csv")),
+            (std::vector<std::vector<std::string>>{{"a", "b,\"c\"\nd", ""}, {"", ""}, {"", "x"}}));
+  write("a.csv", "\"a");
+  EXPECT_THROW(read_csv(path("a.csv")), Error);
+}
+
+}  // namespace
+}  // namespace plumb
