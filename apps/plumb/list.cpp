@@ -121,8 +121,8 @@ std::vector<Kind> kinds() {
        "", variants(initializations())});
   all.push_back(
       {"pooling", "Pooling", "model.pooling",
-       "How an `encoder` reduces the vectors of a sequence's tokens to one, from which it predicts the label; with "
-       "`model.pooler`, tanh(W·x + b) is applied to the result.",
+       "How an `encoder`, or a language model with labels, reduces the vectors of a sequence's tokens to one, from which "
+       "it predicts the label; in an encoder with `model.pooler`, tanh(W·x + b) is applied to the result.",
        "", variants(poolings())});
   all.push_back(
       {"optimizer", "Optimizers", "train.optimizer",
@@ -225,8 +225,10 @@ std::string markdown(const std::vector<Kind>& all) {
               "al. 2018, arXiv 1708.02182): `model.layers` layers of LSTM, of widths `model.embedding_size` → "
               "`model.hidden_size` → … → `model.embedding_size`, whose output layer has a bias and shares the "
               "embedding's matrix; each sequence begins with a state of zeros, unless it continues a "
-              "[stream](#tasks-taskname). Of the other keys of `[model]` it "
-              "reads only the vocabulary and the initialization, for which `lstm` is made. In training steps it is "
+              "[stream](#tasks-taskname). With `model.labels` it is the classifier of ULMFiT (Howard & Ruder 2018, "
+              "arXiv 1801.06146): states at the end of a text, pooled by `model.pooling`, go through two blocks of batch "
+              "norm, dropout and a linear layer, with ReLU between them. Of the other keys of `[model]` it reads only "
+              "the vocabulary, `norm_eps` and the initialization, for which `lstm` is made. In training steps it is "
               "regularized by the following; locked masks are the same for all positions of a sequence.") +
           options_table(awd_lstm_kind());
   return text;
