@@ -34,6 +34,7 @@ set(PLUMB_PUBLIC_HEADERS
   # Building blocks of a model
   nn/attention/attention.h
   nn/attention/fast_weights.h
+  nn/carried_state.h
   nn/context.h
   nn/depth.h
   nn/feed_forward/feed_forward.h
@@ -64,6 +65,7 @@ set(PLUMB_PUBLIC_HEADERS
   data/prepare_text.h
   data/sequences.h
   data/split.h
+  data/stream_cut.h
   text/specials.h
   text/tokenizer.h
   # Tasks and training

@@ -23,7 +23,7 @@ ModelConfig gain_model(const std::string& kind, const std::string& residual, int
   config.heads = 2;
   config.encoder_layers = config.decoder_layers = layers;
   config.source_vocabulary = config.target_vocabulary = 9;
-  config.labels = 3;
+  if (kind == "encoder") config.labels = 3;
   return config;
 }
 

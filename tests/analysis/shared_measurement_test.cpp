@@ -64,7 +64,9 @@ double relative_distance(const Tensor& found, const Tensor& expected) {
 void expect_same(double found, double expected, double scale, const std::string& what,
                  double rounding = kSharedRounding) {
   EXPECT_EQ(std::isnan(found), std::isnan(expected)) << what;
-  if (!std::isnan(expected)) EXPECT_NEAR(found, expected, rounding * std::abs(scale)) << what;
+  if (!std::isnan(expected)) {
+    EXPECT_NEAR(found, expected, rounding * std::abs(scale)) << what;
+  }
 }
 void expect_same(double found, double expected, const std::string& what, double rounding = kSharedRounding) {
   expect_same(found, expected, expected, what, rounding);

@@ -256,9 +256,10 @@ TEST(Capabilities, AreThoseOfTheKindOfModel) {
     return fmt::format("{}{}{}{}", model->generates() != nullptr, model->translates() != nullptr,
                        model->classifies() != nullptr, model->embeds() != nullptr);
   };
+  EXPECT_EQ(of("encoder"), "falsefalsetruetrue");
+  config.labels = 0;
   EXPECT_EQ(of("decoder"), "truefalsefalsetrue");
   EXPECT_EQ(of("encoder-decoder"), "falsetruefalsefalse");
-  EXPECT_EQ(of("encoder"), "falsefalsetruetrue");
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 // Stands in for what knows the variants that a configuration names, the whole library; the tests use the real
 // functions. Without it the keys of config.toml are shown as they are written.
+#include <string>
+#include <vector>
+
 #include "plumb/base/error.h"
 #include "plumb/train/config.h"
 
 namespace plumb {
 
-RunConfig read_run_config(const Config&) { throw Error("the configuration names variants that are not there"); }
+RunConfig read_run_config(const Config&, RunConfig, const std::vector<std::string>&) {
+  throw Error("the configuration names variants that are not there");
+}
 std::string to_toml(const RunConfig&) { return {}; }
 
 }  // namespace plumb
