@@ -52,8 +52,7 @@ void require_equal_labels(const std::vector<Member>& members) {
   for (const Member& member : members) {
     if (member.data.labels() == members.front().data.labels()) continue;
     throw Error(fmt::format("{} has the labels {}, but {} has {}", members.front().place.run.string(),
-                            join(members.front().data.labels()), member.place.run.string(),
-                            join(member.data.labels())),
+                            join(members.front().data.labels()), member.place.run.string(), join(member.data.labels())),
                 "give models that were trained on the same labels");
   }
 }
@@ -157,8 +156,7 @@ Json document(const std::vector<Member>& members, const std::vector<TextExample>
   if (members.size() > 1) {
     json["mean_of"] = Json::array();
     for (const Member& member : members)
-      json["mean_of"].push_back(
-          {{"run", member.place.run.string()}, {"checkpoint", member.place.checkpoint.string()}});
+      json["mean_of"].push_back({{"run", member.place.run.string()}, {"checkpoint", member.place.checkpoint.string()}});
   }
   json["labels"] = labels;
   json["examples"] = Json::array();

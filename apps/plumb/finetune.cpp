@@ -36,7 +36,9 @@ void add_finetune(CLI::App& app, Globals& globals) {
   verb->add_option("--from", arguments->from,
                    "Pretrained model: a run directory (its latest checkpoint), or a checkpoint in one")
       ->type_name("RUN_OR_CHECKPOINT");
-  verb->add_option("--data", arguments->data, "Data directory made by `plumb data labels --tokenizer-from` or, for other text, by `plumb data text`")
+  verb->add_option(
+          "--data", arguments->data,
+          "Data directory made by `plumb data labels --tokenizer-from` or, for other text, by `plumb data text`")
       ->type_name("DIR");
   verb->add_option("--out", arguments->out, "Run directory to create, which `plumb train --out` resumes")
       ->type_name("DIR")

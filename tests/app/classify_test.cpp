@@ -135,7 +135,8 @@ TEST_F(ClassifyVerb, MeasuresASplit) {
   const std::vector<std::string> lines = split(read_file(*folder_ / "single.tsv"), '\n');
   int right = 0;
   ASSERT_EQ(json["examples"].size(), 300U);
-  for (size_t i = 0; i < 300; ++i) right += lines[i].starts_with(json["examples"][i]["label"].get<std::string>() + '\t');
+  for (size_t i = 0; i < 300; ++i)
+    right += lines[i].starts_with(json["examples"][i]["label"].get<std::string>() + '\t');
   EXPECT_DOUBLE_EQ(json["metrics"]["accuracy"].get<double>(), right / 300.0);
   EXPECT_LE(json["metrics"]["mcc_low"].get<double>(), json["metrics"]["mcc"].get<double>());
   EXPECT_TRUE(classify("", "run", "--split valid").output.starts_with("accuracy\t"));

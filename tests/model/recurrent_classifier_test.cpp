@@ -158,7 +158,9 @@ TEST(RecurrentClassifier, DropoutTakesPartInTrainingStepsAlone) {
   options.pooled_dropout = options.head_dropout = 0.5;
   AwdLstm model = random_model(recurrent(options, 3)), plain = random_model(recurrent(unregularized(), 3));
   const Batch batch = labeled_batch({4, 9, 1, 6});
-  const auto loss = [&](AwdLstm& of, ForwardContext context) { return of.loss(batch, {}, context).value.item<double>(); };
+  const auto loss = [&](AwdLstm& of, ForwardContext context) {
+    return of.loss(batch, {}, context).value.item<double>();
+  };
   EXPECT_EQ(loss(model, ForwardContext(Pass::measurement)), loss(plain, ForwardContext(Pass::measurement)));
   const double step = loss(model, ForwardContext(0.1, 1, 1));
   EXPECT_NE(step, loss(plain, ForwardContext(0.1, 1, 1)));

@@ -360,8 +360,7 @@ TEST_F(Finetuning, ARecurrentModelLearnsItsLabels) {
 
 TEST_F(Finetuning, ABackwardModelClassifiesBackward) {
   const fs::path from =
-      pretrained("awd-lstm", "backward",
-                 "[task.language-modeling]\nstream = 4\nbptt = 8\ndirection = \"backward\"\n");
+      pretrained("awd-lstm", "backward", "[task.language-modeling]\nstream = 4\nbptt = 8\ndirection = \"backward\"\n");
   const RunConfig config = requested(std::string("steps = \"25e\"\n") + kUnregularized, from);
   EXPECT_TRUE(reads_backward(config.task));
   const fs::path out = folder_ / "run";

@@ -41,7 +41,8 @@ std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
 Classifies& classifier_of(Model& model) {
   if (Classifies* classifier = model.classifies()) return *classifier;
   throw Error(fmt::format("a model of kind \"{}\" cannot classify", model.config().kind),
-              "only an encoder, or a language model with labels can; `plumb generate` continues text, `plumb translate` translates it");
+              "only an encoder, or a language model with labels can; `plumb generate` continues text, `plumb "
+              "translate` translates it");
 }
 
 std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& tokenizer,

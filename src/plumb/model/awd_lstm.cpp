@@ -91,7 +91,8 @@ void describe(Fields& field, AwdLstmOptions& options) {
   field("embedding_dropout", options.embedding_dropout, "rate at which words are dropped from the embedding");
   field("input_dropout", options.input_dropout, "rate of the locked dropout of embeddings");
   field("hidden_dropout", options.hidden_dropout, "rate of the locked dropout between layers");
-  field("output_dropout", options.output_dropout, "rate of the locked dropout behind the last layer of a language model");
+  field("output_dropout", options.output_dropout,
+        "rate of the locked dropout behind the last layer of a language model");
   field("weight_drop", options.weight_drop, "rate at which recurrent weights are dropped");
   field("activation_penalty", options.activation_penalty, "α: the loss grows by α·mean of h², h after dropout (AR)");
   field("temporal_penalty", options.temporal_penalty,

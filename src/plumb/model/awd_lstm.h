@@ -38,10 +38,10 @@ void describe(Fields& field, AwdLstmOptions& options);
 /// zeros, unless the loss is that of a text that continues (ForwardContext::carry). Parameters: embedding.weight,
 /// lstm.i.{weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0}, output.bias.
 ///
-/// With model.labels it is a classifier (BPT3C). The states of the last `pooled_tokens` tokens of a sequence, before the
-/// dropout that a language model has behind its last layer, are pooled (model.pooling, usually "concat") and go through
-/// a BatchNormHead to output.weight and output.bias, which are over the labels. What comes before these tokens is read
-/// without a graph, with the same masks: no gradient reaches it.
+/// With model.labels it is a classifier (BPT3C). The states of the last `pooled_tokens` tokens of a sequence, before
+/// the dropout that a language model has behind its last layer, are pooled (model.pooling, usually "concat") and go
+/// through a BatchNormHead to output.weight and output.bias, which are over the labels. What comes before these tokens
+/// is read without a graph, with the same masks: no gradient reaches it.
 class AwdLstm final : public Model, public Generates, public Classifies, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is

@@ -1,5 +1,5 @@
-// The classifier's head of ULMFiT (Howard & Ruder 2018, arXiv 1801.06146, section 3.3): two blocks of batch norm, dropout
-// and a linear layer, with ReLU between them. The second linear layer is the model's output layer.
+// The classifier's head of ULMFiT (Howard & Ruder 2018, arXiv 1801.06146, section 3.3): two blocks of batch norm,
+// dropout and a linear layer, with ReLU between them. The second linear layer is the model's output layer.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace plumb {
 class BatchNormHead {
  public:
   struct Shape {
-    int64_t width = 0;           // of what is pooled
-    int64_t size = 0;            // what the first linear layer reduces it to
-    double pooled_dropout = 0;   // in the first block
-    double dropout = 0;          // in the second
-    double eps = 1e-5;           // of the norms
+    int64_t width = 0;          // of what is pooled
+    int64_t size = 0;           // what the first linear layer reduces it to
+    double pooled_dropout = 0;  // in the first block
+    double dropout = 0;         // in the second
+    double eps = 1e-5;          // of the norms
   };
   BatchNormHead(Parameters& parameters, const Shape& shape);
 

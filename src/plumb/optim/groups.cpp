@@ -77,8 +77,9 @@ void describe(Fields& field, ParameterGroup& group) {
         "never trained");
   field("frozen_again_from", group.frozen_again_from,
         "the first step that leaves them as they are once more, or the tokens or epochs after which they are frozen");
-  field("frozen_again_until", group.frozen_again_until,
-        "the first step that updates them after that, or the tokens or epochs that it lasts up to; 0: not frozen again");
+  field(
+      "frozen_again_until", group.frozen_again_until,
+      "the first step that updates them after that, or the tokens or epochs that it lasts up to; 0: not frozen again");
 }
 
 std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,

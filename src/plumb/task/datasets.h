@@ -84,7 +84,8 @@ struct Reading {
 /// A sentence, or a pair of sentences on the two sides of the split, with one label each.
 class LabeledDataset final : public Dataset {
  public:
-  LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials, const Reading& reading = {});
+  LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials,
+                 const Reading& reading = {});
   [[nodiscard]] int64_t size() const override { return split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;

@@ -71,7 +71,8 @@ bool has_vocabulary_of(const fs::path& run, const DataDirectory& data) {
   const Json stored = read_sealed(run / kFile).value("tokenizer", Json::object());
   const Json own = tokenizer_marks(data);
   if (!data.joint()) return stored == own;
-  return std::any_of(stored.begin(), stored.end(), [&](const Json& mark) { return own.contains(kJoint) && mark == own[kJoint]; });
+  return std::any_of(stored.begin(), stored.end(),
+                     [&](const Json& mark) { return own.contains(kJoint) && mark == own[kJoint]; });
 }
 
 Json fingerprint_of(const DataDirectory& data) {

@@ -108,8 +108,8 @@ void learn_text(RunConfig& run, const RunConfig& pretrained, const fs::path& fro
 }
 
 /// Throws Error if what the user asks for does not go with the pretrained run.
-void check_finetuned(const RunConfig& run, const RunConfig& pretrained, const fs::path& from,
-                     const DataDirectory& data, bool labeled) {
+void check_finetuned(const RunConfig& run, const RunConfig& pretrained, const fs::path& from, const DataDirectory& data,
+                     bool labeled) {
   if (reads_backward(run.task) != reads_backward(pretrained.task))
     throw Error(fmt::format("{}: was pretrained to read in the other direction", from.string()),
                 fmt::format("leave out task.{}.direction", run.task.name));

@@ -20,13 +20,13 @@ struct FinetuneConfig {
 void describe(Fields& field, FinetuneConfig& config);
 
 /// The groups of a model with these parameters. Counted from the top, the head (output layer and pooler) is number 0;
-/// the last layer, with whatever belongs to the whole stack, is number 1; the embeddings come last, as number L + 1 of a
-/// model of L layers, unless the output layer shares their matrix: then they belong to it. Number k has
+/// the last layer, with whatever belongs to the whole stack, is number 1; the embeddings come last, as number L + 1 of
+/// a model of L layers, unless the output layer shares their matrix: then they belong to it. Number k has
 ///   learning_rate_factor = rate_divisor^(−k)   (Howard & Ruder 2018, arXiv 1801.06146, section 3.2: 2.6)
-/// It is trained in all epochs ("all"); after the first k ("gradual", section 3.3); only if it is the head ("last"); or,
-/// in "chain-thaw" (Felbo et al. 2017, arXiv 1708.00524), where each number is trained by itself in one epoch, the head
-/// first, then the others from the embeddings to the last layer, in epoch (L + 2 − k) mod (L + 2), from 0, and in all
-/// epochs from L + 2 on. Empty if all parameters are trained alike. Throws Error on values out of range.
+/// It is trained in all epochs ("all"); after the first k ("gradual", section 3.3); only if it is the head ("last");
+/// or, in "chain-thaw" (Felbo et al. 2017, arXiv 1708.00524), where each number is trained by itself in one epoch, the
+/// head first, then the others from the embeddings to the last layer, in epoch (L + 2 − k) mod (L + 2), from 0, and in
+/// all epochs from L + 2 on. Empty if all parameters are trained alike. Throws Error on values out of range.
 std::vector<ParameterGroup> finetuning_groups(const FinetuneConfig& config, const Parameters& parameters);
 
 /// The configuration of a fine-tuning run. On labeled data, the model is that of finetune.from with a head for the

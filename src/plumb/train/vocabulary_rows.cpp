@@ -8,9 +8,9 @@ std::vector<int64_t> rows_of_pieces(const Tokenizer& from, const Tokenizer& to) 
   std::vector<int64_t> rows;
   for (int64_t i = 0; i < to.vocabulary(); ++i) rows.push_back(from.find(to.piece(static_cast<int32_t>(i))));
   const Specials &before = from.specials(), &after = to.specials();
-  for (const auto& [old_id, id] : {std::pair{before.pad, after.pad}, std::pair{before.bos, after.bos},
-                                   std::pair{before.eos, after.eos}, std::pair{before.unknown, after.unknown},
-                                   std::pair{before.mask, after.mask}}) {
+  for (const auto& [old_id, id] :
+       {std::pair{before.pad, after.pad}, std::pair{before.bos, after.bos}, std::pair{before.eos, after.eos},
+        std::pair{before.unknown, after.unknown}, std::pair{before.mask, after.mask}}) {
     if (id >= 0) rows[static_cast<size_t>(id)] = old_id;
   }
   return rows;

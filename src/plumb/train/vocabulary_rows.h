@@ -1,5 +1,5 @@
-// Weights that are moved from one vocabulary to another: a model that was trained on one text begins with them on another
-// text, whose tokenizer has other pieces (ULMFiT: Howard & Ruder 2018, arXiv 1801.06146, and its code).
+// Weights that are moved from one vocabulary to another: a model that was trained on one text begins with them on
+// another text, whose tokenizer has other pieces (ULMFiT: Howard & Ruder 2018, arXiv 1801.06146, and its code).
 #pragma once
 
 #include <cstdint>

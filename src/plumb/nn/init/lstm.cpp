@@ -11,7 +11,8 @@ namespace {
 
 const bool kLstmRegistered = initializations().add(
     "lstm",
-    "U(−1/√n, 1/√n), n the rows of a matrix, each gate's counting as one, or the columns of a classifier's output layer; "
+    "U(−1/√n, 1/√n), n the rows of a matrix, each gate's counting as one, or the columns of a classifier's output "
+    "layer; "
     "embeddings and output matrix N(0, 0.1²/3)",
     "Merity et al. 2018, arXiv 1708.02182",
     {[](const Parameter& parameter, const ModelDepth&, Random& random) {
