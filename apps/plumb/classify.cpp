@@ -1,11 +1,14 @@
-// plumb classify: a label and its probability for every line of standard input.
+// plumb classify: a label and its probability for every line of standard input or of a split, by one model or by the
+// mean of several.
 #include "plumb/decode/classify.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/error.h"
@@ -13,6 +16,8 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
+#include "plumb/task/classification_metrics.h"
+#include "plumb/task/direction.h"
 #include "plumb/train/run.h"
 #include "verb.h"
 
@@ -20,11 +25,37 @@ namespace plumb::app {
 namespace {
 
 struct ClassifyArguments {
-  std::string model;  // a run directory or a checkpoint in one
-  std::string data;
+  std::vector<std::string> models;  // run directories or checkpoints in them
+  std::string data, split;
   bool pair = false;
   ClassifyOptions options;
 };
+
+using Probabilities = std::vector<std::vector<double>>;  // [example][label]
+
+/// A trained classifier with its tokenizer and labels.
+struct Member {
+  RunAndCheckpoint place;
+  RunConfig config;
+  DataDirectory data;
+};
+
+Member open_member(const std::string& name, const std::string& data) {
+  RunAndCheckpoint place = locate_run(name);
+  RunConfig config = load_run_config(place.run);
+  DataDirectory directory = DataDirectory::open(data.empty() ? config.data : data);
+  return {std::move(place), std::move(config), std::move(directory)};
+}
+
+/// Throws Error unless all members have the same labels: the mean is over probabilities of equal labels.
+void require_equal_labels(const std::vector<Member>& members) {
+  for (const Member& member : members) {
+    if (member.data.labels() == members.front().data.labels()) continue;
+    throw Error(fmt::format("{} has the labels {}, but {} has {}", members.front().place.run.string(),
+                            join(members.front().data.labels()), member.place.run.string(), join(member.data.labels())),
+                "give models that were trained on the same labels");
+  }
+}
 
 /// Whether the training examples have a second sentence.
 bool has_pairs(const DataDirectory& data) {
@@ -44,16 +75,89 @@ std::vector<TextExample> examples_of(const std::vector<std::string>& lines, bool
   return examples;
 }
 
+std::vector<TextExample> examples_of(const DataDirectory& data, const std::string& split) {
+  const std::vector<std::string> first = data.raw_source(split), second = data.raw_target(split);
+  std::vector<TextExample> examples;
+  for (size_t i = 0; i < first.size(); ++i) examples.push_back({first[i], second[i]});
+  return examples;
+}
+
+/// What one model makes of the examples.
+Probabilities probabilities_of(const Member& member, const std::vector<TextExample>& examples,
+                               ClassifyOptions options) {
+  const std::unique_ptr<Model> model = load_model(member.place.run, member.place.checkpoint);
+  Classifies& classifier = classifier_of(*model);
+  const Tokenizer& tokenizer = member.data.source_tokenizer();
+  const ModelConfig& config = member.config.model;
+  const int64_t labels = std::ssize(member.data.labels());
+  const int64_t vocabulary = classifier.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
+  if (classifier.labels() != labels || vocabulary != tokenizer.vocabulary()) {
+    throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
+                            classifier.labels(), vocabulary, labels, tokenizer.vocabulary()),
+                "give the data directory that the model was trained on");
+  }
+  options.length_limit = member.data.info().value("length_limit", int64_t{0});
+  options.backward = reads_backward(member.config.task);
+  Progress progress("classifying", std::ssize(examples));
+  return classify(classifier, tokenizer, examples, options, [&progress](int64_t done) { progress.update(done); });
+}
+
+/// The mean over the members of p(label).
+Probabilities mean_over(const std::vector<Member>& members, const std::vector<TextExample>& examples,
+                        const ClassifyOptions& options) {
+  Probabilities sum;
+  for (const Member& member : members) {
+    const Probabilities more = probabilities_of(member, examples, options);
+    if (sum.empty()) {
+      sum = more;
+      continue;
+    }
+    for (size_t i = 0; i < sum.size(); ++i)
+      std::transform(sum[i].begin(), sum[i].end(), more[i].begin(), sum[i].begin(), std::plus());
+  }
+  for (std::vector<double>& of_labels : sum) {
+    for (double& probability : of_labels) probability /= static_cast<double>(members.size());
+  }
+  return sum;
+}
+
 /// The id of the most probable label.
 size_t best_of(const std::vector<double>& probabilities) {
   return static_cast<size_t>(std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin());
 }
 
-Json document(const RunAndCheckpoint& place, const std::vector<std::string>& labels,
-              const std::vector<TextExample>& examples, const std::vector<std::vector<double>>& probabilities) {
+/// How well the labels of a split are predicted.
+Metrics metrics_on(const DataDirectory& data, const std::string& split, const Probabilities& probabilities) {
+  const std::vector<int32_t> labels = data.labels_of(split);
+  Confusion confusion{std::ssize(data.labels()), {}};
+  confusion.counts.assign(static_cast<size_t>(confusion.classes * confusion.classes), 0);
+  for (size_t i = 0; i < labels.size(); ++i)
+    confusion.counts[static_cast<size_t>(labels[i] * confusion.classes) + best_of(probabilities[i])] += 1;
+  return classification_metrics(confusion);
+}
+
+std::string summary(const Metrics& metrics) {
+  std::string text;
+  for (const std::string name : {"accuracy", "f1", "mcc"}) {
+    text += fmt::format("{}\t{:.4f}", name, *metrics.get(name));
+    const auto low = metrics.get(name + "_low"), high = metrics.get(name + "_high");
+    if (low && high) text += fmt::format("\t{:.4f} to {:.4f}", *low, *high);
+    text += '\n';
+  }
+  return text;
+}
+
+Json document(const std::vector<Member>& members, const std::vector<TextExample>& examples,
+              const Probabilities& probabilities) {
   Json json = make_document("classify", 1);
-  json["run"] = place.run.string();
-  json["checkpoint"] = place.checkpoint.string();
+  const std::vector<std::string>& labels = members.front().data.labels();
+  json["run"] = members.front().place.run.string();
+  json["checkpoint"] = members.front().place.checkpoint.string();
+  if (members.size() > 1) {
+    json["mean_of"] = Json::array();
+    for (const Member& member : members)
+      json["mean_of"].push_back({{"run", member.place.run.string()}, {"checkpoint", member.place.checkpoint.string()}});
+  }
   json["labels"] = labels;
   json["examples"] = Json::array();
   for (size_t i = 0; i < examples.size(); ++i) {
@@ -68,36 +172,29 @@ Json document(const RunAndCheckpoint& place, const std::vector<std::string>& lab
   return json;
 }
 
-void classify_input(ClassifyArguments arguments, const Globals& globals) {
-  const RunAndCheckpoint place = locate_run(arguments.model);
-  const RunConfig config = load_run_config(place.run);
-  const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
-  Classifies& classifier = classifier_of(*model);
-  const DataDirectory data = DataDirectory::open(arguments.data.empty() ? config.data : arguments.data);
-  const std::vector<std::string>& labels = data.labels();
-  const Tokenizer& tokenizer = data.source_tokenizer();
-  const int64_t vocabulary =
-      classifier.reads_target() ? config.model.target_vocabulary : source_vocabulary_of(config.model);
-  if (classifier.labels() != std::ssize(labels) || vocabulary != tokenizer.vocabulary()) {
-    throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
-                            classifier.labels(), vocabulary, labels.size(), tokenizer.vocabulary()),
-                "give the data directory that the model was trained on");
-  }
-  arguments.options.length_limit = data.info().value("length_limit", int64_t{0});
-  const std::vector<TextExample> examples = examples_of(read_standard_input(), arguments.pair || has_pairs(data));
-
-  std::vector<std::vector<double>> probabilities;
-  {
-    Progress progress("classifying", std::ssize(examples));
-    probabilities = classify(classifier, tokenizer, examples, arguments.options,
-                             [&progress](int64_t done) { progress.update(done); });
+void classify_input(const ClassifyArguments& arguments, const Globals& globals) {
+  std::vector<Member> members;
+  for (const std::string& name : arguments.models) members.push_back(open_member(name, arguments.data));
+  require_equal_labels(members);
+  const DataDirectory& data = members.front().data;
+  const std::vector<TextExample> examples = arguments.split.empty()
+                                                ? examples_of(read_standard_input(), arguments.pair || has_pairs(data))
+                                                : examples_of(data, arguments.split);
+  const Probabilities probabilities = mean_over(members, examples, arguments.options);
+  Json json = document(members, examples, probabilities);
+  if (!arguments.split.empty()) {
+    const Metrics metrics = metrics_on(data, arguments.split, probabilities);
+    json["split"] = arguments.split;
+    for (const auto& [name, value] : metrics) json["metrics"][name] = value;
+    emit(globals, json, summary(metrics));
+    return;
   }
   std::string text;
   for (const std::vector<double>& of_labels : probabilities) {
     const size_t best = best_of(of_labels);
-    text += fmt::format("{}\t{:.4f}\n", labels[best], of_labels[best]);
+    text += fmt::format("{}\t{:.4f}\n", data.labels()[best], of_labels[best]);
   }
-  emit(globals, document(place, labels, examples, probabilities), text);
+  emit(globals, json, text);
 }
 
 }  // namespace
@@ -108,11 +205,17 @@ void add_classify(CLI::App& app, Globals& globals) {
                             "plumb classify runs/trec < questions.txt",
                             [arguments, &globals] { classify_input(*arguments, globals); });
   add_json_option(*verb, globals);
-  verb->add_option("MODEL", arguments->model, "A run directory (its latest checkpoint), or a checkpoint in one")
+  verb->add_option("MODEL", arguments->models,
+                   "A run directory (its latest checkpoint), or a checkpoint in one; of several, the mean of their "
+                   "probabilities decides")
       ->type_name("RUN_OR_CHECKPOINT")
       ->required();
   verb->add_option("--data", arguments->data, "Data directory with the tokenizer and labels (default: the run's)")
       ->type_name("DIR");
+  verb->add_option("--split", arguments->split,
+                   "Instead of standard input, label this split of the data directory, and report accuracy, F1 and "
+                   "Matthews' coefficient with 95 % intervals")
+      ->type_name("NAME");
   verb->add_flag("--pair", arguments->pair,
                  "Each line is a pair of sentences separated by a TAB (default: as in training)");
   verb->add_option("--precision", arguments->options.precision, "Precision of matrix products")

@@ -1,4 +1,4 @@
-// plumb finetune: trains a pretrained model to classify.
+// plumb finetune: trains a pretrained model to classify, or further on other text.
 #include "plumb/train/finetune.h"
 
 #include <memory>
@@ -30,13 +30,15 @@ RunConfig requested_run(const FinetuneArguments& arguments, const Globals& globa
 void add_finetune(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<FinetuneArguments>();
   CLI::App* verb = add_verb(
-      app, globals, "finetune", "Train a pretrained model to classify",
+      app, globals, "finetune", "Train a pretrained model to classify, or further on other text",
       "plumb finetune --from runs/wikitext --data data/sst2 --out runs/sst2 --set finetune.unfreeze=gradual",
       [arguments, &globals] { train_and_report(requested_run(*arguments, globals), arguments->out, globals); });
   verb->add_option("--from", arguments->from,
-                   "Pretrained encoder or decoder: a run directory (its latest checkpoint), or a checkpoint in one")
+                   "Pretrained model: a run directory (its latest checkpoint), or a checkpoint in one")
       ->type_name("RUN_OR_CHECKPOINT");
-  verb->add_option("--data", arguments->data, "Data directory made by `plumb data labels --tokenizer-from`")
+  verb->add_option(
+          "--data", arguments->data,
+          "Data directory made by `plumb data labels --tokenizer-from` or, for other text, by `plumb data text`")
       ->type_name("DIR");
   verb->add_option("--out", arguments->out, "Run directory to create, which `plumb train --out` resumes")
       ->type_name("DIR")

@@ -121,11 +121,11 @@ std::vector<Kind> kinds() {
        "Unless stated otherwise, embeddings and the output matrix are N(0, 1/d), learned positions N(0, 0.02²), gains "
        "1, biases and shifts 0; residual schemes and norms set their own constants.",
        "", variants(initializations())});
-  all.push_back(
-      {"pooling", "Pooling", "model.pooling",
-       "How an `encoder` reduces the vectors of a sequence's tokens to one, from which it predicts the label; with "
-       "`model.pooler`, tanh(W·x + b) is applied to the result.",
-       "", variants(poolings())});
+  all.push_back({"pooling", "Pooling", "model.pooling",
+                 "How an `encoder`, or a language model with labels, reduces the vectors of a sequence's tokens to "
+                 "one, from which "
+                 "it predicts the label; in an encoder with `model.pooler`, tanh(W·x + b) is applied to the result.",
+                 "", variants(poolings())});
   all.push_back(
       {"optimizer", "Optimizers", "train.optimizer",
        "g is the gradient after clipping (`train.clip_value`, `train.clip_block`, `train.clip_norm`), lr the learning "
@@ -225,19 +225,22 @@ std::string markdown(const std::vector<Kind>& all) {
     text += options_table(kind);
     if (!kind.after.empty()) text += '\n' + wrapped(kind.after);
   }
-  text += "\n## Kinds of models: `model.kind`\n" +
-          wrapped(
-              "`encoder-decoder` translates (Vaswani et al. 2017). `decoder` is the decoder alone, without "
-              "cross-attention: a causal language model of the data's target side. `encoder` is the encoder alone, "
-              "which reads the source side bidirectionally and predicts one of `model.labels` labels (Devlin et "
-              "al. 2019, arXiv 1810.04805). `awd-lstm` is a recurrent language model of the target side (Merity et "
-              "al. 2018, arXiv 1708.02182): `model.layers` layers of LSTM, of widths `model.embedding_size` → "
-              "`model.hidden_size` → … → `model.embedding_size`, whose output layer has a bias and shares the "
-              "embedding's matrix; each sequence begins with a state of zeros, unless it continues a "
-              "[stream](#tasks-taskname). Of the other keys of `[model]` it "
-              "reads only the vocabulary and the initialization, for which `lstm` is made. In training steps it is "
-              "regularized by the following; locked masks are the same for all positions of a sequence.") +
-          options_table(awd_lstm_kind());
+  text +=
+      "\n## Kinds of models: `model.kind`\n" +
+      wrapped(
+          "`encoder-decoder` translates (Vaswani et al. 2017). `decoder` is the decoder alone, without "
+          "cross-attention: a causal language model of the data's target side. `encoder` is the encoder alone, "
+          "which reads the source side bidirectionally and predicts one of `model.labels` labels (Devlin et "
+          "al. 2019, arXiv 1810.04805). `awd-lstm` is a recurrent language model of the target side (Merity et "
+          "al. 2018, arXiv 1708.02182): `model.layers` layers of LSTM, of widths `model.embedding_size` → "
+          "`model.hidden_size` → … → `model.embedding_size`, whose output layer has a bias and shares the "
+          "embedding's matrix; each sequence begins with a state of zeros, unless it continues a "
+          "[stream](#tasks-taskname). With `model.labels` it is the classifier of ULMFiT (Howard & Ruder 2018, "
+          "arXiv 1801.06146): states at the end of a text, pooled by `model.pooling`, go through two blocks of batch "
+          "norm, dropout and a linear layer, with ReLU between them. Of the other keys of `[model]` it reads only "
+          "the vocabulary, `norm_eps` and the initialization, for which `lstm` is made. In training steps it is "
+          "regularized by the following; locked masks are the same for all positions of a sequence.") +
+      options_table(awd_lstm_kind());
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "plumb/study/seed_table.h"
 #include "plumb/train/run_table.h"
 #include "verb.h"
 
@@ -13,12 +14,17 @@ struct RunsArguments {
   std::vector<std::string> places;
   std::string sort;
   bool descending = false;
+  bool over_seeds = false;
 };
 
 void list_runs(const RunsArguments& arguments, const Globals& globals) {
   std::vector<RunSummary> runs = read_runs(arguments.places);
   if (!arguments.sort.empty()) sort_runs(runs, arguments.sort, arguments.descending);
-  emit(globals, run_table_json(runs), run_table_text(runs));
+  if (arguments.over_seeds) {
+    emit(globals, seed_table_json(runs), seed_table_text(runs));
+  } else {
+    emit(globals, run_table_json(runs), run_table_text(runs));
+  }
 }
 
 }  // namespace
@@ -34,6 +40,8 @@ void add_runs(CLI::App& app, Globals& globals) {
                    "Column to sort by: a heading, a metric, or a configuration key that differs; smallest first")
       ->type_name("KEY");
   verb->add_flag("--descending", arguments->descending, "Sort the largest first");
+  verb->add_flag("--over-seeds", arguments->over_seeds,
+                 "One row for the runs that differ in train.seed alone: means with 95 % intervals");
   add_json_option(*verb, globals);
 }
 

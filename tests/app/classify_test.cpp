@@ -35,6 +35,7 @@ class ClassifyVerb : public ::testing::Test {
     ASSERT_EQ(prepare("single", {"--vocabulary", "50"}).status, 0);
     ASSERT_EQ(prepare("pairs", {"--vocabulary", "45", "--text", "2", "3"}).status, 0);
     train("single", "run", 150);
+    train("single", "other-run", 20);
     train("pairs", "pair-run", 2);
   }
   static void TearDownTestSuite() { delete folder_; }
@@ -100,6 +101,46 @@ TEST_F(ClassifyVerb, WritesJson) {
   }
   EXPECT_EQ(json["examples"][1]["text"], "bad");
   EXPECT_FALSE(json["examples"][1].contains("second"));
+}
+
+// Equal weights, as forward and backward models are averaged by Howard & Ruder 2018.
+TEST_F(ClassifyVerb, SeveralModelsVoteWithTheMeanOfTheirProbabilities) {
+  const std::string input = "the film was very good\nthe book was so bad\nbook\n";
+  const auto examples = [&](const std::string& run, const std::string& options) {
+    const Finished finished = classify(input, run, options + " --json -");
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+    return Json::parse(finished.output);
+  };
+  const Json first = examples("run", ""), second = examples("other-run", "");
+  const Json both = examples("run", path("other-run"));
+  ASSERT_EQ(both["mean_of"].size(), 2U);
+  EXPECT_EQ(both["mean_of"][1]["run"], path("other-run"));
+  EXPECT_FALSE(first.contains("mean_of"));
+  for (size_t i = 0; i < 3; ++i) {
+    for (size_t label = 0; label < 2; ++label) {
+      const double a = first["examples"][i]["probabilities"][label], b = second["examples"][i]["probabilities"][label];
+      EXPECT_NEAR(both["examples"][i]["probabilities"][label].get<double>(), (a + b) / 2, 1e-12);
+    }
+  }
+  const Finished other = classify(input, "run", path("pair-run"));
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.errors.find("blame, praise"), std::string::npos) << other.errors;
+  EXPECT_NE(other.errors.find("other, same"), std::string::npos) << other.errors;
+}
+
+TEST_F(ClassifyVerb, MeasuresASplit) {
+  const Finished finished = classify("", "run", "--split valid --json -");
+  ASSERT_EQ(finished.status, 0) << finished.errors;
+  const Json json = Json::parse(finished.output);
+  const std::vector<std::string> lines = split(read_file(*folder_ / "single.tsv"), '\n');
+  int right = 0;
+  ASSERT_EQ(json["examples"].size(), 300U);
+  for (size_t i = 0; i < 300; ++i)
+    right += lines[i].starts_with(json["examples"][i]["label"].get<std::string>() + '\t');
+  EXPECT_DOUBLE_EQ(json["metrics"]["accuracy"].get<double>(), right / 300.0);
+  EXPECT_LE(json["metrics"]["mcc_low"].get<double>(), json["metrics"]["mcc"].get<double>());
+  EXPECT_TRUE(classify("", "run", "--split valid").output.starts_with("accuracy\t"));
+  EXPECT_EQ(classify("", "run", "--split nowhere").status, 1);
 }
 
 TEST_F(ClassifyVerb, APairHasATab) {

@@ -45,7 +45,7 @@ class LabeledTextFiles : public testing::Test {
 };
 
 TEST_F(LabeledTextFiles, LabelThenTextByDefault) {
-  EXPECT_EQ(columns("pos\ta good \"film\n\n neg \t a bad one \tmore\r\n"),
+  EXPECT_EQ(columns("pos\ta good \"film\tno\n\n neg \t a bad one \tmore\r\n"),
             (Columns{{"pos", "a good \"film", ""}, {"neg", "a bad one", ""}}));
   EXPECT_EQ(read("pos\ta\n\nneg\tb\n").examples[1].line, 3);
 }
@@ -113,6 +113,9 @@ TEST_F(LabeledTextFiles, BadInputHasOneClearLine) {
   EXPECT_EQ(failure("a\tb\nno label\n"),
             "file:2: 1 column, but column 2 is needed | check --separator, --label and --text");
   EXPECT_TRUE(failure("a\tb\n \tc\n").starts_with("file:2: the label is empty"));
+  // A text is not cut at a separator within it.
+  EXPECT_TRUE(failure("a\tb\n\na\tb\tc\n").starts_with("file:3: 3 columns, but the first line has 2 | check"));
+  EXPECT_TRUE(failure("a\tb\tc\na\tb\n").starts_with("file:2: 2 columns, but the first line has 3"));
   format_.label = "Quality";
   EXPECT_EQ(failure("a\tb\n"), "column 'Quality' is not a number from 1 | to select columns by name, use --header");
   format_.label = "0";

@@ -57,6 +57,14 @@ TEST(Sequences, ALabeledPairIsOneSequenceOfTwoSegments) {
   EXPECT_EQ(batch.weight(), 2);
 }
 
+TEST(Sequences, ALabeledPairMayBeReadBackward) {
+  Batch batch;
+  append_labeled(batch, Tokens{5, 6, 7}, {}, {}, 1, 0, true);
+  append_labeled(batch, Tokens{7, 4}, Tokens{8, 9}, {}, 0, 4, true);
+  EXPECT_EQ(batch.source, (Ids{1, 7, 6, 5, 2, 1, 4, 7, 2, 9, 8, 2}));
+  EXPECT_EQ(batch.segments, (Ids{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1}));
+}
+
 TEST(Sequences, PairsFromJson) {
   const Batch batch = batch_from_json(Json::parse(R"({"source": [[8, 6], [4]], "target": [[7], [5, 9]], "note": ""})"));
   Batch expected;

@@ -28,6 +28,11 @@ TEST(Pooling, EveryKindIsItsDefinition) {
       EXPECT_EQ(found("last"), column.back());
       EXPECT_NEAR(found("mean"), sum / static_cast<double>(column.size()), 1e-15);
       EXPECT_EQ(found("max"), *std::max_element(column.begin(), column.end()));
+      const Tensor concat = poolings().at("concat").make(x, kLayout)[s];
+      ASSERT_EQ(concat.numel(), 3 * kWidth);
+      EXPECT_EQ(concat[j].item<double>(), found("last"));
+      EXPECT_EQ(concat[kWidth + j].item<double>(), found("max"));
+      EXPECT_EQ(concat[2 * kWidth + j].item<double>(), found("mean"));
     }
   }
   EXPECT_TRUE(at::equal(poolings().at("none").make(x, kLayout), x));

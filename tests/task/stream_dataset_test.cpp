@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
@@ -49,11 +51,12 @@ class Stream : public ::testing::Test {
 };
 
 TEST_F(Stream, EveryTokenIsPredictedOnceFromTheOneBeforeIt) {
-  for (const bool running : {false, true}) {
-    const Ids& all = text(running);
+  for (const auto& [running, backward] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+    Ids all = text(running);
+    if (backward) std::reverse(all.begin(), all.end());
     for (const int64_t rows : {1, 2, 3, 4, 5, 7}) {
-      SCOPED_TRACE(::testing::Message() << rows << " rows, running " << running);
-      const StreamDataset stream(split(running), specials_, rows, {3});
+      SCOPED_TRACE(::testing::Message() << rows << " rows, running " << running << ", backward " << backward);
+      const StreamDataset stream(split(running), specials_, rows, {3}, backward);
       std::vector<Ids> read(static_cast<size_t>(rows)), labels(static_cast<size_t>(rows));
       for (const auto& columns : cut_stream(stream.size(), {3})) {
         const Batch batch = stream.batch(columns);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "plumb/base/error.h"
@@ -194,6 +195,31 @@ TEST_P(TokenizerKinds, LongLinesTrain) {
   const Tokenizer tokenizer = Tokenizer::train({line}, {.kind = GetParam(), .vocabulary = 60});
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("wort7 wort42")), "wort7 wort42");
   EXPECT_LT(tokenizer.encode("wort7 wort42").size(), 10U);
+}
+
+// Such a line is encoded in parts, with the pieces that its words have by themselves.
+TEST_P(TokenizerKinds, LongLinesHaveThePiecesOfTheirWords) {
+  const Tokenizer tokenizer = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80});
+  std::string line;
+  std::vector<int32_t> expected;
+  std::map<std::string, std::vector<int32_t>> of_word;
+  Random random(1, "words");
+  while (line.size() < (size_t{5} << 19)) {
+    const std::string word = "Hund" + std::to_string(random.below(40));
+    const auto [found, is_new] = of_word.try_emplace(word);
+    if (is_new) found->second = tokenizer.encode(word);
+    expected.insert(expected.end(), found->second.begin(), found->second.end());
+    line += (line.empty() ? "" : random.below(9) == 0 ? "  " : " ") + word;
+  }
+  EXPECT_EQ(tokenizer.encode(line), expected);
+}
+
+TEST(Tokenizer, PiecesAreFoundByTheirText) {
+  const Tokenizer tokenizer = Tokenizer::train(sentences(), {.vocabulary = 80});
+  for (int32_t id = 0; id < tokenizer.vocabulary(); ++id) EXPECT_EQ(tokenizer.find(tokenizer.piece(id)), id);
+  EXPECT_EQ(tokenizer.find("no such piece"), -1);
+  EXPECT_THROW((void)tokenizer.piece(static_cast<int32_t>(tokenizer.vocabulary())), Error);
+  EXPECT_THROW((void)tokenizer.piece(-1), Error);
 }
 
 TEST(Visible, WhatIsLeftAsTokens) {

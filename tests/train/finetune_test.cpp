@@ -13,10 +13,12 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/random.h"
+#include "plumb/data/directory.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/data/prepare_text.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/optim/groups.h"
+#include "plumb/task/direction.h"
 #include "plumb/train/initial_weights.h"
 #include "plumb/train/run.h"
 #include "plumb/train/timeline.h"
@@ -69,16 +71,20 @@ class Finetuning : public ::testing::Test {
     config.d_model = 16;
     config.feed_forward = 32;
     config.heads = 2;
-    config.encoder_layers = config.decoder_layers = 2;
+    config.encoder_layers = config.decoder_layers = config.layers = 2;
+    config.embedding_size = 10;
+    config.hidden_size = 14;
     config.dropout = 0;
     return config;
   }
 
   /// A run of a few steps on the text.
-  fs::path pretrained(const std::string& kind, const std::string& name = "pretrained") const {
+  fs::path pretrained(const std::string& kind, const std::string& name = "pretrained",
+                      const std::string& task = "") const {
     RunConfig run;
     run.data = (folder_ / "text").string();
     run.model = small(kind);
+    Config::from_string(task, "test").read("task", run.task);
     run.train.steps = 4;
     run.train.batch_tokens = 200;
     run.train.learning_rate = 1e-2;
@@ -267,20 +273,175 @@ TEST_F(Finetuning, UnsuitableRequestsAreErrors) {
   EXPECT_THROW((void)requested("[task]\nname = \"translation\"\n", from), Error);
   EXPECT_THROW((void)requested("", ""), UsageError);
   EXPECT_THROW((void)finetuning_run(Config(), from.string(), ""), UsageError);
-  const Error unlabeled = error_of([&] { (void)finetuning_run(Config(), from.string(), (folder_ / "text").string()); });
-  EXPECT_NE(std::string(unlabeled.what()).find("has no labels"), std::string::npos);
-  EXPECT_NE(unlabeled.hint().find("--tokenizer-from"), std::string::npos);
   prepare(folder_ / "other", {});
   const Error other = error_of([&] { (void)finetuning_run(Config(), from.string(), (folder_ / "other").string()); });
   EXPECT_NE(std::string(other.what()).find("vocabulary"), std::string::npos);
-  RunConfig backward;
-  backward.data = (folder_ / "text").string();
-  backward.model = small("decoder");
-  backward.train.steps = 1;
-  Config::from_string("[task.language-modeling]\ndirection = \"backward\"\n", "test").read("task", backward.task);
-  run_training(backward, folder_ / "backward");
-  EXPECT_NE(std::string(error_of([&] { (void)requested("", folder_ / "backward"); }).what()).find("backward"),
-            std::string::npos);
+  const fs::path classifier = folder_ / "classifier";
+  run_training(requested("steps = 1\n", from), classifier);
+  const Error unlabeled =
+      error_of([&] { (void)finetuning_run(Config(), classifier.string(), (folder_ / "text").string()); });
+  EXPECT_NE(std::string(unlabeled.what()).find("is a classifier"), std::string::npos) << unlabeled.what();
+  EXPECT_NE(unlabeled.hint().find("plumb data labels"), std::string::npos);
+  EXPECT_THROW((void)requested("[task.classification]\ndirection = \"backward\"\n", from), Error);
+  EXPECT_THROW((void)requested("[task.classification]\ndirection = \"sideways\"\n", from), Error);
+}
+
+/// When each parameter is trained: the epochs of ten steps, from 0, that update it.
+std::set<int64_t> epochs_trained(const ParameterSettings& settings, int64_t epochs) {
+  std::set<int64_t> trained;
+  for (int64_t step = 1; step <= 10 * epochs; ++step) {
+    if (!settings.frozen_at(step)) trained.insert((step - 1) / 10);
+  }
+  return trained;
+}
+
+// Felbo et al. 2017: the head, then each layer by itself from the first, then everything.
+TEST_F(Finetuning, ChainThawTrainsOneLayerAtATime) {
+  for (const std::string kind : {"encoder", "awd-lstm"}) {
+    ModelConfig config = small(kind);
+    config.pooling = kind == "encoder" ? "first" : "concat";
+    config.labels = 2;
+    config.source_vocabulary = config.target_vocabulary = 30;
+    const auto model = make_model(config);
+    TrainConfig train;
+    train.groups = finetuning_groups({.unfreeze = "chain-thaw"}, model->parameters());
+    Timeline timeline([](int64_t) { return std::vector<int64_t>(10, 100); });
+    const auto settings = parameter_settings(model->parameters(), resolved(train, timeline).groups, 0);
+    for (size_t i = 0; i < settings.size(); ++i) {
+      const std::string& name = model->parameters().all()[i].name;
+      int64_t alone = 3;  // the last layer, and the norm behind it
+      if (is_of_head(name)) alone = 0;
+      if (name.find("embed") != std::string::npos) alone = 1;
+      if (in_layer(name, 0) || name.starts_with("lstm.0.")) alone = 2;
+      EXPECT_EQ(epochs_trained(settings[i], 6), (std::set<int64_t>{alone, 4, 5})) << name;
+    }
+    EXPECT_EQ(finetuning_defaults({.unfreeze = "chain-thaw"}, config, true).steps, Duration::parse("6e"));
+  }
+}
+
+TEST_F(Finetuning, ARecurrentModelHasItsGroupsToo) {
+  ModelConfig config = small("awd-lstm");
+  config.target_vocabulary = 30;
+  for (const int64_t labels : {0, 3}) {
+    config.labels = labels;
+    config.pooling = "concat";
+    const auto model = make_model(config);
+    FinetuneConfig finetune;
+    finetune.rate_divisor = 2.6;
+    const auto settings =
+        parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0.01);
+    for (size_t i = 0; i < settings.size(); ++i) {
+      const std::string& name = model->parameters().all()[i].name;
+      double expected = 1;  // the head; of a language model, the embedding is its matrix
+      if (name.starts_with("lstm.1.")) expected = 1 / 2.6;
+      if (name.starts_with("lstm.0.")) expected = 1 / (2.6 * 2.6);
+      if (name.starts_with("embedding.") && labels > 0) expected = 1 / (2.6 * 2.6 * 2.6);
+      EXPECT_NEAR(settings[i].rate_factor, expected, 1e-15) << name;
+    }
+  }
+}
+
+constexpr const char* kUnregularized =
+    "[model.awd-lstm]\nembedding_dropout = 0\ninput_dropout = 0\nhidden_dropout = 0\nweight_drop = 0\n"
+    "pooled_dropout = 0\nhead_dropout = 0\nactivation_penalty = 0\ntemporal_penalty = 0\n";
+
+// Half of the examples have each label: a constant prediction is right for 0.5.
+TEST_F(Finetuning, ARecurrentModelLearnsItsLabels) {
+  const fs::path from = pretrained("awd-lstm", "recurrent", "[task.language-modeling]\nstream = 4\nbptt = 8\n");
+  const RunConfig config = requested(
+      std::string("steps = \"25e\"\n[finetune]\nrate_divisor = 2.6\nunfreeze = \"gradual\"\n") + kUnregularized, from);
+  EXPECT_EQ(config.model.pooling, "concat");
+  EXPECT_EQ(config.train.optimizer, "adam");
+  EXPECT_EQ(config.train.learning_rate, 0.01);
+  EXPECT_EQ(config.train.schedule, "constant * slanted_triangular");
+  const fs::path out = folder_ / "run";
+  EXPECT_GT(*run_training(config, out).metrics.get("accuracy"), 0.95);
+}
+
+TEST_F(Finetuning, ABackwardModelClassifiesBackward) {
+  const fs::path from =
+      pretrained("awd-lstm", "backward", "[task.language-modeling]\nstream = 4\nbptt = 8\ndirection = \"backward\"\n");
+  const RunConfig config = requested(std::string("steps = \"25e\"\n") + kUnregularized, from);
+  EXPECT_TRUE(reads_backward(config.task));
+  const fs::path out = folder_ / "run";
+  EXPECT_GT(*run_training(config, out).metrics.get("accuracy"), 0.95);
+  EXPECT_TRUE(reads_backward(load_run_config(out).task));
+  EXPECT_THROW((void)requested("[task.classification]\ndirection = \"forward\"\n", from), Error);
+}
+
+/// Other text, with a vocabulary of its own.
+class FinetuningOnText : public Finetuning {
+ protected:
+  FinetuningOnText() {
+    TextOptions text;
+    text.block = 12;
+    text.tokenizer.vocabulary = 28;
+    TextCorpora corpora;
+    for (int i = 0; i < 60; ++i) corpora.train.push_back(fmt::format("a {} film shows the cat", i % 2 ? "big" : "new"));
+    corpora.valid = {"the cat shows a film"};
+    prepare_text_lines(corpora, text, folder_ / "films");
+  }
+  [[nodiscard]] RunConfig on_films(const std::string& toml, const fs::path& from) const {
+    return finetuning_run(Config::from_string("[train]\nbatch_tokens = 100\n" + toml, "test"), from.string(),
+                          (folder_ / "films").string());
+  }
+};
+
+Tensor tensor_named(const NamedTensors& tensors, const std::string& name) {
+  for (const auto& [each, value] : tensors) {
+    if (each == name) return value;
+  }
+  ADD_FAILURE() << "no tensor " << name;
+  return {};
+}
+
+TEST_F(FinetuningOnText, ALanguageModelGoesOnWithTheVocabularyOfTheText) {
+  const std::string stream = "[task.language-modeling]\nstream = 4\nbptt = 8\n";
+  for (const std::string kind : {"awd-lstm", "decoder"}) {
+    const fs::path from = pretrained(kind, kind, kind == "decoder" ? "" : stream);
+    const RunConfig config = on_films("learning_rate = 0\nsteps = 1\n", from);
+    EXPECT_EQ(config.task.name, "language-modeling");
+    EXPECT_EQ(config.task, load_run_config(from).task);
+    EXPECT_EQ(config.train.best_metric, "valid_nll");
+    const fs::path out = folder_ / (kind + "-films");
+    run_training(config, out);
+    const NamedTensors before = weights_of(from), after = weights_of(out);
+    const Tokenizer old_pieces = DataDirectory::open(folder_ / "text").target_tokenizer(),
+                    pieces = DataDirectory::open(folder_ / "films").target_tokenizer();
+    for (const std::string name : {kind == "decoder" ? "tgt_embed.weight" : "embedding.weight", "output.bias"}) {
+      if (name == "output.bias" && kind == "decoder") continue;
+      const Tensor had = tensor_named(before, name), has = tensor_named(after, name);
+      ASSERT_EQ(has.size(0), pieces.vocabulary());
+      int fresh = 0;
+      for (int32_t id = 0; id < pieces.vocabulary(); ++id) {
+        const int32_t old_id = old_pieces.find(pieces.piece(id));
+        fresh += old_id < 0 ? 1 : 0;
+        EXPECT_TRUE(at::allclose(has[id], old_id < 0 ? had.mean(0) : had[old_id], 1e-6, 1e-7)) << pieces.piece(id);
+      }
+      EXPECT_GT(fresh, 2);
+    }
+    for (const auto& [name, value] : before) {
+      if (name.starts_with("lstm.") || name.starts_with("decoder.")) {
+        EXPECT_TRUE(at::equal(value, tensor_named(after, name))) << name;
+      }
+    }
+  }
+}
+
+TEST_F(FinetuningOnText, TheSameVocabularyChangesNothing) {
+  const fs::path from = pretrained("decoder");
+  const RunConfig config = finetuning_run(Config::from_string("[train]\nlearning_rate = 0\nsteps = 1\n", "test"),
+                                          from.string(), (folder_ / "text").string());
+  run_training(config, folder_ / "again");
+  EXPECT_EQ(changed(weights_of(from), weights_of(folder_ / "again")), std::set<std::string>());
+}
+
+TEST_F(FinetuningOnText, AVocabularyThatIsGoneIsNamed) {
+  const fs::path from = pretrained("decoder");
+  fs::rename(folder_ / "text", folder_ / "moved");
+  const Error error = error_of([&] { run_training(on_films("steps = 1\n", from), folder_ / "run"); });
+  EXPECT_NE(std::string(error.what()).find((folder_ / "text").string()), std::string::npos) << error.what();
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
 }  // namespace

@@ -136,6 +136,7 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
     throw Error(fmt::format("an example cannot have {} sentences", text_columns.size()),
                 "--text names one column, or two for pairs of sentences");
   }
+  size_t first_columns = header ? header->size() : 0;  // of the first line
   size_t wanted = label_column + 1;
   for (const size_t column : text_columns) wanted = std::max(wanted, column + 1);
   for (size_t i = header ? 1 : 0; i < lines.size(); ++i) {
@@ -146,6 +147,12 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
       throw Error(fmt::format("{}: {} column{}, but column {} is needed", position.text(), fields.size(),
                               fields.size() == 1 ? "" : "s", wanted),
                   "check --separator, --label and --text");
+    }
+    if (first_columns == 0) first_columns = fields.size();
+    if (fields.size() != first_columns && format.separator != ColumnSeparator::space) {
+      throw Error(
+          fmt::format("{}: {} columns, but the first line has {}", position.text(), fields.size(), first_columns),
+          "check --separator; a text that contains it must be quoted (--separator comma) or changed");
     }
     const std::string& whole = fields[label_column];
     std::string label = trim(format.label_end.empty() ? whole : whole.substr(0, whole.find(format.label_end)));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -144,15 +145,18 @@ void append_running_text(Batch& batch, TokenSpan ids, const Specials& specials, 
 }
 
 void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Specials& specials, int64_t label,
-                    int64_t example) {
+                    int64_t example, bool backward) {
   const auto before = std::ssize(batch.source);
+  const auto append = [&](TokenSpan ids) {
+    extend(batch.source, ids);
+    if (backward) std::reverse(batch.source.end() - std::ssize(ids), batch.source.end());
+    batch.source.push_back(specials.eos);
+  };
   batch.source.push_back(specials.bos);
-  extend(batch.source, first);
-  batch.source.push_back(specials.eos);
+  append(first);
   batch.segments.resize(batch.source.size(), 0);
   if (!second.empty()) {
-    extend(batch.source, second);
-    batch.source.push_back(specials.eos);
+    append(second);
     batch.segments.resize(batch.source.size(), 1);
   }
   batch.source_layout.append(std::ssize(batch.source) - before);

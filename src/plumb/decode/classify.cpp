@@ -41,7 +41,8 @@ std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
 Classifies& classifier_of(Model& model) {
   if (Classifies* classifier = model.classifies()) return *classifier;
   throw Error(fmt::format("a model of kind \"{}\" cannot classify", model.config().kind),
-              "only an encoder or a decoder with labels can; `plumb generate` continues text, `plumb translate` translates it");
+              "only an encoder, or a language model with labels can; `plumb generate` continues text, `plumb "
+              "translate` translates it");
 }
 
 std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& tokenizer,
@@ -69,7 +70,7 @@ std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& to
     Batch batch;
     for (const int64_t i : members) {
       const Encoded& ids = encoded[static_cast<size_t>(i)];
-      append_labeled(batch, ids.first, ids.second, tokenizer.specials(), /*label=*/0, i);
+      append_labeled(batch, ids.first, ids.second, tokenizer.specials(), /*label=*/0, i, options.backward);
     }
     if (model.reads_target()) move_to_target(batch);
     const at::NoGradGuard no_graph;

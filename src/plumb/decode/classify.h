@@ -15,6 +15,7 @@ namespace plumb {
 struct ClassifyOptions {
   int64_t length_limit = 0;     // tokens per example, without special tokens; longer ones are truncated; 0: unlimited
   int64_t batch_tokens = 4096;  // per batch
+  bool backward = false;        // whether the model reads each sentence from its end to its beginning
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -71,23 +72,37 @@ void AwdLstmOptions::validate() const {
   require_rate("hidden_dropout", hidden_dropout);
   require_rate("output_dropout", output_dropout);
   require_rate("weight_drop", weight_drop);
+  require_rate("pooled_dropout", pooled_dropout);
+  require_rate("head_dropout", head_dropout);
   const auto require_factor = [](const char* key, double value) {
     if (!(value >= 0) || !std::isfinite(value))
       throw Error(fmt::format("model.awd-lstm.{} = {} must be 0 or more", key, value));
   };
   require_factor("activation_penalty", activation_penalty);
   require_factor("temporal_penalty", temporal_penalty);
+  const auto require_positive = [](const char* key, int64_t value) {
+    if (value < 1) throw Error(fmt::format("model.awd-lstm.{} = {} must be positive", key, value));
+  };
+  require_positive("pooled_tokens", pooled_tokens);
+  require_positive("head_size", head_size);
 }
 
 void describe(Fields& field, AwdLstmOptions& options) {
   field("embedding_dropout", options.embedding_dropout, "rate at which words are dropped from the embedding");
   field("input_dropout", options.input_dropout, "rate of the locked dropout of embeddings");
   field("hidden_dropout", options.hidden_dropout, "rate of the locked dropout between layers");
-  field("output_dropout", options.output_dropout, "rate of the locked dropout after the last layer");
+  field("output_dropout", options.output_dropout,
+        "rate of the locked dropout after the last layer of a language model");
   field("weight_drop", options.weight_drop, "rate at which recurrent weights are dropped");
   field("activation_penalty", options.activation_penalty, "α: the loss grows by α·mean of h², h after dropout (AR)");
   field("temporal_penalty", options.temporal_penalty,
         "β: the loss grows by β·mean of (h_t − h_{t−1})², h before dropout (TAR)");
+  field("pooled_tokens", options.pooled_tokens,
+        "a classifier pools the states of this many tokens at the end of a text, which gradients go through; those "
+        "before them are read without");
+  field("head_size", options.head_size, "features between the two blocks of a classifier's head");
+  field("pooled_dropout", options.pooled_dropout, "dropout rate in the first block of a classifier's head");
+  field("head_dropout", options.head_dropout, "dropout rate in the second block");
 }
 
 AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config, type) {
@@ -107,8 +122,16 @@ AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config,
     weights.hidden_bias = parameters_.add(name + "bias_hh_l0", {4 * size}, Role::bias);
     layers_.push_back(weights);
   }
-  output_ = table_;
-  output_bias_ = parameters_.add("output.bias", {config.target_vocabulary}, Role::bias);
+  if (config.labels > 0) {
+    pooling_ = poolings().at(config.pooling).make;
+    head_ = std::make_unique<BatchNormHead>(
+        parameters_, BatchNormHead::Shape{pooling_.vectors * config.embedding_size, options_.head_size,
+                                          options_.pooled_dropout, options_.head_dropout, config.norm_eps});
+    add_readout(options_.head_size);
+  } else {
+    output_ = table_;
+    output_bias_ = parameters_.add("output.bias", {config.target_vocabulary}, Role::bias);
+  }
   parameters_.finish();
 }
 
@@ -137,7 +160,8 @@ AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& l
     result.last.push_back(of_layer.last);
     result.kept = of_layer.hidden;
     context.show({id, Point::output}, result.kept);
-    result.hidden = locked(result.kept, i + 1 == layers_.size() ? options_.output_dropout : options_.hidden_dropout);
+    const double behind_last = head_ ? 0 : options_.output_dropout;
+    result.hidden = locked(result.kept, i + 1 == layers_.size() ? behind_last : options_.hidden_dropout);
     result.hidden = context.passed({id, Point::stream}, result.hidden);
   }
   context.show({stack, Point::result}, result.hidden);
@@ -145,23 +169,69 @@ AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& l
   return result;
 }
 
+AwdLstm::Ending AwdLstm::read_ending(const Batch& batch, ForwardContext& context) const {
+  const Ragged& whole = batch.target_layout;
+  const auto begin_of_text = batch.target_input.begin();
+  std::vector<int64_t> first_tokens, last_tokens;
+  Ragged beginning, ending;
+  for (int64_t s = 0; s < whole.sequences(); ++s) {
+    const auto begin = begin_of_text + whole.begin(s), end = begin_of_text + whole.begin(s + 1);
+    const auto cut = end - std::min(whole.length(s), options_.pooled_tokens);
+    first_tokens.insert(first_tokens.end(), begin, cut);
+    last_tokens.insert(last_tokens.end(), cut, end);
+    beginning.append(cut - begin);
+    ending.append(end - cut);
+  }
+  const std::vector<int64_t>& origins = whole.origins().empty() ? whole.offsets() : whole.origins();
+  beginning.set_origins(origins);
+  ending.set_origins(origins);
+  std::vector<ops::LstmState> start;
+  if (!first_tokens.empty()) {
+    const at::NoGradGuard no_graph;
+    ForwardContext before = context;  // numbers the same sites: the masks are those of the ending
+    before.watch({});
+    before.tap({});
+    start = run(first_tokens, beginning, {}, before).last;
+  }
+  Result result = run(last_tokens, ending, start, context);
+  return {std::move(ending), std::move(result)};
+}
+
+Tensor AwdLstm::pooled(const Ending& ending, ForwardContext& context) const {
+  return (*head_)(pooling_(ending.result.hidden, ending.layout), ending.layout, context);
+}
+
 Tensor AwdLstm::states(const Batch& batch, ForwardContext& context) {
+  if (head_) return pooled(read_ending(batch, context), context);
   return run(batch.target_input, batch.target_layout, {}, context).hidden;
 }
 
 Loss AwdLstm::loss(const Batch& batch, const LossOptions& options, ForwardContext& context) {
+  if (head_) {
+    const Ending ending = read_ending(batch, context);
+    Loss loss = loss_of_states(pooled(ending, context), batch, options);
+    return context.regularizes() ? penalized(std::move(loss), ending.result, ending.layout, options) : loss;
+  }
   CarriedState* carried = context.carried();
   const Result result = run(batch.target_input, batch.target_layout, carried_states(carried, layers_.size()), context);
   if (carried != nullptr) *carried = to_carry(result.last);
   Loss loss = loss_of_states(result.hidden, batch, options);
-  if (!context.regularizes()) return loss;
+  return context.regularizes() ? penalized(std::move(loss), result, batch.target_layout, options) : loss;
+}
+
+Loss AwdLstm::penalized(Loss loss, const Result& result, const Ragged& layout, const LossOptions& options) const {
   const double share = options.scale ? *options.scale * loss.weight : 1;
   if (options_.activation_penalty > 0)
     loss.value = loss.value + share * options_.activation_penalty * activation_penalty(result.hidden);
-  if (options_.temporal_penalty > 0) {
-    loss.value = loss.value + share * options_.temporal_penalty * temporal_penalty(result.kept, batch.target_layout);
-  }
+  if (options_.temporal_penalty > 0)
+    loss.value = loss.value + share * options_.temporal_penalty * temporal_penalty(result.kept, layout);
   return loss;
+}
+
+Tensor AwdLstm::class_logits(const Batch& batch) {
+  const at::NoGradGuard no_graph;
+  ForwardContext context;
+  return logits(states(batch, context));
 }
 
 Tensor AwdLstm::hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>&, const Ragged& layout,

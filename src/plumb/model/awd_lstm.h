@@ -1,26 +1,34 @@
 // The AWD-LSTM language model: Merity et al. 2018, "Regularizing and optimizing LSTM language models", arXiv
-// 1708.02182; the language model of ULMFiT (Howard & Ruder 2018, arXiv 1801.06146).
+// 1708.02182; and the language model and the classifier of ULMFiT (Howard & Ruder 2018, arXiv 1801.06146).
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "plumb/model/batch_norm_head.h"
 #include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
+#include "plumb/nn/pooling.h"
 #include "plumb/ops/lstm.h"
 
 namespace plumb {
 
-/// [model.awd-lstm]: what regularizes a training step. Evaluation and measurements use none of it.
+/// [model.awd-lstm]: what regularizes a training step, of which evaluation and measurements use nothing; and the head
+/// of a classifier.
 struct AwdLstmOptions {
   double embedding_dropout = 0.1;  // of words
   double input_dropout = 0.4;      // locked: of the embeddings
   double hidden_dropout = 0.3;     // locked: between layers
-  double output_dropout = 0.4;     // locked: behind the last layer
+  double output_dropout = 0.4;     // locked: behind the last layer of a language model
   double weight_drop = 0.5;        // of the recurrent weights
   double activation_penalty = 2;   // α of AR
   double temporal_penalty = 1;     // β of TAR
+  int64_t pooled_tokens = 1400;    // of a text, at its end, whose states a classifier pools: 20·70
+  int64_t head_size = 50;          // between the two blocks of a classifier's head
+  double pooled_dropout = 0.4;     // in the first block
+  double head_dropout = 0.1;       // in the second
 
-  /// Throws Error unless rates lie in [0, 1) and penalties are 0 or more.
+  /// Throws Error unless rates lie in [0, 1), penalties are 0 or more, and sizes are positive.
   void validate() const;
 };
 void describe(Fields& field, AwdLstmOptions& options);
@@ -29,7 +37,12 @@ void describe(Fields& field, AwdLstmOptions& options);
 /// the embedding's matrix and has a bias. Reads only the target side of batches; each sequence begins with a state of
 /// zeros, unless the loss is that of a text that continues (ForwardContext::carry). Parameters: embedding.weight,
 /// lstm.i.{weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0}, output.bias.
-class AwdLstm final : public Model, public Generates, public Embeds {
+///
+/// With model.labels it is a classifier (BPT3C). The states of the last `pooled_tokens` tokens of a sequence, before
+/// the dropout that a language model has behind its last layer, are pooled (model.pooling, usually "concat") and go
+/// through a BatchNormHead to output.weight and output.bias, which are over the labels. What comes before these tokens
+/// is read without a graph, with the same masks: no gradient reaches it.
+class AwdLstm final : public Model, public Generates, public Classifies, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
   /// invalid or of another kind.
@@ -44,6 +57,7 @@ class AwdLstm final : public Model, public Generates, public Embeds {
   Result run(const std::vector<int64_t>& tokens, const Ragged& layout, const std::vector<ops::LstmState>& start,
              ForwardContext& context) const;
 
+  /// One row per token or, of a classifier, per sequence: what its output layer reads.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
   /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). A part of a batch (LossOptions::scale)
@@ -56,7 +70,11 @@ class AwdLstm final : public Model, public Generates, public Embeds {
                 ForwardContext& context) override;
 
   [[nodiscard]] Tensor logits(const Tensor& hidden) const override { return Model::logits(hidden); }
-  Generates* generates() override { return this; }
+  Generates* generates() override { return config().labels > 0 ? nullptr : this; }
+  Classifies* classifies() override { return config().labels > 0 ? this : nullptr; }
+  Tensor class_logits(const Batch& batch) override;
+  [[nodiscard]] int64_t labels() const override { return config().labels; }
+  [[nodiscard]] bool reads_target() const override { return true; }
   Embeds* embeds() override { return this; }
 
   DecoderState start(int64_t rows) override;
@@ -65,11 +83,23 @@ class AwdLstm final : public Model, public Generates, public Embeds {
   [[nodiscard]] int64_t vocabulary() const override { return config().target_vocabulary; }
 
  private:
+  /// The last tokens of each sequence of a batch, and what running them gives.
+  struct Ending {
+    Ragged layout;
+    Result result;
+  };
   [[nodiscard]] bool profiled() const override { return false; }
+  [[nodiscard]] Ending read_ending(const Batch& batch, ForwardContext& context) const;
+  [[nodiscard]] Tensor pooled(const Ending& ending, ForwardContext& context) const;
+
+  /// The loss with AR and TAR.
+  [[nodiscard]] Loss penalized(Loss loss, const Result& result, const Ragged& layout, const LossOptions& options) const;
 
   AwdLstmOptions options_;
   Tensor table_;  // (vocabulary, embedding_size)
   std::vector<ops::LstmWeights> layers_;
+  Pooling pooling_;                      // of a classifier, like the next one
+  std::unique_ptr<BatchNormHead> head_;  // null in a language model
 };
 
 }  // namespace plumb

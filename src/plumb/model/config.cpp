@@ -55,6 +55,7 @@ void validate_sizes(const ModelConfig& config) {
     require_count("embedding_size", config.embedding_size, 1, kMostFeatures);
     require_count("hidden_size", config.hidden_size, 1, kMostFeatures);
     require_count("layers", config.layers, 1, kMostLayers);
+    require_count("labels", config.labels, 0, kMostRows);
     return;
   }
   require_count("d_model", config.d_model, 1, kMostFeatures);
@@ -105,12 +106,14 @@ void validate_awd_lstm(const ModelConfig& config) {
   }
 }
 
-void validate_decoder(const ModelConfig& config) {
+/// A language model that may classify.
+void validate_pooling(const ModelConfig& config) {
   if (config.labels == 0) return;
   (void)poolings().at(config.pooling);
   if (config.pooling == "none" || config.pooler)
-    throw Error("a decoder with labels needs a pooling, and has no pooler",
-                "set model.pooling = \"last\" and model.pooler = false");
+    throw Error(fmt::format("a model of kind \"{}\" with labels needs a pooling, and has no pooler", config.kind),
+                fmt::format("set model.pooling = \"{}\" and model.pooler = false",
+                            config.kind == kAwdLstm ? "concat" : "last"));
 }
 
 void validate_encoder(const ModelConfig& config) {
@@ -212,7 +215,7 @@ void validate(const ModelConfig& config) {
   validate_sizes(config);
   validate_vocabularies(config);
   if (config.kind == "encoder") validate_encoder(config);
-  if (config.kind == "decoder") validate_decoder(config);
+  if (is_language_model(config.kind)) validate_pooling(config);
   validate_output_transform(config);
   if (config.kind == kAwdLstm) validate_awd_lstm(config);
   if (config.initialization == "theory" &&

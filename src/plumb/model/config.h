@@ -39,9 +39,9 @@ struct ModelConfig {
   int64_t segments = 0;                     // in the source; 0: no segment embeddings
   bool output_bias = false;
   bool output_transform = false;  // a dense layer, GELU and a norm before the output over the vocabulary (encoders)
-  std::string pooling = "first";  // encoders, and decoders with labels
+  std::string pooling = "first";  // encoders, and language models with labels
   bool pooler = false;            // applies tanh(W·x + b) to the pooled vector
-  int64_t labels = 0;             // encoder: 0: taken from the data; decoder: 0: it is a language model
+  int64_t labels = 0;             // encoder: 0: taken from the data; else 0: it is a language model
   int64_t embedding_size = 400;   // awd-lstm only, like the next two
   int64_t hidden_size = 1150;
   int64_t layers = 3;

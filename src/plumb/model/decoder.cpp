@@ -12,7 +12,7 @@ Decoder::Decoder(const ModelConfig& config, at::ScalarType type) : Model(config,
                               embedding_->positions());
   if (config.labels > 0) {
     pooling_ = poolings().at(config.pooling).make;
-    add_readout();
+    add_readout(pooling_.vectors * config.d_model);
   } else {
     add_output(config.target_vocabulary, config.share_embeddings == "none" ? Tensor() : table);
   }

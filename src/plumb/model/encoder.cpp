@@ -16,8 +16,9 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
   stack_ = std::make_unique<Stack>(parameters_, config,
                                    Stack::Shape{StackKind::encoder, config.encoder_layers, false, false},
                                    embedding_->positions());
+  const int64_t pooled = pooling_.vectors * d;
   if (config.pooler) {
-    pooler_weight_ = parameters_.add("pooler.weight", {d, d}, Role::weight);
+    pooler_weight_ = parameters_.add("pooler.weight", {d, pooled}, Role::weight);
     pooler_bias_ = parameters_.add("pooler.bias", {d}, Role::bias);
   }
   if (config.output_transform) {
@@ -28,7 +29,7 @@ Encoder::Encoder(const ModelConfig& config, at::ScalarType type)
   if (config.pooling == "none") {
     add_output(source_vocabulary_of(config), config.share_embeddings == "none" ? Tensor() : table);
   } else {
-    add_readout();
+    add_readout(config.pooler ? d : pooled);
   }
   parameters_.finish();
 }

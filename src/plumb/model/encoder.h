@@ -43,7 +43,7 @@ class Encoder final : public Model, public Classifies, public Embeds {
   std::unique_ptr<TokenEmbedding> embedding_;
   std::unique_ptr<Stack> stack_;
   Pooling pooling_;
-  Tensor pooler_weight_;     // (d_model, d_model), or undefined
+  Tensor pooler_weight_;     // (d_model, pooled features), or undefined
   Tensor pooler_bias_;       // (d_model)
   Tensor transform_weight_;  // (d_model, d_model), or undefined, like the next two
   Tensor transform_bias_;    // (d_model)

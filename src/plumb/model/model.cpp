@@ -61,8 +61,8 @@ void Model::add_output(int64_t vocabulary, const Tensor& shared) {
   add_output_scale();
 }
 
-void Model::add_readout() {
-  output_ = parameters_.add("output.weight", {config_.labels, config_.d_model}, Role::readout);
+void Model::add_readout(int64_t width) {
+  output_ = parameters_.add("output.weight", {config_.labels, width}, Role::readout);
   output_bias_ = parameters_.add("output.bias", {config_.labels}, Role::bias);
   add_output_scale();
 }

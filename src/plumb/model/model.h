@@ -87,13 +87,13 @@ class Model {
   /// Declares the output layer over a vocabulary: its matrix is `shared`, or a new one if `shared` is undefined.
   void add_output(int64_t vocabulary, const Tensor& shared);
 
-  /// Declares the output layer of a classifier over config().labels.
-  void add_readout();
+  /// Declares the output layer of a classifier over config().labels, which reads this many features.
+  void add_readout(int64_t width);
 
   /// Declares the scales of the logits if the residual scheme prescribes them; the output layer has been declared.
   void add_output_scale();
 
-  Tensor output_;        // (output vocabulary or labels, d_model)
+  Tensor output_;        // (output vocabulary or labels, features that it reads)
   Tensor output_bias_;   // (output vocabulary or labels), or undefined
   Tensor output_scale_;  // (output vocabulary or labels): the scales of the logits divided by √d_model, or undefined
   ModelConfig config_;

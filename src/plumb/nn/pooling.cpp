@@ -36,13 +36,19 @@ Tensor max(const Tensor& hidden, const Ragged& layout) {
   return at::stack(rows, 0);
 }
 
+Tensor concat(const Tensor& hidden, const Ragged& layout) {
+  return at::cat({last(hidden, layout), max(hidden, layout), mean(hidden, layout)}, 1);
+}
+
 const bool kPoolingRegistered =
-    poolings().add("first", "the vector of the first token", "BERT: Devlin et al. 2019, arXiv 1810.04805", first) &&
-    poolings().add("last", "the vector of the last token", "", last) &&
-    poolings().add("mean", "the mean over tokens", "", mean) &&
+    poolings().add("first", "the vector of the first token", "BERT: Devlin et al. 2019, arXiv 1810.04805", {first}) &&
+    poolings().add("last", "the vector of the last token", "", {last}) &&
+    poolings().add("mean", "the mean over tokens", "", {mean}) &&
     poolings().add("none", "all tokens are kept; each predicts a token", "",
-                   [](const Tensor& hidden, const Ragged&) { return hidden; }) &&
-    poolings().add("max", "the maximum of each feature over tokens", "Collobert et al. 2011, arXiv 1103.0398", max);
+                   {[](const Tensor& hidden, const Ragged&) { return hidden; }}) &&
+    poolings().add("max", "the maximum of each feature over tokens", "Collobert et al. 2011, arXiv 1103.0398", {max}) &&
+    poolings().add("concat", "[last, max, mean], side by side", "ULMFiT: Howard & Ruder 2018, arXiv 1801.06146",
+                   {concat, 3});
 
 }  // namespace
 

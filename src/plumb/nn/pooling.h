@@ -9,8 +9,13 @@
 
 namespace plumb {
 
-/// hidden: (tokens, d) → (sequences, d), or all of it. No sequence is empty.
-using Pooling = std::function<Tensor(const Tensor& hidden, const Ragged& layout)>;
+/// hidden: (tokens, d) → (sequences, vectors·d), or all of it. No sequence is empty.
+struct Pooling {
+  std::function<Tensor(const Tensor& hidden, const Ragged& layout)> reduce;
+  int64_t vectors = 1;  // of d features, which stand side by side in the result
+
+  [[nodiscard]] Tensor operator()(const Tensor& hidden, const Ragged& layout) const { return reduce(hidden, layout); }
+};
 Registry<Pooling>& poolings();
 
 }  // namespace plumb

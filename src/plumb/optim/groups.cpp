@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "plumb/base/error.h"
 #include "plumb/base/glob.h"
@@ -40,6 +41,12 @@ void check(const ParameterGroup& group, const Parameters& parameters) {
     throw Error(fmt::format("[[train.groups]] {}: frozen_until = {} must be at least 0, or -1", name,
                             group.frozen_until.text()));
   }
+  for (const auto& [key, value] : {std::pair{"frozen_again_from", &group.frozen_again_from},
+                                   std::pair{"frozen_again_until", &group.frozen_again_until}}) {
+    if (value->amount() < 0) {
+      throw Error(fmt::format("[[train.groups]] {}: {} = {} must be at least 0", name, key, value->text()));
+    }
+  }
   for (const std::string& pattern : group.pattern) {
     const auto distance = [&](const Parameter& parameter) { return glob_distance(pattern, parameter.name); };
     const auto nearest =
@@ -68,6 +75,11 @@ void describe(Fields& field, ParameterGroup& group) {
         "the first step that updates them, or the tokens or epochs for which they are frozen; 0: trained from the "
         "start; -1: "
         "never trained");
+  field("frozen_again_from", group.frozen_again_from,
+        "the first step that leaves them as they are once more, or the tokens or epochs after which they are frozen");
+  field(
+      "frozen_again_until", group.frozen_again_until,
+      "the first step that updates them after that, or the tokens or epochs that it lasts up to; 0: not frozen again");
 }
 
 std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,
@@ -83,6 +95,8 @@ std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,
       settings.rate_factor = group->learning_rate_factor;
       if (group->weight_decay >= 0) settings.weight_decay = group->weight_decay;
       settings.frozen_until = group->frozen_until.in_steps();
+      settings.frozen_again_from = group->frozen_again_from.in_steps();
+      settings.frozen_again_until = group->frozen_again_until.in_steps();
     }
     all.push_back(settings);
   }
@@ -96,7 +110,7 @@ std::vector<ParameterStep> parameter_steps(const std::vector<ParameterSettings>&
   for (const ParameterSettings& each : settings) {
     steps.push_back({.learning_rate = learning_rate * each.rate_factor,
                      .weight_decay = each.weight_decay,
-                     .frozen = each.frozen_until < 0 || step < each.frozen_until});
+                     .frozen = each.frozen_at(step)});
   }
   return steps;
 }
@@ -105,10 +119,13 @@ std::vector<std::string> settings_summary(const Parameters& parameters,
                                           const std::vector<ParameterSettings>& settings) {
   std::map<double, std::vector<size_t>> decay, factor;
   std::map<int64_t, std::vector<size_t>> frozen;
+  std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> again;
   for (size_t i = 0; i < settings.size(); ++i) {
     decay[settings[i].weight_decay].push_back(i);
     if (settings[i].rate_factor != 1) factor[settings[i].rate_factor].push_back(i);
     if (settings[i].frozen_until != 0) frozen[settings[i].frozen_until].push_back(i);
+    if (settings[i].frozen_again_until > settings[i].frozen_again_from)
+      again[{settings[i].frozen_again_from, settings[i].frozen_again_until}].push_back(i);
   }
   const std::vector<size_t> without = decay[0];
   decay.erase(0);
@@ -130,6 +147,10 @@ std::vector<std::string> settings_summary(const Parameters& parameters,
   for (const auto& [value, which] : frozen) {
     lines.push_back(fmt::format("{} of {} parameters are frozen{}", number_of_elements(parameters, which), total,
                                 value < 0 ? "" : fmt::format(" until step {}", value)));
+  }
+  for (const auto& [steps, which] : again) {
+    lines.push_back(fmt::format("{} of {} parameters are frozen again from step {} until step {}",
+                                number_of_elements(parameters, which), total, steps.first, steps.second));
   }
   return lines;
 }

@@ -1,23 +1,32 @@
 // Classification of a sentence or a pair of sentences: an encoder reads BOS + first + EOS [+ second + EOS], and a label
 // is predicted from its pooled states (Devlin et al. 2019, arXiv 1810.04805). So may a decoder, pooled at its last
-// token (Radford et al. 2018). Metrics: accuracy, macro F1, and Matthews' correlation coefficient, each with the ends
+// token (Radford et al. 2018), and a recurrent model with concat pooling (Howard & Ruder 2018, arXiv 1801.06146), which
+// may read backward. Metrics: accuracy, macro F1, and Matthews' correlation coefficient, each with the ends
 // of its 95 % interval: Wilson's for accuracy, the bootstrap's for the others.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
-#include "plumb/metrics/classification.h"
+#include "plumb/task/classification_metrics.h"
 #include "plumb/task/datasets.h"
+#include "plumb/task/direction.h"
 #include "plumb/task/task.h"
 
 namespace plumb {
 namespace {
 
+struct ClassificationOptions {
+  std::string direction = "forward";
+};
+void describe(Fields& field, ClassificationOptions& options) {
+  field("direction", options.direction, "forward, or backward: each sentence is read from its end to its beginning");
+}
+
 class Classification final : public Task {
  public:
-  explicit Classification(const DataDirectory& data) : Task(data), classes_(std::ssize(data.labels())) {
+  Classification(const DataDirectory& data, const ClassificationOptions& options)
+      : Task(data), classes_(std::ssize(data.labels())) {
+    reading_.backward = is_backward(name(), options.direction);
     if (classes_ == 0) {
       throw Error(fmt::format("{}: has no labels", data.path().string()),
                   "create a data directory for classification with `plumb data labels`");
@@ -31,20 +40,24 @@ class Classification final : public Task {
   [[nodiscard]] std::string name() const override { return "classification"; }
   [[nodiscard]] std::string model_kind() const override { return "encoder"; }
   [[nodiscard]] bool learned_by(const std::string& kind) const override {
-    return kind == "encoder" || kind == "decoder";
+    return kind == "encoder" || is_language_model(kind);
   }
-  void learn_with(const std::string& kind) override { side_ = kind == "decoder" ? Side::target : Side::source; }
+  void learn_with(const std::string& kind) override {
+    reading_.side = is_language_model(kind) ? Side::target : Side::source;
+  }
   [[nodiscard]] std::unique_ptr<Dataset> dataset(const std::string& split) const override {
     return std::make_unique<LabeledDataset>(data_.split(split), data_.labels_of(split),
-                                            data_.source_tokenizer().specials(), side_);
+                                            data_.source_tokenizer().specials(), reading_);
   }
 
   void complete(ModelConfig& config) const override {
     require_kind(config);
-    if (config.kind == "decoder") {
+    if (is_language_model(config.kind)) {
       if (config.pooling == "first" || config.pooling == "none") {
-        throw Error(fmt::format("a decoder cannot classify with model.pooling = \"{}\"", config.pooling),
-                    "each token sees only those before it: set model.pooling to \"last\" or \"mean\"");
+        throw Error(fmt::format("a model of kind \"{}\" cannot classify with model.pooling = \"{}\"", config.kind,
+                                config.pooling),
+                    fmt::format("each token sees only those before it: set model.pooling to {} or \"mean\"",
+                                config.kind == "decoder" ? "\"last\"" : "\"concat\""));
       }
       fill_vocabulary("target", config.target_vocabulary, data_.source_vocabulary());
     } else {
@@ -83,22 +96,7 @@ class Classification final : public Task {
 
   [[nodiscard]] Metrics metrics(const Sums& sums) const override {
     Metrics metrics = Task::metrics(sums);
-    const Confusion confusion{classes_, sums.counts};
-    metrics.set("accuracy", accuracy_of(confusion));
-    metrics.set("f1", macro_f1_of(confusion));
-    metrics.set("mcc", matthews_of(confusion));
-    if (confusion.total() == 0) return metrics;
-    const auto set_interval = [&](const std::string& name, const SampleInterval& interval) {
-      metrics.set(name + "_low", interval.low);
-      metrics.set(name + "_high", interval.high);
-    };
-    // Fewer samples where there are many examples or labels: the time remains below a second.
-    const double work = confusion.total() + static_cast<double>(sums.counts.size());
-    const ClassificationIntervals drawn =
-        bootstrap_classification(confusion, {.samples = static_cast<int64_t>(std::clamp(5e7 / work, 100.0, 1000.0))});
-    set_interval("accuracy", wilson_interval(accuracy_of(confusion) * confusion.total(), confusion.total()));
-    set_interval("f1", drawn.f1);
-    set_interval("mcc", drawn.matthews);
+    metrics.set(classification_metrics({classes_, sums.counts}));
     return metrics;
   }
 
@@ -112,13 +110,16 @@ class Classification final : public Task {
 
  private:
   int64_t classes_;
-  Side side_ = Side::source;
+  Reading reading_;
 };
 
 [[maybe_unused]] const bool kClassificationRegistered = tasks().add(
     "classification", "encoder reads BOS + first + EOS [+ second + EOS]; its pooled state predicts the label",
     "Devlin et al. 2019, arXiv 1810.04805",
-    [](const DataDirectory& data, const Options&) { return std::make_unique<Classification>(data); });
+    [](const DataDirectory& data, const Options& options) {
+      return std::make_unique<Classification>(data, options.as<ClassificationOptions>());
+    },
+    Options(ClassificationOptions{}));
 
 }  // namespace
 }  // namespace plumb

@@ -112,22 +112,24 @@ Batch TextDataset::batch(std::span<const int64_t> examples) const {
   return batch;
 }
 
-LabeledDataset::LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials, Side side)
-    : split_(std::move(split)), labels_(std::move(labels)), specials_(specials), side_(side) {}
+LabeledDataset::LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials,
+                               const Reading& reading)
+    : split_(std::move(split)), labels_(std::move(labels)), specials_(specials), reading_(reading) {}
 
 ExampleCost LabeledDataset::cost(int64_t i) const {
   const int64_t second = std::ssize(split_.target(i));
   const int64_t tokens = std::ssize(split_.source(i)) + 2 + (second > 0 ? second + 1 : 0);
-  return side_ == Side::source ? ExampleCost{tokens, 1} : ExampleCost{0, tokens};
+  return reading_.side == Side::source ? ExampleCost{tokens, 1} : ExampleCost{0, tokens};
 }
 
 Batch LabeledDataset::batch(std::span<const int64_t> examples) const {
   Batch batch;
   for (const int64_t i : examples) {
     require(i);
-    append_labeled(batch, split_.source(i), split_.target(i), specials_, labels_[static_cast<size_t>(i)], i);
+    append_labeled(batch, split_.source(i), split_.target(i), specials_, labels_[static_cast<size_t>(i)], i,
+                   reading_.backward);
   }
-  if (side_ == Side::target) move_to_target(batch);
+  if (reading_.side == Side::target) move_to_target(batch);
   return batch;
 }
 

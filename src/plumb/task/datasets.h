@@ -75,10 +75,17 @@ class TextDataset final : public Dataset {
 /// The side of a batch that a model reads alone: the source of an encoder, the target of a decoder.
 enum class Side { source, target };
 
+/// How a classifier reads an example.
+struct Reading {
+  Side side = Side::source;
+  bool backward = false;  // each sentence from its end to its beginning
+};
+
 /// A sentence, or a pair of sentences on the two sides of the split, with one label each.
 class LabeledDataset final : public Dataset {
  public:
-  LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials, Side side = Side::source);
+  LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials,
+                 const Reading& reading = {});
   [[nodiscard]] int64_t size() const override { return split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
   [[nodiscard]] Batch batch(std::span<const int64_t> examples) const override;
@@ -87,7 +94,7 @@ class LabeledDataset final : public Dataset {
   ParallelSplit split_;
   std::vector<int32_t> labels_;
   Specials specials_;
-  Side side_;
+  Reading reading_;
 };
 
 }  // namespace plumb

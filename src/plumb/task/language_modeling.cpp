@@ -61,11 +61,7 @@ class LanguageModeling final : public Task {
       throw Error("task.language-modeling.stream joins all lines, so it cannot be combined with pack or apart",
                   "leave out pack and apart, or set stream = 0");
     }
-    if (options.stream > 0 && options.direction == "backward")
-      throw Error("a stream is read forward only", "set task.language-modeling.stream = 0, or direction = \"forward\"");
-    if (options.direction != "forward" && options.direction != "backward")
-      throw Error(fmt::format("task.language-modeling.direction = \"{}\" is unknown", options.direction),
-                  "known: forward, backward");
+    (void)is_backward(name(), options.direction);
   }
 
   [[nodiscard]] std::string name() const override { return "language-modeling"; }
@@ -76,10 +72,10 @@ class LanguageModeling final : public Task {
       const bool trains = split == "train";
       const int64_t rows = trains ? options_.stream : options_.evaluation_rows;
       return std::make_unique<StreamDataset>(data_.split(split), data_.target_tokenizer().specials(), rows,
-                                             StreamCut{options_.bptt, trains && options_.varied_bptt});
+                                             StreamCut{options_.bptt, trains && options_.varied_bptt}, backward());
     }
     return std::make_unique<TextDataset>(data_.split(split), data_.target_tokenizer().specials(),
-                                         Packing{options_.pack, options_.apart, options_.direction == "backward"});
+                                         Packing{options_.pack, options_.apart, backward()});
   }
 
   void complete(ModelConfig& config) const override {
@@ -108,6 +104,8 @@ class LanguageModeling final : public Task {
   }
 
  private:
+  [[nodiscard]] bool backward() const { return is_backward(name(), options_.direction); }
+
   LanguageModelingOptions options_;
 };
 
@@ -120,11 +118,4 @@ class LanguageModeling final : public Task {
     Options(LanguageModelingOptions{}));
 
 }  // namespace
-
-bool reads_backward(const TaskConfig& config) {
-  const auto& entry = tasks().at("language-modeling");
-  return config.name == "language-modeling" &&
-         options_of(config.options, config.name, entry).as<LanguageModelingOptions>().direction == "backward";
-}
-
 }  // namespace plumb

@@ -9,12 +9,14 @@
 
 namespace plumb {
 
-StreamDataset::StreamDataset(ParallelSplit split, const Specials& specials, int64_t rows, const StreamCut& cut)
+StreamDataset::StreamDataset(ParallelSplit split, const Specials& specials, int64_t rows, const StreamCut& cut,
+                             bool backward)
     : split_(std::move(split)),
       specials_(specials),
       cut_(cut),
       tokens_(split_.target_tokens() + (split_.running_text() ? 0 : split_.size())),
-      rows_(std::min(rows, std::max<int64_t>(tokens_, 1))) {
+      rows_(std::min(rows, std::max<int64_t>(tokens_, 1))),
+      backward_(backward) {
   if (rows < 1) throw Error(fmt::format("a stream must have at least 1 row, not {}", rows));
   if (!split_.running_text()) require_special(specials.eos, "end of a line");
 }
@@ -30,6 +32,13 @@ int64_t StreamDataset::begin_of_line(int64_t line) const {
 ExampleCost StreamDataset::cost(int64_t i) const { return {0, i < tokens_ / rows_ ? rows_ : tokens_ % rows_}; }
 
 std::vector<int32_t> StreamDataset::read(int64_t begin, int64_t count) const {
+  if (!backward_) return read_text(begin, count);
+  std::vector<int32_t> ids = read_text(tokens_ - begin - count, count);
+  std::reverse(ids.begin(), ids.end());
+  return ids;
+}
+
+std::vector<int32_t> StreamDataset::read_text(int64_t begin, int64_t count) const {
   std::vector<int32_t> ids;
   if (count == 0) return ids;
   ids.reserve(static_cast<size_t>(count));

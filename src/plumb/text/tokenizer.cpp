@@ -29,6 +29,11 @@ Error training_error(const std::string& message, const TokenizerOptions& options
 
 Error empty_text() { return Error("the tokenizer cannot be trained: the text is empty"); }
 
+void require_id(int32_t id, int64_t vocabulary) {
+  if (id >= 0 && id < vocabulary) return;
+  throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, vocabulary));
+}
+
 /// The lines, with a line break wherever more than a thousand bytes have no space, and at a space wherever a line gets
 /// long: SentencePiece aborts the process on a word of many thousand characters, and excludes long lines from training.
 /// Pieces are much shorter than either.
@@ -121,13 +126,16 @@ std::vector<int32_t> Tokenizer::as_input(std::vector<int32_t> ids) const {
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
-  for (const int32_t id : ids) {
-    if (id < 0 || id >= vocabulary()) {
-      throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, vocabulary()));
-    }
-  }
+  for (const int32_t id : ids) require_id(id, vocabulary());
   return model_->tokenizer->decode(ids, false);
 }
+
+std::string Tokenizer::piece(int32_t id) const {
+  require_id(id, vocabulary());
+  return model_->tokenizer->piece(id);
+}
+
+int32_t Tokenizer::find(std::string_view piece) const { return model_->tokenizer->find(piece); }
 
 const Specials& Tokenizer::specials() const { return model_->specials; }
 

@@ -51,6 +51,12 @@ class Tokenizer {
   /// Throws Error on an id outside the vocabulary.
   [[nodiscard]] std::string decode(std::span<const int32_t> ids) const;
 
+  /// The piece of an id as the vocabulary has it: "▁the". Throws Error on an id outside the vocabulary.
+  [[nodiscard]] std::string piece(int32_t id) const;
+
+  /// The id of a piece; −1 if the vocabulary does not have it.
+  [[nodiscard]] int32_t find(std::string_view piece) const;
+
   /// The ids of the special tokens. A model trained with SentencePiece's own tools may lack some or have other ids.
   [[nodiscard]] const Specials& specials() const;
 

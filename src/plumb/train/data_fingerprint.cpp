@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -15,6 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFile = "data.json";
+constexpr const char* kJoint = "tokenizer.model";  // of data with one vocabulary for both sides
 
 /// The sizes and checksums of the corpora of a split, by name; empty if there is only one.
 Json corpora_of(const ParallelSplit& split) {
@@ -54,11 +56,26 @@ void compare_files(const Json& stored, const Json& found, const std::string& wha
 
 }  // namespace
 
-Json fingerprint_of(const DataDirectory& data) {
+Json tokenizer_marks(const DataDirectory& data) {
   std::map<std::string, FileMark> tokenizers;  // in an order that does not depend on the file system
   for (const auto& entry : fs::directory_iterator(data.path())) {
     if (entry.path().extension() == ".model") tokenizers[entry.path().filename().string()] = mark_of(entry.path());
   }
+  Json marks = Json::object();
+  for (const auto& [file, mark] : tokenizers) marks[file] = to_json(mark);
+  return marks;
+}
+
+bool has_vocabulary_of(const fs::path& run, const DataDirectory& data) {
+  if (!fs::exists(run / kFile)) return true;
+  const Json stored = read_sealed(run / kFile).value("tokenizer", Json::object());
+  const Json own = tokenizer_marks(data);
+  if (!data.joint()) return stored == own;
+  return std::any_of(stored.begin(), stored.end(),
+                     [&](const Json& mark) { return own.contains(kJoint) && mark == own[kJoint]; });
+}
+
+Json fingerprint_of(const DataDirectory& data) {
   std::map<std::string, std::map<std::string, FileMark>> splits;
   for (const std::string& name : data.split_names()) splits[name];
   for (const auto& entry : fs::directory_iterator(data.path() / "splits")) {
@@ -66,8 +83,7 @@ Json fingerprint_of(const DataDirectory& data) {
     if (split != splits.end()) split->second[entry.path().filename().string()] = mark_of(entry.path());
   }
   Json fingerprint = make_document("fingerprint", 1);
-  fingerprint["tokenizer"] = Json::object();
-  for (const auto& [file, mark] : tokenizers) fingerprint["tokenizer"][file] = to_json(mark);
+  fingerprint["tokenizer"] = tokenizer_marks(data);
   if (data.has_split("train")) {
     if (Json corpora = corpora_of(data.split("train")); !corpora.empty()) fingerprint["corpora"] = std::move(corpora);
   }

@@ -8,6 +8,12 @@
 
 namespace plumb {
 
+/// The size and checksum of each file of the tokenizers, by name.
+Json tokenizer_marks(const DataDirectory& data);
+
+/// Whether the run in `run` was trained with the vocabulary of these data, as far as it has recorded its own.
+bool has_vocabulary_of(const std::filesystem::path& run, const DataDirectory& data);
+
 /// The size and checksum of each file of the tokenizers and of each split, by name, and of each corpus of the training
 /// data, if they come from several.
 Json fingerprint_of(const DataDirectory& data);

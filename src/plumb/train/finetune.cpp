@@ -7,21 +7,24 @@
 #include <map>
 
 #include "plumb/base/error.h"
-#include "plumb/base/json.h"
+#include "plumb/base/text.h"
 #include "plumb/data/directory.h"
 #include "plumb/nn/layer_id.h"
+#include "plumb/optim/adam.h"
 #include "plumb/task/direction.h"
+#include "plumb/train/data_fingerprint.h"
 #include "plumb/train/initial_weights.h"
 #include "plumb/train/run.h"
-#include "plumb/train/seal.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
+const std::vector<std::string> kUnfreezings = {"all", "gradual", "chain-thaw", "last"};
+
 void check_finetuning(const FinetuneConfig& config) {
-  if (config.unfreeze != "all" && config.unfreeze != "gradual" && config.unfreeze != "last")
-    throw Error(fmt::format("finetune.unfreeze = \"{}\" is unknown", config.unfreeze), "known: all, gradual, last");
+  if (std::find(kUnfreezings.begin(), kUnfreezings.end(), config.unfreeze) == kUnfreezings.end())
+    throw Error(fmt::format("finetune.unfreeze = \"{}\" is unknown", config.unfreeze), "known: " + join(kUnfreezings));
   if (!(config.rate_divisor >= 1) || !std::isfinite(config.rate_divisor))
     throw Error(fmt::format("finetune.rate_divisor = {} must be at least 1", config.rate_divisor));
 }
@@ -34,49 +37,90 @@ int64_t layers_of(const Parameters& parameters) {
   return layers;
 }
 
-bool is_of_embedding(const std::string& name) { return name.starts_with("src_") || name.starts_with("tgt_"); }
+bool is_of_embedding(const std::string& name) {
+  return name.starts_with("src_") || name.starts_with("tgt_") || name.starts_with("embedding.");
+}
+
+/// A pattern that matches the parameters of a layer, of which this is one.
+std::string pattern_of_layer(const std::string& name, const LayerId& id) {
+  if (name.starts_with("lstm.")) return fmt::format("lstm.{}.*", *id.layer);
+  return to_string(LayerId{id.stack, id.layer}) + ".*";
+}
 
 /// The parameters of a group by number from the top, as patterns.
 std::map<int64_t, std::vector<std::string>> patterns_of(const Parameters& parameters) {
   const int64_t layers = layers_of(parameters);
+  const bool shared = parameters.find("output.weight") == nullptr;  // the output layer has the embeddings' matrix
   std::map<int64_t, std::vector<std::string>> groups;
   for (const Parameter& parameter : parameters.all()) {
     const std::string& name = parameter.name;
-    if (is_of_head(name)) continue;
     const auto id = LayerId::of_parameter(name);
     const bool in_layer = id && id->layer;
-    const int64_t number = is_of_embedding(name) ? layers + 1 : in_layer ? layers - *id->layer : 1;
-    const std::string pattern = in_layer ? to_string(LayerId{id->stack, id->layer}) + ".*" : name;
+    int64_t number = in_layer ? layers - *id->layer : 1;
+    if (is_of_embedding(name)) number = shared ? 0 : layers + 1;
+    if (is_of_head(name)) number = 0;
+    const std::string pattern = in_layer ? pattern_of_layer(name, *id) : name;
     std::vector<std::string>& patterns = groups[number];
     if (std::find(patterns.begin(), patterns.end(), pattern) == patterns.end()) patterns.push_back(pattern);
   }
   return groups;
 }
 
+Duration epochs(int64_t count) { return Duration::parse(fmt::format("{}e", count)); }
+
+/// Sets when number k of a model of L layers is trained.
+void freeze(ParameterGroup& group, const std::string& unfreeze, int64_t number, int64_t layers) {
+  if (unfreeze == "gradual") group.frozen_until = epochs(number);
+  if (unfreeze == "last" && number > 0) group.frozen_until = -1;
+  if (unfreeze != "chain-thaw") return;
+  const int64_t all = layers + 2;  // the first epoch that trains everything
+  const int64_t alone = number == 0 ? 0 : all - number;
+  group.frozen_until = epochs(alone);
+  if (alone + 1 == all) return;
+  group.frozen_again_from = epochs(alone + 1);
+  group.frozen_again_until = epochs(all);
+}
+
 /// The model as it was pretrained, with another head.
 ModelConfig body_of(const ModelConfig& pretrained) {
-  if (pretrained.kind != "encoder" && pretrained.kind != "decoder") {
-    throw Error(fmt::format("a model of kind \"{}\" cannot be fine-tuned to classify", pretrained.kind),
-                "give a run of an encoder or a decoder");
-  }
   ModelConfig model = pretrained;
-  model.pooling = model.kind == "encoder" ? "first" : "last";
+  model.pooling = model.kind == "encoder" ? "first" : model.kind == "decoder" ? "last" : "concat";
   model.pooler = model.output_transform = false;
   model.labels = 0;
   return model;
 }
 
-/// Throws Error unless the tokenizer of the data is one that the run was trained with, as far as the run recorded it.
-void require_vocabulary_of(const fs::path& run, const RunConfig& pretrained, const fs::path& data) {
-  if (!fs::exists(run / "data.json")) return;
-  const Json stored = read_sealed(run / "data.json");
-  const Json own = to_json(mark_of(data / "tokenizer.model"));
-  const Json tokenizers = stored.value("tokenizer", Json::object());
-  for (const auto& [file, mark] : tokenizers.items()) {
-    if (mark == own) return;
-  }
-  throw Error(fmt::format("{}: its vocabulary is not the one that {} was trained with", data.string(), run.string()),
-              fmt::format("prepare it with `plumb data labels --tokenizer-from {}`", pretrained.data));
+/// The model and task of a run that learns to classify.
+void learn_labels(RunConfig& run, const RunConfig& pretrained) {
+  run.model = body_of(pretrained.model);
+  run.task.name = "classification";
+  if (reads_backward(pretrained.task)) classify_backward(run.task);
+}
+
+/// The model and task of a run that goes on as it was pretrained, on other text.
+void learn_text(RunConfig& run, const RunConfig& pretrained, const fs::path& from, const DataDirectory& text) {
+  run.model = pretrained.model;
+  run.task = pretrained.task;
+  if (run.model.labels > 0)
+    throw Error(fmt::format("{}: is a classifier, which learns nothing from text without labels", from.string()),
+                "give a language model, or data made by `plumb data labels`");
+  if (!has_vocabulary_of(from, text)) run.model.source_vocabulary = run.model.target_vocabulary = 0;
+}
+
+/// Throws Error if what the user asks for does not go with the pretrained run.
+void check_finetuned(const RunConfig& run, const RunConfig& pretrained, const fs::path& from, const DataDirectory& data,
+                     bool labeled) {
+  if (reads_backward(run.task) != reads_backward(pretrained.task))
+    throw Error(fmt::format("{}: was pretrained to read in the other direction", from.string()),
+                fmt::format("leave out task.{}.direction", run.task.name));
+  if (!labeled) return;
+  if (run.task.name != "classification")
+    throw Error(fmt::format("task.name = \"{}\": a model is fine-tuned to classify", run.task.name),
+                "for another task, train it with `plumb train --set initial.weights=RUN`");
+  if (has_vocabulary_of(from, data)) return;
+  throw Error(
+      fmt::format("{}: its vocabulary is not the one that {} was trained with", data.path().string(), from.string()),
+      fmt::format("prepare it with `plumb data labels --tokenizer-from {}`", pretrained.data));
 }
 
 }  // namespace
@@ -94,25 +138,33 @@ std::vector<ParameterGroup> finetuning_groups(const FinetuneConfig& config, cons
   for (const auto& [number, patterns] : patterns_of(parameters)) {
     ParameterGroup group{.pattern = patterns};
     group.learning_rate_factor = std::pow(config.rate_divisor, -static_cast<double>(number));
-    if (config.unfreeze == "gradual") group.frozen_until = Duration::parse(fmt::format("{}e", number));
-    if (config.unfreeze == "last") group.frozen_until = -1;
-    groups.push_back(std::move(group));
+    freeze(group, config.unfreeze, number, layers_of(parameters));
+    if (number > 0 || config.unfreeze == "chain-thaw") groups.push_back(std::move(group));
   }
   return groups;
 }
 
-TrainConfig finetuning_defaults(const FinetuneConfig& config, int64_t layers) {
+TrainConfig finetuning_defaults(const FinetuneConfig& config, const ModelConfig& model, bool labeled) {
+  const ModelDepth depth = depth_of(model);
+  const int64_t layers = std::max(depth.encoder_layers, depth.decoder_layers);
   TrainConfig train;
   train.optimizer = "adamw";
   train.learning_rate = 5e-5;
   train.schedule = "constant * slanted_triangular";
-  train.steps = Duration::parse(fmt::format("{}e", config.unfreeze == "gradual" ? layers + 3 : 3));
+  train.steps = epochs(config.unfreeze == "gradual" ? layers + 3 : config.unfreeze == "chain-thaw" ? layers + 4 : 3);
   train.weight_decay = 0.01;
   train.clip_norm = 1;
   train.label_smoothing = 0;
-  train.validate_every = Duration::parse("1e");
-  train.checkpoint_every = Duration::parse("1e");
-  train.best_metric = "accuracy";
+  train.validate_every = epochs(1);
+  train.checkpoint_every = epochs(1);
+  if (labeled) train.best_metric = "accuracy";
+  if (model.kind == "awd-lstm") {
+    train.optimizer = "adam";
+    train.options.insert_or_assign("adam", Options(AdamOptions{.beta1 = 0.7, .beta2 = 0.99}));
+    train.learning_rate = labeled ? 0.01 : 0.004;
+    train.weight_decay = 0;
+    train.clip_norm = 0.25;
+  }
   return train;
 }
 
@@ -124,29 +176,31 @@ RunConfig finetuning_run(const Config& document, const std::string& from, const 
   if (finetune.from.empty()) throw UsageError("no model to start from", "give --from RUN, or set finetune.from");
   const RunAndCheckpoint place = locate_run(finetune.from);
   const RunConfig pretrained = load_run_config(place.run);
-  if (reads_backward(pretrained.task))
-    throw Error(fmt::format("{}: a backward language model cannot be fine-tuned to classify", place.run.string()),
-                "classifiers read forward: give a run with task.language-modeling.direction = \"forward\"");
   RunConfig run;
-  run.model = body_of(pretrained.model);
-  const ModelDepth depth = depth_of(run.model);
-  run.train = finetuning_defaults(finetune, std::max(depth.encoder_layers, depth.decoder_layers));
-  run = read_run_config(document, std::move(run), {"finetune"});
-  if (!data.empty()) run.data = data;
+  run.data = data.empty() ? read_run_config(document, {}, {"finetune"}).data : data;
   if (run.data.empty()) throw UsageError("no data to train on", "give --data DIR, or set data.directory");
-  const DataDirectory labeled = DataDirectory::open(run.data);
-  if (labeled.labels().empty()) {
-    throw Error(fmt::format("{}: has no labels", labeled.path().string()),
+  if (pretrained.model.kind == "encoder-decoder") {
+    throw Error(fmt::format("a model of kind \"{}\" cannot be fine-tuned", pretrained.model.kind),
+                "give a run of an encoder, a decoder or an awd-lstm");
+  }
+  const DataDirectory directory = DataDirectory::open(run.data);
+  const bool labeled = !directory.labels().empty();
+  if (!labeled && directory.task() != "language-modeling") {
+    throw Error(fmt::format("{}: has no labels", directory.path().string()),
                 fmt::format("create a data directory with `plumb data labels --tokenizer-from {}`", pretrained.data));
   }
-  require_vocabulary_of(place.run, pretrained, labeled.path());
-  if (run.task.name.empty()) run.task.name = "classification";
-  if (run.task.name != "classification")
-    throw Error(fmt::format("task.name = \"{}\": a model is fine-tuned to classify", run.task.name),
-                "for another task, train it with `plumb train --set initial.weights=RUN`");
+  if (labeled) {
+    learn_labels(run, pretrained);
+  } else {
+    learn_text(run, pretrained, place.run, directory);
+  }
+  run.train = finetuning_defaults(finetune, run.model, labeled);
+  run = read_run_config(document, std::move(run), {"finetune"});
+  if (!data.empty()) run.data = data;
+  check_finetuned(run, pretrained, place.run, directory, labeled);
   run.initial_weights = place.checkpoint.string();
   ModelConfig complete = run.model;
-  make_task(run.task, labeled, complete.kind)->complete(complete);
+  make_task(run.task, directory, complete.kind)->complete(complete);
   const std::vector<ParameterGroup> groups = finetuning_groups(finetune, make_model(complete)->parameters());
   run.train.groups.insert(run.train.groups.end(), groups.begin(), groups.end());
   return run;

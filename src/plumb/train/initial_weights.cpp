@@ -1,17 +1,73 @@
 #include "plumb/train/initial_weights.h"
 
-#include <utility>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
+#include "plumb/train/data_fingerprint.h"
+#include "plumb/train/run.h"
+#include "plumb/train/vocabulary_rows.h"
 
 namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+/// Parameters that have a row for each piece; in a classifier, output layers have none.
+constexpr std::array<std::string_view, 6> kOfVocabulary = {"src_embed.weight", "tgt_embed.weight", "embedding.weight",
+                                                           "output.weight",    "output.bias",      "output.scale"};
+
+/// The data whose vocabulary a run was trained with.
+DataDirectory former_data(const fs::path& run, const DataDirectory& data) {
+  const std::string former = load_run_config(run).data;
+  const std::string what =
+      fmt::format("{}: its vocabulary is not the one that {} was trained with", data.path().string(), run.string());
+  if (!fs::exists(fs::path(former) / "data.json")) {
+    throw Error(fmt::format("{}, and that is no longer in {}", what, former),
+                "bring that directory back: weights are moved from one vocabulary to the other by piece");
+  }
+  DataDirectory found = DataDirectory::open(former);
+  if (!has_vocabulary_of(run, found))
+    throw Error(fmt::format("{}, and {} has another one now", what, former), "restore that directory");
+  return found;
+}
+
+/// Moves what has a row for each piece to the vocabulary of `data`.
+std::string move_to_vocabulary(NamedTensors& tensors, const Model& model, const fs::path& run,
+                               const DataDirectory& data) {
+  const DataDirectory former = former_data(run, data);
+  const bool encodes = model.config().kind == "encoder";
+  int64_t pieces = 0, kept = 0;
+  for (auto& [name, values] : tensors) {
+    if (std::find(kOfVocabulary.begin(), kOfVocabulary.end(), name) == kOfVocabulary.end()) continue;
+    const Parameter* parameter = model.parameters().find(name);
+    if (parameter == nullptr) continue;
+    const bool of_source = encodes || name.starts_with("src_");
+    const Tokenizer& from = of_source ? former.source_tokenizer() : former.target_tokenizer();
+    const Tokenizer& to = of_source ? data.source_tokenizer() : data.target_tokenizer();
+    if (values.dim() == 0 || values.size(0) < from.vocabulary()) continue;  // then its shape is reported
+    const std::vector<int64_t> rows = rows_of_pieces(from, to);
+    values = with_rows(values, rows, parameter->value.size(0), from.vocabulary());
+    pieces = std::ssize(rows);
+    kept = std::count_if(rows.begin(), rows.end(), [](int64_t row) { return row >= 0; });
+  }
+  return fmt::format("{} of the vocabulary's {} pieces are those of {}; new ones begin with the mean embedding",
+                     with_thousands(kept), with_thousands(pieces), run.string());
+}
+
+}  // namespace
 
 bool is_of_head(const std::string& parameter) {
   return parameter.starts_with("output.") || parameter.starts_with("pooler.") || parameter.starts_with("transform");
 }
 
-void load_initial_weights(Model& model, const std::filesystem::path& checkpoint) {
-  const std::filesystem::path file = checkpoint / "model.safetensors";
+std::string load_initial_weights(Model& model, const fs::path& checkpoint, const DataDirectory& data) {
+  const fs::path file = checkpoint / "model.safetensors";
   NamedTensors tensors = load_safetensors(file);
   if (model.classifies() != nullptr) {
     std::erase_if(tensors, [](const auto& entry) { return is_of_head(entry.first); });
@@ -19,7 +75,11 @@ void load_initial_weights(Model& model, const std::filesystem::path& checkpoint)
       if (is_of_head(name)) tensors.emplace_back(name, value.clone());
     }
   }
+  const fs::path run = locate_run(checkpoint.string()).run;
+  std::string moved;
+  if (!has_vocabulary_of(run, data)) moved = move_to_vocabulary(tensors, model, run, data);
   load_parameters(model.parameters(), tensors, file.string());
+  return moved;
 }
 
 }  // namespace plumb

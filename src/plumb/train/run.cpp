@@ -224,7 +224,8 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
   Trainer trainer(model, config.train, *task, config.watch);
-  if (begins_elsewhere(config, out)) load_initial_weights(model, config.initial_weights);  // throws if they do not fit
+  if (begins_elsewhere(config, out))  // throws if they do not fit
+    static_cast<void>(load_initial_weights(model, config.initial_weights, task->data()));
   const Json fingerprint = fingerprint_of(task->data());
   if (launched) launched->require_same(facts_of(config, fingerprint));
 
@@ -245,7 +246,10 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   for (const fs::path& directory : {out, out / "checkpoints", out / "best-checkpoints"}) clear_unfinished(directory);
   model.initialize(static_cast<uint64_t>(config.train.seed));
   RunWriter writer(out, config.train, take_up(trainer, config, out));
-  if (begins_elsewhere(config, out)) load_initial_weights(model, config.initial_weights);
+  if (begins_elsewhere(config, out)) {
+    const std::string moved = load_initial_weights(model, config.initial_weights, task->data());
+    if (!moved.empty()) say(moved);
+  }
   fs::remove(out / "result.json");  // until it stops again
   std::optional<ThreadShare> share;
   Workers workers;  // if they are still running, killed before the trainer closes their connection

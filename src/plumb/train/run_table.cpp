@@ -98,23 +98,10 @@ void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool de
   });
 }
 
-std::string run_table_text(const std::vector<RunSummary>& runs) {
-  const std::vector<RunColumn> columns = run_columns(runs);
-  std::vector<std::vector<std::string>> lines(runs.size() + 1);
-  std::vector<size_t> widths;
-  std::vector<bool> numbers;
-  for (const RunColumn& column : columns) {
-    lines[0].push_back(column.name);
-    bool all_numbers = true;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      const Json cell = column.value(runs[i]);
-      all_numbers = all_numbers && (cell.is_number() || cell.is_null());
-      lines[i + 1].push_back(cell_text(cell, column.is_time));
-    }
-    size_t width = 0;
-    for (const auto& line : lines) width = std::max(width, characters_in(line.back()));
-    widths.push_back(width);
-    numbers.push_back(all_numbers);
+std::string aligned_columns(const std::vector<std::vector<std::string>>& lines, const std::vector<bool>& numbers) {
+  std::vector<size_t> widths(numbers.size(), 0);
+  for (const auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], characters_in(line[i]));
   }
   std::string text;
   for (const auto& line : lines) {
@@ -126,6 +113,22 @@ std::string run_table_text(const std::vector<RunSummary>& runs) {
     text += row.substr(0, row.find_last_not_of(' ') + 1) + '\n';
   }
   return text;
+}
+
+std::string run_table_text(const std::vector<RunSummary>& runs) {
+  std::vector<std::vector<std::string>> lines(runs.size() + 1);
+  std::vector<bool> numbers;
+  for (const RunColumn& column : run_columns(runs)) {
+    lines[0].push_back(column.name);
+    bool all_numbers = true;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const Json cell = column.value(runs[i]);
+      all_numbers = all_numbers && (cell.is_number() || cell.is_null());
+      lines[i + 1].push_back(cell_text(cell, column.is_time));
+    }
+    numbers.push_back(all_numbers);
+  }
+  return aligned_columns(lines, numbers);
 }
 
 Json run_table_json(const std::vector<RunSummary>& runs) {

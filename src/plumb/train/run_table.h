@@ -24,6 +24,9 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs);
 /// what has no value; equal ones stay in order. Throws UsageError, naming the nearest, if there is no such column.
 void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool descending);
 
+/// Lines of cells as text, the cells of each column below each other; numbers[column]: at the right.
+std::string aligned_columns(const std::vector<std::vector<std::string>>& lines, const std::vector<bool>& numbers);
+
 /// The table as text for a terminal.
 std::string run_table_text(const std::vector<RunSummary>& runs);
 

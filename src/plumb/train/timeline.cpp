@@ -107,8 +107,9 @@ Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, con
 TrainConfig resolved(TrainConfig config, Timeline& timeline) {
   for (Duration* each : {&config.warm_up, &config.decay_start, &config.steps}) *each = timeline.first_step(*each);
   for (ParameterGroup& group : config.groups) {
-    Duration& until = group.frozen_until;
-    if (until.unit() != Duration::Unit::steps) until = timeline.first_step(until) + 1;  // the first step behind it
+    for (Duration* each : {&group.frozen_until, &group.frozen_again_from, &group.frozen_again_until}) {
+      if (each->unit() != Duration::Unit::steps) *each = timeline.first_step(*each) + 1;  // the first step behind it
+    }
   }
   return config;
 }
@@ -132,7 +133,10 @@ std::string durations_summary(const TrainConfig& config, const Duration& watch_e
   length("train.decay_start", config.decay_start, in_steps.decay_start);
   length("train.steps", config.steps, in_steps.steps);
   for (size_t i = 0; i < config.groups.size(); ++i) {
-    length("frozen_until", config.groups[i].frozen_until, in_steps.groups[i].frozen_until.in_steps() - 1);
+    const ParameterGroup &given = config.groups[i], &found = in_steps.groups[i];
+    length("frozen_until", given.frozen_until, found.frozen_until.in_steps() - 1);
+    length("frozen_again_from", given.frozen_again_from, found.frozen_again_from.in_steps() - 1);
+    length("frozen_again_until", given.frozen_again_until, found.frozen_again_until.in_steps() - 1);
   }
   period("train.log_every", config.log_every);
   period("train.validate_every", config.validate_every);

@@ -1,6 +1,7 @@
 // The initialization of AWD-LSTM, Merity et al. 2018, arXiv 1708.02182: U(−1/√n, 1/√n) for the recurrent layers, n
 // their size, as torch.nn.LSTM draws them, and U(−0.1, 0.1) for the embedding. Here embeddings are normal with the same
-// variance, 0.1²/3, and biases 0.
+// variance, 0.1²/3, and biases 0. The output layer of a classifier is U(−1/√m, 1/√m), m its columns, as torch.nn.Linear
+// draws it.
 #include <cmath>
 
 #include "plumb/nn/init/init.h"
@@ -10,11 +11,14 @@ namespace {
 
 const bool kLstmRegistered = initializations().add(
     "lstm",
-    "U(−1/√n, 1/√n), n the rows of a matrix, each gate's counting as one; embeddings and output matrix N(0, 0.1²/3)",
+    "U(−1/√n, 1/√n), n the rows of a matrix, each gate's counting as one, or the columns of a classifier's output "
+    "layer; "
+    "embeddings and output matrix N(0, 0.1²/3)",
     "Merity et al. 2018, arXiv 1708.02182",
     {[](const Parameter& parameter, const ModelDepth&, Random& random) {
-       for_each_matrix(parameter, [&](const Tensor& matrix, int64_t, int64_t fan_out) {
-         fill_uniform(matrix, 1 / std::sqrt(static_cast<double>(fan_out)), random);
+       const bool reads_out = parameter.role == Role::readout;
+       for_each_matrix(parameter, [&](const Tensor& matrix, int64_t fan_in, int64_t fan_out) {
+         fill_uniform(matrix, 1 / std::sqrt(static_cast<double>(reads_out ? fan_in : fan_out)), random);
        });
      },
      [](const Parameter& parameter, const ModelDepth&) {

@@ -67,8 +67,7 @@ class MarianTokenizer final : public TokenizerModel {
     return ids;
   }
 
-  [[nodiscard]] Encoding encode_as_input(std::string_view text) const override {
-    std::vector<int32_t> ids = encode(text);
+  [[nodiscard]] Encoding as_input(std::vector<int32_t> ids) const override {
     ids.push_back(specials_.eos);
     std::vector<int32_t> segments(ids.size(), 0);
     return {std::move(ids), std::move(segments)};

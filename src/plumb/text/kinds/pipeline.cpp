@@ -97,6 +97,12 @@ class Pipeline final : public TokenizerModel {
     return added >= 0 ? added : model_->vocabulary().find(token);
   }
 
+  [[nodiscard]] std::string piece(int32_t id) const override {
+    if (const tk::AddedToken* added = added_.find(id)) return added->content;
+    const std::string* token = model_->vocabulary().token(id);
+    return token == nullptr ? std::string() : *token;
+  }
+
   void save(const std::filesystem::path& path) const override {
     write_file_atomic(path, document_);
     write_special_names(path, names_);

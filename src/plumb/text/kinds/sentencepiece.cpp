@@ -1,6 +1,8 @@
 // SentencePiece models, also those that Plumb trains.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/text/kinds/marian.h"
@@ -13,6 +15,19 @@
 namespace plumb {
 namespace {
 
+/// SentencePiece needs more than a hundred bytes for each byte of a text that it encodes at once.
+constexpr size_t kLongestPart = size_t{1} << 20;
+
+/// Where to cut a text so that its first part has at most kLongestPart bytes: at a single space between words, which
+/// stands for the beginning of the second part; the text's size if it is short enough or has no such space.
+size_t end_of_part(std::string_view text) {
+  if (text.size() <= kLongestPart) return text.size();
+  for (size_t i = kLongestPart - 1; i > 0; --i) {
+    if (text[i] == ' ' && text[i - 1] != ' ' && text[i + 1] != ' ') return i;
+  }
+  return text.size();
+}
+
 class SentencePieceTokenizer final : public TokenizerModel {
  public:
   explicit SentencePieceTokenizer(std::string bytes, const std::string& name)
@@ -22,9 +37,14 @@ class SentencePieceTokenizer final : public TokenizerModel {
   }
 
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const override {
-    std::vector<int> ids;
-    const std::string message = pieces_.encode(text, ids);
-    if (!message.empty()) throw Error(fmt::format("text cannot be tokenized: {}", message));
+    if (text.size() <= kLongestPart || !begins_texts_with_space()) return encode_at_once(text);
+    std::vector<int32_t> ids;
+    while (!text.empty()) {
+      const size_t end = end_of_part(text);
+      const std::vector<int32_t> part = encode_at_once(text.substr(0, end));
+      ids.insert(ids.end(), part.begin(), part.end());
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
     return ids;
   }
 
@@ -53,6 +73,7 @@ class SentencePieceTokenizer final : public TokenizerModel {
   [[nodiscard]] const Specials& specials() const override { return specials_; }
   [[nodiscard]] int64_t vocabulary() const override { return pieces_.size(); }
   [[nodiscard]] int32_t find(std::string_view token) const override { return pieces_.find(token); }
+  [[nodiscard]] std::string piece(int32_t id) const override { return pieces_.piece(id); }
   void save(const std::filesystem::path& path) const override { write_file_atomic(path, serialized_); }
 
   void save_as_json(const std::filesystem::path& path) const override {
@@ -68,6 +89,19 @@ class SentencePieceTokenizer final : public TokenizerModel {
   }
 
  private:
+  [[nodiscard]] std::vector<int32_t> encode_at_once(std::string_view text) const {
+    std::vector<int> ids;
+    const std::string message = pieces_.encode(text, ids);
+    if (!message.empty()) throw Error(fmt::format("text cannot be tokenized: {}", message));
+    return ids;
+  }
+
+  /// Whether a text is encoded as if a space stood before it, as most models do.
+  [[nodiscard]] bool begins_texts_with_space() const {
+    const std::vector<int32_t> ids = encode_at_once("a");
+    return !ids.empty() && piece(ids.front()).starts_with("\u2581");
+  }
+
   std::string serialized_;
   SentencePieceModel pieces_;
   Specials specials_;

@@ -60,6 +60,14 @@ int SentencePieceModel::size() const { return functions().size(handle_); }
 
 int SentencePieceModel::find(std::string_view piece) const { return functions().find(handle_, text_of(piece)); }
 
+std::string SentencePieceModel::piece(int id) const {
+  std::string text;
+  using Text = Receiver<std::string>;
+  Text receiver{text, {}};
+  functions().piece(handle_, id, &Text::take, &receiver);
+  return text;
+}
+
 Specials SentencePieceModel::specials() const {
   int four[4];
   functions().specials(handle_, four);

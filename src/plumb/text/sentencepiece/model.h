@@ -34,6 +34,8 @@ class SentencePieceModel {
   [[nodiscard]] int size() const;
   /// -1 if there is no such piece.
   [[nodiscard]] int find(std::string_view piece) const;
+  /// The piece of an id from 0 to below the size.
+  [[nodiscard]] std::string piece(int id) const;
 
   [[nodiscard]] Specials specials() const;
 

@@ -53,6 +53,11 @@ int find(const SentencePieceHandle* model, SentencePieceText piece) {
   return processor_of(model)->IdToPiece(id) == text ? id : -1;
 }
 
+void piece(const SentencePieceHandle* model, int id, SentencePieceBytes sink, void* receiver) {
+  const std::string& text = processor_of(model)->IdToPiece(id);
+  sink(receiver, text.data(), text.size());
+}
+
 int encode(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds sink, SentencePieceBytes error,
            void* receiver) {
   std::vector<int> ids;
@@ -101,7 +106,7 @@ int train(const SentencePieceText* settings, size_t setting_count, const Sentenc
   return report(status, error, receiver);
 }
 
-constexpr SentencePieceFunctions kFunctions = {load, unload, size, specials, find, encode, decode, train};
+constexpr SentencePieceFunctions kFunctions = {load, unload, size, specials, find, piece, encode, decode, train};
 
 }  // namespace
 }  // namespace plumb

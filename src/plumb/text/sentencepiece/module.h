@@ -33,6 +33,8 @@ struct SentencePieceFunctions {
   void (*specials)(const SentencePieceHandle* model, int* four);
   /// The id of a piece; −1 if it does not exist.
   int (*find)(const SentencePieceHandle* model, SentencePieceText piece);
+  /// The piece of an id below the size.
+  void (*piece)(const SentencePieceHandle* model, int id, SentencePieceBytes text, void* receiver);
   int (*encode)(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds ids,
                 SentencePieceBytes error, void* receiver);
   int (*decode)(const SentencePieceHandle* model, const int* ids, size_t count, SentencePieceBytes text,

@@ -1,0 +1,30 @@
+#include "plumb/model/batch_norm_head.h"
+
+#include <vector>
+
+#include "plumb/nn/regularization/locked_dropout.h"
+#include "plumb/ops/linear.h"
+
+namespace plumb {
+
+BatchNormHead::BatchNormHead(Parameters& parameters, const Shape& shape)
+    : pooled_dropout_(shape.pooled_dropout), dropout_(shape.dropout) {
+  const NormFactory& make = norms().at("batchnorm").make;
+  first_ = make(parameters, "pooler.norm1", shape.width, shape.eps);
+  weight_ = parameters.add("pooler.weight", {shape.size, shape.width}, Role::weight);
+  bias_ = parameters.add("pooler.bias", {shape.size}, Role::bias);
+  second_ = make(parameters, "pooler.norm2", shape.size, shape.eps);
+}
+
+Tensor BatchNormHead::operator()(const Tensor& pooled, const Ragged& layout, ForwardContext& context) const {
+  // A sequence has one row here; its mask is that of the place at which its tokens begin.
+  Ragged rows(std::vector<int64_t>(static_cast<size_t>(layout.sequences()), 1));
+  rows.set_origins(layout.origins().empty() ? layout.offsets() : layout.origins());
+  const auto dropped = [&](const Tensor& x, double p) {
+    return context.regularizes() ? locked_dropout(x, rows, p, context.mask_key()) : x;
+  };
+  const Tensor hidden = at::relu(ops::linear(dropped((*first_)(pooled, context), pooled_dropout_), weight_, bias_));
+  return dropped((*second_)(hidden, context), dropout_);
+}
+
+}  // namespace plumb

@@ -1,0 +1,40 @@
+// The classifier's head of ULMFiT (Howard & Ruder 2018, arXiv 1801.06146, section 3.3): two blocks of batch norm,
+// dropout and a linear layer, with ReLU between them. The second linear layer is the model's output layer.
+#pragma once
+
+#include <memory>
+
+#include "plumb/base/ragged.h"
+#include "plumb/nn/context.h"
+#include "plumb/nn/norm/norm.h"
+#include "plumb/nn/parameters.h"
+
+namespace plumb {
+
+/// Parameters: pooler.norm1, pooler.weight, pooler.bias and pooler.norm2.
+class BatchNormHead {
+ public:
+  struct Shape {
+    int64_t width = 0;          // of what is pooled
+    int64_t size = 0;           // what the first linear layer reduces it to
+    double pooled_dropout = 0;  // in the first block
+    double dropout = 0;         // in the second
+    double eps = 1e-5;          // of the norms
+  };
+  BatchNormHead(Parameters& parameters, const Shape& shape);
+
+  /// What the output layer reads: (sequences, width) → (sequences, size),
+  ///   D₂(BN₂(ReLU(W·D₁(BN₁(pooled)) + b))).
+  /// Dropout takes part in training steps alone; its masks depend on where the sequences of `layout` begin in the
+  /// step's batch, not on how that batch is divided. The norms' statistics are those of the sequences that are computed
+  /// together.
+  [[nodiscard]] Tensor operator()(const Tensor& pooled, const Ragged& layout, ForwardContext& context) const;
+
+ private:
+  double pooled_dropout_, dropout_;
+  std::unique_ptr<Norm> first_, second_;
+  Tensor weight_;  // (size, width)
+  Tensor bias_;    // (size)
+};
+
+}  // namespace plumb
