@@ -63,6 +63,7 @@ TEST_P(TokenizerKinds, AsTokenizerJson) {
   const TemporaryDirectory directory;
   const Tokenizer pieces = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80, .mask = true});
   pieces.save_as_json(directory / "tokenizer.json");
+  EXPECT_EQ(read_json(directory / "tokenizer_config.json")["tokenizer_class"], "PreTrainedTokenizerFast");
   const Tokenizer json = Tokenizer::from_file(directory / "tokenizer.json");
   EXPECT_EQ(json.vocabulary(), pieces.vocabulary());
   EXPECT_EQ(json.specials(), pieces.specials());
