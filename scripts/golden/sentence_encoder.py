@@ -80,7 +80,7 @@ def reference(folder, texts):
     print(f'{len(texts)} lines, {len(hidden)} tokens; {sum(len(row) == encoder.max_seq_length for row in rows)} lines '
           f'of the full length; hidden states up to {hidden.abs().max():.2f}; float32 differs from float64 by '
           f'{(single - hidden).abs().max():.1e}')
-    vectors = encoder.double().encode(texts, batch_size=1, convert_to_tensor=True, show_progress_bar=False)
+    vectors = encoder.double().encode(texts, convert_to_tensor=True, show_progress_bar=False)
     return {'ids': torch.tensor([i for row in rows for i in row]), 'lengths': torch.tensor([len(row) for row in rows]),
             'hidden': hidden, 'single': single, 'vectors': vectors}
 
