@@ -97,7 +97,7 @@ void learn_labels(RunConfig& run, const RunConfig& pretrained) {
   if (reads_backward(pretrained.task)) classify_backward(run.task);
 }
 
-/// The model and task of a run that goes on as it was pretrained, on other text.
+/// The model and task of a run that continues its pretraining on other text.
 void learn_text(RunConfig& run, const RunConfig& pretrained, const fs::path& from, const DataDirectory& text) {
   run.model = pretrained.model;
   run.task = pretrained.task;
@@ -105,6 +105,11 @@ void learn_text(RunConfig& run, const RunConfig& pretrained, const fs::path& fro
     throw Error(fmt::format("{}: is a classifier, which learns nothing from text without labels", from.string()),
                 "give a language model, or data made by `plumb data labels`");
   if (!has_vocabulary_of(from, text)) run.model.source_vocabulary = run.model.target_vocabulary = 0;
+}
+
+/// What `plumb data labels --tokenizer-from` takes a run's tokenizer from: its data, or an imported model itself.
+std::string tokenizer_place(const RunConfig& pretrained, const fs::path& from) {
+  return pretrained.data.empty() ? from.string() : pretrained.data;
 }
 
 /// Throws Error if what the user asks for does not go with the pretrained run.
@@ -120,7 +125,7 @@ void check_finetuned(const RunConfig& run, const RunConfig& pretrained, const fs
   if (has_vocabulary_of(from, data)) return;
   throw Error(
       fmt::format("{}: its vocabulary is not the one that {} was trained with", data.path().string(), from.string()),
-      fmt::format("prepare it with `plumb data labels --tokenizer-from {}`", pretrained.data));
+      fmt::format("prepare it with `plumb data labels --tokenizer-from {}`", tokenizer_place(pretrained, from)));
 }
 
 }  // namespace
@@ -187,7 +192,8 @@ RunConfig finetuning_run(const Config& document, const std::string& from, const 
   const bool labeled = !directory.labels().empty();
   if (!labeled && directory.task() != "language-modeling") {
     throw Error(fmt::format("{}: has no labels", directory.path().string()),
-                fmt::format("create a data directory with `plumb data labels --tokenizer-from {}`", pretrained.data));
+                fmt::format("create a data directory with `plumb data labels --tokenizer-from {}`",
+                            tokenizer_place(pretrained, place.run)));
   }
   if (labeled) {
     learn_labels(run, pretrained);
