@@ -74,8 +74,9 @@ TEST_P(TokenizerKinds, AsTokenizerJson) {
   for (const std::string& line : lines) {
     std::vector<int32_t> ids = pieces.encode(line);
     EXPECT_EQ(json.encode(line), ids) << line;
-    if (std::find(ids.begin(), ids.end(), pieces.specials().unknown) == ids.end())
+    if (std::find(ids.begin(), ids.end(), pieces.specials().unknown) == ids.end()) {
       EXPECT_EQ(json.decode(ids), pieces.decode(ids));
+    }
     ids.insert(ids.begin(), pieces.specials().bos);
     EXPECT_EQ(json.encode_as_input(line), ids) << line;
   }
@@ -105,7 +106,9 @@ TEST(MarianTokenizer, RenumbersThePieces) {
       complete = complete && id != last;
     }
     EXPECT_EQ(marian.encode(line), expected) << line;
-    if (complete) EXPECT_EQ(marian.decode(expected), line);
+    if (complete) {
+      EXPECT_EQ(marian.decode(expected), line);
+    }
     expected.insert(expected.begin(), 2);
     EXPECT_EQ(marian.encode(">>deu<< " + line), expected) << line;
     expected.push_back(0);
