@@ -38,13 +38,29 @@ struct Member {
   RunAndCheckpoint place;
   RunConfig config;
   DataDirectory data;
+  std::unique_ptr<Model> model;
 };
+
+/// Throws Error unless the data have the labels and the vocabulary of the model.
+void require_data_of(const Member& member) {
+  const Classifies& classifier = classifier_of(*member.model);
+  const ModelConfig& config = member.config.model;
+  const int64_t labels = std::ssize(member.data.labels()), pieces = member.data.source_tokenizer().vocabulary();
+  const int64_t vocabulary = classifier.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
+  if (classifier.labels() == labels && vocabulary == pieces) return;
+  throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
+                          classifier.labels(), vocabulary, labels, pieces),
+              "give the data directory that the model was trained on");
+}
 
 Member open_member(const std::string& name, const std::string& data) {
   RunAndCheckpoint place = locate_run(name);
   RunConfig config = load_run_config(place.run);
   DataDirectory directory = DataDirectory::open(data.empty() ? config.data : data);
-  return {std::move(place), std::move(config), std::move(directory)};
+  std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
+  Member member{std::move(place), std::move(config), std::move(directory), std::move(model)};
+  require_data_of(member);
+  return member;
 }
 
 /// Throws Error unless all members have the same labels: the mean is over probabilities of equal labels.
@@ -85,21 +101,11 @@ std::vector<TextExample> examples_of(const DataDirectory& data, const std::strin
 /// What one model makes of the examples.
 Probabilities probabilities_of(const Member& member, const std::vector<TextExample>& examples,
                                ClassifyOptions options) {
-  const std::unique_ptr<Model> model = load_model(member.place.run, member.place.checkpoint);
-  Classifies& classifier = classifier_of(*model);
-  const Tokenizer& tokenizer = member.data.source_tokenizer();
-  const ModelConfig& config = member.config.model;
-  const int64_t labels = std::ssize(member.data.labels());
-  const int64_t vocabulary = classifier.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
-  if (classifier.labels() != labels || vocabulary != tokenizer.vocabulary()) {
-    throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
-                            classifier.labels(), vocabulary, labels, tokenizer.vocabulary()),
-                "give the data directory that the model was trained on");
-  }
   options.length_limit = member.data.info().value("length_limit", int64_t{0});
   options.backward = reads_backward(member.config.task);
   Progress progress("classifying", std::ssize(examples));
-  return classify(classifier, tokenizer, examples, options, [&progress](int64_t done) { progress.update(done); });
+  return classify(classifier_of(*member.model), member.data.source_tokenizer(), examples, options,
+                  [&progress](int64_t done) { progress.update(done); });
 }
 
 /// The mean over the members of p(label).

@@ -193,8 +193,12 @@ void add_embed(CLI::App& app, Globals& globals) {
                    "What is taken of the tokens' states (default: as the sentence encoder's files say, or as the model "
                    "was trained; else mean, of language models last)")
       ->check(CLI::IsMember({"first", "last", "max", "mean"}));
-  verb->add_flag("--normalize,!--no-normalize", arguments->normalize,
-                 "Divide each vector by its length, or do not (default: as the sentence encoder's files say, else no)");
+  CLI::Option* normalize = verb->add_flag_callback(
+      "--normalize", [arguments] { arguments->normalize = true; },
+      "Divide each vector by its length (default: as the sentence encoder's files say, else no)");
+  verb->add_flag_callback(
+          "--no-normalize", [arguments] { arguments->normalize = false; }, "Leave vectors as they are")
+      ->excludes(normalize);
   verb->add_option(
           "--max-tokens", arguments->max_tokens,
           "Truncate texts to N tokens, special ones included (default: as the sentence encoder's files say, at "

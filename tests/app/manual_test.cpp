@@ -214,7 +214,8 @@ TEST_F(Completion, ProposesValuesThatAreTaken) {
       ModelConfig config;
       config.labels = 2;
       config.source_vocabulary = config.target_vocabulary = 40;
-      if (keys[i] == "model.pooling") config.kind = "encoder";
+      if (keys[i] == "model.pooling" || keys[i] == "model.output_transform") config.kind = "encoder";
+      if (keys[i] == "model.output_transform") config.pooling = "none";
       if (value == "theory") config.heads = 1;
       file.set(keys[i] + '=' + value);
       try {

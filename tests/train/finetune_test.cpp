@@ -361,7 +361,8 @@ TEST_F(Finetuning, ARecurrentModelLearnsItsLabels) {
 TEST_F(Finetuning, ABackwardModelClassifiesBackward) {
   const fs::path from =
       pretrained("awd-lstm", "backward", "[task.language-modeling]\nstream = 4\nbptt = 8\ndirection = \"backward\"\n");
-  const RunConfig config = requested(std::string("steps = \"25e\"\n") + kUnregularized, from);
+  const RunConfig config = requested(
+      std::string("steps = \"25e\"\n[finetune]\nrate_divisor = 2.6\nunfreeze = \"gradual\"\n") + kUnregularized, from);
   EXPECT_TRUE(reads_backward(config.task));
   const fs::path out = folder_ / "run";
   EXPECT_GT(*run_training(config, out).metrics.get("accuracy"), 0.95);
