@@ -28,9 +28,12 @@ void export_run(const ExportArguments& arguments, const Globals& globals) {
   json["architecture"] = exported.model;
   json["parameters"] = exported.parameters;
   json["tokenizer"] = exported.tokenizer;
-  emit(globals, json,
-       fmt::format("{}: {}, {} parameters, {}\n", arguments.folder, exported.model, with_thousands(exported.parameters),
-                   exported.tokenizer ? "with its tokenizer" : "without a tokenizer"));
+  json["left_out"] = exported.left_out;
+  std::string text =
+      fmt::format("{}: {}, {} parameters, {}\n", arguments.folder, exported.model, with_thousands(exported.parameters),
+                  exported.tokenizer ? "with its tokenizer" : "without a tokenizer");
+  if (!exported.left_out.empty()) text += fmt::format("  left out when it was imported: {}\n", join(exported.left_out));
+  emit(globals, json, text);
 }
 
 }  // namespace

@@ -359,7 +359,7 @@ def main():
     parser.add_argument('--few-shot', type=int, default=0)
     parser.add_argument('--limit', type=int)
     parser.add_argument('--batch-size', type=int, default=16)
-    parser.add_argument('--bootstrap', type=int, default=1000)
+    parser.add_argument('--bootstrap', type=int, default=100000, help='samples, as many as plumb evaluate draws')
     parser.add_argument('--compare', type=pathlib.Path, help='what plumb evaluate wrote')
     arguments = parser.parse_args()
     transformers.utils.logging.disable_progress_bar()

@@ -72,6 +72,15 @@ std::optional<Json> imported_settings(const fs::path& run, const ModelConfig& co
   return settings;
 }
 
+/// The parts that an import left out.
+std::vector<std::string> left_out_of(const fs::path& run) {
+  const fs::path file = run / "result.json";
+  if (!fs::is_regular_file(file)) return {};
+  return take_json(file, [](const Json& result) {
+    return result.value("imported", Json::object()).value("left_out", std::vector<std::string>());
+  });
+}
+
 /// The tokenizer of the data that a run was trained on; nothing if it has no data.
 std::optional<Tokenizer> tokenizer_of(const RunConfig& config) {
   if (config.data.empty()) return {};
@@ -108,6 +117,7 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
   exported.family = settings.at("model_type");
   exported.model = settings.at("architectures").at(0);
   exported.tokenizer = tokenizer || !files.empty();
+  if (imported) exported.left_out = left_out_of(place.run);
   for (const auto& [tensor_name, tensor] : tensors) exported.parameters += tensor.numel();
   write_directory_atomic(folder, [&](const fs::path& directory) {
     claim_output_directory(directory, kExport);

@@ -4,16 +4,18 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "plumb/model/config.h"
 
 namespace plumb {
 
 struct ExportedModel {
-  std::string family;      // model_type: "llama"
-  std::string model;       // the class of `transformers`: "LlamaForCausalLM"
-  int64_t parameters = 0;  // numbers in the tensors
-  bool tokenizer = false;  // whether there is one in the folder
+  std::string family;                 // model_type: "llama"
+  std::string model;                  // the class of `transformers`: "LlamaForCausalLM"
+  int64_t parameters = 0;             // numbers in the tensors
+  bool tokenizer = false;             // whether there is one in the folder
+  std::vector<std::string> left_out;  // parts of an imported model that the import left out, and the folder lacks
 };
 
 /// Writes the model of a run, or of a checkpoint in one, to `folder`, which appears complete or not at all, in the

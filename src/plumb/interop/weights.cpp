@@ -123,6 +123,14 @@ Tensor Weights::take(const std::string& name, const std::vector<int64_t>& shape)
   return tensor;
 }
 
+void Weights::also_named(const std::string& copy) {
+  if (made_) {
+    taken_.emplace_back(prefix_ + copy, taken_.back().second);
+  } else {
+    tensors_.erase(prefix_ + copy);
+  }
+}
+
 void Weights::ignore(const std::string& pattern) {
   std::erase_if(tensors_, [&](const auto& item) { return glob_matches(pattern, item.first); });
 }

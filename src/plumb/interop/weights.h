@@ -36,6 +36,9 @@ class Weights {
   /// Removes a tensor and returns it. Throws Error if it is missing, or, naming both shapes, if it has another shape.
   Tensor take(const std::string& name, const std::vector<int64_t>& shape);
 
+  /// Says that `copy` is the tensor just taken under another name, which a folder to be written has, too.
+  void also_named(const std::string& copy);
+
   /// Removes the tensors whose full names match a pattern: what a model computes does not depend on them.
   void ignore(const std::string& pattern);
 

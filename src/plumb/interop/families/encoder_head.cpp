@@ -38,6 +38,9 @@ void take_token_head(Weights& weights, const TokenHeadNames& names, const ModelC
     result.emplace_back("output.weight", weights.take(names.output + ".weight", {vocabulary, d}));
   const std::string bias = weights.has(names.output + ".bias") || names.bias.empty() ? names.output : names.bias;
   result.emplace_back("output.bias", weights.take(bias + ".bias", {vocabulary}));
+  // Where the matrix is not the embedding, `transformers` stores its bias under both names.
+  if (!names.bias.empty() && config.share_embeddings == "none")
+    weights.also_named((bias == names.bias ? names.output : names.bias) + ".bias");
   weights.ignore(names.output + ".*");  // copies of the embedding and of the bias
   if (!names.bias.empty()) weights.ignore(names.bias + ".bias");
 }
