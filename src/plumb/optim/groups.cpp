@@ -141,8 +141,8 @@ std::vector<std::string> settings_summary(const Parameters& parameters,
     lines.back() += by_kind ? "; none for norms, biases, scalars and positions" : "; none for the rest";
   }
   for (const auto& [value, which] : factor) {
-    lines.push_back(
-        fmt::format("learning rate × {} for {} of {} parameters", value, number_of_elements(parameters, which), total));
+    lines.push_back(fmt::format("learning rate × {:.4g} for {} of {} parameters", value,
+                                number_of_elements(parameters, which), total));
   }
   for (const auto& [value, which] : frozen) {
     lines.push_back(fmt::format("{} of {} parameters are frozen{}", number_of_elements(parameters, which), total,

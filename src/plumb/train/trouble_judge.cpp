@@ -133,7 +133,8 @@ StepJudgment TroubleJudge::judge(const StepNumbers& numbers) {
   found.cause = Cause::spike;
   found.text = told(spikes.front());
   if (spikes.front().step != numbers.step) found.text += fmt::format(" in step {}", spikes.front().step);
-  if (spikes.size() > 1) found.text += fmt::format("; {} other numbers rose as well", spikes.size() - 1);
+  if (const size_t others = spikes.size() - 1; others > 0)
+    found.text += fmt::format("; {} other number{} rose as well", others, others == 1 ? "" : "s");
   found.action = allowed(wanted, found.text);
   found.spikes = std::move(spikes);
   return found;
