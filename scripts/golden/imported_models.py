@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Folders of the PyPI package `transformers`, as it saves them, for tests/interop/import_test.cpp.
+"""Folders of the PyPI package `transformers`, as it saves them, for tests/interop/families_test.cpp.
 
 Tiny models with random weights that are float32 numbers, and results computed in float64. For each case NAME a folder is
 written:

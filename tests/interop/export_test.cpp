@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "golden_folder.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
@@ -20,9 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path golden_folder(const std::string& name) {
-  return test::source_directory() / "tests" / "golden" / "huggingface" / name;
-}
+using test::folder_of;
 
 /// All tensors of a folder by name.
 std::map<std::string, Tensor> tensors_in(const fs::path& folder) {
@@ -48,7 +47,7 @@ TEST(ExportedEncoders, SayWhatIsLeftOut) {
   const test::TemporaryDirectory scratch;
   for (const auto& [name, parts] :
        std::map<std::string, std::vector<std::string>>{{"bert_body", {"pooler"}}, {"roberta_body", {}}, {"bert", {}}}) {
-    import_model(golden_folder(name), scratch / name);
+    import_model(folder_of(name), scratch / name);
     EXPECT_EQ(export_model((scratch / name).string(), scratch / (name + "-again")).left_out, parts) << name;
   }
 }
@@ -60,10 +59,10 @@ TEST(ExportedEncoders, ReturnWhatWasImported) {
   for (const std::string name : {"bert_masked", "roberta_masked", "distilbert_masked"}) {
     SCOPED_TRACE(name);
     const fs::path folder = scratch / (name + "-again");
-    import_model(golden_folder(name), scratch / name);
+    import_model(folder_of(name), scratch / name);
     export_model((scratch / name).string(), folder);
     const auto found = tensors_in(folder);
-    for (const auto& [key, tensor] : tensors_in(golden_folder(name))) {
+    for (const auto& [key, tensor] : tensors_in(folder_of(name))) {
       if (key.find("pooler") != std::string::npos) continue;
       ASSERT_EQ(found.count(key), 1U) << key;
       if (key.find("position_embeddings") != std::string::npos || key == "lm_head.bias") continue;
@@ -79,24 +78,23 @@ class ExportedFamily : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(ExportedFamily, ReturnsWhatWasImported) {
-  import_model(golden_folder(GetParam()), run_);
+  import_model(folder_of(GetParam()), run_);
   const ExportedModel exported = export_model(run_.string(), folder_);
-  const Json config = read_json(golden_folder(GetParam()) / "config.json");
+  const Json config = read_json(folder_of(GetParam()) / "config.json");
   EXPECT_EQ(exported.family, config["model_type"]);
   EXPECT_EQ(exported.model, config["architectures"][0]);
   EXPECT_EQ(read_json(folder_ / "config.json"), config);
-  expect_same_tensors(folder_, golden_folder(GetParam()));
+  expect_same_tensors(folder_, folder_of(GetParam()));
   export_model(run_.string(), folder_);  // again, in the place of the earlier one
 }
 
 /// As a run that has no config.json, because it was trained: the keys are those of the configuration.
 TEST_P(ExportedFamily, WritesTheKeysOfTheConfiguration) {
-  import_model(golden_folder(GetParam()), run_);
+  import_model(folder_of(GetParam()), run_);
   fs::remove(run_ / "config.json");
   export_model(run_.string(), folder_);
-  expect_same_tensors(folder_, golden_folder(GetParam()));
-  const Json expected = read_json(golden_folder(GetParam()) / "config.json"),
-             found = read_json(folder_ / "config.json");
+  expect_same_tensors(folder_, folder_of(GetParam()));
+  const Json expected = read_json(folder_of(GetParam()) / "config.json"), found = read_json(folder_ / "config.json");
   size_t same = 0;
   for (const auto& [key, value] : found.items()) {
     if (!expected.contains(key) || value.is_null()) continue;
@@ -112,7 +110,7 @@ TEST_P(ExportedFamily, WritesTheKeysOfTheConfiguration) {
     }
     EXPECT_EQ(found.contains("rope_scaling"), rope["rope_type"] != "default");
   }
-  EXPECT_TRUE(compute_the_same(read_model_folder(folder_).config, read_model_folder(golden_folder(GetParam())).config));
+  EXPECT_TRUE(compute_the_same(read_model_folder(folder_).config, read_model_folder(folder_of(GetParam())).config));
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ExportedFamily,
@@ -125,11 +123,11 @@ TEST(ExportedTranslator, ReturnsWhatWasImported) {
   for (const char* name : {"t5", "t5_1.1", "marian", "marian_two_vocabularies"}) {
     const test::TemporaryDirectory scratch;
     const fs::path run = scratch / "run", folder = scratch / "folder";
-    import_model(golden_folder(name), run);
+    import_model(folder_of(name), run);
     EXPECT_EQ(load_run_config(run).task.name, "translation");
     export_model(run.string(), folder);
-    EXPECT_EQ(read_json(folder / "config.json"), read_json(golden_folder(name) / "config.json"));
-    expect_same_tensors(folder, golden_folder(name));
+    EXPECT_EQ(read_json(folder / "config.json"), read_json(folder_of(name) / "config.json"));
+    expect_same_tensors(folder, folder_of(name));
     fs::remove(run / "config.json");
     EXPECT_THROW(export_model(run.string(), scratch / "other"), Error);
   }
@@ -139,7 +137,7 @@ TEST(ExportedTranslator, ReturnsWhatWasImported) {
 class ChangedRun : public ::testing::Test {
  protected:
   ChangedRun() {
-    import_model(golden_folder("llama3"), run_);
+    import_model(folder_of("llama3"), run_);
     fs::remove(run_ / "config.json");
   }
   void expect_refused(const std::string& assignment, const std::string& part) {
@@ -177,7 +175,7 @@ TEST_F(ChangedRun, SettingsOfTrainingMakeNoDifference) {
     if (std::string(assignment) != "model.alibi.slopes=1") config.set(assignment);
   write_file_atomic(run_ / "config.toml", to_toml(read_run_config(config)));
   EXPECT_EQ(export_model(run_.string(), folder_).model, "LlamaForCausalLM");
-  expect_same_tensors(folder_, golden_folder("llama3"));
+  expect_same_tensors(folder_, folder_of("llama3"));
 }
 
 TEST_F(ChangedRun, WeightsMustBeThoseOfTheConfiguration) {
@@ -204,7 +202,7 @@ TEST_F(ChangedRun, ElementTypesAreKept) {
   for (auto& [name, tensor] : tensors) tensor = tensor.to(at::kBFloat16);
   save_safetensors(run_ / "model.safetensors", tensors);
   export_model(run_.string(), folder_);
-  const auto exact = tensors_in(golden_folder("llama3"));
+  const auto exact = tensors_in(folder_of("llama3"));
   for (const auto& [name, tensor] : tensors_in(folder_)) {
     EXPECT_EQ(tensor.scalar_type(), at::kBFloat16) << name;
     EXPECT_TRUE(at::equal(tensor, exact.at(name).to(at::kBFloat16))) << name;

@@ -1,0 +1,52 @@
+// The folders of tests/golden/huggingface, and their models.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plumb/base/json.h"
+#include "plumb/interop/import.h"
+#include "plumb/model/model.h"
+#include "support/paths.h"
+
+namespace plumb::test {
+
+using IdRows = std::vector<std::vector<int64_t>>;
+
+/// One of the folders.
+inline std::filesystem::path folder_of(const std::string& name) {
+  return source_directory() / "tests" / "golden" / "huggingface" / name;
+}
+
+/// The model of a folder with its weights.
+inline std::unique_ptr<Model> model_in(const std::filesystem::path& folder, at::ScalarType type) {
+  const ImportedModel imported = read_model_folder(folder);
+  std::unique_ptr<Model> model = make_model(imported.config, type);
+  load_parameters(model->parameters(), imported.tensors, folder.string());
+  return model;
+}
+
+/// From rows of numbers.
+inline Tensor matrix_of(const Json& rows) {
+  const auto values = rows.get<std::vector<std::vector<double>>>();
+  const Tensor result =
+      at::empty({static_cast<int64_t>(values.size()), static_cast<int64_t>(values[0].size())}, at::kDouble);
+  double* value = result.data_ptr<double>();
+  for (const auto& row : values) value = std::copy(row.begin(), row.end(), value);
+  return result;
+}
+
+/// 1e-10 in float64, and in float32 1e-5 of the largest logit, or of 1 if that is larger.
+inline void expect_logits(const Tensor& found, const Tensor& expected) {
+  ASSERT_EQ(found.sizes(), expected.sizes());
+  const double scale = std::max(1.0, expected.abs().max().item<double>());
+  const double tolerance = found.scalar_type() == at::kDouble ? 1e-10 : 1e-5 * scale;
+  EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(), tolerance);
+}
+
+}  // namespace plumb::test
