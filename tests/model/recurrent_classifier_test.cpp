@@ -104,7 +104,7 @@ TEST(RecurrentClassifier, IsConcatPoolingAndTwoBlocks) {
   EXPECT_NEAR(loss.value.item<double>(), at::cross_entropy_loss(expected, labels).item<double>(), 1e-12);
 }
 
-// Sequences stand one behind the other: there is no padding, and none is read.
+// Sequences stand one after another, without padding.
 TEST(RecurrentClassifier, OtherTextsOfABatchChangeNothing) {
   AwdLstm model = random_model(recurrent(unregularized(), 3));
   const Batch batch = labeled_batch({4, 9, 1, 6});

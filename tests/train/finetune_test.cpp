@@ -146,7 +146,7 @@ TEST_F(Finetuning, DividesTheRateFromLayerToLayer) {
         parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0.01);
     for (size_t i = 0; i < settings.size(); ++i) {
       const std::string& name = model->parameters().all()[i].name;
-      double expected = 1 / 2.6;  // the norm behind the last layer
+      double expected = 1 / 2.6;  // the norm after the last layer
       if (name.starts_with("output") || name.starts_with("pooler")) expected = 1;
       if (in_layer(name, 2)) expected = 1 / 2.6;
       if (in_layer(name, 1)) expected = 1 / (2.6 * 2.6);
@@ -222,7 +222,7 @@ TEST_F(Finetuning, UnfreezesOneMoreLayerEachEpoch) {
         out);
     std::set<std::string> expected;
     for (const auto& [name, value] : before) {
-      int group = 1;  // the norm behind the last layer
+      int group = 1;  // the norm after the last layer
       if (in_layer(name, 0)) group = 2;
       if (name.find("_embed") != std::string::npos) group = 3;
       if (group < epochs) expected.insert(name);

@@ -19,7 +19,7 @@ struct Family {
   /// The configuration of the same model. Asks for every key that it knows.
   ModelConfig (*configuration)(Settings& settings);
   /// The tensors under Plumb's names, taken from those of the folder. Every number goes to one place, as it is or
-  /// times a constant; so the export inverts this map, and needs none of its own.
+  /// times a constant; the export inverts this map.
   NamedTensors (*tensors)(const ModelConfig& config, Weights& weights);
   /// The reverse of `configuration`: the keys of config.json, apart from architectures and model_type. What the family
   /// cannot express need not be noticed: the export reads the keys back and compares. Null: only the import is known.

@@ -19,7 +19,7 @@ struct AwdLstmOptions {
   double embedding_dropout = 0.1;  // of words
   double input_dropout = 0.4;      // locked: of the embeddings
   double hidden_dropout = 0.3;     // locked: between layers
-  double output_dropout = 0.4;     // locked: behind the last layer of a language model
+  double output_dropout = 0.4;     // locked: after the last layer of a language model
   double weight_drop = 0.5;        // of the recurrent weights
   double activation_penalty = 2;   // α of AR
   double temporal_penalty = 1;     // β of TAR

@@ -40,7 +40,7 @@ RunConfig finetuning_run(const Config& document, const std::string& from, const 
 
 /// Of Transformers, AdamW (Devlin et al. 2019, arXiv 1810.04805, section A.3); of a recurrent model, Adam with the
 /// coefficients of ULMFiT and a peak rate of 0.01 for labels and 0.004 for text. The slanted triangular schedule over
-/// three epochs or, if layers are unfrozen one after the other, until two epochs after the last of them is.
+/// three epochs or, if layers are unfrozen one after another, until two epochs after the last of them is.
 TrainConfig finetuning_defaults(const FinetuneConfig& config, const ModelConfig& model, bool labeled);
 
 }  // namespace plumb
