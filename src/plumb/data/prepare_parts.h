@@ -25,8 +25,8 @@ struct DescribedTokenizer {
   Json description;
 };
 
-/// The tokenizer of a data directory, of an imported model, or of a model's folder. Throws Error if there is none, or
-/// if a data directory has one for each side.
+/// The tokenizer of a data directory, of an imported model, or of a model's folder. Throws Error if it has no
+/// tokenizer, or if a data directory has one for each side.
 DescribedTokenizer borrow_tokenizer(const std::filesystem::path& from);
 
 /// The ids of all lines, with a progress bar.

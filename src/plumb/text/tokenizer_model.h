@@ -28,7 +28,7 @@ class TokenizerModel {
   [[nodiscard]] virtual const Specials& specials() const = 0;
   [[nodiscard]] virtual int64_t vocabulary() const = 0;
   [[nodiscard]] virtual int32_t find(std::string_view token) const = 0;
-  /// The token of an id within the vocabulary, as `find` knows it; empty if there is none.
+  /// The token of an id within the vocabulary, as `find` knows it; empty if the id stands for no token.
   [[nodiscard]] virtual std::string piece(int32_t id) const = 0;
   virtual void save(const std::filesystem::path& path) const = 0;
   virtual void save_as_json(const std::filesystem::path& path) const = 0;

@@ -32,7 +32,7 @@ std::map<std::string, int32_t, std::less<>> read_ids(const fs::path& file) {
   return ids;
 }
 
-/// The length of a language code at the beginning of a text: ">>deu<<"; 0 if there is none.
+/// The length of a language code at the beginning of a text: ">>deu<<"; 0 without one.
 size_t code_length(std::string_view text) {
   if (!text.starts_with(">>")) return 0;
   const size_t end = text.rfind("<<");
