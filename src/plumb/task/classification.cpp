@@ -80,13 +80,7 @@ class Classification final : public Task {
 
   void count(Model& model, const Batch& batch, double label_smoothing, ForwardContext& context,
              Sums& sums) const override {
-    const at::NoGradGuard no_graph;
-    const Tensor logits = model.logits(model.states(batch, context));
-    const Loss found = loss_of_logits(logits, batch, {label_smoothing, 1.0, false});
-    const std::vector<double> read = ops::read({ops::Number(found.value), found.nll});
-    sums.loss += read[0];
-    sums.nll += read[1];
-    sums.weight += found.weight;
+    const Tensor logits = add_cross_entropy(model, batch, label_smoothing, context, sums);
     const Tensor best = logits.argmax(1).cpu();
     for (int64_t i = 0; i < best.size(0); ++i) {
       const int64_t label = batch.labels[static_cast<size_t>(i)];

@@ -57,13 +57,7 @@ class MaskedLanguageModeling final : public Task {
 
   void count(Model& model, const Batch& batch, double label_smoothing, ForwardContext& context,
              Sums& sums) const override {
-    const at::NoGradGuard no_graph;
-    const Tensor logits = model.logits(model.states(batch, context));
-    const Loss found = loss_of_logits(logits, batch, {label_smoothing, 1.0, false});
-    const std::vector<double> read = ops::read({ops::Number(found.value), found.nll});
-    sums.loss += read[0];
-    sums.nll += read[1];
-    sums.weight += found.weight;
+    const Tensor logits = add_cross_entropy(model, batch, label_smoothing, context, sums);
     const Tensor right = logits.argmax(1).eq(ops::index_beside(logits, batch.labels)).sum();
     sums.counts[0] += static_cast<double>(right.item<int64_t>());
   }

@@ -36,11 +36,22 @@ Loss Task::loss(Model& model, const Batch& batch, const LossOptions& options, Fo
 
 void Task::count(Model& model, const Batch& batch, double label_smoothing, ForwardContext& context, Sums& sums) const {
   const at::NoGradGuard no_graph;
-  const Loss found = loss(model, batch, {label_smoothing, 1.0, false}, context);
+  add_loss(loss(model, batch, {label_smoothing, 1.0, false}, context), sums);
+}
+
+void Task::add_loss(const Loss& found, Sums& sums) {
   const std::vector<double> read = ops::read({ops::Number(found.value), found.nll});
   sums.loss += read[0];
   sums.nll += read[1];
   sums.weight += found.weight;
+}
+
+Tensor Task::add_cross_entropy(Model& model, const Batch& batch, double label_smoothing, ForwardContext& context,
+                               Sums& sums) {
+  const at::NoGradGuard no_graph;
+  Tensor logits = model.logits(model.states(batch, context));
+  add_loss(loss_of_logits(logits, batch, {label_smoothing, 1.0, false}), sums);
+  return logits;
 }
 
 Metrics Task::metrics(const Sums& sums) const {

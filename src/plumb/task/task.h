@@ -87,6 +87,14 @@ class Task {
  protected:
   explicit Task(DataDirectory data) : data_(std::move(data)) {}
 
+  /// Adds what a batch's loss contributes to the sums.
+  static void add_loss(const Loss& found, Sums& sums);
+
+  /// Adds the weighted cross-entropy of a batch's labels to the sums, without a graph; returns the logits, (labels,
+  /// classes).
+  static Tensor add_cross_entropy(Model& model, const Batch& batch, double label_smoothing, ForwardContext& context,
+                                  Sums& sums);
+
   /// Throws Error unless the task is learned_by the configuration's kind.
   void require_kind(const ModelConfig& config) const;
 
