@@ -73,5 +73,6 @@ void add_hvp(CLI::App& bench, Globals& globals);
 void add_decode(CLI::App& bench, Globals& globals);
 void add_attention(CLI::App& bench, Globals& globals);
 void add_lstm(CLI::App& bench, Globals& globals);
+void add_plan(CLI::App& bench, Globals& globals);
 
 }  // namespace plumb::app::bench
