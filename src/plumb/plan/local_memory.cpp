@@ -23,7 +23,7 @@ double status_bytes(const std::string& name) {
 
 double LocalMemory::peak() const {
   const double forward = activations.total() + (adds_gradients ? gradients : 0);
-  const double backward = gradients + shared + (adds_gradients ? gradients : 0);
+  const double backward = gradients + beside + (adds_gradients ? gradients : 0);
   return constant() + std::max(forward, backward);
 }
 
@@ -47,8 +47,10 @@ LocalMemory local_memory(const ModelConfig& config, const LocalBatch& batch, con
   memory.optimizer = optimizer_bytes(config, run.optimizer, run.options);
   memory.copies = static_cast<double>(run.copies) * memory.weights;
   if (run.writes_checkpoints) memory.checkpoint = memory.weights + memory.optimizer + memory.copies;
-  if (config.share_embeddings != "none")
-    memory.shared = 4 * static_cast<double>(config.target_vocabulary * config.d_model);
+  // The cross-entropy's gradients are held to the end. That of the output matrix is the parameter's own, or if
+  // embeddings share it, added to theirs in a third table.
+  const double table = 4 * static_cast<double>(config.target_vocabulary * config.d_model);
+  memory.beside = memory.activations.output + (config.share_embeddings == "none" ? -table : table);
   memory.library = library;
   memory.adds_gradients = run.adds_gradients;
   return memory;

@@ -25,7 +25,7 @@ struct LocalMemory {
   double optimizer = 0;   // its state, 8 per parameter for Adam
   double copies = 0;      // of the parameters
   double checkpoint = 0;  // weights and optimizer state, copied to be written while training continues
-  double shared = 0;      // the table of embeddings, whose gradient is computed beside that of the output matrix
+  double beside = 0;      // held beside the gradients at the end of the backward pass
   KeptActivations activations;
   double library = 0;  // the program and its libraries, before a model is made
   bool adds_gradients = false;
