@@ -4,12 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "plumb/base/error.h"
 #include "plumb/model/model.h"
-#include "plumb/ops/linear.h"
 #include "plumb/ops/memory.h"
 #include "plumb/ops/precision.h"
-#include "plumb/ops/uses_kernels.h"
+#include "support/bfloat16.h"
+#include "support/kernels.h"
 
 namespace plumb::plan {
 namespace {
@@ -55,33 +59,24 @@ double held_bytes(const ModelConfig& config, const LocalBatch& size) {
 }
 
 void expect_counted(const ModelConfig& config, const LocalBatch& size) {
-  if (!ops::kKernelsBuilt) return;  // the reference keeps other tensors
   const KeptActivations kept = kept_activations(config, size);
   const double expected = kept.layers + kept.weights + kept.output;
   EXPECT_NEAR(held_bytes(config, size), expected, 0.03 * expected);
 }
 
-bool multiplies_bfloat16() {
-  const Tensor a = at::ones({1, 1}, at::kBFloat16);
-  try {
-    ops::gemm(a, a);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 TEST(KeptActivations, AreCountedForEachFeedForward) {
+  PLUMB_REQUIRE_KERNELS();  // references keep other tensors
   for (const char* activation : {"relu", "gelu", "gelu-tanh", "silu", "swiglu", "geglu", "geglu-tanh"}) {
     SCOPED_TRACE(activation);
     ModelConfig config = small_decoder();
     config.activation = activation;
     expect_counted(config, {.sequences = 6, .length = 64});
-    if (multiplies_bfloat16()) expect_counted(config, {.sequences = 6, .length = 64, .rounded = true});
+    if (test::has_bfloat16_products()) expect_counted(config, {.sequences = 6, .length = 64, .rounded = true});
   }
 }
 
 TEST(KeptActivations, AreCountedForEachSchemeNormAndPosition) {
+  PLUMB_REQUIRE_KERNELS();  // references keep other tensors
   for (const char* residual : {"pre-ln", "post-ln"}) {
     for (const char* norm : {"layernorm", "rmsnorm"}) {
       for (const char* positions : {"none", "sinusoidal", "learned", "rotary", "transformer-xl"}) {
@@ -97,6 +92,7 @@ TEST(KeptActivations, AreCountedForEachSchemeNormAndPosition) {
 }
 
 TEST(KeptActivations, AreCountedForOtherHeads) {
+  PLUMB_REQUIRE_KERNELS();  // references keep other tensors
   for (const char* positions : {"none", "rotary", "transformer-xl"}) {
     SCOPED_TRACE(positions);
     ModelConfig config = small_decoder();
@@ -105,7 +101,7 @@ TEST(KeptActivations, AreCountedForOtherHeads) {
     expect_counted(config, {.sequences = 3, .length = 128});
     config.kv_heads = 2;
     expect_counted(config, {.sequences = 3, .length = 128});
-    if (multiplies_bfloat16()) expect_counted(config, {.sequences = 3, .length = 128, .rounded = true});
+    if (test::has_bfloat16_products()) expect_counted(config, {.sequences = 3, .length = 128, .rounded = true});
   }
 }
 
