@@ -95,9 +95,10 @@ Json measure(const PlanArguments& arguments, uint64_t seed) {
 
 void add_plan(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<PlanArguments>();
-  CLI::App* verb =
-      add_measurement(bench, globals, "plan", "Compare what `plumb plan --here` predicts with steps of random tokens",
-                      [arguments, &globals] { return measure(*arguments, globals.seed); });
+  CLI::App* verb = add_measurement(
+      bench, globals, "plan", "Compare what `plumb plan --here` predicts with steps of random tokens",
+      [arguments, &globals] { return measure(*arguments, globals.seed); },
+      "recipes/gpt-2.toml --sequence 1024 --batch-tokens 8192");
   add_planned_file(*verb, arguments->file);
   verb->add_option("--runs", arguments->runs, "Timed steps; the median is reported")
       ->capture_default_str()
