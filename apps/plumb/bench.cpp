@@ -12,6 +12,7 @@ void add_bench(CLI::App& app, Globals& globals) {
   bench::add_decode(*verb, globals);
   bench::add_attention(*verb, globals);
   bench::add_lstm(*verb, globals);
+  bench::add_plan(*verb, globals);
 }
 
 }  // namespace plumb::app

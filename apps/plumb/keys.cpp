@@ -19,6 +19,7 @@ std::map<std::string, std::vector<std::string>> fixed_values() {
           {"model.attention_bias", {"all", "qkv", "none"}},
           {"model.qk_norm", qk_norms},
           {"model.share_embeddings", {"none", "target", "all"}},
+          {"train.parameters", {"float32", "bf16", "bf16-copy"}},
           {"train.precision", {"float32", "bf16"}}};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "manual.h"
+#include "plan_here.h"
 #include "plumb/base/error.h"
 #include "plumb/base/quantity.h"
 #include "plumb/plan/training.h"
@@ -17,11 +18,8 @@ namespace plumb::app {
 namespace {
 
 struct PlanArguments {
-  std::string config;
-  std::vector<std::string> set;
-  int64_t vocabulary = 0;
-  int64_t sequence = 2048;
-  std::string batch_tokens;
+  PlannedFile file;
+  bool here = false;
   std::string tokens;
   std::string precision = "mixed";
   std::string memory = "80GiB";
@@ -37,11 +35,6 @@ std::string with_time(double seconds) {
   if (seconds < 7200) return fmt::format("{:.1f} min", seconds / 60);
   if (seconds < 172800) return fmt::format("{:.1f} h", seconds / 3600);
   return fmt::format("{:.1f} days", seconds / 86400);
-}
-
-/// "A quantity", or `otherwise` if it was not given.
-double quantity_or(const std::string& text, const std::string& option, double otherwise) {
-  return text.empty() ? otherwise : parse_quantity(text, option);
 }
 
 Json to_json(const plan::Estimate& found) {
@@ -115,22 +108,17 @@ double tokens_of(const TrainConfig& config, int64_t batch_tokens) {
 }
 
 void run(PlanArguments& arguments, const Globals& globals) {
-  Config config = Config::from_file(arguments.config);
-  for (const std::string& assignment : arguments.set) config.set(assignment);
-  RunConfig run = read_run_config(config);
-  if (arguments.vocabulary > 0) {
-    run.model.target_vocabulary = arguments.vocabulary;
-    if (!is_language_model(run.model.kind)) run.model.source_vocabulary = arguments.vocabulary;
+  const RunConfig run = planned_run(arguments.file);
+  if (arguments.here) {
+    std::string text;
+    const Json json = plan_here(run, arguments.file.sequence, text);
+    return emit(globals, json, text);
   }
-  if (run.model.target_vocabulary == 0 && run.model.kind != "encoder")
-    throw Error(arguments.config + ": the vocabulary is left to the data", "give its size with --vocabulary");
-
   const plan::ModelCost cost = plan::cost_of(run.model);
   plan::TrainingJob job;
-  job.sequence = arguments.sequence;
+  job.sequence = arguments.file.sequence;
   job.precision = plan::precision_named(arguments.precision);
-  job.batch_tokens = static_cast<int64_t>(
-      quantity_or(arguments.batch_tokens, "--batch-tokens", static_cast<double>(run.train.batch_tokens)));
+  job.batch_tokens = run.train.batch_tokens;
   job.tokens =
       arguments.tokens.empty() ? tokens_of(run.train, job.batch_tokens) : parse_quantity(arguments.tokens, "--tokens");
   plan::Hardware& hardware = arguments.hardware;
@@ -177,21 +165,9 @@ void add_plan(CLI::App& app, Globals& globals) {
                             "plumb plan recipes/gopher-280b.toml --devices 4096 --tokens 300B",
                             [arguments, &globals] { run(*arguments, globals); });
   add_json_option(*verb, globals);
-  verb->add_option("CONFIG", arguments->config, "TOML file with [model] and [train] sections")
-      ->type_name("FILE")
-      ->required();
-  verb->add_option("--set", arguments->set, "Override a key, such as model.d_model=512; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--vocabulary", arguments->vocabulary, "Size of the vocabulary, if the file leaves it to the data")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--sequence", arguments->sequence, "Tokens per sequence")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per step (default: train.batch_tokens)")
-      ->type_name("QUANTITY");
+  add_planned_file(*verb, arguments->file);
+  verb->add_flag("--here", arguments->here,
+                 "Plan for `plumb train` on this machine, from parts measured here (seconds)");
   verb->add_option("--tokens", arguments->tokens, "Tokens of the whole run (default: train.steps)")
       ->type_name("QUANTITY");
   suggest(verb->add_option("--precision", arguments->precision,

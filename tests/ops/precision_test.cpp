@@ -9,11 +9,13 @@
 #include "plumb/base/error.h"
 #include "plumb/ops/cross_entropy.h"
 #include "plumb/ops/linear.h"
+#include "support/bfloat16.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
 namespace {
 
+using test::has_bfloat16_products;
 using testing::random_tensor;
 
 Tensor floats(at::IntArrayRef shape, uint64_t seed) { return random_tensor(shape, seed).to(at::kFloat); }
@@ -25,16 +27,6 @@ void expect_near(const Tensor& found, const Tensor& wanted) {
   ASSERT_EQ(found.sizes(), wanted.sizes());
   const double scale = wanted.abs().max().item<double>();
   EXPECT_LE((found.to(at::kDouble) - wanted).abs().max().item<double>(), 1e-5 * scale);
-}
-
-bool has_bfloat16_products() {
-  const Tensor a = at::ones({1, 1}, at::kBFloat16);
-  try {
-    ops::gemm(a, a);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 TEST(Precision, HasNames) {

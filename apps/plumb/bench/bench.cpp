@@ -131,8 +131,9 @@ Json result_document(const std::string& what, const Json& sizes) {
 }
 
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
-                          const std::function<Json()>& measure) {
-  CLI::App* verb = add_verb(bench, globals, name, description, "plumb bench " + name, [measure, &globals] {
+                          const std::function<Json()>& measure, const std::string& example) {
+  const std::string command = "plumb bench " + name + (example.empty() ? "" : " " + example);
+  CLI::App* verb = add_verb(bench, globals, name, description, command, [measure, &globals] {
     const Json result = measure();
     emit(globals, result, human(result));
   });

@@ -60,9 +60,9 @@ void export_work(const std::string& directory, const std::string& what, const Js
 /// Adds --export.
 void add_export_option(CLI::App& verb, std::string& directory);
 
-/// Adds `plumb bench NAME` with --json and --seed, which measures and prints.
+/// Adds `plumb bench NAME` with --json and --seed, which measures and prints. `example`: the arguments that it needs.
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
-                          const std::function<Json()>& measure);
+                          const std::function<Json()>& measure, const std::string& example = "");
 
 /// Adds --d-model and the other size options.
 void add_sizes(CLI::App& verb, Sizes& sizes);
@@ -73,5 +73,6 @@ void add_hvp(CLI::App& bench, Globals& globals);
 void add_decode(CLI::App& bench, Globals& globals);
 void add_attention(CLI::App& bench, Globals& globals);
 void add_lstm(CLI::App& bench, Globals& globals);
+void add_plan(CLI::App& bench, Globals& globals);
 
 }  // namespace plumb::app::bench

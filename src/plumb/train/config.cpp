@@ -75,6 +75,7 @@ void describe(Fields& field, TrainConfig& config) {
   field.section(
       "trouble", [&config](Fields& inner) { describe(inner, config.trouble); }, config.trouble != TroubleConfig());
   field("precision", config.precision);
+  field("parameters", config.parameters);
   field("processes", config.processes);
   field("timeout", config.timeout);
   field("exchange_precision", config.exchange_precision);
@@ -150,6 +151,12 @@ void validate(const TrainConfig& config) {
     throw Error("train.shard_optimizer does not work with rollbacks", "set train.trouble to stop or skip");
   if (config.exchange_precision != "float32" && config.exchange_precision != "bf16")
     throw Error(fmt::format("train.exchange_precision = \"{}\" must be float32 or bf16", config.exchange_precision));
+  if (config.parameters != "float32" && config.parameters != "bf16" && config.parameters != "bf16-copy") {
+    throw Error(
+        fmt::format("train.parameters = \"{}\" must be float32, bf16 (rounded stochastically) or bf16-copy (with "
+                    "a copy in float32)",
+                    config.parameters));
+  }
   count("keep_checkpoints", config.keep_checkpoints, 1);
   duration("keep_every", config.keep_every, 0);
   count("keep_best", config.keep_best, 1);

@@ -63,6 +63,7 @@ struct TrainConfig {
   double divergence_factor = 3;           // see Trainer; 0: only a loss that is not finite
   TroubleConfig trouble;                  // what is done about numerical trouble: [train.trouble]
   std::string precision = "float32";      // of matrix products: float32 or bf16
+  std::string parameters = "float32";     // float32; bf16, rounded stochastically; bf16-copy, with a copy in float32
   int64_t processes = 1;                  // number of processes sharing each batch
   double timeout = 60;                    // seconds without a sign of life after which another process counts as lost
   std::string exchange_precision = "float32";  // of gradients between processes: float32 or bf16

@@ -6,6 +6,9 @@
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/timing.h"
+#include "plumb/nn/residual/residual.h"
+#include "plumb/ops/stochastic_rounding.h"
+#include "plumb/optim/bfloat16_parameters.h"
 #include "plumb/optim/cautious.h"
 #include "plumb/optim/sharded.h"
 #include "plumb/train/corpora.h"
@@ -17,10 +20,22 @@ namespace {
 /// After this step, a loss far above that of a uniform guess is divergence, not initialization.
 constexpr int64_t kSettledStep = 20;
 
-std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Parameters& parameters) {
-  const auto make = [config](const Parameters& some) {
+std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model) {
+  const Parameters& parameters = model.parameters();
+  const bool rounds = config.parameters != "float32";
+  if (rounds && prescription_of(model.config().residual).unit_matrices) {
+    throw Error(
+        fmt::format("model.residual = \"{}\" changes the weights after every step, which cannot be combined with "
+                    "train.parameters = \"{}\"",
+                    model.config().residual, config.parameters),
+        "set train.parameters to float32");
+  }
+  const auto make = [config, rounds](const Parameters& some) {
     std::unique_ptr<Optimizer> optimizer = make_optimizer(config.optimizer, some, config.options);
-    return config.cautious ? make_cautious(std::move(optimizer), some) : std::move(optimizer);
+    if (config.cautious) optimizer = make_cautious(std::move(optimizer), some);
+    if (!rounds) return optimizer;
+    const auto kind = config.parameters == "bf16" ? Bfloat16Parameters::stochastic : Bfloat16Parameters::copy;
+    return with_bfloat16_parameters(std::move(optimizer), some, kind, static_cast<uint64_t>(config.seed));
   };
   if (!config.shard_optimizer) return make(parameters);
   if (make(parameters)->averages_weights())
@@ -53,7 +68,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
       computation(trained, learned, config, source),
       schedule(make_schedule(config, width_of(trained.config()))),
       settings(parameter_settings(trained.parameters(), config.groups, config.weight_decay)),
-      optimizer(make_train_optimizer(given, trained.parameters())),
+      optimizer(make_train_optimizer(given, trained)),
       weights(trained, *optimizer, given.average_decay),
       best(best_metric_of(given, learned)),
       watches(watch, learned, given.batch_tokens),
@@ -73,6 +88,7 @@ Trainer::Implementation::Implementation(Model& trained, const TrainConfig& given
 
 TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hooks) {
   weights.hide();
+  if (state.step == 0 && config.parameters != "float32") ops::round_to_nearest(model.parameters().flat());
   if (!state.complete && group.any(group.rank() == 0 && hooks.dry_pass)) computation.try_largest(state.step + 1);
   std::unique_ptr<Progress> progress;
   if (!hooks.progress.empty())

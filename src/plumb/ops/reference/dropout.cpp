@@ -7,29 +7,6 @@
 namespace plumb::ops::reference {
 namespace {
 
-/// The four words of philox(seed, stream, counter) (base/random.h) for each of `counters`, (n) → (n, 4), all in int64:
-/// products wrap around, and a mask extracts 32 bits.
-Tensor philox_words(uint64_t seed, uint64_t stream, const Tensor& counters) {
-  constexpr int64_t kLow = 0xFFFFFFFF;
-  const auto low = [](uint64_t x) { return static_cast<int64_t>(x & kLow); };
-  Tensor c0 = counters.bitwise_and(kLow);
-  Tensor c1 = counters.bitwise_right_shift(32);
-  Tensor c2 = at::full_like(counters, low(stream));
-  Tensor c3 = at::full_like(counters, low(stream >> 32));
-  uint64_t k0 = seed, k1 = seed >> 32;
-  for (int round = 0; round < 10; ++round) {
-    const Tensor p0 = c0 * int64_t{0xD2511F53};
-    const Tensor p1 = c2 * int64_t{0xCD9E8D57};
-    c0 = p1.bitwise_right_shift(32).bitwise_xor_(c1).bitwise_xor_(low(k0)).bitwise_and_(kLow);
-    c2 = p0.bitwise_right_shift(32).bitwise_xor_(c3).bitwise_xor_(low(k1)).bitwise_and_(kLow);
-    c1 = p1.bitwise_and(kLow);
-    c3 = p0.bitwise_and(kLow);
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  return at::stack({c0, c1, c2, c3}, 1);
-}
-
 /// The row of the whole matrix that each of `rows` rows is, (rows).
 std::vector<int64_t> places(const std::vector<RowRun>& runs, int64_t rows) {
   std::vector<int64_t> found;

@@ -13,6 +13,7 @@
 #include "plumb/ops/linear.h"
 #include "plumb/ops/lstm.h"
 #include "plumb/ops/packed_linear.h"
+#include "plumb/ops/stochastic_rounding.h"
 #include "plumb/ops/top_scores.h"
 #include "plumb/ops/torch.h"
 #include "plumb/ops/update.h"
@@ -30,10 +31,16 @@ CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, co
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale);
 
+/// The four words of philox(seed, stream, counter) (base/random.h) for each of `counters`, (n) → (n, 4), all in int64:
+/// products wrap around, and a mask extracts 32 bits.
+Tensor philox_words(uint64_t seed, uint64_t stream, const Tensor& counters);
+
 /// `residual` may be undefined.
 Tensor add_dropout(const Tensor& residual, const Tensor& x, double p, const DropoutKey& key);
 
 Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double scale);
+
+void round_stochastically(const Tensor& x, const RoundingKey& key);
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps);
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps);

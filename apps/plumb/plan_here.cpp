@@ -1,0 +1,137 @@
+#include "plan_here.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plumb/base/error.h"
+#include "plumb/base/quantity.h"
+
+namespace plumb::app {
+namespace {
+
+/// Memory by part, in the order in which it is printed.
+std::vector<std::pair<const char*, double>> parts_of(const plan::LocalMemory& memory) {
+  return {{"weights", memory.weights},
+          {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},
+          {"copies", memory.copies},
+          {"checkpoint", memory.checkpoint},
+          {"activations", memory.activations.layers},
+          {"rounded weights", memory.activations.weights},
+          {"output", memory.activations.output},
+          {"working", memory.activations.working},
+          {"library", memory.library}};
+}
+
+bool writes_between_steps(const TrainConfig& train) {
+  const bool in_steps =
+      train.checkpoint_every.unit() == Duration::Unit::steps && train.steps.unit() == Duration::Unit::steps;
+  return !in_steps || train.checkpoint_every.in_steps() < train.steps.in_steps();
+}
+
+std::string text_of(const plan::LocalMemory& memory, const plan::LocalTime& time, double tokens) {
+  std::string text;
+  for (const auto& [name, bytes] : parts_of(memory))
+    if (bytes > 0) text += fmt::format("{:<16} {:>10}\n", name, with_bytes(bytes));
+  text += fmt::format("{:<16} {:>10}, of which gradients share the place of activations\n\n", "peak",
+                      with_bytes(memory.peak()));
+  text += fmt::format("{:<16} {:>10}  {:>6}\n", "", "seconds", "peak");
+  for (const plan::StepPart& part : time.parts) {
+    const std::string share = part.operations > 0 ? fmt::format("{:.0f} %", 100 * time.share(part)) : "";
+    text += fmt::format("{:<16} {:>10.3g}  {:>6}\n", part.name, part.seconds, share);
+  }
+  text += fmt::format("{:<16} {:>10.3g}  {:>6}\n", "step", time.seconds(),
+                      fmt::format("{:.0f} %", 100 * time.operations() / time.seconds() / time.peak_rate));
+  return text + fmt::format("{} tokens per second; matrix products reach {} operations per second\n",
+                            with_unit(tokens / time.seconds()), with_unit(time.peak_rate));
+}
+
+}  // namespace
+
+void add_planned_file(CLI::App& verb, PlannedFile& file) {
+  verb.add_option("CONFIG", file.config, "TOML file with [model] and [train] sections")->type_name("FILE")->required();
+  verb.add_option("--set", file.set, "Override a key, such as model.d_model=512; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb.add_option("--vocabulary", file.vocabulary, "Size of the vocabulary, if the file leaves it to the data")
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--sequence", file.sequence, "Tokens per sequence")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  verb.add_option("--batch-tokens", file.batch_tokens, "Tokens per step (default: train.batch_tokens)")
+      ->type_name("QUANTITY");
+}
+
+RunConfig planned_run(const PlannedFile& file) {
+  Config config = Config::from_file(file.config);
+  for (const std::string& assignment : file.set) config.set(assignment);
+  RunConfig run = read_run_config(config);
+  if (file.vocabulary > 0) {
+    run.model.target_vocabulary = file.vocabulary;
+    if (!is_language_model(run.model.kind)) run.model.source_vocabulary = file.vocabulary;
+  }
+  if (run.model.target_vocabulary == 0 && run.model.kind != "encoder")
+    throw Error(file.config + ": the vocabulary is left to the data", "give its size with --vocabulary");
+  if (!file.batch_tokens.empty())
+    run.train.batch_tokens = static_cast<int64_t>(parse_quantity(file.batch_tokens, "--batch-tokens"));
+  return run;
+}
+
+LocalStep local_step(const RunConfig& run, int64_t sequence) {
+  if (run.train.processes > 1) {
+    throw Error(fmt::format("train.processes = {}: only one process is planned here", run.train.processes),
+                "leave out --here, or set train.processes to 1");
+  }
+  const int64_t sequences = std::max<int64_t>(run.train.batch_tokens / sequence, 1);
+  const int64_t most = run.train.micro_batch_tokens > 0 ? run.train.micro_batch_tokens / sequence : sequences;
+  LocalStep step;
+  step.batch.length = sequence;
+  step.batch.sequences = std::clamp<int64_t>(most, 1, sequences);
+  step.batch.rounded = run.train.precision == "bf16";
+  step.repetitions = (sequences + step.batch.sequences - 1) / step.batch.sequences * run.train.accumulate;
+  return step;
+}
+
+plan::LocalRun local_run(const TrainConfig& train, const LocalStep& step) {
+  return {.optimizer = train.optimizer,
+          .options = train.options,
+          .copies = (train.average_decay > 0 ? 1 : 0) + (train.parameters == "bf16-copy" ? 1 : 0),
+          .adds_gradients = step.repetitions > 1,
+          .writes_checkpoints = writes_between_steps(train)};
+}
+
+Json to_json(const plan::LocalMemory& memory) {
+  Json json;
+  for (const auto& [name, bytes] : parts_of(memory)) json[name] = bytes;
+  json["peak"] = memory.peak();
+  return json;
+}
+
+Json to_json(const plan::LocalTime& time) {
+  Json json = {{"seconds", time.seconds()}, {"operations", time.operations()}, {"peak_rate", time.peak_rate}};
+  for (const plan::StepPart& part : time.parts)
+    json["parts"].push_back({{"name", part.name}, {"seconds", part.seconds}, {"operations", part.operations}});
+  return json;
+}
+
+Json plan_here(const RunConfig& run, int64_t sequence, std::string& text) {
+  const double library = plan::resident_memory();
+  const LocalStep step = local_step(run, sequence);
+  const plan::LocalMemory memory = plan::local_memory(run.model, step.batch, local_run(run.train, step), library);
+  const plan::LocalTime time =
+      plan::local_time(run.model, step.batch, step.repetitions, run.train.optimizer, run.train.options);
+  const auto tokens = static_cast<double>(step.batch.tokens() * step.repetitions);
+  text = text_of(memory, time, tokens);
+  Json json = make_document("plan-here", 1);
+  json["tokens_at_once"] = step.batch.tokens();
+  json["batches_per_step"] = step.repetitions;
+  json["memory"] = to_json(memory);
+  json["step"] = to_json(time);
+  return json;
+}
+
+}  // namespace plumb::app

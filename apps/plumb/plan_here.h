@@ -1,0 +1,48 @@
+// What `plumb plan --here` and `plumb bench plan` have in common: a configuration, and what it takes on this machine.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plumb/base/json.h"
+#include "plumb/plan/local_memory.h"
+#include "plumb/plan/local_time.h"
+#include "plumb/train/config.h"
+
+namespace plumb::app {
+
+/// A configuration to plan for, as given on the command line.
+struct PlannedFile {
+  std::string config;
+  std::vector<std::string> set;
+  int64_t vocabulary = 0;
+  int64_t sequence = 2048;
+  std::string batch_tokens;
+};
+
+/// Adds CONFIG, --set, --vocabulary, --sequence and --batch-tokens.
+void add_planned_file(CLI::App& verb, PlannedFile& file);
+
+/// The run that it describes, with train.batch_tokens as given. Throws Error if its vocabulary is left to the data.
+RunConfig planned_run(const PlannedFile& file);
+
+/// How `plumb train` divides a step of a run, in one process, into batches that are computed at once.
+struct LocalStep {
+  plan::LocalBatch batch;
+  int64_t repetitions = 1;
+};
+/// Throws Error if the run has several processes.
+LocalStep local_step(const RunConfig& run, int64_t sequence);
+
+/// What of the run determines its memory in the step.
+plan::LocalRun local_run(const TrainConfig& train, const LocalStep& step);
+
+Json to_json(const plan::LocalMemory& memory);
+Json to_json(const plan::LocalTime& time);
+
+/// `plumb plan --here`: prints memory by part, and time by kind of work.
+Json plan_here(const RunConfig& run, int64_t sequence, std::string& text);
+
+}  // namespace plumb::app

@@ -1,0 +1,91 @@
+// Memory and time on this machine: states against counted bytes, operations against those of a batch.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "plumb/base/error.h"
+#include "plumb/model/flops.h"
+#include "plumb/model/model.h"
+#include "plumb/plan/local_memory.h"
+#include "plumb/plan/local_time.h"
+
+namespace plumb::plan {
+namespace {
+
+ModelConfig tiny(const std::string& positions) {
+  ModelConfig config;
+  config.kind = "decoder";
+  config.d_model = 32;
+  config.feed_forward = 64;
+  config.heads = 4;
+  config.decoder_layers = 2;
+  config.target_vocabulary = 100;
+  config.positions = positions;
+  return config;
+}
+
+TEST(LocalMemory, HoldsTheStatesOfTheOptimizers) {
+  const ModelConfig config = tiny("none");
+  const std::unique_ptr<Model> model = make_model(config);
+  const auto parameters = static_cast<double>(model->parameters().count());
+  const double counts = 8 * static_cast<double>(model->parameters().all().size());  // of steps
+  EXPECT_EQ(optimizer_bytes(config, "adam", {}), 8 * parameters + counts);
+  EXPECT_EQ(optimizer_bytes(config, "lion", {}), 4 * parameters);
+  const LocalMemory memory = local_memory(config, {.sequences = 2, .length = 8}, {.copies = 1}, 1000);
+  EXPECT_EQ(memory.weights, 4 * parameters);
+  EXPECT_EQ(memory.gradients, 4 * parameters);
+  EXPECT_EQ(memory.copies, 4 * parameters);
+  EXPECT_EQ(memory.checkpoint, 0);
+  EXPECT_EQ(memory.library, 1000);
+}
+
+// At the end of the forward pass, or with few tokens at the end of the backward pass.
+TEST(LocalMemory, PeaksWhereMostIsHeld) {
+  const ModelConfig config = tiny("none");
+  const LocalMemory few = local_memory(config, {.sequences = 1, .length = 1}, {}, 0);
+  const double states = few.weights + few.optimizer;
+  // Beside the gradients: two tables of 100 tokens, which embedding and output share, and a state.
+  EXPECT_EQ(few.peak(), states + few.gradients + 4.0 * (2 * 100 + 1) * 32);
+  const LocalMemory many = local_memory(config, {.sequences = 64, .length = 64}, {}, 0);
+  EXPECT_EQ(many.peak(), states + many.activations.total());
+  const LocalMemory adding = local_memory(config, {.sequences = 64, .length = 64}, {.adds_gradients = true}, 0);
+  EXPECT_EQ(adding.peak(), many.peak() + many.gradients);
+  const LocalMemory writing = local_memory(config, {.sequences = 64, .length = 64}, {.writes_checkpoints = true}, 0);
+  EXPECT_EQ(writing.peak(), many.peak() + states);
+}
+
+TEST(LocalMemory, OfThisProcessIsKnown) {
+  const double before = resident_memory();
+  EXPECT_GT(before, 1e6);
+  EXPECT_GE(peak_resident_memory(), before);
+}
+
+TEST(LocalTime, CountsTheOperationsOfAStep) {
+  for (const char* positions : {"none", "rotary", "transformer-xl"}) {
+    ModelConfig config = tiny(positions);
+    config.kv_heads = 2;
+    const LocalBatch size{.sequences = 3, .length = 16};
+    const LocalTime time = local_time(config, size, 2, "adam", {});
+    Batch batch;
+    batch.target_layout = Ragged({16, 16, 16});
+    batch.target_input.resize(48);
+    batch.labels.resize(48);
+    const double expected = 2 * 3 * FlopCounter(*make_model(config)).forward(batch);
+    EXPECT_NEAR(time.operations(), expected, 1e-9 * expected) << positions;
+    EXPECT_GT(time.peak_rate, 0);
+    EXPECT_NEAR(time.seconds(),
+                std::accumulate(time.parts.begin(), time.parts.end(), 0.0,
+                                [](double sum, const StepPart& part) { return sum + part.seconds; }),
+                1e-12);
+    for (const StepPart& part : time.parts) EXPECT_GE(part.seconds, 0) << part.name;
+  }
+}
+
+TEST(LocalTime, OfOtherModelsIsAnError) {
+  ModelConfig config = tiny("none");
+  config.kind = "encoder";
+  EXPECT_THROW(local_time(config, {}, 1, "adam", {}), Error);
+}
+
+}  // namespace
+}  // namespace plumb::plan
