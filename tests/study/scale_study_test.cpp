@@ -44,10 +44,12 @@ warm_up = 2
 [scale]
 widths = [8, 16, 24, 32]
 layers = [1, 1, 1, 2]
+parametrization = "mup"
 seeds = 2
 learning_rates = [1e-2, 1e-3, 1e-1]
 rate_widths = [16, 8]
 rate_layers = 1
+rate_seeds = 1
 )";
 
 StudyConfig study() { return read_study(Config::from_string(kStudy, "study.toml")); }
@@ -110,7 +112,7 @@ TEST_F(ScaleStudyTest, TrainsTheModelsItLists) {
 
 TEST_F(ScaleStudyTest, LearningRatesFollowTheWidth) {
   for (const double width : {8.0, 16.0, 32.0}) {
-    const RunConfig config = run(fmt::format("scale-pre-ln-mup-width{}-", width));
+    const RunConfig config = run(fmt::format("scale-pre-ln-mup-width{:g}-", width));
     EXPECT_EQ(config.model.initialization, "mup");
     const std::vector<ParameterGroup>& groups = config.train.groups;
     ASSERT_EQ(groups.size(), 2U);
@@ -186,7 +188,7 @@ TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
   EXPECT_THROW(read("scale.rate_widths=[8]"), Error);
   EXPECT_THROW(read("scale.learning_rates=[0.0]"), Error);
   const test::TemporaryDirectory folder;
-  for (const char* assignment : {"scale.widths=[8,12,24,32]", "scale.widths=[8,16,32,24]", "scale.parametrization='mu'",
+  for (const char* assignment : {"scale.widths=[8,12,24,32]", "scale.widths=[8,16,32,16]", "scale.parametrization='mu'",
                                  "model.share_embeddings='target'", "train.optimizer='sgd'"}) {
     EXPECT_THROW(run_study(read(assignment), folder / "out"), Error) << assignment;
     EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << assignment;

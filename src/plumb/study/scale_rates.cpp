@@ -97,9 +97,10 @@ RateSweeps trained_sweeps(StudyContext& context, const ScaleStudy& part, Paramet
 
 Figure sweeps_figure(const RateSweeps& all, Parametrization parametrization, const std::string& id) {
   Figure figure{id, fmt::format("Final validation loss by learning rate and width, {}", display_name(parametrization))};
-  figure.caption = fmt::format(
-      "Learning rates are those of a model with the width of [model]. {} A gap: a run diverged.",
-      all.seeds() == 1 ? "One run at each rate, no intervals." : "Means over seeds with their 95 % intervals.");
+  figure.caption = all.seeds() == 1 ? "One run at each rate, no intervals." : "Means over seeds with 95 % intervals.";
+  figure.caption += " A gap: a run diverged.";
+  if (parametrization == Parametrization::mup)
+    figure.caption += " The rate is that of a model with the width of [model], from which those of others follow.";
   figure.kind = "line";
   figure.x = {"learning rate", true};
   figure.y = {"validation loss (nats per token)"};
@@ -141,8 +142,8 @@ void judge_rates(StudyContext& context, const ScaleStudy& part, const RateSweeps
        fmt::format("exponent p of the best learning rate as width^p, {}", display_name(claim.parametrization)),
        judgment, open.empty() ? "" : fmt::format("No best rate inside the sweep: {}.", open), figure});
   if (std::isfinite(judgment.effect.mean)) {
-    result.summary.push_back(fmt::format("The best learning rate follows width^{} with the {} ({}).",
-                                         with_interval(judgment.effect), display_name(claim.parametrization),
+    result.summary.push_back(fmt::format("Exponent of the best learning rate over the width, {}: {} ({}).",
+                                         display_name(claim.parametrization), with_interval(judgment.effect),
                                          seeds_in_words(part.rate_seeds)));
   }
 }
