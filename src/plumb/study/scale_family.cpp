@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plumb/base/error.h"
+#include "plumb/model/flops.h"
 #include "plumb/ops/device.h"
 
 namespace plumb {
@@ -62,20 +63,10 @@ std::vector<ParameterGroup> mup_groups(const ModelConfig& model, int64_t base_wi
   embeddings.learning_rate_factor = std::sqrt(ratio);
   const ops::DefaultDevice nowhere{at::Device(at::kMeta)};
   for (const Parameter& parameter : make_model(model)->parameters().all()) {
-    switch (parameter.role) {
-      case Role::weight:
-      case Role::stacked_qkv:
-      case Role::attention_output:
-      case Role::feed_forward_input:
-      case Role::feed_forward_output:
-      case Role::readout:
-        matrices.pattern.push_back(parameter.name);
-        break;
-      case Role::embedding:
-        (parameter.name == "output.weight" ? matrices : embeddings).pattern.push_back(parameter.name);
-        break;
-      default:
-        break;
+    if (parameter.name == "output.weight" || multiplies_each_token(parameter)) {
+      matrices.pattern.push_back(parameter.name);
+    } else if (parameter.role == Role::embedding) {
+      embeddings.pattern.push_back(parameter.name);
     }
   }
   return {matrices, embeddings};
