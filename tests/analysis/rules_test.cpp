@@ -166,6 +166,16 @@ TEST(Sweep, BestRateHasTheFewestDivergedRuns) {
   EXPECT_THROW((void)Sweep{}.best(), Error);
 }
 
+TEST(Sweep, BestRateBetweenThoseOfTheSweepIsTheVertex) {
+  // (ln(rate/0.003))² at rates of 0.001, 0.002, 0.004 and 0.008.
+  std::vector<std::vector<double>> losses;
+  for (const double rate : {1e-3, 2e-3, 4e-3, 8e-3}) losses.push_back({2 + std::pow(std::log(rate / 3e-3), 2)});
+  EXPECT_NEAR(sweep_of(losses).best_between(), 3e-3, 1e-12);
+  EXPECT_NEAR(sweep_of({{3}, {2}, {3}}).best_between(), 2e-3, 1e-12);
+  EXPECT_TRUE(std::isnan(sweep_of({{2}, {3}, {4}}).best_between()));  // at the end
+  EXPECT_TRUE(std::isnan(sweep_of({{3}, {2}, {kInfinity}}).best_between()));
+}
+
 TEST(Sweep, SensitivityIsTheMeanLossAboveTheBest) {
   // First seed: (min(3, 8) + 2 + min(∞, 8))/3 − 2 = 13/3 − 2; second: (4 + 1 + 8)/3 − 1.
   const Interval interval = sweep_of({{3, 4}, {2, 1}, {kInfinity, 9}}).sensitivity(8);

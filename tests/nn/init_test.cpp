@@ -59,6 +59,12 @@ TEST(Initialization, Variances) {
   const EncoderDecoder small = model_of("small-init");
   expect_variance(value(small, first), 2.0 / 320);
   expect_variance(value(small, second), 2.0 / 320);
+  const EncoderDecoder mup = model_of("mup");
+  expect_variance(value(mup, first), 1.0 / 64);
+  expect_variance(value(mup, second), 1.0 / 96);
+  expect_variance(value(mup, stacked), 1.0 / 64);
+  expect_variance(value(mup, "tgt_embed.weight"), 1.0 / 64);
+  expect_variance(value(mup, "output.weight"), 1.0 / (64 * 64));
   const EncoderDecoder gpt = model_of("gpt-2");
   expect_variance(value(gpt, first), 4e-4);
   expect_variance(value(gpt, stacked), 4e-4);

@@ -38,6 +38,23 @@ std::string Sweep::open_end() const {
   return {};
 }
 
+double Sweep::best_between() const {
+  const Point* middle = &best();
+  if (middle == &points.front() || middle == &points.back()) return std::nan("");
+  const Point* slower = middle - 1;
+  const Point* faster = middle + 1;
+  for (const Point* point : {slower, middle, faster}) {
+    if (std::get<0>(badness(*point)) > 0) return std::nan("");
+  }
+  const auto loss = [&](const Point* point) { return std::get<1>(badness(*point)) - std::get<1>(badness(*middle)); };
+  const double left = std::log(slower->learning_rate / middle->learning_rate);
+  const double right = std::log(faster->learning_rate / middle->learning_rate);
+  // a·u² + b·u through (left, loss(slower)), (0, 0) and (right, loss(faster)) has its vertex at −b/(2a).
+  const double a = loss(slower) * right - loss(faster) * left;
+  const double b = loss(faster) * left * left - loss(slower) * right * right;
+  return a > 0 ? middle->learning_rate * std::exp(-b / (2 * a)) : middle->learning_rate;
+}
+
 Interval Sweep::sensitivity(double initial_loss) const {
   std::vector<double> by_seed;
   for (size_t seed = 0; !points.empty() && seed < points.front().losses.size(); ++seed) {

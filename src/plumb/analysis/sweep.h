@@ -20,6 +20,9 @@ struct Sweep {
   [[nodiscard]] const Point& best() const;
   /// Why the best rate may not be the best: "" if rates on both sides of it are worse.
   [[nodiscard]] std::string open_end() const;
+  /// The best rate between those of the sweep: the vertex of the parabola of the mean losses against the logarithm of
+  /// the rate through the best and its neighbors. NaN if the best is at an end, or a run of the three diverged.
+  [[nodiscard]] double best_between() const;
   /// Wortsman et al. 2023 (arXiv 2309.14322): the mean over learning rates of min(loss, loss₀) − best loss,
   /// where loss₀ is the loss before training; over seeds.
   [[nodiscard]] Interval sensitivity(double initial_loss) const;

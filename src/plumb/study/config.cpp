@@ -170,6 +170,17 @@ void describe(Fields& field, AlongTrainingStudy& part) {
   field("reference_products", part.reference_products);
 }
 
+void describe(Fields& field, ScaleStudy& part) {
+  field("widths", part.widths);
+  field("layers", part.layers);
+  field("parametrization", part.parametrization);
+  field("seeds", part.seeds);
+  field("learning_rates", part.learning_rates);
+  field("rate_widths", part.rate_widths);
+  field("rate_layers", part.rate_layers);
+  field("rate_seeds", part.rate_seeds);
+}
+
 namespace {
 
 /// Throws Error unless all values are at least `least`, naming the key.
@@ -186,6 +197,27 @@ void check_rates(const char* key, const std::vector<double>& rates) {
     if (!(rate > 0) || !std::isfinite(rate))
       throw Error(fmt::format("{} contains {}", key, rate), "rates are positive");
   }
+}
+
+void check_scale(const ScaleStudy& part) {
+  at_least("scale.widths", part.widths, 1);
+  at_least("scale.layers", part.layers, 1);
+  at_least("scale.seeds", {part.seeds}, 1);
+  if (part.layers.size() != part.widths.size()) {
+    throw Error(fmt::format("scale.widths has {} models and scale.layers {}", part.widths.size(), part.layers.size()),
+                "list the width and the layers of each model");
+  }
+  if (part.widths.size() < 4) {
+    throw Error(fmt::format("scale.widths has {} models", part.widths.size()),
+                "a law with three numbers needs three models, and one more is held out");
+  }
+  if (part.learning_rates.empty()) return;
+  check_rates("scale.learning_rates", part.learning_rates);
+  at_least("scale.rate_widths", part.rate_widths, 1);
+  at_least("scale.rate_layers", {part.rate_layers}, 1);
+  at_least("scale.rate_seeds", {part.rate_seeds}, 1);
+  if (std::set<int64_t>(part.rate_widths.begin(), part.rate_widths.end()).size() < 2)
+    throw Error("scale.rate_widths has a single width", "list those between which the best learning rate is compared");
 }
 
 /// Throws Error on what could not be measured, before anything is.
@@ -267,6 +299,7 @@ void check_parts(const StudyConfig& study) {
     at_least("norms.shared_batch_tokens", {part->shared_batch_tokens}, 1);
     at_least("norms.processes", part->processes, 1);
   }
+  if (study.scale) check_scale(*study.scale);
 }
 
 }  // namespace

@@ -189,6 +189,19 @@ struct AlongTrainingStudy {
   int64_t reference_products = 0;  // of a second search for each eigenvalue, from a random vector; 0: none
 };
 
+/// [scale]: a family of models of growing size, trained alike, and a power law of their losses.
+struct ScaleStudy {
+  std::vector<int64_t> widths = {32, 64, 96, 128, 192, 256};  // of each model, growing; the last is held out
+  std::vector<int64_t> layers = {2, 2, 3, 4, 4, 6};           // of each model
+  std::string parametrization = "standard";                   // or "mup"
+  int64_t seeds = 3;
+  /// Sweeps of the learning rate over models of these widths, with both parametrizations; empty: none.
+  std::vector<double> learning_rates;
+  std::vector<int64_t> rate_widths = {32, 64, 128};
+  int64_t rate_layers = 2;
+  int64_t rate_seeds = 2;
+};
+
 struct StudyConfig {
   StudyHead study;
   StudyData data;
@@ -211,11 +224,12 @@ struct StudyConfig {
   std::optional<CurvatureStudy> curvature;
   std::optional<CoordinateCheckStudy> coordinate_check;
   std::optional<AlongTrainingStudy> along_training;
+  std::optional<ScaleStudy> scale;
 
   /// Whether any part trains, or takes steps as [train] says.
   [[nodiscard]] bool trains() const {
     return training || tricks || norms || language_model || (collapse && collapse->steps > 0) || first_step ||
-           coordinate_check || along_training;
+           coordinate_check || along_training || scale;
   }
 };
 
@@ -238,6 +252,7 @@ void for_each_part(Study& study, const Visit& visit) {
   visit("curvature", study.curvature);
   visit("coordinate_check", study.coordinate_check);
   visit("along_training", study.along_training);
+  visit("scale", study.scale);
 }
 
 void describe(Fields& field, StudyHead& head);
@@ -259,6 +274,7 @@ void describe(Fields& field, FirstStepStudy& part);
 void describe(Fields& field, CurvatureStudy& part);
 void describe(Fields& field, CoordinateCheckStudy& part);
 void describe(Fields& field, AlongTrainingStudy& part);
+void describe(Fields& field, ScaleStudy& part);
 
 /// Reads a study; a section that is absent is skipped. Throws Error on unknown keys or an empty study.
 StudyConfig read_study(const Config& config);

@@ -1,0 +1,109 @@
+#include "plumb/study/scale_family.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/base/error.h"
+#include "plumb/model/flops.h"
+#include "plumb/ops/device.h"
+
+namespace plumb {
+namespace {
+
+/// A size of [model] at another width, such as its number of heads.
+int64_t at_width(int64_t size, int64_t width, const ModelConfig& base, const char* key) {
+  if (size * width % base.d_model != 0) {
+    throw Error(fmt::format("at a width of {}, model.{} would be {:g}", width, key,
+                            static_cast<double>(size * width) / static_cast<double>(base.d_model)),
+                fmt::format("widths of [scale] are such that the size of heads stays, {} in [model]",
+                            base.d_model / std::max<int64_t>(base.heads, 1)));
+  }
+  return size * width / base.d_model;
+}
+
+}  // namespace
+
+Parametrization parametrization_of(const std::string& name) {
+  if (name == "standard") return Parametrization::standard;
+  if (name == "mup") return Parametrization::mup;
+  throw Error(fmt::format("scale.parametrization is '{}'", name), "known: mup, standard");
+}
+
+std::string display_name(Parametrization parametrization) {
+  return parametrization == Parametrization::mup ? "µP" : "standard parametrization";
+}
+
+ModelConfig scale_model(const StudyContext& context, const ScaleMember& member) {
+  const ModelConfig& base = context.config.model;
+  ModelConfig model = model_for(context, member.scheme, member.layers);
+  model.d_model = member.width;
+  model.feed_forward = std::max<int64_t>(base.feed_forward * member.width / base.d_model, 1);
+  model.heads = at_width(base.heads, member.width, base, "heads");
+  model.kv_heads = at_width(base.kv_heads, member.width, base, "kv_heads");
+  if (member.parametrization == Parametrization::standard) return model;
+  if (model.share_embeddings != "none") {
+    throw Error(fmt::format("µP with model.share_embeddings = \"{}\"", model.share_embeddings),
+                "set model.share_embeddings = \"none\": embeddings and output have different learning rates");
+  }
+  if (model.embedding_factor > 0) {
+    throw Error(fmt::format("µP with model.embedding_factor = {:g}", model.embedding_factor),
+                "leave it out: embeddings are to be multiplied by √d_model at every width");
+  }
+  model.initialization = "mup";
+  return model;
+}
+
+std::vector<ParameterGroup> mup_groups(const ModelConfig& model, int64_t base_width) {
+  const double ratio = static_cast<double>(base_width) / static_cast<double>(model.d_model);
+  ParameterGroup matrices;
+  matrices.learning_rate_factor = ratio;
+  ParameterGroup embeddings;
+  embeddings.learning_rate_factor = std::sqrt(ratio);
+  const ops::DefaultDevice nowhere{at::Device(at::kMeta)};
+  for (const Parameter& parameter : make_model(model)->parameters().all()) {
+    if (parameter.name == "output.weight" || multiplies_each_token(parameter)) {
+      matrices.pattern.push_back(parameter.name);
+    } else if (parameter.role == Role::embedding) {
+      embeddings.pattern.push_back(parameter.name);
+    }
+  }
+  return {matrices, embeddings};
+}
+
+RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int64_t seed) {
+  const bool mup = member.parametrization == Parametrization::mup;
+  RunRequest request;
+  request.name =
+      fmt::format("scale-{}-{}-width{}-layers{}-lr{:g}-seed{}", file_name(member.scheme), mup ? "mup" : "standard",
+                  member.width, member.layers, member.learning_rate, context.config.study.seed + seed);
+  request.label = fmt::format("{}, width {}, {} layers, lr {:g}", display_name(member.scheme), member.width,
+                              member.layers, member.learning_rate);
+  request.config = run_config(context, scale_model(context, member));
+  TrainConfig& train = request.config.train;
+  train.learning_rate = member.learning_rate;
+  train.seed += seed;
+  if (!mup) return request;
+  if (train.optimizer != "adam" && train.optimizer != "adamw") {
+    throw Error(fmt::format("µP with train.optimizer = \"{}\"", train.optimizer),
+                "its learning rates are known here for adam and adamw");
+  }
+  for (const ParameterGroup& group : mup_groups(request.config.model, context.config.model.d_model))
+    train.groups.push_back(group);
+  return request;
+}
+
+std::vector<TrainedRun> scale_runs(StudyContext& context, const ScaleMember& member, int64_t seeds) {
+  std::vector<TrainedRun> runs;
+  for (int64_t seed = 0; seed < seeds; ++seed) runs.push_back(trained_run(context, scale_run(context, member, seed)));
+  return runs;
+}
+
+std::vector<double> final_losses(const std::vector<TrainedRun>& runs) {
+  std::vector<double> losses;
+  for (const TrainedRun& run : runs) losses.push_back(run.loss());
+  return losses;
+}
+
+}  // namespace plumb

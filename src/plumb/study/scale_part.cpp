@@ -1,0 +1,318 @@
+// Decoders of growing size, trained on equally many tokens: a power law of their losses against parameters and against
+// compute, whose prediction for the largest model is compared with its loss (Hoffmann et al. 2022, arXiv 2203.15556).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/analysis/power_law.h"
+#include "plumb/base/error.h"
+#include "plumb/base/text.h"
+#include "plumb/plan/model_cost.h"
+#include "plumb/study/scale_family.h"
+#include "plumb/study/scale_rates.h"
+
+namespace plumb {
+namespace {
+
+/// How far from the prediction a loss may be, in nats per token.
+constexpr double kPredictionMargin = 0.05;
+
+struct TrainedMember {
+  ScaleMember member;
+  plan::ModelCost cost;
+  double flops = 0;  // of its training
+  std::vector<TrainedRun> by_seed;
+
+  [[nodiscard]] double parameters() const { return static_cast<double>(cost.parameters); }
+  [[nodiscard]] Interval loss() const { return judge(final_losses(by_seed), {}).effect; }
+};
+
+/// The models of one scheme, by size.
+struct SchemeFamily {
+  std::string scheme;
+  std::vector<TrainedMember> members;
+};
+
+/// A size that losses follow.
+struct SizeAxis {
+  const char* id;
+  const char* name;    // in tables
+  const char* words;   // on the axis
+  const char* symbol;  // in captions
+  double (*size)(const TrainedMember&);
+};
+constexpr SizeAxis kSizeAxes[] = {
+    {"scale_parameters", "parameters", "parameters", "N",
+     [](const TrainedMember& member) { return member.parameters(); }},
+    {"scale_compute", "compute", "floating-point operations of training", "C",
+     [](const TrainedMember& member) { return member.flops; }},
+};
+
+/// The law of one family, fitted for each seed to the models that are not held out.
+struct FamilyLaw {
+  std::vector<PowerLaw> by_seed;
+
+  [[nodiscard]] Interval of(double PowerLaw::*number) const {
+    std::vector<double> values;
+    for (const PowerLaw& law : by_seed) values.push_back(law.*number);
+    return judge(values, {}).effect;
+  }
+  [[nodiscard]] std::vector<double> predictions(double size) const {
+    std::vector<double> values;
+    for (const PowerLaw& law : by_seed) values.push_back(law.at(size));
+    return values;
+  }
+};
+
+size_t fitted_models(const ScaleStudy& part) { return part.widths.size() - 1; }
+
+/// The first scheme has all models; the others leave out the largest, which is there for the prediction.
+std::vector<ScaleMember> members_of(const StudyContext& context, const ScaleStudy& part, const std::string& scheme) {
+  const bool first = scheme == context.config.study.schemes.front();
+  std::vector<ScaleMember> members;
+  for (size_t i = 0; i < (first ? part.widths.size() : fitted_models(part)); ++i) {
+    members.push_back({scheme, parametrization_of(part.parametrization), part.widths[i], part.layers[i],
+                       context.config.train.learning_rate});
+  }
+  return members;
+}
+
+/// Throws Error unless the models have growing numbers of parameters.
+void require_growth(const StudyContext& context, const std::vector<ScaleMember>& members) {
+  int64_t before = 0;
+  for (const ScaleMember& member : members) {
+    const int64_t parameters = plan::cost_of(scale_model(context, member)).parameters;
+    if (parameters <= before) {
+      throw Error(fmt::format("the model of width {} with {} layers has {} parameters, the one before it {}",
+                              member.width, member.layers, with_thousands(parameters), with_thousands(before)),
+                  "list scale.widths and scale.layers so that the models grow");
+    }
+    before = parameters;
+  }
+}
+
+/// The tokens of a sequence of the training data, on average.
+int64_t mean_length(const StudyContext& context) {
+  double sum = 0;
+  const std::vector<ExampleCost> costs = context.task.dataset("train")->costs();
+  for (const ExampleCost& cost : costs) sum += static_cast<double>(cost.larger());
+  return costs.empty() ? 1 : std::max<int64_t>(std::llround(sum / static_cast<double>(costs.size())), 1);
+}
+
+double trained_tokens(const TrainedRun& run) {
+  const auto& history = run.result.history;
+  if (!history.empty() && history.back().tokens) return static_cast<double>(*history.back().tokens);
+  return static_cast<double>(run.result.steps * run.config.train.batch_tokens);
+}
+
+SchemeFamily trained_family(StudyContext& context, const ScaleStudy& part, const std::string& scheme, int64_t length) {
+  SchemeFamily family{scheme, {}};
+  for (const ScaleMember& member : members_of(context, part, scheme)) {
+    TrainedMember trained{member, plan::cost_of(scale_model(context, member)), 0,
+                          scale_runs(context, member, part.seeds)};
+    double tokens = 0;  // a run that diverged ended early
+    for (const TrainedRun& run : trained.by_seed) tokens = std::max(tokens, trained_tokens(run));
+    trained.flops = tokens * trained.cost.training_flops(length);
+    family.members.push_back(trained);
+  }
+  return family;
+}
+
+FamilyLaw fitted_law(const SchemeFamily& family, const ScaleStudy& part, const SizeAxis& axis) {
+  FamilyLaw law;
+  for (size_t seed = 0; seed < static_cast<size_t>(part.seeds); ++seed) {
+    std::vector<double> sizes;
+    std::vector<double> losses;
+    for (size_t i = 0; i < fitted_models(part); ++i) {
+      sizes.push_back(axis.size(family.members[i]));
+      losses.push_back(family.members[i].by_seed[seed].loss());
+    }
+    law.by_seed.push_back(fit_power_law(sizes, losses));
+  }
+  return law;
+}
+
+Series law_line(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& axis, double largest) {
+  constexpr int kPoints = 24;
+  Series line{fmt::format("{}, fitted", display_name(family.scheme)), family.scheme};
+  line.style = "dashed";
+  const double smallest = axis.size(family.members.front());
+  for (int k = 0; k <= kPoints; ++k) {
+    const double size = smallest * std::pow(largest / smallest, static_cast<double>(k) / kPoints);
+    const Interval loss = judge(law.predictions(size), {}).effect;
+    line.point(size, loss.mean, loss.low, loss.high);
+  }
+  return line;
+}
+
+/// Losses and laws of all schemes against one size.
+Figure losses_figure(const std::vector<SchemeFamily>& families, const std::vector<FamilyLaw>& laws,
+                     const ScaleStudy& part, const SizeAxis& axis) {
+  Figure figure{axis.id, fmt::format("Final validation loss by {}", axis.words)};
+  figure.caption = fmt::format(
+      "Models trained on equally many tokens, at one learning rate; {0}. Dashed: L_inf + ({1}_c/{1})^α, fitted for "
+      "each seed to all models but the largest of {2}, which is held out.",
+      seeds_in_words(part.seeds), axis.symbol, display_name(families.front().scheme));
+  figure.kind = "line";
+  figure.x = {axis.words, true};
+  figure.y = {"validation loss (nats per token)"};
+  const double largest = axis.size(families.front().members.back());
+  for (size_t i = 0; i < families.size(); ++i) {
+    const SchemeFamily& family = families[i];
+    Series points{display_name(family.scheme), family.scheme};
+    points.style = "points";
+    for (const TrainedMember& member : family.members) {
+      const Interval loss = member.loss();
+      points.point(axis.size(member), loss.mean, loss.low, loss.high);
+    }
+    figure.series.push_back(points);
+    figure.series.push_back(law_line(family, laws[i], axis, largest));
+  }
+  return figure;
+}
+
+Table models_table(const std::vector<SchemeFamily>& families, const ScaleStudy& part) {
+  Table table{"scale_models",
+              "Models by size",
+              "On the validation split at the end of training; FLOPs of training as `plumb plan` counts them.",
+              {"scheme", "width", "layers", "parameters", "of them in tables", "FLOPs", "seed", "outcome", "loss",
+               "perplexity", "seconds", "held out"}};
+  for (const SchemeFamily& family : families) {
+    for (size_t i = 0; i < family.members.size(); ++i) {
+      const TrainedMember& member = family.members[i];
+      for (const TrainedRun& run : member.by_seed) {
+        table.rows.push_back({family.scheme, member.member.width, member.member.layers, member.cost.parameters,
+                              member.cost.embeddings, finite_or_null(member.flops), run.config.train.seed,
+                              run.result.outcome, finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
+                              finite_or_null(run.result.seconds), i == fitted_models(part) ? "yes" : "no"});
+      }
+    }
+  }
+  return table;
+}
+
+/// The numbers of a law as rows: the exponent, the limit and the scale, with their intervals over seeds.
+void add_law(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& axis, Table& table) {
+  for (const auto& [name, number] : {std::pair{"α", &PowerLaw::exponent},
+                                     {"L_inf", &PowerLaw::limit},
+                                     {"scale", &PowerLaw::scale},
+                                     {"residual", &PowerLaw::residual}}) {
+    const Interval value = law.of(number);
+    table.rows.push_back({family.scheme, axis.name, name, finite_or_null(value.mean), finite_or_null(value.low),
+                          finite_or_null(value.high)});
+  }
+}
+
+/// How each scheme's loss differs from the first one's, by size.
+Table schemes_table(const std::vector<SchemeFamily>& families, const ScaleStudy& part) {
+  const SchemeFamily& first = families.front();
+  Table table{
+      "scale_schemes",
+      fmt::format("Loss by scheme and size, compared with {}", display_name(first.scheme)),
+      fmt::format("Final validation loss − that of {}, seed by seed; {}. At one learning rate, so that no claim "
+                  "is judged by it.",
+                  display_name(first.scheme), seeds_in_words(part.seeds)),
+      {"scheme", "parameters", "difference", "low", "high", "note"}};
+  for (size_t k = 1; k < families.size(); ++k) {
+    for (size_t i = 0; i < families[k].members.size(); ++i) {
+      const TrainedMember& member = families[k].members[i];
+      const Judgment difference =
+          judge_difference(final_losses(member.by_seed), final_losses(first.members[i].by_seed), {});
+      table.rows.push_back({families[k].scheme, member.cost.parameters, finite_or_null(difference.effect.mean),
+                            finite_or_null(difference.effect.low), finite_or_null(difference.effect.high),
+                            difference.reason});
+    }
+  }
+  return table;
+}
+
+/// "predicted 4.31 (4.29 to 4.33), measured 4.32 (4.31 to 4.33), inside the predicted interval".
+std::string prediction_in_words(const Interval& predicted, const Interval& measured) {
+  std::string text = fmt::format("predicted {}, measured {}", with_interval(predicted, 4), with_interval(measured, 4));
+  if (std::isfinite(predicted.low) && std::isfinite(measured.mean)) {
+    const bool inside = measured.mean >= predicted.low && measured.mean <= predicted.high;
+    text += fmt::format(", {} the predicted interval", inside ? "inside" : "outside");
+  }
+  return text;
+}
+
+/// Whether the law against parameters predicts the largest model of the first scheme.
+void judge_prediction(const StudyContext& context, const ScaleStudy& part, const SchemeFamily& family,
+                      const FamilyLaw& law, const FamilyLaw& by_compute, PartResult& result) {
+  const TrainedMember& largest = family.members.back();
+  const std::vector<double> predicted = law.predictions(largest.parameters());
+  const std::vector<double> measured = final_losses(largest.by_seed);
+  std::vector<double> differences;
+  for (size_t i = 0; i < measured.size(); ++i) differences.push_back(measured[i] - predicted[i]);
+  const Interval prediction = judge(predicted, {}).effect;
+  const std::string words = prediction_in_words(prediction, largest.loss());
+  const Interval exponent = law.of(&PowerLaw::exponent);
+  const Interval limit = law.of(&PowerLaw::limit);
+  result.verdicts.push_back(
+      {"scale_held_out", "A power law of smaller models predicts the loss of the largest",
+       "Hoffmann et al. 2022, arXiv 2203.15556, equation 2, at equal tokens",
+       setting_of(context, scale_model(context, largest.member)),
+       "measured − predicted final validation loss of the largest model (nats per token), each seed's law fitted to "
+       "that "
+       "seed's smaller models",
+       not_testable_because(judge(differences, Region::around(0, kPredictionMargin)), training_not_testable(context)),
+       fmt::format("By parameters {}; by compute {}.", words,
+                   prediction_in_words(judge(by_compute.predictions(largest.flops), {}).effect, largest.loss())),
+       kSizeAxes[0].id, family.scheme});
+  result.summary.push_back(fmt::format(
+      "{}: the final validation loss of {} models with {} to {} parameters follows L_inf + (N_c/N)^α with α = {} and "
+      "L_inf = {}; for the largest, held out, with {} parameters, it {} ({}).",
+      display_name(family.scheme), fitted_models(part), with_thousands(family.members.front().cost.parameters),
+      with_thousands(family.members[fitted_models(part) - 1].cost.parameters), with_interval(exponent),
+      with_interval(limit), with_thousands(largest.cost.parameters), words, seeds_in_words(part.seeds)));
+}
+
+}  // namespace
+
+std::vector<MeasurementRequest> requests(StudyContext& context, const ScaleStudy& part) {
+  std::vector<MeasurementRequest> list;
+  for (const std::string& scheme : context.config.study.schemes) {
+    std::vector<ScaleMember> members = members_of(context, part, scheme);
+    require_growth(context, members);
+    std::reverse(members.begin(), members.end());  // the longest runs first, so that none is left over at the end
+    for (const ScaleMember& member : members) {
+      for (int64_t seed = 0; seed < part.seeds; ++seed)
+        list.push_back(run_measurement(context, scale_run(context, member, seed)));
+    }
+  }
+  for (MeasurementRequest& request : scale_rate_requests(context, part)) list.push_back(std::move(request));
+  return list;
+}
+
+PartResult measure(StudyContext& context, const ScaleStudy& part) {
+  const int64_t length = mean_length(context);
+  std::vector<SchemeFamily> families;
+  for (const std::string& scheme : context.config.study.schemes)
+    families.push_back(trained_family(context, part, scheme, length));
+
+  PartResult result;
+  Table numbers{
+      "scale_laws",
+      "Fitted power laws",
+      fmt::format("L_inf + (scale/size)^α, size the parameters or the FLOPs of training; {}. The residual is the "
+                  "root mean square of what the law leaves.",
+                  seeds_in_words(part.seeds)),
+      {"scheme", "against", "number", "value", "low", "high"}};
+  std::vector<std::vector<FamilyLaw>> laws;  // [axis][scheme]
+  for (const SizeAxis& axis : kSizeAxes) {
+    laws.emplace_back();
+    for (const SchemeFamily& family : families) {
+      laws.back().push_back(fitted_law(family, part, axis));
+      add_law(family, laws.back().back(), axis, numbers);
+    }
+    result.figures.push_back(losses_figure(families, laws.back(), part, axis));
+  }
+  result.tables = {models_table(families, part), numbers};
+  if (families.size() > 1) result.tables.push_back(schemes_table(families, part));
+  judge_prediction(context, part, families.front(), laws[0].front(), laws[1].front(), result);
+  report_scale_rates(context, part, result);
+  return result;
+}
+
+}  // namespace plumb

@@ -1,0 +1,195 @@
+#include "plumb/study/scale_rates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plumb/analysis/sweep.h"
+#include "plumb/base/text.h"
+#include "plumb/study/scale_family.h"
+
+namespace plumb {
+namespace {
+
+constexpr Parametrization kParametrizations[] = {Parametrization::standard, Parametrization::mup};
+
+/// The largest exponent of the best rate over width that counts as constant.
+constexpr double kRateMargin = 0.25;
+
+struct RateClaim {
+  Parametrization parametrization;
+  const char* id;
+  const char* claim;
+  Region region;
+};
+const RateClaim kRateClaims[] = {
+    {Parametrization::standard, "scale_rate_standard",
+     "With the standard parametrization, wider models need smaller learning rates", Region::below(-kRateMargin)},
+    {Parametrization::mup, "scale_rate_mup", "With µP, the best learning rate does not depend on the width",
+     Region::around(0, kRateMargin)},
+};
+
+std::vector<double> rates_of(const ScaleStudy& part) {
+  std::vector<double> rates = part.learning_rates;
+  std::sort(rates.begin(), rates.end());
+  return rates;
+}
+
+std::vector<int64_t> widths_of(const ScaleStudy& part) {
+  std::vector<int64_t> widths = part.rate_widths;
+  std::sort(widths.begin(), widths.end());
+  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+  return widths;
+}
+
+ScaleMember rate_member(const StudyContext& context, const ScaleStudy& part, Parametrization parametrization,
+                        int64_t width, double rate) {
+  return {context.config.study.schemes.front(), parametrization, width, part.rate_layers, rate};
+}
+
+/// The sweeps of one parametrization.
+struct RateSweeps {
+  std::vector<int64_t> widths;
+  std::vector<Sweep> sweeps;  // [width]
+
+  /// A sweep with the runs of one seed.
+  [[nodiscard]] Sweep of_seed(size_t width, size_t seed) const {
+    Sweep sweep;
+    for (const Sweep::Point& point : sweeps[width].points)
+      sweep.points.push_back({point.learning_rate, {point.losses.at(seed)}});
+    return sweep;
+  }
+  [[nodiscard]] size_t seeds() const { return sweeps.front().points.front().losses.size(); }
+  /// The best rate at a width, by seed; NaN where the sweep does not enclose it.
+  [[nodiscard]] std::vector<double> best(size_t width) const {
+    std::vector<double> rates;
+    for (size_t seed = 0; seed < seeds(); ++seed) rates.push_back(of_seed(width, seed).best_between());
+    return rates;
+  }
+  /// p in best rate ~ width^p, by seed.
+  [[nodiscard]] std::vector<double> exponents() const {
+    std::vector<double> found;
+    for (size_t seed = 0; seed < seeds(); ++seed) {
+      std::vector<double> x;
+      std::vector<double> y;
+      for (size_t i = 0; i < widths.size(); ++i) {
+        x.push_back(std::log(static_cast<double>(widths[i])));
+        y.push_back(std::log(of_seed(i, seed).best_between()));
+      }
+      found.push_back(fit_line(x, y).slope);
+    }
+    return found;
+  }
+};
+
+RateSweeps trained_sweeps(StudyContext& context, const ScaleStudy& part, Parametrization parametrization) {
+  RateSweeps all{widths_of(part), {}};
+  for (const int64_t width : all.widths) {
+    all.sweeps.emplace_back();
+    for (const double rate : rates_of(part)) {
+      const ScaleMember member = rate_member(context, part, parametrization, width, rate);
+      all.sweeps.back().points.push_back({rate, final_losses(scale_runs(context, member, part.rate_seeds))});
+    }
+  }
+  return all;
+}
+
+Figure sweeps_figure(const RateSweeps& all, Parametrization parametrization, const std::string& id) {
+  Figure figure{id, fmt::format("Final validation loss by learning rate and width, {}", display_name(parametrization))};
+  figure.caption = all.seeds() == 1 ? "One run at each rate, no intervals." : "Means over seeds with 95 % intervals.";
+  figure.caption += " A gap: a run diverged.";
+  if (parametrization == Parametrization::mup)
+    figure.caption += " The rate is that of a model with the width of [model], from which those of others follow.";
+  figure.kind = "line";
+  figure.x = {"learning rate", true};
+  figure.y = {"validation loss (nats per token)"};
+  for (size_t i = 0; i < all.widths.size(); ++i) {
+    const std::string name = fmt::format("width {}", all.widths[i]);
+    Series line{name, name};
+    for (const Sweep::Point& point : all.sweeps[i].points) {
+      const bool finished =
+          std::all_of(point.losses.begin(), point.losses.end(), [](double loss) { return std::isfinite(loss); });
+      const double gap = std::nan("");
+      const Interval loss = finished ? confidence_interval(point.losses) : Interval{gap, gap, gap, 0};
+      line.point(point.learning_rate, loss.mean, loss.low, loss.high);
+    }
+    figure.series.push_back(line);
+  }
+  return figure;
+}
+
+/// Says where a sweep does not enclose its best rate; "" where all do.
+std::string open_ends(const RateSweeps& all) {
+  std::vector<std::string> open;
+  for (size_t i = 0; i < all.widths.size(); ++i) {
+    if (const std::string end = all.sweeps[i].open_end(); !end.empty())
+      open.push_back(fmt::format("at width {} {}", all.widths[i], end));
+  }
+  return join(open, "; ");
+}
+
+void judge_rates(StudyContext& context, const ScaleStudy& part, const RateSweeps& all, const RateClaim& claim,
+                 const std::string& figure, PartResult& result) {
+  const ScaleMember largest =
+      rate_member(context, part, claim.parametrization, all.widths.back(), rates_of(part).back());
+  const std::string open = open_ends(all);
+  const Judgment judgment = not_testable_because(undecided_because(judge(all.exponents(), claim.region), open),
+                                                 training_not_testable(context));
+  result.verdicts.push_back(
+      {claim.id, claim.claim, "Yang et al. 2022, arXiv 2203.03466, figure 1",
+       setting_of(context, scale_model(context, largest)),
+       fmt::format("exponent p of the best learning rate as width^p, {}", display_name(claim.parametrization)),
+       judgment, open.empty() ? "" : fmt::format("No best rate inside the sweep: {}.", open), figure});
+  if (std::isfinite(judgment.effect.mean)) {
+    result.summary.push_back(fmt::format("Exponent of the best learning rate over the width, {}: {} ({}).",
+                                         display_name(claim.parametrization), with_interval(judgment.effect),
+                                         seeds_in_words(part.rate_seeds)));
+  }
+}
+
+}  // namespace
+
+std::vector<MeasurementRequest> scale_rate_requests(StudyContext& context, const ScaleStudy& part) {
+  std::vector<MeasurementRequest> list;
+  if (part.learning_rates.empty()) return list;
+  for (const Parametrization parametrization : kParametrizations) {
+    for (const int64_t width : widths_of(part)) {
+      for (const double rate : rates_of(part)) {
+        for (int64_t seed = 0; seed < part.rate_seeds; ++seed) {
+          const ScaleMember member = rate_member(context, part, parametrization, width, rate);
+          list.push_back(run_measurement(context, scale_run(context, member, seed)));
+        }
+      }
+    }
+  }
+  return list;
+}
+
+void report_scale_rates(StudyContext& context, const ScaleStudy& part, PartResult& result) {
+  if (part.learning_rates.empty()) return;
+  Figure best{"scale_best_rate", "Best learning rate by width"};
+  best.caption = fmt::format(
+      "The vertex of the parabola through the best rate of each sweep and its neighbors; {}. A gap: the sweep does not "
+      "enclose its best rate.",
+      seeds_in_words(part.rate_seeds));
+  best.kind = "line";
+  best.x = {"width d_model", true};
+  best.y = {"best learning rate", true};
+  for (const RateClaim& claim : kRateClaims) {
+    const RateSweeps all = trained_sweeps(context, part, claim.parametrization);
+    const std::string id = fmt::format("{}_sweep", claim.id);
+    result.figures.push_back(sweeps_figure(all, claim.parametrization, id));
+    const std::string name = display_name(claim.parametrization);
+    Series line{name, name};
+    for (size_t i = 0; i < all.widths.size(); ++i) {
+      const Interval rate = geometric_interval(all.best(i));
+      line.point(all.widths[i], rate.mean, rate.low, rate.high);
+    }
+    best.series.push_back(line);
+    judge_rates(context, part, all, claim, id, result);
+  }
+  result.figures.push_back(best);
+}
+
+}  // namespace plumb

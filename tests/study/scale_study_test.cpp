@@ -1,0 +1,234 @@
+// The study of scale from TOML to results.json at a tiny size: which models it trains, and what it says of their
+// losses.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "plumb/analysis/power_law.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/data/directory.h"
+#include "plumb/ops/threads.h"
+#include "plumb/study/scale_family.h"
+#include "plumb/study/study.h"
+#include "plumb/train/run.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+constexpr const char* kStudy = R"(
+[study]
+schemes = ["pre-ln", "post-ln"]
+[data]
+pairs = 200
+vocabulary = 120
+block = 16
+[model]
+kind = "decoder"
+d_model = 16
+feed_forward = 32
+heads = 2
+share_embeddings = "none"
+dropout = 0.0
+[train]
+steps = 4
+learning_rate = 1e-3
+batch_tokens = 64
+validate_every = 4
+log_every = 2
+warm_up = 2
+[scale]
+widths = [8, 16, 24, 32]
+layers = [1, 1, 1, 2]
+parametrization = "mup"
+seeds = 2
+learning_rates = [1e-2, 1e-3, 1e-1]
+rate_widths = [16, 8]
+rate_layers = 1
+rate_seeds = 1
+)";
+
+StudyConfig study() { return read_study(Config::from_string(kStudy, "study.toml")); }
+
+class ScaleStudyTest : public ::testing::Test {
+ protected:
+  ScaleStudyTest() {
+    ops::set_threads(1);  // part of the settings, which are compared below
+    set_verbosity(Verbosity::quiet);
+    results_ = run_study(study(), folder_ / "out");
+  }
+  ~ScaleStudyTest() override { set_verbosity(Verbosity::normal); }
+
+  [[nodiscard]] const Json& entry(const char* list, const std::string& id) const {
+    for (const Json& each : results_[list]) {
+      if (each["id"] == id) return each;
+    }
+    throw std::out_of_range(id);
+  }
+
+  /// The configuration of the run whose directory begins with this name.
+  [[nodiscard]] RunConfig run(const std::string& name) const {
+    for (const auto& each : std::filesystem::directory_iterator(folder_ / "out" / "runs")) {
+      if (each.path().filename().string().starts_with(name)) return load_run_config(each.path());
+    }
+    throw std::out_of_range(name);
+  }
+
+  test::TemporaryDirectory folder_;
+  Json results_;
+};
+
+TEST_F(ScaleStudyTest, TrainsTheModelsItLists) {
+  const Json& rows = entry("tables", "scale_models")["rows"];
+  ASSERT_EQ(rows.size(), 14U);  // four models and three, two seeds each
+  const auto vocabulary = static_cast<double>(DataDirectory::open(folder_ / "out" / "data").target_vocabulary());
+  const std::vector<double> widths = {8, 16, 24, 32};
+  const std::vector<double> layers = {1, 1, 1, 2};
+  double flops_per_token = 0;  // of the first model
+  for (size_t i = 0; i < 4; ++i) {
+    const Json& row = rows[2 * i];
+    const double d = widths[i];
+    const double f = 2 * d;
+    // Embeddings and output; projections, feed-forward matrices, biases and two norms in each layer; the final norm.
+    const double layer = (3 * d * d + 3 * d) + (d * d + d) + (d * f + f) + (f * d + d) + 4 * d;
+    EXPECT_EQ(row[0], "pre-ln");
+    EXPECT_EQ(row[1], d);
+    EXPECT_EQ(row[3].get<double>(), 2 * vocabulary * d + layers[i] * layer + 2 * d);
+    EXPECT_EQ(row[4].get<double>(), 2 * vocabulary * d);
+    // Two operations per element of a matrix, and 4·d per pair of positions, in sequences of 16 tokens.
+    const double forward = layers[i] * (2 * (4 * d * d + 2 * d * f) + 4 * 16 * d) + 2 * d * vocabulary;
+    if (i == 0) flops_per_token = row[5].get<double>() / forward;
+    EXPECT_NEAR(row[5].get<double>() / (flops_per_token * forward), 1, 0.03) << i;
+    EXPECT_EQ(row[11], i == 3 ? "yes" : "no");
+  }
+  EXPECT_EQ(rows[8][0], "post-ln");
+  EXPECT_EQ(run("scale-pre-ln-mup-width24").model.heads, 3);
+  EXPECT_EQ(run("scale-pre-ln-mup-width24").model.feed_forward, 48);
+}
+
+TEST_F(ScaleStudyTest, LearningRatesFollowTheWidth) {
+  for (const double width : {8.0, 16.0, 32.0}) {
+    const RunConfig config = run(fmt::format("scale-pre-ln-mup-width{:g}-", width));
+    EXPECT_EQ(config.model.initialization, "mup");
+    const std::vector<ParameterGroup>& groups = config.train.groups;
+    ASSERT_EQ(groups.size(), 2U);
+    const auto names = [&](size_t group, const std::string& name) {
+      return std::count(groups[group].pattern.begin(), groups[group].pattern.end(), name);
+    };
+    EXPECT_DOUBLE_EQ(groups[0].learning_rate_factor, 16 / width);
+    EXPECT_DOUBLE_EQ(groups[1].learning_rate_factor, std::sqrt(16 / width));
+    EXPECT_EQ(groups[1].pattern, std::vector<std::string>{"tgt_embed.weight"});
+    for (const char* matrix : {"output.weight", "decoder.layers.0.linear1.weight", "decoder.layers.0.linear2.weight",
+                               "decoder.layers.0.self_attn.in_proj_weight"}) {
+      EXPECT_EQ(names(0, matrix), 1) << matrix;
+    }
+    EXPECT_EQ(names(0, "decoder.layers.0.norm1.weight"), 0);
+    EXPECT_EQ(names(0, "decoder.layers.0.linear1.bias"), 0);
+  }
+  EXPECT_TRUE(run("scale-pre-ln-standard-width8-").train.groups.empty());
+  EXPECT_EQ(run("scale-pre-ln-standard-width8-").model.initialization, "xavier-uniform");
+}
+
+/// By how much Adam's first step, which moves each parameter by its learning rate against the sign of its gradient,
+/// lowers the loss to first order, relative to the learning rate: Σ factor·|gradient|.
+double first_decrease(const Task& task, ModelConfig model, int64_t width, bool mup) {
+  model.d_model = width;
+  model.feed_forward = 2 * width;
+  model.heads = width / 8;
+  model.initialization = mup ? "mup" : "xavier-uniform";
+  const std::unique_ptr<Model> built = make_model(model);
+  built->initialize(3);
+  const std::vector<int64_t> examples = {0, 1, 2, 3};
+  ForwardContext context(Pass::measurement);
+  const Tensor loss = built->loss(task.dataset("train")->batch(examples), {}, context).value;
+  const std::vector<Tensor> all = gradients({loss}, built->parameters().values(), {});
+  const std::vector<ParameterSettings> settings =
+      parameter_settings(built->parameters(), mup ? mup_groups(model, 16) : std::vector<ParameterGroup>{}, 0);
+  double sum = 0;
+  for (size_t i = 0; i < all.size(); ++i) sum += settings[i].rate_factor * all[i].abs().sum().item<double>();
+  return sum;
+}
+
+/// What µP is for: a step does as much at every width. With one rate for all parameters, what the output matrix alone
+/// does grows in proportion to the width.
+TEST_F(ScaleStudyTest, StepsDoAsMuchAtEveryWidth) {
+  const DataDirectory data = DataDirectory::open(folder_ / "out" / "data");
+  const std::unique_ptr<Task> task = make_task({}, data, "decoder");
+  const ModelConfig model = run("scale-pre-ln-mup-width8-").model;
+  const auto exponent = [&](bool mup) {
+    return std::log2(first_decrease(*task, model, 256, mup) / first_decrease(*task, model, 32, mup)) / 3;
+  };
+  EXPECT_NEAR(exponent(true), 0, 0.25);
+  EXPECT_GT(exponent(false), 0.75);
+}
+
+TEST_F(ScaleStudyTest, ComparesThePredictionWithTheLargestModel) {
+  const Json& rows = entry("tables", "scale_models")["rows"];
+  const auto number = [&](size_t row, size_t column) { return rows[row][column].get<double>(); };
+  std::vector<double> differences;
+  for (size_t seed = 0; seed < 2; ++seed) {
+    const PowerLaw law = fit_power_law({number(0, 3), number(2, 3), number(4, 3)},
+                                       {number(seed, 8), number(2 + seed, 8), number(4 + seed, 8)});
+    differences.push_back(number(6 + seed, 8) - law.at(number(6, 3)));
+  }
+  const Json& verdict = entry("verdicts", "scale_held_out");
+  EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), (differences[0] + differences[1]) / 2, 1e-6);
+  EXPECT_EQ(verdict["effect"]["seeds"], 2);
+  EXPECT_EQ(verdict["verdict"], "not testable here");  // generated text
+  EXPECT_NE(verdict["evidence"].get<std::string>().find("the predicted interval"), std::string::npos);
+
+  const Json& schemes = entry("tables", "scale_schemes")["rows"];
+  ASSERT_EQ(schemes.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    const double post = (number(8 + 2 * i, 8) + number(9 + 2 * i, 8)) / 2;
+    const double pre = (number(2 * i, 8) + number(2 * i + 1, 8)) / 2;
+    EXPECT_NEAR(schemes[i][2].get<double>(), post - pre, 1e-9) << i;
+  }
+}
+
+TEST_F(ScaleStudyTest, ReportsTheSameAgain) {
+  std::vector<std::string> figures;
+  for (const Json& figure : results_["figures"]) figures.push_back(figure["id"]);
+  EXPECT_EQ(figures, (std::vector<std::string>{"scale_parameters", "scale_compute", "scale_rate_standard_sweep",
+                                               "scale_rate_mup_sweep", "scale_best_rate"}));
+  std::map<std::string, std::string> verdicts;
+  for (const Json& verdict : results_["verdicts"]) verdicts[verdict["id"]] = verdict["figure"];
+  EXPECT_EQ(verdicts, (std::map<std::string, std::string>{{"scale_held_out", "scale_parameters"},
+                                                          {"scale_rate_standard", "scale_rate_standard_sweep"},
+                                                          {"scale_rate_mup", "scale_rate_mup_sweep"}}));
+  const Json& sweep = entry("figures", "scale_rate_mup_sweep");
+  ASSERT_EQ(sweep["series"].size(), 2U);
+  EXPECT_EQ(sweep["series"][0]["name"], "width 8");
+  EXPECT_EQ(sweep["series"][0]["x"], Json::array({1e-3, 1e-2, 1e-1}));
+
+  Json again = run_study(study(), folder_ / "out");
+  for (Json* each : {&again, &results_}) each->erase("created");
+  EXPECT_EQ(again, results_);  // including times: nothing was trained again
+}
+
+TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
+  set_verbosity(Verbosity::quiet);
+  const auto read = [](const std::string& assignment) {
+    Config config = Config::from_string(kStudy, "study.toml");
+    config.set(assignment);
+    return read_study(config);
+  };
+  EXPECT_THROW(read("scale.layers=[1,1,1]"), Error);
+  EXPECT_THROW(read("scale.rate_widths=[8]"), Error);
+  EXPECT_THROW(read("scale.learning_rates=[0.0]"), Error);
+  const test::TemporaryDirectory folder;
+  for (const char* assignment : {"scale.widths=[8,12,24,32]", "scale.widths=[8,16,32,16]", "scale.parametrization='mu'",
+                                 "model.share_embeddings='target'", "train.optimizer='sgd'"}) {
+    EXPECT_THROW(run_study(read(assignment), folder / "out"), Error) << assignment;
+    EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << assignment;
+  }
+  set_verbosity(Verbosity::normal);
+}
+
+}  // namespace
+}  // namespace plumb
