@@ -101,5 +101,7 @@ std::vector<MeasurementRequest> requests(StudyContext& context, const Coordinate
 PartResult measure(StudyContext& context, const CoordinateCheckStudy& part);
 std::vector<MeasurementRequest> requests(StudyContext& context, const AlongTrainingStudy& part);
 PartResult measure(StudyContext& context, const AlongTrainingStudy& part);
+std::vector<MeasurementRequest> requests(StudyContext& context, const TransferStudy& part);
+PartResult measure(StudyContext& context, const TransferStudy& part);
 
 }  // namespace plumb
