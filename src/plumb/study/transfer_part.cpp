@@ -266,18 +266,10 @@ constexpr RecipeClaim kRecipeClaims[] = {
 /// How a verdict names its setting.
 std::string transfer_setting(const StudyContext& context, const TransferStages& stages, const TransferStudy& part,
                              const TransferredArm& arm) {
-  const StudyData& data = context.config.data;
-  const auto file = [](const std::string& path) {
-    const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
-    return (normal.has_filename() ? normal : normal.parent_path()).filename().string();
-  };
-  const std::string general = !data.directory.empty() ? file(data.directory)
-                              : data.train.empty()    ? "the synthetic corpus"
-                                                      : file(data.train.front());
   const int64_t parameters = make_model(stages.pretrained_model(arm.arm.model))->parameters().count();
   return fmt::format("{} of {} parameters, pretrained on {}; {} labels of {}", arm.arm.model.kind,
-                     with_thousands(parameters), general, with_thousands(arm.labels),
-                     file(part.labels.empty() ? part.train : part.labels));
+                     with_thousands(parameters), corpus_of(context), with_thousands(arm.labels),
+                     file_names({part.labels.empty() ? part.train : part.labels}));
 }
 
 std::string verdict_id(const std::string& kind, const std::string& what) {
