@@ -94,7 +94,7 @@ TransferData::TransferData(StudyContext& context, const TransferStudy& part)
 
 StageData TransferData::made(const std::string& name, Json settings,
                              const std::function<Json(const fs::path&)>& make) const {
-  const fs::path directory = fs::absolute(context_.out) / "transfer" / name;
+  const fs::path directory = context_.out / "transfer" / name;
   settings["labels"] = origin_;
   settings["general"] = context_.data_settings;
   settings["length_limit"] = length_limit_;

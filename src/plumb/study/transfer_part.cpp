@@ -97,8 +97,7 @@ Figure recipes_figure(const std::vector<TransferredArm>& arms, const std::string
   Figure figure{recipes_figure_id(kind), fmt::format("Error by recipe of fine-tuning, {}", kind)};
   figure.caption = fmt::format(
       "Share of validation examples with a wrong label after training with all labels, each recipe at its best "
-      "learning "
-      "rate; {}. Other validation examples would move all recipes together.",
+      "learning rate; {}. Other validation examples would move all recipes together.",
       over_seeds_of(seeds));
   figure.kind = "bar";
   figure.x = {"recipe"};

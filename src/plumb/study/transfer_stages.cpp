@@ -73,7 +73,7 @@ StageRun following_run(StudyContext& context, const FollowingRun& run) {
                           {"weights", run.weights}};
   measurement.stage = run.stage;
   measurement.work = run.work;
-  stage.directory = fs::absolute(run_directory(context, run.name, measurement.settings));
+  stage.directory = run_directory(context, run.name, measurement.settings);
   measurement.measure = [&context, run, out = stage.directory] {
     if (!has_trained_weights(context, run.from)) return Json();
     RunConfig config = finetuning_run(Config::from_string(run.document, run.name), run.from.directory.string(),
@@ -117,7 +117,7 @@ StageRun TransferStages::pretraining(const TransferModel& model) const {
   if (model.pretraining_rate > 0) request.config.train.learning_rate = model.pretraining_rate;
   StageRun stage{run_measurement(context_, request), {}};
   stage.measurement.stage = kPretrainingStage;
-  stage.directory = fs::absolute(run_directory(context_, request.name, stage.measurement.settings));
+  stage.directory = run_directory(context_, request.name, stage.measurement.settings);
   return stage;
 }
 
