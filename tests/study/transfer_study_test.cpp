@@ -14,6 +14,7 @@
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/study/study.h"
+#include "plumb/study/transfer_recipe.h"
 #include "plumb/train/run.h"
 #include "support/paths.h"
 
@@ -331,6 +332,23 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
   config_.transfer->examples.clear();
   config_.data.block = 0;
   EXPECT_TRUE(refused("no running text"));
+}
+
+TEST(TransferStudies, ThatComeWithPlumbTrainEveryLayer) {
+  for (const char* name : {"ulmfit.toml", "finetuning.toml"}) {
+    const StudyConfig study = read_study(Config::from_file(test::source_directory() / "studies" / name));
+    ASSERT_TRUE(study.transfer.has_value()) << name;
+    for (const TransferModel& model : study.transfer->models) {
+      ModelConfig config = study.model;
+      config.kind = model.kind;
+      const ModelDepth depth = depth_of(config);
+      const int64_t layers = std::max(depth.encoder_layers, depth.decoder_layers);
+      EXPECT_EQ(layers, 2) << model.kind;
+      // The head, the layers and the embeddings, one an epoch.
+      EXPECT_GE(std::min(study.transfer->epochs, study.transfer->few_epochs), layers + 2) << model.kind;
+      EXPECT_EQ(usual_recipe(model.kind, study.transfer->arms), model.kind == "awd-lstm" ? "complete" : "all-at-once");
+    }
+  }
 }
 
 }  // namespace
