@@ -88,6 +88,7 @@ TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [study]", StudyHead());
   expect_keys("### [data] of a study", StudyData());
   expect_keys("### [[training.arm]]", TrainingArm());
+  expect_keys("### [[transfer.model]]", TransferModel());
   StudyConfig study;
   for_each_part(study, [](const std::string& name, const auto& part) {
     expect_keys("### [" + name + "]", typename std::decay_t<decltype(part)>::value_type());

@@ -84,6 +84,30 @@ TEST(Measurements, SideBySideEachOnceAndThoseAloneLast) {
   EXPECT_EQ(measurements.measured(), 5);
 }
 
+TEST(Measurements, AStageBeginsWhenTheOneBeforeItHasEnded) {
+  const test::TemporaryDirectory folder;
+  Measurements measurements(folder.path());
+  std::vector<MeasurementRequest> requests;
+  for (const int64_t stage : {2, 0, 1, 0, 2, 1, 0}) {
+    MeasurementRequest request;
+    request.name = std::to_string(requests.size());
+    request.alone = requests.size() == 3;  // the last of its stage, but not of all
+    request.stage = stage;
+    request.measure = [&folder, stage] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      int64_t files = 0;  // of what was measured before
+      for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++files;
+      EXPECT_GE(files, stage == 0 ? 0 : stage == 1 ? 3 : 5);
+      EXPECT_LE(files, stage == 0 ? 2 : stage == 1 ? 4 : 6);
+      return Json(files);
+    };
+    requests.push_back(std::move(request));
+  }
+  make_all(measurements, requests, 2);
+  EXPECT_EQ(measurements.measured(), 7);
+  EXPECT_EQ(measurements.get(requests[3]), 2);
+}
+
 TEST(Measurements, FirstExceptionOfSeveralIsThrown) {
   const test::TemporaryDirectory folder;
   Measurements measurements(folder.path());

@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/study/transfer_recipe.h"
 
 namespace plumb {
 
@@ -181,6 +182,35 @@ void describe(Fields& field, ScaleStudy& part) {
   field("rate_seeds", part.rate_seeds);
 }
 
+void describe(Fields& field, TransferModel& model) {
+  field("kind", model.kind);
+  field("initialization", model.initialization);
+  field("pretraining_rate", model.pretraining_rate);
+  field("text_rate", model.text_rate);
+  field("learning_rates", model.learning_rates);
+}
+
+void describe(Fields& field, TransferStudy& part) {
+  field("labels", part.labels);
+  field("train", part.train);
+  field("valid", part.valid);
+  field("length_limit", part.length_limit);
+  field("arms", part.arms);
+  field("examples", part.examples);
+  field("seeds", part.seeds);
+  field("rate_divisor", part.rate_divisor);
+  field("text_epochs", part.text_epochs);
+  field("epochs", part.epochs);
+  field("few_epochs", part.few_epochs);
+  field("batch_tokens", part.batch_tokens);
+  field.sections("model", part.models);
+}
+
+bool StudyConfig::masks() const {
+  return transfer && std::any_of(transfer->models.begin(), transfer->models.end(),
+                                 [](const TransferModel& model) { return model.kind == "encoder"; });
+}
+
 namespace {
 
 /// Throws Error unless all values are at least `least`, naming the key.
@@ -218,6 +248,39 @@ void check_scale(const ScaleStudy& part) {
   at_least("scale.rate_seeds", {part.rate_seeds}, 1);
   if (std::set<int64_t>(part.rate_widths.begin(), part.rate_widths.end()).size() < 2)
     throw Error("scale.rate_widths has a single width", "list those between which the best learning rate is compared");
+}
+
+/// Throws Error if a name occurs twice.
+void require_distinct(const char* key, std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) throw Error(fmt::format("{} lists {} twice", key, *twice));
+}
+
+void check_transfer(const TransferStudy& part) {
+  if (part.labels.empty() == part.train.empty()) {
+    throw Error("[transfer] needs labeled text from one place",
+                "set transfer.labels, a data directory, or transfer.train, a file with lines of label, TAB, text");
+  }
+  if (part.models.empty()) throw Error("[transfer] has no model", "add [[transfer.model]] with its kind");
+  for (const int64_t count : part.examples) at_least("transfer.examples", {count}, 2);
+  at_least("transfer.length_limit", {part.length_limit}, 1);
+  at_least("transfer.seeds", {part.seeds}, 1);
+  at_least("transfer.text_epochs", {part.text_epochs}, 0);
+  at_least("transfer.epochs", {part.epochs}, 1);
+  at_least("transfer.few_epochs", {part.few_epochs}, 1);
+  at_least("transfer.batch_tokens", {part.batch_tokens}, 1);
+  for (const std::string& arm : part.arms) (void)transfer_recipe(arm);
+  require_distinct("transfer.arms", part.arms);
+  std::vector<std::string> kinds;
+  for (const TransferModel& model : part.models) {
+    kinds.push_back(model.kind);
+    check_rates("transfer.model.learning_rates", model.learning_rates);
+    check_rates("transfer.model.text_rate", {model.text_rate});
+    if (!(model.pretraining_rate >= 0))
+      throw Error(fmt::format("transfer.model.pretraining_rate is {}", model.pretraining_rate), "rates are positive");
+  }
+  require_distinct("transfer.model.kind", kinds);
 }
 
 /// Throws Error on what could not be measured, before anything is.
@@ -300,6 +363,7 @@ void check_parts(const StudyConfig& study) {
     at_least("norms.processes", part->processes, 1);
   }
   if (study.scale) check_scale(*study.scale);
+  if (study.transfer) check_transfer(*study.transfer);
 }
 
 }  // namespace

@@ -202,6 +202,33 @@ struct ScaleStudy {
   int64_t rate_seeds = 2;
 };
 
+/// [[transfer.model]]: a kind of model and the learning rates of its stages.
+struct TransferModel {
+  std::string kind = "awd-lstm";
+  std::string initialization;                                // empty: model.initialization
+  double pretraining_rate = 0;                               // 0: train.learning_rate
+  double text_rate = 0.004;                                  // of the language model on the task's text
+  std::vector<double> learning_rates = {0.003, 0.01, 0.03};  // of the classifier: each arm is swept over them
+};
+
+/// [transfer]: pretraining, fine-tuning on the task's text and on its labels, with recipes that differ in one thing.
+struct TransferStudy {
+  std::string labels;  // data directory of labeled text, which is encoded anew; empty: the next two
+  std::string train;   // lines of label, TAB, text
+  std::string valid;   // empty: held out from train
+  int64_t length_limit = 256;
+  std::vector<std::string> arms = {"scratch",       "complete",   "no-text",    "no-discriminative",
+                                   "no-unfreezing", "no-slanted", "last-layer", "all-at-once"};
+  std::vector<int64_t> examples;  // numbers of labels besides all of them
+  int64_t seeds = 3;
+  double rate_divisor = 2.6;
+  int64_t text_epochs = 1;
+  int64_t epochs = 6;       // over all labels
+  int64_t few_epochs = 12;  // over fewer of them
+  int64_t batch_tokens = 1024;
+  std::vector<TransferModel> models;
+};
+
 struct StudyConfig {
   StudyHead study;
   StudyData data;
@@ -225,12 +252,15 @@ struct StudyConfig {
   std::optional<CoordinateCheckStudy> coordinate_check;
   std::optional<AlongTrainingStudy> along_training;
   std::optional<ScaleStudy> scale;
+  std::optional<TransferStudy> transfer;
 
   /// Whether any part trains, or takes steps as [train] says.
   [[nodiscard]] bool trains() const {
     return training || tricks || norms || language_model || (collapse && collapse->steps > 0) || first_step ||
-           coordinate_check || along_training || scale;
+           coordinate_check || along_training || scale || transfer;
   }
+  /// Whether a part pretrains an encoder, which needs a vocabulary with a mask token.
+  [[nodiscard]] bool masks() const;
 };
 
 /// visit(section, part) for each part of a study, in the order in which they are measured.
@@ -253,6 +283,7 @@ void for_each_part(Study& study, const Visit& visit) {
   visit("coordinate_check", study.coordinate_check);
   visit("along_training", study.along_training);
   visit("scale", study.scale);
+  visit("transfer", study.transfer);
 }
 
 void describe(Fields& field, StudyHead& head);
@@ -275,6 +306,8 @@ void describe(Fields& field, CurvatureStudy& part);
 void describe(Fields& field, CoordinateCheckStudy& part);
 void describe(Fields& field, AlongTrainingStudy& part);
 void describe(Fields& field, ScaleStudy& part);
+void describe(Fields& field, TransferModel& model);
+void describe(Fields& field, TransferStudy& part);
 
 /// Reads a study; a section that is absent is skipped. Throws Error on unknown keys or an empty study.
 StudyConfig read_study(const Config& config);

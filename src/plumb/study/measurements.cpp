@@ -7,7 +7,9 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "plumb/base/parallel.h"
 #include "plumb/base/progress.h"
@@ -83,6 +85,27 @@ class Together {
   Progress progress_;
 };
 
+/// Calls `make` for each, in up to `jobs` threads that share the program's, until one throws.
+void make_side_by_side(std::span<const MeasurementRequest* const> requests, int64_t jobs,
+                       const std::function<void(const MeasurementRequest&)>& make, const FirstException& exception) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i; !exception.thrown() && (i = next.fetch_add(1)) < requests.size();) make(*requests[i]);
+  };
+  const int64_t workers = std::min<int64_t>(jobs, std::ssize(requests));
+  if (workers <= 1) return work();
+  const int threads = omp_get_max_threads();
+  std::vector<std::thread> running;
+  for (int64_t i = 0; i < workers; ++i) {
+    running.emplace_back([&] {
+      ops::set_threads(std::max<int64_t>(threads / workers, 1));
+      work();
+    });
+  }
+  for (std::thread& worker : running) worker.join();
+  ops::set_threads(threads);  // LibTorch keeps one number for the whole program
+}
+
 }  // namespace
 
 Json Measurements::get(const MeasurementRequest& request) {
@@ -110,13 +133,14 @@ void make_all(Measurements& measurements, const std::vector<MeasurementRequest>&
     if (names.insert(request.name).second && !measurements.has(request)) missing.push_back(&request);
   }
   if (missing.empty()) return;
-  std::stable_partition(missing.begin(), missing.end(), [](const auto* request) { return !request->alone; });
-  const auto shared = static_cast<size_t>(
-      std::count_if(missing.begin(), missing.end(), [](const auto* request) { return !request->alone; }));
+  // Those with the same turn may be made side by side.
+  const auto turn = [](const MeasurementRequest* request) { return std::pair(request->stage, request->alone); };
+  std::stable_sort(missing.begin(), missing.end(),
+                   [&](const auto* first, const auto* second) { return turn(first) < turn(second); });
 
   Together together(missing);
   FirstException exception;
-  const auto make = [&](const MeasurementRequest& request) {
+  const std::function<void(const MeasurementRequest&)> make = [&](const MeasurementRequest& request) {
     exception.guard([&] {
       const ListenToProgress listen([&](double share) { together.advance(request, share); });
       together.begin(request);
@@ -124,25 +148,11 @@ void make_all(Measurements& measurements, const std::vector<MeasurementRequest>&
       together.end(request);
     });
   };
-  const int threads = omp_get_max_threads();
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i; !exception.thrown() && (i = next.fetch_add(1)) < shared;) make(*missing[i]);
-  };
-  if (jobs <= 1) {
-    work();
-  } else {
-    std::vector<std::thread> workers;
-    for (int64_t i = 0; i < std::min<int64_t>(jobs, static_cast<int64_t>(shared)); ++i) {
-      workers.emplace_back([&] {
-        ops::set_threads(std::max<int64_t>(threads / jobs, 1));
-        work();
-      });
-    }
-    for (std::thread& worker : workers) worker.join();
-    ops::set_threads(threads);  // LibTorch keeps one number for the whole program
+  for (auto first = missing.begin(); first != missing.end();) {
+    const auto last = std::find_if(first, missing.end(), [&](const auto* each) { return turn(each) != turn(*first); });
+    make_side_by_side({first, last}, (*first)->alone ? 1 : jobs, make, exception);
+    first = last;
   }
-  for (size_t i = shared; i < missing.size() && !exception.thrown(); ++i) make(*missing[i]);
   exception.rethrow();
 }
 

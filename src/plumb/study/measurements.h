@@ -20,6 +20,7 @@ struct MeasurementRequest {
   std::function<Json()> measure;
   double work = 1;     // relative to other measurements, for the remaining time
   bool alone = false;  // not beside others: it measures time, or uses several processes
+  int64_t stage = 0;   // made after all measurements of smaller stages, whose files it may read
 };
 
 class Measurements {
@@ -42,8 +43,8 @@ class Measurements {
   std::atomic<int64_t> measured_ = 0;
 };
 
-/// Makes those measurements that do not exist yet, up to `jobs` of them side by side, which share the program's
-/// threads; those that want to be alone come last. Shows their number and the remaining time. After an exception
+/// Makes those measurements that do not exist yet, stage by stage, up to `jobs` of a stage side by side, which share the
+/// program's threads; those of a stage that want to be alone come last. Shows their number and the remaining time. After an exception
 /// nothing further is begun, and the first one is thrown once what runs has ended.
 void make_all(Measurements& measurements, const std::vector<MeasurementRequest>& requests, int64_t jobs);
 

@@ -55,9 +55,6 @@ std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, 
   return evaluation_batches(*context.task.dataset(context.config.data.measured_split), batch_tokens, pairs);
 }
 
-namespace {
-
-/// "train.de and train.en" for two paths.
 std::string file_names(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
@@ -67,20 +64,20 @@ std::string file_names(const std::vector<std::string>& paths) {
   return join(names, " and ");
 }
 
-}  // namespace
+std::string corpus_of(const StudyContext& context) {
+  const StudyData& data = context.config.data;
+  return data.directory.empty() && data.train.empty()
+             ? fmt::format("synthetic corpus of {} pairs", with_thousands(data.pairs))
+             : "text of " + file_names(data.directory.empty() ? data.train : std::vector{data.directory});
+}
 
 std::string setting_of(const StudyContext& context, const ModelConfig& model) {
   const ModelDepth depth = depth_of(model);
   const std::string layers = depth.encoder_layers > 0 && depth.decoder_layers > 0
                                  ? fmt::format("{}+{}", depth.encoder_layers, depth.decoder_layers)
                                  : std::to_string(std::max(depth.encoder_layers, depth.decoder_layers));
-  const StudyData& data = context.config.data;
-  const std::string corpus =
-      data.directory.empty() && data.train.empty()
-          ? fmt::format("synthetic corpus of {} pairs", with_thousands(data.pairs))
-          : "text of " + file_names(data.directory.empty() ? data.train : std::vector{data.directory});
   return fmt::format("{} layers, d_model {}, {} head{}, initialization {}; {}", layers, model.d_model, model.heads,
-                     model.heads == 1 ? "" : "s", model.initialization, corpus);
+                     model.heads == 1 ? "" : "s", model.initialization, corpus_of(context));
 }
 
 std::string training_not_testable(const StudyContext& context) {

@@ -48,6 +48,12 @@ inline StackKind last_stack(const StudyContext& context) { return stacks_of(cont
 /// Such a model, initialized from the study's seed plus `i`.
 std::unique_ptr<Model> initialized_model(const StudyContext& context, const ModelConfig& config, int64_t i = 0);
 
+/// "train.de and train.en" for two paths, to files or directories.
+std::string file_names(const std::vector<std::string>& paths);
+
+/// "text of train.de and train.en", or "synthetic corpus of 20,000 pairs": the study's [data].
+std::string corpus_of(const StudyContext& context);
+
 /// "6+6 layers, d_model 64, 4 heads; xavier-normal initialization; synthetic corpus of 20,000 pairs": for verdicts.
 std::string setting_of(const StudyContext& context, const ModelConfig& model);
 
@@ -103,5 +109,7 @@ std::vector<MeasurementRequest> requests(StudyContext& context, const AlongTrain
 PartResult measure(StudyContext& context, const AlongTrainingStudy& part);
 std::vector<MeasurementRequest> requests(StudyContext& context, const ScaleStudy& part);
 PartResult measure(StudyContext& context, const ScaleStudy& part);
+std::vector<MeasurementRequest> requests(StudyContext& context, const TransferStudy& part);
+PartResult measure(StudyContext& context, const TransferStudy& part);
 
 }  // namespace plumb

@@ -33,8 +33,9 @@ CorpusFiles corpus_files(const std::vector<std::string>& names, const char* key)
 
 /// Text for language models: the study's files, or the English side of the embedded corpus, with the last tenth for
 /// validation.
-void prepare_running_text(const StudyData& data, int64_t seed, const std::filesystem::path& prepared) {
+void prepare_running_text(const StudyData& data, int64_t seed, bool mask, const std::filesystem::path& prepared) {
   TextOptions options;
+  options.tokenizer.mask = mask;
   options.block = data.block;
   options.tokenizer.vocabulary = data.vocabulary;
   if (!data.train.empty()) {
@@ -55,8 +56,9 @@ void prepare_running_text(const StudyData& data, int64_t seed, const std::filesy
   prepare_synthetic_text(data.pairs, static_cast<uint64_t>(seed), options, prepared);
 }
 
-/// Opens the data that the study names, or prepares them in out/data and records their origin in data.json.
-DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesystem::path& out) {
+/// Opens the data that the study names, or prepares them in out/data and records their origin in data.json. `mask`:
+/// whether the vocabulary of running text has a mask token.
+DataDirectory open_data(const StudyData& data, int64_t seed, bool mask, const std::filesystem::path& out) {
   if (!data.directory.empty()) return DataDirectory::open(data.directory);
   const std::filesystem::path prepared = out / "data";
   const auto described = [](const std::vector<std::string>& files) {
@@ -64,20 +66,21 @@ DataDirectory open_data(const StudyData& data, int64_t seed, const std::filesyst
     for (const std::string& file : files) list.push_back(describe_file(file));
     return list;
   };
-  const Json wanted = {{"train", described(data.train)},
-                       {"valid", described(data.valid)},
-                       {"test", described(data.test)},
-                       {"pairs", data.train.empty() ? data.pairs : 0},
-                       {"vocabulary", data.vocabulary},
-                       {"block", data.block},
-                       {"seed", seed}};
+  Json wanted = {{"train", described(data.train)},
+                 {"valid", described(data.valid)},
+                 {"test", described(data.test)},
+                 {"pairs", data.train.empty() ? data.pairs : 0},
+                 {"vocabulary", data.vocabulary},
+                 {"block", data.block},
+                 {"seed", seed}};
+  if (mask) wanted["mask"] = true;
   const std::filesystem::path note = out / "measurements" / "data.json";
   const auto settings = [](const Json& noted) { return noted.at("settings"); };
   if (std::filesystem::exists(prepared) && std::filesystem::exists(note) && take_json(note, settings) == wanted)
     return DataDirectory::open(prepared);
   say("preparing data");
   if (data.block > 0) {
-    prepare_running_text(data, seed, prepared);
+    prepare_running_text(data, seed, mask, prepared);
   } else if (data.train.empty()) {
     SyntheticOptions options;
     options.pairs = data.pairs;
@@ -167,7 +170,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   StudyConfig config = given;
   const std::string toml = write_study(config);
   write_file_atomic(out / "study.toml", toml);
-  const DataDirectory data = open_data(config.data, config.study.seed, out);
+  const DataDirectory data = open_data(config.data, config.study.seed, config.masks(), out);
   const std::unique_ptr<Task> task = make_task(config.task, data, config.model.kind);
   if (!task->learned_by(config.model.kind)) config.model.kind = task->model_kind();
   Measurements measurements(out / "measurements");

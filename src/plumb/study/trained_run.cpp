@@ -32,11 +32,6 @@ double tokens_of_run(const StudyContext& context, const TrainConfig& config) {
   return epoch * amount / static_cast<double>(Duration::kPartsOfEpoch);
 }
 
-/// A run with other settings is another run; both are kept.
-std::filesystem::path run_directory(const StudyContext& context, const std::string& name, const Json& settings) {
-  return context.out / "runs" / fmt::format("{}-{:08x}", name, stream_of(settings.dump()) & 0xFFFFFFFFU);
-}
-
 }  // namespace
 
 double TrainedRun::loss() const {
@@ -65,6 +60,10 @@ RunConfig run_config(const StudyContext& context, const ModelConfig& model) {
   config.task = context.config.task;
   config.data = context.data.path().string();
   return config;
+}
+
+std::filesystem::path run_directory(const StudyContext& context, const std::string& name, const Json& settings) {
+  return context.out / "runs" / fmt::format("{}-{:08x}", name, stream_of(settings.dump()) & 0xFFFFFFFFU);
 }
 
 MeasurementRequest run_measurement(StudyContext& context, const RunRequest& request) {

@@ -44,6 +44,10 @@ struct RunQuestion {
 /// as BLEU.
 RunConfig run_config(const StudyContext& context, const ModelConfig& model);
 
+/// The directory of a run by the name and settings of its measurement. A run with other settings is another run; both
+/// are kept.
+std::filesystem::path run_directory(const StudyContext& context, const std::string& name, const Json& settings);
+
 /// Trains a run in a separate directory, or resumes it.
 MeasurementRequest run_measurement(StudyContext& context, const RunRequest& request);
 

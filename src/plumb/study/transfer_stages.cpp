@@ -1,0 +1,176 @@
+#include "plumb/study/transfer_stages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plumb/base/error.h"
+#include "plumb/study/trained_run.h"
+#include "plumb/train/finetune.h"
+#include "plumb/train/run.h"
+
+namespace plumb {
+namespace fs = std::filesystem;
+namespace {
+
+// MeasurementRequest::stage of each.
+constexpr int64_t kPretrainingStage = 0, kTextStage = 1, kLabelStage = 2;
+
+/// The keys of [train] that a stage sets; the others are those of `plumb finetune`.
+struct StageTraining {
+  double learning_rate = 0;
+  std::string schedule;
+  Duration steps, validate_every, checkpoint_every;
+  int64_t keep_checkpoints = 1;
+  int64_t batch_tokens = 0;
+  int64_t seed = 1;
+};
+
+void describe(Fields& field, StageTraining& training) {
+  field("learning_rate", training.learning_rate);
+  field("schedule", training.schedule);
+  field("steps", training.steps);
+  field("validate_every", training.validate_every);
+  field("checkpoint_every", training.checkpoint_every);
+  field("keep_checkpoints", training.keep_checkpoints);
+  field("batch_tokens", training.batch_tokens);
+  field("seed", training.seed);
+}
+
+/// What `plumb finetune --config` would be given. The model is validated at the end alone: no epoch is chosen by it.
+std::string stage_document(const FinetuneConfig& finetune, StageTraining training, int64_t epochs) {
+  const Duration all = Duration::parse(fmt::format("{}e", epochs));
+  training.steps = training.validate_every = training.checkpoint_every = all;
+  return ConfigWriter().section("finetune", finetune).section("train", std::move(training)).text();
+}
+
+/// A run that begins where another one ended.
+struct FollowingRun {
+  std::string name, label;
+  StageRun from;
+  StageData data;
+  std::string document;
+  bool weights = true;  // false: only its configuration is made from the run before it
+  int64_t stage = kTextStage;
+  double work = 1;
+};
+
+/// Whether a stage ended with weights that another one can begin with.
+bool has_trained_weights(StudyContext& context, const StageRun& stage) {
+  const Json result = context.measurements.get(stage.measurement);
+  return result.is_object() && result.at("outcome") != "diverged";
+}
+
+StageRun following_run(StudyContext& context, const FollowingRun& run) {
+  StageRun stage;
+  MeasurementRequest& measurement = stage.measurement;
+  measurement.name = run.name;
+  measurement.label = run.label;
+  measurement.settings = {{"from", run.from.directory.filename().string()},
+                          {"data", run.data.settings},
+                          {"recipe", run.document},
+                          {"weights", run.weights}};
+  measurement.stage = run.stage;
+  measurement.work = run.work;
+  stage.directory = run_directory(context, run.name, measurement.settings);
+  measurement.measure = [&context, run, out = stage.directory] {
+    if (!has_trained_weights(context, run.from)) return Json();
+    RunConfig config = finetuning_run(Config::from_string(run.document, run.name), run.from.directory.string(),
+                                      run.data.directory.string());
+    if (!run.weights) config.initial_weights.clear();
+    TrainHooks hooks;
+    hooks.progress = run.label;
+    if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };
+    return run_training(config, out, hooks).to_json();
+  };
+  return stage;
+}
+
+int64_t number_of_layers(const ModelConfig& model) {
+  const ModelDepth depth = depth_of(model);
+  return std::max(depth.encoder_layers, depth.decoder_layers);
+}
+
+}  // namespace
+
+TransferStages::TransferStages(StudyContext& context, const TransferStudy& part)
+    : context_(context), part_(part), data_(context, part) {
+  for (const TransferModel& model : part_.models) (void)make_model(pretrained_model(model));
+}
+
+ModelConfig TransferStages::pretrained_model(const TransferModel& model) const {
+  ModelConfig config = context_.config.model;
+  config.kind = model.kind;
+  config.labels = 0;
+  if (model.kind == "encoder") config.pooling = "none";
+  if (!model.initialization.empty()) config.initialization = model.initialization;
+  make_task(context_.config.task, context_.data, config.kind)->complete(config);
+  return config;
+}
+
+StageRun TransferStages::pretraining(const TransferModel& model) const {
+  RunRequest request;
+  request.name = fmt::format("transfer-{}-pretrained", model.kind);
+  request.label = fmt::format("{}, pretraining", model.kind);
+  request.config = run_config(context_, pretrained_model(model));
+  if (model.pretraining_rate > 0) request.config.train.learning_rate = model.pretraining_rate;
+  StageRun stage{run_measurement(context_, request), {}};
+  stage.measurement.stage = kPretrainingStage;
+  stage.directory = run_directory(context_, request.name, stage.measurement.settings);
+  return stage;
+}
+
+StageRun TransferStages::on_text(const TransferModel& model) const {
+  if (part_.text_epochs == 0) return pretraining(model);
+  FinetuneConfig finetune;
+  finetune.rate_divisor = part_.rate_divisor;
+  StageTraining training;
+  training.learning_rate = model.text_rate;
+  training.schedule = "constant * slanted_triangular";
+  training.batch_tokens = part_.batch_tokens;
+  training.seed = context_.config.study.seed;
+  FollowingRun run;
+  run.name = fmt::format("transfer-{}-text", model.kind);
+  run.label = fmt::format("{}, on the task's text", model.kind);
+  run.from = pretraining(model);
+  run.data = data_.text();
+  run.document = stage_document(finetune, training, part_.text_epochs);
+  run.stage = kTextStage;
+  run.work = work_of(pretrained_model(model), 0.4 * static_cast<double>(part_.text_epochs * run.data.tokens));
+  return following_run(context_, run);
+}
+
+StageRun TransferStages::classifier(const TransferArm& arm, double learning_rate, int64_t seed) const {
+  const TransferRecipe& recipe = arm.recipe;
+  const ModelConfig model = pretrained_model(arm.model);
+  const int64_t epochs = arm.examples > 0 ? part_.few_epochs : part_.epochs;
+  const int64_t least = recipe.least_epochs(number_of_layers(model));
+  if (epochs < least) {
+    throw Error(fmt::format("transfer.{} is {}", arm.examples > 0 ? "few_epochs" : "epochs", epochs),
+                fmt::format("the arm '{}' of a model of kind \"{}\" trains all of its layers from {} on", recipe.name,
+                            arm.model.kind, least));
+  }
+  FinetuneConfig finetune;
+  finetune.unfreeze = recipe.unfreeze;
+  finetune.rate_divisor = recipe.discriminative ? part_.rate_divisor : 1;
+  StageTraining training;
+  training.learning_rate = learning_rate;
+  training.schedule = recipe.slanted ? "constant * slanted_triangular" : "constant";
+  training.batch_tokens = part_.batch_tokens;
+  training.seed = context_.config.study.seed + seed;
+  FollowingRun run;
+  run.name = fmt::format("transfer-{}-{}-labels{}-lr{:g}-seed{}", arm.model.kind, recipe.name, labels_of(arm),
+                         learning_rate, training.seed);
+  run.label =
+      fmt::format("{}, {}, {} labels, lr {:g}", arm.model.kind, recipe.description, labels_of(arm), learning_rate);
+  run.from = recipe.text ? on_text(arm.model) : pretraining(arm.model);
+  run.data = data_.labels(arm.examples, training.seed);
+  run.document = stage_document(finetune, training, epochs);
+  run.weights = recipe.weights;
+  run.stage = kLabelStage;
+  run.work = work_of(model, 0.4 * static_cast<double>(epochs * run.data.tokens));
+  return following_run(context_, run);
+}
+
+}  // namespace plumb

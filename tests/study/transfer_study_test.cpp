@@ -1,0 +1,357 @@
+// The part of a study on transfer: its stages, which arms share, its data, and its numbers, recomputed from the runs.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "plumb/base/error.h"
+#include "plumb/base/progress.h"
+#include "plumb/data/directory.h"
+#include "plumb/data/prepare_labels.h"
+#include "plumb/study/study.h"
+#include "plumb/study/transfer_recipe.h"
+#include "plumb/train/run.h"
+#include "support/paths.h"
+
+namespace plumb {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TransferPart : public ::testing::Test {
+ protected:
+  TransferPart() {
+    set_verbosity(Verbosity::quiet);
+    write_labels(folder_ / "train.tsv", 60);
+    write_labels(folder_ / "valid.tsv", 20);
+    config_.data.pairs = 300;
+    config_.data.block = 12;
+    config_.data.vocabulary = 120;
+    config_.model.kind = "decoder";
+    config_.model.d_model = 8;
+    config_.model.feed_forward = 12;
+    config_.model.heads = 2;
+    config_.model.encoder_layers = config_.model.decoder_layers = config_.model.layers = 2;
+    config_.model.embedding_size = 8;
+    config_.model.hidden_size = 10;
+    config_.model.dropout = 0;
+    config_.train.steps = 3;
+    config_.train.batch_tokens = 200;
+    config_.train.warm_up = 0;
+    TransferStudy part;
+    part.train = (folder_ / "train.tsv").string();
+    part.valid = (folder_ / "valid.tsv").string();
+    part.arms = {"scratch", "complete"};
+    part.seeds = 2;
+    part.epochs = part.few_epochs = 4;
+    part.batch_tokens = 200;
+    part.models = {{"decoder", "", 0, 1e-3, {1e-2}}};
+    config_.transfer = part;
+  }
+  ~TransferPart() override { set_verbosity(Verbosity::normal); }
+
+  /// Three labels; of every six examples, three have the first and one the last.
+  static void write_labels(const fs::path& file, int examples) {
+    std::ofstream lines(file);
+    for (int i = 0; i < examples; ++i) {
+      const char* label = i % 6 < 3 ? "one" : i % 6 < 5 ? "two" : "six";
+      lines << label << "\tthe " << label << " man sees number " << i << '\n';
+    }
+  }
+
+  [[nodiscard]] fs::path out() const { return folder_ / "out"; }
+  Json run() const { return run_study(config_, out()); }
+
+  /// The directories of runs whose names begin like this, by name without the hash.
+  [[nodiscard]] std::map<std::string, fs::path> runs(const std::string& beginning) const {
+    std::map<std::string, fs::path> found;
+    for (const auto& entry : fs::directory_iterator(out() / "runs")) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with(beginning)) continue;
+      EXPECT_TRUE(found.emplace(name.substr(0, name.rfind('-')), entry.path()).second) << name;
+    }
+    return found;
+  }
+
+  /// What a run ended with, in percent.
+  static double error_of_run(const fs::path& run) {
+    return 100 - 100 * read_json(run / "result.json").at("accuracy").get<double>();
+  }
+
+  static Json with_id(const Json& list, const std::string& id) {
+    for (const Json& each : list) {
+      if (each["id"] == id) return each;
+    }
+    ADD_FAILURE() << "nothing has the id " << id;
+    return {};
+  }
+
+  test::TemporaryDirectory folder_;
+  StudyConfig config_;
+};
+
+std::set<double> rate_factors(const RunConfig& run) {
+  std::set<double> factors;
+  for (const ParameterGroup& group : run.train.groups) factors.insert(group.learning_rate_factor);
+  return factors;
+}
+
+TEST_F(TransferPart, ArmsDifferInOneThingAndShareTheirStages) {
+  config_.transfer->arms = {"scratch",    "complete",   "no-text",     "no-discriminative", "no-unfreezing",
+                            "no-slanted", "last-layer", "all-at-once", "chain-thaw"};
+  config_.transfer->seeds = 1;
+  config_.transfer->epochs = 5;
+  config_.transfer->models.push_back({"awd-lstm", "lstm", 2e-3, 1e-3, {1e-2}});
+  config_.transfer->models.push_back({"encoder", "", 0, 1e-3, {1e-2}});
+  const Json results = run();
+  for (const std::string kind : {"decoder", "awd-lstm", "encoder"}) {
+    const std::string prefix = fmt::format("transfer-{}-", kind);
+    const auto all = runs(prefix);
+    ASSERT_EQ(all.size(), 11U) << kind;  // two language models, nine classifiers
+    const fs::path pretrained = all.at(prefix + "pretrained"), text = all.at(prefix + "text");
+    EXPECT_EQ(load_run_config(pretrained).model.kind, kind);
+    EXPECT_EQ(load_run_config(pretrained).train.learning_rate, kind == "awd-lstm" ? 2e-3 : config_.train.learning_rate);
+    EXPECT_EQ(load_run_config(pretrained).model.initialization == "lstm", kind == "awd-lstm");
+    EXPECT_EQ(fs::path(load_run_config(text).initial_weights), latest_checkpoint(fs::absolute(pretrained)));
+    const auto classifier = [&](const std::string& arm) {
+      return load_run_config(all.at(fmt::format("{}{}-labels60-lr0.01-seed1", prefix, arm)));
+    };
+    const RunConfig complete = classifier("complete");
+    EXPECT_EQ(fs::path(complete.initial_weights), latest_checkpoint(fs::absolute(text)));
+    // Layers 1 and 0 and the embeddings of two layers: η/2.6, η/2.6², η/2.6³, each frozen one epoch longer.
+    EXPECT_EQ(rate_factors(complete).size(), 3U);
+    EXPECT_NEAR(*rate_factors(complete).begin(), std::pow(2.6, -3), 1e-15);
+    std::set<std::string> frozen;
+    for (const ParameterGroup& group : complete.train.groups) frozen.insert(group.frozen_until.text());
+    EXPECT_EQ(frozen, (std::set<std::string>{"1e", "2e", "3e"}));
+    EXPECT_EQ(complete.train.schedule, "constant * slanted_triangular");
+    EXPECT_EQ(complete.train.steps, Duration::parse("5e"));
+    // Each differs from the complete recipe in what its name says.
+    RunConfig changed = complete;
+    changed.initial_weights = latest_checkpoint(fs::absolute(pretrained)).string();
+    EXPECT_EQ(to_toml(classifier("no-text")), to_toml(changed));
+    changed = complete;
+    changed.train.schedule = "constant";
+    EXPECT_EQ(to_toml(classifier("no-slanted")), to_toml(changed));
+    changed = complete;
+    for (ParameterGroup& group : changed.train.groups) group.learning_rate_factor = 1;
+    EXPECT_EQ(to_toml(classifier("no-discriminative")), to_toml(changed));
+    changed = complete;
+    for (ParameterGroup& group : changed.train.groups) group.frozen_until = 0;
+    EXPECT_EQ(to_toml(classifier("no-unfreezing")), to_toml(changed));
+    changed.train.groups.clear();
+    EXPECT_EQ(to_toml(classifier("all-at-once")), to_toml(changed));
+    changed.initial_weights.clear();
+    EXPECT_EQ(to_toml(classifier("scratch")), to_toml(changed));
+    for (const ParameterGroup& group : classifier("last-layer").train.groups) EXPECT_EQ(group.frozen_until, -1);
+    EXPECT_NE(to_toml(classifier("chain-thaw")), to_toml(complete));
+    EXPECT_EQ(with_id(results["figures"], "transfer_recipes_" + kind)["series"][0]["y"].size(), 9U);
+  }
+  EXPECT_EQ(with_id(results["tables"], "transfer_language_models")["rows"].size(), 6U);
+  std::set<std::string> claims;
+  for (const Json& verdict : results["verdicts"]) {
+    claims.insert(verdict["id"].get<std::string>());
+    EXPECT_EQ(verdict["verdict"], "not testable here") << verdict;  // a generated corpus
+  }
+  EXPECT_EQ(claims, (std::set<std::string>{"transfer_awd_lstm_unfreezing", "transfer_awd_lstm_discriminative",
+                                           "transfer_awd_lstm_slanted", "transfer_awd_lstm_last_layer",
+                                           "transfer_awd_lstm_text", "transfer_awd_lstm_pretraining",
+                                           "transfer_decoder_unfreezing", "transfer_decoder_pretraining",
+                                           "transfer_encoder_unfreezing", "transfer_encoder_pretraining"}));
+}
+
+TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
+  config_.transfer->arms = {"complete", "no-unfreezing"};
+  config_.transfer->models[0].learning_rates = {3e-2, 1e-3};
+  const Json results = run();
+  // By brute force: the rate with the smallest mean error, and the differences of its runs, seed by seed.
+  const auto all = runs("transfer-decoder-");
+  const auto best = [&](const std::string& arm) {
+    std::vector<double> errors;
+    double least = std::numeric_limits<double>::infinity();
+    for (const char* rate : {"0.001", "0.03"}) {
+      std::vector<double> of_rate;
+      for (int seed = 1; seed <= 2; ++seed)
+        of_rate.push_back(
+            error_of_run(all.at(fmt::format("transfer-decoder-{}-labels60-lr{}-seed{}", arm, rate, seed))));
+      if (of_rate[0] + of_rate[1] < least) {
+        least = of_rate[0] + of_rate[1];
+        errors = of_rate;
+      }
+    }
+    return errors;
+  };
+  const std::vector<double> complete = best("complete"), without = best("no-unfreezing");
+  const Json verdict = with_id(results["verdicts"], "transfer_decoder_unfreezing");
+  EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), (without[0] - complete[0] + without[1] - complete[1]) / 2, 1e-9);
+  EXPECT_EQ(verdict["effect"]["seeds"], 2);
+  const Json bars = with_id(results["figures"], verdict["figure"].get<std::string>())["series"][0];
+  EXPECT_EQ(bars["x"], Json::array({"complete recipe", "without gradual unfreezing"}));
+  // Student's t with one degree of freedom is 12.7062 at 97.5 %; the standard error of two values is half of their
+  // distance.
+  const auto expect_bar = [&](size_t i, const std::vector<double>& errors) {
+    const double mean = (errors[0] + errors[1]) / 2, half = 12.7062 * std::abs(errors[0] - errors[1]) / 2;
+    EXPECT_NEAR(bars["y"][i].get<double>(), mean, 1e-9);
+    EXPECT_NEAR(bars["low"][i].get<double>(), mean - half, 1e-3);
+    EXPECT_NEAR(bars["high"][i].get<double>(), mean + half, 1e-3);
+  };
+  expect_bar(0, complete);
+  expect_bar(1, without);
+  const Json rows = with_id(results["tables"], "transfer_runs")["rows"];
+  ASSERT_EQ(rows.size(), 8U);
+  for (const Json& row : rows) {
+    const std::string arm = row[1] == "complete recipe" ? "complete" : "no-unfreezing";
+    const std::string name =
+        fmt::format("transfer-decoder-{}-labels60-lr{:g}-seed{}", arm, row[3].get<double>(), row[4].get<int64_t>());
+    EXPECT_NEAR(row[7].get<double>(), error_of_run(all.at(name)), 1e-9) << name;
+  }
+  // Runs with another seed begin with the same weights, and differ in the order of their data.
+  const auto seeded = [&](int seed) {
+    return load_run_config(all.at(fmt::format("transfer-decoder-complete-labels60-lr0.03-seed{}", seed)));
+  };
+  EXPECT_EQ(seeded(1).initial_weights, seeded(2).initial_weights);
+  EXPECT_EQ(seeded(2).train.seed, 2);
+  // All of it is found the second time.
+  std::map<fs::path, fs::file_time_type> written;
+  for (const auto& [name, path] : all) written[path] = fs::last_write_time(path / "result.json");
+  const Json again = run();
+  EXPECT_EQ(again["figures"], results["figures"]);
+  EXPECT_EQ(again["tables"], results["tables"]);
+  for (const auto& [path, time] : written) EXPECT_EQ(fs::last_write_time(path / "result.json"), time) << path;
+}
+
+TEST_F(TransferPart, FewerLabelsAreDrawnByTheSeedWithEachLabel) {
+  config_.transfer->examples = {12};
+  const Json results = run();
+  const fs::path data = out() / "transfer";
+  const LabeledText train = read_labeled_text(folder_ / "train.tsv", {});
+  std::set<std::string> whole;
+  for (const LabeledExample& example : train.examples) whole.insert(example.first);
+  std::vector<std::set<std::string>> drawn;
+  for (const char* name : {"labels-12-seed1", "labels-12-seed2"}) {
+    const DataDirectory few = DataDirectory::open(data / name);
+    EXPECT_EQ(few.labels_of("valid").size(), 20U);
+    std::map<std::string, int> counts;
+    for (const int32_t label : few.labels_of("train")) ++counts[few.labels()[static_cast<size_t>(label)]];
+    // In proportion: 30, 20 and 10 of 60.
+    EXPECT_EQ(counts, (std::map<std::string, int>{{"one", 6}, {"six", 2}, {"two", 4}}));
+    const std::vector<std::string> lines = few.raw_source("train");
+    drawn.emplace_back(lines.begin(), lines.end());
+    for (const std::string& line : lines) EXPECT_EQ(whole.count(line), 1U) << line;
+  }
+  EXPECT_NE(drawn[0], drawn[1]);
+  // The task's text has no labels, and the vocabulary of the general text, like all data.
+  const DataDirectory text = DataDirectory::open(data / "text");
+  EXPECT_EQ(text.task(), "language-modeling");
+  EXPECT_EQ(text.target_vocabulary(), DataDirectory::open(out() / "data").target_vocabulary());
+  const Json figure = with_id(results["figures"], "transfer_labels");
+  ASSERT_EQ(figure["series"].size(), 2U);
+  for (const Json& series : figure["series"]) EXPECT_EQ(series["x"], Json::array({12, 60}));
+  EXPECT_EQ(figure["series"][0]["style"], "dashed");
+  EXPECT_TRUE(with_id(results["verdicts"], "transfer_decoder_pretraining_12").is_object());
+  const auto all = runs("transfer-decoder-scratch-labels12-");
+  ASSERT_EQ(all.size(), 2U);
+  for (const auto& [name, path] : all)
+    EXPECT_TRUE(load_run_config(path).data.find("labels-12-seed") != std::string::npos);
+}
+
+TEST_F(TransferPart, LabelsOfADataDirectoryAreTheSameLabels) {
+  config_.transfer->arms = {"complete"};
+  config_.transfer->seeds = 1;
+  const Json of_files = run();
+  LabelOptions options;
+  options.train = folder_ / "train.tsv";
+  options.valid = folder_ / "valid.tsv";
+  options.tokenizer.vocabulary = 60;  // which is not used
+  prepare_labels(options, folder_ / "labels");
+  config_.transfer->train.clear();
+  config_.transfer->valid.clear();
+  config_.transfer->labels = (folder_ / "labels").string();
+  const Json of_directory = run_study(config_, folder_ / "other");
+  EXPECT_EQ(of_directory["figures"], of_files["figures"]);
+}
+
+TEST_F(TransferPart, WithoutAStageOnTextTheClassifierBeginsWithThePretrainedModel) {
+  config_.transfer->arms = {"complete", "no-text"};
+  config_.transfer->text_epochs = 0;
+  config_.transfer->seeds = 1;
+  run();
+  const auto all = runs("transfer-decoder-");
+  ASSERT_EQ(all.size(), 2U);  // no second arm either, which would be the same
+  EXPECT_EQ(fs::path(load_run_config(all.at("transfer-decoder-complete-labels60-lr0.01-seed1")).initial_weights),
+            latest_checkpoint(fs::absolute(all.at("transfer-decoder-pretrained"))));
+}
+
+TEST_F(TransferPart, WhatFollowsADivergedRunDivergedToo) {
+  config_.train.optimizer = "sgd";
+  config_.train.learning_rate = 1e30;
+  config_.train.clip_norm = 0;
+  const Json results = run();
+  for (const Json& row : with_id(results["tables"], "transfer_runs")["rows"]) EXPECT_TRUE(row[7].is_null()) << row;
+  const Json verdict = with_id(results["verdicts"], "transfer_decoder_pretraining");
+  EXPECT_NE(verdict["reason"].get<std::string>().find("every run diverged"), std::string::npos) << verdict;
+  EXPECT_EQ(runs("transfer-decoder-").size(), 1U);  // nothing was trained after it
+}
+
+TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
+  const auto message = [&](const std::string& toml) {
+    try {
+      (void)read_study(Config::from_string(toml, "test"));
+    } catch (const Error& error) {
+      return std::string(error.what()) + "; " + error.hint();
+    }
+    return std::string();
+  };
+  const std::string model = "[[transfer.model]]\nkind = \"decoder\"\n";
+  EXPECT_EQ(message("[transfer]\ntrain = \"a.tsv\"\n" + model), "");
+  EXPECT_NE(message("[transfer]\n" + model).find("transfer.labels"), std::string::npos);
+  EXPECT_NE(message("[transfer]\ntrain = \"a\"\nlabels = \"b\"\n" + model).find("one place"), std::string::npos);
+  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n").find("[[transfer.model]]"), std::string::npos);
+  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n" + model + model).find("twice"), std::string::npos);
+  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\narms = [\"thaw\"]\n" + model).find("no arm 'thaw'"),
+            std::string::npos);
+  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\nseeds = 0\n" + model).find("transfer.seeds"), std::string::npos);
+
+  const auto refused = [&](const std::string& part) {
+    try {
+      run();
+    } catch (const Error& error) {
+      EXPECT_FALSE(fs::exists(out() / "runs"));
+      return (std::string(error.what()) + "; " + error.hint()).find(part) != std::string::npos;
+    }
+    return false;
+  };
+  config_.transfer->epochs = 3;  // the head, two layers, and the embeddings never
+  EXPECT_TRUE(refused("'complete' of a model of kind \"decoder\" trains all of its layers from 4 on"));
+  config_.transfer->epochs = 4;
+  config_.transfer->examples = {60};
+  EXPECT_TRUE(refused("of 60 training examples"));
+  config_.transfer->examples.clear();
+  config_.data.block = 0;
+  EXPECT_TRUE(refused("no running text"));
+}
+
+TEST(TransferStudies, ThatComeWithPlumbTrainEveryLayer) {
+  for (const char* name : {"ulmfit.toml", "finetuning.toml"}) {
+    const StudyConfig study = read_study(Config::from_file(test::source_directory() / "studies" / name));
+    ASSERT_TRUE(study.transfer.has_value()) << name;
+    for (const TransferModel& model : study.transfer->models) {
+      ModelConfig config = study.model;
+      config.kind = model.kind;
+      const ModelDepth depth = depth_of(config);
+      const int64_t layers = std::max(depth.encoder_layers, depth.decoder_layers);
+      EXPECT_EQ(layers, 2) << model.kind;
+      // The head, the layers and the embeddings, one an epoch.
+      EXPECT_GE(std::min(study.transfer->epochs, study.transfer->few_epochs), layers + 2) << model.kind;
+      EXPECT_EQ(usual_recipe(model.kind, study.transfer->arms), model.kind == "awd-lstm" ? "complete" : "all-at-once");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plumb
