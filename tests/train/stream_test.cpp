@@ -115,7 +115,7 @@ TEST_P(StreamSteps, AreThoseOfTheFormula) {
   const std::vector<int64_t> all = text_of(*learned);
   const int64_t rows = 3, length = std::ssize(all) / rows, longer = std::ssize(all) % rows;
   const int64_t columns = length + (longer > 0 ? 1 : 0);
-  std::vector<ops::LstmState> state;
+  std::vector<RecurrentState> state;
   int64_t column = 0, epoch = 0, number = 0;
   for (int64_t step = 1; step <= run_.train.steps.in_steps(); ++step) {
     const int64_t length_of_step = varied ? segment_length({4, true}, 1, epoch, number) : 4;
@@ -142,7 +142,7 @@ TEST_P(StreamSteps, AreThoseOfTheFormula) {
       EXPECT_NEAR(point.loss, loss.item<double>(), 1e-12) << step;
       EXPECT_DOUBLE_EQ(point.learning_rate, rate) << step;
       state.clear();
-      for (const ops::LstmState& last : found.last) state.push_back({last.hidden.detach(), last.cell.detach()});
+      for (const RecurrentState& last : found.last) state.push_back({last.hidden.detach(), last.cell.detach()});
     }
     column += columns_of_step;
     ++number;

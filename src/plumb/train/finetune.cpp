@@ -47,7 +47,9 @@ bool is_of_embedding(const std::string& name) {
 
 /// A pattern that matches the parameters of a layer, of which this is one.
 std::string pattern_of_layer(const std::string& name, const LayerId& id) {
-  if (name.starts_with("lstm.")) return fmt::format("lstm.{}.*", *id.layer);
+  for (const char* cell : {"lstm", "qrnn"}) {
+    if (name.starts_with(fmt::format("{}.", cell))) return fmt::format("{}.{}.*", cell, *id.layer);
+  }
   return to_string(LayerId{id.stack, id.layer}) + ".*";
 }
 
