@@ -176,7 +176,10 @@ TEST_F(StreamTraining, TheStateIsPartOfACheckpointWithinAnEpoch) {
   EXPECT_GE(seen, steps_of_epoch + 3);
 }
 
-TEST_F(StreamTraining, GoesOnWithinAnEpochToTheSameBytes) {
+class StreamOfCell : public StreamTraining, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(StreamOfCell, GoesOnWithinAnEpochToTheSameBytes) {
+  set(fmt::format("[model.awd-lstm]\ncell = \"{}\"\n", GetParam()));
   const int64_t steps_of_epoch = go_beyond_an_epoch();
   const fs::path one = folder_ / "one", two = folder_ / "two";
   const TrainResult whole = run_training(run_, one);
@@ -198,6 +201,8 @@ TEST_F(StreamTraining, GoesOnWithinAnEpochToTheSameBytes) {
   fs::remove(latest_checkpoint(two) / "carried.safetensors");
   EXPECT_NE(damage_of(latest_checkpoint(two)), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(Cells, StreamOfCell, ::testing::Values("lstm", "qrnn"));
 
 // With the rate as it was, the run is the same as if nothing had happened.
 TEST_F(StreamTraining, ARollbackReturnsToTheStateOfItsCheckpoint) {
