@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "golden.h"
+#include "model/text_rows.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/data/sequences.h"
@@ -201,18 +202,7 @@ TEST(AwdLstm, ContinuesAsIfItReadAllAtOnce) {
 TEST(AwdLstm, CarriesItsStateFromBatchToBatch) {
   AwdLstm model = random_awd_lstm(small_awd_lstm());
   const std::vector<std::vector<int64_t>> rows = {{1, 4, 9, 2, 4, 4, 10, 0}, {3, 8, 5, 5, 7, 1}, {7, 6, 5, 0}};
-  const auto piece = [&](int64_t begin, int64_t end) {
-    Batch batch;
-    for (const std::vector<int64_t>& row : rows) {
-      const int64_t last = std::min(end, std::ssize(row) - 1);
-      for (int64_t t = begin; t < last; ++t) {
-        batch.target_input.push_back(row[static_cast<size_t>(t)]);
-        batch.labels.push_back(row[static_cast<size_t>(t) + 1]);
-      }
-      batch.target_layout.append(std::max<int64_t>(last - begin, 0));
-    }
-    return batch;
-  };
+  const auto piece = [&](int64_t begin, int64_t end) { return test::piece_of_rows(rows, begin, end); };
   const auto loss = [&](const Batch& batch, ForwardContext& context) { return model.loss(batch, {}, context).nll; };
   ForwardContext plain;
   const Batch whole = piece(0, 7);

@@ -1,8 +1,11 @@
 // The recurrent model with QRNN layers: against a loop over positions, its state from batch to batch, and generation.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "model/text_rows.h"
 #include "plumb/base/error.h"
 #include "plumb/model/awd_lstm.h"
 #include "support/gradcheck.h"
@@ -89,18 +92,7 @@ TEST(QrnnModel, DropsItsMatricesInTrainingStepsAlone) {
 TEST(QrnnModel, CarriesItsStateFromBatchToBatch) {
   AwdLstm model = random_quasi_recurrent();
   const std::vector<std::vector<int64_t>> rows = {{1, 4, 9, 2, 4, 4, 10, 0}, {3, 8, 5, 5, 7, 1}, {7, 6, 5, 0}};
-  const auto piece = [&](int64_t begin, int64_t end) {
-    Batch batch;
-    for (const std::vector<int64_t>& row : rows) {
-      const int64_t last = std::min(end, std::ssize(row) - 1);
-      for (int64_t t = begin; t < last; ++t) {
-        batch.target_input.push_back(row[static_cast<size_t>(t)]);
-        batch.labels.push_back(row[static_cast<size_t>(t) + 1]);
-      }
-      batch.target_layout.append(std::max<int64_t>(last - begin, 0));
-    }
-    return batch;
-  };
+  const auto piece = [&](int64_t begin, int64_t end) { return test::piece_of_rows(rows, begin, end); };
   const auto loss = [&](const Batch& batch, ForwardContext& context) { return model.loss(batch, {}, context).nll; };
   ForwardContext plain;
   CarriedState state;

@@ -17,10 +17,10 @@ namespace {
 struct AdapterPlace {
   std::string_view adapter;  // the end of the names of its parameters, without ".a" or ".b"
   std::string_view matrix;   // the end of the matrix's name
-  int64_t from_end;          // whose rows begin that many heights of B before the last one; 0: with the first row
+  int64_t from_end;          // its rows begin this many times the rows of B before the end; 0: at the beginning
 };
 
-/// Keys and values are equally wide, and the last rows of the joint projection.
+/// The rows of keys and values are equally many, and come last in the joint projection.
 constexpr std::array<AdapterPlace, 4> kAdapterPlaces = {{{".q_lora", ".in_proj_weight", 0},
                                                          {".k_lora", ".in_proj_weight", 2},
                                                          {".v_lora", ".in_proj_weight", 1},
