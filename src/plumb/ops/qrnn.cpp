@@ -100,7 +100,8 @@ QrnnResult qrnn(const Tensor& x, const QrnnWeights& weights, const QrnnState& st
     read = at::cat({x, inputs.previous()}, 1);
     result.last.input = inputs.last();
   }
-  const std::vector<Tensor> gates = linear(read, weights.weight, weights.bias).split_with_sizes({size, size, size}, 1);
+  const std::vector<Tensor> gates =
+      ops::linear(read, weights.weight, weights.bias).split_with_sizes({size, size, size}, 1);
   const Tensor forget = at::sigmoid(gates[1]);
   const Tensor cell = pooled(forget, (1 - forget) * at::tanh(gates[0]), state.cell, layout);
   result.hidden = at::sigmoid(gates[2]) * cell;
