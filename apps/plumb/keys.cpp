@@ -17,6 +17,7 @@ std::map<std::string, std::vector<std::string>> fixed_values() {
   qk_norms.emplace_back("none");
   return {{"model.kind", {"encoder-decoder", "decoder", "encoder", "awd-lstm"}},
           {"model.attention_bias", {"all", "qkv", "none"}},
+          {"model.awd-lstm.cell", {"lstm", "qrnn"}},
           {"model.qk_norm", qk_norms},
           {"model.share_embeddings", {"none", "target", "all"}},
           {"train.parameters", {"float32", "bf16", "bf16-copy"}},

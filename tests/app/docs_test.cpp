@@ -78,6 +78,7 @@ void expect_names(const std::string& heading, const Registry<Factory>& registry)
 
 TEST(Documentation, HasEveryKeyWithItsDefault) {
   expect_keys("### [model]", ModelConfig());
+  expect_keys("### [model.lora]", LoraOptions());
   expect_keys("### [train]", TrainConfig());
   expect_keys("### [train.trouble]", TroubleConfig());
   expect_keys("### [[train.groups]]", ParameterGroup());

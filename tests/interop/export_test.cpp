@@ -14,6 +14,7 @@
 #include "plumb/interop/import.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/train/run.h"
+#include "support/gradcheck.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -176,6 +177,29 @@ TEST_F(ChangedRun, SettingsOfTrainingMakeNoDifference) {
   write_file_atomic(run_ / "config.toml", to_toml(read_run_config(config)));
   EXPECT_EQ(export_model(run_.string(), folder_).model, "LlamaForCausalLM");
   expect_same_tensors(folder_, folder_of("llama3"));
+}
+
+TEST_F(ChangedRun, AdaptersAreMergedIntoTheirMatrices) {
+  const std::string attention = "decoder.layers.0.self_attn", theirs = "model.layers.0.self_attn.v_proj.weight";
+  const auto exact = tensors_in(folder_of("llama3"));
+  const Tensor value = exact.at(theirs);
+  const Tensor a = testing::random_tensor({2, value.size(1)}, 1).to(value.scalar_type());
+  const Tensor b = testing::random_tensor({value.size(0), 2}, 2).to(value.scalar_type());
+  NamedTensors tensors = load_safetensors(run_ / "model.safetensors");
+  tensors.emplace_back(attention + ".v_lora.a", a);
+  tensors.emplace_back(attention + ".v_lora.b", b);
+  save_safetensors(run_ / "model.safetensors", tensors);
+  Config config = Config::from_file(run_ / "config.toml");
+  config.set("model.lora.rank=2");
+  config.set("model.lora.alpha=3");
+  write_file_atomic(run_ / "config.toml", to_toml(read_run_config(config)));
+  export_model(run_.string(), folder_);
+  const auto merged = tensors_in(folder_);
+  ASSERT_EQ(merged.size(), exact.size());
+  for (const auto& [name, tensor] : exact) {
+    const Tensor expected = name == theirs ? tensor + 1.5 * at::mm(b, a) : tensor;
+    EXPECT_LT((merged.at(name) - expected).abs().max().item<double>(), name == theirs ? 1e-5 : 1e-300) << name;
+  }
 }
 
 TEST_F(ChangedRun, WeightsMustBeThoseOfTheConfiguration) {

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "golden.h"
+#include "model/text_rows.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/data/sequences.h"
@@ -64,7 +64,7 @@ void expect_golden_values(const std::filesystem::path& base) {
   for (size_t row = 0; row < states.size(); ++row) {
     ASSERT_EQ(states[row].size(), result.last.size());
     for (size_t layer = 0; layer < result.last.size(); ++layer) {
-      const ops::LstmState& last = result.last[layer];
+      const RecurrentState& last = result.last[layer];
       const Json& of_layer = states[row][layer];
       for (const auto& [values, found] : {std::pair{&of_layer[0], &last.hidden}, std::pair{&of_layer[1], &last.cell}}) {
         const auto numbers = values->get<std::vector<double>>();
@@ -201,18 +201,7 @@ TEST(AwdLstm, ContinuesAsIfItReadAllAtOnce) {
 TEST(AwdLstm, CarriesItsStateFromBatchToBatch) {
   AwdLstm model = random_awd_lstm(small_awd_lstm());
   const std::vector<std::vector<int64_t>> rows = {{1, 4, 9, 2, 4, 4, 10, 0}, {3, 8, 5, 5, 7, 1}, {7, 6, 5, 0}};
-  const auto piece = [&](int64_t begin, int64_t end) {
-    Batch batch;
-    for (const std::vector<int64_t>& row : rows) {
-      const int64_t last = std::min(end, std::ssize(row) - 1);
-      for (int64_t t = begin; t < last; ++t) {
-        batch.target_input.push_back(row[static_cast<size_t>(t)]);
-        batch.labels.push_back(row[static_cast<size_t>(t) + 1]);
-      }
-      batch.target_layout.append(std::max<int64_t>(last - begin, 0));
-    }
-    return batch;
-  };
+  const auto piece = [&](int64_t begin, int64_t end) { return test::piece_of_rows(rows, begin, end); };
   const auto loss = [&](const Batch& batch, ForwardContext& context) { return model.loss(batch, {}, context).nll; };
   ForwardContext plain;
   const Batch whole = piece(0, 7);
@@ -225,7 +214,7 @@ TEST(AwdLstm, CarriesItsStateFromBatchToBatch) {
   ASSERT_EQ(state.tensors.size(), 2 * at_once.last.size());
   for (const auto& [name, tensor] : state.tensors) {
     EXPECT_FALSE(tensor.requires_grad()) << name;
-    const ops::LstmState& expected = at_once.last[static_cast<size_t>(name.at(5) - '0')];
+    const RecurrentState& expected = at_once.last[static_cast<size_t>(name.at(5) - '0')];
     const Tensor& other = name.ends_with("hidden") ? expected.hidden : expected.cell;
     EXPECT_LT((tensor - other.detach()).abs().max().item<double>(), 1e-12) << name;
   }

@@ -237,20 +237,53 @@ TEST_F(Finetuning, LearnsItsLabels) {
   EXPECT_GT(*run_training(config, folder_ / "run").metrics.get("accuracy"), 0.95);
 }
 
-TEST_F(Finetuning, AnInterruptedRunNoLongerNeedsThePretrainedOne) {
+TEST_F(Finetuning, TrainsAdaptersAndTheHeadAlone) {
   const fs::path from = pretrained("encoder");
-  const RunConfig config =
-      requested("steps = 9\nlog_every = 1\ncheckpoint_every = 4\n[finetune]\nunfreeze = \"gradual\"\n", from);
-  run_training(config, folder_ / "whole");
-  struct Kill {};
-  TrainHooks hooks;
-  hooks.point = [](const TrainPoint& point) {
-    if (point.step == 6) throw Kill();
-  };
-  EXPECT_THROW(run_training(config, folder_ / "killed", hooks), Kill);
-  fs::remove_all(from);
-  EXPECT_EQ(run_training(load_run_config(folder_ / "killed"), folder_ / "killed").outcome, "finished");
-  EXPECT_EQ(test::contents_of_run(folder_ / "killed"), test::contents_of_run(folder_ / "whole"));
+  const RunConfig config = requested("learning_rate = 0.01\nsteps = 5\n[finetune.lora]\nrank = 3\n", from);
+  run_training(config, folder_ / "run");
+  const NamedTensors before = weights_of(from), after = weights_of(folder_ / "run");
+  EXPECT_EQ(changed(before, after), std::set<std::string>{});
+  const auto fresh = load_model(folder_ / "run");
+  EXPECT_EQ(fresh->config().lora, config.model.lora);
+  fresh->initialize(static_cast<uint64_t>(config.train.seed));
+  std::set<std::string> expected;
+  for (const Parameter& parameter : fresh->parameters().all()) {
+    if (is_of_adapter(parameter.name) || is_of_head(parameter.name)) expected.insert(parameter.name);
+  }
+  EXPECT_EQ(expected.size(), 2U * 2 * 2 + 2);  // A and B of query and value in two layers, and the output layer
+  NamedTensors initial;
+  for (const auto& [name, value] : named_values(fresh->parameters())) {
+    if (expected.count(name) > 0) initial.emplace_back(name, value);
+  }
+  EXPECT_EQ(changed(initial, after), expected);
+}
+
+TEST_F(Finetuning, AdaptersLearnTheirLabels) {
+  const fs::path from = pretrained("encoder");
+  const RunConfig config = requested("learning_rate = 0.01\nsteps = \"60e\"\n[finetune.lora]\nrank = 4\n", from);
+  EXPECT_GT(*run_training(config, folder_ / "run").metrics.get("accuracy"), 0.95);
+  EXPECT_EQ(requested("[finetune.lora]\nrank = 4\n", from).train.learning_rate, 4e-4);
+  EXPECT_THROW((void)requested("[finetune]\nunfreeze = \"gradual\"\n[finetune.lora]\nrank = 4\n", from), Error);
+}
+
+TEST_F(Finetuning, AnInterruptedRunNoLongerNeedsThePretrainedOne) {
+  for (const std::string recipe : {"[finetune]\nunfreeze = \"gradual\"\n", "[finetune.lora]\nrank = 3\n"}) {
+    SCOPED_TRACE(recipe);
+    const fs::path from = pretrained("encoder");
+    const RunConfig config = requested("steps = 9\nlog_every = 1\ncheckpoint_every = 4\n" + recipe, from);
+    const fs::path whole = folder_ / "whole", killed = folder_ / "killed";
+    run_training(config, whole);
+    struct Kill {};
+    TrainHooks hooks;
+    hooks.point = [](const TrainPoint& point) {
+      if (point.step == 6) throw Kill();
+    };
+    EXPECT_THROW(run_training(config, killed, hooks), Kill);
+    fs::remove_all(from);
+    EXPECT_EQ(run_training(load_run_config(killed), killed).outcome, "finished");
+    EXPECT_EQ(test::contents_of_run(killed), test::contents_of_run(whole));
+    for (const fs::path& run : {whole, killed}) fs::remove_all(run);
+  }
 }
 
 TEST_F(Finetuning, ShapesThatDoNotFitAreNamed) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "plumb/base/error.h"
@@ -13,6 +14,7 @@
 #include "plumb/interop/family.h"
 #include "plumb/interop/fit.h"
 #include "plumb/interop/tokenizer_files.h"
+#include "plumb/model/merged_adapters.h"
 #include "plumb/ops/torch.h"
 #include "plumb/train/run.h"
 
@@ -101,7 +103,8 @@ Json special_ids(const std::optional<Tokenizer>& tokenizer) {
 ExportedModel export_model(const std::string& name, const fs::path& folder) {
   check_output_directory(folder, kExport);
   const RunAndCheckpoint place = locate_run(name);
-  const RunConfig config = load_run_config(place.run);
+  RunConfig config = load_run_config(place.run);
+  const LoraOptions adapters = std::exchange(config.model.lora, LoraOptions{});
   const std::optional<Json> imported = imported_settings(place.run, config.model);
   const std::vector<std::string> files = tokenizer_files(place.run);
   std::optional<Tokenizer> tokenizer;
@@ -110,7 +113,8 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
   Json settings = imported ? *imported : fitting_settings(config.model);
   const fs::path weights = place.checkpoint / "model.safetensors";
   const Family& family = families().at(settings.at("model_type").get<std::string>()).make;
-  const NamedTensors tensors = their_tensors(family, config.model, load_safetensors(weights), weights.string());
+  const NamedTensors ours = merge_adapters(load_safetensors(weights), adapters, weights.string());
+  const NamedTensors tensors = their_tensors(family, config.model, ours, weights.string());
   if (!imported) settings.update(special_ids(tokenizer));
 
   ExportedModel exported;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 
@@ -19,15 +20,17 @@
 namespace plumb {
 namespace {
 
-/// One layer's h and c of every row.
-class RecurrentState final : public AttentionState {
+/// What one layer keeps of every row.
+class RecurrentRows final : public AttentionState {
  public:
-  explicit RecurrentState(ops::LstmState state) : value(std::move(state)) {}
+  explicit RecurrentRows(RecurrentState state) : value(std::move(state)) {}
   void reorder(const std::vector<int64_t>& order) override {
-    const Tensor rows = ops::index_beside(value.hidden, order);
-    value = {value.hidden.index_select(0, rows), value.cell.index_select(0, rows)};
+    const Tensor rows = ops::index_beside(value.cell, order);
+    for (const auto& [name, part] : kRecurrentParts) {
+      if ((value.*part).defined()) value.*part = (value.*part).index_select(0, rows);
+    }
   }
-  ops::LstmState value;
+  RecurrentState value;
 };
 
 AwdLstmOptions awd_lstm_options(const ModelConfig& config) {
@@ -35,12 +38,12 @@ AwdLstmOptions awd_lstm_options(const ModelConfig& config) {
   return found == config.options.end() ? AwdLstmOptions{} : found->second.as<AwdLstmOptions>();
 }
 
-std::string hidden_name(size_t layer) { return fmt::format("lstm.{}.hidden", layer); }
-std::string cell_name(size_t layer) { return fmt::format("lstm.{}.cell", layer); }
+/// "lstm.0.hidden": a part of a layer's state in what is carried.
+std::string carried_name(const RecurrentLayer& layer, const char* part) { return layer.name() + '.' + part; }
 
-/// The carried states, one for each of `layers` layers; empty if nothing has been carried.
-std::vector<ops::LstmState> carried_states(const CarriedState* carried, size_t layers) {
-  std::vector<ops::LstmState> states;
+/// The carried states, one for each layer; empty if nothing has been carried.
+std::vector<RecurrentState> carried_states(const CarriedState* carried, const std::vector<RecurrentLayer>& layers) {
+  std::vector<RecurrentState> states;
   if (carried == nullptr || carried->empty()) return states;
   const auto found = [&](const std::string& name) {
     for (const auto& [each, tensor] : carried->tensors) {
@@ -48,15 +51,22 @@ std::vector<ops::LstmState> carried_states(const CarriedState* carried, size_t l
     }
     throw Error(fmt::format("the carried state has no '{}'", name), "it is that of another model");
   };
-  for (size_t i = 0; i < layers; ++i) states.push_back({found(hidden_name(i)), found(cell_name(i))});
+  for (const RecurrentLayer& layer : layers) {
+    RecurrentState& state = states.emplace_back();
+    for (const auto& [name, part] : kRecurrentParts) {
+      if (layer.width(part) > 0) state.*part = found(carried_name(layer, name));
+    }
+  }
   return states;
 }
 
-CarriedState to_carry(const std::vector<ops::LstmState>& states) {
+CarriedState to_carry(const std::vector<RecurrentState>& states, const std::vector<RecurrentLayer>& layers) {
   CarriedState carried;
   for (size_t i = 0; i < states.size(); ++i) {
-    carried.tensors.emplace_back(hidden_name(i), states[i].hidden.detach().contiguous());
-    carried.tensors.emplace_back(cell_name(i), states[i].cell.detach().contiguous());
+    for (const auto& [name, part] : kRecurrentParts) {
+      const Tensor& kept = states[i].*part;
+      if (kept.defined()) carried.tensors.emplace_back(carried_name(layers[i], name), kept.detach().contiguous());
+    }
   }
   return carried;
 }
@@ -83,6 +93,8 @@ void AwdLstmOptions::validate() const {
   const auto require_positive = [](const char* key, int64_t value) {
     if (value < 1) throw Error(fmt::format("model.awd-lstm.{} = {} must be positive", key, value));
   };
+  if (cell != "lstm" && cell != "qrnn")
+    throw Error(fmt::format("model.awd-lstm.cell = \"{}\" is unknown", cell), "known: lstm, qrnn");
   require_positive("pooled_tokens", pooled_tokens);
   require_positive("head_size", head_size);
 }
@@ -93,7 +105,9 @@ void describe(Fields& field, AwdLstmOptions& options) {
   field("hidden_dropout", options.hidden_dropout, "rate of the locked dropout between layers");
   field("output_dropout", options.output_dropout,
         "rate of the locked dropout after the last layer of a language model");
-  field("weight_drop", options.weight_drop, "rate at which recurrent weights are dropped");
+  field("weight_drop", options.weight_drop,
+        "rate at which recurrent weights are dropped: those between hidden states of an LSTM, the whole matrix of a "
+        "QRNN");
   field("activation_penalty", options.activation_penalty, "α: the loss grows by α·mean of h², h after dropout (AR)");
   field("temporal_penalty", options.temporal_penalty,
         "β: the loss grows by β·mean of (h_t − h_{t−1})², h before dropout (TAR)");
@@ -103,6 +117,9 @@ void describe(Fields& field, AwdLstmOptions& options) {
   field("head_size", options.head_size, "features between the two blocks of a classifier's head");
   field("pooled_dropout", options.pooled_dropout, "dropout rate in the first block of a classifier's head");
   field("head_dropout", options.head_dropout, "dropout rate in the second block");
+  field("cell", options.cell,
+        "`lstm`, or `qrnn`: (z, f, o) = W·(x_t; x_{t−1}) + b, x_{t−1} in the first layer only; "
+        "c_t = σ(f)·c_{t−1} + (1 − σ(f))·tanh(z), h_t = σ(o)·c_t (Bradbury et al. 2016, arXiv 1611.01576)");
 }
 
 AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config, type) {
@@ -111,16 +128,9 @@ AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config,
   options_ = awd_lstm_options(config);
   table_ = parameters_.add("embedding.weight", {config.target_vocabulary, config.embedding_size}, Role::embedding);
   for (int64_t i = 0; i < config.layers; ++i) {
-    const std::string name = fmt::format("lstm.{}.", i);
     const int64_t in = i == 0 ? config.embedding_size : config.hidden_size;
     const int64_t size = i + 1 == config.layers ? config.embedding_size : config.hidden_size;
-    const std::vector<int64_t> gates(4, size);
-    ops::LstmWeights weights;
-    weights.input = parameters_.add_stacked(name + "weight_ih_l0", {4 * size, in}, gates, Role::weight);
-    weights.hidden = parameters_.add_stacked(name + "weight_hh_l0", {4 * size, size}, gates, Role::weight);
-    weights.input_bias = parameters_.add(name + "bias_ih_l0", {4 * size}, Role::bias);
-    weights.hidden_bias = parameters_.add(name + "bias_hh_l0", {4 * size}, Role::bias);
-    layers_.push_back(weights);
+    layers_.emplace_back(parameters_, options_.cell, i, in, size);
   }
   if (config.labels > 0) {
     pooling_ = poolings().at(config.pooling).make;
@@ -136,7 +146,7 @@ AwdLstm::AwdLstm(const ModelConfig& config, at::ScalarType type) : Model(config,
 }
 
 AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& layout,
-                             const std::vector<ops::LstmState>& start, ForwardContext& context) const {
+                             const std::vector<RecurrentState>& start, ForwardContext& context) const {
   if (!start.empty() && start.size() != layers_.size())
     throw Error(fmt::format("states of {} layers for a model of {}", start.size(), layers_.size()));
   const bool regularizes = context.regularizes();
@@ -152,11 +162,13 @@ AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& l
   result.hidden = context.passed({stack, Point::input}, x);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const LayerId id{StackKind::decoder, static_cast<int64_t>(i)};
-    ops::LstmWeights weights = layers_[i];
-    if (regularizes) weights.hidden = weight_drop(weights.hidden, options_.weight_drop, context.mask_key());
+    std::function<Tensor(const Tensor&)> drop;
+    if (regularizes) {
+      drop = [&](const Tensor& weight) { return weight_drop(weight, options_.weight_drop, context.mask_key()); };
+    }
     context.show({id, Point::input}, result.hidden);
-    const ops::LstmResult of_layer =
-        ops::lstm(result.hidden, weights, start.empty() ? ops::LstmState{} : start[i], layout);
+    const RecurrentLayer::Result of_layer =
+        layers_[i](result.hidden, start.empty() ? RecurrentState{} : start[i], layout, drop);
     result.last.push_back(of_layer.last);
     result.kept = of_layer.hidden;
     context.show({id, Point::output}, result.kept);
@@ -185,7 +197,7 @@ AwdLstm::Ending AwdLstm::read_ending(const Batch& batch, ForwardContext& context
   const std::vector<int64_t>& origins = whole.origins().empty() ? whole.offsets() : whole.origins();
   beginning.set_origins(origins);
   ending.set_origins(origins);
-  std::vector<ops::LstmState> start;
+  std::vector<RecurrentState> start;
   if (!first_tokens.empty()) {
     const at::NoGradGuard no_graph;
     ForwardContext before = context;  // numbers the same sites: the masks are those of the ending
@@ -213,8 +225,8 @@ Loss AwdLstm::loss(const Batch& batch, const LossOptions& options, ForwardContex
     return context.regularizes() ? penalized(std::move(loss), ending.result, ending.layout, options) : loss;
   }
   CarriedState* carried = context.carried();
-  const Result result = run(batch.target_input, batch.target_layout, carried_states(carried, layers_.size()), context);
-  if (carried != nullptr) *carried = to_carry(result.last);
+  const Result result = run(batch.target_input, batch.target_layout, carried_states(carried, layers_), context);
+  if (carried != nullptr) *carried = to_carry(result.last, layers_);
   Loss loss = loss_of_states(result.hidden, batch, options);
   return context.regularizes() ? penalized(std::move(loss), result, batch.target_layout, options) : loss;
 }
@@ -242,9 +254,12 @@ Tensor AwdLstm::hidden(const std::vector<int64_t>& tokens, const std::vector<int
 DecoderState AwdLstm::start(int64_t rows) {
   DecoderState state;
   state.positions.assign(static_cast<size_t>(rows), 0);
-  for (const ops::LstmWeights& weights : layers_) {
-    const Tensor zeros = at::zeros({rows, weights.hidden.size(1)}, parameters().options());
-    state.self.push_back(std::make_unique<RecurrentState>(ops::LstmState{zeros, zeros}));
+  for (const RecurrentLayer& layer : layers_) {
+    RecurrentState zeros;
+    for (const auto& [name, part] : kRecurrentParts) {
+      if (layer.width(part) > 0) zeros.*part = at::zeros({rows, layer.width(part)}, parameters().options());
+    }
+    state.self.push_back(std::make_unique<RecurrentRows>(std::move(zeros)));
   }
   return state;
 }
@@ -252,10 +267,10 @@ DecoderState AwdLstm::start(int64_t rows) {
 Tensor AwdLstm::read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) {
   const at::NoGradGuard no_graph;
   ForwardContext context;
-  std::vector<ops::LstmState> before;
-  for (const auto& layer : state.self) before.push_back(dynamic_cast<const RecurrentState&>(*layer).value);
+  std::vector<RecurrentState> before;
+  for (const auto& layer : state.self) before.push_back(dynamic_cast<const RecurrentRows&>(*layer).value);
   Result result = run(tokens, layout, before, context);
-  for (size_t i = 0; i < layers_.size(); ++i) dynamic_cast<RecurrentState&>(*state.self[i]).value = result.last[i];
+  for (size_t i = 0; i < layers_.size(); ++i) dynamic_cast<RecurrentRows&>(*state.self[i]).value = result.last[i];
   for (size_t r = 0; r < state.positions.size(); ++r) state.positions[r] += layout.length(static_cast<int64_t>(r));
   return result.hidden;
 }

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "plumb/model/batch_norm_head.h"
 #include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/pooling.h"
-#include "plumb/ops/lstm.h"
+#include "plumb/nn/recurrent_layer.h"
 
 namespace plumb {
 
@@ -27,16 +28,17 @@ struct AwdLstmOptions {
   int64_t head_size = 50;          // between the two blocks of a classifier's head
   double pooled_dropout = 0.4;     // in the first block
   double head_dropout = 0.1;       // in the second
+  std::string cell = "lstm";       // or "qrnn"
 
-  /// Throws Error unless rates lie in [0, 1), penalties are 0 or more, and sizes are positive.
+  /// Throws Error unless the cell is known, rates lie in [0, 1), penalties are 0 or more, and sizes are positive.
   void validate() const;
 };
 void describe(Fields& field, AwdLstmOptions& options);
 
-/// LSTM layers (ops/lstm.h) of widths embedding_size → hidden_size → … → embedding_size, whose output layer shares
-/// the embedding's matrix and has a bias. Reads only the target side of batches; each sequence begins with a state of
-/// zeros, unless the loss is that of a text that continues (ForwardContext::carry). Parameters: embedding.weight,
-/// lstm.i.{weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0}, output.bias.
+/// Recurrent layers (nn/recurrent_layer.h) of widths embedding_size → hidden_size → … → embedding_size, whose output
+/// layer shares the embedding's matrix and has a bias. Reads only the target side of batches; each sequence begins with
+/// a state of zeros, unless the loss is that of a text that continues (ForwardContext::carry). Parameters:
+/// embedding.weight, those of the layers, output.bias.
 ///
 /// With model.labels it is a classifier (BPT3C). The states of the last `pooled_tokens` tokens of a sequence, before
 /// the dropout that a language model has behind its last layer, are pooled (model.pooling, usually "concat") and go
@@ -51,19 +53,19 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
   struct Result {
     Tensor hidden;                     // (tokens, embedding_size), after dropout
     Tensor kept;                       // the same before dropout
-    std::vector<ops::LstmState> last;  // [layer]: after the last token of each sequence
+    std::vector<RecurrentState> last;  // [layer]: after the last token of each sequence
   };
   /// `start` [layer]: the states that the sequences begin with; empty: zeros.
-  Result run(const std::vector<int64_t>& tokens, const Ragged& layout, const std::vector<ops::LstmState>& start,
+  Result run(const std::vector<int64_t>& tokens, const Ragged& layout, const std::vector<RecurrentState>& start,
              ForwardContext& context) const;
 
   /// One row per token or, of a classifier, per sequence: what its output layer reads.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
   /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). A part of a batch (LossOptions::scale)
-  /// contributes its own means by its share of the labels. What is carried are h and c of every layer behind the last
-  /// position, before dropout: lstm.i.hidden and lstm.i.cell, (sequences, width). Throws Error if what has been carried
-  /// is the state of another model, or of another number of sequences.
+  /// contributes its own means by its share of the labels. What is carried is the state of every layer behind the last
+  /// position, before dropout: lstm.i.hidden and lstm.i.cell, or qrnn.i.cell and qrnn.0.input, (sequences, width).
+  /// Throws Error if what has been carried is the state of another model, or of another number of sequences.
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context) override;
 
   Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
@@ -97,7 +99,7 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
 
   AwdLstmOptions options_;
   Tensor table_;  // (vocabulary, embedding_size)
-  std::vector<ops::LstmWeights> layers_;
+  std::vector<RecurrentLayer> layers_;
   Pooling pooling_;                      // of a classifier, like the next one
   std::unique_ptr<BatchNormHead> head_;  // null in a language model
 };

@@ -104,6 +104,10 @@ void validate_awd_lstm(const ModelConfig& config) {
     throw Error(fmt::format("the residual scheme \"{}\" needs a Transformer", config.residual),
                 "an awd-lstm has no residual connections: leave model.residual out");
   }
+  if (config.lora.rank > 0) {
+    throw Error(fmt::format("lora.rank = {}: adapters need a Transformer", config.lora.rank),
+                "an awd-lstm has no attention: leave lora out");
+  }
 }
 
 /// A language model that may classify.
@@ -171,6 +175,8 @@ void describe(Fields& field, ModelConfig& config) {
   field("layers", config.layers);
   field("initialization", config.initialization);
   field("dropout", config.dropout);
+  field.section(
+      "lora", [&config](Fields& inner) { describe(inner, config.lora); }, config.lora.rank > 0);
   describe_options(field, residual_schemes(), config.residual, config.options);
   describe_options(field, attentions(), config.attention, config.options);
   describe_options(field, positions(), config.positions, config.options);
@@ -217,6 +223,7 @@ void validate(const ModelConfig& config) {
   if (config.kind == "encoder") validate_encoder(config);
   if (is_language_model(config.kind)) validate_pooling(config);
   validate_output_transform(config);
+  config.lora.validate();
   if (config.kind == kAwdLstm) validate_awd_lstm(config);
   if (config.initialization == "theory" &&
       (config.heads != 1 || (config.head_size != 0 && config.head_size != config.d_model))) {

@@ -6,6 +6,7 @@
 #include "plumb/base/config.h"
 #include "plumb/base/options.h"
 #include "plumb/nn/depth.h"
+#include "plumb/nn/lora.h"
 
 namespace plumb {
 
@@ -47,6 +48,7 @@ struct ModelConfig {
   int64_t layers = 3;
   std::string initialization = "xavier-uniform";
   double dropout = 0.1;
+  LoraOptions lora;        // adapters of a Transformer's attentions
   VariantOptions options;  // options of variants: [model.rotary], [model.favor], …
 
   /// Whether both describe the same model: an absent option equals its default.

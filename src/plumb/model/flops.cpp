@@ -24,6 +24,7 @@ bool multiplies_each_token(const Parameter& parameter) {
     case Role::attention_output:
     case Role::feed_forward_input:
     case Role::feed_forward_output:
+    case Role::adapter:
       return parameter.value.dim() == 2;
     default:
       return false;

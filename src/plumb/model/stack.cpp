@@ -43,7 +43,8 @@ MultiHeadOptions attention_options(const ModelConfig& config) {
                            .norm_eps = config.norm_eps,
                            .bias = config.attention_bias,
                            .gate = config.attention_gate,
-                           .options = config.options};
+                           .options = config.options,
+                           .lora = config.lora};
   const Prescription prescribed = prescription_of(config.residual);
   if (prescribed.qkv_norm) options.value_norm = config.norm;
   if (options.qk_norm == "none" && prescribed.qkv_norm) options.qk_norm = config.norm;

@@ -33,6 +33,12 @@ Tensor Parameters::add_constant(const std::string& name, const Tensor& initial) 
   return value;
 }
 
+Tensor Parameters::add_adapter(const std::string& name, at::IntArrayRef shape, double deviation) {
+  Tensor value = add(name, shape, Role::adapter);
+  all_.back().initial = deviation;
+  return value;
+}
+
 Tensor Parameters::add_buffer(const std::string& name, at::IntArrayRef shape, double initial) {
   Tensor value = at::full(shape, initial, options_);
   buffers_.push_back({name, Role::constant, value, initial});

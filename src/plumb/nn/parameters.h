@@ -22,14 +22,15 @@ enum class Role {
   position,
   gain,
   shift,
-  constant  // initially Parameter::initial
+  constant,  // initially Parameter::initial
+  adapter    // initially N(0, Parameter::initial²)
 };
 
 struct Parameter {
   std::string name;  // as in a PyTorch state dict
   Role role;
   Tensor value;                  // a leaf that requires gradients; a view of the flat buffer
-  double initial = 0;            // for a constant
+  double initial = 0;            // for a constant or an adapter
   std::vector<int64_t> parts{};  // rows of each matrix, if several are stacked; else empty
   Tensor initial_values{};       // for a constant whose elements differ; else undefined
 };
@@ -59,6 +60,9 @@ class Parameters {
 
   /// The same with different elements, of the parameter's shape.
   Tensor add_constant(const std::string& name, const Tensor& initial);
+
+  /// Declares a parameter that every initialization draws from N(0, deviation²).
+  Tensor add_adapter(const std::string& name, at::IntArrayRef shape, double deviation);
 
   /// Declares a tensor that is saved and loaded with the parameters but not trained, such as a running average. It has
   /// the value `initial` now and after every initialization, and is not included in all(), count() or flat().

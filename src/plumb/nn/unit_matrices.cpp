@@ -22,6 +22,7 @@ std::optional<int64_t> vector_dimension(Role role) {
     case Role::gain:
     case Role::shift:
     case Role::constant:
+    case Role::adapter:
       return std::nullopt;
   }
   return std::nullopt;

@@ -27,6 +27,10 @@ void check_finetuning(const FinetuneConfig& config) {
     throw Error(fmt::format("finetune.unfreeze = \"{}\" is unknown", config.unfreeze), "known: " + join(kUnfreezings));
   if (!(config.rate_divisor >= 1) || !std::isfinite(config.rate_divisor))
     throw Error(fmt::format("finetune.rate_divisor = {} must be at least 1", config.rate_divisor));
+  config.lora.validate();
+  if (config.lora.rank > 0 && (config.unfreeze != "all" || config.rate_divisor != 1))
+    throw Error("finetune.lora trains the adapters of all layers alike",
+                "leave finetune.unfreeze and finetune.rate_divisor out");
 }
 
 int64_t layers_of(const Parameters& parameters) {
@@ -43,7 +47,9 @@ bool is_of_embedding(const std::string& name) {
 
 /// A pattern that matches the parameters of a layer, of which this is one.
 std::string pattern_of_layer(const std::string& name, const LayerId& id) {
-  if (name.starts_with("lstm.")) return fmt::format("lstm.{}.*", *id.layer);
+  for (const char* cell : {"lstm", "qrnn"}) {
+    if (name.starts_with(fmt::format("{}.", cell))) return fmt::format("{}.{}.*", cell, *id.layer);
+  }
   return to_string(LayerId{id.stack, id.layer}) + ".*";
 }
 
@@ -79,6 +85,15 @@ void freeze(ParameterGroup& group, const std::string& unfreeze, int64_t number, 
   if (alone + 1 == all) return;
   group.frozen_again_from = epochs(alone + 1);
   group.frozen_again_until = epochs(all);
+}
+
+/// Adapters and head, which are trained like the others are without groups; then everything else, which is not.
+std::vector<ParameterGroup> adapter_groups(const Parameters& parameters) {
+  ParameterGroup trained{.pattern = {"*_lora.?"}};
+  for (const Parameter& parameter : parameters.all()) {
+    if (is_of_head(parameter.name)) trained.pattern.push_back(parameter.name);
+  }
+  return {trained, ParameterGroup{.pattern = {"*"}, .frozen_until = -1}};
 }
 
 /// The model as it was pretrained, with another head.
@@ -134,10 +149,13 @@ void describe(Fields& field, FinetuneConfig& config) {
   field("from", config.from);
   field("unfreeze", config.unfreeze);
   field("rate_divisor", config.rate_divisor);
+  field.section(
+      "lora", [&config](Fields& inner) { describe(inner, config.lora); }, config.lora.rank > 0);
 }
 
 std::vector<ParameterGroup> finetuning_groups(const FinetuneConfig& config, const Parameters& parameters) {
   check_finetuning(config);
+  if (config.lora.rank > 0) return adapter_groups(parameters);
   std::vector<ParameterGroup> groups;
   if (config.unfreeze == "all" && config.rate_divisor == 1) return groups;
   for (const auto& [number, patterns] : patterns_of(parameters)) {
@@ -154,7 +172,7 @@ TrainConfig finetuning_defaults(const FinetuneConfig& config, const ModelConfig&
   const int64_t layers = std::max(depth.encoder_layers, depth.decoder_layers);
   TrainConfig train;
   train.optimizer = "adamw";
-  train.learning_rate = 5e-5;
+  train.learning_rate = config.lora.rank > 0 ? 4e-4 : 5e-5;
   train.schedule = "constant * slanted_triangular";
   train.steps = epochs(config.unfreeze == "gradual" ? layers + 3 : config.unfreeze == "chain-thaw" ? layers + 4 : 3);
   train.weight_decay = 0.01;
@@ -200,6 +218,7 @@ RunConfig finetuning_run(const Config& document, const std::string& from, const 
   } else {
     learn_text(run, pretrained, place.run, directory);
   }
+  run.model.lora = finetune.lora;
   run.train = finetuning_defaults(finetune, run.model, labeled);
   run = read_run_config(document, std::move(run), {"finetune"});
   if (!data.empty()) run.data = data;

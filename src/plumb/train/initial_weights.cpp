@@ -10,6 +10,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 #include "plumb/io/safetensors.h"
+#include "plumb/model/merged_adapters.h"
 #include "plumb/train/data_fingerprint.h"
 #include "plumb/train/run.h"
 #include "plumb/train/vocabulary_rows.h"
@@ -60,6 +61,13 @@ std::string move_to_vocabulary(NamedTensors& tensors, const Model& model, const 
                      with_thousands(kept), with_thousands(pieces), run.string());
 }
 
+/// The tensors of a run's checkpoint with its adapters, if it has some, merged into the matrices.
+NamedTensors without_adapters(NamedTensors tensors, const fs::path& run, const fs::path& file) {
+  const bool adapted =
+      std::any_of(tensors.begin(), tensors.end(), [](const auto& entry) { return is_of_adapter(entry.first); });
+  return adapted ? merge_adapters(tensors, load_run_config(run).model.lora, file.string()) : std::move(tensors);
+}
+
 }  // namespace
 
 bool is_of_head(const std::string& parameter) {
@@ -69,13 +77,16 @@ bool is_of_head(const std::string& parameter) {
 std::string load_initial_weights(Model& model, const fs::path& checkpoint, const DataDirectory& data) {
   const fs::path file = checkpoint / "model.safetensors";
   NamedTensors tensors = load_safetensors(file);
-  if (model.classifies() != nullptr) {
-    std::erase_if(tensors, [](const auto& entry) { return is_of_head(entry.first); });
-    for (auto& [name, value] : named_values(model.parameters())) {
-      if (is_of_head(name)) tensors.emplace_back(name, value.clone());
-    }
-  }
   const fs::path run = locate_run(checkpoint.string()).run;
+  tensors = without_adapters(std::move(tensors), run, file);
+  const bool classifies = model.classifies() != nullptr;
+  const auto keeps_own = [&](const std::string& name) {
+    return is_of_adapter(name) || (classifies && is_of_head(name));
+  };
+  std::erase_if(tensors, [&](const auto& entry) { return keeps_own(entry.first); });
+  for (auto& [name, value] : named_values(model.parameters())) {
+    if (keeps_own(name)) tensors.emplace_back(name, value.clone());
+  }
   std::string moved;
   if (!has_vocabulary_of(run, data)) moved = move_to_vocabulary(tensors, model, run, data);
   load_parameters(model.parameters(), tensors, file.string());

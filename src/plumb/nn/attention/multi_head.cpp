@@ -29,15 +29,51 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
   query_norm_ = norm_of(options.qk_norm, ".q_norm");
   key_norm_ = norm_of(options.qk_norm, ".k_norm");
   value_norm_ = norm_of(options.value_norm, ".v_norm");
+  add_adapters(parameters, prefix, d_model, options.lora);
+}
+
+void MultiHeadAttention::add_adapters(Parameters& parameters, const std::string& prefix, int64_t d_model,
+                                      const LoraOptions& options) {
+  const int64_t width = heads_.width(), kv_width = heads_.kv_width();
+  const auto add = [&](const char* matrix, const char* name, int64_t first, int64_t columns) {
+    if (!options.adapts(matrix)) return;
+    in_adapters_.push_back({first, LoraAdapter(parameters, prefix + name, d_model, columns, options)});
+  };
+  add("query", ".q", 0, width);
+  add("key", ".k", width, kv_width);
+  add("value", ".v", width + kv_width, kv_width);
+  if (options.adapts("output")) out_adapter_.emplace(parameters, prefix + ".out", width, d_model, options);
 }
 
 void MultiHeadAttention::add_value_residual(Parameters& parameters, const std::string& prefix) {
   value_residual_.emplace(parameters, prefix);
 }
 
+Tensor MultiHeadAttention::project(const Tensor& x) const {
+  return adapted(ops::linear(x, in_weight_, in_bias_), x, 0);
+}
+
 Tensor MultiHeadAttention::project(const Tensor& x, int64_t begin, int64_t count) const {
-  return ops::linear(x, in_weight_.narrow(0, begin, count),
-                     in_bias_.defined() ? in_bias_.narrow(0, begin, count) : Tensor());
+  const Tensor bias = in_bias_.defined() ? in_bias_.narrow(0, begin, count) : Tensor();
+  return adapted(ops::linear(x, in_weight_.narrow(0, begin, count), bias), x, begin);
+}
+
+Tensor MultiHeadAttention::adapted(const Tensor& projected, const Tensor& x, int64_t begin) const {
+  if (in_adapters_.empty()) return projected;
+  const int64_t end = begin + projected.size(1);
+  std::vector<Tensor> columns;
+  int64_t done = begin;
+  const auto keep_until = [&](int64_t column) {
+    if (column > done) columns.push_back(projected.narrow(1, done - begin, column - done));
+  };
+  for (const auto& [first, adapter] : in_adapters_) {
+    if (first < begin || first >= end) continue;
+    keep_until(first);
+    columns.push_back(projected.narrow(1, first - begin, adapter.out()) + adapter(x));
+    done = first + adapter.out();
+  }
+  keep_until(end);
+  return at::cat(columns, 1);
 }
 
 Tensor MultiHeadAttention::normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const {
@@ -45,8 +81,9 @@ Tensor MultiHeadAttention::normalized(const Tensor& x, const Norm& norm, const F
 }
 
 Tensor MultiHeadAttention::out(const Tensor& mixed, const Tensor& x) const {
-  if (!gate_weight_.defined()) return ops::linear(mixed, out_weight_, out_bias_);
-  return ops::linear(mixed * at::sigmoid(ops::linear(x, gate_weight_, {})), out_weight_, out_bias_);
+  const Tensor read = gate_weight_.defined() ? mixed * at::sigmoid(ops::linear(x, gate_weight_, {})) : mixed;
+  const Tensor projected = ops::linear(read, out_weight_, out_bias_);
+  return out_adapter_ ? projected + (*out_adapter_)(read) : projected;
 }
 
 Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const {
@@ -73,7 +110,7 @@ Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, c
 
 Tensor MultiHeadAttention::self(const Tensor& x, AttentionPass& pass, bool causal,
                                 const ForwardContext& context) const {
-  const Tensor projected = ops::linear(x, in_weight_, in_bias_);  // (tokens, width + 2·kv_width)
+  const Tensor projected = project(x);  // (tokens, width + 2·kv_width)
   if (!pass.first_values.defined()) {
     pass.first_values = projected.narrow(1, heads_.width() + heads_.kv_width(), heads_.kv_width());
   }
@@ -87,7 +124,7 @@ Tensor MultiHeadAttention::read(const Tensor& x, AttentionPass& pass, AttentionS
   Tensor query;
   Tensor key_value;
   if (prepares()) {
-    const Tensor projected = ops::linear(x, in_weight_, in_bias_);
+    const Tensor projected = project(x);
     if (!pass.first_values.defined()) pass.first_values = projected.narrow(1, width + kv_width, kv_width);
     const Tensor packed = prepared(projected, pass, {});
     query = packed.narrow(1, 0, width).contiguous();

@@ -8,6 +8,7 @@
 
 #include "plumb/nn/attention/attention.h"
 #include "plumb/nn/attention/value_residual.h"
+#include "plumb/nn/lora.h"
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -20,6 +21,7 @@ struct MultiHeadOptions {
   bool gate = false;                // multiplies what attention returns by σ(W_g·x)
   VariantOptions options;           // of attentions
   std::string value_norm = "none";  // a norm over the features of each head's values
+  LoraOptions lora{};               // adapters of the projections
 };
 
 /// Tokens as they pass through the self-attentions of a stack: their positions, and what one layer passes to the next.
@@ -45,6 +47,8 @@ struct AttentionPass {
 /// (size).
 /// With gate, also gate.weight (width, d_model): W^O reads attention(Q, K, V) ⊙ σ(W_g·x), x the input of the queries
 /// (Qiu et al. 2025, arXiv 2505.06708).
+/// With lora, also q_lora, k_lora, v_lora and out_lora (.a and .b) for the matrices that it adapts: the products with
+/// these parts of in_proj_weight, and with out_proj.weight, have what an adapter adds (nn/lora.h).
 class MultiHeadAttention {
  public:
   /// `positions` act within self-attention; null: none. Throws Error if heads is not a multiple of the key-value heads.
@@ -78,8 +82,12 @@ class MultiHeadAttention {
                              const ForwardContext& context) const;
 
  private:
-  /// Columns [begin, begin + count) of the joint projection.
+  /// The joint projection of query, key and value.
+  [[nodiscard]] Tensor project(const Tensor& x) const;
+  /// Columns [begin, begin + count) of it.
   [[nodiscard]] Tensor project(const Tensor& x, int64_t begin, int64_t count) const;
+  /// Adds to the columns of the joint projection from `begin` on what their adapters add.
+  [[nodiscard]] Tensor adapted(const Tensor& projected, const Tensor& x, int64_t begin) const;
   /// Normalizes each of the heads, which are side by side.
   [[nodiscard]] Tensor normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
   /// Whether projections are modified before attention sees them.
@@ -90,6 +98,15 @@ class MultiHeadAttention {
   [[nodiscard]] bool rotates() const { return positions_ && positions_->rotates(); }
   /// What attention returned, (tokens, width), gated by its input x, (tokens, d_model), and projected.
   [[nodiscard]] Tensor out(const Tensor& mixed, const Tensor& x) const;
+
+  /// Declares the adapters of [model.lora].
+  void add_adapters(Parameters& parameters, const std::string& prefix, int64_t d_model, const LoraOptions& options);
+
+  /// An adapter of query, key or value.
+  struct ColumnAdapter {
+    int64_t first;  // its first column in the joint projection
+    LoraAdapter adapter;
+  };
 
   ops::HeadShape heads_;
   Tensor in_weight_;                  // (width + 2·kv_width, d_model)
@@ -103,6 +120,8 @@ class MultiHeadAttention {
   std::shared_ptr<const RelativePositions> positions_;
   std::unique_ptr<Attention> attention_;
   std::optional<ValueResidual> value_residual_;
+  std::vector<ColumnAdapter> in_adapters_;  // by their columns
+  std::optional<LoraAdapter> out_adapter_;
 };
 
 }  // namespace plumb

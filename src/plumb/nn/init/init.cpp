@@ -85,6 +85,9 @@ void initialize(const Parameters& parameters, const std::string& kind, const Mod
       case Role::position:
         fill_normal(value, 0.02, random);
         break;
+      case Role::adapter:
+        fill_normal(value, parameter.initial, random);
+        break;
       case Role::gain:
         value.fill_(1);
         break;

@@ -21,7 +21,7 @@ Registry<Initialization>& initializations();
 
 /// Initializes each parameter from a separate random stream, named after it: weight matrices as the kind specifies;
 /// embeddings (including the output matrix) from N(0, 1/d) unless the kind overrides it; positions from N(0, 0.02²);
-/// gains 1; biases and shifts 0; constants and buffers to their initial value.
+/// adapters as they say; gains 1; biases and shifts 0; constants and buffers to their initial value.
 void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed);
 
 /// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: the parameter itself, or the query, key and
