@@ -27,6 +27,9 @@ class RecurrentState final : public AttentionState {
     const Tensor rows = ops::index_beside(value.hidden, order);
     value = {value.hidden.index_select(0, rows), value.cell.index_select(0, rows)};
   }
+  [[nodiscard]] int64_t bytes() const override {
+    return static_cast<int64_t>(value.hidden.nbytes() + value.cell.nbytes());
+  }
   ops::LstmState value;
 };
 
