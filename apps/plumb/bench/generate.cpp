@@ -167,7 +167,7 @@ Json measure(const GenerateArguments& arguments, uint64_t seed) {
   const ops::PrecisionGuard guard(precision);
   Json json = result_document("generate", sizes_of(arguments));
   Json work = {{"batches", Json::array()}};
-  json["parameters"] = model->parameters().flat().numel();
+  json["parameters"] = model->parameters().count();
   json["batches"] = Json::array();
   for (const int64_t rows : arguments.batches)
     json["batches"].push_back(measure_batch(generator, arguments, rows, seed, work));

@@ -156,6 +156,12 @@ Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Ten
     throw Error(fmt::format("positions of {} sequences for {} rows", layout.sequences(), state.rows));
   }
   if (!state.weights.defined()) {
+    if (layout.longest() > 1 && rule_ == Rule::delta) {
+      const ops::DeltaRule read =
+          ops::delta_rule_and_weights(tokens.query, tokens.key, tokens.value, tokens.beta, layout, tokens.decay);
+      state.weights = read.weights;
+      return result(read.out);
+    }
     if (layout.longest() > 1) {
       state.weights = weights(tokens, layout);
       return causal(tokens, layout);
