@@ -1,6 +1,5 @@
 // Keys and values of rows that grow, branch and end, where those of each row lie together in memory: for scores that
-// are computed from whole matrices of keys. (ops::CachedKeys, whose kernel finds keys one by one, copies nothing when
-// rows branch.)
+// are computed from whole matrices of keys. (The kernel behind ops::CachedKeys finds keys one by one.)
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,11 @@ class RowKeys {
   /// Error if the number of rows differs from that of the sequences.
   void append(const Tensor& key_value, const Ragged& layout);
 
-  /// Row i becomes the former row order[i]. Rows that occur several times share their memory until they are appended
-  /// to.
+  /// Row i becomes the former row order[i]. Rows that have branched share the memory of what they have in common.
   void reorder(const std::vector<int64_t>& order);
 
-  /// Keys and values of a row that has positions, (length, 2·kv_width), a view that is valid until the next call of
-  /// `append`.
+  /// Keys and values of a row that has positions, (length, 2·kv_width): a view that is valid until the next call of
+  /// `append`, or, of a row that has branched, a copy.
   [[nodiscard]] Tensor row(int64_t r) const;
 
   /// The memory of keys and values; what rows share counts for each.
@@ -33,9 +31,12 @@ class RowKeys {
 
  private:
   struct Row {
-    Tensor held;  // (capacity, 2·kv_width); undefined before the first position
-    int64_t length = 0;
-    bool shared = false;  // others may hold the same memory
+    std::vector<Tensor> shared;  // the first positions, in parts that other rows may have too: never written to
+    Tensor own;                  // (capacity, 2·kv_width), the positions behind them; undefined: none
+    int64_t length = 0;          // positions in `own`
+
+    void append(const Tensor& key_value);
+    void share();
   };
   std::vector<Row> rows_;
 };
