@@ -15,7 +15,8 @@ PRECISIONS = ['float32', 'int8']
 class Generation:
     """Prompts of equal length, continued together with the settings that are fastest here."""
 
-    def __init__(self, work: dict[str, Any], batch: dict[str, Any], generators: list[tuple[ctranslate2.Generator, int]]) -> None:
+    def __init__(self, work: dict[str, Any], batch: dict[str, Any],
+                 generators: list[tuple[ctranslate2.Generator, int]]) -> None:
         """`generators`: each with the number of threads that share the prompts."""
         self.length, self.tokens = work['sizes']['length'], work['sizes']['tokens']
         self.rows = batch['rows']

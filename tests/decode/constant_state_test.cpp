@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/base/random.h"
+#include "plumb/model/capabilities.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/attention/attention.h"
 

@@ -1,6 +1,7 @@
 // plumb bench generate: continuation of prompts by a random language model, as large as GPT-2 unless told otherwise.
 #include <algorithm>
 
+#include "../manual.h"
 #include "bench.h"
 #include "plumb/base/timing.h"
 #include "plumb/decode/generate.h"
