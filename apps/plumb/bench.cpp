@@ -5,11 +5,12 @@ namespace plumb::app {
 
 void add_bench(CLI::App& app, Globals& globals) {
   CLI::App* verb = app.add_subcommand(
-      "bench", "Benchmark training, Hessian-vector products, decoding and attention on this machine");
+      "bench", "Benchmark training, Hessian-vector products, decoding, generation and attention on this machine");
   verb->require_subcommand(1);
   bench::add_train(*verb, globals);
   bench::add_hvp(*verb, globals);
   bench::add_decode(*verb, globals);
+  bench::add_generate(*verb, globals);
   bench::add_attention(*verb, globals);
   bench::add_lstm(*verb, globals);
   bench::add_plan(*verb, globals);

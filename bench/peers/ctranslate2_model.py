@@ -1,5 +1,5 @@
-"""Converts a model of Plumb (safetensors; Pre-LN, ReLU, sinusoidal positions) to CTranslate2's format. Tokens are called by
-their ids: "17"."""
+"""Converts models of Plumb (safetensors) to CTranslate2's format: an encoder-decoder (Pre-LN, ReLU, sinusoidal positions),
+and a language model with GPT-2's architecture. Tokens are called by their ids: "17"."""
 import pathlib
 from typing import Any
 
@@ -82,6 +82,32 @@ def convert(safetensors: pathlib.Path, sizes: dict[str, Any], directory: pathlib
     spec.validate()
     directory.mkdir(parents=True, exist_ok=True)
     spec.save(str(directory))
+
+
+def convert_decoder(safetensors: pathlib.Path, sizes: dict[str, Any], directory: pathlib.Path) -> None:
+    """The same for a language model: Pre-LN, GELU by its approximation, learned positions, the output tied."""
+    converter = Converter(load_file(safetensors), sizes)
+    spec = transformer_spec.TransformerDecoderModelSpec.from_config(
+        sizes['layers'], sizes['heads'], pre_norm=True, activation=common_spec.Activation.GELUTanh)
+    spec.config.layer_norm_epsilon = sizes['norm_eps']
+    names = [str(i) for i in range(sizes['vocabulary'])]
+    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = names[BOS], names[EOS], names[UNKNOWN]
+    for number, layer in enumerate(spec.decoder.layer):
+        converter.layer(layer, f'decoder.layers.{number}', decoder=False)
+    converter.norm(spec.decoder.layer_norm, 'decoder.norm')
+    spec.decoder.scale_embeddings = False
+    spec.decoder.embeddings.weight = converter.weights['tgt_embed.weight']
+    spec.decoder.projection.weight = converter.weights['tgt_embed.weight']
+    spec.decoder.position_encodings.encodings = converter.weights['tgt_position.weight']
+    spec.register_vocabulary(names)
+    spec.validate()
+    directory.mkdir(parents=True, exist_ok=True)
+    spec.save(str(directory))
+
+
+def open_generator(directory: pathlib.Path, precision: str, generators: int, threads: int) -> ctranslate2.Generator:
+    return ctranslate2.Generator(str(directory), device='cpu', compute_type=precision, inter_threads=generators,
+                                 intra_threads=threads)
 
 
 def open_translator(directory: pathlib.Path, precision: str, translators: int, threads: int) -> ctranslate2.Translator:

@@ -101,6 +101,23 @@ def decode_rows(race: Race) -> Iterator[str]:
                       None if mine is None or peer is None else peer / mine)
 
 
+def generate_rows(race: Race) -> Iterator[str]:
+    names = {'float32': '', 'bf16': ', bfloat16', 'int8': ', int8'}
+    for precision, ours in race.plumb.items():
+        for i, entry in enumerate(ours[0]['batches']):
+            peers = race.peers.get(f'{precision}, {entry["rows"]} rows', [])
+            for what, verb in [('prefill', 'read'), ('decode', 'continued')]:
+                mine, peer = median(ours, 'batches', i, f'{what}_seconds'), median(peers, f'{what}_seconds')
+                theirs = rate(median(peers, f'{what}_tokens_per_second'))
+                yield row(f'{race.title}: {entry["rows"]} {verb} at a time{names[precision]}', race.command(precision),
+                          rate(median(ours, 'batches', i, f'{what}_tokens_per_second')), None,
+                          'CTranslate2 ' + theirs if theirs else '', None if mine is None or peer is None else peer / mine)
+        for i, entry in enumerate(ours[0].get('contexts', [])):
+            yield row(f'{race.title}: a token behind {entry["context"]:,} others{names[precision]}', race.command(precision),
+                      f'{seconds(median(ours, "contexts", i, "seconds_per_token"))}, state of '
+                      f'{entry["state_bytes"] / 2 ** 20:.2f} MiB')
+
+
 def attention_rows(race: Race) -> Iterator[str]:
     for precision, ours in race.plumb.items():
         for i, entry in list(enumerate(ours[0]['lengths']))[::3]:
@@ -120,7 +137,8 @@ def lstm_rows(race: Race) -> Iterator[str]:
                       seconds(mine), median(ours, 'ceiling_fraction') if what == 'gradient' else None, theirs, factor)
 
 
-ROWS = {'train': train_rows, 'hvp': hvp_rows, 'decode': decode_rows, 'attention': attention_rows, 'lstm': lstm_rows}
+ROWS = {'train': train_rows, 'hvp': hvp_rows, 'decode': decode_rows, 'generate': generate_rows,
+        'attention': attention_rows, 'lstm': lstm_rows}
 
 
 def versions(races: list[Race]) -> str:

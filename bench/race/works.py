@@ -6,10 +6,13 @@ Figures = dict[str, Any]
 
 SMALL_MODEL = ['--d-model', '128', '--feed-forward', '256', '--layers', '4', '--sentences', '128']
 TINY_MODEL = ['--d-model', '32', '--feed-forward', '64', '--layers', '1', '--vocabulary', '100']
+LONG_TEXTS = ['--attention', 'linear', '--positions', 'none', '--layers', '4', '--d-model', '256', '--feed-forward', '1024',
+              '--heads', '4', '--vocabulary', '8192', '--batch', '1', '--contexts', '1024,8192,65536']
 TINY = {  # to try the race
     'train': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
     'hvp': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
     'decode': [*TINY_MODEL, '--sentences', '16', '--length', '4'],
+    'generate': [*TINY_MODEL, '--heads', '4', '--length', '5', '--tokens', '4', '--batch', '1,3'],
     'attention': ['--d-model', '32', '--length', '128'],
     'lstm': ['--input', '8', '--hidden', '16', '--rows', '4', '--length', '5'],
 }
@@ -47,6 +50,9 @@ def races(tiny: bool, data: str | None) -> list[Race]:
         Race('translation, 6+6 layers, d 512, 500 sentences of 12 tokens', 'decode', ['--sentences', '500'],
              peer='ctranslate2_decode.py',
              precisions=['float32', 'bf16', 'int8']),
+        Race('GPT-2 with 124 million parameters, prompts of 128 tokens, 63 more', 'generate',
+             peer='ctranslate2_generate.py', precisions=['float32', 'bf16', 'int8']),
+        Race('linear attention, 4 layers, d 256', 'generate', LONG_TEXTS),
         Race('causal self-attention, d 256, 4 heads, one sequence', 'attention', peer='torch_attention.py'),
         Race('LSTM, 3 layers of 1,150, 80 × 70 tokens', 'lstm', ['--runs', '3'], 'torch_lstm.py'),
         Race('LSTM, 3 layers of 1,150, 20 × 70 tokens', 'lstm', ['--rows', '20'], 'torch_lstm.py'),

@@ -76,6 +76,23 @@ TEST_P(GenerateModel, EqualsReadingTheWholeForEveryToken) {
   }
 }
 
+TEST_P(GenerateModel, PromptsTogetherEqualEachAlone) {
+  const std::unique_ptr<Model> exact = random_model(GetParam().first, GetParam().second);
+  const std::unique_ptr<Model> model = make_model(exact->config());  // in float32, whose weights are packed
+  model->parameters().flat().copy_(exact->parameters().flat());
+  const std::vector<Ids> prompts = {{5, 6, 7, 8}, {}, {9}, {4, 4, 4, 10, 11, 12, 13}, {14, 5}};
+  GenerateOptions options;
+  options.max_tokens = 10;
+  options.sampling.temperature = 0;
+  const std::vector<Generated> together = generate(*model->generates(), prompts, options);
+  for (size_t p = 0; p < prompts.size(); ++p) {
+    const Generated alone = generate(*model->generates(), {prompts[p]}, options).front();
+    EXPECT_EQ(together[p].ids, alone.ids) << p;
+    EXPECT_NEAR(together[p].log_probability, alone.log_probability, 1e-4) << p;
+    EXPECT_EQ(alone.ids, plain(*exact, prompts[p], options, 0)) << p;  // in float64
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, GenerateModel,
                          ::testing::Values(std::pair("softmax", "sinusoidal"), std::pair("softmax", "learned"),
                                            std::pair("softmax", "rotary"), std::pair("softmax", "alibi"),

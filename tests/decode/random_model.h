@@ -27,6 +27,7 @@ class History final : public AttentionState {
     for (const int64_t i : order) moved.push_back(rows.at(static_cast<size_t>(i)));
     rows = std::move(moved);
   }
+  [[nodiscard]] int64_t bytes() const override { return 0; }
   std::vector<std::vector<int64_t>> rows;
 };
 

@@ -11,6 +11,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/random.h"
+#include "plumb/ops/top_scores.h"
 
 namespace plumb {
 namespace {
@@ -298,6 +299,59 @@ TEST(Sampling, ImpossibleOptionsAreErrorsWithHints) {
   EXPECT_TRUE(refused(with(&SamplingOptions::repetition_penalty, 0)));
   EXPECT_TRUE(refused(with_top_k(-1)));
   EXPECT_THROW((void)Sampler(with_top_k(-1)), Error);
+}
+
+/// The choice from the best tokens alone, or −1 where they do not decide.
+int32_t best_of(const Sampler& sampler, const std::vector<double>& logits) {
+  const Tensor row = at::tensor(at::ArrayRef<double>(logits), at::kDouble).unsqueeze(0);
+  const ops::TopScores top = ops::top_scores(row, sampler.deciding(), 0, true);
+  return sampler.best_of(top.ids, top.scores).value_or(-1);
+}
+
+TEST(Sampler, FindsTheGreedyChoiceAmongTheBestTokens) {
+  SamplingOptions options;
+  options.temperature = 0;
+  const Sampler sampler(options, {2, 0});
+  EXPECT_EQ(sampler.deciding(), 4);
+  Random random(1, "rows");
+  int64_t decided = 0;
+  constexpr int64_t kRows = 200;
+  for (int64_t i = 0; i < kRows; ++i) {
+    std::vector<double> logits(9);
+    for (double& logit : logits) logit = random.normal();
+    if (random.below(3) == 0) logits[random.below(9)] = -kInfinity;
+    if (random.below(3) == 0) logits[random.below(9)] = logits[random.below(9)];
+    const int32_t found = best_of(sampler, logits);
+    if (found < 0) continue;
+    EXPECT_EQ(found, sampler.draw(logits, {}, 0, 0));
+    ++decided;
+  }
+  EXPECT_GT(decided, kRows / 2);
+}
+
+TEST(Sampler, LeavesTiesAndBrokenRowsToTheWholeRow) {
+  SamplingOptions options;
+  options.temperature = 0;
+  const Sampler free(options);
+  EXPECT_EQ(best_of(free, {1, 3, 2}), 1);
+  EXPECT_EQ(best_of(free, {1, 3, 3}), -1);
+  EXPECT_EQ(best_of(free, {1, kNaN, 3}), -1);
+  EXPECT_EQ(best_of(free, {1, kInfinity, 3}), -1);
+  EXPECT_EQ(best_of(free, {-kInfinity, -kInfinity}), -1);
+  const Sampler hindered(options, {1});
+  EXPECT_EQ(best_of(hindered, {1, 3, 2}), 2);
+  EXPECT_EQ(best_of(hindered, {-kInfinity, 3}), -1);
+}
+
+TEST(Sampler, NeedsAllLogitsUnlessItIsGreedy) {
+  SamplingOptions options;
+  EXPECT_EQ(Sampler(options).deciding(), 0);
+  options.temperature = 0;
+  EXPECT_EQ(Sampler(options).deciding(), 2);
+  options.repetition_penalty = 1.1;
+  EXPECT_EQ(Sampler(options).deciding(), 0);
+  options.repetition_penalty = 1;
+  EXPECT_EQ(Sampler(options, std::vector<int32_t>(300, 1)).deciding(), 0);  // as where a vocabulary is padded
 }
 
 }  // namespace

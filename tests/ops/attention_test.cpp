@@ -2,8 +2,10 @@
 #include "plumb/ops/attention.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include "plumb/base/error.h"
+#include "plumb/ops/threads.h"
 #include "support/gradcheck.h"
 
 namespace plumb {
@@ -59,6 +61,8 @@ class Rows {
     }
   }
 
+  [[nodiscard]] int64_t blocks() const { return std::ssize(cache_.blocks); }
+
  private:
   HeadShape shape_;
   std::vector<Tensor> seen_;
@@ -80,6 +84,32 @@ TEST(CachedAttention, IsCausalAttentionOverWholeSequences) {
     rows.read({1, 2, 1});
     rows.expect_contents();
   }
+}
+
+TEST(CachedAttention, TokensAreCollectedInBlocks) {
+  Rows rows({4, 2, 8}, 2);
+  rows.read({3, 70});  // a block by itself
+  for (int i = 0; i < 75; ++i) rows.read({1, 1});
+  rows.reorder({1, 0, 1});
+  for (int i = 0; i < 30; ++i) rows.read({1, 1, 1});
+  rows.read({90, 1, 0});
+  rows.read({1, 1, 1});
+  rows.expect_contents();
+  EXPECT_LE(rows.blocks(), 8);  // after 108 reads
+}
+
+TEST(CachedAttention, HeadsOfOneTokenAreDividedAmongThreads) {
+  const int threads = omp_get_max_threads();
+  const HeadShape shape{6, 3, 64};
+  const Tensor keys = random_tensor({2000, 2 * shape.kv_width()}, 1);
+  const Tensor query = random_tensor({1, shape.width()}, 2);
+  ops::CachedKeys cache;
+  cache.append(keys, Ragged({2000}));
+  ops::set_threads(1);
+  const Tensor alone = ops::cached_attention(query, cache, shape);
+  ops::set_threads(3);
+  EXPECT_TRUE(ops::cached_attention(query, cache, shape).equal(alone));
+  ops::set_threads(threads);
 }
 
 TEST(CachedAttention, RefusesRowsThatDoNotFit) {

@@ -101,6 +101,9 @@ TEST(LinearAttention, DeltaRuleEqualsTheRecurrence) {
                          by_steps(in.query, in.key, in.value, in.beta, layout, false)),
                 1e-10);
       const Tensor weights = ops::delta_rule_weights(in.key, in.value, in.beta, layout);
+      const ops::DeltaRule both = ops::delta_rule_and_weights(in.query, in.key, in.value, in.beta, layout);
+      EXPECT_TRUE(both.weights.equal(weights));
+      EXPECT_TRUE(both.out.equal(ops::delta_rule(in.query, in.key, in.value, in.beta, layout)));
       EXPECT_LT(distance(ops::read_weights(in.query, weights, layout),
                          by_steps(in.query, in.key, in.value, in.beta, layout, true)),
                 1e-10);
@@ -120,6 +123,9 @@ TEST(LinearAttention, DeltaRuleWithDecayEqualsTheRecurrence) {
                            by_steps(in.query, in.key, in.value, in.beta, layout, false, decay)),
                   1e-10);
         const Tensor weights = ops::delta_rule_weights(in.key, in.value, in.beta, layout, decay);
+        const ops::DeltaRule both = ops::delta_rule_and_weights(in.query, in.key, in.value, in.beta, layout, decay);
+        EXPECT_TRUE(both.weights.equal(weights));
+        EXPECT_TRUE(both.out.equal(ops::delta_rule(in.query, in.key, in.value, in.beta, layout, decay)));
         EXPECT_LT(distance(ops::read_weights(in.query, weights, layout),
                            by_steps(in.query, in.key, in.value, in.beta, layout, true, decay)),
                   1e-10);

@@ -71,6 +71,7 @@ void add_sizes(CLI::App& verb, Sizes& sizes);
 void add_train(CLI::App& bench, Globals& globals);
 void add_hvp(CLI::App& bench, Globals& globals);
 void add_decode(CLI::App& bench, Globals& globals);
+void add_generate(CLI::App& bench, Globals& globals);
 void add_attention(CLI::App& bench, Globals& globals);
 void add_lstm(CLI::App& bench, Globals& globals);
 void add_plan(CLI::App& bench, Globals& globals);

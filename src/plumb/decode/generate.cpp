@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <mutex>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
@@ -161,10 +163,11 @@ class Generation {
 
   /// Draws the next token of each sample and records its probability.
   std::vector<int32_t> draw(const std::vector<Sample>& samples, const Tensor& logits) const {
-    const std::vector<double> log_partition = ops::top_scores(logits, 1, 0, true).log_partition;
+    const ops::TopScores top = ops::top_scores(logits, std::max<int64_t>(sampler_.deciding(), 1), 0, true);
+    std::vector<int32_t> drawn(samples.size());
+    if (sampler_.deciding() > 0 && draw_best(samples, top, drawn)) return drawn;
     const Tensor wide = logits.to(at::kCPU, at::kDouble).contiguous();
     const auto vocabulary = static_cast<size_t>(wide.size(1));
-    std::vector<int32_t> drawn(samples.size());
     const auto draw_one = [&](int64_t i) {
       const Sample& sample = samples[static_cast<size_t>(i)];
       const auto row = static_cast<size_t>(sample.row);
@@ -172,7 +175,7 @@ class Generation {
       const int32_t id =
           sampler_.draw(scores, sample.sequence, static_cast<int64_t>(sample.number), std::ssize(sample.sequence));
       drawn[static_cast<size_t>(i)] = id;
-      sample.result->log_probability += scores[static_cast<size_t>(id)] - log_partition[row];
+      sample.result->log_probability += scores[static_cast<size_t>(id)] - top.log_partition[row];
     };
     if (samples.size() * vocabulary >= kWorthThreads) {
       parallel_items(std::ssize(samples), draw_one);
@@ -180,6 +183,24 @@ class Generation {
       for (int64_t i = 0; i < std::ssize(samples); ++i) draw_one(i);
     }
     return drawn;
+  }
+
+  /// The same from the best tokens alone. Returns false, and records nothing, unless they decide for every sample.
+  bool draw_best(const std::vector<Sample>& samples, const ops::TopScores& top, std::vector<int32_t>& drawn) const {
+    const auto k = static_cast<size_t>(top.k);
+    std::vector<double> gains(samples.size());  // log p
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const auto row = static_cast<size_t>(samples[i].row);
+      const std::span<const int32_t> ids(top.ids.data() + row * k, k);
+      const std::span<const double> scores(top.scores.data() + row * k, k);
+      const std::optional<int32_t> best = sampler_.best_of(ids, scores);
+      if (!best) return false;
+      drawn[i] = *best;
+      const auto place = static_cast<size_t>(std::find(ids.begin(), ids.end(), *best) - ids.begin());
+      gains[i] = scores[place] - top.log_partition[row];
+    }
+    for (size_t i = 0; i < samples.size(); ++i) samples[i].result->log_probability += gains[i];
+    return true;
   }
 
   /// Appends a token to its sample. Returns false if the sample ends.

@@ -148,6 +148,21 @@ std::vector<NextToken> Sampler::distribution(std::span<const double> given, std:
   return tokens;
 }
 
+int64_t Sampler::deciding() const {
+  constexpr size_t kFew = 16;  // finding the best k of a row takes time in proportion to k
+  const bool greedy = options_.temperature == 0 && options_.repetition_penalty == 1;
+  return greedy && forbidden_.size() < kFew ? std::ssize(forbidden_) + 2 : 0;
+}
+
+std::optional<int32_t> Sampler::best_of(std::span<const int32_t> ids, std::span<const double> logits) const {
+  for (size_t i = 0; i < ids.size() && ids[i] >= 0 && std::isfinite(logits[i]); ++i) {
+    if (std::find(forbidden_.begin(), forbidden_.end(), ids[i]) != forbidden_.end()) continue;
+    const bool tied = i + 1 < ids.size() && ids[i + 1] >= 0 && logits[i + 1] == logits[i];
+    return tied ? std::nullopt : std::optional(ids[i]);
+  }
+  return std::nullopt;
+}
+
 int32_t Sampler::draw(std::span<const double> logits, std::span<const int32_t> seen, int64_t sample,
                       int64_t position) const {
   const std::vector<NextToken> tokens = distribution(logits, seen);

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,6 +58,15 @@ class Sampler {
   /// (vocabulary); `seen` are the tokens so far. Throws Error if no logit is finite, or if one is NaN or +∞.
   [[nodiscard]] std::vector<NextToken> distribution(std::span<const double> logits,
                                                     std::span<const int32_t> seen) const;
+
+  /// How many of the best tokens decide what is drawn, so that the other logits are not needed: if the choice is
+  /// greedy, those that may never be drawn, the best of the others and the next. 0: all logits are needed.
+  [[nodiscard]] int64_t deciding() const;
+
+  /// The greedy choice among the `deciding` best tokens and their logits, best first; id −1 stands for no further
+  /// token. None if it takes the whole row: of equal logits, which not every search orders by id, or to say what is
+  /// wrong.
+  [[nodiscard]] std::optional<int32_t> best_of(std::span<const int32_t> ids, std::span<const double> logits) const;
 
   /// The next token of sample `sample` at `position`.
   [[nodiscard]] int32_t draw(std::span<const double> logits, std::span<const int32_t> seen, int64_t sample,

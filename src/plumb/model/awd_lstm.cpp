@@ -30,6 +30,13 @@ class RecurrentRows final : public AttentionState {
       if ((value.*part).defined()) value.*part = (value.*part).index_select(0, rows);
     }
   }
+  [[nodiscard]] int64_t bytes() const override {
+    int64_t sum = 0;
+    for (const auto& [name, part] : kRecurrentParts) {
+      if ((value.*part).defined()) sum += static_cast<int64_t>((value.*part).nbytes());
+    }
+    return sum;
+  }
   RecurrentState value;
 };
 

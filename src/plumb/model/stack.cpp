@@ -64,6 +64,12 @@ void DecoderState::reorder(const std::vector<int64_t>& order, std::vector<int64_
   rows_per_source = std::move(rows);
 }
 
+int64_t DecoderState::self_bytes() const {
+  int64_t total = 0;
+  for (const auto& state : self) total += state->bytes();
+  return total;
+}
+
 Stack::Stack(Parameters& parameters, const ModelConfig& config, const Shape& shape, Positions& positions)
     : shape_(shape), parallel_(config.parallel) {
   const int64_t d = config.d_model;

@@ -60,13 +60,30 @@ void CachedKeys::append(const Tensor& key_value, const Ragged& layout) {
   if (static_cast<int64_t>(rows.size()) != layout.sequences()) {
     throw Error(fmt::format("cannot append positions of {} sequences to {} rows", layout.sequences(), rows.size()));
   }
-  const auto step = static_cast<int32_t>(steps.size());
-  steps.push_back(as_contiguous(key_value, "attention"));
+  const Tensor added = as_contiguous(key_value, "attention");
+  make_room(added);
+  const auto block = static_cast<int32_t>(blocks.size() - 1);
   for (int64_t r = 0; r < layout.sequences(); ++r) {
     for (int64_t at = layout.begin(r); at < layout.begin(r + 1); ++at) {
-      rows[static_cast<size_t>(r)].push_back({step, static_cast<int32_t>(at)});
+      rows[static_cast<size_t>(r)].push_back({block, static_cast<int32_t>(filled + at)});
     }
   }
+  if (!blocks.back().is_same(added)) blocks.back().narrow(0, filled, added.size(0)).copy_(added);
+  filled += added.size(0);
+}
+
+void CachedKeys::make_room(const Tensor& key_value) {
+  constexpr int64_t kBlock = 64;  // positions
+  const int64_t count = key_value.size(0);
+  if (!blocks.empty()) {
+    const Tensor& last = blocks.back();
+    const bool alike =
+        last.size(1) == key_value.size(1) && last.dtype() == key_value.dtype() && last.device() == key_value.device();
+    if (alike && filled + count <= last.size(0)) return;
+  }
+  // Many at a time are a block without being copied.
+  blocks.push_back(count >= kBlock ? key_value : at::empty({kBlock, key_value.size(1)}, key_value.options()));
+  filled = 0;
 }
 
 void CachedKeys::reorder(const std::vector<int64_t>& order) {
@@ -77,15 +94,22 @@ void CachedKeys::reorder(const std::vector<int64_t>& order) {
 }
 
 std::vector<Tensor> CachedKeys::by_row() const {
-  std::vector<int64_t> begins{0};  // offset of each step among all
-  for (const Tensor& step : steps) begins.push_back(begins.back() + step.size(0));
+  std::vector<int64_t> begins{0};  // offset of each block among all
+  for (const Tensor& block : blocks) begins.push_back(begins.back() + block.size(0));
   std::vector<int64_t> index, lengths;
   for (const std::vector<Place>& places : rows) {
     lengths.push_back(static_cast<int64_t>(places.size()));
-    for (const Place& place : places) index.push_back(begins[static_cast<size_t>(place.step)] + place.row);
+    for (const Place& place : places) index.push_back(begins[static_cast<size_t>(place.block)] + place.row);
   }
-  const Tensor all = at::cat(steps, 0);
+  const Tensor all = at::cat(blocks, 0);
   return all.index_select(0, index_beside(all, index)).split_with_sizes(lengths, 0);
+}
+
+int64_t CachedKeys::bytes() const {
+  int64_t total = 0;
+  for (const Tensor& block : blocks) total += static_cast<int64_t>(block.nbytes());
+  for (const std::vector<Place>& places : rows) total += static_cast<int64_t>(places.size() * sizeof(Place));
+  return total;
 }
 
 Tensor cached_attention(const Tensor& query, const CachedKeys& cache, const HeadShape& shape) {
@@ -95,9 +119,9 @@ Tensor cached_attention(const Tensor& query, const CachedKeys& cache, const Head
 Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape) {
   check_shape(shape);
   check_columns(query, shape.width(), shape);
-  for (const Tensor& step : cache.steps) {
-    check_columns(step, 2 * shape.kv_width(), shape);
-    require_one_device("attention", query, step);
+  for (const Tensor& block : cache.blocks) {
+    check_columns(block, 2 * shape.kv_width(), shape);
+    require_one_device("attention", query, block);
   }
   const int64_t rows = layout.sequences();
   if (rows != static_cast<int64_t>(cache.rows.size()) || layout.tokens() != query.size(0)) {

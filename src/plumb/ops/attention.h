@@ -35,13 +35,14 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
                        const HeadShape& shape);
 
 /// Keys and values of rows that grow, branch and end: each row stores where its positions are, so that reordering rows
-/// moves no keys.
+/// moves no keys. Few positions at a time, as decoding has them, are collected in blocks.
 struct CachedKeys {
   struct Place {
-    int32_t step, row;
+    int32_t block, row;
   };
-  std::vector<Tensor> steps;             // [append]: (tokens, 2·kv_width), key and value side by side
-  std::vector<std::vector<Place>> rows;  // [row][position]: row `row` of steps[step]
+  std::vector<Tensor> blocks;            // (positions, 2·kv_width), key and value side by side
+  int64_t filled = 0;                    // positions of the last block; what follows them is not initialized
+  std::vector<std::vector<Place>> rows;  // [row][position]: row `row` of blocks[block]
 
   /// Further positions: those of sequence r of `layout` are appended to row r. key_value: (tokens, 2·kv_width). Throws
   /// Error if there are rows and their number differs from that of the sequences.
@@ -56,6 +57,13 @@ struct CachedKeys {
 
   /// The keys and values of each row, [row]: (length, 2·kv_width), copied together.
   [[nodiscard]] std::vector<Tensor> by_row() const;
+
+  /// The memory of keys, values and their places.
+  [[nodiscard]] int64_t bytes() const;
+
+ private:
+  /// Begins a block unless these positions fit into the last one, (positions, 2·kv_width).
+  void make_room(const Tensor& key_value);
 };
 
 /// One query per row over all positions of that row, without a graph. query: (rows, width) → (rows, width). Rows may

@@ -141,9 +141,11 @@ Tensor sum_rule_weights(const Tensor& key, const Tensor& value, const Ragged& la
   return sums_of_sequences(split_heads(product, key.size(1)), blocks);
 }
 
-Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,
-                  const Tensor& log_decay) {
-  if (layout.tokens() == 0) return at::zeros_like(value);
+DeltaRule delta_rule_and_weights(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
+                                 const Ragged& layout, const Tensor& log_decay) {
+  if (layout.tokens() == 0) {
+    return {at::zeros_like(value), delta_rule_weights(key, value, beta, layout, log_decay)};
+  }
   const int64_t heads = key.size(1);
   const Blocks blocks = delta_layout(layout, key, log_decay);
   const Tensor q = blocks.cut(query);
@@ -151,10 +153,16 @@ Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, c
   const std::vector<Tensor> scores = blocks.by_number(factors.products(q), heads);
   const std::vector<Tensor> queries = blocks.by_number(factors.at_start(q), heads);
   std::vector<Tensor> out;
-  run_delta(factors, blocks, heads, [&](size_t number, const Tensor& before, const Tensor& added) {
+  const Tensor last = run_delta(factors, blocks, heads, [&](size_t number, const Tensor& before, const Tensor& added) {
     out.push_back(at::baddbmm(at::bmm(scores[number], added), queries[number], before));
   });
-  return blocks.join(at::cat(out, 0), heads);
+  return {blocks.join(at::cat(out, 0), heads), last};
+}
+
+Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,
+                  const Tensor& log_decay) {
+  if (layout.tokens() == 0) return at::zeros_like(value);
+  return delta_rule_and_weights(query, key, value, beta, layout, log_decay).out;
 }
 
 Tensor delta_rule_weights(const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,

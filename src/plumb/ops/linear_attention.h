@@ -34,6 +34,14 @@ Tensor delta_rule(const Tensor& query, const Tensor& key, const Tensor& value, c
 Tensor delta_rule_weights(const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,
                           const Tensor& log_decay = {});
 
+/// Both in one pass, for a text that will be continued.
+struct DeltaRule {
+  Tensor out;
+  Tensor weights;
+};
+DeltaRule delta_rule_and_weights(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta,
+                                 const Ragged& layout, const Tensor& log_decay = {});
+
 /// What the positions of sequence i read from its matrix: y = S_iᵀ·q → (tokens, heads, size).
 Tensor read_weights(const Tensor& query, const Tensor& weights, const Ragged& layout);
 

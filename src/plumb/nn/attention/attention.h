@@ -32,6 +32,8 @@ class AttentionState {
   virtual ~AttentionState() = default;
   /// Row i becomes the former row order[i]: beam search keeps some hypotheses and drops others.
   virtual void reorder(const std::vector<int64_t>& order) = 0;
+  /// The memory it occupies.
+  [[nodiscard]] virtual int64_t bytes() const = 0;
 };
 
 /// What cross-attention keeps of the sequences it attends to.

@@ -24,6 +24,9 @@ struct FastWeightState final : AttentionState {
     if (!weights.defined()) return;
     weights = weights.index_select(0, ops::index_beside(weights, order));
   }
+  [[nodiscard]] int64_t bytes() const override {
+    return weights.defined() ? static_cast<int64_t>(weights.nbytes()) : 0;
+  }
 };
 
 }  // namespace
@@ -131,16 +134,17 @@ Tensor FastWeights::empty_weights(const Projected& tokens, int64_t rows) const {
   return at::zeros({rows, heads_.heads, features, size}, options);
 }
 
-/// Processes one position of each row of `weights`, (rows, heads, features, …), which it updates.
+/// Processes one position of each row of `weights`, (rows, heads, features, …), which it updates in place if the rule
+/// permits.
 Tensor FastWeights::step(const Projected& tokens, Tensor& weights) const {
   const Tensor& k = tokens.key;
   if (rule_ == Rule::exponential_sum) {
     return result(ops::exponential_rule_step(tokens.query, k, tokens.value, weights));
   }
   Tensor v = tokens.value;
-  if (tokens.decay.defined()) weights = weights * at::exp(tokens.decay).unsqueeze(3);
+  if (tokens.decay.defined()) weights.mul_(at::exp(tokens.decay).unsqueeze(3));
   if (rule_ == Rule::delta) v = tokens.beta.unsqueeze(2) * (v - at::matmul(k.unsqueeze(2), weights).squeeze(2));
-  weights = weights + k.unsqueeze(3) * v.unsqueeze(2);
+  weights.addcmul_(k.unsqueeze(3), v.unsqueeze(2));
   return result(at::matmul(tokens.query.unsqueeze(2), weights).squeeze(2));
 }
 
@@ -152,6 +156,12 @@ Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Ten
     throw Error(fmt::format("positions of {} sequences for {} rows", layout.sequences(), state.rows));
   }
   if (!state.weights.defined()) {
+    if (layout.longest() > 1 && rule_ == Rule::delta) {
+      const ops::DeltaRule read =
+          ops::delta_rule_and_weights(tokens.query, tokens.key, tokens.value, tokens.beta, layout, tokens.decay);
+      state.weights = read.weights;
+      return result(read.out);
+    }
     if (layout.longest() > 1) {
       state.weights = weights(tokens, layout);
       return causal(tokens, layout);
@@ -177,7 +187,7 @@ Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Ten
                     step({of_places(tokens.query), of_places(tokens.key), of_places(tokens.value),
                           of_places(tokens.beta), of_places(tokens.decay)},
                          of_rows));
-    state.weights = state.weights.index_copy(0, at_rows, of_rows);
+    state.weights.index_copy_(0, at_rows, of_rows);
   }
   return out;
 }

@@ -121,19 +121,12 @@ Tensor MultiHeadAttention::self(const Tensor& x, AttentionPass& pass, bool causa
 Tensor MultiHeadAttention::read(const Tensor& x, AttentionPass& pass, AttentionState& state) const {
   const int64_t width = heads_.width();
   const int64_t kv_width = heads_.kv_width();
-  Tensor query;
-  Tensor key_value;
-  if (prepares()) {
-    const Tensor projected = project(x);
-    if (!pass.first_values.defined()) pass.first_values = projected.narrow(1, width + kv_width, kv_width);
-    const Tensor packed = prepared(projected, pass, {});
-    query = packed.narrow(1, 0, width).contiguous();
-    key_value = packed.narrow(1, width, 2 * kv_width).contiguous();
-  } else {
-    query = project(x, 0, width);
-    key_value = project(x, width, 2 * kv_width);
-    if (!pass.first_values.defined()) pass.first_values = key_value.narrow(1, kv_width, kv_width);
-  }
+  // One product: the input is rounded or quantized once, and a token waits for threads once.
+  const Tensor projected = project(x);
+  if (!pass.first_values.defined()) pass.first_values = projected.narrow(1, width + kv_width, kv_width);
+  const Tensor packed = prepares() ? prepared(projected, pass, {}) : projected;
+  const Tensor query = packed.narrow(1, 0, width).contiguous();
+  const Tensor key_value = packed.narrow(1, width, 2 * kv_width).contiguous();
   return out(attention_->read(query, key_value, x, pass.layout, state), x);
 }
 

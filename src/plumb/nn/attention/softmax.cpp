@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "plumb/nn/attention/attention.h"
+#include "plumb/nn/attention/row_keys.h"
 #include "plumb/ops/attention.h"
 
 namespace plumb {
@@ -15,6 +16,16 @@ struct KeyValueCache final : AttentionState {
   ops::CachedKeys keys;
 
   void reorder(const std::vector<int64_t>& order) override { keys.reorder(order); }
+  [[nodiscard]] int64_t bytes() const override { return keys.bytes(); }
+};
+
+/// The same for scores that positions add to.
+struct BiasedCache final : AttentionState {
+  explicit BiasedCache(int64_t rows) : keys(rows) {}
+  RowKeys keys;
+
+  void reorder(const std::vector<int64_t>& order) override { keys.reorder(order); }
+  [[nodiscard]] int64_t bytes() const override { return keys.bytes(); }
 };
 
 class Softmax final : public Attention {
@@ -45,6 +56,7 @@ class Softmax final : public Attention {
   }
 
   std::unique_ptr<AttentionState> start(int64_t rows) const override {
+    if (biased()) return std::make_unique<BiasedCache>(rows);
     auto cache = std::make_unique<KeyValueCache>();
     cache->keys.rows.resize(static_cast<size_t>(rows));
     return cache;
@@ -52,10 +64,10 @@ class Softmax final : public Attention {
 
   Tensor read(const Tensor& query, const Tensor& key_value, const Tensor&, const Ragged& layout,
               AttentionState& state) const override {
+    if (biased()) return biased_read(query, key_value, layout, dynamic_cast<BiasedCache&>(state).keys);
     ops::CachedKeys& keys = dynamic_cast<KeyValueCache&>(state).keys;
-    const bool first = keys.steps.empty();
+    const bool first = keys.blocks.empty();
     keys.append(key_value, layout);
-    if (biased()) return biased_read(query, layout, keys);
     if (first && layout.longest() > 1) {
       return ops::self_attention(at::cat({query, key_value}, 1), layout, heads_, /*causal=*/true);
     }
@@ -117,13 +129,15 @@ class Softmax final : public Attention {
     return at::cat(out, 0);
   }
 
-  [[nodiscard]] Tensor biased_read(const Tensor& query, const Ragged& layout, const ops::CachedKeys& keys) const {
+  [[nodiscard]] Tensor biased_read(const Tensor& query, const Tensor& key_value, const Ragged& layout,
+                                   RowKeys& keys) const {
+    keys.append(key_value, layout);
     std::vector<Tensor> out;
-    int64_t row = 0;
-    for (const Tensor& seen : keys.by_row()) {  // (positions, 2·kv_width)
-      const int64_t begin = layout.begin(row);
-      const int64_t count = layout.length(row++);
-      if (count > 0) out.push_back(attend(query.narrow(0, begin, count), seen, seen.size(0) - count, count > 1));
+    for (int64_t row = 0; row < layout.sequences(); ++row) {
+      const int64_t count = layout.length(row);
+      if (count == 0) continue;
+      const Tensor seen = keys.row(row);  // (positions, 2·kv_width)
+      out.push_back(attend(query.narrow(0, layout.begin(row), count), seen, seen.size(0) - count, count > 1));
     }
     return at::cat(out, 0);
   }

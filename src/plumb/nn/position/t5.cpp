@@ -23,6 +23,7 @@ int64_t bucket_of(int64_t query, int64_t key, bool causal) {
   const int64_t half = !causal && key > query ? buckets : 0;
   const int64_t exact = buckets / 2;
   if (distance < exact) return half + distance;
+  if (static_cast<double>(distance) >= kFarthest) return half + buckets - 1;
   const double far = std::log(static_cast<double>(distance) / static_cast<double>(exact)) /
                      std::log(kFarthest / static_cast<double>(exact));
   return half + std::min(exact + static_cast<int64_t>(far * static_cast<double>(buckets - exact)), buckets - 1);

@@ -41,11 +41,7 @@ class RelativeScores final : public RelativePositions {
     // Distances i − j from begin − (keys − 1) to begin + queries − 1.
     const int64_t lowest = begin - keys + 1;
     const int64_t count = queries + keys - 1;
-    const Tensor r = ops::matrix_product(distances(lowest, count, query), weight_, false, true)
-                         .view({count, heads_, size_})
-                         .transpose(0, 1);  // (heads, count, size)
-    const Tensor by_distance =
-        at::matmul(query + position_.unsqueeze(1), r.transpose(1, 2));  // (heads, queries, count)
+    const Tensor by_distance = distance_scores(query + position_.unsqueeze(1), distances(lowest, count, query), begin);
     const Tensor from = at::arange(queries, query.options().dtype(at::kLong)).unsqueeze(1) + (begin - lowest);
     const Tensor index = from - at::arange(keys, from.options());
     const Tensor by_position = by_distance.gather(2, index.unsqueeze(0).expand({heads_, queries, keys}));
@@ -54,6 +50,23 @@ class RelativeScores final : public RelativePositions {
   }
 
  private:
+  /// q·W_R·R of every query and distance. q: (heads, queries, size), the first at position `begin`; r: (count, d) →
+  /// (heads, queries, count). W_R is multiplied by R, or, behind what has been read before, where there may be few
+  /// queries for many distances, by q if that takes fewer multiplications: decoding does not project all of R for every
+  /// token.
+  [[nodiscard]] Tensor distance_scores(const Tensor& q, const Tensor& r, int64_t begin) const {
+    const int64_t queries = q.size(1);
+    const int64_t count = r.size(0);
+    const int64_t from_r = count * size_ * (d_ + queries);
+    const int64_t from_q = queries * d_ * (size_ + count);
+    if (begin > 0 && from_q < from_r) {
+      const Tensor projected = at::matmul(q, weight_.reshape({heads_, size_, d_}));  // (heads, queries, d)
+      return at::matmul(projected, r.t());
+    }
+    const Tensor projected = ops::matrix_product(r, weight_, false, true).view({count, heads_, size_});
+    return at::matmul(q, projected.permute({1, 2, 0}));
+  }
+
   /// R of the distances from, from + 1, …: (count, d). For a negative distance the sines change sign.
   [[nodiscard]] Tensor distances(int64_t from, int64_t count, const Tensor& like) const {
     const int64_t sines = (d_ + 1) / 2;
@@ -66,7 +79,7 @@ class RelativeScores final : public RelativePositions {
     }
     const int64_t begin = std::max<int64_t>(from, 0);
     if (begin < from + count) parts.push_back(table.narrow(0, begin, from + count - begin));
-    return at::cat(parts, 0);
+    return parts.size() == 1 ? parts.front() : at::cat(parts, 0);
   }
 
   int64_t d_;

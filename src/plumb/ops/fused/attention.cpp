@@ -202,9 +202,14 @@ Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& 
 
 Tensor cached_attention(const Tensor& query_in, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape) {
   std::vector<int64_t> row_of(static_cast<size_t>(layout.tokens()));
+  int64_t longest = 1;
   for (int64_t r = 0; r < layout.sequences(); ++r) {
     std::fill(row_of.begin() + layout.begin(r), row_of.begin() + layout.begin(r + 1), r);
+    longest = std::max(longest, cache.length(r));
   }
+  // The heads of a token are divided among threads too: a text that is continued alone has one token at a time.
+  constexpr int64_t kWorthThread = 1 << 16;  // products of numbers
+  const int64_t grain = std::max<int64_t>(1, kWorthThread / (2 * longest * shape.size));
   const Tensor query = as_contiguous(query_in, "attention");
   Tensor out = at::empty_like(query);
   const int64_t columns = 2 * shape.kv_width();
@@ -212,33 +217,32 @@ Tensor cached_attention(const Tensor& query_in, const Ragged& layout, const Cach
     const T scale = score_scale<T>(shape);
     const T* q = query.data_ptr<T>();
     T* result = out.data_ptr<T>();
-    std::vector<const T*> steps;
-    for (const Tensor& step : cache.steps) steps.push_back(step.data_ptr<T>());
-    parallel_ranges(layout.tokens(), 4, [&](int64_t begin, int64_t end) {
+    std::vector<const T*> blocks;
+    for (const Tensor& block : cache.blocks) blocks.push_back(block.data_ptr<T>());
+    parallel_ranges(layout.tokens() * shape.heads, grain, [&](int64_t begin, int64_t end) {
       std::vector<const T*> keys;
       int64_t current = -1;
-      for (int64_t token = begin; token < end; ++token) {
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t token = item / shape.heads;
+        const int64_t h = item % shape.heads;
         const int64_t row = row_of[static_cast<size_t>(token)];
         const std::vector<CachedKeys::Place>& places = cache.rows[static_cast<size_t>(row)];
         if (row != current) {
           keys.resize(places.size());
           for (size_t p = 0; p < places.size(); ++p) {
-            keys[p] = steps[static_cast<size_t>(places[p].step)] + columns * places[p].row;
+            keys[p] = blocks[static_cast<size_t>(places[p].block)] + columns * places[p].row;
           }
           current = row;
         }
-        const int64_t length = cache.length(row) - (layout.begin(row + 1) - token) + 1;
-        for (int64_t h = 0; h < shape.heads; ++h) {
-          const int64_t at = token * shape.width() + h * shape.size;
-          kernels::cached_attention<T>({.length = length,
-                                        .size = shape.size,
-                                        .scale = scale,
-                                        .q = q + at,
-                                        .keys = keys.data(),
-                                        .column = h / shape.group() * shape.size,
-                                        .value_offset = shape.kv_width()},
-                                       result + at);
-        }
+        const int64_t at = token * shape.width() + h * shape.size;
+        kernels::cached_attention<T>({.length = cache.length(row) - (layout.begin(row + 1) - token) + 1,
+                                      .size = shape.size,
+                                      .scale = scale,
+                                      .q = q + at,
+                                      .keys = keys.data(),
+                                      .column = h / shape.group() * shape.size,
+                                      .value_offset = shape.kv_width()},
+                                     result + at);
       }
     });
   });

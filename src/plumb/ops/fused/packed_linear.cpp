@@ -32,10 +32,12 @@ AnyWeight packed(const Tensor& weight, Precision precision) {
   }
   std::vector<int8_t> values(static_cast<size_t>(n * k));
   std::vector<float> scales(static_cast<size_t>(n));
-  for (int64_t row = 0; row < n; ++row) {
-    scales[static_cast<size_t>(row)] =
-        kernels::quantize(weight.data_ptr<float>() + row * k, k, values.data() + row * k);
-  }
+  const float* in = weight.data_ptr<float>();
+  parallel_ranges(n, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      scales[static_cast<size_t>(row)] = kernels::quantize(in + row * k, k, values.data() + row * k);
+    }
+  });
   return QuantizedWeight{PackedWeight<int8_t>(values.data(), n, k), std::move(scales)};
 }
 
