@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Reference values of lm-evaluation-harness for tests/evaluate/harness_test.cpp.
 
-Writes tests/golden/evaluation: made-up items in three files of JSON Lines, folders of tiny models with random weights and
+Writes tests/golden/evaluation: made-up items in four files of JSON Lines, folders of tiny models with random weights and
 tokenizers as `transformers` saves them, and harness.json, which has for each model, task and number of examples the
-log-likelihood of every request, whether it is what greedy decoding gives, and the metrics.
+log-likelihood of every request, whether it is what greedy decoding gives, or the text that the model writes, and the
+metrics. Also prompts of the harness's own tasks on made-up files, and what its filters find in made-up answers.
 
     pip install lm_eval torch transformers tokenizers
     scripts/golden/evaluation.py            # writes tests/golden/evaluation
@@ -30,9 +31,12 @@ os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 import lm_eval
 import torch
 import transformers
-from lm_eval.api.metrics import aggregate_subtask_metrics, pooled_sample_stderr
+from lm_eval.api.metrics import aggregate_subtask_metrics, exact_match_hf_evaluate, pooled_sample_stderr
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.models.huggingface import HFLM
+from lm_eval.tasks._yaml_loader import load_yaml
+from lm_eval.tasks.bbh.zeroshot.utils import MultiChoiceRegexFilter
+from lm_eval.filters.extraction import RegexFilter
 from lm_eval.tasks.wikitext import preprocess_wikitext
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
@@ -70,18 +74,77 @@ TASKS = {
                           metric_list=['perplexity', 'acc']),
     'texts': dict(output_type='loglikelihood_rolling', doc_to_text='', doc_to_target='text',
                   metric_list=['word_perplexity', 'byte_perplexity', 'bits_per_byte']),
+    'answers': dict(output_type='generate_until', doc_to_text='context', doc_to_target='answer',
+                    generation_kwargs=dict(until=['\n'], do_sample=False, temperature=0.0, max_gen_toks=6),
+                    filter_list=[dict(name='none', filter=[dict(function='remove_whitespace'),
+                                                           dict(function='take_first')])],
+                    metric_list=['exact_match']),
 }
-SHOTS = {'choices': (0, 1, 3), 'continuations': (0, 2), 'texts': (0,)}
+SHOTS = {'choices': (0, 1, 3), 'continuations': (0, 2), 'texts': (0,), 'answers': (0, 1)}
+
+# Tasks in the files of their authors: the harness's file, ours, and what its data set has for a line of it.
+SCIENCE = [
+    ('What carries grain?', [('A', 'a ship'), ('B', 'a cloud'), ('C', 'a port'), ('D', 'a book')], 'A'),
+    ('Which is a season?', [('1', 'noon'), ('2', 'spring')], '2'),
+    ('What do plants need?', [('A', 'noise'), ('B', 'dust'), ('C', 'light')], 'C'),
+    ('Was ist größer?', [('A', 'das Meer'), ('B', 'der Fluß')], 'A'),
+]
+BOOLEAN = [('is rain wet', 'Rain', 'Rain is water. It falls.', True), ('do ships fly', 'Ship', 'Ships sail.', False),
+           ('is the sea flat', 'Sea', 'The sea has waves (and tides).', False), ('is grain food', 'Grain', 'Bread.', True)]
+GAPS = [('The baker thanked the sailor because _ had brought grain.', 'the baker', 'the sailor', '2'),
+        ('The rope broke at the knot, so the _ was blamed.', 'rope', 'knot', '1'),
+        ('Anna gave Ben the oar when _  was tired .', 'Anna', 'Ben', '1'),
+        ('The ship left the port while _ slept.', 'the port', 'the ship', '2')]
+
+
+def science_line(item):
+    stem, choices, key = item
+    return {'id': stem[:4], 'question': {'stem': stem, 'choices': [{'text': t, 'label': l} for l, t in choices]},
+            'answerKey': key}
+
+
+def science_document(key):
+    return lambda item: {key: item[0], 'answerKey': item[2],
+                         'choices': {'label': [l for l, _ in item[1]], 'text': [t for _, t in item[1]]}}
+
+
+def gap_line(item):
+    return dict(zip(('sentence', 'option1', 'option2', 'answer'), item), qID=item[0][:3])
+
+
+AUTHORS = {
+    'arc_challenge': ('arc/arc_challenge.yaml', 'ARC-Challenge-Test.jsonl', 'ARC-Challenge-Train.jsonl', SCIENCE,
+                      science_line, science_document('question')),
+    'openbookqa': ('openbookqa/openbookqa.yaml', 'openbookqa/test.jsonl', 'openbookqa/train.jsonl', SCIENCE, science_line,
+                   science_document('question_stem')),
+    'boolq': ('super_glue/boolq/default.yaml', 'boolq/dev.jsonl', 'boolq/train.jsonl', BOOLEAN,
+              lambda item: dict(zip(('question', 'title', 'passage', 'answer'), item)),
+              lambda item: {'question': item[0], 'passage': f'{item[1]} -- {item[2]}', 'label': int(item[3])}),
+    'winogrande': ('winogrande/default.yaml', 'winogrande/dev.jsonl', 'winogrande/train_xl.jsonl', GAPS, gap_line, gap_line),
+}
+
+# What models write, about a question, and the right answer.
+QUESTION = 'Which one?\nOptions:\n(A) The blue jay, alone\n(B) the blue\n(C) U.S. $5\n(D) the blue'
+TRUTHS = [' True', 'it is False, not True', 'Untrue. True.', 'true', 'TrueFalse', '', 'False.', 'True_', '«True»', 'True1 False',
+          ' True.', 'False,']
+OPTIONS = ['(B)', ' (B)', 'The answer is (C) or (A).', 'b', 'The Blue Jay alone!', 'maybe the blue', 'THE BLUE', 'us $5', 'US 5',
+           'Answer: C', 'Answer:\n D.', 'Answer: E', 'x: y: B', '(b)', '(B).', '"(B)"', '(B', '(B),\n', '((B))', 'the blue jay: A', '',
+           'The blue jay  alone', '(E)', 'U.S. $5.', ':', '(B).\n', '(B)\\']
 
 
 def write_lines(file, documents):
     file.write_text(''.join(json.dumps(document, ensure_ascii=False) + '\n' for document in documents))
 
 
-def write_items(folder, greedy):
+def write_items(folder, greedy, written):
     write_lines(folder / 'choices.jsonl', [dict(zip(('context', 'choices', 'gold'), item)) for item in CHOICES])
     items = CONTINUATIONS + greedy
     write_lines(folder / 'continuations.jsonl', [dict(zip(('context', 'continuation'), item)) for item in items])
+    write_lines(folder / 'answers.jsonl', [dict(zip(('context', 'answer'), item)) for item in written])
+    for _, file, examples, items, line, _ in AUTHORS.values():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        write_lines(folder / file, [line(item) for item in items[:2]])
+        write_lines(folder / examples, [line(item) for item in items[1:]])
     write_lines(folder / 'texts.jsonl', [{'text': text} for text in TEXTS])
 
 
@@ -135,24 +198,39 @@ def greedy_items(model, tokenizer, count):
     return items[:count]
 
 
+def written_items(model, tokenizer, count):
+    """Contexts with what the model writes behind them, up to a line break; every other answer is made a wrong one."""
+    items = []
+    for context in [context for context, _, _ in CHOICES if context] + TEXTS[:2]:
+        ids = tokenizer(context, return_tensors='pt').input_ids[:, -42:]
+        with torch.no_grad():
+            whole = model.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)
+        text = tokenizer.decode(whole[0, ids.shape[1]:], skip_special_tokens=True).split('\n')[0].strip()
+        if text and text.isprintable():
+            items.append((context, text if len(items) % 2 == 0 else text + '!'))
+    return items[:count]
+
+
 def write_models(folder):
-    """Returns items that the models answer greedily."""
-    greedy = []
+    """Returns items whose continuation is the models' greedy one, and items with what they write."""
+    greedy, written = [], []
     for seed, (name, tokenizer, model) in enumerate(tiny_models(), start=1):
         fill(model, seed)
         greedy += greedy_items(model.eval(), tokenizer, 2)
+        written += written_items(model, tokenizer, 4)
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
         (folder / name / 'generation_config.json').unlink(missing_ok=True)
         for file in (folder / name).iterdir():
             file.chmod(0o644)
-    return greedy
+    return greedy, written
 
 
 def configured(name, settings, file, examples=None):
     """A task of the harness; `file` has its items, and `examples` those of its prompts, otherwise the items themselves."""
     files = {'test': str(file)} | ({'dev': str(examples)} if examples else {})
-    settings = dict(settings, metric_list=[dict(metric=metric) for metric in settings['metric_list']])
+    settings = dict(settings, metric_list=[metric if isinstance(metric, dict) else dict(metric=metric)
+                                           for metric in settings['metric_list']])
     return ConfigurableTask(config=dict(
         task=name, dataset_path='json', dataset_kwargs={'data_files': files}, test_split='test',
         fewshot_split='dev' if examples else 'test', **settings))
@@ -165,12 +243,12 @@ def evaluate(model, tasks, shots, limit=None):
 
 
 def answers_of(samples):
-    """[[log-likelihood, greedy], …] of every item; [log-likelihood] of a text."""
+    """[[log-likelihood, greedy], …] of every item; [log-likelihood] of a text; [text] that is written."""
     rows = []
     for sample in sorted(samples, key=lambda s: s['doc_id']):
         row = []
         for (response,) in sample['resps']:
-            row.append([response] if isinstance(response, float) else [float(response[0]), bool(response[1])])
+            row.append([response] if isinstance(response, (float, str)) else [float(response[0]), bool(response[1])])
         rows.append(row)
     return rows
 
@@ -196,6 +274,58 @@ def golden_prompts(folder):
             for name, settings, file, shots in cases]
 
 
+def settings_of(file):
+    """The settings of one of the harness's own tasks, apart from where its documents are."""
+    settings = load_yaml(pathlib.Path(lm_eval.__file__).parent / 'tasks' / file)
+    return {key: value for key, value in settings.items()
+            if key not in ('task', 'tag', 'dataset_path', 'dataset_name') and not key.endswith('_split')}
+
+
+def authors_task(name, folder):
+    """The harness's own task on the documents that its data set would have."""
+    file, _, _, items, _, document = AUTHORS[name]
+    files = {'test': folder / f'{name}.test', 'train': folder / f'{name}.train'}
+    write_lines(files['test'], [document(item) for item in items[:2]])
+    write_lines(files['train'], [document(item) for item in items[1:]])
+    return ConfigurableTask(config=dict(
+        settings_of(file), task=name, dataset_path='json', dataset_kwargs={'data_files': {k: str(v) for k, v in files.items()}},
+        test_split='test', training_split='train'))
+
+
+def golden_tasks():
+    """The requests of the harness's own tasks, as [context, continuation], and the right choices."""
+    made = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in AUTHORS:
+            for shots in (0, 2):
+                task = authors_task(name, pathlib.Path(scratch))
+                task.set_fewshot_seed(1234)
+                requests, gold = [], []
+                for i, document in enumerate(task.eval_docs):
+                    context = task.fewshot_context(document, shots)
+                    asked = task.construct_requests(document, context, doc_id=i, metadata=(name, i, 1))
+                    requests.append([list(request.args) for request in asked])
+                    gold.append(task.doc_to_text(document) if name == 'winogrande' else int(task.doc_to_target(document)))
+                made.append({'task': name, 'few_shot': shots, 'requests': requests, 'gold': gold})
+    return made
+
+
+def golden_filters():
+    """What the harness's filters of BIG-bench Hard find, and whether strict and flexible matches are right."""
+    made = []
+    options = MultiChoiceRegexFilter(regex_pattern='(\\([A-Z]\\))', group_select=0, ignore_case=True,
+                                     ignore_punctuation=True)
+    truths = RegexFilter(regex_pattern='\\b(True|False)\\b', group_select=0)
+    comparison = dict(ignore_case=True, regexes_to_ignore=['\\.$', ',', '\n', '\\\\', '"'])
+    for finder, texts, target in ((truths, TRUTHS, 'True'), (options, OPTIONS, '(B)')):
+        for text in texts:
+            ((found,),) = finder.apply([[text]], [{'input': QUESTION}])
+            right = [bool(exact_match_hf_evaluate([answer], [target], **comparison)['exact_match'])
+                     for answer in (text, found)]
+            made.append({'written': text, 'target': target, 'found': found, 'strict': right[0], 'flexible': right[1]})
+    return {'question': QUESTION, 'answers': made}
+
+
 def golden(folder):
     document = {'made_by': {'script': 'scripts/golden/evaluation.py', 'lm_eval': lm_eval.__version__ if hasattr(
         lm_eval, '__version__') else '', 'torch': torch.__version__.split('+')[0], 'transformers': transformers.__version__},
@@ -209,6 +339,8 @@ def golden(folder):
                     'model': name, 'max_length': model.max_length, 'task': task, 'few_shot': shots,
                     'metrics': metrics_of(result['results'][task]), 'answers': answers_of(result['samples'][task])})
     document['prompts'] = golden_prompts(folder)
+    document['tasks'] = golden_tasks()
+    document['filters'] = golden_filters()
     errors, sizes = [0.03, 0.011, 0.2], [100, 1500, 7]
     document['group'] = {'errors': errors, 'items': sizes, 'stderr': float(pooled_sample_stderr(errors, sizes)),
                          'scores': [0.25, 0.5, 0.75], 'score': aggregate_subtask_metrics([0.25, 0.5, 0.75], sizes)}
@@ -307,6 +439,11 @@ def data_set(name, data):
         part = name.removeprefix('leaderboard_bbh_')
         description, answers = HARD[part]
         return dict(choices, description=description), hard(data / f'bbh/{part}.json', answers), None
+    if name.startswith('bbh_zeroshot_'):
+        part = name.removeprefix('bbh_zeroshot_')
+        settings = settings_of(f'bbh/zeroshot/{part}.yaml')
+        documents = json.loads((data / f'bbh/{part}.json').read_text())['examples']
+        return settings, documents, None
     if name == 'wikitext':
         return dict(TASKS['texts'], doc_to_target=preprocess_wikitext.wikitext_detokenizer,
                     process_results=preprocess_wikitext.process_results), pages(data), None
@@ -320,6 +457,8 @@ def compare(arguments):
     good = True
     for name in arguments.tasks.split(','):
         settings, documents, examples = data_set(name, arguments.data)
+        if arguments.max_tokens and 'generation_kwargs' in settings:
+            settings['generation_kwargs']['max_gen_toks'] = arguments.max_tokens
         with tempfile.TemporaryDirectory() as scratch:
             scratch = pathlib.Path(scratch)
             write_lines(scratch / 'items.jsonl', documents)
@@ -330,17 +469,18 @@ def compare(arguments):
                                              limit=arguments.limit, log_samples=True,
                                              bootstrap_iters=arguments.bootstrap)
             seconds = time.time() - begin
-        theirs = answers_of(result['samples'][name])
+        samples = result['samples'][name]
+        theirs = answers_of([sample for sample in samples if sample['filter'] == samples[0]['filter']])
         ours = [[response[0] if isinstance(response[0], list) else response for response in line['resps']]
                 for line in read_lines(arguments.compare / f'samples_{name}.jsonl')]
-        metrics = metrics_of(result['results'][name])
+        metrics = {key: value for key, value in result['results'][name].items() if ',' in key}
         flat = [(a, b) for one, other in zip(theirs, ours, strict=True) for a, b in zip(one, other, strict=True)]
-        furthest = max(abs(a[0] - b[0]) for a, b in flat)
+        furthest = max(largest_difference(a[0], b[0]) for a, b in flat)
         greedy = sum(a[1:] != b[1:] for a, b in flat)
         print(f'{name}: {len(flat)} requests, log-likelihoods differ by at most {furthest:.1e}, {greedy} in greediness; '
               f'{seconds:.1f} s')
         for key, value in metrics.items():
-            own = plumb['results'][name][key + ',none']
+            own = plumb['results'][name][key]
             equal = own == value or (isinstance(value, float) and math.isclose(own, value, rel_tol=1e-5))
             print(f'  {key}: {value} {own} {"" if equal else "DIFFERENT"}')
             good = good and equal
@@ -358,6 +498,7 @@ def main():
     parser.add_argument('--tasks', help='with --model: names, separated by commas')
     parser.add_argument('--few-shot', type=int, default=0)
     parser.add_argument('--limit', type=int)
+    parser.add_argument('--max-tokens', type=int, help='of answers that the model writes')
     parser.add_argument('--batch-size', type=int, default=16)
     parser.add_argument('--bootstrap', type=int, default=100000, help='samples, as many as plumb evaluate draws')
     parser.add_argument('--compare', type=pathlib.Path, help='what plumb evaluate wrote')
@@ -368,7 +509,7 @@ def main():
     folder = arguments.directory
     if not arguments.check:
         folder.mkdir(parents=True, exist_ok=True)
-        write_items(folder, write_models(folder))
+        write_items(folder, *write_models(folder))
     made = golden(folder)
     if arguments.check:
         difference = largest_difference(made, json.loads((folder / 'harness.json').read_text()))

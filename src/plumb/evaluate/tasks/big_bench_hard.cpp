@@ -89,7 +89,7 @@ std::vector<EvaluationTask> load_written_big_bench_hard(const std::filesystem::p
 const bool kBigBenchHardRegistered = [] {
   evaluation_tasks().add("leaderboard_bbh", "reasoning that was hard for language models: three of the 27 tasks",
                          "Suzgun et al. 2022, arXiv 2210.09261", load_big_bench_hard);
-  evaluation_tasks().add("bbh_zeroshot", "the same, with answers that the model writes",
+  evaluation_tasks().add("bbh_zeroshot", "three of the 27 tasks of BIG-bench Hard, with answers that the model writes",
                          "Suzgun et al. 2022, arXiv 2210.09261", load_written_big_bench_hard);
   return true;
 }();
