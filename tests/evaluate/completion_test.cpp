@@ -26,9 +26,9 @@ Tokenizer trained() {
 /// More prompts than are continued together, of different lengths.
 std::vector<std::string> prompts() {
   std::vector<std::string> all;
-  for (const std::string first : {"a", "the", "cat", "dog", "mat"}) {
-    for (const std::string second : {"", " sat", " sees the", " and a cat"}) {
-      for (const std::string third : {"", " on the mat"}) all.push_back(first + second + third);
+  for (const char* first : {"a", "the", "cat", "dog", "mat"}) {
+    for (const char* second : {"", " sat", " sees the", " and a cat"}) {
+      for (const char* third : {"", " on the mat"}) all.push_back(std::string(first) + second + third);
     }
   }
   return all;
