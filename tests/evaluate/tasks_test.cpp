@@ -106,14 +106,13 @@ TEST_F(EvaluationTasks, BigBenchHardHasFixedChoices) {
 }
 
 TEST_F(EvaluationTasks, BigBenchHardIsAlsoWritten) {
-  write("bbh/date_understanding.json", R"({"examples": [{"input": "When?", "target": "(B)"}]
-})");
+  write("bbh/date_understanding.json", R"json({"examples": [{"input": "When?", "target": "(B)"}]})json");
   const EvaluationTask task = load("bbh_zeroshot_date_understanding");
-EXPECT_EQ(task.kind, RequestKind::generate_until);
-EXPECT_EQ(task.description, "Infer the date from context.\n\n");
-EXPECT_EQ(task.items, (std::vector<EvaluationItem>{{.context = "Q: When?\nA:", .choices = {"(B)"}}}));
-EXPECT_EQ(task.until, (std::vector<std::string>{"</s>", "Q:", "<|im_end|>"}));
-EXPECT_EQ(task.groups, (std::vector<std::string>{"bbh_zeroshot"}));
+  EXPECT_EQ(task.kind, RequestKind::generate_until);
+  EXPECT_EQ(task.description, "Infer the date from context.\n\n");
+  EXPECT_EQ(task.items, (std::vector<EvaluationItem>{{.context = "Q: When?\nA:", .choices = {"(B)"}}}));
+  EXPECT_EQ(task.until, (std::vector<std::string>{"</s>", "Q:", "<|im_end|>"}));
+  EXPECT_EQ(task.groups, (std::vector<std::string>{"bbh_zeroshot"}));
 }
 
 TEST_F(EvaluationTasks, LinesOfAuthorsAreChecked) {
