@@ -17,16 +17,17 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/data/directory.h"
+#include "plumb/interop/import.h"
 #include "plumb/interop/sentence_encoding.h"
 #include "plumb/io/npy.h"
-#include "plumb/train/run.h"
+#include "trained_model.h"
 #include "verb.h"
 
 namespace plumb::app {
 namespace {
 
 struct EmbedArguments {
-  std::string model;  // a run directory or a checkpoint in one
+  std::string model;  // a run directory, a checkpoint in one, or a Hugging Face folder
   std::string data;
   std::string text = "-";
   std::string out;
@@ -66,7 +67,8 @@ int64_t tokens_limit(const ModelConfig& config, const std::optional<int64_t>& as
 }
 
 EmbedOptions complete(const EmbedArguments& arguments, const RunConfig& config, const std::filesystem::path& run) {
-  const std::optional<SentenceEncoding> stored = sentence_encoding_of(run);
+  const std::optional<SentenceEncoding> stored =
+      is_model_folder(run) ? read_sentence_encoding(run) : sentence_encoding_of(run);
   EmbedOptions options = arguments.options;
   options.pooling = arguments.pooling.value_or(stored ? stored->pooling : usual_pooling(config.model));
   options.normalize = arguments.normalize.value_or(stored && stored->normalize);
@@ -146,10 +148,8 @@ std::string write_vectors(const std::string& out, const std::vector<std::string>
 void embed_input(const EmbedArguments& arguments, const Globals& globals) {
   (void)format_of(arguments.out);
   if (!arguments.out.empty()) check_output_file(arguments.out);
-  const RunAndCheckpoint place = locate_run(arguments.model);
-  const RunConfig config = load_run_config(place.run);
+  const auto [place, config, model] = open_trained_model(arguments.model);
   EmbedOptions options = complete(arguments, config, place.run);
-  const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
   Embeds& embedder = embedder_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;
   options.as_tokenizer_says = data.empty();
@@ -178,10 +178,7 @@ void add_embed(CLI::App& app, Globals& globals) {
                "plumb embed runs/minilm --text sentences.txt --out vectors.npy",
                [arguments, &globals] { embed_input(*arguments, globals); });
   add_json_option(*verb, globals);
-  verb->add_option("MODEL", arguments->model,
-                   "An imported model, a run directory (its latest checkpoint), or a checkpoint in one")
-      ->type_name("RUN_OR_CHECKPOINT")
-      ->required();
+  verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
   verb->add_option("--text", arguments->text, "File with one text per line; -: standard input")
       ->type_name("FILE")
       ->capture_default_str();

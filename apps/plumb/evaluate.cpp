@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <limits>
 #include <memory>
@@ -14,12 +15,12 @@
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
-#include "plumb/data/checksum.h"
 #include "plumb/data/directory.h"
 #include "plumb/decode/generate.h"
 #include "plumb/evaluate/results.h"
+#include "plumb/interop/import.h"
 #include "plumb/task/direction.h"
-#include "plumb/train/run.h"
+#include "trained_model.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -28,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct EvaluateArguments {
-  std::string model;  // a run directory or a checkpoint in one
+  std::string model;  // a run directory, a checkpoint in one, or a Hugging Face folder
   std::string tasks;
   std::string data = ".";
   std::string tokenizer;
@@ -40,39 +41,35 @@ struct EvaluateArguments {
 
 /// A model that is evaluated, with what turns text into its tokens.
 struct Evaluated {
-  RunAndCheckpoint place;
-  RunConfig config;
-  std::unique_ptr<Model> model;
+  TrainedModel trained;
   EvaluatedText kind = EvaluatedText::whole;
   Tokenizer tokenizer;
 };
 
 Evaluated open_model(const EvaluateArguments& arguments) {
-  const RunAndCheckpoint place = locate_run(arguments.model);
-  RunConfig config = load_run_config(place.run);
-  if (reads_backward(config.task)) {
-    throw Error(fmt::format("{}: a backward language model, which predicts what precedes a text", place.run.string()),
+  TrainedModel trained = open_trained_model(arguments.model);
+  const fs::path& run = trained.place.run;
+  if (reads_backward(trained.config.task)) {
+    throw Error(fmt::format("{}: a backward language model, which predicts what precedes a text", run.string()),
                 "give a model with task.language-modeling.direction = \"forward\"");
   }
-  std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
-  const std::string data = arguments.tokenizer.empty() ? config.data : arguments.tokenizer;
-  Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(place.run) : DataDirectory::open(data).target_tokenizer();
-  return {.place = place,
-          .config = std::move(config),
-          .model = std::move(model),
+  const std::string data = arguments.tokenizer.empty() ? trained.config.data : arguments.tokenizer;
+  Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
+  return {.trained = std::move(trained),
           .kind = data.empty() ? EvaluatedText::whole : EvaluatedText::lines,
           .tokenizer = std::move(tokenizer)};
 }
 
-/// As many tokens as the model has positions, or, where their number is not limited, --max-length or the harness's
+/// --max-length; or else as many tokens as the model has positions, or its config.json says; or else the harness's
 /// default.
-int64_t length_of(const Generates& model, int64_t wanted) {
+int64_t length_of(const Generates& model, const fs::path& run, int64_t wanted) {
   constexpr int64_t kUnlimited = 2048;
   if (wanted > model.longest()) {
     throw UsageError(
         fmt::format("--max-length {} is more than the {} tokens that the model can read", wanted, model.longest()));
   }
   if (wanted > 0) return wanted;
+  if (const auto stated = stated_positions(run)) return std::min(*stated, model.longest());
   return model.longest() == std::numeric_limits<int64_t>::max() ? kUnlimited : model.longest();
 }
 
@@ -92,8 +89,9 @@ std::vector<EvaluationTask> tasks_of(const EvaluateArguments& arguments) {
 Json settings_json(const EvaluateArguments& arguments, const Evaluated& evaluated, const Globals& globals) {
   const EvaluateOptions& options = arguments.options;
   return {{"model", "plumb"},
-          {"model_args", fmt::format("pretrained={}", evaluated.place.checkpoint.string())},
+          {"model_args", fmt::format("pretrained={}", evaluated.trained.place.checkpoint.string())},
           {"max_length", options.max_length},
+          {"max_gen_toks", options.max_tokens > 0 ? Json(options.max_tokens) : Json()},
           {"precision", options.scoring.precision},
           {"batch_tokens", options.scoring.batch_tokens},
           {"device", globals.device},
@@ -113,7 +111,7 @@ void prepare_output(EvaluateArguments& arguments, const Evaluated& evaluated) {
   claim_output_directory(arguments.out, "evaluation");
   arguments.options.answers = fs::path(arguments.out) / "answers";
   fs::create_directories(arguments.options.answers);
-  arguments.options.model = {{"weights", digest_of(evaluated.place.checkpoint / "model.safetensors").sha256}};
+  arguments.options.model = {{"weights", weight_digests(evaluated.trained.place)}};
 }
 
 void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
@@ -121,8 +119,10 @@ void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
   options.metrics.resampling.seed = globals.seed;
   std::vector<EvaluationTask> tasks = tasks_of(arguments);
   const Evaluated evaluated = open_model(arguments);
-  Generates& model = generator_of(*evaluated.model);
-  options.max_length = length_of(model, arguments.max_length);
+  const fs::path& run = evaluated.trained.place.run;
+  Generates& model = generator_of(*evaluated.trained.model);
+  options.max_length = length_of(model, run, arguments.max_length);
+  options.ends = ends_of_texts(run);
   prepare_output(arguments, evaluated);
 
   const auto date = static_cast<int64_t>(std::time(nullptr));
@@ -134,7 +134,7 @@ void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
   Json json = make_document("evaluation", 1);
   json.update(evaluation_json(results));
   json["config"] = settings_json(arguments, evaluated, globals);
-  json["model_name"] = evaluated.place.run.string();
+  json["model_name"] = run.string();
   json["date"] = date;
   json["total_evaluation_time_seconds"] = watch.seconds();
   if (!arguments.out.empty()) {
@@ -158,9 +158,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   EvaluateOptions& options = arguments->options;
-  verb->add_option("MODEL", arguments->model, "A run directory (its latest checkpoint), or a checkpoint in one")
-      ->type_name("RUN_OR_CHECKPOINT")
-      ->required();
+  verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
   verb->add_option(
           "--tasks", arguments->tasks,
           "Tasks, separated by commas: names (`plumb list evaluation`), or files of one's own (*.jsonl, *.json)")
@@ -181,8 +179,13 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb->add_option("--max-length", arguments->max_length,
-                   "Tokens that the model reads at once; 0: as many as it has positions, or 2048 if any number")
+                   "Tokens that the model reads at once; 0: as many as it has positions or its config.json says, or "
+                   "else 2048")
       ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--max-tokens", options.max_tokens,
+                   "Tokens of an answer that the model writes; 0: as many as the task says (256)")
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}))
       ->capture_default_str();
   verb->add_option("--out", arguments->out,
                    "Directory for results and answers; an evaluation that was interrupted continues there")

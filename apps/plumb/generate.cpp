@@ -18,14 +18,14 @@
 #include "plumb/decode/generate_text.h"
 #include "plumb/interop/import.h"
 #include "plumb/task/direction.h"
-#include "plumb/train/run.h"
+#include "trained_model.h"
 #include "verb.h"
 
 namespace plumb::app {
 namespace {
 
 struct GenerateArguments {
-  std::string model;  // a run directory or a checkpoint in one
+  std::string model;  // a run directory, a checkpoint in one, or a Hugging Face folder
   std::string data;
   std::optional<std::string> prompt;
   std::string prompts;  // a file
@@ -111,9 +111,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   if (arguments.greedy) options.sampling.temperature = 0;
   options.sampling.seed = static_cast<int64_t>(globals.seed);
   validate(options);
-  const RunAndCheckpoint place = locate_run(arguments.model);
-  const RunConfig config = load_run_config(place.run);
-  const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
+  const auto [place, config, model] = open_trained_model(arguments.model);
   if (reads_backward(config.task)) {
     throw Error(fmt::format("{}: a backward language model, which predicts what precedes a text", place.run.string()),
                 "`plumb generate` continues a text: give a model with task.language-modeling.direction = \"forward\"");
@@ -165,9 +163,7 @@ void add_generate(CLI::App& app, Globals& globals) {
                             [arguments, &globals] { generate_samples(*arguments, globals); });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
-  verb->add_option("MODEL", arguments->model, "A run directory (its latest checkpoint), or a checkpoint in one")
-      ->type_name("RUN_OR_CHECKPOINT")
-      ->required();
+  verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
   verb->add_option("--data", arguments->data,
                    "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
       ->type_name("DIR");

@@ -12,6 +12,7 @@
 #include "plumb/base/toml_text.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/sequences.h"
+#include "plumb/interop/import.h"
 #include "plumb/task/task.h"
 #include "plumb/train/run.h"
 
@@ -51,7 +52,9 @@ uint32_t checksum_of(const std::vector<T>& values, uint32_t start) {
 }  // namespace
 
 void add_subject_options(CLI::App& verb, SubjectOptions& options) {
-  verb.add_option("RUN", options.run, "A run directory: its model, data and latest checkpoint")->type_name("RUN");
+  verb.add_option("RUN", options.run,
+                  "A run directory: its model, data and latest checkpoint; or a folder of a Hugging Face model")
+      ->type_name("RUN");
   verb.add_option("--config", options.config, "TOML file with a [model] section, instead of a run")->type_name("FILE");
   verb.add_option("--set", options.set, "Override a key, such as model.residual=pre-ln; may be repeated")
       ->type_name("KEY=VALUE")
@@ -90,15 +93,18 @@ Subject open_subject(const SubjectOptions& options) {
   }
   std::string data = options.data;
   std::string weights = options.weights;
-  std::string config_file = options.config;
-  if (!options.run.empty()) {
+  const bool at_rest = weights.empty() && !options.at_initialization;  // whether the weights are the run's
+  const bool is_run = !options.run.empty() && !is_model_folder(options.run);
+  std::optional<ImportedModel> imported;
+  if (!options.run.empty() && !is_run) imported = read_model_folder(options.run);
+  if (is_run) {
     require_directory(options.run, "run");
-    config_file = (std::filesystem::path(options.run) / "config.toml").string();
     if (data.empty() && options.batch.empty()) data = load_run_config(options.run).data;
-    if (weights.empty() && !options.at_initialization)
-      weights = (latest_checkpoint(options.run) / "model.safetensors").string();
+    if (at_rest) weights = (latest_checkpoint(options.run) / "model.safetensors").string();
   }
-  Config config = Config::from_file(config_file);
+  Config config = imported ? Config::from_string(to_toml(run_config_of(*imported)), options.run)
+                           : Config::from_file(is_run ? std::filesystem::path(options.run) / "config.toml"
+                                                      : std::filesystem::path(options.config));
   for (const std::string& assignment : options.set) config.set(assignment);
 
   config.allow_only({"model", "train", "task", "watch", "data", "initial"});
@@ -130,6 +136,9 @@ Subject open_subject(const SubjectOptions& options) {
   if (!weights.empty()) {
     subject.weights = load_safetensors(weights);
     subject.weights_origin = weights;
+  } else if (imported && at_rest) {
+    subject.weights = std::move(imported->tensors);
+    subject.weights_origin = options.run;
   }
   validate(subject.config);
   return subject;

@@ -15,7 +15,7 @@
 namespace plumb::app {
 
 struct SubjectOptions {
-  std::string run;     // a run directory: its configuration, data and latest checkpoint
+  std::string run;     // a run directory: its configuration, data and latest checkpoint; or a Hugging Face folder
   std::string config;  // otherwise a TOML file with a [model] section
   std::vector<std::string> set;
   std::string weights;             // a safetensors file; empty: initialize

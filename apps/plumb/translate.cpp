@@ -15,7 +15,7 @@
 #include "plumb/base/text.h"
 #include "plumb/base/timing.h"
 #include "plumb/interop/import.h"
-#include "plumb/train/run.h"
+#include "trained_model.h"
 #include "verb.h"
 
 namespace plumb::app {
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct TranslateOptions {
-  std::string model;  // a run directory or a checkpoint in one
+  std::string model;  // a run directory, a checkpoint in one, or a Hugging Face folder
   std::string data;
   DecodeOptions decode;
 };
@@ -37,11 +37,10 @@ TranslationTokenizers tokenizers_of(const fs::path& run, const std::string& data
 
 void translate_input(TranslateOptions options) {
   validate(options.decode);
-  const RunAndCheckpoint place = locate_run(options.model);
-  const std::string data = options.data.empty() ? load_run_config(place.run).data : options.data;
+  const auto [place, config, model] = open_trained_model(options.model);
+  const std::string data = options.data.empty() ? config.data : options.data;
   const TranslationTokenizers tokenizers = tokenizers_of(place.run, data);
   options.decode.imported = data.empty();
-  const std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
   const std::vector<std::string> lines = read_standard_input();
 
   const Stopwatch watch;
@@ -73,9 +72,7 @@ void add_translate(CLI::App& app, Globals& globals) {
   CLI::App* verb =
       add_verb(app, globals, "translate", "Translate standard input, one sentence per line, with a trained model",
                "plumb translate runs/multi30k --beam 5 < test.de > test.en", [options] { translate_input(*options); });
-  verb->add_option("MODEL", options->model, "A run directory (its latest checkpoint), or a checkpoint in one")
-      ->type_name("RUN_OR_CHECKPOINT")
-      ->required();
+  verb->add_option("MODEL", options->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
   verb->add_option("--data", options->data,
                    "Data directory with the tokenizers (default: the run's, or the tokenizers of an imported model)")
       ->type_name("DIR");

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Reference values of lm-evaluation-harness for tests/evaluate/harness_test.cpp.
 
-Writes tests/golden/evaluation: made-up items in three files of JSON Lines, folders of tiny models with random weights and
+Writes tests/golden/evaluation: made-up items in four files of JSON Lines, folders of tiny models with random weights and
 tokenizers as `transformers` saves them, and harness.json, which has for each model, task and number of examples the
-log-likelihood of every request, whether it is what greedy decoding gives, and the metrics.
+log-likelihood of every request, whether it is what greedy decoding gives, or the text that the model writes, and the
+metrics. Also prompts of the harness's own tasks on made-up files, and what its filters find in made-up answers.
 
     pip install lm_eval torch transformers tokenizers
     scripts/golden/evaluation.py            # writes tests/golden/evaluation
@@ -25,6 +26,7 @@ import tempfile
 import time
 
 os.environ.setdefault('HF_HUB_OFFLINE', '1')
+os.environ.setdefault('HF_DATASETS_OFFLINE', '1')
 os.environ.setdefault('TOKENIZERS_PARALLELISM', 'false')
 
 import lm_eval
@@ -35,6 +37,8 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks.wikitext import preprocess_wikitext
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+from evaluation_tasks import golden_filters, golden_tasks, settings_of, write_authors_files, write_lines
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOOTSTRAP = 2000
@@ -70,18 +74,20 @@ TASKS = {
                           metric_list=['perplexity', 'acc']),
     'texts': dict(output_type='loglikelihood_rolling', doc_to_text='', doc_to_target='text',
                   metric_list=['word_perplexity', 'byte_perplexity', 'bits_per_byte']),
+    'answers': dict(output_type='generate_until', doc_to_text='context', doc_to_target='answer',
+                    generation_kwargs=dict(until=['\n'], do_sample=False, temperature=0.0, max_gen_toks=6),
+                    filter_list=[dict(name='none', filter=[dict(function='remove_whitespace'),
+                                                           dict(function='take_first')])],
+                    metric_list=['exact_match']),
 }
-SHOTS = {'choices': (0, 1, 3), 'continuations': (0, 2), 'texts': (0,)}
+SHOTS = {'choices': (0, 1, 3), 'continuations': (0, 2), 'texts': (0,), 'answers': (0, 1)}
 
-
-def write_lines(file, documents):
-    file.write_text(''.join(json.dumps(document, ensure_ascii=False) + '\n' for document in documents))
-
-
-def write_items(folder, greedy):
+def write_items(folder, greedy, written):
     write_lines(folder / 'choices.jsonl', [dict(zip(('context', 'choices', 'gold'), item)) for item in CHOICES])
     items = CONTINUATIONS + greedy
     write_lines(folder / 'continuations.jsonl', [dict(zip(('context', 'continuation'), item)) for item in items])
+    write_lines(folder / 'answers.jsonl', [dict(zip(('context', 'answer'), item)) for item in written])
+    write_authors_files(folder)
     write_lines(folder / 'texts.jsonl', [{'text': text} for text in TEXTS])
 
 
@@ -135,24 +141,39 @@ def greedy_items(model, tokenizer, count):
     return items[:count]
 
 
+def written_items(model, tokenizer, count):
+    """Contexts with what the model writes behind them, up to a line break; every other answer is made a wrong one."""
+    items = []
+    for context in [context for context, _, _ in CHOICES if context] + TEXTS[:2]:
+        ids = tokenizer(context, return_tensors='pt').input_ids[:, -42:]
+        with torch.no_grad():
+            whole = model.generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)
+        text = tokenizer.decode(whole[0, ids.shape[1]:], skip_special_tokens=True).split('\n')[0].strip()
+        if text and text.isprintable():
+            items.append((context, text if len(items) % 2 == 0 else text + '!'))
+    return items[:count]
+
+
 def write_models(folder):
-    """Returns items that the models answer greedily."""
-    greedy = []
+    """Returns items whose continuation is the models' greedy one, and items with what they write."""
+    greedy, written = [], []
     for seed, (name, tokenizer, model) in enumerate(tiny_models(), start=1):
         fill(model, seed)
         greedy += greedy_items(model.eval(), tokenizer, 2)
+        written += written_items(model, tokenizer, 4)
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
         (folder / name / 'generation_config.json').unlink(missing_ok=True)
         for file in (folder / name).iterdir():
             file.chmod(0o644)
-    return greedy
+    return greedy, written
 
 
 def configured(name, settings, file, examples=None):
     """A task of the harness; `file` has its items, and `examples` those of its prompts, otherwise the items themselves."""
     files = {'test': str(file)} | ({'dev': str(examples)} if examples else {})
-    settings = dict(settings, metric_list=[dict(metric=metric) for metric in settings['metric_list']])
+    settings = dict(settings, metric_list=[metric if isinstance(metric, dict) else dict(metric=metric)
+                                           for metric in settings['metric_list']])
     return ConfigurableTask(config=dict(
         task=name, dataset_path='json', dataset_kwargs={'data_files': files}, test_split='test',
         fewshot_split='dev' if examples else 'test', **settings))
@@ -165,12 +186,12 @@ def evaluate(model, tasks, shots, limit=None):
 
 
 def answers_of(samples):
-    """[[log-likelihood, greedy], …] of every item; [log-likelihood] of a text."""
+    """[[log-likelihood, greedy], …] of every item; [log-likelihood] of a text; [text] that is written."""
     rows = []
     for sample in sorted(samples, key=lambda s: s['doc_id']):
         row = []
         for (response,) in sample['resps']:
-            row.append([response] if isinstance(response, float) else [float(response[0]), bool(response[1])])
+            row.append([response] if isinstance(response, (float, str)) else [float(response[0]), bool(response[1])])
         rows.append(row)
     return rows
 
@@ -209,6 +230,8 @@ def golden(folder):
                     'model': name, 'max_length': model.max_length, 'task': task, 'few_shot': shots,
                     'metrics': metrics_of(result['results'][task]), 'answers': answers_of(result['samples'][task])})
     document['prompts'] = golden_prompts(folder)
+    document['tasks'] = golden_tasks()
+    document['filters'] = golden_filters()
     errors, sizes = [0.03, 0.011, 0.2], [100, 1500, 7]
     document['group'] = {'errors': errors, 'items': sizes, 'stderr': float(pooled_sample_stderr(errors, sizes)),
                          'scores': [0.25, 0.5, 0.75], 'score': aggregate_subtask_metrics([0.25, 0.5, 0.75], sizes)}
@@ -307,6 +330,11 @@ def data_set(name, data):
         part = name.removeprefix('leaderboard_bbh_')
         description, answers = HARD[part]
         return dict(choices, description=description), hard(data / f'bbh/{part}.json', answers), None
+    if name.startswith('bbh_zeroshot_'):
+        part = name.removeprefix('bbh_zeroshot_')
+        settings = settings_of(f'bbh/zeroshot/{part}.yaml')
+        documents = json.loads((data / f'bbh/{part}.json').read_text())['examples']
+        return settings, documents, None
     if name == 'wikitext':
         return dict(TASKS['texts'], doc_to_target=preprocess_wikitext.wikitext_detokenizer,
                     process_results=preprocess_wikitext.process_results), pages(data), None
@@ -320,6 +348,8 @@ def compare(arguments):
     good = True
     for name in arguments.tasks.split(','):
         settings, documents, examples = data_set(name, arguments.data)
+        if arguments.max_tokens and 'generation_kwargs' in settings:
+            settings['generation_kwargs']['max_gen_toks'] = arguments.max_tokens
         with tempfile.TemporaryDirectory() as scratch:
             scratch = pathlib.Path(scratch)
             write_lines(scratch / 'items.jsonl', documents)
@@ -330,17 +360,18 @@ def compare(arguments):
                                              limit=arguments.limit, log_samples=True,
                                              bootstrap_iters=arguments.bootstrap)
             seconds = time.time() - begin
-        theirs = answers_of(result['samples'][name])
+        samples = result['samples'][name]
+        theirs = answers_of([sample for sample in samples if sample['filter'] == samples[0]['filter']])
         ours = [[response[0] if isinstance(response[0], list) else response for response in line['resps']]
                 for line in read_lines(arguments.compare / f'samples_{name}.jsonl')]
-        metrics = metrics_of(result['results'][name])
+        metrics = {key: value for key, value in result['results'][name].items() if ',' in key}
         flat = [(a, b) for one, other in zip(theirs, ours, strict=True) for a, b in zip(one, other, strict=True)]
-        furthest = max(abs(a[0] - b[0]) for a, b in flat)
+        furthest = max(largest_difference(a[0], b[0]) for a, b in flat)
         greedy = sum(a[1:] != b[1:] for a, b in flat)
         print(f'{name}: {len(flat)} requests, log-likelihoods differ by at most {furthest:.1e}, {greedy} in greediness; '
               f'{seconds:.1f} s')
         for key, value in metrics.items():
-            own = plumb['results'][name][key + ',none']
+            own = plumb['results'][name][key]
             equal = own == value or (isinstance(value, float) and math.isclose(own, value, rel_tol=1e-5))
             print(f'  {key}: {value} {own} {"" if equal else "DIFFERENT"}')
             good = good and equal
@@ -358,6 +389,7 @@ def main():
     parser.add_argument('--tasks', help='with --model: names, separated by commas')
     parser.add_argument('--few-shot', type=int, default=0)
     parser.add_argument('--limit', type=int)
+    parser.add_argument('--max-tokens', type=int, help='of answers that the model writes')
     parser.add_argument('--batch-size', type=int, default=16)
     parser.add_argument('--bootstrap', type=int, default=100000, help='samples, as many as plumb evaluate draws')
     parser.add_argument('--compare', type=pathlib.Path, help='what plumb evaluate wrote')
@@ -368,7 +400,7 @@ def main():
     folder = arguments.directory
     if not arguments.check:
         folder.mkdir(parents=True, exist_ok=True)
-        write_items(folder, write_models(folder))
+        write_items(folder, *write_models(folder))
     made = golden(folder)
     if arguments.check:
         difference = largest_difference(made, json.loads((folder / 'harness.json').read_text()))

@@ -83,6 +83,10 @@ TEST_F(EmbedVerb, WritesTheVectorsOfSentenceTransformers) {
   std::memcpy(found.data_ptr<float>(), bytes.data() + 128, values * sizeof(float));
   EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(), 1e-5);
 
+  // The folder that was imported is the same model.
+  run({"embed", (golden() / "model").string(), "--text", path("texts.txt"), "--out", path("folder.npy"), "-q"});
+  EXPECT_EQ(read_file(path("folder.npy")), bytes);
+
   // JSON Lines, from standard input, have the same numbers.
   Process shell("/bin/sh",
                 {"-c", fmt::format("'{}' embed '{}' -q < '{}'", PLUMB_BINARY, path("run"), path("texts.txt"))});

@@ -80,6 +80,41 @@ TEST_F(EvaluateVerb, ContinuesWithTheAnswersThatAreKept) {
   EXPECT_EQ(read_json(path("out/results.json"))["results"], results);
 }
 
+TEST_F(EvaluateVerb, ReadsAFolderOfTransformersAsItIs) {
+  const std::string tasks = items("choices.jsonl") + "," + items("answers.jsonl");
+  const auto evaluated = [&](const std::string& model) {
+    const Finished finished =
+        run_plumb({"evaluate", model, "--tasks", tasks, "--max-tokens", "6", "-q", "--out", model + "-out"});
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+    return read_json(model + "-out/results.json");
+  };
+  EXPECT_EQ(run_plumb({"import", items("llama"), "--out", path("llama"), "-q"}).status, 0);
+  fs::copy(items("llama"), path("folder"));
+  const Json run = evaluated(path("llama")), folder = evaluated(path("folder"));
+  EXPECT_EQ(run["results"], folder["results"]);
+  EXPECT_EQ(run["config"]["max_length"], 64);  // max_position_embeddings
+  EXPECT_EQ(folder["config"]["max_length"], 64);
+}
+
+TEST_F(EvaluateVerb, KeepsAnswersThatAreWritten) {
+  const std::string tasks = items("answers.jsonl");
+  ASSERT_EQ(evaluate(tasks, {"--max-tokens", "6", "--out", path("out"), "--samples"}).status, 0);
+  const Json sample = Json::parse(read_lines(path("out/samples_answers.jsonl"))[0]);
+  EXPECT_EQ(sample["arguments"][0][1]["max_gen_toks"], 6);
+  EXPECT_EQ(read_json(path("out/results.json"))["configs"]["answers"]["output_type"], "generate_until");
+  const fs::path file = path("out/answers/answers.json");
+  Json answers = read_json(file);
+  EXPECT_EQ(answers["answers"][0], sample["resps"][0][0]);
+
+  // What is there is believed, unless answers may be longer now.
+  answers["answers"][0] = "believed";
+  write_json(file, answers);
+  ASSERT_EQ(evaluate(tasks, {"--max-tokens", "6", "--out", path("out")}).status, 0);
+  EXPECT_EQ(read_json(file)["answers"][0], "believed");
+  ASSERT_EQ(evaluate(tasks, {"--max-tokens", "7", "--out", path("out")}).status, 0);
+  EXPECT_NE(read_json(file)["answers"][0], "believed");
+}
+
 TEST_F(EvaluateVerb, SaysWhatIsWrong) {
   const auto fails = [&](const std::string& tasks, const std::vector<std::string>& options,
                          const std::string& message) {
@@ -95,6 +130,7 @@ TEST_F(EvaluateVerb, SaysWhatIsWrong) {
   fails(items("choices.jsonl") + "," + items("choices.jsonl"), {}, "'choices' is named twice");
   fails(items("choices.jsonl"), {"--samples"}, "give their directory with --out");
   fails(items("choices.jsonl"), {"--out", path("run")}, "run");
+  fails(items("answers.jsonl"), {}, "answers of up to 256 tokens leave no room for a prompt in the 48");
 }
 
 }  // namespace

@@ -61,22 +61,31 @@ TEST_F(ImportVerb, WritesARunThatGeneratesAsTransformersDoes) {
 
   const Json values = read_json(path("model/values.json"));
   const auto prompt = values["tokens"][0].get<std::vector<int64_t>>();
-  const Finished generated = run_plumb({"generate", path("run"), "--prompt", letters(prompt), "--greedy",
-                                        "--max-tokens", "64", "--json", path("text.json"), "-q"});
-  ASSERT_EQ(generated.status, 0) << generated.errors;
-  const Json sample = read_json(path("text.json"))["samples"][0];
-  EXPECT_EQ(sample["tokens"], values["greedy"]);
-  EXPECT_EQ(sample["text"], letters(values["greedy"].get<std::vector<int64_t>>()));
+  for (const char* model : {"run", "model"}) {  // with the import, and without
+    const Finished generated = run_plumb({"generate", path(model), "--prompt", letters(prompt), "--greedy",
+                                          "--max-tokens", "64", "--json", path("text.json"), "-q"});
+    ASSERT_EQ(generated.status, 0) << generated.errors;
+    const Json sample = read_json(path("text.json"))["samples"][0];
+    EXPECT_EQ(sample["tokens"], values["greedy"]) << model;
+    EXPECT_EQ(sample["text"], letters(values["greedy"].get<std::vector<int64_t>>())) << model;
+  }
 }
 
 TEST_F(ImportVerb, WritesARunThatIsMeasured) {
   ASSERT_EQ(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).status, 0);
   write_json(path("batch.json"), {{"tokens", {{5, 6, 7, 8}, {9, 10, 11}}}});
   for (const char* command : {"probe", "spectrum"}) {
-    const Finished measured =
-        run_plumb({command, path("run"), "--batch", path("batch.json"), "--json", path("measured.json"), "-q"});
-    ASSERT_EQ(measured.status, 0) << measured.errors;
-    EXPECT_EQ(read_json(path("measured.json"))["model"]["kind"], "decoder");
+    const auto measured = [&](const std::string& model) {
+      const Finished finished =
+          run_plumb({command, path(model), "--batch", path("batch.json"), "--json", path("measured.json"), "-q"});
+      EXPECT_EQ(finished.status, 0) << finished.errors;
+      Json json = read_json(path("measured.json"));
+      json["model"].erase("weights");  // the name of their file
+      return json;
+    };
+    const Json of_run = measured("run");
+    EXPECT_EQ(of_run["model"]["kind"], "decoder");
+    EXPECT_EQ(measured("model"), of_run);  // a folder that is not imported
   }
 }
 
@@ -130,6 +139,9 @@ TEST_F(ImportVerb, WritesARunThatTranslates) {
   const std::string command = fmt::format("{} translate {} --beam 1 -q < {}", PLUMB_BINARY, path("run"), path("input"));
   const Finished translated = test::Process("/bin/sh", {"-c", command}).wait();
   ASSERT_EQ(translated.status, 0) << translated.errors;
+  const std::string of_folder =
+      fmt::format("{} translate {} --beam 1 -q < {}", PLUMB_BINARY, path("model"), path("input"));
+  EXPECT_EQ(test::Process("/bin/sh", {"-c", of_folder}).wait().output, translated.output);
 
   const std::unique_ptr<Model> model = load_model(path("run"));
   Translates* translates = model->translates();

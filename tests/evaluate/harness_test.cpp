@@ -5,6 +5,7 @@
 
 #include "plumb/base/json.h"
 #include "plumb/evaluate/evaluate.h"
+#include "plumb/evaluate/exact_match.h"
 #include "plumb/evaluate/results.h"
 #include "plumb/interop/import.h"
 #include "plumb/model/model.h"
@@ -35,6 +36,8 @@ TaskResult evaluated(const Json& of_harness, int64_t bootstrap, int64_t batch_to
   EvaluateOptions options;
   options.few_shot.examples = of_harness["few_shot"];
   options.max_length = of_harness["max_length"];
+  options.max_tokens = 6;  // as the script has it
+  options.ends = ends_of_texts(golden() / of_harness["model"].get<std::string>());
   options.scoring.batch_tokens = batch_tokens;
   options.metrics.harness_bootstrap = bootstrap;
   options.metrics.resampling.samples = 0;
@@ -49,6 +52,10 @@ void expect_answers(const TaskResult& result, const Json& answers) {
     ASSERT_EQ(result.items[i].answers.size(), answers[i].size());
     for (size_t k = 0; k < answers[i].size(); ++k) {
       const Answer& found = result.items[i].answers[k];
+      if (answers[i][k][0].is_string()) {
+        EXPECT_EQ(found.text, answers[i][k][0].get<std::string>()) << "item " << i;
+        continue;
+      }
       EXPECT_NEAR(found.log_likelihood, answers[i][k][0].get<double>(), 1e-4) << "item " << i << ", choice " << k;
       if (answers[i][k].size() > 1) {
         EXPECT_EQ(found.greedy, answers[i][k][1].get<bool>()) << "item " << i << ", choice " << k;
@@ -64,7 +71,7 @@ void expect_metrics(const TaskResult& result, const Json& metrics) {
     const Json& own = found.at(name + ",none");
     if (value.is_string()) {
       EXPECT_EQ(own, value) << name;
-    } else if (name.starts_with("acc") && !name.ends_with("stderr")) {
+    } else if ((name.starts_with("acc") || name == "exact_match")) {
       EXPECT_EQ(own.get<double>(), value.get<double>()) << name;
     } else {
       EXPECT_NEAR(own.get<double>(), value.get<double>(), 1e-4 * value.get<double>()) << name;
@@ -74,7 +81,7 @@ void expect_metrics(const TaskResult& result, const Json& metrics) {
 
 TEST(Harness, AnswersAndMetricsAreTheSame) {
   const Json document = read_json(golden() / "harness.json");
-  ASSERT_EQ(document["cases"].size(), 12U);
+  ASSERT_EQ(document["cases"].size(), 16U);
   for (const Json& of_harness : document["cases"]) {
     for (const int64_t batch_tokens : {1, 100, 4096}) {
       SCOPED_TRACE(fmt::format("{}, {}, {} examples, batches of {} tokens", of_harness["model"].get<std::string>(),
@@ -97,6 +104,51 @@ TEST(Harness, PromptsAreTheSame) {
     task.first_examples = first;
     if (first) task.description = "A description.\n\n";
     EXPECT_EQ(Json(prompts_of(task, task.items.size(), {.examples = of_harness["few_shot"]})), of_harness["prompts"]);
+  }
+}
+
+/// The requests of a task, as [context, continuation].
+Json requests_of_items(const TaskResult& result) {
+  Json requests = Json::array();
+  for (const ItemResult& item : result.items) {
+    Json& of_item = requests.emplace_back(Json::array());
+    for (size_t k = 0; k < item.continuations.size(); ++k)
+      of_item.push_back(Json::array({item.context(k), item.continuations[k]}));
+  }
+  return requests;
+}
+
+TEST(Harness, TasksInTheFilesOfTheirAuthorsAskTheSame) {
+  HarnessModel subject("gpt2");
+  const Json tasks = read_json(golden() / "harness.json")["tasks"];
+  ASSERT_EQ(tasks.size(), 8U);
+  for (const Json& of_harness : tasks) {
+    const std::string name = of_harness["task"];
+    SCOPED_TRACE(fmt::format("{}, {} examples", name, of_harness["few_shot"].get<int64_t>()));
+    EvaluateOptions options;
+    options.few_shot.examples = of_harness["few_shot"];
+    options.max_length = 48;
+    const TaskResult result = evaluate_task(*subject.model->generates(), subject.encoder,
+                                            load_evaluation_tasks(name, golden()).at(0), options);
+    EXPECT_EQ(requests_of_items(result), of_harness["requests"]);
+    Json gold = Json::array();
+    for (const EvaluationItem& item : result.task.items) gold.push_back(item.gold);
+    EXPECT_EQ(gold, of_harness["gold"]);
+  }
+}
+
+TEST(Harness, FiltersFindTheSameAnswers) {
+  const Json filters = read_json(golden() / "harness.json")["filters"];
+  const std::string question = filters["question"];
+  ASSERT_GT(filters["answers"].size(), 30U);
+  for (const Json& of_harness : filters["answers"]) {
+    const std::string written = of_harness["written"], target = of_harness["target"];
+    SCOPED_TRACE(fmt::format("'{}' for {}", written, target));
+    const std::vector<EvaluationItem> items = {{.context = "Q: " + question + "\nA:", .choices = {target}}};
+    const std::vector<std::vector<Answer>> answers = {std::vector<Answer>{Answer{.text = written}}};
+    EXPECT_EQ(extracted_answer(written, items[0].context, target), of_harness["found"].get<std::string>());
+    EXPECT_EQ(measure("exact_match,strict-match", items, answers).score == 1, of_harness["strict"].get<bool>());
+    EXPECT_EQ(measure("exact_match,flexible-extract", items, answers).score == 1, of_harness["flexible"].get<bool>());
   }
 }
 

@@ -105,6 +105,36 @@ TEST_F(EvaluationTasks, BigBenchHardHasFixedChoices) {
   expect_error("leaderboard_bbh", "the answer 'false' is unknown");
 }
 
+TEST_F(EvaluationTasks, BigBenchHardIsAlsoWritten) {
+  write("bbh/date_understanding.json", R"json({"examples": [{"input": "When?", "target": "(B)"}]})json");
+  const EvaluationTask task = load("bbh_zeroshot_date_understanding");
+  EXPECT_EQ(task.kind, RequestKind::generate_until);
+  EXPECT_EQ(task.description, "Infer the date from context.\n\n");
+  EXPECT_EQ(task.items, (std::vector<EvaluationItem>{{.context = "Q: When?\nA:", .choices = {"(B)"}}}));
+  EXPECT_EQ(task.until, (std::vector<std::string>{"</s>", "Q:", "<|im_end|>"}));
+  EXPECT_EQ(task.groups, (std::vector<std::string>{"bbh_zeroshot"}));
+}
+
+TEST_F(EvaluationTasks, LinesOfAuthorsAreChecked) {
+  const std::string science = R"({"question": {"stem": "Why?", "choices": [{"text": "a", "label": "1"}]}, )";
+  write("ARC-Challenge-Test.jsonl", science + R"("answerKey": "2"})");
+  expect_error("arc_challenge", "line 1: no choice has the label '2'");
+  write("ARC-Easy-Test.jsonl", science + R"("answerKey": "1"})");
+  EXPECT_EQ(load("arc_easy").items[0].context, "Question: Why?\nAnswer:");
+  write("winogrande/dev.jsonl", R"({"sentence": "No gap.", "option1": "a", "option2": "b", "answer": "1"})");
+  expect_error("winogrande", "line 1: the sentence has no gap");
+  write("winogrande/dev.jsonl", R"({"sentence": "A _.", "option1": "a", "option2": "b", "answer": ""})");
+  expect_error("winogrande", "line 1: the answer is neither");
+  write("winogrande/dev.jsonl", R"({"sentence": "A _ ", "option1": "a", "option2": "b", "answer": "1"})");
+  expect_error("winogrande", "line 1: nothing follows the gap");
+  write("BoolQ/val.jsonl", R"({"question": "is it", "passage": "Rain -- It is.", "label": true})");
+  EXPECT_EQ(
+      load("boolq").items[0],
+      (EvaluationItem{.context = "Rain -- It is.\nQuestion: is it?\nAnswer:", .choices = {"no", "yes"}, .gold = 1}));
+  write("BoolQ/val.jsonl", R"({"question": "is it", "passage": "Rain -- It is."})");
+  expect_error("boolq", "line 1: ");
+}
+
 TEST_F(EvaluationTasks, WikitextIsReadByArticles) {
   // Lines and values of the harness's own functions on the second article.
   const std::string article =
@@ -130,6 +160,9 @@ TEST_F(EvaluationTasks, OwnFilesSayWhatIsAsked) {
   EXPECT_EQ(load(path("own.jsonl")).items[0].gold, 1U);
   write("words.jsonl", R"({"context": "One and", "continuation": " two"})");
   EXPECT_EQ(load(path("words.jsonl")).kind, RequestKind::log_likelihood);
+  write("answers.jsonl", R"({"context": "One and", "answer": "two"})");
+  EXPECT_EQ(load(path("answers.jsonl")).kind, RequestKind::generate_until);
+  EXPECT_EQ(load(path("answers.jsonl")).until, (std::vector<std::string>{"\n"}));
   write("texts.jsonl", R"({"text": "One and two.\n"})");
   EXPECT_EQ(load(path("texts.jsonl")).items[0],
             (EvaluationItem{.choices = {"One and two.\n"}, .words = 4, .bytes = 13}));

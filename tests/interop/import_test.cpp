@@ -274,6 +274,22 @@ TEST_F(ChangedFolder, EverySettingMayBeAnything) {
   EXPECT_GT(refused, 500U);
 }
 
+TEST_F(ChangedFolder, SaysHowManyTokensItReads) {
+  copy("llama2");
+  EXPECT_TRUE(is_model_folder(folder_));
+  configure({{"max_position_embeddings", 96}, {"n_ctx", 7}});
+  EXPECT_EQ(stated_positions(folder_), 96);
+  import_model(folder_of("gpt2"), scratch_ / "run");
+  EXPECT_FALSE(is_model_folder(scratch_ / "run"));
+  EXPECT_EQ(stated_positions(scratch_ / "run"), read_json(folder_of("gpt2") / "config.json")["n_positions"]);
+  configure({{"max_position_embeddings", 0}});
+  EXPECT_THROW((void)stated_positions(folder_), Error);
+  configure({{"max_position_embeddings", nullptr}, {"n_ctx", nullptr}});
+  EXPECT_EQ(stated_positions(folder_), std::nullopt);
+  EXPECT_FALSE(is_model_folder(scratch_ / "nowhere"));
+  EXPECT_EQ(stated_positions(scratch_ / "nowhere"), std::nullopt);
+}
+
 TEST_F(ChangedFolder, ElementTypesAreKept) {
   copy("llama2");
   for (const auto& entry : fs::directory_iterator(folder_)) {

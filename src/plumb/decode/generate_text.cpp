@@ -29,8 +29,18 @@ std::vector<int32_t> encode_whole_prompt(const Tokenizer& tokenizer, const std::
 }
 
 std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& tokenizer,
-                                         const std::vector<std::string>& prompts, const GenerateOptions& given,
+                                         const std::vector<std::string>& prompts, const GenerateOptions& options,
                                          const std::vector<std::string>& stop, const GenerateTextHooks& hooks) {
+  std::vector<std::vector<int32_t>> ids;
+  for (const std::string& prompt : prompts)
+    ids.push_back(options.whole_texts ? encode_whole_prompt(tokenizer, prompt) : encode_prompt(tokenizer, prompt));
+  return generate_text_from_ids(model, tokenizer, ids, options, stop, hooks);
+}
+
+std::vector<GeneratedText> generate_text_from_ids(Generates& model, const Tokenizer& tokenizer,
+                                                  const std::vector<std::vector<int32_t>>& prompts,
+                                                  const GenerateOptions& given, const std::vector<std::string>& stop,
+                                                  const GenerateTextHooks& hooks) {
   GenerateOptions options = given;
   if (options.whole_texts) options.vocabulary = tokenizer.vocabulary();
   // An imported model may have more rows in its tables than there are tokens.
@@ -46,11 +56,9 @@ std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& toke
     if (text.empty()) throw Error("a stop string is empty", "it would end every text immediately; omit it");
   }
   validate(options);
-  std::vector<std::vector<int32_t>> ids;
   std::vector<TextStream> streams;
-  for (const std::string& prompt : prompts) {
-    ids.push_back(options.whole_texts ? encode_whole_prompt(tokenizer, prompt) : encode_prompt(tokenizer, prompt));
-    for (int64_t s = 0; s < options.samples; ++s) streams.emplace_back(tokenizer, ids.back(), stop);
+  for (const std::vector<int32_t>& prompt : prompts) {
+    for (int64_t s = 0; s < options.samples; ++s) streams.emplace_back(tokenizer, prompt, stop);
   }
   const auto stream_of_sample = [&](size_t prompt, size_t sample) -> TextStream& {
     return streams[prompt * static_cast<size_t>(options.samples) + sample];
@@ -68,7 +76,7 @@ std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& toke
     hand_out(prompt, sample, stream_of_sample(prompt, sample).finish());
     if (hooks.end) hooks.end(prompt, sample);
   };
-  std::vector<Generated> generated = generate(model, ids, options, own, tokenizer.specials());
+  std::vector<Generated> generated = generate(model, prompts, options, own, tokenizer.specials());
   std::vector<GeneratedText> results;
   for (size_t i = 0; i < generated.size(); ++i) results.push_back({std::move(generated[i]), streams[i].text()});
   return results;

@@ -31,6 +31,13 @@ std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& toke
                                          const std::vector<std::string>& stop = {},
                                          const GenerateTextHooks& hooks = {});
 
+/// The same for prompts whose ids are known, without BOS unless they are whole texts.
+std::vector<GeneratedText> generate_text_from_ids(Generates& model, const Tokenizer& tokenizer,
+                                                  const std::vector<std::vector<int32_t>>& prompts,
+                                                  const GenerateOptions& options,
+                                                  const std::vector<std::string>& stop = {},
+                                                  const GenerateTextHooks& hooks = {});
+
 /// The ids of a prompt: its lines, with EOS between them. Empty lines are dropped, as in training.
 std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt);
 

@@ -24,10 +24,18 @@ std::optional<std::vector<std::optional<Answer>>> read_answers(const std::filesy
   for (const Json& entry : entries) {
     answers.emplace_back();
     if (entry.is_null()) continue;
+    if (entry.is_string()) {
+      answers.back() = Answer{.text = entry.get<std::string>()};
+      continue;
+    }
     if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number() || !entry[1].is_boolean()) return {};
-    answers.back() = Answer{entry[0].get<double>(), entry[1].get<bool>()};
+    answers.back() = Answer{.log_likelihood = entry[0].get<double>(), .greedy = entry[1].get<bool>()};
   }
   return answers;
+}
+
+Json entry_of(const Answer& answer) {
+  return answer.text ? Json(*answer.text) : Json::array({answer.log_likelihood, answer.greedy});
 }
 
 }  // namespace
@@ -57,8 +65,7 @@ void AnswerStore::save() {
   Json json = make_document("answers", 1);
   json["settings"] = settings_;
   Json& entries = json["answers"] = Json::array();
-  for (const std::optional<Answer>& answer : answers_)
-    entries.push_back(answer ? Json::array({answer->log_likelihood, answer->greedy}) : Json());
+  for (const std::optional<Answer>& answer : answers_) entries.push_back(answer ? entry_of(*answer) : Json());
   write_file_atomic(file_, json.dump() + '\n');
 }
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
 #include "plumb/evaluate/answer_store.h"
+#include "plumb/evaluate/completion.h"
 
 namespace plumb {
 namespace {
@@ -37,24 +39,33 @@ std::vector<ItemResult> ask(const EvaluationTask& task, const EvaluateOptions& o
   for (size_t i = 0; i < count; ++i) {
     ItemResult& item = items.emplace_back();
     item.prompt = std::move(prompts[i]);
-    for (const std::string& choice : task.items[i].choices) item.continuations.push_back(delimiter + choice);
+    if (task.kind == RequestKind::generate_until) {
+      item.continuations = {""};
+    } else if (!task.items[i].ending.empty()) {
+      item.contexts = task.items[i].choices;
+      item.continuations.assign(item.contexts.size(), delimiter + task.items[i].ending);
+    } else {
+      for (const std::string& choice : task.items[i].choices) item.continuations.push_back(delimiter + choice);
+    }
     item.answers.assign(item.continuations.size(), {.log_likelihood = 0, .greedy = true});
   }
   return items;
 }
 
+/// `longest`: the tokens that the model reads; of prompts that it continues, those that they may have.
 TaskRequests requests_of(const EvaluationTask& task, const std::vector<ItemResult>& items, const TextEncoder& encoder,
-                         int64_t max_length) {
+                         int64_t longest) {
   TaskRequests all;
   for (size_t i = 0; i < items.size(); ++i) {
     for (size_t choice = 0; choice < items[i].continuations.size(); ++choice) {
       const std::string& continuation = items[i].continuations[choice];
       try {
         if (task.kind == RequestKind::rolling) {
-          for (TokenRequest& window : encoder.windows(continuation, max_length))
-            all.add(std::move(window), {i, choice});
+          for (TokenRequest& window : encoder.windows(continuation, longest)) all.add(std::move(window), {i, choice});
+        } else if (task.kind == RequestKind::generate_until) {
+          all.add({.context = encoder.prompt(items[i].prompt, longest), .continuation = {}}, {i, choice});
         } else {
-          all.add(shortened(encoder.request(items[i].prompt, continuation), max_length), {i, choice});
+          all.add(shortened(encoder.request(items[i].context(choice), continuation), longest), {i, choice});
         }
       } catch (const Error& error) {
         throw Error(fmt::format("task {}, item {}: {}", task.name, i, error.what()), error.hint());
@@ -77,9 +88,33 @@ std::string digest_of(const std::vector<TokenRequest>& requests) {
   return crc32_text(digest);
 }
 
+/// Answers requests, calling back with each answer and between batches.
+using Answering =
+    std::function<void(const std::vector<TokenRequest>& requests, const OnAnswer& on_answer, const OnBatch& on_batch)>;
+
+/// How the requests of a task are answered.
+Answering answering_of(Generates& model, const TextEncoder& encoder, const TaskResult& result,
+                       const EvaluateOptions& options) {
+  if (result.task.kind != RequestKind::generate_until) {
+    return [&](const std::vector<TokenRequest>& requests, const OnAnswer& on_answer, const OnBatch& on_batch) {
+      score_requests(model, requests, options.scoring, on_answer, on_batch);
+    };
+  }
+  CompletionOptions completion{.until = result.task.until,
+                               .max_tokens = result.max_tokens,
+                               .ends = options.ends,
+                               .precision = options.scoring.precision};
+  return [&model, &encoder, completion = std::move(completion)](const std::vector<TokenRequest>& requests,
+                                                                const OnAnswer& on_answer, const OnBatch& on_batch) {
+    std::vector<std::vector<int32_t>> prompts;
+    for (const TokenRequest& request : requests) prompts.push_back(request.context);
+    complete_prompts(model, encoder, prompts, completion, on_answer, on_batch);
+  };
+}
+
 /// Asks for the answers that are not known yet.
-void complete(AnswerStore& store, Generates& model, const std::vector<TokenRequest>& requests, const std::string& name,
-              const ScoringOptions& options) {
+void complete(AnswerStore& store, const std::vector<TokenRequest>& requests, const std::string& name,
+              const Answering& answer_requests) {
   std::vector<size_t> numbers;
   std::vector<TokenRequest> missing;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -90,8 +125,8 @@ void complete(AnswerStore& store, Generates& model, const std::vector<TokenReque
   if (missing.empty()) return;
   auto done = static_cast<int64_t>(store.known());
   Progress progress("evaluating " + name, std::ssize(requests), Progress::Unit::steps, done);
-  score_requests(
-      model, missing, options,
+  answer_requests(
+      missing,
       [&](size_t i, const Answer& answer) {
         store.put(numbers[i], answer);
         ++done;
@@ -109,22 +144,28 @@ TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, Evaluatio
                          const EvaluateOptions& options) {
   TaskResult result{.task = std::move(task), .few_shot = options.few_shot.examples};
   result.items = ask(result.task, options);
-  const TaskRequests all = requests_of(result.task, result.items, encoder, options.max_length);
+  const bool writes = result.task.kind == RequestKind::generate_until;
+  result.max_tokens = options.max_tokens > 0 ? options.max_tokens : result.task.max_tokens;
+  const int64_t longest = writes ? room_for_prompt(options.max_length, result.max_tokens) : options.max_length;
+  const TaskRequests all = requests_of(result.task, result.items, encoder, longest);
 
-  const Json settings = {{"model", options.model},
-                         {"precision", options.scoring.precision},
-                         {"requests", all.requests.size()},
-                         {"crc32", digest_of(all.requests)}};
+  Json settings = {{"model", options.model},
+                   {"precision", options.scoring.precision},
+                   {"requests", all.requests.size()},
+                   {"crc32", digest_of(all.requests)}};
+  if (writes)
+    settings.update({{"until", result.task.until}, {"max_tokens", result.max_tokens}, {"ends", options.ends}});
   const std::filesystem::path file =
       options.answers.empty() ? std::filesystem::path() : options.answers / (result.task.name + ".json");
   AnswerStore store(file, settings, all.requests.size());
-  complete(store, model, all.requests, result.task.name, options.scoring);
+  complete(store, all.requests, result.task.name, answering_of(model, encoder, result, options));
 
   for (size_t i = 0; i < all.requests.size(); ++i) {
     const Answer& part = *store.answers()[i];
     Answer& answer = result.items[all.owners[i].item].answers[all.owners[i].choice];
     answer.log_likelihood += part.log_likelihood;
     answer.greedy = answer.greedy && part.greedy;
+    if (part.text) answer.text = part.text;
   }
   const std::vector<EvaluationItem> asked(result.task.items.begin(),
                                           result.task.items.begin() + std::ssize(result.items));

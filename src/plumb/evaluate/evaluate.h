@@ -18,6 +18,8 @@ struct EvaluateOptions {
   FewShotOptions few_shot;
   int64_t limit = 0;          // items of each task, the first ones; 0: all
   int64_t max_length = 2048;  // tokens that the model reads at once
+  int64_t max_tokens = 0;     // of an answer that the model writes; 0: as many as the task says
+  std::vector<int32_t> ends;  // tokens of which each ends such an answer of an imported model; empty: EOS
   ScoringOptions scoring;
   MetricOptions metrics;
   std::filesystem::path answers;  // a directory for answers, one file for each task; empty: none are kept
@@ -27,13 +29,20 @@ struct EvaluateOptions {
 /// What a model said to one item.
 struct ItemResult {
   std::string prompt;
-  std::vector<std::string> continuations;
-  std::vector<Answer> answers;  // to each of them; of a text read in windows, their sum
+  std::vector<std::string> contexts;  // of an item with an ending, what follows the prompt before each continuation
+  std::vector<std::string> continuations;  // of an answer that the model writes, one empty text
+  std::vector<Answer> answers;             // to each of them; of a text read in windows, their sum
+
+  /// What precedes a continuation.
+  [[nodiscard]] std::string context(size_t continuation) const {
+    return contexts.empty() ? prompt : prompt + contexts[continuation];
+  }
 };
 
 struct TaskResult {
   EvaluationTask task;
   int64_t few_shot = 0;
+  int64_t max_tokens = 0;         // of an answer that the model writes
   std::vector<ItemResult> items;  // those that were asked: the first ones of the task
   std::vector<MetricResult> metrics;
 };

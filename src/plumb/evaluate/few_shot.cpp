@@ -73,6 +73,14 @@ class ExampleSource {
   PythonRandom random_;
 };
 
+/// An item with its answer, as the prompts of other items have it.
+std::string example_text(const EvaluationTask& task, const EvaluationItem& item) {
+  const std::string& choice = item.choices[item.gold];
+  const std::string answered = item.ending.empty() ? item.context + task.target_delimiter + choice
+                                                   : item.context + choice + task.target_delimiter + item.ending;
+  return answered + task.example_delimiter;
+}
+
 }  // namespace
 
 std::vector<std::string> prompts_of(const EvaluationTask& task, size_t items, const FewShotOptions& options) {
@@ -84,8 +92,7 @@ std::vector<std::string> prompts_of(const EvaluationTask& task, size_t items, co
   for (size_t i = 0; i < items; ++i) {
     const EvaluationItem& item = task.items[i];
     std::string prompt = rolling ? "" : task.description;
-    for (const EvaluationItem* example : source.of(item))
-      prompt += example->context + task.target_delimiter + example->choices[example->gold] + task.example_delimiter;
+    for (const EvaluationItem* example : source.of(item)) prompt += example_text(task, *example);
     prompts.push_back(prompt + item.context);
   }
   return prompts;

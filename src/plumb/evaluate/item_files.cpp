@@ -58,4 +58,23 @@ std::vector<EvaluationItem> read_gauntlet_choices(const std::filesystem::path& f
   });
 }
 
+std::vector<EvaluationItem> read_labeled_choices(const std::filesystem::path& file,
+                                                 const std::function<std::string(const std::string& stem)>& prompt) {
+  return read_items(file, [&](const Json& line) {
+    const Json& question = line.at("question");
+    EvaluationItem item{.context = prompt(question.at("stem").get<std::string>())};
+    const auto key = line.at("answerKey").get<std::string>();
+    bool known = false;
+    for (const Json& choice : question.at("choices")) {
+      if (!known && choice.at("label").get<std::string>() == key) {
+        item.gold = item.choices.size();
+        known = true;
+      }
+      item.choices.push_back(choice.at("text").get<std::string>());
+    }
+    if (!known) throw Error(fmt::format("no choice has the label '{}'", key));
+    return item;
+  });
+}
+
 }  // namespace plumb

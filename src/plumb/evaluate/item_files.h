@@ -25,6 +25,11 @@ std::vector<EvaluationItem> read_items(const std::filesystem::path& file,
 std::vector<EvaluationItem> read_gauntlet_choices(const std::filesystem::path& file,
                                                   const std::function<std::string(const std::string& query)>& prompt);
 
+/// {"question": {"stem", "choices": [{"text", "label"}]}, "answerKey"}: the multiple choices of ARC and OpenBookQA.
+/// `prompt` makes the context of the stem.
+std::vector<EvaluationItem> read_labeled_choices(const std::filesystem::path& file,
+                                                 const std::function<std::string(const std::string& stem)>& prompt);
+
 /// How many pieces the white space in a text separates, as the harness counts words: re.split(r"\s+", text), which has
 /// an empty piece where the text begins or ends with white space.
 int64_t words_between_spaces(std::string_view text);

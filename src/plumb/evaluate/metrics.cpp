@@ -56,7 +56,6 @@ Terms byte_terms(const EvaluationItem& item, std::span<const Answer> answers) {
   return {answers[0].log_likelihood, static_cast<double>(item.bytes)};
 }
 
-double mean_of_sum(std::span<const double> sums, size_t items) { return sums[0] / static_cast<double>(items); }
 double perplexity_of_sum(std::span<const double> sums, size_t items) { return std::exp(-mean_of_sum(sums, items)); }
 double weighted_perplexity(std::span<const double> sums, size_t) { return std::exp(-sums[0] / sums[1]); }
 double bits_of_sums(std::span<const double> sums, size_t) { return -sums[0] / sums[1] / std::numbers::ln2; }
@@ -143,6 +142,8 @@ std::optional<SampleInterval> interval_of(const EvaluationMetric& metric, const 
 }
 
 }  // namespace
+
+double mean_of_sum(std::span<const double> sums, size_t items) { return sums[0] / static_cast<double>(items); }
 
 Registry<EvaluationMetric>& evaluation_metrics() {
   static Registry<EvaluationMetric> registry("evaluation metric");

@@ -37,6 +37,9 @@ struct EvaluationMetric {
 
 Registry<EvaluationMetric>& evaluation_metrics();
 
+/// The score of metrics that are a mean over items: Σ/n.
+double mean_of_sum(std::span<const double> sums, size_t items);
+
 struct MetricResult {
   std::string name;
   double score = 0;

@@ -25,6 +25,7 @@ const std::vector<LineForm>& line_forms() {
   static const std::vector<LineForm> forms = {
       {RequestKind::multiple_choice, {"context", "choices", "gold"}, {"acc", "acc_norm", "acc_bytes"}},
       {RequestKind::log_likelihood, {"context", "continuation"}, {"perplexity", "acc"}},
+      {RequestKind::generate_until, {"context", "answer"}, {"exact_match"}},
       {RequestKind::rolling, {"text"}, {"word_perplexity", "byte_perplexity", "bits_per_byte"}}};
   return forms;
 }
@@ -60,6 +61,8 @@ EvaluationItem item_of(const Json& line, RequestKind kind) {
   if (kind == RequestKind::log_likelihood) {
     return {.context = line.at("context").get<std::string>(), .choices = {line.at("continuation").get<std::string>()}};
   }
+  if (kind == RequestKind::generate_until)
+    return {.context = line.at("context").get<std::string>(), .choices = {line.at("answer").get<std::string>()}};
   const auto text = line.at("text").get<std::string>();
   return {.choices = {text}, .words = words_between_spaces(text), .bytes = std::ssize(text)};
 }
@@ -78,6 +81,7 @@ EvaluationTask load_own_task(const std::filesystem::path& file) {
   if (form == nullptr) throw Error(fmt::format("{}: contains no items", file.string()), "write one item per line");
   task.kind = form->kind;
   task.metrics = form->metrics;
+  if (task.kind == RequestKind::generate_until) task.until = {"\n"};
   return task;
 }
 

@@ -11,6 +11,7 @@ namespace plumb {
 /// first line say what is asked:
 ///   {"context", "choices", "gold"}  a multiple choice, in which `gold` is counted from 0
 ///   {"context", "continuation"}     the likelihood of a continuation
+///   {"context", "answer"}           the answer that the model writes on the line on which the context ends
 ///   {"text"}                        the likelihood of a text
 /// Throws Error, naming the line, if a line lacks a key or has one that is unknown.
 EvaluationTask load_own_task(const std::filesystem::path& file);

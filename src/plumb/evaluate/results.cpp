@@ -16,31 +16,49 @@ const MetricResult* metric_named(const TaskResult& task, const std::string& name
   return nullptr;
 }
 
-/// The harness calls metrics "NAME,FILTER"; Plumb has no filters.
-std::string key_of(const std::string& name) { return name + ",none"; }
+/// A metric is named "NAME,FILTER" if the harness filters answers, otherwise "NAME".
+std::string without_filter(const std::string& name) { return name.substr(0, name.find(',')); }
+std::string filter_of(const std::string& name) {
+  const size_t comma = name.find(',');
+  return comma == std::string::npos ? ",none" : name.substr(comma);
+}
+
+/// What the harness calls a metric, or its standard error.
+std::string key_of(const std::string& name, const std::string& suffix = "") {
+  return without_filter(name) + suffix + filter_of(name);
+}
 
 Json metrics_json(const std::string& name, size_t items, const std::vector<MetricResult>& metrics) {
   Json json = {{"name", name}, {"alias", name}, {"sample_len", items}};
   for (const MetricResult& metric : metrics) {
     json[key_of(metric.name)] = metric.score;
-    json[key_of(metric.name + "_stderr")] = metric.standard_error ? Json(*metric.standard_error) : Json("N/A");
+    json[key_of(metric.name, "_stderr")] = metric.standard_error ? Json(*metric.standard_error) : Json("N/A");
   }
   return json;
+}
+
+Json generation_json(const TaskResult& result) {
+  return {
+      {"until", result.task.until}, {"max_gen_toks", result.max_tokens}, {"do_sample", false}, {"temperature", 0.0}};
 }
 
 Json config_json(const TaskResult& result) {
   const EvaluationTask& task = result.task;
   Json metrics = Json::array();
-  for (const MetricResult& metric : result.metrics)
-    metrics.push_back({{"metric", metric.name}, {"higher_is_better", metric.higher_is_better}});
-  return {{"task", task.name},
-          {"output_type", name_of(task.kind)},
-          {"description", task.description},
-          {"target_delimiter", task.target_delimiter},
-          {"fewshot_delimiter", task.example_delimiter},
-          {"num_fewshot", result.few_shot},
-          {"metric_list", metrics},
-          {"metadata", {{"version", task.version}}}};
+  for (const MetricResult& metric : result.metrics) {
+    Json entry = {{"metric", without_filter(metric.name)}, {"higher_is_better", metric.higher_is_better}};
+    if (metrics.empty() || metrics.back() != entry) metrics.push_back(std::move(entry));
+  }
+  Json json = {{"task", task.name},
+               {"output_type", name_of(task.kind)},
+               {"description", task.description},
+               {"target_delimiter", task.target_delimiter},
+               {"fewshot_delimiter", task.example_delimiter},
+               {"num_fewshot", result.few_shot},
+               {"metric_list", metrics},
+               {"metadata", {{"version", task.version}}}};
+  if (task.kind == RequestKind::generate_until) json["generation_kwargs"] = generation_json(result);
+  return json;
 }
 
 Json intervals_json(const std::vector<MetricResult>& metrics) {
@@ -53,7 +71,7 @@ Json intervals_json(const std::vector<MetricResult>& metrics) {
 
 Json directions_json(const std::vector<MetricResult>& metrics) {
   Json json = Json::object();
-  for (const MetricResult& metric : metrics) json[metric.name] = metric.higher_is_better;
+  for (const MetricResult& metric : metrics) json[without_filter(metric.name)] = metric.higher_is_better;
   return json;
 }
 
@@ -211,9 +229,14 @@ std::string samples_text(const TaskResult& result) {
         {"resps", Json::array()}};
     for (size_t k = 0; k < item.continuations.size(); ++k) {
       const Answer& answer = item.answers[k];
+      if (answer.text) {
+        line["arguments"].push_back(Json::array({item.prompt, generation_json(result)}));
+        line["resps"].push_back(Json::array({*answer.text}));
+        continue;
+      }
       const bool rolling = result.task.kind == RequestKind::rolling;
       line["arguments"].push_back(rolling ? Json::array({item.continuations[k]})
-                                          : Json::array({item.prompt, item.continuations[k]}));
+                                          : Json::array({item.context(k), item.continuations[k]}));
       line["resps"].push_back(rolling ? Json::array({answer.log_likelihood})
                                       : Json::array({Json::array({answer.log_likelihood, answer.greedy})}));
     }

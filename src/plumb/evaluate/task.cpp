@@ -36,6 +36,8 @@ std::string name_of(RequestKind kind) {
       return "multiple_choice";
     case RequestKind::rolling:
       return "loglikelihood_rolling";
+    case RequestKind::generate_until:
+      return "generate_until";
   }
   throw Error("unknown kind of request");
 }

@@ -16,18 +16,20 @@ namespace plumb {
 enum class RequestKind {
   log_likelihood,   // log p(continuation | context) and whether the continuation is what greedy decoding gives
   multiple_choice,  // the same for several continuations of one context
-  rolling           // log p(text), read in windows as long as the model's context
+  rolling,          // log p(text), read in windows as long as the model's context
+  generate_until    // what greedy decoding writes after a context, up to a stop string
 };
 
-/// "loglikelihood", "multiple_choice" or "loglikelihood_rolling", as in the harness's results.
+/// "loglikelihood", "multiple_choice", "loglikelihood_rolling" or "generate_until", as in the harness's results.
 std::string name_of(RequestKind kind);
 
 struct EvaluationItem {
   std::string context;               // of a rolling request empty
-  std::vector<std::string> choices;  // without the delimiter; one unless the request is a multiple choice
+  std::vector<std::string> choices;  // without the delimiter; unless it is a multiple choice, one
   size_t gold = 0;                   // the right choice
   int64_t words = 0;                 // of a rolling request: those of the text before it was detokenized,
   int64_t bytes = 0;                 // and its bytes, by which its likelihood is divided
+  std::string ending = {};           // if not empty, choices end the context, and this is what is likely or not
 
   bool operator==(const EvaluationItem&) const = default;
 };
@@ -45,6 +47,8 @@ struct EvaluationTask {
   std::vector<EvaluationItem> items;          // what is asked
   std::vector<EvaluationItem> examples = {};  // for prompts with examples; empty: other items
   bool first_examples = false;                // examples are the first ones, the same for every item, not drawn
+  std::vector<std::string> until = {};        // of generate_until: the strings before which an answer ends,
+  int64_t max_tokens = 256;                   // and its longest length
 };
 
 /// Reads a task's file or files, which lie in `folder`; several tasks if it consists of parts, such as subjects. Throws

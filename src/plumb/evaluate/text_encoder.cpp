@@ -63,6 +63,14 @@ TokenRequest TextEncoder::request(std::string_view context, std::string_view con
   return result;
 }
 
+Ids TextEncoder::prompt(std::string_view text, int64_t longest) const {
+  const bool whole = kind_ == EvaluatedText::whole;
+  Ids ids = whole ? encode_whole_prompt(tokenizer_, std::string(text)) : encode_bare(text);
+  const int64_t surplus = std::ssize(ids) - (whole ? longest : longest - 1);
+  if (surplus > 0) ids.erase(ids.begin(), ids.begin() + surplus);
+  return ids;
+}
+
 std::vector<TokenRequest> TextEncoder::windows(std::string_view text, int64_t longest) const {
   Ids ids = kind_ == EvaluatedText::whole ? encode(text) : encode_bare(text);
   if (ids.empty()) throw Error(fmt::format("the text '{}' has no token", excerpt(text)));

@@ -34,10 +34,17 @@ class TextEncoder {
   /// Throws Error if the continuation has no token.
   [[nodiscard]] TokenRequest request(std::string_view context, std::string_view continuation) const;
 
+  /// A text that the model is to continue, by `generate` (decode/generate.h), which puts BOS before the lines of a
+  /// model trained by Plumb: the last tokens of the text, so that at most `longest` are read.
+  [[nodiscard]] std::vector<int32_t> prompt(std::string_view text, int64_t longest) const;
+
   /// The windows in which a text is read whose every token is predicted: at most `longest` tokens each, the first after
   /// the token of the beginning of a text, the others after at least one token of the text. Every token is in one
   /// continuation. Throws Error if the text has no token.
   [[nodiscard]] std::vector<TokenRequest> windows(std::string_view text, int64_t longest) const;
+
+  [[nodiscard]] const Tokenizer& tokenizer() const { return tokenizer_; }
+  [[nodiscard]] EvaluatedText kind() const { return kind_; }
 
  private:
   /// With the special tokens that go before a text, or without.

@@ -55,6 +55,17 @@ void require_free(const fs::path& out) {
 
 }  // namespace
 
+bool is_model_folder(const fs::path& path) {
+  return fs::is_regular_file(path / kSettingsFile) && !fs::exists(path / "config.toml");
+}
+
+RunConfig run_config_of(const ImportedModel& imported) {
+  RunConfig config;
+  config.model = imported.config;
+  config.task.name = imported_task(imported.config);
+  return config;
+}
+
 ImportedModel read_model_folder(const fs::path& folder) {
   const DescribedModel described = described_by(Settings(folder / kSettingsFile));
   ImportedModel imported;
@@ -79,9 +90,7 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
     const std::unique_ptr<Model> model = make_model(imported.config);  // checks once more that all fits together
     load_parameters(model->parameters(), imported.tensors, folder.string());
   }
-  RunConfig config;
-  config.model = imported.config;
-  config.task.name = imported_task(imported.config);
+  const RunConfig config = run_config_of(imported);
   Json result = make_document("train", 1);
   result["outcome"] = kImported;
   result["steps"] = 0;
@@ -123,6 +132,19 @@ std::vector<int32_t> tokens_of_key(const fs::path& run, const char* key) {
 }  // namespace
 
 std::vector<int32_t> ends_of_texts(const fs::path& run) { return tokens_of_key(run, "eos_token_id"); }
+
+std::optional<int64_t> stated_positions(const fs::path& run) {
+  const fs::path file = run / kSettingsFile;
+  if (!fs::is_regular_file(file)) return {};
+  Settings settings(file);
+  for (const char* key : {"n_positions", "max_position_embeddings", "n_ctx"}) {
+    if (!settings.has(key)) continue;
+    const int64_t positions = settings.integer(key);
+    if (positions < 1) throw Error(fmt::format("{}: {} = {} is not a number of tokens", file.string(), key, positions));
+    return positions;
+  }
+  return {};
+}
 
 TranslationTokenizers translation_tokenizers(const fs::path& run) {
   const auto token = [&](const char* key, int32_t otherwise) {

@@ -11,6 +11,7 @@
 #include "plumb/io/safetensors.h"
 #include "plumb/model/config.h"
 #include "plumb/text/tokenizer.h"
+#include "plumb/train/config.h"
 
 namespace plumb {
 
@@ -25,10 +26,16 @@ struct ImportedModel {
   bool tokenizer = false;                             // whether import_model found one
 };
 
+/// Whether a path is a folder of a Hugging Face model as it is on disk, not yet imported.
+bool is_model_folder(const std::filesystem::path& path);
+
 /// Reads the model in a folder. Throws Error that names what is unknown or does not fit: the architecture, a key of
 /// config.json that may change what the model computes, or a value of it; a tensor that is missing, superfluous or of
 /// another shape than config.json means.
 ImportedModel read_model_folder(const std::filesystem::path& folder);
+
+/// The configuration of the run that stands for an imported model: the model, and what it learns.
+RunConfig run_config_of(const ImportedModel& imported);
 
 /// The same model in a directory that is used like a run, with a copy of the folder's tokenizer, if it has one; it
 /// cannot be trained further. Returns what was read, without tensors. Throws Error if `out` has anything but an earlier
@@ -45,5 +52,10 @@ TranslationTokenizers translation_tokenizers(const std::filesystem::path& run);
 /// The tokens of which each ends a text of an imported model: eos_token_id of generation_config.json, or else of
 /// config.json, a number or a list. Empty if neither has it. Throws Error if it is anything else.
 std::vector<int32_t> ends_of_texts(const std::filesystem::path& run);
+
+/// The number of tokens that config.json of an imported model says it reads at once: n_positions,
+/// max_position_embeddings or n_ctx, the first that there is, as the harness asks. Nothing without config.json or such
+/// a key. Throws Error if it is less than 1.
+std::optional<int64_t> stated_positions(const std::filesystem::path& run);
 
 }  // namespace plumb

@@ -1,5 +1,5 @@
-// BIG-bench Hard (Suzgun et al. 2022, arXiv 2210.09261) as multiple choices, with the prompts of the harness's
-// leaderboard_bbh.
+// BIG-bench Hard (Suzgun et al. 2022, arXiv 2210.09261), with the prompts of the harness: as multiple choices
+// (leaderboard_bbh), and with answers that the model writes, without examples or reasoning (bbh_zeroshot).
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
@@ -46,11 +46,31 @@ EvaluationTask load_hard_part(const std::filesystem::path& file, const HardPart&
   });
 }
 
-std::vector<EvaluationTask> load_big_bench_hard(const std::filesystem::path& folder) {
+/// The same with answers that the model writes.
+EvaluationTask load_written_part(const std::filesystem::path& file, const HardPart& part) {
+  EvaluationTask task = load_hard_part(file, part);
+  task.name = "bbh_zeroshot_" + part.name;
+  task.groups = {"bbh_zeroshot"};
+  task.kind = RequestKind::generate_until;
+  task.version = 3;
+  task.description = part.description + "\n\n";
+  task.metrics = {"exact_match,flexible-extract", "exact_match,strict-match"};
+  task.until = {"</s>", "Q:", "<|im_end|>"};
+  for (EvaluationItem& item : task.items) {
+    item.choices = {item.choices[item.gold]};
+    item.gold = 0;
+  }
+  return task;
+}
+
+/// The parts whose files are there, each made by `load`.
+std::vector<EvaluationTask> load_parts(const std::filesystem::path& folder,
+                                       EvaluationTask (*load)(const std::filesystem::path& file,
+                                                              const HardPart& part)) {
   std::vector<EvaluationTask> tasks;
   for (const HardPart& part : hard_parts()) {
     const std::filesystem::path file = folder / "bbh" / (part.name + ".json");
-    if (std::filesystem::exists(file)) tasks.push_back(load_hard_part(file, part));
+    if (std::filesystem::exists(file)) tasks.push_back(load(file, part));
   }
   if (tasks.empty())
     throw Error(fmt::format("{}: contains no part of BIG-bench Hard", (folder / "bbh").string()),
@@ -58,9 +78,21 @@ std::vector<EvaluationTask> load_big_bench_hard(const std::filesystem::path& fol
   return tasks;
 }
 
-const bool kBigBenchHardRegistered =
-    evaluation_tasks().add("leaderboard_bbh", "reasoning that was hard for language models: three of the 27 tasks",
-                           "Suzgun et al. 2022, arXiv 2210.09261", load_big_bench_hard);
+std::vector<EvaluationTask> load_big_bench_hard(const std::filesystem::path& folder) {
+  return load_parts(folder, load_hard_part);
+}
+
+std::vector<EvaluationTask> load_written_big_bench_hard(const std::filesystem::path& folder) {
+  return load_parts(folder, load_written_part);
+}
+
+const bool kBigBenchHardRegistered = [] {
+  evaluation_tasks().add("leaderboard_bbh", "reasoning that was hard for language models: three of the 27 tasks",
+                         "Suzgun et al. 2022, arXiv 2210.09261", load_big_bench_hard);
+  evaluation_tasks().add("bbh_zeroshot", "three of the 27 tasks of BIG-bench Hard, with answers that the model writes",
+                         "Suzgun et al. 2022, arXiv 2210.09261", load_written_big_bench_hard);
+  return true;
+}();
 
 }  // namespace
 }  // namespace plumb

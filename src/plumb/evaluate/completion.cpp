@@ -1,0 +1,73 @@
+#include "plumb/evaluate/completion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "plumb/base/error.h"
+#include "plumb/decode/generate_text.h"
+
+namespace plumb {
+namespace {
+
+constexpr size_t kTogether = 32;  // prompts that are continued at the same time
+
+GenerateOptions generation_of(const CompletionOptions& options, EvaluatedText kind) {
+  GenerateOptions generation;
+  generation.sampling.temperature = 0;
+  generation.max_tokens = options.max_tokens;
+  generation.precision = options.precision;
+  generation.batch_rows = kTogether;
+  generation.whole_texts = kind == EvaluatedText::whole;
+  generation.ends = generation.whole_texts ? options.ends : std::vector<int32_t>();
+  generation.lines = generation.whole_texts ? 1 : 0;
+  return generation;
+}
+
+/// The part of a text before each of some strings.
+std::string before_each(std::string text, const std::vector<std::string>& until) {
+  for (const std::string& stop : until) text.resize(std::min(text.find(stop), text.size()));
+  return text;
+}
+
+/// The numbers of prompts, the longest one first, so that what does not fit into memory fails at once.
+std::vector<size_t> longest_first(const std::vector<std::vector<int32_t>>& prompts) {
+  std::vector<size_t> order(prompts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return prompts[a].size() > prompts[b].size(); });
+  return order;
+}
+
+}  // namespace
+
+int64_t room_for_prompt(int64_t max_length, int64_t max_tokens) {
+  if (max_tokens < max_length) return max_length - max_tokens;
+  throw Error(fmt::format("answers of up to {} tokens leave no room for a prompt in the {} that the model reads",
+                          max_tokens, max_length),
+              "lower --max-tokens");
+}
+
+void complete_prompts(Generates& model, const TextEncoder& encoder, const std::vector<std::vector<int32_t>>& prompts,
+                      const CompletionOptions& options, const OnAnswer& on_answer, const OnBatch& on_batch) {
+  const GenerateOptions generation = generation_of(options, encoder.kind());
+  const std::vector<size_t> order = longest_first(prompts);
+  for (size_t begin = 0; begin < order.size(); begin += kTogether) {
+    const size_t end = std::min(begin + kTogether, order.size());
+    std::vector<std::vector<int32_t>> batch;
+    for (size_t i = begin; i < end; ++i) batch.push_back(prompts[order[i]]);
+    const std::vector<GeneratedText> written =
+        generate_text_from_ids(model, encoder.tokenizer(), batch, generation, options.until);
+    for (size_t i = begin; i < end; ++i) {
+      const GeneratedText& text = written[i - begin];
+      Answer answer;
+      answer.text =
+          generation.whole_texts ? before_each(encoder.tokenizer().decode(text.ids), options.until) : text.text;
+      on_answer(order[i], answer);
+    }
+    if (on_batch) on_batch();
+  }
+}
+
+}  // namespace plumb

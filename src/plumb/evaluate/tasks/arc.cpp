@@ -1,0 +1,40 @@
+// ARC: questions of school science, mostly with four answers, the easier and the harder set (Clark et al. 2018, arXiv
+// 1803.05457).
+#include "plumb/evaluate/item_files.h"
+
+namespace plumb {
+namespace {
+
+/// `name` is the harness's, and `set` the authors'. Their file is read, or else that of the Mosaic Eval Gauntlet.
+EvaluationTask arc_task(const std::filesystem::path& folder, const std::string& name, const std::string& set) {
+  EvaluationTask task{.name = name, .category = "question answering", .metrics = {"acc", "acc_norm"}};
+  const auto prompt = [](const std::string& stem) { return "Question: " + stem + "\nAnswer:"; };
+  const std::filesystem::path test = folder / (set + "-Test.jsonl"), train = folder / (set + "-Train.jsonl");
+  if (std::filesystem::exists(test)) {
+    task.items = read_labeled_choices(test, prompt);
+    if (std::filesystem::exists(train)) task.examples = read_labeled_choices(train, prompt);
+  } else {
+    task.items =
+        read_gauntlet_choices(folder / (name + ".jsonl"), [](const std::string& query) { return query + "\nAnswer:"; });
+  }
+  return task;
+}
+
+std::vector<EvaluationTask> load_arc_easy(const std::filesystem::path& folder) {
+  return {arc_task(folder, "arc_easy", "ARC-Easy")};
+}
+
+std::vector<EvaluationTask> load_arc_challenge(const std::filesystem::path& folder) {
+  return {arc_task(folder, "arc_challenge", "ARC-Challenge")};
+}
+
+const bool kArcRegistered = [] {
+  evaluation_tasks().add("arc_easy", "questions of school science with four answers",
+                         "Clark et al. 2018, arXiv 1803.05457", load_arc_easy);
+  evaluation_tasks().add("arc_challenge", "questions of school science that word statistics do not answer",
+                         "Clark et al. 2018, arXiv 1803.05457", load_arc_challenge);
+  return true;
+}();
+
+}  // namespace
+}  // namespace plumb

@@ -1,0 +1,34 @@
+// BoolQ: questions about a passage that are answered by yes or no (Clark et al. 2019, arXiv 1905.10044), with the
+// passages as SuperGLUE has them: "title -- text".
+#include <fmt/format.h>
+
+#include "plumb/evaluate/item_files.h"
+
+namespace plumb {
+namespace {
+
+/// A line of the authors, with "title" and "answer", or of SuperGLUE, with "label".
+EvaluationItem bool_q_item(const Json& line) {
+  const bool of_authors = line.contains("answer");
+  const std::string title = of_authors ? line.at("title").get<std::string>() + " -- " : "";
+  return {.context = fmt::format("{}{}\nQuestion: {}?\nAnswer:", title, line.at("passage").get<std::string>(),
+                                 line.at("question").get<std::string>()),
+          .choices = {"no", "yes"},
+          .gold = line.at(of_authors ? "answer" : "label").get<bool>() ? 1U : 0U};
+}
+
+std::vector<EvaluationTask> load_bool_q(const std::filesystem::path& folder) {
+  EvaluationTask task{.name = "boolq", .category = "reading comprehension", .version = 2, .metrics = {"acc"}};
+  const bool of_super_glue = std::filesystem::exists(folder / "BoolQ" / "val.jsonl");
+  const std::filesystem::path lines = folder / (of_super_glue ? "BoolQ" : "boolq");
+  task.items = read_items(lines / (of_super_glue ? "val.jsonl" : "dev.jsonl"), bool_q_item);
+  if (std::filesystem::exists(lines / "train.jsonl")) task.examples = read_items(lines / "train.jsonl", bool_q_item);
+  return {task};
+}
+
+const bool kBoolQRegistered =
+    evaluation_tasks().add("boolq", "questions about a passage that are answered by yes or no",
+                           "Clark et al. 2019, arXiv 1905.10044; SuperGLUE, arXiv 1905.00537", load_bool_q);
+
+}  // namespace
+}  // namespace plumb

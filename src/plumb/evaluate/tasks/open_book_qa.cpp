@@ -1,0 +1,21 @@
+// OpenBookQA: questions about elementary science with four answers (Mihaylov et al. 2018, arXiv 1809.02789).
+#include "plumb/evaluate/item_files.h"
+
+namespace plumb {
+namespace {
+
+std::vector<EvaluationTask> load_open_book_qa(const std::filesystem::path& folder) {
+  EvaluationTask task{.name = "openbookqa", .category = "question answering", .metrics = {"acc", "acc_norm"}};
+  const auto prompt = [](const std::string& stem) { return stem; };
+  task.items = read_labeled_choices(folder / "openbookqa" / "test.jsonl", prompt);
+  const std::filesystem::path train = folder / "openbookqa" / "train.jsonl";
+  if (std::filesystem::exists(train)) task.examples = read_labeled_choices(train, prompt);
+  return {task};
+}
+
+const bool kOpenBookQaRegistered =
+    evaluation_tasks().add("openbookqa", "questions about elementary science with four answers",
+                           "Mihaylov et al. 2018, arXiv 1809.02789", load_open_book_qa);
+
+}  // namespace
+}  // namespace plumb

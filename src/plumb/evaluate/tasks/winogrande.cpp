@@ -1,0 +1,37 @@
+// WinoGrande: which of two names fills the gap in a sentence (Sakaguchi et al. 2020, arXiv 1907.10641). The rest of the
+// sentence is scored after its beginning with either name (Trinh & Le 2018, arXiv 1806.02847).
+#include "plumb/base/error.h"
+#include "plumb/evaluate/item_files.h"
+#include "plumb/metrics/unicode.h"
+
+namespace plumb {
+namespace {
+
+EvaluationItem winogrande_item(const Json& line) {
+  const auto sentence = line.at("sentence").get<std::string>();
+  const auto answer = line.at("answer").get<std::string>();
+  const size_t gap = sentence.find('_');
+  if (gap == std::string::npos) throw Error("the sentence has no gap, \"_\"");
+  if (answer != "1" && answer != "2") throw Error("the answer is neither \"1\" nor \"2\"");
+  EvaluationItem item{.gold = answer == "2" ? 1U : 0U};
+  for (const char* option : {"option1", "option2"})
+    item.choices.push_back(sentence.substr(0, gap) + line.at(option).get<std::string>());
+  item.ending = without_outer_space(std::string_view(sentence).substr(gap + 1));
+  if (item.ending.empty()) throw Error("nothing follows the gap in the sentence");
+  return item;
+}
+
+std::vector<EvaluationTask> load_winogrande(const std::filesystem::path& folder) {
+  EvaluationTask task{.name = "winogrande", .category = "common sense", .metrics = {"acc"}};
+  task.items = read_items(folder / "winogrande" / "dev.jsonl", winogrande_item);
+  const std::filesystem::path train = folder / "winogrande" / "train_xl.jsonl";
+  if (std::filesystem::exists(train)) task.examples = read_items(train, winogrande_item);
+  return {task};
+}
+
+const bool kWinograndeRegistered =
+    evaluation_tasks().add("winogrande", "which of two names fills the gap in a sentence",
+                           "Sakaguchi et al. 2020, arXiv 1907.10641", load_winogrande);
+
+}  // namespace
+}  // namespace plumb

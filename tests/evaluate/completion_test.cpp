@@ -1,0 +1,123 @@
+// Written answers against greedy decoding one token after another.
+#include "plumb/evaluate/completion.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "decode/random_model.h"
+#include "plumb/base/error.h"
+
+namespace plumb {
+namespace {
+
+using test::RandomModel;
+using Ids = std::vector<int32_t>;
+
+constexpr int64_t kMaxTokens = 12;
+
+Tokenizer trained() {
+  TokenizerOptions options;
+  options.vocabulary = 40;
+  return Tokenizer::train({"the cat sat on the mat", "the dog sees the cat and the mat", "a cat and a dog sat"},
+                          options);
+}
+
+/// More prompts than are continued together, of different lengths.
+std::vector<std::string> prompts() {
+  std::vector<std::string> all;
+  for (const char* first : {"a", "the", "cat", "dog", "mat"}) {
+    for (const char* second : {"", " sat", " sees the", " and a cat"}) {
+      for (const char* third : {"", " on the mat"}) all.push_back(std::string(first) + second + third);
+    }
+  }
+  return all;
+}
+
+/// The most probable tokens after `sequence`, up to `end`, which is left out.
+Ids greedy_tokens(const RandomModel& model, std::vector<int64_t> sequence, const Ids& never, int32_t end) {
+  Ids ids;
+  while (std::ssize(ids) < kMaxTokens) {
+    const std::vector<double> logits = model.logits_behind(sequence);
+    int32_t best = -1;
+    for (int32_t id = 0; id < std::ssize(logits); ++id) {
+      if (std::find(never.begin(), never.end(), id) != never.end()) continue;
+      if (best < 0 || logits[static_cast<size_t>(id)] > logits[static_cast<size_t>(best)]) best = id;
+    }
+    if (best == end) return ids;
+    ids.push_back(best);
+    sequence.push_back(best);
+  }
+  return ids;
+}
+
+std::vector<std::string> completed(RandomModel& model, const TextEncoder& encoder,
+                                   const std::vector<std::string>& until) {
+  std::vector<Ids> ids;
+  for (const std::string& prompt : prompts()) ids.push_back(encoder.prompt(prompt, 100));
+  std::vector<std::string> texts(ids.size());
+  size_t answered = 0, batches = 0;
+  complete_prompts(
+      model, encoder, ids, {.until = until, .max_tokens = kMaxTokens},
+      [&](size_t i, const Answer& answer) {
+        texts[i] = answer.text.value();
+        ++answered;
+      },
+      [&] { ++batches; });
+  EXPECT_EQ(answered, texts.size());
+  EXPECT_EQ(batches, 2U);
+  return texts;
+}
+
+TEST(Completion, OfWholeTextsIsTheTextOfTheNewTokens) {
+  const Tokenizer tokenizer = trained();
+  RandomModel model(5, tokenizer.vocabulary());
+  const std::vector<std::string> until = {"at", "d "};
+  const std::vector<std::string> found = completed(model, TextEncoder(tokenizer, EvaluatedText::whole), until);
+  int stopped = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Ids prompt = tokenizer.encode(prompts()[i]);
+    std::string expected =
+        tokenizer.decode(greedy_tokens(model, {prompt.begin(), prompt.end()}, {}, tokenizer.specials().eos));
+    const size_t stop = std::min(expected.find(until[0]), expected.find(until[1]));
+    if (stop != std::string::npos) {
+      expected.resize(stop);
+      ++stopped;
+    }
+    EXPECT_EQ(found[i], expected) << prompts()[i];
+  }
+  EXPECT_GT(stopped, 3);
+}
+
+TEST(Completion, OfModelsOfLinesEndsWithTheLine) {
+  const Tokenizer tokenizer = trained();
+  const Specials& specials = tokenizer.specials();
+  RandomModel model(6, tokenizer.vocabulary());
+  const std::vector<std::string> found = completed(model, TextEncoder(tokenizer, EvaluatedText::lines), {"\n"});
+  for (size_t i = 0; i < found.size(); ++i) {
+    Ids all = tokenizer.encode(prompts()[i]);
+    const std::string prompt = tokenizer.decode(all);
+    std::vector<int64_t> sequence = {specials.bos};
+    sequence.insert(sequence.end(), all.begin(), all.end());
+    const Ids written = greedy_tokens(model, sequence, {specials.pad, specials.bos, specials.unknown}, specials.eos);
+    all.insert(all.end(), written.begin(), written.end());
+    EXPECT_EQ(prompt + found[i], tokenizer.decode(all));
+  }
+}
+
+TEST(Completion, PromptsLeaveRoomForAnswers) {
+  EXPECT_EQ(room_for_prompt(48, 6), 42);
+  EXPECT_EQ(room_for_prompt(7, 6), 1);
+  EXPECT_THROW(room_for_prompt(6, 6), Error);
+  const Tokenizer tokenizer = trained();
+  const Ids ids = tokenizer.encode("the cat sat on the mat");
+  ASSERT_GT(ids.size(), 4U);
+  const TextEncoder whole(tokenizer, EvaluatedText::whole), lines(tokenizer, EvaluatedText::lines);
+  EXPECT_EQ(whole.prompt("the cat sat on the mat", 4), Ids(ids.end() - 4, ids.end()));
+  EXPECT_EQ(lines.prompt("the cat sat on the mat", 4), Ids(ids.end() - 3, ids.end()));  // behind BOS
+  EXPECT_EQ(lines.prompt("the cat sat on the mat", 1), Ids());
+  EXPECT_EQ(whole.prompt("the cat sat on the mat", 100), ids);
+}
+
+}  // namespace
+}  // namespace plumb
