@@ -22,7 +22,7 @@ struct TrainedModel {
 };
 
 /// Reads the model at a path given by the user: a run directory (its latest checkpoint), a checkpoint in one, or a
-/// folder with config.json and safetensors (interop/import.h). Throws Error if it is none of them, or for the reasons
+/// folder with config.json and safetensors (interop/import.h). Throws Error if it is something else, or for the reasons
 /// of `load_model` and `read_model_folder`.
 TrainedModel open_trained_model(const std::string& name);
 

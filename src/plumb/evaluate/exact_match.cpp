@@ -23,7 +23,7 @@ bool is_option_at(std::string_view text, size_t place) {
          text[place + 2] == ')';
 }
 
-/// The place of the first "(X)" from `begin` on; npos if there is none.
+/// The place of the first "(X)" from `begin` on; npos without one.
 size_t find_option(std::string_view text, size_t begin) {
   for (size_t place = begin; place + 2 < text.size(); ++place) {
     if (is_option_at(text, place)) return place;

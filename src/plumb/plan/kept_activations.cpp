@@ -57,7 +57,7 @@ struct Widths {
   [[nodiscard]] double matrices() const { return d * (2 * w + 2 * k + (gated ? 3 : 2) * f); }
 };
 
-/// Of a token in one layer.
+/// Per token, in one layer.
 double kept_by_token(const ModelConfig& config, const Widths& widths, bool rounded) {
   const double operand = rounded ? kHalf : kFloat;
   const auto& [d, f, heads, size, w, k, gated] = widths;

@@ -196,7 +196,7 @@ LocalTime local_time(const ModelConfig& config, const LocalBatch& batch, int64_t
   const double times = tokens / static_cast<double>(probe.tokens());
   const auto layers = static_cast<double>(cost.layers);
   const double width = static_cast<double>(cost.heads * cost.head_size + cost.kv_heads * cost.head_size);
-  const double projected = 4 * static_cast<double>(cost.d_model) * width;  // operations of a token, forward
+  const double projected = 4 * static_cast<double>(cost.d_model) * width;  // operations per token, forward
   const double inner = (cost.gated ? 6.0 : 4.0) * static_cast<double>(cost.d_model * cost.feed_forward);
   // Causal: queries see half of the keys. What is neither projection nor feed-forward belongs to the positions.
   const double attended = (cost.quadratic ? 0.5 : 1.0) * cost.attention_flops(batch.length) +

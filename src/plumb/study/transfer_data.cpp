@@ -60,7 +60,7 @@ std::vector<std::string> sentences_of(const LabeledText& text) {
   return lines;
 }
 
-/// How many examples to hold out from so many, as `plumb data labels` does.
+/// The number of `examples` to hold out, as `plumb data labels` does.
 int64_t held_out_of(int64_t examples) { return std::clamp<int64_t>(examples / 20, 1, 1000); }
 
 }  // namespace

@@ -21,14 +21,14 @@ struct StageData {
 /// passes from stage to stage as it is.
 class TransferData {
  public:
-  /// Reads the labeled text. Throws Error if there is none, or if [data] is not running text.
+  /// Reads the labeled text. Throws Error without any, or if [data] is not running text.
   TransferData(StudyContext& context, const TransferStudy& part);
 
   /// The text of all training examples without their labels, for language models; validated on that of the
   /// validation examples.
   [[nodiscard]] StageData text() const;
 
-  /// All labeled examples or, with `examples` above 0, about so many of the training examples, drawn by `seed` in
+  /// All labeled examples or, with `examples` above 0, about that number of training examples, drawn by `seed` in
   /// proportion to their labels, of which each keeps at least one. Throws Error if there are no more than `examples`.
   [[nodiscard]] StageData labels(int64_t examples, int64_t seed) const;
 

@@ -207,7 +207,7 @@ Tensor cached_attention(const Tensor& query_in, const Ragged& layout, const Cach
     std::fill(row_of.begin() + layout.begin(r), row_of.begin() + layout.begin(r + 1), r);
     longest = std::max(longest, cache.length(r));
   }
-  // The heads of a token are divided among threads too: a text that is continued alone has one token at a time.
+  // Threads share the heads of each token too: a text that is continued alone has one token at a time.
   constexpr int64_t kWorthThread = 1 << 16;  // products of numbers
   const int64_t grain = std::max<int64_t>(1, kWorthThread / (2 * longest * shape.size));
   const Tensor query = as_contiguous(query_in, "attention");
