@@ -43,7 +43,7 @@ Operations operations_of(const Work& work) {
   return counted();
 }
 
-ModelConfig small() {
+ModelConfig small_decoder() {
   ModelConfig config;
   config.kind = "decoder";
   config.positions = "none";
@@ -96,7 +96,7 @@ TEST(ConstantState, OfEveryFastWeight) {
   for (const std::string& attention : attentions().names()) {
     if (attention == "softmax") continue;
     SCOPED_TRACE(attention);
-    ModelConfig config = small();
+    ModelConfig config = small_decoder();
     config.attention = attention;
     expect_constant(config);
   }
@@ -113,7 +113,7 @@ TEST(ConstantState, OfRecurrentLayers) {
 }
 
 TEST(ConstantState, IsNotThatOfSoftmax) {
-  const std::unique_ptr<Model> model = make_model(small());
+  const std::unique_ptr<Model> model = make_model(small_decoder());
   model->initialize(1);
   Generates& generator = *model->generates();
   EXPECT_GT(step_behind(generator, 500).state_bytes, 5 * step_behind(generator, kFew).state_bytes);

@@ -21,7 +21,7 @@
 namespace plumb {
 namespace {
 
-constexpr const char* kStudy = R"(
+constexpr const char* kScaleStudy = R"(
 [study]
 schemes = ["pre-ln", "post-ln"]
 [data]
@@ -53,7 +53,7 @@ rate_layers = 1
 rate_seeds = 1
 )";
 
-StudyConfig study() { return read_study(Config::from_string(kStudy, "study.toml")); }
+StudyConfig study() { return read_study(Config::from_string(kScaleStudy, "study.toml")); }
 
 class ScaleStudyTest : public ::testing::Test {
  protected:
@@ -214,7 +214,7 @@ TEST_F(ScaleStudyTest, ReportsTheSameAgain) {
 TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
   set_verbosity(Verbosity::quiet);
   const auto read = [](const std::string& assignment) {
-    Config config = Config::from_string(kStudy, "study.toml");
+    Config config = Config::from_string(kScaleStudy, "study.toml");
     config.set(assignment);
     return read_study(config);
   };
