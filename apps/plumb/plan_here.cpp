@@ -101,7 +101,8 @@ plan::LocalRun local_run(const TrainConfig& train, const LocalStep& step) {
           .options = train.options,
           .copies = (train.average_decay > 0 ? 1 : 0) + (train.parameters == "bf16-copy" ? 1 : 0),
           .adds_gradients = step.repetitions > 1,
-          .writes_checkpoints = writes_between_steps(train)};
+          .writes_checkpoints = writes_between_steps(train),
+          .copies_in_step = train.cautious};
 }
 
 Json to_json(const plan::LocalMemory& memory) {

@@ -1,6 +1,8 @@
 #include "trained_model.h"
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "plumb/data/checksum.h"
 #include "plumb/interop/import.h"
@@ -28,13 +30,13 @@ TrainedModel open_trained_model(const std::string& name) {
 }
 
 Json weight_digests(const RunAndCheckpoint& place) {
-  Json digests = Json::object();
+  std::map<std::string, std::string> digests;  // by name: directories are listed in any order
   for (const auto& entry : fs::directory_iterator(place.checkpoint)) {
     const std::string name = entry.path().filename().string();
     const bool has_weights = name == "model.safetensors" || is_model_folder(place.run);
     if (has_weights && name.ends_with(".safetensors")) digests[name] = digest_of(entry.path()).sha256;
   }
-  return digests;
+  return Json(digests);
 }
 
 }  // namespace plumb::app

@@ -77,5 +77,11 @@ TEST(Adapters, ARecurrentModelHasNone) {
   EXPECT_THROW((void)make_model(config), Error);
 }
 
+TEST(Adapters, DoNotChangeMatricesOfUnitVectors) {
+  ModelConfig config = adapted_encoder(2);
+  config.residual = "ngpt";
+  EXPECT_THROW((void)make_model(config), Error);
+}
+
 }  // namespace
 }  // namespace plumb

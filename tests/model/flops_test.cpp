@@ -57,6 +57,25 @@ TEST(Flops, OfAGatedDecoderWithSharedKeys) {
   EXPECT_DOUBLE_EQ(FlopCounter(*model).forward(batch), 2 * (layers + target * d * kVocabulary));
 }
 
+TEST(Flops, OfAdapters) {
+  ModelConfig config = counted_model("encoder-decoder");
+  const double without = FlopCounter(*make_model(config)).forward(two_pairs());
+  config.lora.rank = 2;
+  config.lora.matrices = {"query", "key"};
+  const double source = 7, target = 7, both = 2.0 * 2 * kWidth;  // A and B
+  // Query and key of two encoder and three decoder layers, then the query of the target and the key of the source.
+  const double added = both * (2 * source * 2 + 3 * target * 2 + 3 * (target + source));
+  Batch longer = two_pairs();
+  EXPECT_DOUBLE_EQ(FlopCounter(*make_model(config)).forward(longer), without + 2 * added);
+  // Of three more tokens of source: the encoder's adapters, and the keys of each cross-attention.
+  longer.source_layout.append(3);
+  longer.target_layout.append(0);
+  longer.source.insert(longer.source.end(), 3, 4);
+  const double adapters = FlopCounter(*make_model(config)).forward(longer);
+  config.lora = {};
+  EXPECT_DOUBLE_EQ(adapters - FlopCounter(*make_model(config)).forward(longer), 2 * (added + both * 3 * (2 * 2 + 3)));
+}
+
 TEST(Flops, OfARecurrentModel) {
   ModelConfig config = counted_model("awd-lstm");
   config.embedding_size = 10;

@@ -87,6 +87,16 @@ TEST(RowKeys, BranchesShareWhatTheyHaveInCommon) {
   EXPECT_TRUE(keys.row(2).narrow(0, 500, 3).equal(added.narrow(0, 3, 3)));
 }
 
+/// As in a beam search, where one parent has all children: a row does not become a part for every step.
+TEST(RowKeys, MayBranchAtEveryStep) {
+  Rows rows(3);
+  rows.append({2, 2, 2});
+  for (int step = 0; step < 40; ++step) {
+    rows.append({1, 1, 1});
+    rows.reorder({step % 3, step % 3, step % 3});
+  }
+}
+
 TEST(RowKeys, RefusesRowsThatDoNotFit) {
   RowKeys keys(2);
   EXPECT_THROW(keys.append(testing::random_tensor({3, 4}, 1), Ragged({1, 1, 1})), Error);

@@ -112,6 +112,14 @@ TEST(CachedAttention, HeadsOfOneTokenAreDividedAmongThreads) {
   ops::set_threads(threads);
 }
 
+TEST(CachedAttention, NoMemoryIsLeftBetweenSteps) {
+  constexpr int64_t kRows = 33, kSteps = 9;
+  const Tensor step = random_tensor({kRows, 6}, 1);
+  ops::CachedKeys cache;
+  for (int i = 0; i < kSteps; ++i) cache.append(step, Ragged(std::vector<int64_t>(kRows, 1)));
+  EXPECT_EQ(cache.bytes(), kSteps * static_cast<int64_t>(step.nbytes()));
+}
+
 TEST(CachedAttention, RefusesRowsThatDoNotFit) {
   const HeadShape shape{2, 1, 3};
   const auto values = [](int64_t rows, int64_t columns) { return random_tensor({rows, columns}, 1); };

@@ -115,6 +115,9 @@ TEST(KeptActivations, OfUnknownLayersAreAnError) {
   config = small_decoder();
   config.attention_gate = true;
   EXPECT_THROW(kept_activations(config, {}), Error);
+  config = small_decoder();
+  config.lora.rank = 2;
+  EXPECT_THROW(kept_activations(config, {}), Error);
 }
 
 }  // namespace

@@ -462,6 +462,13 @@ TEST_F(FinetuningOnText, ALanguageModelGoesOnWithTheVocabularyOfTheText) {
   }
 }
 
+TEST_F(FinetuningOnText, AdaptersNeedTheVocabularyOfTheModel) {
+  const fs::path from = pretrained("decoder");
+  EXPECT_THROW((void)on_films("[finetune.lora]\nrank = 2\n", from), Error);
+  EXPECT_NO_THROW((void)finetuning_run(Config::from_string("[finetune.lora]\nrank = 2\n", "test"), from.string(),
+                                       (folder_ / "text").string()));
+}
+
 TEST_F(FinetuningOnText, TheSameVocabularyChangesNothing) {
   const fs::path from = pretrained("decoder");
   const RunConfig config = finetuning_run(Config::from_string("[train]\nlearning_rate = 0\nsteps = 1\n", "test"),

@@ -64,7 +64,8 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
 
   /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). A part of a batch (LossOptions::scale)
   /// contributes its own means by its share of the labels. What is carried is the state of every layer behind the last
-  /// position, before dropout: lstm.i.hidden and lstm.i.cell, or qrnn.i.cell and qrnn.0.input, (sequences, width).
+  /// position, before its dropout: lstm.i.hidden and lstm.i.cell, or qrnn.i.cell and qrnn.0.input, (sequences, width);
+  /// the input of layer 0 is what it read, after the dropout of embeddings and inputs.
   /// Throws Error if what has been carried is the state of another model, or of another number of sequences.
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context) override;
 

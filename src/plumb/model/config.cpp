@@ -97,6 +97,15 @@ void validate_vocabularies(const ModelConfig& config) {
   }
 }
 
+void validate_adapters(const ModelConfig& config) {
+  config.lora.validate();
+  if (config.lora.rank > 0 && prescription_of(config.residual).unit_matrices) {
+    throw Error(fmt::format("lora.rank = {}: adapters would change matrices that \"{}\" keeps at unit length",
+                            config.lora.rank, config.residual),
+                "leave out lora, or choose another residual scheme");
+  }
+}
+
 void validate_awd_lstm(const ModelConfig& config) {
   const auto given = config.options.find(kAwdLstm);
   if (given != config.options.end()) given->second.as<AwdLstmOptions>().validate();
@@ -223,7 +232,7 @@ void validate(const ModelConfig& config) {
   if (config.kind == "encoder") validate_encoder(config);
   if (is_language_model(config.kind)) validate_pooling(config);
   validate_output_transform(config);
-  config.lora.validate();
+  validate_adapters(config);
   if (config.kind == kAwdLstm) validate_awd_lstm(config);
   if (config.initialization == "theory" &&
       (config.heads != 1 || (config.head_size != 0 && config.head_size != config.d_model))) {

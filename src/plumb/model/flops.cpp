@@ -31,6 +31,12 @@ bool multiplies_each_token(const Parameter& parameter) {
   }
 }
 
+/// Whether it belongs to an adapter of keys or values, which in a cross-attention reads the source.
+bool adapts_keys_or_values(const Parameter& parameter) {
+  return parameter.role == Role::adapter &&
+         (parameter.name.find(".k_lora.") != std::string::npos || parameter.name.find(".v_lora.") != std::string::npos);
+}
+
 FlopCounter::FlopCounter(const Model& model) {
   const ModelConfig& config = model.config();
   for (const Parameter& parameter : model.parameters().all()) {
@@ -41,6 +47,7 @@ FlopCounter::FlopCounter(const Model& model) {
     // Stacked in a cross-attention: queries of the target, then keys and values of the source.
     if (place->sub_layer == SubLayerKind::cross_attention && !parameter.parts.empty())
       of_source = 1 - static_cast<double>(parameter.parts.front()) / static_cast<double>(parameter.value.size(0));
+    if (place->sub_layer == SubLayerKind::cross_attention && adapts_keys_or_values(parameter)) of_source = 1;
     source_ += of_source * elements;
     target_ += (1 - of_source) * elements;
   }

@@ -81,8 +81,9 @@ void CachedKeys::make_room(const Tensor& key_value) {
         last.size(1) == key_value.size(1) && last.dtype() == key_value.dtype() && last.device() == key_value.device();
     if (alike && filled + count <= last.size(0)) return;
   }
-  // Many at a time are a block without being copied.
-  blocks.push_back(count >= kBlock ? key_value : at::empty({kBlock, key_value.size(1)}, key_value.options()));
+  // Many at a time are a block without being copied. A block has whole steps, so that none of it stays unused.
+  const int64_t size = count > 0 ? kBlock / count * count : kBlock;
+  blocks.push_back(count >= kBlock ? key_value : at::empty({size, key_value.size(1)}, key_value.options()));
   filled = 0;
 }
 

@@ -37,6 +37,7 @@ void require_known(const ModelConfig& config) {
   require_off("value_residual", config.value_residual);
   require_off("embedding_norm", config.embedding_norm);
   require_off("labels", config.labels > 0);
+  require_off("lora", config.lora.rank > 0);
 }
 
 /// The sizes of a layer, in elements.

@@ -24,7 +24,8 @@ double status_bytes(const std::string& name) {
 double LocalMemory::peak() const {
   const double forward = activations.total() + (adds_gradients ? gradients : 0);
   const double backward = gradients + beside + (adds_gradients ? gradients : 0);
-  return constant() + std::max(forward, backward);
+  const double update = gradients + (copies_in_step ? weights : 0);
+  return constant() + std::max({forward, backward, update});
 }
 
 double optimizer_bytes(const ModelConfig& config, const std::string& optimizer, const VariantOptions& options) {
@@ -53,6 +54,7 @@ LocalMemory local_memory(const ModelConfig& config, const LocalBatch& batch, con
   memory.beside = memory.activations.output + (config.share_embeddings == "none" ? -table : table);
   memory.library = library;
   memory.adds_gradients = run.adds_gradients;
+  memory.copies_in_step = run.copies_in_step;
   return memory;
 }
 

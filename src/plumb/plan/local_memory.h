@@ -16,6 +16,7 @@ struct LocalRun {
   int64_t copies = 0;               // of the parameters in float32: an average, a copy of numbers in bfloat16
   bool adds_gradients = false;      // a step has several batches or micro-batches
   bool writes_checkpoints = false;  // while further steps are computed
+  bool copies_in_step = false;      // the update holds the parameters as they were (train.cautious)
 };
 
 /// Bytes of one process.
@@ -29,11 +30,12 @@ struct LocalMemory {
   KeptActivations activations;
   double library = 0;  // the program and its libraries, before a model is made
   bool adds_gradients = false;
+  bool copies_in_step = false;
 
   /// What is held throughout.
   [[nodiscard]] double constant() const { return weights + optimizer + copies + checkpoint + library; }
   /// The most that is held at a time. Gradients are computed as activations are given up, so the peak is that of the
-  /// activations at the end of the forward pass, or that of the gradients at the end of the backward pass.
+  /// activations at the end of the forward pass, or that of the gradients at the end of the backward pass or during the update.
   [[nodiscard]] double peak() const;
 };
 

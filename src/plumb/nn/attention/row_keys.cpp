@@ -28,6 +28,9 @@ void RowKeys::Row::share() {
   shared.push_back(own.narrow(0, 0, length));
   own = Tensor();
   length = 0;
+  // A row that branches at every step would have as many parts as steps.
+  constexpr size_t kMostParts = 16;
+  if (shared.size() >= kMostParts) shared = {at::cat(shared, 0)};
 }
 
 void RowKeys::append(const Tensor& key_value, const Ragged& layout) {
