@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "plumb/base/error.h"
 #include "plumb/model/flops.h"
@@ -62,7 +63,8 @@ std::vector<ParameterGroup> mup_groups(const ModelConfig& model, int64_t base_wi
   ParameterGroup embeddings;
   embeddings.learning_rate_factor = std::sqrt(ratio);
   const ops::DefaultDevice nowhere{at::Device(at::kMeta)};
-  for (const Parameter& parameter : make_model(model)->parameters().all()) {
+  const std::unique_ptr<Model> of_shapes = make_model(model);
+  for (const Parameter& parameter : of_shapes->parameters().all()) {
     if (parameter.name == "output.weight" || multiplies_each_token(parameter)) {
       matrices.pattern.push_back(parameter.name);
     } else if (parameter.role == Role::embedding) {
