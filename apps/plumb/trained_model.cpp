@@ -4,6 +4,7 @@
 
 #include "plumb/data/checksum.h"
 #include "plumb/interop/import.h"
+#include "plumb/interop/tokenizer_files.h"
 
 namespace plumb::app {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TrainedModel open_model_folder(const fs::path& folder) {
+  require_known_specials(folder);
   const ImportedModel imported = read_model_folder(folder);
   std::unique_ptr<Model> model = make_model(imported.config);
   load_parameters(model->parameters(), imported.tensors, folder.string());

@@ -96,6 +96,16 @@ TEST_F(EvaluateVerb, ReadsAFolderOfTransformersAsItIs) {
   EXPECT_EQ(folder["config"]["max_length"], 64);
 }
 
+/// As `plumb import` refuses it.
+TEST_F(EvaluateVerb, RefusesAFolderWhoseSpecialTokensAreUnknown) {
+  fs::copy(items("llama"), path("folder"));
+  fs::remove(path("folder/tokenizer.json"));
+  write_file_atomic(path("folder/tokenizer.model"), "pieces");
+  const Finished finished = run_plumb({"evaluate", path("folder"), "--tasks", items("choices.jsonl"), "-q"});
+  EXPECT_NE(finished.status, 0);
+  EXPECT_NE(finished.errors.find("a SentencePiece model alone"), std::string::npos) << finished.errors;
+}
+
 TEST_F(EvaluateVerb, KeepsAnswersThatAreWritten) {
   const std::string tasks = items("answers.jsonl");
   ASSERT_EQ(evaluate(tasks, {"--max-tokens", "6", "--out", path("out"), "--samples"}).status, 0);
