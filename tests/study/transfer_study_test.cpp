@@ -287,15 +287,21 @@ TEST_F(TransferPart, WithoutAStageOnTextTheClassifierBeginsWithThePretrainedMode
             latest_checkpoint(fs::absolute(all.at("transfer-decoder-pretrained"))));
 }
 
+/// All but the arm that does not begin with its weights.
 TEST_F(TransferPart, WhatFollowsADivergedRunDivergedToo) {
   config_.train.optimizer = "sgd";
   config_.train.learning_rate = 1e30;
   config_.train.clip_norm = 0;
   const Json results = run();
-  for (const Json& row : with_id(results["tables"], "transfer_runs")["rows"]) EXPECT_TRUE(row[7].is_null()) << row;
+  for (const Json& row : with_id(results["tables"], "transfer_runs")["rows"]) {
+    EXPECT_EQ(row[7].is_number(), row[1] == "from scratch") << row;
+    EXPECT_EQ(row[7].is_null(), row[1] == "complete recipe") << row;
+  }
   const Json verdict = with_id(results["verdicts"], "transfer_decoder_pretraining");
-  EXPECT_NE(verdict["reason"].get<std::string>().find("every run diverged"), std::string::npos) << verdict;
-  EXPECT_EQ(runs("transfer-decoder-").size(), 1U);  // nothing was trained after it
+  EXPECT_NE(verdict["reason"].get<std::string>().find("of 2 runs diverged"), std::string::npos) << verdict;
+  EXPECT_EQ(runs("transfer-decoder-").size(), 3U);
+  for (const auto& [name, path] : runs("transfer-decoder-scratch-"))
+    EXPECT_TRUE(load_run_config(path).initial_weights.empty()) << name;
 }
 
 TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
