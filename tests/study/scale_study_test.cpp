@@ -278,6 +278,13 @@ TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
     EXPECT_THROW(run_study(read(assignment), folder / "out"), Error) << assignment;
     EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << assignment;
   }
+  for (const char* parametrization : {"mup", "standard"}) {  // whose sweeps have µP too
+    StudyConfig config = study();
+    config.scale->parametrization = parametrization;
+    config.train.groups.push_back({.pattern = {"output.*"}});
+    EXPECT_THROW(run_study(config, folder / "out"), Error) << parametrization;
+    EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << parametrization;
+  }
   set_verbosity(Verbosity::normal);
 }
 
