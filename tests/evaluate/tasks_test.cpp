@@ -113,6 +113,7 @@ TEST_F(EvaluationTasks, BigBenchHardIsAlsoWritten) {
   EXPECT_EQ(task.items, (std::vector<EvaluationItem>{{.context = "Q: When?\nA:", .choices = {"(B)"}}}));
   EXPECT_EQ(task.until, (std::vector<std::string>{"</s>", "Q:", "<|im_end|>"}));
   EXPECT_EQ(task.groups, (std::vector<std::string>{"bbh_zeroshot"}));
+  EXPECT_EQ(task.group_metrics, (std::vector<std::string>{"exact_match,flexible-extract"}));
 }
 
 TEST_F(EvaluationTasks, LinesOfAuthorsAreChecked) {
