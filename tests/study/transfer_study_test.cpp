@@ -227,6 +227,8 @@ TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
 
 TEST_F(TransferPart, FewerLabelsAreDrawnByTheSeedWithEachLabel) {
   config_.transfer->examples = {12};
+  for (int i = 0; i < 30; ++i)  // which count for nothing
+    std::ofstream(folder_ / "train.tsv", std::ios::app) << "two\t \n";
   const Json results = run();
   const fs::path data = out() / "transfer";
   const LabeledText train = read_labeled_text(folder_ / "train.tsv", {});
