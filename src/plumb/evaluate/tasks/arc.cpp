@@ -30,7 +30,7 @@ std::vector<EvaluationTask> load_arc_challenge(const std::filesystem::path& fold
 }
 
 const bool kArcRegistered = [] {
-  evaluation_tasks().add("arc_easy", "questions of school science with four answers",
+  evaluation_tasks().add("arc_easy", "questions of school science, mostly with four answers",
                          "Clark et al. 2018, arXiv 1803.05457", load_arc_easy);
   evaluation_tasks().add("arc_challenge", "questions of school science that word statistics do not answer",
                          "Clark et al. 2018, arXiv 1803.05457", load_arc_challenge);
