@@ -111,7 +111,7 @@ void prepare_output(EvaluateArguments& arguments, const Evaluated& evaluated) {
   claim_output_directory(arguments.out, "evaluation");
   arguments.options.answers = fs::path(arguments.out) / "answers";
   fs::create_directories(arguments.options.answers);
-  arguments.options.model = {{"weights", weight_digests(evaluated.trained.place)}};
+  arguments.options.model = {{"files", model_digests(evaluated.trained.place)}};
 }
 
 void evaluate_model(EvaluateArguments arguments, const Globals& globals) {

@@ -26,7 +26,8 @@ struct TrainedModel {
 /// of `load_model` and `read_model_folder`.
 TrainedModel open_trained_model(const std::string& name);
 
-/// SHA-256 of the files that have its weights, by name.
-Json weight_digests(const RunAndCheckpoint& place);
+/// SHA-256 of the files that its answers depend on, by name: those with weights, and of an imported model or a Hugging
+/// Face folder also the configuration and the tokenizer.
+Json model_digests(const RunAndCheckpoint& place);
 
 }  // namespace plumb::app

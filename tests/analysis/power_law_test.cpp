@@ -94,6 +94,20 @@ TEST(PowerLaw, IsAConstantWhereLossesGrow) {
   EXPECT_EQ(found.at(100), found.limit);
 }
 
+/// Losses that fall by the same amount with every doubling need an exponent of 0, and a fall between the first two
+/// sizes alone an infinite one.
+TEST(PowerLaw, SaysThatAnExponentIsABound) {
+  const PowerLaw slow = fit_power_law({1, 2, 4, 8}, {9.03, 9.02, 9.01, 9});
+  EXPECT_NEAR(slow.exponent, PowerLaw::kSmallestExponent, 1e-5);
+  EXPECT_TRUE(slow.at_bound);
+  const PowerLaw fast = fit_power_law({1, 2, 4}, {5, 3, 3});
+  EXPECT_NEAR(fast.exponent, PowerLaw::kLargestExponent, 1e-2);
+  EXPECT_TRUE(fast.at_bound);
+  EXPECT_FALSE(fit_power_law(kSizes, losses_of(1.7, 5e4, 0.35)).at_bound);
+  EXPECT_FALSE(fit_power_law(kSizes, losses_of(1.7, 5e4, 0.02)).at_bound);
+  EXPECT_FALSE(fit_power_law({1, 2, 4}, {3, 4, 5}).at_bound);  // no exponent
+}
+
 TEST(PowerLaw, RefusesWhatHasNoFit) {
   const double infinite = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(std::isnan(fit_power_law({1, 2, 4}, {5, infinite, 3}).at(8)));

@@ -96,6 +96,39 @@ TEST_F(EvaluateVerb, ReadsAFolderOfTransformersAsItIs) {
   EXPECT_EQ(folder["config"]["max_length"], 64);
 }
 
+/// Answers are asked again if the tokenizer or the configuration has changed, besides the weights.
+TEST_F(EvaluateVerb, AsksAgainIfTheFolderHasChanged) {
+  fs::copy(items("llama"), path("folder"));
+  const fs::path file = path("out/answers/choices.json");
+  const auto answers = [&] {
+    const Finished finished =
+        run_plumb({"evaluate", path("folder"), "--tasks", items("choices.jsonl"), "-q", "--out", path("out")});
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+    return read_json(file);
+  };
+  Json kept = answers();
+  const Json real = kept["answers"][0];
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json"}) {
+    kept["answers"][0] = {-1000.5, false};
+    write_json(file, kept);
+    EXPECT_EQ(answers()["answers"][0], (Json{-1000.5, false})) << "before a change of " << name;
+    const bool there = fs::exists(path("folder") + "/" + name);
+    write_file_atomic(path("folder") + "/" + name, there ? read_file(path("folder") + "/" + name) + "\n" : "{}");
+    kept = answers();
+    EXPECT_EQ(kept["answers"][0], real) << name;
+  }
+}
+
+/// As `plumb import` refuses it.
+TEST_F(EvaluateVerb, RefusesAFolderWhoseSpecialTokensAreUnknown) {
+  fs::copy(items("llama"), path("folder"));
+  fs::remove(path("folder/tokenizer.json"));
+  write_file_atomic(path("folder/tokenizer.model"), "pieces");
+  const Finished finished = run_plumb({"evaluate", path("folder"), "--tasks", items("choices.jsonl"), "-q"});
+  EXPECT_NE(finished.status, 0);
+  EXPECT_NE(finished.errors.find("a SentencePiece model alone"), std::string::npos) << finished.errors;
+}
+
 TEST_F(EvaluateVerb, KeepsAnswersThatAreWritten) {
   const std::string tasks = items("answers.jsonl");
   ASSERT_EQ(evaluate(tasks, {"--max-tokens", "6", "--out", path("out"), "--samples"}).status, 0);

@@ -52,13 +52,13 @@ Ids greedy_tokens(const RandomModel& model, std::vector<int64_t> sequence, const
 }
 
 std::vector<std::string> completed(RandomModel& model, const TextEncoder& encoder,
-                                   const std::vector<std::string>& until) {
+                                   const std::vector<std::string>& until, const Ids& ends = {}) {
   std::vector<Ids> ids;
   for (const std::string& prompt : prompts()) ids.push_back(encoder.prompt(prompt, 100));
   std::vector<std::string> texts(ids.size());
   size_t answered = 0, batches = 0;
   complete_prompts(
-      model, encoder, ids, {.until = until, .max_tokens = kMaxTokens},
+      model, encoder, ids, {.until = until, .max_tokens = kMaxTokens, .ends = ends},
       [&](size_t i, const Answer& answer) {
         texts[i] = answer.text.value();
         ++answered;
@@ -87,6 +87,47 @@ TEST(Completion, OfWholeTextsIsTheTextOfTheNewTokens) {
     EXPECT_EQ(found[i], expected) << prompts()[i];
   }
   EXPECT_GT(stopped, 3);
+}
+
+/// The text before the first of some tokens, which greedy decoding gives after a prompt.
+std::string text_before(const RandomModel& model, const Tokenizer& tokenizer, const std::string& prompt,
+                        const Ids& ends) {
+  const Ids ids = tokenizer.encode(prompt);
+  Ids written = greedy_tokens(model, {ids.begin(), ids.end()}, {}, -1);
+  written.erase(std::find_first_of(written.begin(), written.end(), ends.begin(), ends.end()), written.end());
+  return tokenizer.decode(written);
+}
+
+/// Special tokens have no text, in which a stop string could be found.
+TEST(Completion, EndsAtSpecialTokens) {
+  const Tokenizer tokenizer = trained();
+  const Specials& specials = tokenizer.specials();
+  RandomModel model(7, tokenizer.vocabulary());
+  const int32_t other = tokenizer.encode("the").front();
+  const TextEncoder encoder(tokenizer, EvaluatedText::whole);
+  const std::vector<std::string> at_eos = completed(model, encoder, {"<|im_end|>"}, {other});
+  const std::vector<std::string> at_bos = completed(model, encoder, {"<s>"}, {other});
+  for (size_t i = 0; i < at_eos.size(); ++i) {
+    EXPECT_EQ(at_eos[i], text_before(model, tokenizer, prompts()[i], {other, specials.eos})) << prompts()[i];
+    EXPECT_EQ(at_bos[i], text_before(model, tokenizer, prompts()[i], {other, specials.eos, specials.bos}));
+  }
+  EXPECT_NE(at_eos, at_bos);
+}
+
+TEST(Completion, EndsAreEOSAndSpecialStopStrings) {
+  const Tokenizer tokenizer = trained();
+  const Specials& specials = tokenizer.specials();
+  const auto ends = [&](const Ids& given, const std::vector<std::string>& until) {
+    return ends_of_answers(tokenizer, given, until);
+  };
+  EXPECT_EQ(ends({}, {}), Ids{specials.eos});
+  EXPECT_EQ(ends({9, specials.eos}, {"</s>"}), (Ids{specials.eos, 9}));
+  EXPECT_EQ(ends({9}, {"<s>"}), (Ids{specials.bos, specials.eos, 9}));
+  // The unknown token stands for what is not in the vocabulary, and the others have a text.
+  EXPECT_EQ(ends({}, {"Q:", "<|im_end|>", tokenizer.piece(9)}), Ids{specials.eos});
+  Specials without = specials;
+  without.eos = -1;
+  EXPECT_EQ(ends_of_answers(tokenizer.with_specials(without), {}, {}), Ids());
 }
 
 TEST(Completion, OfModelsOfLinesEndsWithTheLine) {

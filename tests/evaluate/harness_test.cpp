@@ -167,5 +167,20 @@ TEST(Harness, GroupsAreTheSame) {
   EXPECT_NEAR(*groups[0].metrics.at(0).standard_error, group["stderr"].get<double>(), 1e-12);
 }
 
+TEST(Harness, GroupsReportTheMetricsThatTheirTasksSay) {
+  TaskResult result;
+  result.task = {.name = "part", .groups = {"all"}, .group_metrics = {"exact_match,flexible-extract"}};
+  result.items.resize(2);
+  result.metrics = {{.name = "exact_match,strict-match", .score = 0},
+                    {.name = "exact_match,flexible-extract", .score = 1}};
+  const std::vector<GroupResult> groups = groups_of({result});
+  ASSERT_EQ(groups.size(), 1U);
+  ASSERT_EQ(groups[0].metrics.size(), 1U);
+  EXPECT_EQ(groups[0].metrics[0].name, "exact_match,flexible-extract");
+  EXPECT_EQ(groups[0].metrics[0].score, 1);
+  result.task.group_metrics.clear();
+  EXPECT_EQ(groups_of({result})[0].metrics.size(), 2U);
+}
+
 }  // namespace
 }  // namespace plumb

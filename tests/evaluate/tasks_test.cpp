@@ -6,6 +6,7 @@
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/evaluate/csv.h"
+#include "plumb/evaluate/few_shot.h"
 #include "plumb/evaluate/item_files.h"
 #include "support/paths.h"
 
@@ -113,6 +114,7 @@ TEST_F(EvaluationTasks, BigBenchHardIsAlsoWritten) {
   EXPECT_EQ(task.items, (std::vector<EvaluationItem>{{.context = "Q: When?\nA:", .choices = {"(B)"}}}));
   EXPECT_EQ(task.until, (std::vector<std::string>{"</s>", "Q:", "<|im_end|>"}));
   EXPECT_EQ(task.groups, (std::vector<std::string>{"bbh_zeroshot"}));
+  EXPECT_EQ(task.group_metrics, (std::vector<std::string>{"exact_match,flexible-extract"}));
 }
 
 TEST_F(EvaluationTasks, LinesOfAuthorsAreChecked) {
@@ -133,6 +135,32 @@ TEST_F(EvaluationTasks, LinesOfAuthorsAreChecked) {
       (EvaluationItem{.context = "Rain -- It is.\nQuestion: is it?\nAnswer:", .choices = {"no", "yes"}, .gold = 1}));
   write("BoolQ/val.jsonl", R"({"question": "is it", "passage": "Rain -- It is."})");
   expect_error("boolq", "line 1: ");
+}
+
+TEST_F(EvaluationTasks, FilesOfExamplesAreReadWhenTheyAreNeeded) {
+  write("boolq/dev.jsonl", R"({"question": "is it", "title": "Rain", "passage": "It is.", "answer": true})");
+  write("openbookqa/test.jsonl",
+        R"({"question": {"stem": "Why?", "choices": [{"text": "a", "label": "A"}]}, "answerKey": "A"})");
+  fs::copy_file(scratch_ / "openbookqa/test.jsonl", scratch_ / "ARC-Easy-Test.jsonl");
+  write("winogrande/dev.jsonl", R"({"sentence": "A _ b.", "option1": "a", "option2": "b", "answer": "1"})");
+  for (const char* name :
+       {"boolq/train.jsonl", "openbookqa/train.jsonl", "ARC-Easy-Train.jsonl", "winogrande/train_xl.jsonl"})
+    write(name, "[]");
+  for (const char* name : {"boolq", "openbookqa", "arc_easy", "winogrande"}) {
+    const EvaluationTask task = load(name);
+    EXPECT_EQ(prompts_of(task, 1, {}).at(0), task.items[0].context) << name;
+    EXPECT_THROW(prompts_of(task, 1, {.examples = 1}), Error) << name;
+  }
+}
+
+/// The harness leaves out both delimiters where the answer of an example is an empty text.
+TEST_F(EvaluationTasks, WinograndeHasExamplesWithoutAnEnding) {
+  write("winogrande/dev.jsonl", R"({"sentence": "A _ b.", "option1": "a", "option2": "b", "answer": "1"})");
+  write("winogrande/train_xl.jsonl",
+        R"({"sentence": "A man met a _ ", "option1": "ship", "option2": "cat", "answer": "2"})");
+  EXPECT_EQ(prompts_of(load("winogrande"), 1, {.examples = 1}).at(0), "A man met a cat");
+  write("winogrande/train_xl.jsonl", R"({"sentence": "A _ sat.", "option1": "ship", "option2": "cat", "answer": "2"})");
+  EXPECT_EQ(prompts_of(load("winogrande"), 1, {.examples = 1}).at(0), "A cat sat.\n\n");
 }
 
 TEST_F(EvaluationTasks, WikitextIsReadByArticles) {

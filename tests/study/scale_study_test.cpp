@@ -8,11 +8,13 @@
 #include <map>
 
 #include "plumb/analysis/power_law.h"
+#include "plumb/analysis/statistics.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/ops/threads.h"
+#include "plumb/study/report_parts.h"
 #include "plumb/study/scale_family.h"
 #include "plumb/study/study.h"
 #include "plumb/train/run.h"
@@ -176,11 +178,22 @@ TEST_F(ScaleStudyTest, ComparesThePredictionWithTheLargestModel) {
                                        {number(seed, 8), number(2 + seed, 8), number(4 + seed, 8)});
     differences.push_back(number(6 + seed, 8) - law.at(number(6, 3)));
   }
+  const Interval interval = confidence_interval(differences);
   const Json& verdict = entry("verdicts", "scale_held_out");
   EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), (differences[0] + differences[1]) / 2, 1e-6);
   EXPECT_EQ(verdict["effect"]["seeds"], 2);
   EXPECT_EQ(verdict["verdict"], "not testable here");  // generated text
-  EXPECT_NE(verdict["evidence"].get<std::string>().find("the predicted interval"), std::string::npos);
+  const std::string evidence = verdict["evidence"];
+  EXPECT_NE(evidence.find("By parameters predicted "), std::string::npos) << evidence;
+  EXPECT_NE(evidence.find("; measured − predicted, seed by seed: " + with_interval(interval)), std::string::npos)
+      << evidence;
+  bool in_summary = false;
+  for (const Json& sentence : results_["summary"]) {
+    const std::string text = sentence;
+    in_summary |= text.find(with_interval(interval)) != std::string::npos &&
+                  text.find("predicts this loss to ±0.05: not testable here.") != std::string::npos;
+  }
+  EXPECT_TRUE(in_summary) << results_["summary"];
 
   const Json& schemes = entry("tables", "scale_schemes")["rows"];
   ASSERT_EQ(schemes.size(), 3U);
@@ -188,6 +201,44 @@ TEST_F(ScaleStudyTest, ComparesThePredictionWithTheLargestModel) {
     const double post = (number(8 + 2 * i, 8) + number(9 + 2 * i, 8)) / 2;
     const double pre = (number(2 * i, 8) + number(2 * i + 1, 8)) / 2;
     EXPECT_NEAR(schemes[i][2].get<double>(), post - pre, 1e-9) << i;
+  }
+}
+
+/// What the seeds have in common of a law: geometric means of its scale, over the seeds whose losses fall.
+TEST_F(ScaleStudyTest, ReportsTheNumbersOfItsLaws) {
+  const Json& rows = entry("tables", "scale_models")["rows"];
+  const auto number = [&](size_t row, size_t column) { return rows[row][column].get<double>(); };
+  std::vector<double> exponents, scales;
+  int at_bound = 0;
+  for (size_t seed = 0; seed < 2; ++seed) {
+    const PowerLaw law = fit_power_law({number(0, 3), number(2, 3), number(4, 3)},
+                                       {number(seed, 8), number(2 + seed, 8), number(4 + seed, 8)});
+    if (std::isfinite(law.exponent)) exponents.push_back(law.exponent);
+    if (law.scale > 0) scales.push_back(std::log(law.scale));
+    if (law.at_bound) ++at_bound;
+  }
+  const Json& laws = entry("tables", "scale_laws");
+  EXPECT_EQ(laws["columns"], Json::array({"scheme", "against", "number", "value", "low", "high", "seeds", "note"}));
+  const auto row_of = [&](const std::string& name) {
+    for (const Json& row : laws["rows"]) {
+      if (row[0] == "pre-ln" && row[1] == "parameters" && row[2] == name) return row;
+    }
+    throw std::out_of_range(name);
+  };
+  EXPECT_EQ(row_of("α")[6], exponents.size());
+  EXPECT_EQ(row_of("α")[7], at_bound == 0
+                                ? std::string()
+                                : fmt::format("the exponent of {} of 2 seeds is at a bound, 0.01 or 5", at_bound));
+  const Json scale = row_of("scale");
+  EXPECT_EQ(scale[6], scales.size());
+  if (scales.empty()) {
+    EXPECT_TRUE(scale[3].is_null());
+    return;
+  }
+  const Interval logarithm = confidence_interval(scales);
+  EXPECT_NEAR(scale[3].get<double>() / std::exp(logarithm.mean), 1, 1e-4);
+  if (scales.size() > 1) {
+    EXPECT_GT(scale[4].get<double>(), 0);
   }
 }
 
@@ -226,6 +277,13 @@ TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
                                  "model.share_embeddings='target'", "train.optimizer='sgd'"}) {
     EXPECT_THROW(run_study(read(assignment), folder / "out"), Error) << assignment;
     EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << assignment;
+  }
+  for (const char* parametrization : {"mup", "standard"}) {  // whose sweeps have µP too
+    StudyConfig config = study();
+    config.scale->parametrization = parametrization;
+    config.train.groups.push_back({.pattern = {"output.*"}});
+    EXPECT_THROW(run_study(config, folder / "out"), Error) << parametrization;
+    EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << parametrization;
   }
   set_verbosity(Verbosity::normal);
 }

@@ -227,6 +227,8 @@ TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
 
 TEST_F(TransferPart, FewerLabelsAreDrawnByTheSeedWithEachLabel) {
   config_.transfer->examples = {12};
+  for (int i = 0; i < 30; ++i)  // which count for nothing
+    std::ofstream(folder_ / "train.tsv", std::ios::app) << "two\t \n";
   const Json results = run();
   const fs::path data = out() / "transfer";
   const LabeledText train = read_labeled_text(folder_ / "train.tsv", {});
@@ -287,15 +289,21 @@ TEST_F(TransferPart, WithoutAStageOnTextTheClassifierBeginsWithThePretrainedMode
             latest_checkpoint(fs::absolute(all.at("transfer-decoder-pretrained"))));
 }
 
+/// All but the arm that does not begin with its weights.
 TEST_F(TransferPart, WhatFollowsADivergedRunDivergedToo) {
   config_.train.optimizer = "sgd";
   config_.train.learning_rate = 1e30;
   config_.train.clip_norm = 0;
   const Json results = run();
-  for (const Json& row : with_id(results["tables"], "transfer_runs")["rows"]) EXPECT_TRUE(row[7].is_null()) << row;
+  for (const Json& row : with_id(results["tables"], "transfer_runs")["rows"]) {
+    EXPECT_EQ(row[7].is_number(), row[1] == "from scratch") << row;
+    EXPECT_EQ(row[7].is_null(), row[1] == "complete recipe") << row;
+  }
   const Json verdict = with_id(results["verdicts"], "transfer_decoder_pretraining");
-  EXPECT_NE(verdict["reason"].get<std::string>().find("every run diverged"), std::string::npos) << verdict;
-  EXPECT_EQ(runs("transfer-decoder-").size(), 1U);  // nothing was trained after it
+  EXPECT_NE(verdict["reason"].get<std::string>().find("of 2 runs diverged"), std::string::npos) << verdict;
+  EXPECT_EQ(runs("transfer-decoder-").size(), 3U);
+  for (const auto& [name, path] : runs("transfer-decoder-scratch-"))
+    EXPECT_TRUE(load_run_config(path).initial_weights.empty()) << name;
 }
 
 TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
@@ -316,6 +324,16 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
   EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\narms = [\"thaw\"]\n" + model).find("no arm 'thaw'"),
             std::string::npos);
   EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\nseeds = 0\n" + model).find("transfer.seeds"), std::string::npos);
+
+  for (const char* line :
+       {"rate_divisor = 0.5", "rate_divisor = inf", "rate_divisor = nan", "arms = []", "examples = [20, 10, 20]"}) {
+    const std::string key = std::string(line).substr(0, std::string(line).find(' '));
+    EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n" + std::string(line) + "\n" + model).find("transfer." + key),
+              std::string::npos)
+        << line;
+  }
+  EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n" + model + "pretraining_rate = inf\n").find("pretraining_rate"),
+            std::string::npos);
 
   const auto refused = [&](const std::string& part) {
     try {

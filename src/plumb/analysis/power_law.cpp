@@ -11,9 +11,6 @@
 namespace plumb {
 namespace {
 
-constexpr double kSmallestExponent = 0.01;
-constexpr double kLargestExponent = 5;
-
 /// limit + amplitude · feature, and its sum of squared residuals.
 struct LimitFit {
   double limit = 0;
@@ -72,8 +69,8 @@ class ExponentProfile {
 /// The log-exponent with the least squares: the best of a grid, refined between its neighbors by golden sections.
 double best_log_exponent(const ExponentProfile& profile) {
   constexpr int kGrid = 200;
-  const double lowest = std::log(kSmallestExponent);
-  const double step = (std::log(kLargestExponent) - lowest) / kGrid;
+  const double lowest = std::log(PowerLaw::kSmallestExponent);
+  const double step = (std::log(PowerLaw::kLargestExponent) - lowest) / kGrid;
   int best = 0;
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i <= kGrid; ++i) {
@@ -97,6 +94,13 @@ double best_log_exponent(const ExponentProfile& profile) {
   return (low + high) / 2;
 }
 
+/// Whether the least squares lie at an end of the exponents that are tried.
+bool is_bound(double log_exponent) {
+  constexpr double kTolerance = 1e-3;
+  return log_exponent < std::log(PowerLaw::kSmallestExponent) + kTolerance ||
+         log_exponent > std::log(PowerLaw::kLargestExponent) - kTolerance;
+}
+
 }  // namespace
 
 double PowerLaw::at(double size) const { return scale == 0 ? limit : limit + std::pow(scale / size, exponent); }
@@ -118,7 +122,8 @@ PowerLaw fit_power_law(const std::vector<double>& sizes, const std::vector<doubl
   const double residual = std::sqrt(fit.squares / static_cast<double>(losses.size()));
   if (fit.amplitude == 0) return {fit.limit, 0, unknown, residual};
   const double exponent = std::exp(log_exponent);
-  return {fit.limit, std::exp(profile.center() + std::log(fit.amplitude) / exponent), exponent, residual};
+  return {fit.limit, std::exp(profile.center() + std::log(fit.amplitude) / exponent), exponent, residual,
+          is_bound(log_exponent)};
 }
 
 }  // namespace plumb

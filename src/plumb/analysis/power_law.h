@@ -11,10 +11,14 @@ namespace plumb {
 /// arXiv 2001.08361, equation 1.1) describes models that the amount of text does not hold back; fitted to equal tokens,
 /// it expects too much of larger models.
 struct PowerLaw {
-  double limit = 0;     // L_inf, which no size falls below; in the unit of the losses
-  double scale = 0;     // N_c, in the unit of the sizes; 0 if the losses do not fall
-  double exponent = 0;  // α; NaN if the losses do not fall
-  double residual = 0;  // root mean square of what the law leaves of the losses
+  static constexpr double kSmallestExponent = 0.01;
+  static constexpr double kLargestExponent = 5;
+
+  double limit = 0;       // L_inf, which no size falls below; in the unit of the losses
+  double scale = 0;       // N_c, in the unit of the sizes; 0 if the losses do not fall
+  double exponent = 0;    // α; NaN if the losses do not fall
+  double residual = 0;    // root mean square of what the law leaves of the losses
+  bool at_bound = false;  // whether the exponent is the smallest or the largest there is, so that it is no estimate
 
   /// L(x), in the unit of the losses.
   [[nodiscard]] double at(double size) const;

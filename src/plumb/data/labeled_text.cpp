@@ -166,6 +166,13 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
   return text;
 }
 
+int64_t drop_empty(LabeledText& text) {
+  const auto dropped = static_cast<int64_t>(std::erase_if(
+      text.examples, [](const LabeledExample& example) { return example.first.empty() && example.second.empty(); }));
+  if (text.examples.empty()) throw Error(fmt::format("{}: no example has any text", text.file.string()));
+  return dropped;
+}
+
 std::vector<std::string> label_set(const LabeledText& text) {
   std::set<std::string> labels;
   for (const LabeledExample& example : text.examples) labels.insert(example.label);

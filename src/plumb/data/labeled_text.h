@@ -41,6 +41,10 @@ struct LabeledText {
 /// columns than the first one or an empty label (the error names the line).
 LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTextFormat& format);
 
+/// Removes the examples without text, of which nothing can be learned, and returns how many there were. Throws Error if
+/// no other is left.
+int64_t drop_empty(LabeledText& text);
+
 /// The distinct labels, sorted.
 std::vector<std::string> label_set(const LabeledText& text);
 

@@ -31,8 +31,6 @@ std::vector<std::string> column_of(const LabeledText& text, std::string LabeledE
   return column;
 }
 
-bool has_text(const LabeledExample& example) { return !example.first.empty() || !example.second.empty(); }
-
 /// Throws Error if a classifier cannot learn from these labels.
 void check_label_set(const std::vector<std::string>& labels, const LabeledText& train) {
   if (labels.size() < 2) {
@@ -137,10 +135,8 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
     return text;
   };
   LabeledText train = read("train", options.train);
-  const auto dropped = static_cast<int64_t>(
-      std::erase_if(train.examples, [](const LabeledExample& example) { return !has_text(example); }));
+  const int64_t dropped = drop_empty(train);
   if (dropped > 0) say(fmt::format("dropped {} training examples without text", with_thousands(dropped)));
-  if (train.examples.empty()) throw Error(fmt::format("{}: no example has any text", options.train.string()));
   const std::vector<std::string> labels = label_set(train);
   check_label_set(labels, train);
   LabeledText valid = options.valid ? read("valid", *options.valid) : take_valid(train, options);

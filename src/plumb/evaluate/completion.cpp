@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "plumb/base/error.h"
 #include "plumb/decode/generate_text.h"
@@ -13,14 +14,14 @@ namespace {
 
 constexpr size_t kTogether = 32;  // prompts that are continued at the same time
 
-GenerateOptions generation_of(const CompletionOptions& options, EvaluatedText kind) {
+GenerateOptions generation_of(const CompletionOptions& options, const TextEncoder& encoder) {
   GenerateOptions generation;
   generation.sampling.temperature = 0;
   generation.max_tokens = options.max_tokens;
   generation.precision = options.precision;
   generation.batch_rows = kTogether;
-  generation.whole_texts = kind == EvaluatedText::whole;
-  generation.ends = generation.whole_texts ? options.ends : std::vector<int32_t>();
+  generation.whole_texts = encoder.kind() == EvaluatedText::whole;
+  if (generation.whole_texts) generation.ends = ends_of_answers(encoder.tokenizer(), options.ends, options.until);
   generation.lines = generation.whole_texts ? 1 : 0;
   return generation;
 }
@@ -29,6 +30,13 @@ GenerateOptions generation_of(const CompletionOptions& options, EvaluatedText ki
 std::string before_each(std::string text, const std::vector<std::string>& until) {
   for (const std::string& stop : until) text.resize(std::min(text.find(stop), text.size()));
   return text;
+}
+
+/// The id of a special token, which has no text when it is decoded; −1 if `name` is no such token.
+int32_t special_token(const Tokenizer& tokenizer, const std::string& name) {
+  const int32_t id = tokenizer.find(name);
+  if (id < 0 || tokenizer.piece(id) != name) return -1;  // some kinds find the unknown token
+  return tokenizer.decode(std::span(&id, 1)).empty() ? id : -1;
 }
 
 /// The numbers of prompts, the longest one first, so that what does not fit into memory fails at once.
@@ -42,6 +50,16 @@ std::vector<size_t> longest_first(const std::vector<std::vector<int32_t>>& promp
 
 }  // namespace
 
+std::vector<int32_t> ends_of_answers(const Tokenizer& tokenizer, std::vector<int32_t> ends,
+                                     const std::vector<std::string>& until) {
+  ends.push_back(tokenizer.specials().eos);
+  for (const std::string& stop : until) ends.push_back(special_token(tokenizer, stop));
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  std::erase(ends, -1);
+  return ends;
+}
+
 int64_t room_for_prompt(int64_t max_length, int64_t max_tokens) {
   if (max_tokens < max_length) return max_length - max_tokens;
   throw Error(fmt::format("answers of up to {} tokens leave no room for a prompt in the {} that the model reads",
@@ -51,7 +69,7 @@ int64_t room_for_prompt(int64_t max_length, int64_t max_tokens) {
 
 void complete_prompts(Generates& model, const TextEncoder& encoder, const std::vector<std::vector<int32_t>>& prompts,
                       const CompletionOptions& options, const OnAnswer& on_answer, const OnBatch& on_batch) {
-  const GenerateOptions generation = generation_of(options, encoder.kind());
+  const GenerateOptions generation = generation_of(options, encoder);
   const std::vector<size_t> order = longest_first(prompts);
   for (size_t begin = 0; begin < order.size(); begin += kTogether) {
     const size_t end = std::min(begin + kTogether, order.size());

@@ -153,8 +153,11 @@ TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, Evaluatio
                    {"precision", options.scoring.precision},
                    {"requests", all.requests.size()},
                    {"crc32", digest_of(all.requests)}};
-  if (writes)
-    settings.update({{"until", result.task.until}, {"max_tokens", result.max_tokens}, {"ends", options.ends}});
+  if (writes) {
+    settings.update({{"until", result.task.until},
+                     {"max_tokens", result.max_tokens},
+                     {"ends", ends_of_answers(encoder.tokenizer(), options.ends, result.task.until)}});
+  }
   const std::filesystem::path file =
       options.answers.empty() ? std::filesystem::path() : options.answers / (result.task.name + ".json");
   AnswerStore store(file, settings, all.requests.size());

@@ -16,8 +16,11 @@ using Examples = std::vector<const EvaluationItem*>;
 class ExampleSource {
  public:
   ExampleSource(const EvaluationTask& task, const FewShotOptions& options)
-      : pool_(task.examples.empty() ? task.items : task.examples),
-        apart_(!task.examples.empty()),
+      : read_(options.examples > 0 && task.read_examples ? task.read_examples() : std::vector<EvaluationItem>()),
+        apart_(!read_.empty() || !task.examples.empty()),
+        pool_(!apart_         ? task.items
+              : read_.empty() ? task.examples
+                              : read_),
         first_(task.first_examples),
         wanted_(static_cast<size_t>(options.examples)),
         random_(options.seed) {
@@ -66,8 +69,9 @@ class ExampleSource {
     return examples;
   }
 
+  std::vector<EvaluationItem> read_;  // for these prompts
+  bool apart_;                        // whether the pool is another set than the items
   const std::vector<EvaluationItem>& pool_;
-  bool apart_;  // whether the pool is another set than the items
   bool first_;
   size_t wanted_;
   PythonRandom random_;
@@ -76,6 +80,7 @@ class ExampleSource {
 /// An item with its answer, as the prompts of other items have it.
 std::string example_text(const EvaluationTask& task, const EvaluationItem& item) {
   const std::string& choice = item.choices[item.gold];
+  if (item.choices.size() == 1 && choice.empty()) return item.context;  // the harness leaves out the delimiters too
   const std::string answered = item.ending.empty() ? item.context + task.target_delimiter + choice
                                                    : item.context + choice + task.target_delimiter + item.ending;
   return answered + task.example_delimiter;

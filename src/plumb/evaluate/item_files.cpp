@@ -49,6 +49,13 @@ std::vector<EvaluationItem> read_items(const std::filesystem::path& file,
   return items;
 }
 
+std::function<std::vector<EvaluationItem>()> examples_in(
+    const std::filesystem::path& file,
+    std::function<std::vector<EvaluationItem>(const std::filesystem::path& file)> read) {
+  if (!std::filesystem::exists(file)) return {};
+  return [file, read = std::move(read)] { return read(file); };
+}
+
 std::vector<EvaluationItem> read_gauntlet_choices(const std::filesystem::path& file,
                                                   const std::function<std::string(const std::string& query)>& prompt) {
   return read_items(file, [&](const Json& line) {

@@ -30,6 +30,11 @@ std::vector<EvaluationItem> read_gauntlet_choices(const std::filesystem::path& f
 std::vector<EvaluationItem> read_labeled_choices(const std::filesystem::path& file,
                                                  const std::function<std::string(const std::string& stem)>& prompt);
 
+/// What reads a file of examples (EvaluationTask::read_examples), if the file is there now; otherwise nothing.
+std::function<std::vector<EvaluationItem>()> examples_in(
+    const std::filesystem::path& file,
+    std::function<std::vector<EvaluationItem>(const std::filesystem::path& file)> read);
+
 /// How many pieces the white space in a text separates, as the harness counts words: re.split(r"\s+", text), which has
 /// an empty piece where the text begins or ends with white space.
 int64_t words_between_spaces(std::string_view text);

@@ -101,7 +101,9 @@ GroupResult group_of(const std::string& name, const std::vector<const TaskResult
     group.tasks.push_back(task->task.name);
     group.items += task->items.size();
   }
+  const std::vector<std::string>& reported = tasks.front()->task.group_metrics;
   for (const MetricResult& metric : tasks.front()->metrics) {
+    if (!reported.empty() && std::find(reported.begin(), reported.end(), metric.name) == reported.end()) continue;
     if (auto found = metric_of_group(metric.name, tasks)) group.metrics.push_back(std::move(*found));
   }
   return group;

@@ -14,7 +14,7 @@ struct GroupResult {
   std::string name;
   std::vector<std::string> tasks;
   size_t items = 0;
-  std::vector<MetricResult> metrics;  // those that all tasks have and that are means over items
+  std::vector<MetricResult> metrics;  // those that all tasks have, that are means over items, and that the tasks report
 };
 
 /// The groups that the tasks name.

@@ -39,16 +39,18 @@ struct EvaluationTask {
   std::vector<std::string> groups;  // "mmlu", "mmlu_stem": their tasks are also reported together, weighted by items
   std::string category;             // "common sense": results are averaged over the tasks of a category
   RequestKind kind = RequestKind::multiple_choice;
-  double version = 1;                         // of the task in the harness
-  std::string description;                    // precedes the examples
-  std::string target_delimiter = " ";         // between context and continuation
-  std::string example_delimiter = "\n\n";     // after each example
-  std::vector<std::string> metrics;           // names in evaluation_metrics()
-  std::vector<EvaluationItem> items;          // what is asked
-  std::vector<EvaluationItem> examples = {};  // for prompts with examples; empty: other items
-  bool first_examples = false;                // examples are the first ones, the same for every item, not drawn
-  std::vector<std::string> until = {};        // of generate_until: the strings before which an answer ends,
-  int64_t max_tokens = 256;                   // and its longest length
+  double version = 1;                                               // of the task in the harness
+  std::string description;                                          // precedes the examples
+  std::string target_delimiter = " ";                               // between context and continuation
+  std::string example_delimiter = "\n\n";                           // after each example
+  std::vector<std::string> metrics;                                 // names in evaluation_metrics()
+  std::vector<EvaluationItem> items;                                // what is asked
+  std::vector<EvaluationItem> examples = {};                        // for prompts with examples; empty: other items
+  std::function<std::vector<EvaluationItem>()> read_examples = {};  // the same, read when prompts have examples
+  std::vector<std::string> group_metrics = {};  // those that are reported for its groups; empty: all that can be
+  bool first_examples = false;                  // examples are the first ones, the same for every item, not drawn
+  std::vector<std::string> until = {};          // of generate_until: the strings before which an answer ends,
+  int64_t max_tokens = 256;                     // and its longest length
 };
 
 /// Reads a task's file or files, which lie in `folder`; several tasks if it consists of parts, such as subjects. Throws

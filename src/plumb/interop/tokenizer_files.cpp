@@ -19,7 +19,8 @@ bool has_one_of(const fs::path& folder, const std::vector<std::string>& names) {
                      [&](const std::string& name) { return fs::is_regular_file(folder / name); });
 }
 
-/// Throws Error if the folder's tokenizer is a SentencePiece model and nothing else.
+}  // namespace
+
 void require_known_specials(const fs::path& folder) {
   const TokenizerKind& pieces = tokenizer_kinds().at("sentencepiece").make;
   if (!has_one_of(folder, pieces.files)) return;
@@ -31,8 +32,6 @@ void require_known_specials(const fs::path& folder) {
       fmt::format("{}: a SentencePiece model alone does not say which special tokens go with a text", folder.string()),
       "add the tokenizer.json, which `transformers` writes when it saves the tokenizer");
 }
-
-}  // namespace
 
 std::vector<std::string> tokenizer_files(const fs::path& folder) {
   std::set<std::string> files;

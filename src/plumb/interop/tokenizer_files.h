@@ -11,6 +11,10 @@ namespace plumb {
 inline constexpr const char* kSettingsFile = "config.json";
 inline constexpr const char* kGenerationFile = "generation_config.json";
 
+/// Throws Error if a folder's tokenizer is a SentencePiece model and nothing else, which does not say which special
+/// tokens go with a text.
+void require_known_specials(const std::filesystem::path& folder);
+
 /// The names of the tokenizer's files in a folder; empty if there is no tokenizer. Throws Error if it cannot be used.
 std::vector<std::string> tokenizer_files(const std::filesystem::path& folder);
 

@@ -263,13 +263,21 @@ void check_transfer(const TransferStudy& part) {
                 "set transfer.labels, a data directory, or transfer.train, a file with lines of label, TAB, text");
   }
   if (part.models.empty()) throw Error("[transfer] has no model", "add [[transfer.model]] with its kind");
-  for (const int64_t count : part.examples) at_least("transfer.examples", {count}, 2);
+  std::vector<std::string> counts;
+  for (const int64_t count : part.examples) {
+    at_least("transfer.examples", {count}, 2);
+    counts.push_back(std::to_string(count));
+  }
+  require_distinct("transfer.examples", counts);
+  if (!(part.rate_divisor >= 1) || !std::isfinite(part.rate_divisor))
+    throw Error(fmt::format("transfer.rate_divisor is {}", part.rate_divisor), "the smallest is 1");
   at_least("transfer.length_limit", {part.length_limit}, 1);
   at_least("transfer.seeds", {part.seeds}, 1);
   at_least("transfer.text_epochs", {part.text_epochs}, 0);
   at_least("transfer.epochs", {part.epochs}, 1);
   at_least("transfer.few_epochs", {part.few_epochs}, 1);
   at_least("transfer.batch_tokens", {part.batch_tokens}, 1);
+  if (part.arms.empty()) throw Error("transfer.arms is empty");
   for (const std::string& arm : part.arms) (void)transfer_recipe(arm);
   require_distinct("transfer.arms", part.arms);
   std::vector<std::string> kinds;
@@ -277,7 +285,7 @@ void check_transfer(const TransferStudy& part) {
     kinds.push_back(model.kind);
     check_rates("transfer.model.learning_rates", model.learning_rates);
     check_rates("transfer.model.text_rate", {model.text_rate});
-    if (!(model.pretraining_rate >= 0))
+    if (!(model.pretraining_rate >= 0) || !std::isfinite(model.pretraining_rate))
       throw Error(fmt::format("transfer.model.pretraining_rate is {}", model.pretraining_rate), "rates are positive");
   }
   require_distinct("transfer.model.kind", kinds);

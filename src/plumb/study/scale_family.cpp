@@ -91,6 +91,10 @@ RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int
     throw Error(fmt::format("µP with train.optimizer = \"{}\"", train.optimizer),
                 "its learning rates are known here for adam and adamw");
   }
+  if (!train.groups.empty()) {
+    throw Error("µP with [[train.groups]]",
+                "leave them out: they come before the groups that learn at the rates of µP, and would replace these");
+  }
   for (const ParameterGroup& group : mup_groups(request.config.model, context.config.model.d_model))
     train.groups.push_back(group);
   return request;

@@ -36,7 +36,8 @@ ModelConfig scale_model(const StudyContext& context, const ScaleMember& member);
 /// 1/√m for embeddings, whose values are multiplied by √d, and 1 for everything else.
 std::vector<ParameterGroup> mup_groups(const ModelConfig& model, int64_t base_width);
 
-/// Trains the member with the study's seed plus `seed`. Throws Error, with µP, on another optimizer than Adam or AdamW.
+/// Trains the member with the study's seed plus `seed`. Throws Error, with µP, on another optimizer than Adam or AdamW,
+/// and on [[train.groups]], which would come before those of µP.
 RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int64_t seed);
 
 /// The same with each of the first `seeds` seeds: its final validation losses, infinite for runs that diverged.

@@ -53,10 +53,19 @@ constexpr SizeAxis kSizeAxes[] = {
 struct FamilyLaw {
   std::vector<PowerLaw> by_seed;
 
+  /// Over the seeds that have the number. The scale, which differs by orders of magnitude, has a geometric mean.
   [[nodiscard]] Interval of(double PowerLaw::*number) const {
     std::vector<double> values;
     for (const PowerLaw& law : by_seed) values.push_back(law.*number);
-    return judge(values, {}).effect;
+    return judge(values, {}, number == &PowerLaw::scale ? Scale::logarithmic : Scale::linear).effect;
+  }
+  /// "the exponent of 1 of 3 seeds is at a bound, 0.01 or 5"; empty if that of none is.
+  [[nodiscard]] std::string bounds_in_words() const {
+    const auto at_bound =
+        std::count_if(by_seed.begin(), by_seed.end(), [](const PowerLaw& law) { return law.at_bound; });
+    if (at_bound == 0) return "";
+    return fmt::format("the exponent of {} of {} seeds is at a bound, {:g} or {:g}", at_bound, by_seed.size(),
+                       PowerLaw::kSmallestExponent, PowerLaw::kLargestExponent);
   }
   [[nodiscard]] std::vector<double> predictions(double size) const {
     std::vector<double> values;
@@ -192,7 +201,8 @@ Table models_table(const std::vector<SchemeFamily>& families, const ScaleStudy& 
   return table;
 }
 
-/// The numbers of a law as rows: the exponent, the limit and the scale, with their intervals over seeds.
+/// The numbers of a law as rows: the exponent, the limit and the scale, with their intervals over seeds, and how many
+/// seeds have them.
 void add_law(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& axis, Table& table) {
   for (const auto& [name, number] : {std::pair{"α", &PowerLaw::exponent},
                                      {"L_inf", &PowerLaw::limit},
@@ -200,7 +210,8 @@ void add_law(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& a
                                      {"residual", &PowerLaw::residual}}) {
     const Interval value = law.of(number);
     table.rows.push_back({family.scheme, axis.name, name, finite_or_null(value.mean), finite_or_null(value.low),
-                          finite_or_null(value.high)});
+                          finite_or_null(value.high), value.count,
+                          number == &PowerLaw::exponent ? law.bounds_in_words() : ""});
   }
 }
 
@@ -227,45 +238,52 @@ Table schemes_table(const std::vector<SchemeFamily>& families, const ScaleStudy&
   return table;
 }
 
-/// "predicted 4.31 (4.29 to 4.33), measured 4.32 (4.31 to 4.33), inside the predicted interval".
-std::string prediction_in_words(const Interval& predicted, const Interval& measured) {
-  std::string text = fmt::format("predicted {}, measured {}", with_interval(predicted, 4), with_interval(measured, 4));
-  if (std::isfinite(predicted.low) && std::isfinite(measured.mean)) {
-    const bool inside = measured.mean >= predicted.low && measured.mean <= predicted.high;
-    text += fmt::format(", {} the predicted interval", inside ? "inside" : "outside");
+/// The loss of the largest model of a family, which the law of its smaller models predicts for each seed.
+struct HeldOut {
+  std::vector<double> predicted, measured;  // [seed]
+
+  [[nodiscard]] std::vector<double> differences() const {
+    std::vector<double> all;
+    for (size_t i = 0; i < measured.size(); ++i) all.push_back(measured[i] - predicted[i]);
+    return all;
   }
-  return text;
-}
+  /// "predicted 4.31, measured 4.32; measured − predicted, seed by seed: 0.01 (0.001 to 0.019)". A mean of laws and
+  /// a mean of losses have no common interval, but their difference has.
+  [[nodiscard]] std::string in_words() const {
+    Interval prediction = judge(predicted, {}).effect, measurement = judge(measured, {}).effect;
+    prediction.low = measurement.low = std::nan("");  // the means alone
+    return fmt::format("predicted {}, measured {}; measured − predicted, seed by seed: {}",
+                       with_interval(prediction, 4), with_interval(measurement, 4),
+                       with_interval(judge(differences(), {}).effect));
+  }
+};
 
 /// Whether the law against parameters predicts the largest model of the first scheme.
 void judge_prediction(const StudyContext& context, const ScaleStudy& part, const SchemeFamily& family,
                       const FamilyLaw& law, const FamilyLaw& by_compute, PartResult& result) {
   const TrainedMember& largest = family.members.back();
-  const std::vector<double> predicted = law.predictions(largest.parameters());
   const std::vector<double> measured = final_losses(largest.by_seed);
-  std::vector<double> differences;
-  for (size_t i = 0; i < measured.size(); ++i) differences.push_back(measured[i] - predicted[i]);
-  const Interval prediction = judge(predicted, {}).effect;
-  const std::string words = prediction_in_words(prediction, largest.loss());
-  const Interval exponent = law.of(&PowerLaw::exponent);
-  const Interval limit = law.of(&PowerLaw::limit);
+  const HeldOut held_out{law.predictions(largest.parameters()), measured};
+  const HeldOut held_out_by_compute{by_compute.predictions(largest.flops), measured};
+  const Judgment judgment = not_testable_because(judge(held_out.differences(), Region::around(0, kPredictionMargin)),
+                                                 training_not_testable(context));
   result.verdicts.push_back(
       {"scale_held_out", "A power law of smaller models predicts the loss of the largest",
        "Hoffmann et al. 2022, arXiv 2203.15556, equation 2, at equal tokens",
        setting_of(context, scale_model(context, largest.member)),
        "measured − predicted final validation loss of the largest model (nats per token), each seed's law fitted to "
-       "that "
-       "seed's smaller models",
-       not_testable_because(judge(differences, Region::around(0, kPredictionMargin)), training_not_testable(context)),
-       fmt::format("By parameters {}; by compute {}.", words,
-                   prediction_in_words(judge(by_compute.predictions(largest.flops), {}).effect, largest.loss())),
+       "that seed's smaller models",
+       judgment, fmt::format("By parameters {}; by compute {}.", held_out.in_words(), held_out_by_compute.in_words()),
        kSizeAxes[0].id, family.scheme});
+  const std::string bounds = law.bounds_in_words();
   result.summary.push_back(fmt::format(
       "{}: the final validation loss of {} models with {} to {} parameters follows L_inf + (N_c/N)^α with α = {} and "
-      "L_inf = {}; for the largest, held out, with {} parameters, it {} ({}).",
+      "L_inf = {}{}. For the largest, held out, with {} parameters: {} ({}). The law predicts this loss to ±{:g}: {}.",
       display_name(family.scheme), fitted_models(part), with_thousands(family.members.front().cost.parameters),
-      with_thousands(family.members[fitted_models(part) - 1].cost.parameters), with_interval(exponent),
-      with_interval(limit), with_thousands(largest.cost.parameters), words, seeds_in_words(part.seeds)));
+      with_thousands(family.members[fitted_models(part) - 1].cost.parameters),
+      with_interval(law.of(&PowerLaw::exponent)), with_interval(law.of(&PowerLaw::limit)),
+      bounds.empty() ? "" : fmt::format(" ({})", bounds), with_thousands(largest.cost.parameters), held_out.in_words(),
+      seeds_in_words(part.seeds), kPredictionMargin, to_string(judgment.outcome)));
 }
 
 }  // namespace
@@ -296,9 +314,10 @@ PartResult measure(StudyContext& context, const ScaleStudy& part) {
       "scale_laws",
       "Fitted power laws",
       fmt::format("L_inf + (scale/size)^α, size the parameters or the FLOPs of training; {}. The residual is the "
-                  "root mean square of what the law leaves.",
+                  "root mean square of what the law leaves. The scale is a geometric mean; seeds whose losses do not "
+                  "fall have neither α nor a scale.",
                   seeds_in_words(part.seeds)),
-      {"scheme", "against", "number", "value", "low", "high"}};
+      {"scheme", "against", "number", "value", "low", "high", "seeds", "note"}};
   std::vector<std::vector<FamilyLaw>> laws;  // [axis][scheme]
   for (const SizeAxis& axis : kSizeAxes) {
     laws.emplace_back();

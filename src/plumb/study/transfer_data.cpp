@@ -76,12 +76,14 @@ TransferData::TransferData(StudyContext& context, const TransferStudy& part)
     if (data.labels().empty())
       throw Error(fmt::format("transfer.labels: {} has no labels", part.labels), "make it with `plumb data labels`");
     train_ = labeled_split(data, "train");
+    (void)drop_empty(train_);
     valid_ = labeled_split(data, "valid");
     origin_ = data.info();
     origin_.erase("command");
     return;
   }
   train_ = read_labeled_text(part.train, {});
+  (void)drop_empty(train_);  // before any are drawn or held out
   origin_ = {{"train", describe_file(part.train)}};
   if (part.valid.empty()) {
     valid_ = hold_out(train_, held_out_of(size()), static_cast<uint64_t>(context.config.study.seed));

@@ -75,10 +75,10 @@ StageRun following_run(StudyContext& context, const FollowingRun& run) {
   measurement.work = run.work;
   stage.directory = run_directory(context, run.name, measurement.settings);
   measurement.measure = [&context, run, out = stage.directory] {
-    if (!has_trained_weights(context, run.from)) return Json();
-    RunConfig config = finetuning_run(Config::from_string(run.document, run.name), run.from.directory.string(),
-                                      run.data.directory.string());
-    if (!run.weights) config.initial_weights.clear();
+    const bool trained = has_trained_weights(context, run.from);  // of which at least the configuration is there now
+    if (run.weights && !trained) return Json();
+    const RunConfig config = finetuning_run(Config::from_string(run.document, run.name), run.from.directory.string(),
+                                            run.data.directory.string(), run.weights);
     TrainHooks hooks;
     hooks.progress = run.label;
     if (context.on_point) hooks.point = [&](const TrainPoint& point) { context.on_point(out, point); };

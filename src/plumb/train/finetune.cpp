@@ -191,13 +191,13 @@ TrainConfig finetuning_defaults(const FinetuneConfig& config, const ModelConfig&
   return train;
 }
 
-RunConfig finetuning_run(const Config& document, const std::string& from, const std::string& data) {
+RunConfig finetuning_run(const Config& document, const std::string& from, const std::string& data, bool weights) {
   FinetuneConfig finetune;
   document.read("finetune", finetune);
   if (!from.empty()) finetune.from = from;
   check_finetuning(finetune);
   if (finetune.from.empty()) throw UsageError("no model to start from", "give --from RUN, or set finetune.from");
-  const RunAndCheckpoint place = locate_run(finetune.from);
+  const RunAndCheckpoint place = weights ? locate_run(finetune.from) : RunAndCheckpoint{finetune.from, {}};
   const RunConfig pretrained = load_run_config(place.run);
   RunConfig run;
   run.data = data.empty() ? read_run_config(document, {}, {"finetune"}).data : data;
@@ -227,7 +227,7 @@ RunConfig finetuning_run(const Config& document, const std::string& from, const 
   run = read_run_config(document, std::move(run), {"finetune"});
   if (!data.empty()) run.data = data;
   check_finetuned(run, pretrained, place.run, directory, labeled);
-  run.initial_weights = place.checkpoint.string();
+  if (weights) run.initial_weights = place.checkpoint.string();
   ModelConfig complete = run.model;
   make_task(run.task, directory, complete.kind)->complete(complete);
   const std::vector<ParameterGroup> groups = finetuning_groups(finetune, make_model(complete)->parameters());

@@ -39,8 +39,9 @@ std::vector<ParameterGroup> finetuning_groups(const FinetuneConfig& config, cons
 /// finetune.lora. [train] has the defaults of `finetuning_defaults`; `document` overrides both, and its own groups come
 /// before those of `finetuning_groups`. `from` and `data`, if not empty, override finetune.from and data.directory.
 /// Throws Error if a model or data are missing, if the model cannot be fine-tuned, or if the data have labels and
-/// another vocabulary than the model was trained with.
-RunConfig finetuning_run(const Config& document, const std::string& from, const std::string& data);
+/// another vocabulary than the model was trained with. Without `weights`, the run begins with random ones, and the one
+/// it has its configuration from needs no checkpoint.
+RunConfig finetuning_run(const Config& document, const std::string& from, const std::string& data, bool weights = true);
 
 /// Of Transformers, AdamW with a peak rate of 5e-5 (Devlin et al. 2019, arXiv 1810.04805, section A.3), or of 4e-4 with
 /// adapters (Hu et al. 2021, arXiv 2106.09685, table 9); of a recurrent model, Adam with the

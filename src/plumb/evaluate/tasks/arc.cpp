@@ -9,10 +9,11 @@ namespace {
 EvaluationTask arc_task(const std::filesystem::path& folder, const std::string& name, const std::string& set) {
   EvaluationTask task{.name = name, .category = "question answering", .metrics = {"acc", "acc_norm"}};
   const auto prompt = [](const std::string& stem) { return "Question: " + stem + "\nAnswer:"; };
-  const std::filesystem::path test = folder / (set + "-Test.jsonl"), train = folder / (set + "-Train.jsonl");
+  const auto read = [prompt](const std::filesystem::path& file) { return read_labeled_choices(file, prompt); };
+  const std::filesystem::path test = folder / (set + "-Test.jsonl");
   if (std::filesystem::exists(test)) {
-    task.items = read_labeled_choices(test, prompt);
-    if (std::filesystem::exists(train)) task.examples = read_labeled_choices(train, prompt);
+    task.items = read(test);
+    task.read_examples = examples_in(folder / (set + "-Train.jsonl"), read);
   } else {
     task.items =
         read_gauntlet_choices(folder / (name + ".jsonl"), [](const std::string& query) { return query + "\nAnswer:"; });
@@ -29,7 +30,7 @@ std::vector<EvaluationTask> load_arc_challenge(const std::filesystem::path& fold
 }
 
 const bool kArcRegistered = [] {
-  evaluation_tasks().add("arc_easy", "questions of school science with four answers",
+  evaluation_tasks().add("arc_easy", "questions of school science, mostly with four answers",
                          "Clark et al. 2018, arXiv 1803.05457", load_arc_easy);
   evaluation_tasks().add("arc_challenge", "questions of school science that word statistics do not answer",
                          "Clark et al. 2018, arXiv 1803.05457", load_arc_challenge);

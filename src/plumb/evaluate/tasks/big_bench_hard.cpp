@@ -55,6 +55,7 @@ EvaluationTask load_written_part(const std::filesystem::path& file, const HardPa
   task.version = 3;
   task.description = part.description + "\n\n";
   task.metrics = {"exact_match,flexible-extract", "exact_match,strict-match"};
+  task.group_metrics = {"exact_match,flexible-extract"};
   task.until = {"</s>", "Q:", "<|im_end|>"};
   for (EvaluationItem& item : task.items) {
     item.choices = {item.choices[item.gold]};

@@ -21,8 +21,9 @@ std::vector<EvaluationTask> load_bool_q(const std::filesystem::path& folder) {
   EvaluationTask task{.name = "boolq", .category = "reading comprehension", .version = 2, .metrics = {"acc"}};
   const bool of_super_glue = std::filesystem::exists(folder / "BoolQ" / "val.jsonl");
   const std::filesystem::path lines = folder / (of_super_glue ? "BoolQ" : "boolq");
-  task.items = read_items(lines / (of_super_glue ? "val.jsonl" : "dev.jsonl"), bool_q_item);
-  if (std::filesystem::exists(lines / "train.jsonl")) task.examples = read_items(lines / "train.jsonl", bool_q_item);
+  const auto read = [](const std::filesystem::path& file) { return read_items(file, bool_q_item); };
+  task.items = read(lines / (of_super_glue ? "val.jsonl" : "dev.jsonl"));
+  task.read_examples = examples_in(lines / "train.jsonl", read);
   return {task};
 }
 

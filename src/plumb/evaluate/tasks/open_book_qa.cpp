@@ -6,10 +6,11 @@ namespace {
 
 std::vector<EvaluationTask> load_open_book_qa(const std::filesystem::path& folder) {
   EvaluationTask task{.name = "openbookqa", .category = "question answering", .metrics = {"acc", "acc_norm"}};
-  const auto prompt = [](const std::string& stem) { return stem; };
-  task.items = read_labeled_choices(folder / "openbookqa" / "test.jsonl", prompt);
-  const std::filesystem::path train = folder / "openbookqa" / "train.jsonl";
-  if (std::filesystem::exists(train)) task.examples = read_labeled_choices(train, prompt);
+  const auto read = [](const std::filesystem::path& file) {
+    return read_labeled_choices(file, [](const std::string& stem) { return stem; });
+  };
+  task.items = read(folder / "openbookqa" / "test.jsonl");
+  task.read_examples = examples_in(folder / "openbookqa" / "train.jsonl", read);
   return {task};
 }
 

@@ -17,15 +17,28 @@ EvaluationItem winogrande_item(const Json& line) {
   for (const char* option : {"option1", "option2"})
     item.choices.push_back(sentence.substr(0, gap) + line.at(option).get<std::string>());
   item.ending = without_outer_space(std::string_view(sentence).substr(gap + 1));
+  return item;
+}
+
+EvaluationItem winogrande_question(const Json& line) {
+  EvaluationItem item = winogrande_item(line);
   if (item.ending.empty()) throw Error("nothing follows the gap in the sentence");
   return item;
 }
 
+/// An example need not have anything behind the gap: then it is the sentence with the right name.
+EvaluationItem winogrande_example(const Json& line) {
+  EvaluationItem item = winogrande_item(line);
+  if (!item.ending.empty()) return item;
+  return {.context = item.choices[item.gold], .choices = {""}};
+}
+
 std::vector<EvaluationTask> load_winogrande(const std::filesystem::path& folder) {
   EvaluationTask task{.name = "winogrande", .category = "common sense", .metrics = {"acc"}};
-  task.items = read_items(folder / "winogrande" / "dev.jsonl", winogrande_item);
-  const std::filesystem::path train = folder / "winogrande" / "train_xl.jsonl";
-  if (std::filesystem::exists(train)) task.examples = read_items(train, winogrande_item);
+  task.items = read_items(folder / "winogrande" / "dev.jsonl", winogrande_question);
+  task.read_examples = examples_in(folder / "winogrande" / "train_xl.jsonl", [](const std::filesystem::path& file) {
+    return read_items(file, winogrande_example);
+  });
   return {task};
 }
 
