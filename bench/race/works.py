@@ -54,7 +54,7 @@ def races(tiny: bool, data: str | None) -> list[Race]:
              peer='ctranslate2_generate.py', precisions=['float32', 'bf16', 'int8']),
         Race('linear attention, 4 layers, d 256', 'generate', LONG_TEXTS),
         Race('causal self-attention, d 256, 4 heads, one sequence', 'attention', peer='torch_attention.py'),
-        Race('LSTM, 3 layers of 1,150, 80 × 70 tokens', 'lstm', ['--runs', '3'], 'torch_lstm.py'),
+        Race('LSTM, 3 layers of 1,150, 80 × 70 tokens', 'lstm', [], 'torch_lstm.py'),
         Race('LSTM, 3 layers of 1,150, 20 × 70 tokens', 'lstm', ['--rows', '20'], 'torch_lstm.py'),
         Race('LSTM, 3 layers of 400, 80 × 70 tokens', 'lstm', ['--hidden', '400'], 'torch_lstm.py'),
         Race('LSTM, 3 layers of 400, 20 × 70 tokens', 'lstm', ['--hidden', '400', '--rows', '20'], 'torch_lstm.py'),
