@@ -269,7 +269,7 @@ void check_transfer(const TransferStudy& part) {
     counts.push_back(std::to_string(count));
   }
   require_distinct("transfer.examples", counts);
-  if (!(part.rate_divisor >= 1) || !std::isfinite(part.rate_divisor))
+  if (!(part.rate_divisor >= 1))
     throw Error(fmt::format("transfer.rate_divisor is {}", part.rate_divisor), "the smallest is 1");
   at_least("transfer.length_limit", {part.length_limit}, 1);
   at_least("transfer.seeds", {part.seeds}, 1);
@@ -285,7 +285,7 @@ void check_transfer(const TransferStudy& part) {
     kinds.push_back(model.kind);
     check_rates("transfer.model.learning_rates", model.learning_rates);
     check_rates("transfer.model.text_rate", {model.text_rate});
-    if (!(model.pretraining_rate >= 0) || !std::isfinite(model.pretraining_rate))
+    if (!(model.pretraining_rate >= 0))
       throw Error(fmt::format("transfer.model.pretraining_rate is {}", model.pretraining_rate), "rates are positive");
   }
   require_distinct("transfer.model.kind", kinds);
