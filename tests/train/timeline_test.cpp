@@ -213,6 +213,23 @@ TEST(Timeline, ResolvesAConfigurationAndSaysSo) {
   EXPECT_EQ(durations_summary(TrainConfig(), 100, timeline), "");
 }
 
+TEST(Timeline, ResolvesWhenTheRateDecays) {
+  const EpochSteps epochs = {{10, 20, 30}, {30, 10, 20}, {20, 20, 20}};
+  const char* toml = "[train]\nschedule = \"constant * step_decay\"\n[train.step_decay]\nat = [1, \"2e\", \"130t\"]\n";
+  const TrainConfig config = read_run_config(Config::from_string(toml, "test")).train;
+  EXPECT_NO_THROW(validate(config));
+  Timeline timeline = timeline_of(epochs);
+  const Schedule schedule = make_schedule(resolved(config, timeline), 16);
+  const double rate = config.learning_rate;
+  EXPECT_DOUBLE_EQ(schedule(1), rate);
+  EXPECT_DOUBLE_EQ(schedule(2), rate / 10);
+  EXPECT_DOUBLE_EQ(schedule(6), rate / 10);  // the last of two epochs
+  EXPECT_DOUBLE_EQ(schedule(7), rate / 100);
+  EXPECT_DOUBLE_EQ(schedule(8), rate / 1000);
+  EXPECT_EQ(durations_summary(config, 100, timeline),
+            "durations: train.step_decay.at = 2e (6 steps), train.step_decay.at = 130t (7 steps)");
+}
+
 class Lasting : public ::testing::Test {
  protected:
   Lasting() {

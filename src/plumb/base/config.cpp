@@ -86,6 +86,7 @@ class TableReader final : public Fields {
   void operator()(std::string_view key, bool& value) override { scalar(key, value); }
   void operator()(std::string_view key, std::string& value) override { scalar(key, value); }
   void operator()(std::string_view key, Duration& value) override { scalar(key, value); }
+  void operator()(std::string_view key, std::vector<Duration>& value) override { list(key, value); }
   void operator()(std::string_view key, std::vector<int64_t>& value) override { list(key, value); }
   void operator()(std::string_view key, std::vector<double>& value) override { list(key, value); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { list(key, value); }
@@ -128,6 +129,17 @@ class TableReader final : public Fields {
   }
 
  private:
+  template <std::same_as<Duration>>
+  Duration convert(const toml::node& node, std::string_view key) const {
+    const auto text = node.value_exact<std::string>();
+    if (!text) return convert<int64_t>(node, key);
+    try {
+      return Duration::parse(*text);
+    } catch (const Error& error) {
+      fail(place(file_, node.source()), fmt::format("'{}': {}", key, error.what()), error.hint());
+    }
+  }
+
   template <typename T>
   T convert(const toml::node& node, std::string_view key) const {
     if (auto value = node.value_exact<T>()) {
@@ -151,21 +163,6 @@ class TableReader final : public Fields {
   template <typename T>
   void scalar(std::string_view key, T& value) {
     if (const toml::node* node = find(key)) value = convert<T>(*node, key);
-  }
-
-  void scalar(std::string_view key, Duration& value) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return;
-    const auto text = node->value_exact<std::string>();
-    if (!text) {
-      value = convert<int64_t>(*node, key);
-      return;
-    }
-    try {
-      value = Duration::parse(*text);
-    } catch (const Error& error) {
-      fail(place(file_, node->source()), fmt::format("'{}': {}", key, error.what()), error.hint());
-    }
   }
 
   template <typename T>
@@ -194,6 +191,7 @@ class TextWriter final : public Fields {
   void operator()(std::string_view key, bool& value) override { line(key, value); }
   void operator()(std::string_view key, std::string& value) override { line(key, value); }
   void operator()(std::string_view key, Duration& value) override { line(key, value); }
+  void operator()(std::string_view key, std::vector<Duration>& value) override { line(key, value); }
   void operator()(std::string_view key, std::vector<int64_t>& value) override { line(key, value); }
   void operator()(std::string_view key, std::vector<double>& value) override { line(key, value); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { line(key, value); }

@@ -24,6 +24,7 @@ class Fields {
   virtual void operator()(std::string_view key, std::string& value) = 0;
   /// An integer, which is a number of steps, or a string such as "10Mt". Steps are written as an integer.
   virtual void operator()(std::string_view key, Duration& value) = 0;
+  virtual void operator()(std::string_view key, std::vector<Duration>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<int64_t>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<double>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<std::string>& value) = 0;

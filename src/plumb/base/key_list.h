@@ -26,6 +26,7 @@ class KeyList final : public Fields {
   void operator()(std::string_view key, bool& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, std::string& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, Duration& value) override { add(key, toml_text(value)); }
+  void operator()(std::string_view key, std::vector<Duration>& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, std::vector<int64_t>& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, std::vector<double>& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { add(key, toml_text(value)); }

@@ -50,6 +50,7 @@ std::string toml_text(const Duration& value) {
   return value.unit() == Duration::Unit::steps ? value.text() : toml_text(value.text());
 }
 
+std::string toml_text(const std::vector<Duration>& values) { return list_text(values); }
 std::string toml_text(const std::vector<int64_t>& values) { return list_text(values); }
 std::string toml_text(const std::vector<double>& values) { return list_text(values); }
 std::string toml_text(const std::vector<std::string>& values) { return list_text(values); }

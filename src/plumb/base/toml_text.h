@@ -15,6 +15,7 @@ std::string toml_text(double value);  // always with a point, an exponent or a n
 std::string toml_text(bool value);
 std::string toml_text(const std::string& value);  // in quotes
 std::string toml_text(const Duration& value);     // an integer for steps, else in quotes
+std::string toml_text(const std::vector<Duration>& values);
 std::string toml_text(const std::vector<int64_t>& values);
 std::string toml_text(const std::vector<double>& values);
 std::string toml_text(const std::vector<std::string>& values);

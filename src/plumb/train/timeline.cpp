@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "plumb/base/config.h"
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
 
@@ -104,7 +109,53 @@ Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, con
   });
 }
 
+namespace {
+
+/// Collects the durations among the options of optimizers and schedule factors.
+class Durations final : public Fields {
+ public:
+  struct Found {
+    std::string key;  // "train.step_decay.at"
+    Duration* value;
+  };
+
+  explicit Durations(VariantOptions& options) {
+    for (auto& [name, own] : options) {
+      section_ = "train." + name + ".";
+      own.visit(*this);
+    }
+  }
+  [[nodiscard]] const std::vector<Found>& found() const { return found_; }
+
+  void operator()(std::string_view key, Duration& value) override {
+    found_.push_back({section_ + std::string(key), &value});
+  }
+  void operator()(std::string_view key, std::vector<Duration>& value) override {
+    for (Duration& each : value) (*this)(key, each);
+  }
+  void operator()(std::string_view, int64_t&) override {}
+  void operator()(std::string_view, double&) override {}
+  void operator()(std::string_view, bool&) override {}
+  void operator()(std::string_view, std::string&) override {}
+  void operator()(std::string_view, std::vector<int64_t>&) override {}
+  void operator()(std::string_view, std::vector<double>&) override {}
+  void operator()(std::string_view, std::vector<std::string>&) override {}
+  void section(std::string_view, const std::function<void(Fields&)>& visit, bool) override { visit(*this); }
+  void sections(std::string_view, size_t count, const std::function<void(size_t)>&,
+                const std::function<void(size_t, Fields&)>& visit) override {
+    for (size_t i = 0; i < count; ++i) visit(i, *this);
+  }
+
+ private:
+  std::string section_;
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
 TrainConfig resolved(TrainConfig config, Timeline& timeline) {
+  const Durations among_options(config.options);
+  for (const auto& [key, value] : among_options.found()) *value = timeline.first_step(*value);
   for (Duration* each : {&config.warm_up, &config.decay_start, &config.steps}) *each = timeline.first_step(*each);
   for (ParameterGroup& group : config.groups) {
     for (Duration* each : {&group.frozen_until, &group.frozen_again_from, &group.frozen_again_until}) {
@@ -117,10 +168,10 @@ TrainConfig resolved(TrainConfig config, Timeline& timeline) {
 std::string durations_summary(const TrainConfig& config, const Duration& watch_every, Timeline& timeline) {
   const TrainConfig in_steps = resolved(config, timeline);
   std::vector<std::string> parts;
-  const auto add = [&](const char* key, const Duration& value, const std::string& meaning) {
+  const auto add = [&](const std::string& key, const Duration& value, const std::string& meaning) {
     parts.push_back(fmt::format("{} = {} ({})", key, value.text(), meaning));
   };
-  const auto length = [&](const char* key, const Duration& value, const Duration& steps) {
+  const auto length = [&](const std::string& key, const Duration& value, const Duration& steps) {
     if (value.unit() != Duration::Unit::steps)
       add(key, value, with_thousands(steps.in_steps()) + (steps == 1 ? " step" : " steps"));
   };
@@ -132,6 +183,12 @@ std::string durations_summary(const TrainConfig& config, const Duration& watch_e
   length("train.warm_up", config.warm_up, in_steps.warm_up);
   length("train.decay_start", config.decay_start, in_steps.decay_start);
   length("train.steps", config.steps, in_steps.steps);
+  VariantOptions given_options = config.options, options_in_steps = in_steps.options;
+  const Durations given_durations(given_options), durations_in_steps(options_in_steps);
+  for (size_t i = 0; i < given_durations.found().size(); ++i) {
+    const auto& [key, value] = given_durations.found()[i];
+    length(key, *value, *durations_in_steps.found()[i].value);
+  }
   for (size_t i = 0; i < config.groups.size(); ++i) {
     const ParameterGroup &given = config.groups[i], &found = in_steps.groups[i];
     length("frozen_until", given.frozen_until, found.frozen_until.in_steps() - 1);

@@ -63,7 +63,8 @@ std::vector<int64_t> tokens_of_steps(const ExampleCosts& costs, const BatchPlan&
 Timeline make_timeline(const ExampleCosts& costs, const TrainConfig& config, const PlanSettings& settings,
                        const std::string& kind);
 
-/// The configuration with warm_up, decay_start, steps, and when groups are frozen, in steps. What happens at intervals
+/// The configuration with warm_up, decay_start, steps, durations among options ([train.step_decay] and others), and
+/// when groups are frozen, in steps. What happens at intervals
 /// remains as it is.
 TrainConfig resolved(TrainConfig config, Timeline& timeline);
 

@@ -1,5 +1,5 @@
-// Decay at given steps (Xiong et al. 2020, arXiv 2002.04745): factor to the power of the number of steps in `at`
-// passed.
+// Decay at given times (Xiong et al. 2020, arXiv 2002.04745): factor to the power of the number of times in `at`
+// that have passed.
 #include <algorithm>
 #include <cmath>
 
@@ -10,11 +10,11 @@ namespace plumb {
 namespace {
 
 struct StepDecayOptions {
-  std::vector<int64_t> at;
+  std::vector<Duration> at;
   double factor = 0.1;
 };
 void describe(Fields& field, StepDecayOptions& options) {
-  field("at", options.at, "the steps after which the rate decays");
+  field("at", options.at, "when the rate decays: steps, or durations such as \"2e\"");
   field("factor", options.factor, "multiplies the rate each time");
 }
 
@@ -22,13 +22,14 @@ void describe(Fields& field, StepDecayOptions& options) {
                                                 rename_key("train.step_decay_factor", "train.step_decay.factor");
 
 [[maybe_unused]] const bool kStepDecayRegistered = schedule_factors().add(
-    "step_decay", "factor to the power of the number of steps in `at` that have passed",
+    "step_decay", "factor to the power of the number of times in `at` that have passed",
     "Xiong et al. 2020, arXiv 2002.04745",
     [](const ScheduleFrame&, const Options& given) -> ScheduleFactor {
       const auto& options = given.as<StepDecayOptions>();
       check_at_least("train.step_decay.factor", options.factor, 0.0);
       return [options](int64_t step) {
-        const auto passed = std::count_if(options.at.begin(), options.at.end(), [&](int64_t at) { return step > at; });
+        const auto passed = std::count_if(options.at.begin(), options.at.end(),
+                                          [step](const Duration& at) { return step > at.in_steps(); });
         return std::pow(options.factor, static_cast<double>(passed));
       };
     },
