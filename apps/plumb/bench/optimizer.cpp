@@ -129,6 +129,7 @@ std::unique_ptr<Optimizer> optimizer_of(const OptimizerArguments& arguments, con
 }
 
 Json measure(const OptimizerArguments& arguments, uint64_t seed) {
+  for (const std::string& name : arguments.names) static_cast<void>(optimizers().at(name));  // unknown ones, at once
   const std::unique_ptr<Model> model = model_of(arguments, seed);
   UpdatedParameters updated(model->parameters(), seed);
   Json json = result_document("optimizer", sizes_of(arguments));
