@@ -72,8 +72,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('--peers', type=pathlib.Path, default=ROOT / 'build-peers', metavar='DIR',
                         help='virtual environment of the peers, created if missing (default: %(default)s)')
     parser.add_argument('--no-peers', action='store_true', help='measure Plumb alone')
-    parser.add_argument('--only', nargs='+', choices=['train', 'hvp', 'decode', 'generate', 'attention', 'lstm'],
-                        help='only these')
+    parser.add_argument('--only', nargs='+', help='only these',
+                        choices=['train', 'hvp', 'decode', 'generate', 'attention', 'lstm', 'optimizer'])
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)), help='default: all processors')
     parser.add_argument('--rounds', type=int, default=3, help='how often everything is measured (default: 3)')
     parser.add_argument('--json', type=pathlib.Path, help='write all that was measured')

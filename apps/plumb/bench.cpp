@@ -5,7 +5,8 @@ namespace plumb::app {
 
 void add_bench(CLI::App& app, Globals& globals) {
   CLI::App* verb = app.add_subcommand(
-      "bench", "Benchmark training, Hessian-vector products, decoding, generation and attention on this machine");
+      "bench",
+      "Benchmark training, Hessian-vector products, decoding, generation, attention and optimizers on this machine");
   verb->require_subcommand(1);
   bench::add_train(*verb, globals);
   bench::add_hvp(*verb, globals);
@@ -13,6 +14,7 @@ void add_bench(CLI::App& app, Globals& globals) {
   bench::add_generate(*verb, globals);
   bench::add_attention(*verb, globals);
   bench::add_lstm(*verb, globals);
+  bench::add_optimizer(*verb, globals);
   bench::add_plan(*verb, globals);
 }
 

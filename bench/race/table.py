@@ -137,8 +137,21 @@ def lstm_rows(race: Race) -> Iterator[str]:
                       seconds(mine), median(ours, 'ceiling_fraction') if what == 'gradient' else None, theirs, factor)
 
 
+def optimizer_rows(race: Race) -> Iterator[str]:
+    for precision, ours in race.plumb.items():
+        for i, entry in enumerate(ours[0]['optimizers']):
+            name = entry['optimizer']
+            mine, mean = (median(ours, 'optimizers', i, key) for key in ('seconds', 'mean_seconds'))
+            theirs, factor = compared(race, mine, 'seconds', f'{name}, ')
+            uneven = mine is not None and mean is not None and mean > 1.2 * mine
+            yield row(f'{race.title}: `{name}`', f'{race.command(precision)} --optimizer {name}',
+                      f'{seconds(mine)}{f" (mean {seconds(mean)})" if uneven else ""}, '
+                      f'{entry["state_bytes_per_parameter"]:.3g} bytes per parameter, '
+                      f'{median(ours, "optimizers", i, "gigabytes_per_second"):.0f} GB/s', None, theirs, factor)
+
+
 ROWS = {'train': train_rows, 'hvp': hvp_rows, 'decode': decode_rows, 'generate': generate_rows,
-        'attention': attention_rows, 'lstm': lstm_rows}
+        'attention': attention_rows, 'lstm': lstm_rows, 'optimizer': optimizer_rows}
 
 
 def versions(races: list[Race]) -> str:

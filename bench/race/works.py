@@ -15,6 +15,7 @@ TINY = {  # to try the race
     'generate': [*TINY_MODEL, '--heads', '4', '--length', '5', '--tokens', '4', '--batch', '1,3'],
     'attention': ['--d-model', '32', '--length', '128'],
     'lstm': ['--input', '8', '--hidden', '16', '--rows', '4', '--length', '5'],
+    'optimizer': [*TINY_MODEL, '--heads', '4'],
 }
 
 
@@ -58,6 +59,7 @@ def races(tiny: bool, data: str | None) -> list[Race]:
         Race('LSTM, 3 layers of 1,150, 20 × 70 tokens', 'lstm', ['--rows', '20'], 'torch_lstm.py'),
         Race('LSTM, 3 layers of 400, 80 × 70 tokens', 'lstm', ['--hidden', '400'], 'torch_lstm.py'),
         Race('LSTM, 3 layers of 400, 20 × 70 tokens', 'lstm', ['--hidden', '400', '--rows', '20'], 'torch_lstm.py'),
+        Race('update of a decoder, 8 layers, d 512, vocabulary 32,000', 'optimizer', peer='torch_optimizer.py'),
     ]
     if data:
         real = ['--data', data]

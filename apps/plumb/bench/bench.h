@@ -74,6 +74,7 @@ void add_decode(CLI::App& bench, Globals& globals);
 void add_generate(CLI::App& bench, Globals& globals);
 void add_attention(CLI::App& bench, Globals& globals);
 void add_lstm(CLI::App& bench, Globals& globals);
+void add_optimizer(CLI::App& bench, Globals& globals);
 void add_plan(CLI::App& bench, Globals& globals);
 
 }  // namespace plumb::app::bench

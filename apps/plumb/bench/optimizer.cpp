@@ -1,0 +1,188 @@
+// plumb bench optimizer: one update by each optimizer of the parameters of a random decoder.
+#include "plumb/optim/optimizer.h"
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "../manual.h"
+#include "bench.h"
+#include "plumb/base/timing.h"
+#include "plumb/ops/device.h"
+#include "plumb/optim/cautious.h"
+#include "plumb/plan/local_memory.h"
+
+namespace plumb::app::bench {
+namespace {
+
+constexpr double kRate = 1e-3, kDecay = 0.1, kGradientDeviation = 1e-2;
+
+/// Steps before the first that is timed. RAdam divides by √v from the sixth on.
+constexpr int64_t kUntimedSteps = 6;
+
+struct OptimizerArguments {
+  int64_t d_model = 512, feed_forward = 2048, heads = 8, layers = 8, vocabulary = 32000, runs = 10;
+  std::vector<std::string> names;  // empty: all
+  bool cautious = false;
+  std::string directory;  // to export to, if any
+};
+
+Json sizes_of(const OptimizerArguments& a) {
+  return {{"d_model", a.d_model},       {"feed_forward", a.feed_forward}, {"heads", a.heads}, {"layers", a.layers},
+          {"vocabulary", a.vocabulary}, {"cautious", a.cautious},         {"runs", a.runs}};
+}
+
+std::unique_ptr<Model> model_of(const OptimizerArguments& arguments, uint64_t seed) {
+  ModelConfig config;
+  config.kind = "decoder";
+  config.d_model = arguments.d_model;
+  config.feed_forward = arguments.feed_forward;
+  config.heads = arguments.heads;
+  config.decoder_layers = arguments.layers;
+  config.target_vocabulary = arguments.vocabulary;
+  config.initialization = "gpt-2";
+  std::unique_ptr<Model> model = make_model(config);
+  model->initialize(seed);
+  return model;
+}
+
+/// Parameters with a random gradient, which is the same at every step.
+class UpdatedParameters {
+ public:
+  UpdatedParameters(const Parameters& parameters, uint64_t seed)
+      : parameters_(parameters),
+        initial_(parameters.flat().detach().clone()),
+        settings_(parameters.all().size(), {.learning_rate = kRate, .weight_decay = kDecay}) {
+    at::manual_seed(seed);
+    gradients_ = parameters.split(at::randn({parameters.count()}, parameters.options()).mul_(kGradientDeviation));
+  }
+
+  void reset() {
+    const at::NoGradGuard no_graph;
+    parameters_.flat().copy_(initial_);
+  }
+
+  void step(Optimizer& optimizer) {
+    optimizer.step(gradients_, settings_);
+    ops::synchronize(parameters_.device());
+  }
+
+  /// The root mean square of what the steps so far have added to the parameters.
+  [[nodiscard]] double moved() const {
+    const at::NoGradGuard no_graph;
+    return (parameters_.flat() - initial_).square_().mean(at::kDouble).sqrt().item<double>();
+  }
+
+  [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+
+  /// The parameters by name, and their gradients as gradient.NAME.
+  [[nodiscard]] NamedTensors tensors() const {
+    NamedTensors named;
+    for (size_t i = 0; i < gradients_.size(); ++i) {
+      const Parameter& parameter = parameters_.all()[i];
+      named.emplace_back(parameter.name, parameter.value.detach());
+      named.emplace_back("gradient." + parameter.name, gradients_[i]);
+    }
+    return named;
+  }
+
+ private:
+  Parameters parameters_;
+  Tensor initial_;
+  std::vector<ParameterStep> settings_;
+  std::vector<Tensor> gradients_;
+};
+
+/// Losses of validations that grow, after which an optimizer that begins to average when they do so averages.
+void begin_averaging(Optimizer& optimizer) {
+  constexpr int64_t kValidations = 10;
+  for (int64_t i = 0; i < kValidations; ++i) optimizer.see_validation(static_cast<double>(i));
+}
+
+/// The median and the mean of timed steps: an optimizer may do more in some steps than in others.
+Json timed_steps(Optimizer& optimizer, UpdatedParameters& updated, int64_t runs) {
+  std::vector<double> seconds;
+  const double median = median_seconds(runs, [&] {
+    const Stopwatch watch;
+    updated.step(optimizer);
+    seconds.push_back(watch.seconds());
+  });
+  if (seconds.size() > 1) seconds.erase(seconds.begin());  // the warm-up
+  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  return {{"seconds", median}, {"mean_seconds", sum / static_cast<double>(seconds.size())}};
+}
+
+/// Bytes per parameter and throughput of updates with a state of this size.
+Json traffic(double state_bytes, int64_t parameters, double seconds) {
+  const auto count = static_cast<double>(parameters);
+  const double moved = 3 * count * sizeof(float) + 2 * state_bytes;  // parameters and state both ways, and gradients
+  return {{"state_bytes_per_parameter", state_bytes / count}, {"gigabytes_per_second", 1e-9 * moved / seconds}};
+}
+
+/// Null for an optimizer to be left out: of all, those that average the weights cannot be cautious.
+std::unique_ptr<Optimizer> optimizer_of(const OptimizerArguments& arguments, const std::string& name,
+                                        const Parameters& parameters) {
+  std::unique_ptr<Optimizer> optimizer = make_optimizer(name, parameters, {});
+  if (!arguments.cautious) return optimizer;
+  if (arguments.names.empty() && optimizer->averages_weights()) return nullptr;
+  return make_cautious(std::move(optimizer), parameters);
+}
+
+Json measure(const OptimizerArguments& arguments, uint64_t seed) {
+  for (const std::string& name : arguments.names) static_cast<void>(optimizers().at(name));  // unknown ones, at once
+  const std::unique_ptr<Model> model = model_of(arguments, seed);
+  UpdatedParameters updated(model->parameters(), seed);
+  Json json = result_document("optimizer", sizes_of(arguments));
+  json["parameters"] = updated.parameters().count();
+  json["optimizers"] = Json::array();
+  Json moved = Json::object();
+  for (const std::string& name : arguments.names.empty() ? optimizers().names() : arguments.names) {
+    const std::unique_ptr<Optimizer> optimizer = optimizer_of(arguments, name, updated.parameters());
+    if (!optimizer) continue;
+    updated.reset();
+    begin_averaging(*optimizer);
+    for (int64_t i = 0; i < kUntimedSteps; ++i) updated.step(*optimizer);
+    moved[name] = updated.moved();
+    Json row = {{"optimizer", name}};
+    row.update(timed_steps(*optimizer, updated, arguments.runs));
+    const double state = plan::optimizer_bytes(model->config(), name, {});
+    row.update(traffic(state, updated.parameters().count(), row["seconds"].get<double>()));
+    json["optimizers"].push_back(row);
+  }
+  json["peak_memory_bytes"] = peak_memory_bytes();
+  if (!arguments.directory.empty()) {
+    updated.reset();
+    export_work(
+        arguments.directory, "optimizer", sizes_of(arguments),
+        {{"learning_rate", kRate}, {"weight_decay", kDecay}, {"untimed_steps", kUntimedSteps}, {"moved", moved}});
+    save_safetensors(std::filesystem::path(arguments.directory) / "model.safetensors", updated.tensors());
+  }
+  return json;
+}
+
+}  // namespace
+
+void add_optimizer(CLI::App& bench, Globals& globals) {
+  const auto arguments = std::make_shared<OptimizerArguments>();
+  CLI::App* verb =
+      add_measurement(bench, globals, "optimizer", "Time one update of a decoder's parameters by each optimizer",
+                      [arguments, &globals] { return measure(*arguments, globals.seed); });
+  const auto add = [&](const char* name, int64_t& value, const char* description) {
+    return verb->add_option(name, value, description)->capture_default_str()->check(CLI::PositiveNumber);
+  };
+  suggest(verb->add_option("--optimizer", arguments->names, "Optimizers, separated by commas; all by default")
+              ->type_name("NAME")
+              ->delimiter(','),
+          optimizers().names());
+  verb->add_flag("--cautious", arguments->cautious,
+                 "Take cautious steps (train.cautious); leaves out optimizers that average the weights");
+  add("--d-model", arguments->d_model, "Width of the model");
+  add("--feed-forward", arguments->feed_forward, "Width of the feed-forward sub-layers");
+  add("--heads", arguments->heads, "Attention heads");
+  add("--layers", arguments->layers, "Layers");
+  add("--vocabulary", arguments->vocabulary, "Size of the vocabulary")->check(CLI::Range(16, 10000000));
+  add("--runs", arguments->runs, "Timed updates; the median and the mean are reported");
+  add_export_option(*verb, arguments->directory);
+}
+
+}  // namespace plumb::app::bench
