@@ -6,6 +6,8 @@ Figures = dict[str, Any]
 
 SMALL_MODEL = ['--d-model', '128', '--feed-forward', '256', '--layers', '4', '--sentences', '128']
 TINY_MODEL = ['--d-model', '32', '--feed-forward', '64', '--layers', '1', '--vocabulary', '100']
+# Those of which PyTorch has a fast form, and three besides. SOAP's decompositions would take minutes.
+OPTIMIZERS = ['--optimizer', 'adam,adamw,sgd,radam,adafactor,muon,lion,lamb,schedule-free-adamw']
 LONG_TEXTS = ['--attention', 'linear', '--positions', 'none', '--layers', '4', '--d-model', '256', '--feed-forward', '1024',
               '--heads', '4', '--vocabulary', '8192', '--batch', '1', '--contexts', '1024,8192,65536']
 TINY = {  # to try the race
@@ -55,11 +57,11 @@ def races(tiny: bool, data: str | None) -> list[Race]:
              peer='ctranslate2_generate.py', precisions=['float32', 'bf16', 'int8']),
         Race('linear attention, 4 layers, d 256', 'generate', LONG_TEXTS),
         Race('causal self-attention, d 256, 4 heads, one sequence', 'attention', peer='torch_attention.py'),
-        Race('LSTM, 3 layers of 1,150, 80 × 70 tokens', 'lstm', [], 'torch_lstm.py'),
+        Race('LSTM, 3 layers of 1,150, 80 × 70 tokens', 'lstm', peer='torch_lstm.py'),
         Race('LSTM, 3 layers of 1,150, 20 × 70 tokens', 'lstm', ['--rows', '20'], 'torch_lstm.py'),
         Race('LSTM, 3 layers of 400, 80 × 70 tokens', 'lstm', ['--hidden', '400'], 'torch_lstm.py'),
         Race('LSTM, 3 layers of 400, 20 × 70 tokens', 'lstm', ['--hidden', '400', '--rows', '20'], 'torch_lstm.py'),
-        Race('update of a decoder, 8 layers, d 512, vocabulary 32,000', 'optimizer', peer='torch_optimizer.py'),
+        Race('update of a decoder, 8 layers, d 512, vocabulary 32,000', 'optimizer', OPTIMIZERS, 'torch_optimizer.py'),
     ]
     if data:
         real = ['--data', data]
