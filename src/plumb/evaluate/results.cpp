@@ -216,7 +216,9 @@ std::string evaluation_text(const std::vector<TaskResult>& tasks) {
   const int64_t few_shot = tasks.empty() ? 0 : tasks.front().few_shot;
   for (const GroupResult& group : groups_of(tasks)) add_rows(rows, group.name, group.items, few_shot, group.metrics);
   const std::vector<CategoryResult> categories = categories_of(tasks);
-  return aligned(rows, 2) + (categories.size() > 1 ? "\n" + category_text(categories) : "");
+  std::string text = aligned(rows, 2);
+  if (categories.size() > 1) text.append("\n").append(category_text(categories));
+  return text;
 }
 
 std::string samples_text(const TaskResult& result) {
