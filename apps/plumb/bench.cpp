@@ -6,7 +6,7 @@ namespace plumb::app {
 void add_bench(CLI::App& app, Globals& globals) {
   CLI::App* verb = app.add_subcommand(
       "bench",
-      "Benchmark training, Hessian-vector products, decoding, generation, attention and optimizers on this machine");
+      "Benchmark training, second derivatives, decoding, generation, attention and optimizers");
   verb->require_subcommand(1);
   bench::add_train(*verb, globals);
   bench::add_hvp(*verb, globals);
