@@ -71,26 +71,24 @@ double kept_by_token(const ModelConfig& config, const Widths& widths, bool round
   return attention + norm + inputs + inner;
 }
 
-/// Of a sequence of s tokens in one layer.
-double kept_by_scores(const Widths& widths, double s) {
-  const auto& [d, f, heads, size, w, k, gated] = widths;
-  const double distances = 2 * s - 1;
-  const double repeated = k < w ? 2 * s * w : 0;  // keys and values, once for each head
-  return kFloat * (heads * s * distances + heads * s * s + s * w + distances * (d + w) + repeated) + 9 * s * s;
+/// Of the attention of Transformer-XL in one layer: the query with either bias, the logarithm of each head's sum, the
+/// result if what reads it keeps a rounded copy, and the projected distances.
+double kept_by_distances(const Widths& widths, const LocalBatch& batch) {
+  const double by_token = 2 * widths.w + widths.heads + (batch.rounded ? widths.w : 0);
+  return kFloat * (static_cast<double>(batch.tokens()) * by_token + static_cast<double>(batch.length) * widths.w);
 }
 
 /// Beside what is kept: logits of a chunk with the states that they are computed from, or the gradients within the
-/// feed-forward sub-layer or the attention of the last layer, whichever is most.
+/// feed-forward sub-layer of the last layer, whichever is more.
 double working(const ModelConfig& config, const Widths& widths, const LocalBatch& batch) {
-  const auto tokens = static_cast<double>(batch.tokens()), s = static_cast<double>(batch.length);
+  const auto tokens = static_cast<double>(batch.tokens());
   const auto vocabulary = static_cast<double>(config.target_vocabulary);
   const double number = batch.rounded ? kFloat + kHalf : kFloat;  // with its rounded copy
   const double rows = std::min(tokens, std::clamp((1 << 22) / vocabulary, 64.0, 1024.0));
   const double output =
       number * (rows * vocabulary + tokens * widths.d) + (batch.rounded ? kHalf * vocabulary * widths.d : 0);
   const double feed_forward = tokens * (2 * kFloat * widths.d + ((widths.gated ? 4 : 2) * kFloat) * widths.f);
-  const double attention = config.positions == "transformer-xl" ? 3 * kFloat * widths.heads * s * s : 0;
-  return std::max({output, feed_forward, attention});
+  return std::max(output, feed_forward);
 }
 
 }  // namespace
@@ -103,8 +101,7 @@ KeptActivations kept_activations(const ModelConfig& config, const LocalBatch& ba
   kept.layers = layers * tokens * kept_by_token(config, widths, batch.rounded);
   if (config.residual == "pre-ln") kept.layers += tokens * kFloat * (widths.d + 2);
   if (config.positions == "transformer-xl") {
-    kept.layers +=
-        layers * static_cast<double>(batch.sequences) * kept_by_scores(widths, static_cast<double>(batch.length));
+    kept.layers += layers * kept_by_distances(widths, batch);
   }
   if (config.positions == "rotary") kept.layers += tokens * kFloat * widths.size;
   if (batch.rounded) kept.weights = layers * kHalf * widths.matrices();

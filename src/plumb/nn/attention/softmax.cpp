@@ -120,6 +120,11 @@ class Softmax final : public Attention {
   }
 
   [[nodiscard]] Tensor biased_self(const Tensor& packed, const Ragged& layout, bool causal) const {
+    if (causal) {
+      const Tensor query = packed.narrow(1, 0, heads_.width());
+      const Tensor key_value = packed.narrow(1, heads_.width(), 2 * heads_.kv_width());
+      if (Tensor whole = positions_->causal_attention(query, key_value, layout, heads_); whole.defined()) return whole;
+    }
     std::vector<Tensor> out;
     for (int64_t s = 0; s < layout.sequences(); ++s) {
       const Tensor sequence = packed.narrow(0, layout.begin(s), layout.length(s));

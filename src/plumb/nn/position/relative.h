@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "plumb/base/ragged.h"
+#include "plumb/ops/attention.h"
 #include "plumb/ops/torch.h"
 
 namespace plumb {
@@ -46,6 +48,14 @@ class RelativePositions {
     (void)key;
     (void)begin;
     return at::zeros({1, 1, 1}, query.options());
+  }
+
+  /// Causal softmax attention with the scores that `bias` adds to, by an operation that keeps none of them; undefined
+  /// if there is no such operation. query: (tokens, width); key_value: (tokens, 2·kv_width) → (tokens, width).
+  [[nodiscard]] virtual Tensor causal_attention(const Tensor& query, const Tensor& key_value, const Ragged& layout,
+                                                const ops::HeadShape& heads) const {
+    (void)query, (void)key_value, (void)layout, (void)heads;
+    return {};
   }
 };
 

@@ -9,6 +9,7 @@
 #include "plumb/nn/position/growing_table.h"
 #include "plumb/nn/position/position.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/relative_attention.h"
 
 namespace plumb {
 namespace {
@@ -47,6 +48,13 @@ class RelativeScores final : public RelativePositions {
     const Tensor by_position = by_distance.gather(2, index.unsqueeze(0).expand({heads_, queries, keys}));
     const Tensor by_content = at::matmul(content_.unsqueeze(1), key.transpose(1, 2));  // (heads, 1, keys)
     return (by_position + by_content) / std::sqrt(static_cast<double>(size_));
+  }
+
+  Tensor causal_attention(const Tensor& query, const Tensor& key_value, const Ragged& layout,
+                          const ops::HeadShape& heads) const override {
+    const Tensor r = distances(0, std::max<int64_t>(layout.longest(), 1), query);
+    return ops::relative_attention(query + content_.reshape({-1}), query + position_.reshape({-1}), key_value,
+                                   ops::matrix_product(r, weight_, false, true), layout, heads);
   }
 
  private:

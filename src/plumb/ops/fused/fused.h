@@ -22,6 +22,9 @@ namespace plumb::ops::fused {
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal);
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
                        const HeadShape& shape);
+/// In float32, with a token.
+Tensor relative_attention(const Tensor& content, const Tensor& position, const Tensor& key_value,
+                          const Tensor& distance, const Ragged& layout, const HeadShape& shape);
 Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape);
 
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
