@@ -16,7 +16,7 @@ std::vector<EvaluationTask> load_copa(const std::filesystem::path& folder) {
   task.items = read_gauntlet_choices(folder / "copa.jsonl", without_comma);
   // The harness's choices begin with a space, so that two spaces precede them.
   for (EvaluationItem& item : task.items) {
-    for (std::string& choice : item.choices) choice.insert(0, " ");
+    for (std::string& choice : item.choices) choice.insert(0, 1, ' ');
   }
   return {task};
 }
