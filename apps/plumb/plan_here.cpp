@@ -22,7 +22,7 @@ std::vector<std::pair<const char*, double>> parts_of(const plan::LocalMemory& me
           {"rounded weights", memory.activations.weights},
           {"output", memory.activations.output},
           {"working", memory.activations.working},
-          {"library", memory.library}};
+          {"library", memory.libraries}};
 }
 
 bool writes_between_steps(const TrainConfig& train) {

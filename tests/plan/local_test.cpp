@@ -36,7 +36,7 @@ TEST(LocalMemory, HoldsTheStatesOfTheOptimizers) {
   EXPECT_EQ(memory.gradients, 4 * parameters);
   EXPECT_EQ(memory.copies, 4 * parameters);
   EXPECT_EQ(memory.checkpoint, 0);
-  EXPECT_EQ(memory.library, 1000);
+  EXPECT_EQ(memory.libraries, 1000);
 }
 
 // At the end of the forward pass, or with few tokens at the end of the backward pass.

@@ -52,7 +52,7 @@ LocalMemory local_memory(const ModelConfig& config, const LocalBatch& batch, con
   // embeddings share it, added to theirs in a third table.
   const double table = 4 * static_cast<double>(config.target_vocabulary * config.d_model);
   memory.beside = memory.activations.output + (config.share_embeddings == "none" ? -table : table);
-  memory.library = library;
+  memory.libraries = library;
   memory.adds_gradients = run.adds_gradients;
   memory.copies_in_step = run.copies_in_step;
   return memory;

@@ -28,14 +28,15 @@ struct LocalMemory {
   double checkpoint = 0;  // weights and optimizer state, copied to be written while training continues
   double beside = 0;      // held beside the gradients at the end of the backward pass
   KeptActivations activations;
-  double library = 0;  // the program and its libraries, before a model is made
+  double libraries = 0;  // the program and its libraries, before a model is made
   bool adds_gradients = false;
   bool copies_in_step = false;
 
   /// What is held throughout.
-  [[nodiscard]] double constant() const { return weights + optimizer + copies + checkpoint + library; }
+  [[nodiscard]] double constant() const { return weights + optimizer + copies + checkpoint + libraries; }
   /// The most that is held at a time. Gradients are computed as activations are given up, so the peak is that of the
-  /// activations at the end of the forward pass, or that of the gradients at the end of the backward pass or during the update.
+  /// activations at the end of the forward pass, or that of the gradients at the end of the backward pass or during the
+  /// update.
   [[nodiscard]] double peak() const;
 };
 
