@@ -4,100 +4,12 @@
 
 #include <hwy/foreach_target.h>
 // Highway's order of includes: foreach_target.h first.
-#include "plumb/ops/kernels/simd-inl.h"
+#include "plumb/ops/kernels/tile-inl.h"
 
 #include <algorithm>
-#include <vector>
 
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
-
-/// A matrix as the left factor of a product: element (i, k) at data[i·row + k·column]; transposing swaps the strides.
-template <typename T>
-struct Left {
-  const T* data;
-  int64_t row;
-  int64_t column;
-};
-
-/// c[i, j] = (add ? c[i, j] : 0) + alpha · Σ_k a(i, k)·b[k, j] for kRows rows and kVectors vectors of columns from
-/// column j.
-template <int kRows, int kVectors, typename T>
-HWY_INLINE void tile(int64_t n, int64_t depth, T alpha, Left<T> a, const T* HWY_RESTRICT b, int64_t ldb, bool add,
-                     T* HWY_RESTRICT c, int64_t ldc) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  using V = hn::Vec<decltype(d)>;
-  V sum[kRows][kVectors];
-  for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kVectors; ++j) sum[i][j] = hn::Zero(d);
-  }
-  const bool whole = n >= kVectors * lanes;
-  const int64_t last = whole ? lanes : n - (kVectors - 1) * lanes;  // elements in the last vector
-  const auto mask = hn::FirstN(d, static_cast<size_t>(last));
-  for (int64_t k = 0; k < depth; ++k) {
-    V right[kVectors];
-    for (int j = 0; j < kVectors; ++j) {
-      const T* p = b + k * ldb + j * lanes;
-      right[j] = whole || j + 1 < kVectors ? hn::LoadU(d, p) : load_first(d, mask, last, p);
-    }
-    for (int i = 0; i < kRows; ++i) {
-      const V left = hn::Set(d, a.data[i * a.row + k * a.column]);
-      for (int j = 0; j < kVectors; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
-    }
-  }
-  const V factor = hn::Set(d, alpha);
-  for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kVectors; ++j) {
-      T* p = c + i * ldc + j * lanes;
-      if (whole || j + 1 < kVectors) {
-        hn::StoreU(add ? hn::MulAdd(factor, sum[i][j], hn::LoadU(d, p)) : hn::Mul(factor, sum[i][j]), d, p);
-      } else {
-        store_first(add ? hn::MulAdd(factor, sum[i][j], load_first(d, mask, last, p)) : hn::Mul(factor, sum[i][j]), d,
-                    mask, last, p);
-      }
-    }
-  }
-}
-
-/// c (m, n) = [c +] alpha · a (m, depth) · b (depth, n): register tiles of 6 by 2 vectors; for matrices of a few dozen
-/// rows.
-template <typename T>
-void product(int64_t m, int64_t n, int64_t depth, T alpha, Left<T> a, const T* b, int64_t ldb, bool add, T* c,
-             int64_t ldc) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t j = 0; j < n;) {
-    const int64_t columns = std::min(n - j, 2 * lanes);
-    const bool two = columns > lanes;
-    for (int64_t i = 0; i < m;) {
-      const Left<T> left{a.data + i * a.row, a.row, a.column};
-      T* out = c + i * ldc + j;
-      if (m - i >= 6) {
-        two ? tile<6, 2>(columns, depth, alpha, left, b + j, ldb, add, out, ldc)
-            : tile<6, 1>(columns, depth, alpha, left, b + j, ldb, add, out, ldc);
-        i += 6;
-      } else if (m - i >= 3) {
-        two ? tile<3, 2>(columns, depth, alpha, left, b + j, ldb, add, out, ldc)
-            : tile<3, 1>(columns, depth, alpha, left, b + j, ldb, add, out, ldc);
-        i += 3;
-      } else {
-        two ? tile<1, 2>(columns, depth, alpha, left, b + j, ldb, add, out, ldc)
-            : tile<1, 1>(columns, depth, alpha, left, b + j, ldb, add, out, ldc);
-        i += 1;
-      }
-    }
-    j += columns;
-  }
-}
-
-/// out (columns, rows), row stride `rows`, from in (rows, columns), row stride `stride`.
-template <typename T>
-void transpose(int64_t rows, int64_t columns, const T* in, int64_t stride, T* HWY_RESTRICT out) {
-  for (int64_t c = 0; c < columns; ++c) {
-    for (int64_t r = 0; r < rows; ++r) out[c * rows + r] = in[r * stride + c];
-  }
-}
 
 /// In place: scores become probabilities; only the first `keys` of each row of `width` count, and the rest become 0.
 template <typename T>
@@ -133,23 +45,15 @@ void for_each_block(const AttentionHead<T>& head, const F& f) {
   }
 }
 
-/// P of one block: (rows, keys), row stride key_length. kt: k transposed, (size, key_length).
+/// P of one block: (rows, keys), with rows spread_stride(key_length) apart. kt: k transposed.
 template <typename T>
-void probabilities(const AttentionHead<T>& head, const Block<T>& block, const T* kt, T* p) {
-  const int64_t n = head.key_length;
+void probabilities(const AttentionHead<T>& head, const Block<T>& block, Right<T> kt, T* p) {
+  const int64_t stride = spread_stride(head.key_length);
   product(block.rows, block.keys, head.size, head.scale,
-          Left<T>{head.q + block.begin * head.q_stride, head.q_stride, 1}, kt, n, false, p, n);
+          Left<T>{head.q + block.begin * head.q_stride, head.q_stride, 1}, kt, false, p, stride);
   for (int64_t i = 0; i < block.rows; ++i) {
-    softmax_row(p + i * n, head.causal ? std::min(block.begin + i + 1, block.keys) : block.keys, block.keys);
+    softmax_row(p + i * stride, head.causal ? std::min(block.begin + i + 1, block.keys) : block.keys, block.keys);
   }
-}
-
-/// Memory that a thread keeps between calls.
-template <typename T>
-T* scratch(size_t count) {
-  static thread_local std::vector<T> buffer;
-  if (buffer.size() < count) buffer.resize(count);
-  return buffer.data();
 }
 
 /// out[0, kVectors · lanes) or, for one vector, out[0, n) = Σ_i p[i] · value(i).
@@ -225,12 +129,16 @@ void forward(const AttentionHead<T>& head, T* out, int64_t out_stride) {
     }
     return;
   }
-  T* kt = scratch<T>(static_cast<size_t>(n * (head.size + kQueryBlock)));
-  T* p = kt + n * head.size;
-  transpose(n, head.size, head.k, head.kv_stride, kt);
+  const int64_t stride = spread_stride(n);
+  const int64_t packed = packed_size<T>(n, head.size);
+  T* memory = scratch<T>(static_cast<size_t>(packed + n * head.size + stride * kQueryBlock));
+  const Right<T> kt = packed_columns(n, head.size, head.k, head.kv_stride, memory);
+  T* values = memory + packed;
+  copy_rows(n, head.size, head.v, head.kv_stride, values);
+  T* p = values + n * head.size;
   for_each_block(head, [&](const Block<T>& block) HWY_ATTR {
     probabilities(head, block, kt, p);
-    product(block.rows, head.size, block.keys, T{1}, Left<T>{p, n, 1}, head.v, head.kv_stride, false,
+    product(block.rows, head.size, block.keys, T{1}, Left<T>{p, stride, 1}, by_rows(values, head.size), false,
             out + block.begin * out_stride, out_stride);
   });
 }
@@ -239,48 +147,59 @@ template <typename T>
 void backward(const AttentionHead<T>& head, const AttentionBackward<T>& g) {
   const hn::ScalableTag<T> d;
   const int64_t n = head.key_length;
+  const int64_t stride = spread_stride(n);
   const int64_t size = head.size;
-  T* kt = scratch<T>(static_cast<size_t>(n * (2 * size + 2 * kQueryBlock)));
-  T* vt = kt + n * size;
-  T* p = vt + n * size;
-  T* dp = p + n * kQueryBlock;
-  transpose(n, size, head.k, head.kv_stride, kt);
-  transpose(n, size, head.v, head.kv_stride, vt);
+  const int64_t packed = packed_size<T>(n, size);
+  T* memory = scratch<T>(static_cast<size_t>(2 * packed + 3 * n * size + 2 * kQueryBlock * (size + stride)));
+  const Right<T> kt = packed_columns(n, size, head.k, head.kv_stride, memory);
+  const Right<T> vt = packed_columns(n, size, head.v, head.kv_stride, memory + packed);
+  T* k = memory + 2 * packed;
+  T* dk = k + n * size;
+  T* dv = dk + n * size;
+  T* q = dv + n * size;
+  T* dout = q + kQueryBlock * size;
+  T* p = dout + kQueryBlock * size;
+  T* dp = p + kQueryBlock * stride;
+  copy_rows(n, size, head.k, head.kv_stride, k);
+  std::fill_n(dk, 2 * n * size, T{0});
   for_each_block(head, [&](const Block<T>& block) HWY_ATTR {
-    const T* q = head.q + block.begin * head.q_stride;
-    const T* dout = g.dout + block.begin * g.dout_stride;
+    copy_rows(block.rows, size, head.q + block.begin * head.q_stride, head.q_stride, q);
+    copy_rows(block.rows, size, g.dout + block.begin * g.dout_stride, g.dout_stride, dout);
     probabilities(head, block, kt, p);
-    product(block.keys, size, block.rows, T{1}, Left<T>{p, 1, n}, dout, g.dout_stride, true, g.dv, head.kv_stride);
-    product(block.rows, block.keys, size, T{1}, Left<T>{dout, g.dout_stride, 1}, vt, n, false, dp, n);
+    product(block.keys, size, block.rows, T{1}, Left<T>{p, 1, stride}, by_rows(dout, size), true, dv, size);
+    product(block.rows, block.keys, size, T{1}, Left<T>{dout, size, 1}, vt, false, dp, stride);
     for (int64_t i = 0; i < block.rows; ++i) {
-      const T* pi = p + i * n;
-      T* dpi = dp + i * n;
+      const T* pi = p + i * stride;
+      T* dpi = dp + i * stride;
       const auto rho = hn::Set(d, row_dot(block.keys, pi, dpi));
       map_to(block.keys, dpi, [&](auto load) HWY_ATTR { return hn::Mul(load(pi), hn::Sub(load(dpi), rho)); });
     }
-    product(block.rows, size, block.keys, head.scale, Left<T>{dp, n, 1}, head.k, head.kv_stride, false,
+    product(block.rows, size, block.keys, head.scale, Left<T>{dp, stride, 1}, by_rows(k, size), false,
             g.dq + block.begin * head.q_stride, head.q_stride);
-    product(block.keys, size, block.rows, head.scale, Left<T>{dp, 1, n}, q, head.q_stride, true, g.dk, head.kv_stride);
+    product(block.keys, size, block.rows, head.scale, Left<T>{dp, 1, stride}, by_rows(q, size), true, dk, size);
   });
+  add_rows(n, size, dk, g.dk, head.kv_stride);
+  add_rows(n, size, dv, g.dv, head.kv_stride);
 }
 
 template <typename T>
 void double_backward(const AttentionHead<T>& head, const AttentionDoubleBackward<T>& g) {
   const hn::ScalableTag<T> d;
-  const int64_t n = head.key_length;
+  const int64_t stride = spread_stride(head.key_length);
   const int64_t size = head.size;
-  T* kt = scratch<T>(static_cast<size_t>(n * (4 * size + 4 * kQueryBlock)));
-  T* vt = kt + n * size;
-  T* bt = vt + n * size;
-  T* ct = bt + n * size;
-  T* p = ct + n * size;
-  T* dp = p + n * kQueryBlock;       // dP, then dS (G), then S̄
-  T* gbar = dp + n * kQueryBlock;    // Ḡ, then ddP
-  T* pbar = gbar + n * kQueryBlock;  // P̄, then S̄
-  transpose(n, size, head.k, head.kv_stride, kt);
-  transpose(n, size, head.v, head.kv_stride, vt);
-  transpose(n, size, g.b, head.kv_stride, bt);
-  transpose(n, size, g.c, head.kv_stride, ct);
+  const int64_t packed = packed_size<T>(head.key_length, size);
+  T* memory = scratch<T>(static_cast<size_t>(4 * packed + 4 * stride * kQueryBlock));
+  const auto transposed_rows = [&](const T* rows, int64_t which) {
+    return packed_columns(head.key_length, size, rows, head.kv_stride, memory + which * packed);
+  };
+  const Right<T> kt = transposed_rows(head.k, 0);
+  const Right<T> vt = transposed_rows(head.v, 1);
+  const Right<T> bt = transposed_rows(g.b, 2);
+  const Right<T> ct = transposed_rows(g.c, 3);
+  T* p = memory + 4 * packed;
+  T* dp = p + stride * kQueryBlock;       // dP, then dS (G), then S̄
+  T* gbar = dp + stride * kQueryBlock;    // Ḡ, then ddP
+  T* pbar = gbar + stride * kQueryBlock;  // P̄, then S̄
   for_each_block(head, [&](const Block<T>& block) HWY_ATTR {
     const int64_t keys = block.keys;
     const Left<T> q{head.q + block.begin * head.q_stride, head.q_stride, 1};
@@ -289,15 +208,15 @@ void double_backward(const AttentionHead<T>& head, const AttentionDoubleBackward
     T* q_bar = g.q_bar + block.begin * head.q_stride;
     T* ddout = g.ddout + block.begin * g.dout_stride;
     probabilities(head, block, kt, p);
-    product(block.rows, keys, size, T{1}, dout, vt, n, false, dp, n);
-    product(block.rows, keys, size, head.scale, a, kt, n, false, gbar, n);
-    product(block.rows, keys, size, head.scale, q, bt, n, true, gbar, n);
-    product(block.rows, keys, size, T{1}, dout, ct, n, false, pbar, n);
+    product(block.rows, keys, size, T{1}, dout, vt, false, dp, stride);
+    product(block.rows, keys, size, head.scale, a, kt, false, gbar, stride);
+    product(block.rows, keys, size, head.scale, q, bt, true, gbar, stride);
+    product(block.rows, keys, size, T{1}, dout, ct, false, pbar, stride);
     for (int64_t i = 0; i < block.rows; ++i) {
-      const T* pi = p + i * n;
-      T* dpi = dp + i * n;
-      T* gi = gbar + i * n;
-      T* pbi = pbar + i * n;
+      const T* pi = p + i * stride;
+      T* dpi = dp + i * stride;
+      T* gi = gbar + i * stride;
+      T* pbi = pbar + i * stride;
       const auto rho = hn::Set(d, row_dot(keys, pi, dpi));
       const auto u = hn::Set(d, row_dot(keys, pi, gi));
       map_to(keys, pbi, [&](auto load) HWY_ATTR {
@@ -309,18 +228,21 @@ void double_backward(const AttentionHead<T>& head, const AttentionDoubleBackward
       map_to(keys, gi, [&](auto load) HWY_ATTR { return hn::Mul(load(pi), hn::Sub(load(gi), u)); });
       map_to(keys, dpi, [&](auto load) HWY_ATTR { return hn::Mul(load(pi), hn::Sub(load(dpi), rho)); });
     }
-    const Left<T> rows_p{p, n, 1};
-    const Left<T> rows_g{dp, n, 1};
-    const Left<T> rows_ddp{gbar, n, 1};
-    const Left<T> rows_s{pbar, n, 1};
+    const Left<T> rows_p{p, stride, 1};
+    const Left<T> rows_g{dp, stride, 1};
+    const Left<T> rows_ddp{gbar, stride, 1};
+    const Left<T> rows_s{pbar, stride, 1};
     const auto transposed = [](Left<T> m) { return Left<T>{m.data, m.column, m.row}; };
-    product(block.rows, size, keys, T{1}, rows_p, g.c, head.kv_stride, false, ddout, g.dout_stride);
-    product(block.rows, size, keys, T{1}, rows_ddp, head.v, head.kv_stride, true, ddout, g.dout_stride);
-    product(block.rows, size, keys, head.scale, rows_g, g.b, head.kv_stride, false, q_bar, head.q_stride);
-    product(block.rows, size, keys, head.scale, rows_s, head.k, head.kv_stride, true, q_bar, head.q_stride);
-    product(keys, size, block.rows, head.scale, transposed(rows_g), a.data, a.row, true, g.k_bar, head.kv_stride);
-    product(keys, size, block.rows, head.scale, transposed(rows_s), q.data, q.row, true, g.k_bar, head.kv_stride);
-    product(keys, size, block.rows, T{1}, transposed(rows_ddp), dout.data, dout.row, true, g.v_bar, head.kv_stride);
+    product(block.rows, size, keys, T{1}, rows_p, by_rows(g.c, head.kv_stride), false, ddout, g.dout_stride);
+    product(block.rows, size, keys, T{1}, rows_ddp, by_rows(head.v, head.kv_stride), true, ddout, g.dout_stride);
+    product(block.rows, size, keys, head.scale, rows_g, by_rows(g.b, head.kv_stride), false, q_bar, head.q_stride);
+    product(block.rows, size, keys, head.scale, rows_s, by_rows(head.k, head.kv_stride), true, q_bar, head.q_stride);
+    product(keys, size, block.rows, head.scale, transposed(rows_g), by_rows(a.data, a.row), true, g.k_bar,
+            head.kv_stride);
+    product(keys, size, block.rows, head.scale, transposed(rows_s), by_rows(q.data, q.row), true, g.k_bar,
+            head.kv_stride);
+    product(keys, size, block.rows, T{1}, transposed(rows_ddp), by_rows(dout.data, dout.row), true, g.v_bar,
+            head.kv_stride);
   });
 }
 
