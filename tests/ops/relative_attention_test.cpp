@@ -95,8 +95,8 @@ std::vector<Tensor> two_derivatives(const std::vector<Tensor>& inputs, const Rag
 
 TEST(RelativeAttention, KernelsComputeTheSame) {
   PLUMB_REQUIRE_KERNELS();
-  const Ragged layout({1, 63, 0, 64, 65, 330});  // a block has 64 queries; gradients take 256 keys at a time
-  for (const HeadShape& shape : {HeadShape{1, 1, 5}, HeadShape{4, 4, 8}, HeadShape{6, 2, 3}}) {
+  const Ragged layout({1, 25, 63, 0, 64, 65, 257, 330});  // a block has 64 queries; gradients take 256 keys at a time
+  for (const HeadShape& shape : {HeadShape{1, 1, 5}, HeadShape{4, 4, 8}, HeadShape{6, 2, 3}, HeadShape{2, 1, 40}}) {
     const std::vector<Tensor> in = relative_inputs(layout, shape, 0.8);
     std::vector<Tensor> single;
     for (const Tensor& each : in) single.push_back(each.to(at::kFloat));

@@ -1,6 +1,6 @@
-// In the products with `distance` its rows lie in falling order of d, so those of a query's keys are adjacent and begin
-// one further on with each query. A block of scores is therefore seen in two ways: as (queries, keys), and slanted,
-// with rows one element further apart, where each column belongs to a distance.
+// In the products with `distance` its rows lie in falling order of d, so those of a query's keys are adjacent, and
+// begin one row earlier with each query. A block of scores is therefore seen in two ways: as (queries, keys), and
+// slanted, with rows one element further apart, where each column belongs to a distance.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "plumb/ops/kernels/relative_attention.cpp"
 #include "plumb/ops/kernels/relative_attention.h"
@@ -18,6 +18,7 @@ namespace plumb::kernels::HWY_NAMESPACE {
 // Queries of a block, and keys that stay in the cache while blocks of queries pass.
 constexpr int64_t kQueryRows = 64;
 constexpr int64_t kKeyRows = 256;
+static_assert(kQueryRows % (2 * hn::MaxLanes(hn::ScalableTag<float>())) == 0, "distances begin where a strip does");
 
 /// Hands out parts of a thread's memory, one after another.
 class Memory {
@@ -50,25 +51,23 @@ Right<float> packed(Memory& memory, int64_t columns, int64_t size, const float* 
 }
 
 /// `distance` in falling order: row count − 1 − d for distance d, with `count` a multiple of kQueryRows, so that what a
-/// block sees begins where a strip does. Rows of zeros are for distances past the sequence and, at the end, for keys
-/// after their query.
+/// block sees begins where a strip does. Distances past the sequence have rows of zeros.
 struct FallingDistances {
   int64_t count;
-  float* rows;  // (count + kQueryRows, size)
+  float* rows;  // (count, size)
   Right<float> columns;
 
   static int64_t count_of(int64_t length) { return (length + kQueryRows - 1) / kQueryRows * kQueryRows; }
   static int64_t memory_size(int64_t length, int64_t size) {
-    const int64_t all = count_of(length) + kQueryRows;
-    return all * size + packed_size<float>(all, size);
+    return count_of(length) * size + packed_size<float>(count_of(length), size);
   }
   FallingDistances(Memory& memory, const RelativeHead& head)
-      : count(count_of(head.length)), rows(memory.zeros((count + kQueryRows) * head.size)) {
+      : count(count_of(head.length)), rows(memory.zeros(count * head.size)) {
     for (int64_t d = 0; d < head.length; ++d)
       std::copy_n(head.distance.row(d), head.size, rows + (count - 1 - d) * head.size);
-    columns = packed(memory, count + kQueryRows, head.size, rows, head.size);
+    columns = packed(memory, count, head.size, rows, head.size);
   }
-  /// The columns from `first` on, a multiple of kQueryRows.
+  /// The columns from `first` on, where a strip begins.
   [[nodiscard]] Right<float> from(int64_t first) const {
     return {columns.data + first / strip_columns<float>() * columns.strip, columns.row, columns.strip};
   }
@@ -84,20 +83,29 @@ struct ScoreBlock {
   /// The number of keys that query i sees.
   [[nodiscard]] int64_t seen(int64_t i) const { return std::clamp<int64_t>(first + i + 1 - begin, 0, keys); }
 
-  // Slanted, as if there were kQueryRows queries: element (i, c) belongs to row farthest(distances) + c of `distances`.
-  [[nodiscard]] float* slanted() const { return data - (kQueryRows - 1); }
+  // Slanted: the score of query i and key j is element (i, kQueryRows − 1 − i + j − left_out()), and column c belongs
+  // to row farthest(distances) + c of `distances`. Strips that no query reaches are left out before the first column,
+  // and columns of keys after all queries behind the last.
+  [[nodiscard]] int64_t left_out() const {
+    return (kQueryRows - queries) / strip_columns<float>() * strip_columns<float>();
+  }
+  [[nodiscard]] float* slanted() const { return data - (kQueryRows - 1) + left_out(); }
   [[nodiscard]] int64_t slanted_stride() const { return stride + 1; }
-  [[nodiscard]] int64_t slanted_columns() const { return keys + kQueryRows - 1; }
+  [[nodiscard]] int64_t slanted_columns() const { return std::min(keys - 1, first - begin) + kQueryRows - left_out(); }
   [[nodiscard]] int64_t farthest(const FallingDistances& distances) const {
-    return distances.count - first - kQueryRows + begin;
+    return distances.count - first - kQueryRows + begin + left_out();
   }
 };
 
-/// Memory for blocks of up to `keys` keys, whose slanted rows begin before the first element.
-float* score_memory(Memory& memory, int64_t stride) { return memory.zeros(kQueryRows * (stride + 1)) + kQueryRows; }
-int64_t score_memory_size(int64_t stride) { return kQueryRows * (stride + 1); }
+/// The memory of blocks with up to `rows` queries. Slanted rows reach beyond the keys on both sides.
+int64_t score_memory_size(int64_t rows, int64_t stride) { return kQueryRows + rows * stride; }
+float* score_memory(Memory& memory, int64_t rows, int64_t stride) {
+  float* part = memory.take(score_memory_size(rows, stride));
+  std::fill_n(part, kQueryRows, 0.0F);
+  return part + kQueryRows;
+}
 
-/// content·keyᵀ + position·distance, without the scale. What lies between the rows of `block` is overwritten.
+/// content·keyᵀ + position·distance, without the scale. What lies beside the rows of `block` is added to.
 void unscaled_scores(const RelativeHead& head, const ScoreBlock& block, const float* content, const float* position,
                      Right<float> keys, const FallingDistances& distances) {
   product(block.queries, block.keys, head.size, 1.0F, Left<float>{content, head.size, 1}, keys, false, block.data,
@@ -145,15 +153,16 @@ void relative_forward(const RelativeHead& head, const RowsOf<float>& out, float*
   const hn::ScalableTag<float> d;
   const int64_t n = head.length;
   const int64_t size = head.size;
+  const int64_t score_rows = std::min(kQueryRows, n);
   const int64_t score_stride = spread_stride(n + kQueryRows);
   Memory memory(FallingDistances::memory_size(n, size) + packed_size<float>(n, size) + n * size +
-                2 * kQueryRows * size + score_memory_size(score_stride));
+                2 * kQueryRows * size + score_memory_size(score_rows, score_stride));
   const FallingDistances distances(memory, head);
   const Right<float> keys = packed(memory, n, size, head.key.data, head.key.stride);
   const float* values = dense(memory, n, size, head.value);
   float* content = memory.take(kQueryRows * size);
   float* position = memory.take(kQueryRows * size);
-  float* scores = score_memory(memory, score_stride);
+  float* scores = score_memory(memory, score_rows, score_stride);
   for (int64_t first = 0; first < n; first += kQueryRows) {
     const int64_t queries = std::min(kQueryRows, n - first);
     const ScoreBlock block{first, queries, 0, first + queries, scores, score_stride};
@@ -177,12 +186,13 @@ void relative_forward(const RelativeHead& head, const RowsOf<float>& out, float*
 void relative_backward(const RelativeHead& head, const RelativeBackward& g) {
   const int64_t n = head.length;
   const int64_t size = head.size;
-  const int64_t score_stride = spread_stride(kKeyRows + kQueryRows);
+  const int64_t score_rows = std::min(kQueryRows, n);
+  const int64_t score_stride = spread_stride(std::min(kKeyRows, n) + kQueryRows);
   const int64_t packed_keys = packed_size<float>(kKeyRows, size);
-  Memory memory(FallingDistances::memory_size(n, size) + (FallingDistances::count_of(n) + kQueryRows) * size +
-                5 * n * size + n + 2 * packed_keys + 3 * kKeyRows * size + 2 * score_memory_size(score_stride));
+  Memory memory(FallingDistances::memory_size(n, size) + FallingDistances::count_of(n) * size + 5 * n * size + n +
+                2 * packed_keys + 3 * kKeyRows * size + 2 * score_memory_size(score_rows, score_stride));
   const FallingDistances distances(memory, head);
-  float* dfalling = memory.zeros((distances.count + kQueryRows) * size);
+  float* dfalling = memory.zeros(distances.count * size);
   const float* content = dense(memory, n, size, head.content);
   const float* position = dense(memory, n, size, head.position);
   const float* cotangent = dense(memory, n, size, g.cotangent);
@@ -199,8 +209,8 @@ void relative_backward(const RelativeHead& head, const RelativeBackward& g) {
   float* keys = memory.take(kKeyRows * size);
   float* dkeys = memory.take(kKeyRows * size);
   float* dvalues = memory.take(kKeyRows * size);
-  float* weights = score_memory(memory, score_stride);
-  float* slopes = score_memory(memory, score_stride);
+  float* weights = score_memory(memory, score_rows, score_stride);
+  float* slopes = score_memory(memory, score_rows, score_stride);
   for (int64_t begin = 0; begin < n; begin += kKeyRows) {
     const int64_t held = std::min(kKeyRows, n - begin);
     const Right<float> key = packed_columns(held, size, head.key.row(begin), head.key.stride, key_columns);

@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// be aligned, which Highway's MaskedLoad grants only where the machine can load by mask.
 template <typename D, typename M, typename T>
 HWY_INLINE hn::Vec<D> load_first(D d, M mask, int64_t count, const T* p) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_HAVE_SCALABLE
+#if HWY_TARGET <= HWY_AVX2 || HWY_HAVE_SCALABLE  // AVX2 and what came after it
   return hn::MaskedLoad(mask, d, p);
 #else
   T lanes[hn::MaxLanes(D())] = {};
@@ -37,7 +37,7 @@ HWY_INLINE hn::Vec<D> load_first(D d, M mask, int64_t count, const T* p) {
 /// machine cannot store by mask, as on NEON.
 template <typename D, typename M, typename T>
 HWY_INLINE void store_first(hn::Vec<D> v, D d, M mask, int64_t count, T* p) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_HAVE_SCALABLE
+#if HWY_TARGET <= HWY_AVX2 || HWY_HAVE_SCALABLE  // AVX2 and what came after it
   hn::BlendedStore(v, mask, d, p);
 #else
   T lanes[hn::MaxLanes(D())];

@@ -131,15 +131,15 @@ HWY_INLINE int64_t tiles(const Strip<T>& s, int64_t columns, int64_t first) {
 
 template <int kVectors, bool kWhole, typename T>
 void strip(const Strip<T>& s, int64_t columns) {
-  // Sums that fit into the registers: 32 of AVX-512, 16 of others.
+  // Sums that fit into the registers, of which AVX-512 has 32 and AVX2 16.
   constexpr int kMost = HWY_TARGET <= HWY_AVX3 ? 8 : 6;
   int64_t row = tiles<kMost, kVectors, kWhole>(s, columns, 0);
   row = tiles<3, kVectors, kWhole>(s, columns, row);
   tiles<1, kVectors, kWhole>(s, columns, row);
 }
 
-/// c (m, n) = [c +] alpha · a (m, depth) · b (depth, n), in strips of two vectors of columns; for matrices of a few
-/// dozen rows.
+/// c (m, n) = [c +] alpha · a (m, depth) · b (depth, n), in strips of two vectors of columns; for products one of
+/// whose sides is a few dozen.
 template <typename T>
 void product(int64_t m, int64_t n, int64_t depth, T alpha, Left<T> a, Right<T> b, bool add, T* c, int64_t ldc) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
@@ -176,11 +176,14 @@ void add_rows(int64_t rows, int64_t columns, const T* from, T* to, int64_t strid
 /// of two apart evict each other.
 inline int64_t spread_stride(int64_t n) { return (n + 15) / 16 * 16 | 16; }
 
-/// Memory that a thread keeps between calls.
+/// Memory that a thread keeps between calls, with anything in it. A second call takes it away from the first.
 template <typename T>
 T* scratch(size_t count) {
   static thread_local std::vector<T> buffer;
-  if (buffer.size() < count) buffer.resize(count);
+  if (buffer.size() < count) {
+    buffer = {};  // nothing to copy
+    buffer.resize(count);
+  }
   return buffer.data();
 }
 
