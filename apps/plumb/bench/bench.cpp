@@ -142,25 +142,19 @@ CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& 
   return verb;
 }
 
+CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const char* description) {
+  return verb.add_option(name, value, description)->capture_default_str()->check(CLI::PositiveNumber);
+}
+
 void add_sizes(CLI::App& verb, Sizes& sizes) {
-  verb.add_option("--d-model", sizes.d_model, "Width of the model")->capture_default_str()->check(CLI::PositiveNumber);
-  verb.add_option("--feed-forward", sizes.feed_forward, "Width of the feed-forward sub-layers")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--heads", sizes.heads, "Attention heads")->capture_default_str()->check(CLI::PositiveNumber);
-  verb.add_option("--layers", sizes.layers, "Layers in each of encoder and decoder")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--vocabulary", sizes.vocabulary, "Size of both vocabularies")
-      ->capture_default_str()
-      ->check(CLI::Range(16, 10000000));
-  verb.add_option("--sentences", sizes.sentences, "Sentence pairs")->capture_default_str()->check(CLI::PositiveNumber);
-  verb.add_option("--length", sizes.length, "Tokens per sentence")
-      ->capture_default_str()
-      ->check(CLI::Range(2, 1000000));
-  verb.add_option("--runs", sizes.runs, "Timed runs; the median is reported")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  add_size(verb, "--d-model", sizes.d_model, "Width of the model");
+  add_size(verb, "--feed-forward", sizes.feed_forward, "Width of the feed-forward sub-layers");
+  add_size(verb, "--heads", sizes.heads, "Attention heads");
+  add_size(verb, "--layers", sizes.layers, "Layers in each of encoder and decoder");
+  add_size(verb, "--vocabulary", sizes.vocabulary, "Size of both vocabularies")->check(CLI::Range(16, 10000000));
+  add_size(verb, "--sentences", sizes.sentences, "Sentence pairs");
+  add_size(verb, "--length", sizes.length, "Tokens per sentence")->check(CLI::Range(2, 1000000));
+  add_size(verb, "--runs", sizes.runs, "Timed runs; the median is reported");
   suggest(verb.add_option("--residual", sizes.residual, "Residual scheme")->type_name("NAME")->capture_default_str(),
           residual_schemes().names());
 }

@@ -64,6 +64,9 @@ void add_export_option(CLI::App& verb, std::string& directory);
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
                           const std::function<Json()>& measure, const std::string& example = "");
 
+/// Adds an option for a positive number.
+CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const char* description);
+
 /// Adds --d-model and the other size options.
 void add_sizes(CLI::App& verb, Sizes& sizes);
 

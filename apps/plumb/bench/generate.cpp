@@ -188,17 +188,14 @@ void add_generate(CLI::App& bench, Globals& globals) {
   CLI::App* verb =
       add_measurement(bench, globals, "generate", "Time reading and continuing prompts with a random language model",
                       [arguments, &globals] { return measure(*arguments, globals.seed); });
-  const auto add = [&](const char* name, int64_t& value, const char* description) {
-    return verb->add_option(name, value, description)->capture_default_str()->check(CLI::PositiveNumber);
-  };
-  add("--d-model", arguments->d_model, "Width of the model");
-  add("--feed-forward", arguments->feed_forward, "Width of the feed-forward sub-layers");
-  add("--heads", arguments->heads, "Attention heads");
-  add("--layers", arguments->layers, "Layers");
-  add("--vocabulary", arguments->vocabulary, "Size of the vocabulary")->check(CLI::Range(16, 10000000));
-  add("--length", arguments->length, "Tokens of a prompt");
-  add("--tokens", arguments->tokens, "Tokens that continue a prompt")->check(CLI::Range(2, 1000000));
-  add("--runs", arguments->runs, "Timed runs; the median is reported");
+  add_size(*verb, "--d-model", arguments->d_model, "Width of the model");
+  add_size(*verb, "--feed-forward", arguments->feed_forward, "Width of the feed-forward sub-layers");
+  add_size(*verb, "--heads", arguments->heads, "Attention heads");
+  add_size(*verb, "--layers", arguments->layers, "Layers");
+  add_size(*verb, "--vocabulary", arguments->vocabulary, "Size of the vocabulary")->check(CLI::Range(16, 10000000));
+  add_size(*verb, "--length", arguments->length, "Tokens of a prompt");
+  add_size(*verb, "--tokens", arguments->tokens, "Tokens that continue a prompt")->check(CLI::Range(2, 1000000));
+  add_size(*verb, "--runs", arguments->runs, "Timed runs; the median is reported");
   verb->add_option("--batch", arguments->batches, "Prompts continued together, one or more numbers separated by commas")
       ->delimiter(',')
       ->check(CLI::PositiveNumber)

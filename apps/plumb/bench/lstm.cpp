@@ -121,15 +121,12 @@ void add_lstm(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<LstmArguments>();
   CLI::App* verb = add_measurement(bench, globals, "lstm", "Time layers of LSTM, forward and backward",
                                    [arguments, &globals] { return measure(*arguments, globals.seed); });
-  const auto add = [&](const char* name, int64_t& value, const char* description) {
-    verb->add_option(name, value, description)->capture_default_str()->check(CLI::PositiveNumber);
-  };
-  add("--input", arguments->input, "Width of the input");
-  add("--hidden", arguments->hidden, "Width of every layer");
-  add("--layers", arguments->layers, "Layers");
-  add("--rows", arguments->rows, "Sequences");
-  add("--length", arguments->length, "Tokens per sequence");
-  add("--runs", arguments->runs, "Timed runs; the median is reported");
+  add_size(*verb, "--input", arguments->input, "Width of the input");
+  add_size(*verb, "--hidden", arguments->hidden, "Width of every layer");
+  add_size(*verb, "--layers", arguments->layers, "Layers");
+  add_size(*verb, "--rows", arguments->rows, "Sequences");
+  add_size(*verb, "--length", arguments->length, "Tokens per sequence");
+  add_size(*verb, "--runs", arguments->runs, "Timed runs; the median is reported");
   verb->add_option("--precision", arguments->precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16"}))
       ->capture_default_str();

@@ -167,21 +167,18 @@ void add_optimizer(CLI::App& bench, Globals& globals) {
   CLI::App* verb =
       add_measurement(bench, globals, "optimizer", "Time one update of a decoder's parameters by each optimizer",
                       [arguments, &globals] { return measure(*arguments, globals.seed); });
-  const auto add = [&](const char* name, int64_t& value, const char* description) {
-    return verb->add_option(name, value, description)->capture_default_str()->check(CLI::PositiveNumber);
-  };
   suggest(verb->add_option("--optimizer", arguments->names, "Optimizers, separated by commas; all by default")
               ->type_name("NAME")
               ->delimiter(','),
           optimizers().names());
   verb->add_flag("--cautious", arguments->cautious,
                  "Take cautious steps (train.cautious); leaves out optimizers that average the weights");
-  add("--d-model", arguments->d_model, "Width of the model");
-  add("--feed-forward", arguments->feed_forward, "Width of the feed-forward sub-layers");
-  add("--heads", arguments->heads, "Attention heads");
-  add("--layers", arguments->layers, "Layers");
-  add("--vocabulary", arguments->vocabulary, "Size of the vocabulary")->check(CLI::Range(16, 10000000));
-  add("--runs", arguments->runs, "Timed updates; the median and the mean are reported");
+  add_size(*verb, "--d-model", arguments->d_model, "Width of the model");
+  add_size(*verb, "--feed-forward", arguments->feed_forward, "Width of the feed-forward sub-layers");
+  add_size(*verb, "--heads", arguments->heads, "Attention heads");
+  add_size(*verb, "--layers", arguments->layers, "Layers");
+  add_size(*verb, "--vocabulary", arguments->vocabulary, "Size of the vocabulary")->check(CLI::Range(16, 10000000));
+  add_size(*verb, "--runs", arguments->runs, "Timed updates; the median and the mean are reported");
   add_export_option(*verb, arguments->directory);
 }
 
