@@ -123,6 +123,7 @@ void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
   Generates& model = generator_of(*evaluated.trained.model);
   options.max_length = length_of(model, run, arguments.max_length);
   options.ends = ends_of_texts(run);
+  options.repetition_penalty = stated_repetition_penalty(run);
   prepare_output(arguments, evaluated);
 
   const auto date = static_cast<int64_t>(std::time(nullptr));

@@ -31,6 +31,7 @@ struct GenerateArguments {
   std::string prompts;  // a file
   std::vector<std::string> stop;
   bool greedy = false;
+  std::optional<double> repetition_penalty;
   GenerateOptions options;
 };
 
@@ -110,6 +111,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   GenerateOptions& options = arguments.options;
   if (arguments.greedy) options.sampling.temperature = 0;
   options.sampling.seed = static_cast<int64_t>(globals.seed);
+  options.sampling.repetition_penalty = arguments.repetition_penalty.value_or(1);
   validate(options);
   const auto [place, config, model] = open_trained_model(arguments.model);
   if (reads_backward(config.task)) {
@@ -119,7 +121,10 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   Generates& generator = generator_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;
   options.whole_texts = data.empty();  // an imported model, with a tokenizer of its own
-  if (options.whole_texts) options.ends = ends_of_texts(place.run);
+  if (options.whole_texts) {
+    options.ends = ends_of_texts(place.run);
+    if (!arguments.repetition_penalty) options.sampling.repetition_penalty = stated_repetition_penalty(place.run);
+  }
   const Tokenizer tokenizer =
       data.empty() ? Tokenizer::from_file(place.run) : DataDirectory::open(data).target_tokenizer();
   const std::vector<std::string> prompts = prompts_of(arguments);
@@ -200,9 +205,9 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->add_option("--min-p", sampling.min_p,
                    "Sample from tokens with at least this fraction of the largest probability")
       ->capture_default_str();
-  verb->add_option("--repetition-penalty", sampling.repetition_penalty,
-                   "Values above 1 make tokens that have occurred less probable")
-      ->capture_default_str();
+  verb->add_option("--repetition-penalty", arguments->repetition_penalty,
+                   "Values above 1 make tokens that have occurred less probable (default: that of an imported model's "
+                   "generation_config.json, else 1)");
   verb->add_option("--precision", options.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();

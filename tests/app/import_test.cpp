@@ -112,6 +112,35 @@ TEST_F(ImportVerb, SeveralTokensEndAText) {
             std::string::npos);
 }
 
+/// The penalty of generation_config.json applies unless another is given.
+TEST_F(ImportVerb, RepetitionsArePenalizedAsTheModelSays) {
+  const auto continued = [&](std::vector<std::string> options) {
+    const Json values = read_json(path("model/values.json"));
+    std::vector<std::string> command = {"generate",
+                                        path("model"),
+                                        "--prompt",
+                                        letters(values["tokens"][0].get<std::vector<int64_t>>()),
+                                        "--greedy",
+                                        "--max-tokens",
+                                        "20",
+                                        "--json",
+                                        path("text.json"),
+                                        "-q"};
+    command.insert(command.end(), options.begin(), options.end());
+    EXPECT_EQ(run_plumb(command).status, 0);
+    return read_json(path("text.json"))["samples"][0]["tokens"];
+  };
+  const Json greedy = continued({});
+  const Json penalized = continued({"--repetition-penalty", "1.7"});
+  ASSERT_NE(penalized, greedy);
+  write_json(path("model/generation_config.json"), {{"repetition_penalty", 1.7}});
+  EXPECT_EQ(continued({}), penalized);
+  EXPECT_EQ(continued({"--repetition-penalty", "1"}), greedy);
+  write_json(path("model/generation_config.json"), {{"repetition_penalty", -1}});
+  EXPECT_NE(run_plumb({"generate", path("model"), "--prompt", "a"}).errors.find("repetition_penalty"),
+            std::string::npos);
+}
+
 TEST_F(ImportVerb, IsUndoneByExport) {
   ASSERT_EQ(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).status, 0);
   const Finished exported = run_plumb(

@@ -17,6 +17,7 @@ constexpr size_t kTogether = 32;  // prompts that are continued at the same time
 GenerateOptions generation_of(const CompletionOptions& options, const TextEncoder& encoder) {
   GenerateOptions generation;
   generation.sampling.temperature = 0;
+  generation.sampling.repetition_penalty = options.repetition_penalty;
   generation.max_tokens = options.max_tokens;
   generation.precision = options.precision;
   generation.batch_rows = kTogether;

@@ -15,6 +15,7 @@ struct CompletionOptions {
   std::vector<std::string> until;     // the text ends before the first of these strings
   int64_t max_tokens = 256;           // of a text
   std::vector<int32_t> ends;          // tokens of which each ends a text of an imported model, besides EOS
+  double repetition_penalty = 1;      // 1: none
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
 };
 

@@ -103,6 +103,7 @@ Answering answering_of(Generates& model, const TextEncoder& encoder, const TaskR
   CompletionOptions completion{.until = result.task.until,
                                .max_tokens = result.max_tokens,
                                .ends = options.ends,
+                               .repetition_penalty = options.repetition_penalty,
                                .precision = options.scoring.precision};
   return [&model, &encoder, completion = std::move(completion)](const std::vector<TokenRequest>& requests,
                                                                 const OnAnswer& on_answer, const OnBatch& on_batch) {

@@ -16,10 +16,11 @@ namespace plumb {
 
 struct EvaluateOptions {
   FewShotOptions few_shot;
-  int64_t limit = 0;          // items of each task, the first ones; 0: all
-  int64_t max_length = 2048;  // tokens that the model reads at once
-  int64_t max_tokens = 0;     // of an answer that the model writes; 0: as many as the task says
-  std::vector<int32_t> ends;  // tokens of which each ends such an answer of an imported model, besides EOS
+  int64_t limit = 0;              // items of each task, the first ones; 0: all
+  int64_t max_length = 2048;      // tokens that the model reads at once
+  int64_t max_tokens = 0;         // of an answer that the model writes; 0: as many as the task says
+  std::vector<int32_t> ends;      // tokens of which each ends such an answer of an imported model, besides EOS
+  double repetition_penalty = 1;  // in such answers; 1: none
   ScoringOptions scoring;
   MetricOptions metrics;
   std::filesystem::path answers;  // a directory for answers, one file for each task; empty: none are kept

@@ -86,6 +86,7 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
   ImportedModel imported = read_model_folder(folder);
   const std::vector<std::string> tokenizer = tokenizer_files(folder);
   (void)ends_of_texts(folder);
+  (void)stated_repetition_penalty(folder);
   {
     const std::unique_ptr<Model> model = make_model(imported.config);  // checks once more that all fits together
     load_parameters(model->parameters(), imported.tensors, folder.string());
@@ -132,6 +133,14 @@ std::vector<int32_t> tokens_of_key(const fs::path& run, const char* key) {
 }  // namespace
 
 std::vector<int32_t> ends_of_texts(const fs::path& run) { return tokens_of_key(run, "eos_token_id"); }
+
+double stated_repetition_penalty(const fs::path& run) {
+  const fs::path file = run / kGenerationFile;
+  if (!fs::is_regular_file(file)) return 1;
+  const double penalty = Settings(file).number("repetition_penalty", 1);
+  if (!(penalty > 0)) throw Error(fmt::format("{}: repetition_penalty = {} is not positive", file.string(), penalty));
+  return penalty;
+}
 
 std::optional<int64_t> stated_positions(const fs::path& run) {
   const fs::path file = run / kSettingsFile;

@@ -53,6 +53,10 @@ TranslationTokenizers translation_tokenizers(const std::filesystem::path& run);
 /// config.json, a number or a list. Empty if neither has it. Throws Error if it is anything else.
 std::vector<int32_t> ends_of_texts(const std::filesystem::path& run);
 
+/// repetition_penalty of generation_config.json, which transformers applies to every continuation, the most probable one
+/// too; 1 without the file or the key. Throws Error if it is not a positive number.
+double stated_repetition_penalty(const std::filesystem::path& run);
+
 /// The number of tokens that config.json of an imported model says it reads at once: n_positions,
 /// max_position_embeddings or n_ctx, the first that there is, as the harness asks. Nothing without config.json or such
 /// a key. Throws Error if it is less than 1.
