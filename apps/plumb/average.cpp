@@ -51,7 +51,7 @@ void add_average(CLI::App& app, Globals& globals) {
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   verb->add_option("--best", arguments->best,
-                   "Average this many of the checkpoints that were validated, those with the lowest validation loss")
+                   "Average this many of the checkpoints that were validated, those with the best train.best_metric")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   verb->add_option("--out", arguments->out, "Directory to write, which can be used like a run")

@@ -103,6 +103,21 @@ TEST_F(CheckpointAverage, OfTheBest) {
   expect_mean(folder_ / "out", best);
 }
 
+TEST_F(CheckpointAverage, OfTheBestByAnotherMetric) {
+  const fs::path run = folder_ / "run";
+  config_.train.best_metric = "bleu";
+  config_.train.score_every = 20;
+  run_training(config_, run);
+  const std::map<int64_t, double> found = {{4, 90.0}, {8, 1.0}, {12, 8.0}, {16, 2.0}, {20, 7.0}};
+  std::string text = read_lines(run / "metrics.jsonl").front() + "\n";
+  for (TrainPoint point : read_metrics(run / "metrics.jsonl")) {
+    if (const auto value = found.find(point.step); value != found.end()) point.metrics.set("bleu", value->second);
+    text += to_json(point).dump() + "\n";
+  }
+  write_file_atomic(run / "metrics.jsonl", text);
+  EXPECT_EQ(best_checkpoints(run, 2), (std::vector<fs::path>{checkpoint(12), checkpoint(20)}));
+}
+
 TEST_F(CheckpointAverage, SatisfiesTheConstraintsOfTheModel) {
   config_.model.residual = "ngpt";
   config_.model.share_embeddings = "none";
@@ -120,7 +135,7 @@ TEST_F(CheckpointAverage, RefusesMoreThanThereAreAndDirectoriesInUse) {
   run_training(config_, run);
   EXPECT_EQ(error_of([&] { (void)last_checkpoints(run, 5); }), run.string() + ": has 4 checkpoints, not 5");
   EXPECT_EQ(error_of([&] { (void)best_checkpoints(run, 4); }),
-            run.string() + ": has 3 checkpoints that were validated at their step, not 4");
+            run.string() + ": has 3 checkpoints with a value of valid_nll at their step, not 4");
   EXPECT_EQ(error_of([&] { (void)last_checkpoints(run, 0); }), "cannot average 0 checkpoints");
   const std::string before = read_file(run / "config.toml");
   EXPECT_EQ(error_of([&] { average_checkpoints(run, last_checkpoints(run, 2), run); }),

@@ -8,8 +8,11 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/data/directory.h"
 #include "plumb/io/safetensors.h"
 #include "plumb/model/model.h"
+#include "plumb/task/task.h"
+#include "plumb/train/best_metric.h"
 #include "plumb/train/checkpoints.h"
 #include "plumb/train/metrics_file.h"
 #include "plumb/train/run.h"
@@ -35,6 +38,14 @@ void require_count(const fs::path& run, size_t found, int64_t wanted, const std:
               "average fewer, or train with a larger train.keep_checkpoints");
 }
 
+BestMetric best_metric_of(const fs::path& run) {
+  const RunConfig config = load_run_config(run);
+  const BestMetric usual;
+  if (config.train.best_metric == usual.name) return usual;
+  return plumb::best_metric_of(config.train,
+                               *make_task(config.task, DataDirectory::open(config.data), config.model.kind));
+}
+
 /// Throws Error unless `out` is free or has an earlier average in it.
 void check_free(const fs::path& out) {
   check_output_directory(out, "run");
@@ -58,14 +69,16 @@ std::vector<fs::path> last_checkpoints(const fs::path& run, int64_t count) {
 
 std::vector<fs::path> best_checkpoints(const fs::path& run, int64_t count) {
   const auto all = all_checkpoints(run);
+  const BestMetric metric = best_metric_of(run);
   std::vector<std::pair<double, fs::path>> validated;
   for (const TrainPoint& point : read_metrics(run / "metrics.jsonl")) {
-    const std::optional<double> nll = point.metrics.get("valid_nll");
+    const std::optional<double> value = point.metrics.get(metric.name);
     const auto found = all.find(point.step);
-    if (nll && std::isfinite(*nll) && found != all.end()) validated.emplace_back(*nll, found->second);
+    if (value && std::isfinite(*value) && found != all.end()) validated.emplace_back(*value, found->second);
   }
-  require_count(run, validated.size(), count, "checkpoints that were validated at their step");
-  std::stable_sort(validated.begin(), validated.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  require_count(run, validated.size(), count, fmt::format("checkpoints with a value of {} at their step", metric.name));
+  std::stable_sort(validated.begin(), validated.end(),
+                   [&](const auto& a, const auto& b) { return metric.is_better(a.first, b.first); });
   std::vector<fs::path> chosen;
   for (int64_t i = 0; i < count; ++i) chosen.push_back(validated[static_cast<size_t>(i)].second);
   return chosen;

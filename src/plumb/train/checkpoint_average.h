@@ -10,8 +10,9 @@ namespace plumb {
 /// The last `count` checkpoints of a run, in the order of their steps. Throws Error if it has fewer.
 std::vector<std::filesystem::path> last_checkpoints(const std::filesystem::path& run, int64_t count);
 
-/// The `count` checkpoints with the lowest validation loss ("valid_nll" in metrics.jsonl), the best first, among all
-/// that the run still has and that were validated at their step. Throws Error if these are fewer.
+/// The `count` checkpoints with the best values of train.best_metric, the best first, among all that the run still has
+/// and at whose step it was computed. Throws Error if these are fewer, and, for a metric of the task itself, if the
+/// run's data are not where they were.
 std::vector<std::filesystem::path> best_checkpoints(const std::filesystem::path& run, int64_t count);
 
 /// Averages the weights that the checkpoints would be evaluated with, and buffers, in float64 (Vaswani et al. 2017,
