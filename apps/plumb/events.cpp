@@ -29,6 +29,12 @@ EventWriter& EventFiles::writer_of(const std::filesystem::path& run, int64_t ste
   return *writer;
 }
 
+void EventFiles::go_back(const std::filesystem::path& run, int64_t step) {
+  EventWriter& writer = writer_of(run, step + 1);
+  writer.start(step + 1, wall_time());  // TensorBoard drops earlier points from this step on
+  writer.flush();
+}
+
 void EventFiles::write(const std::filesystem::path& run, const WatchRecord& record) {
   EventWriter& writer = writer_of(run, record.step);
   write_numbers(writer, "watch", record.step, record.values, wall_time());
@@ -44,6 +50,10 @@ void EventFiles::write(const std::filesystem::path& run, const TrainPoint& point
   scalar("train/learning_rate", point.learning_rate);
   if (point.gradient_norm) scalar("train/gradient_norm", *point.gradient_norm);
   scalar("train/tokens_per_second", point.tokens_per_second);
+  scalar("train/epoch", static_cast<double>(point.epoch));
+  if (point.tokens) scalar("train/tokens", static_cast<double>(*point.tokens));
+  if (point.exchange_seconds) scalar("train/exchange_seconds", *point.exchange_seconds);
+  if (point.exchange_bytes) scalar("train/exchange_bytes", *point.exchange_bytes);
   if (point.data_seconds) scalar("train/data_seconds", *point.data_seconds);
   scalar("train/perplexity", std::exp(point.nll));
   if (point.ceiling_fraction) scalar("train/ceiling_fraction", *point.ceiling_fraction);

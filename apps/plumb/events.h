@@ -17,6 +17,8 @@ class EventFiles {
   void write(const std::filesystem::path& run, const TrainPoint& point);
   /// Every number of a record, under its path: "watch/curvature/hessian/value".
   void write(const std::filesystem::path& run, const WatchRecord& record);
+  /// What was written after `step` does not count: the run has gone back to it.
+  void go_back(const std::filesystem::path& run, int64_t step);
 
  private:
   EventWriter& writer_of(const std::filesystem::path& run, int64_t step);

@@ -83,8 +83,9 @@ TEST_F(RunVerbs, MetricsAndEventsSayTheSame) {
   for (const auto& entry : fs::directory_iterator(*folder_ / "runs/0.01")) {
     if (entry.path().filename().string().starts_with("events.out.tfevents.")) events += read_file(entry.path());
   }
-  for (const char* tag : {"train/loss", "train/nll", "train/perplexity", "train/learning_rate", "train/gradient_norm",
-                          "train/tokens_per_second", "train/ceiling_fraction", "valid/perplexity"})
+  for (const char* tag :
+       {"train/loss", "train/nll", "train/perplexity", "train/learning_rate", "train/gradient_norm",
+        "train/tokens_per_second", "train/tokens", "train/epoch", "train/ceiling_fraction", "valid/perplexity"})
     EXPECT_NE(events.find(tag), std::string::npos) << tag;
 }
 
