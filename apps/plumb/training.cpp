@@ -22,14 +22,18 @@ namespace {
 // The signal received, or 0. A signal handler may only write to this.
 volatile std::sig_atomic_t interrupted = 0;
 
-/// A first interrupt ends the run after the current step; a second one ends the process as usual.
+/// A first interrupt ends the run after the current step; a second one, of either signal, ends the process as usual.
 class InterruptGuard {
  public:
   InterruptGuard() {
     interrupted = 0;
     struct sigaction action {};
-    action.sa_handler = [](int signal) { interrupted = signal; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    action.sa_handler = [](int signal) {
+      interrupted = signal;
+      ::signal(SIGINT, SIG_DFL);
+      ::signal(SIGTERM, SIG_DFL);
+    };
+    action.sa_flags = SA_RESTART;
     ::sigaction(SIGINT, &action, &before_int_);
     ::sigaction(SIGTERM, &action, &before_term_);
   }
@@ -85,6 +89,7 @@ void train_and_report(const RunConfig& config, const std::string& out, Globals& 
   hooks.dry_pass = true;
   hooks.point = [&](const TrainPoint& point) { events.write(out, point); };
   hooks.watched = [&](const WatchRecord& record) { events.write(out, record); };
+  hooks.went_back = [&](const Trainer& trained) { events.go_back(out, trained.step()); };
   hooks.peak_rate = [&] { return ops::peak_product_rate(ops::precision_of(config.train.precision)); };
   hooks.stop = [] { return interrupted != 0; };
   hooks.give_up = hooks.stop;

@@ -67,16 +67,44 @@ TEST_F(TrainVerb, DivergenceIsAFailure) {
 TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const std::string out = "interrupted" + std::to_string(signal);
-    Process process(PLUMB_BINARY, arguments(out, {"--set", "train.steps=1000000", "--set", "train.log_every=1"}),
-                    folder_->path());
+    std::vector<std::string> command = arguments(out, {"--set", "train.steps=1000000", "--set", "train.log_every=1"});
+    std::erase(command, "-q");
+    Process process(PLUMB_BINARY, command, folder_->path());
     wait_for_a_step(out);
     process.signal(signal);
     const Finished finished = process.wait();
     EXPECT_EQ(finished.status, 128 + signal) << finished.errors;
     EXPECT_NE(finished.output.find(out + ": stopped at step "), std::string::npos) << finished.output;
+    EXPECT_NE(finished.errors.find("continue with `plumb train --out " + out + "`"), std::string::npos);
     EXPECT_EQ(read_json(*folder_ / out / "result.json")["outcome"], "stopped");
     EXPECT_FALSE(fs::is_empty(*folder_ / out / "checkpoints"));
   }
+}
+
+TEST_F(TrainVerb, ASecondSignalOfAnotherKindEndsItAtOnce) {
+  // Steps of a second or more, one of which the first signal would wait for.
+  std::vector<std::string> slow;
+  for (const char* key : {"model.d_model=384", "model.feed_forward=1536", "model.encoder_layers=4",
+                          "model.decoder_layers=4", "train.batch_tokens=8000", "train.log_every=1"})
+    slow.insert(slow.end(), {"--set", key});
+  Process process(PLUMB_BINARY, arguments("twice", slow), folder_->path());
+  wait_for_a_step("twice");
+  process.signal(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().status, 128 + SIGTERM);
+  EXPECT_FALSE(fs::exists(*folder_ / "twice" / "result.json"));
+}
+
+TEST_F(TrainVerb, ASecondProcessIsRefusedWhileTheFirstLives) {
+  Process process(PLUMB_BINARY, arguments("shared", {"--set", "train.steps=1000000", "--set", "train.log_every=1"}),
+                  folder_->path());
+  wait_for_a_step("shared");
+  const Finished second = train("shared", {"--set", "train.steps=1000000", "--set", "train.log_every=1"});
+  EXPECT_EQ(second.status, 1);
+  EXPECT_NE(second.errors.find("shared: another process is training here"), std::string::npos) << second.errors;
+  process.signal(SIGKILL);
+  (void)process.wait();
 }
 
 // A launcher such as torchrun sees how the run ended in every process.
