@@ -25,6 +25,11 @@ TEST(Schedule, TheInverseSquareRootPeaksAtTheLearningRateWhenWarmUpEnds) {
   EXPECT_DOUBLE_EQ(schedule(36000), 5e-4 / 3);
 }
 
+TEST(Schedule, ConstantIsTheLearningRate) {
+  const Schedule schedule("constant", {.learning_rate = 3e-4, .warm_up = 100, .steps = 1000});
+  for (const int64_t step : {1, 50, 100, 1000, 5000}) EXPECT_EQ(schedule(step), 3e-4) << step;
+}
+
 TEST(Schedule, WithoutWarmUpTheDecayBeginsAtOnceOrWhereItIsTold) {
   const std::string text = "constant*linear_warmup*rsqrt_decay";
   for (const int64_t warm_up : {0, 1}) {
@@ -60,6 +65,9 @@ TEST(Schedule, CosineAndLineFromThePeakToTheFloor) {
   EXPECT_NEAR(rate("constant * cosine_decay", options, 500), 0.2, 1e-12);
   EXPECT_DOUBLE_EQ(rate("constant * linear_decay", options, 10), 2.0);
   EXPECT_NEAR(rate("constant * linear_decay", options, 35), 2 * (1 - 0.9 / 4), 1e-12);
+  EXPECT_NEAR(rate("constant * linear_decay", options, 60), 2 * 0.55, 1e-12);
+  EXPECT_NEAR(rate("constant * linear_decay", options, 85), 2 * (1 - 0.9 * 3 / 4), 1e-12);
+  EXPECT_NEAR(rate("constant * linear_decay", options, 110), 0.2, 1e-12);
   EXPECT_NEAR(rate("constant * linear_decay", options, 200), 0.2, 1e-12);
   options.steps = 5;  // ends before the decay begins
   EXPECT_DOUBLE_EQ(rate("constant * linear_decay", options, 9), 2.0);
@@ -69,8 +77,10 @@ TEST(Schedule, StepDecayMultipliesAfterEachStepNamed) {
   const ScheduleFrame frame{.learning_rate = 1.0};
   const VariantOptions options = test::options("[train.step_decay]\nat = [100, 200]");
   const Schedule schedule("constant * step_decay", frame, options);
+  EXPECT_DOUBLE_EQ(schedule(1), 1.0);
   EXPECT_DOUBLE_EQ(schedule(100), 1.0);
   EXPECT_DOUBLE_EQ(schedule(101), 0.1);
+  EXPECT_DOUBLE_EQ(schedule(200), 0.1);
   EXPECT_NEAR(schedule(201), 0.01, 1e-15);
   const VariantOptions half = test::options("[train.step_decay]\nat = 5\nfactor = 0.5");
   EXPECT_DOUBLE_EQ(Schedule("step_decay", frame, half)(6), 0.5);
