@@ -242,6 +242,47 @@ TEST(Losing, WhoHasLeftIsNamed) {
   });
 }
 
+auto with_timeout(double seconds) {
+  return [seconds](Rendezvous rendezvous, const Reception& reception) {
+    rendezvous.timeout = seconds;
+    return meet(rendezvous, reception);
+  };
+}
+
+// It is alive, so its signs of life arrive, but neither computes nor exchanges.
+TEST(Losing, OneThatHangsIsNamedByThoseThatWaitForIt) {
+  std::promise<void> noticed;
+  as_ranks(
+      3,
+      [&, released = noticed.get_future().share()](const Group& group) {
+        group.barrier();
+        if (group.rank() == 1) {
+          EXPECT_EQ(released.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+          return;
+        }
+        const std::string message = message_of([&] { group.barrier(); });
+        EXPECT_TRUE(message.starts_with("lost another process of this run: rank 1 (process ")) << message;
+        EXPECT_NE(message.find(") has computed nothing for 4 s, while others wait for it"), std::string::npos)
+            << message;
+        if (group.rank() == 0) noticed.set_value();
+      },
+      with_timeout(0.4));
+}
+
+TEST(Losing, OneThatComputesForLongIsWaitedFor) {
+  as_ranks(
+      2,
+      [](const Group& group) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2500);
+        if (group.rank() == 1) {
+          while (std::chrono::steady_clock::now() < end) {
+          }
+        }
+        EXPECT_EQ(group.sums({1.0}), std::vector<double>{2.0});
+      },
+      with_timeout(0.1));  // so the limit is 1 s
+}
+
 // A group of some ranks works on after others have left theirs.
 TEST(Losing, NothingIfItsOwnGroupIsComplete) {
   as_ranks(3, [&](const Group& group) {

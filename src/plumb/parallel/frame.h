@@ -28,7 +28,10 @@ enum class FrameKind : uint8_t {
   lost,          // rank, what happened
   gone,          // rank, and the fields of `left`
   // In both directions.
-  beat = 128,  // a sign of life; from a process: the exchanges it has begun, and whether it is in one
+  // A sign of life; from a process: the exchanges it has begun, whether it is in one, and the processor time that it
+  // has
+  // used, in milliseconds.
+  beat = 128,
 };
 
 struct Frame {
@@ -37,7 +40,7 @@ struct Frame {
 };
 
 /// The first field of `hello`: what is spoken, and in which version.
-constexpr std::string_view kGreeting = "plumb rendezvous 1";
+constexpr std::string_view kGreeting = "plumb rendezvous 2";
 
 /// A frame larger than this is not one of ours.
 constexpr uint32_t kLargestFrame = 1U << 28U;

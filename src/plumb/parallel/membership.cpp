@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <fstream>
 
 #include "plumb/base/error.h"
@@ -36,6 +37,13 @@ std::string machine_key() {
     }
   }
   return key;
+}
+
+/// What this process has used so far, in milliseconds.
+int64_t processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<int64_t>(used.tv_sec) * 1000 + used.tv_nsec / 1'000'000;
 }
 
 Socket connected(const std::string& host, int64_t port, double limit, const std::function<void()>& waiting) {
@@ -137,7 +145,8 @@ void Membership::listen() {
     }
     if (now - beaten >= interval) {
       beaten = now;
-      send({FrameKind::beat, {std::to_string(exchanges_.load()), exchanging_.load() > 0 ? "1" : "0"}});
+      send({FrameKind::beat,
+            {std::to_string(exchanges_.load()), exchanging_.load() > 0 ? "1" : "0", std::to_string(processor_time())}});
     }
   }
 }

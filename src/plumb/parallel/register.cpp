@@ -20,7 +20,8 @@ namespace {
 
 constexpr double kIntroduction = 10;  // seconds that a connection may take to introduce itself
 constexpr double kServeAfterEnd = 3;  // seconds that the others may take to finish after rank 0
-constexpr double kStandstill = 10;    // times the time-out: an exchange may take long, where much is exchanged
+constexpr double kStandstill = 10;    // times the time-out: an exchange or a file may take long, if it is large
+constexpr double kIdle = 0.05;        // a process that uses less than this share of one processor computes nothing
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -138,12 +139,21 @@ void Register::handle(Peer& peer, const Frame& frame) {
       peer.goodbye = true;
       return;
     case FrameKind::beat:
-      peer.exchanges = number_in(frame, 0);
-      peer.exchanging = number_in(frame, 1) != 0;
-      return;
+      return beat(peer, frame);
     default:
       return end(peer);
   }
+}
+
+void Register::beat(Peer& peer, const Frame& frame) {
+  peer.exchanges = number_in(frame, 0);
+  peer.exchanging = number_in(frame, 1) != 0;
+  const int64_t used = number_in(frame, 2);
+  const double share =
+      static_cast<double>(used - peer.processor_time) / 1000 / seconds_between(peer.beaten, peer.heard);
+  if (peer.exchanging || share > kIdle) peer.worked = peer.heard;
+  peer.processor_time = used;
+  peer.beaten = peer.heard;
 }
 
 void Register::welcome(Peer& peer, const Frame& hello) {
@@ -178,6 +188,7 @@ void Register::welcome(Peer& peer, const Frame& hello) {
   peer.host = hello.fields[4];
   peer.process = hello.fields[5];
   peer.machine = hello.fields[6];
+  peer.beaten = peer.worked = peer.heard;
   if (lost_) {
     peer.out += encode(*lost_);
     return;
@@ -226,7 +237,11 @@ void Register::check(Clock::time_point now) {
   const auto gap = now - checked_;
   checked_ = now;
   if (std::chrono::duration<double>(gap).count() > kStopped) {
-    for (Peer& peer : peers_) peer.heard += gap;
+    for (Peer& peer : peers_) {
+      peer.heard += gap;
+      peer.beaten += gap;
+      peer.worked += gap;
+    }
     common_since_ += gap;
     begin_ += complete_ ? Clock::duration(0) : gap;
   }
@@ -249,6 +264,16 @@ void Register::check(Clock::time_point now) {
     in_exchange += peer.exchanging ? 1 : 0;
     first = first < 0 ? peer.exchanges : std::min(first, peer.exchanges);
     last = std::max(last, peer.exchanges);
+  }
+  // Others wait for one that neither computes nor exchanges.
+  for (Peer& peer : peers_) {
+    if (in_exchange == 0) peer.worked = now;
+    if (!complete_ || peer.rank < 0 || peer.exchanging || peer.goodbye) continue;
+    const double idle = seconds_between(peer.worked, now);
+    if (idle <= kStandstill * settings_.timeout) continue;
+    lose(peer.rank, fmt::format("{} has computed nothing for {:.3g} s, while others wait for it: it hangs, perhaps in "
+                                "reading or writing a file",
+                                describe_process(peer.rank, peer.process, peer.host), kStandstill * settings_.timeout));
   }
   if (!complete_ && seconds_between(begin_, now) > settings_.join_limit)
     lose(-1, fmt::format("{} not joined within {:.3g} s", missing(), settings_.join_limit));

@@ -55,6 +55,9 @@ class Register {
     bool closing = false;  // as soon as everything is sent
     int64_t exchanges = 0;
     bool exchanging = false;
+    int64_t processor_time = 0;  // milliseconds, as of the last sign of life
+    Clock::time_point beaten;    // when that came
+    Clock::time_point worked;    // when it last computed or exchanged, or no other exchanged
   };
 
   void serve();
@@ -62,6 +65,7 @@ class Register {
   void read_from(Peer& peer);
   void write_to(Peer& peer) const;
   void handle(Peer& peer, const Frame& frame);
+  static void beat(Peer& peer, const Frame& frame);
   void welcome(Peer& peer, const Frame& hello);
   void complete();
   void answer_waiting(const std::string& key);
