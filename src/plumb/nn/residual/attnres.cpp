@@ -37,7 +37,7 @@ class AttnResScheme final : public ResidualScheme {
       reader.norm = plumb::norms().at("rmsnorm").make(parameters, prefix + ".norm", shape.d_model, shape.norm_eps);
       readers_.push_back(std::move(reader));
     }
-    final_norm_ = make_final_norm(parameters, shape);
+    final_norm_ = FinalNorm(parameters, shape);
   }
 
   Stream enter(const Tensor& x, ForwardContext&) const override { return {x, {}, {x}}; }
@@ -59,11 +59,7 @@ class AttnResScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = (*final_norm_)(stream.x, context);
-    context.show({{shape_.stack}, Point::result}, out);
-    return out;
-  }
+  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
 
  private:
   struct Reader {
@@ -84,7 +80,7 @@ class AttnResScheme final : public ResidualScheme {
   int64_t block_;
   SubLayerNorms norms_;
   std::vector<Reader> readers_;  // [sub-layer]: of the next one, or of the end of the stack
-  std::unique_ptr<Norm> final_norm_;
+  FinalNorm final_norm_;
 };
 
 const bool kAttnResRegistered = residual_schemes().add(

@@ -42,7 +42,7 @@ class HiddenVectorsScheme : public ResidualScheme {
   StackShape shape_;
   int64_t count_;
   SubLayerNorms norms_;
-  std::unique_ptr<Norm> final_norm_;
+  FinalNorm final_norm_;
 };
 
 }  // namespace plumb

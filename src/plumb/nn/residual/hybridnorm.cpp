@@ -13,7 +13,7 @@ namespace {
 class HybridNormScheme final : public ResidualScheme {
  public:
   HybridNormScheme(Parameters& parameters, const StackShape& shape, int64_t pre_layers)
-      : stack_(shape.stack), sub_layers_(shape.sub_layers), pre_layers_(pre_layers) {
+      : sub_layers_(shape.sub_layers), pre_layers_(pre_layers) {
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
       for (int64_t position = 0; position < sub_layers_; ++position) {
         norms_.push_back(layer < pre_layers || position + 1 == sub_layers_
@@ -21,7 +21,7 @@ class HybridNormScheme final : public ResidualScheme {
                              : nullptr);
       }
     }
-    final_norm_ = make_final_norm(parameters, shape);
+    final_norm_ = FinalNorm(parameters, shape);
   }
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
@@ -33,18 +33,13 @@ class HybridNormScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = (*final_norm_)(stream.x, context);
-    context.show({{stack_}, Point::result}, out);
-    return out;
-  }
+  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
 
  private:
-  StackKind stack_;
   int64_t sub_layers_;
   int64_t pre_layers_;
   std::vector<std::unique_ptr<Norm>> norms_;  // [sub-layer]; null: reads the stream as it is
-  std::unique_ptr<Norm> final_norm_;
+  FinalNorm final_norm_;
 };
 
 constexpr Prescription kNormsWithinAttention{.qkv_norm = true};

@@ -11,7 +11,7 @@ double start(int64_t layers) { return layers <= 18 ? 0.1 : layers <= 24 ? 1e-5 :
 class LayerScaleScheme final : public ResidualScheme {
  public:
   LayerScaleScheme(Parameters& parameters, const StackShape& shape)
-      : shape_(shape), norms_(parameters, shape, "norm"), final_norm_(make_final_norm(parameters, shape)) {
+      : shape_(shape), norms_(parameters, shape, "norm"), final_norm_(parameters, shape) {
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
       for (int64_t position = 1; position <= shape.sub_layers; ++position) {
         const std::string name = layer_prefix(shape, layer) + "layer_scale" + std::to_string(position) + ".weight";
@@ -26,16 +26,12 @@ class LayerScaleScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = (*final_norm_)(stream.x, context);
-    context.show({{shape_.stack}, Point::result}, out);
-    return out;
-  }
+  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
 
  private:
   StackShape shape_;
   SubLayerNorms norms_;
-  std::unique_ptr<Norm> final_norm_;
+  FinalNorm final_norm_;
   std::vector<Tensor> scales_;  // [sub-layer]: (d_model)
 };
 

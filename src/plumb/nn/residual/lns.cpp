@@ -11,7 +11,7 @@ namespace {
 class LnsScheme final : public ResidualScheme {
  public:
   LnsScheme(Parameters& parameters, const StackShape& shape)
-      : stack_(shape.stack), norms_(parameters, shape, "norm"), final_norm_(make_final_norm(parameters, shape)) {}
+      : norms_(parameters, shape, "norm"), final_norm_(parameters, shape) {}
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor read = norms_.at(f)(stream.x, context) / std::sqrt(static_cast<double>(f.layer() + 1));
@@ -20,16 +20,11 @@ class LnsScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = (*final_norm_)(stream.x, context);
-    context.show({{stack_}, Point::result}, out);
-    return out;
-  }
+  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
 
  private:
-  StackKind stack_;
   SubLayerNorms norms_;
-  std::unique_ptr<Norm> final_norm_;
+  FinalNorm final_norm_;
 };
 
 const bool kLnsRegistered = residual_schemes().add(

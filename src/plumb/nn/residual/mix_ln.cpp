@@ -9,10 +9,7 @@ namespace {
 class MixLnScheme final : public ResidualScheme {
  public:
   MixLnScheme(Parameters& parameters, const StackShape& shape)
-      : stack_(shape.stack),
-        post_layers_(shape.layers / 4),
-        norms_(parameters, shape, "norm"),
-        final_norm_(make_final_norm(parameters, shape)) {}
+      : post_layers_(shape.layers / 4), norms_(parameters, shape, "norm"), final_norm_(parameters, shape) {}
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const bool post = f.layer() < post_layers_;
@@ -24,17 +21,12 @@ class MixLnScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = (*final_norm_)(stream.x, context);
-    context.show({{stack_}, Point::result}, out);
-    return out;
-  }
+  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
 
  private:
-  StackKind stack_;
   int64_t post_layers_;
   SubLayerNorms norms_;
-  std::unique_ptr<Norm> final_norm_;
+  FinalNorm final_norm_;
 };
 
 const bool kMixLnRegistered = residual_schemes().add(

@@ -9,10 +9,7 @@ namespace {
 class ParallelLnScheme final : public ResidualScheme {
  public:
   ParallelLnScheme(Parameters& parameters, const StackShape& shape)
-      : stack_(shape.stack),
-        sub_layers_(shape.sub_layers),
-        norms_(parameters, shape, "norm"),
-        final_norm_(make_final_norm(parameters, shape)) {}
+      : sub_layers_(shape.sub_layers), norms_(parameters, shape, "norm"), final_norm_(parameters, shape) {}
 
   void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const override {
     const Tensor input = f.position == 0 ? stream.x : stream.second;  // of the layer
@@ -22,17 +19,12 @@ class ParallelLnScheme final : public ResidualScheme {
     context.show({f.id, Point::stream}, stream.x);
   }
 
-  Tensor leave(const Stream& stream, ForwardContext& context) const override {
-    Tensor out = (*final_norm_)(stream.x, context);
-    context.show({{stack_}, Point::result}, out);
-    return out;
-  }
+  Tensor leave(const Stream& stream, ForwardContext& context) const override { return final_norm_(stream.x, context); }
 
  private:
-  StackKind stack_;
   int64_t sub_layers_;
   SubLayerNorms norms_;
-  std::unique_ptr<Norm> final_norm_;
+  FinalNorm final_norm_;
 };
 
 const bool kParallelLnRegistered = residual_schemes().add(

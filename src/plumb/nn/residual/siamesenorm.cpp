@@ -14,13 +14,12 @@ namespace {
 class SiameseNormScheme final : public ResidualScheme {
  public:
   SiameseNormScheme(Parameters& parameters, const StackShape& shape)
-      : stack_(shape.stack),
-        norms_(parameters, shape, "norm"),
+      : norms_(parameters, shape, "norm"),
         second_norms_(parameters, shape, "second_norm"),
         inner_norms_(parameters, shape, "inner_norm"),
         last_norm_(make_final_norm(parameters, shape, "first_norm")),
         last_second_norm_(make_final_norm(parameters, shape, "second_norm")),
-        final_norm_(make_final_norm(parameters, shape)) {}
+        final_norm_(parameters, shape) {}
 
   Stream enter(const Tensor& x, ForwardContext&) const override { return {x, x}; }
 
@@ -36,19 +35,16 @@ class SiameseNormScheme final : public ResidualScheme {
 
   Tensor leave(const Stream& stream, ForwardContext& context) const override {
     const Tensor both = (*last_norm_)(stream.x, context) + (*last_second_norm_)(stream.second, context);
-    Tensor out = (*final_norm_)(both, context);
-    context.show({{stack_}, Point::result}, out);
-    return out;
+    return final_norm_(both, context);
   }
 
  private:
-  StackKind stack_;
   SubLayerNorms norms_;
   SubLayerNorms second_norms_;
   SubLayerNorms inner_norms_;
   std::unique_ptr<Norm> last_norm_;
   std::unique_ptr<Norm> last_second_norm_;
-  std::unique_ptr<Norm> final_norm_;
+  FinalNorm final_norm_;
 };
 
 const bool kSiameseNormRegistered = residual_schemes().add(

@@ -35,8 +35,26 @@ class SubLayerNorms {
   std::vector<std::unique_ptr<Norm>> norms_;
 };
 
-/// The norm at the end of a stack: "encoder.norm".
+/// A norm at the end of a stack: "encoder.norm".
 std::unique_ptr<Norm> make_final_norm(Parameters& parameters, const StackShape& shape,
                                       const std::string& name = "norm");
+
+/// The norm whose result is that of the stack.
+class FinalNorm {
+ public:
+  FinalNorm() = default;  // to be assigned
+  FinalNorm(Parameters& parameters, const StackShape& shape)
+      : stack_(shape.stack), norm_(make_final_norm(parameters, shape)) {}
+  /// norm(x), shown to observers as Point::result.
+  Tensor operator()(const Tensor& x, ForwardContext& context) const {
+    Tensor out = (*norm_)(x, context);
+    context.show({{stack_}, Point::result}, out);
+    return out;
+  }
+
+ private:
+  StackKind stack_{};
+  std::unique_ptr<Norm> norm_;
+};
 
 }  // namespace plumb
