@@ -49,6 +49,22 @@ ModelConfig imported_decoder() {
   return config;
 }
 
+void read_decoder_sizes(Settings& settings, ModelConfig& config) {
+  config.target_vocabulary = settings.integer("vocab_size");
+  config.d_model = settings.integer("hidden_size");
+  config.feed_forward = settings.integer("intermediate_size");
+  config.decoder_layers = settings.integer("num_hidden_layers");
+  config.heads = settings.integer("num_attention_heads");
+}
+
+Json decoder_sizes(const ModelConfig& config) {
+  return {{"vocab_size", config.target_vocabulary},
+          {"hidden_size", config.d_model},
+          {"intermediate_size", config.feed_forward},
+          {"num_hidden_layers", config.decoder_layers},
+          {"num_attention_heads", config.heads}};
+}
+
 void ignore_common_keys(Settings& settings) {
   settings.ignore({"architectures",
                    "model_type",

@@ -45,6 +45,10 @@ DescribedModel described_by(Settings settings);
 /// A decoder with embeddings as they are, and nothing else decided.
 ModelConfig imported_decoder();
 
+/// vocab_size, hidden_size, intermediate_size, num_hidden_layers and num_attention_heads of a decoder, and the reverse.
+void read_decoder_sizes(Settings& settings, ModelConfig& config);
+Json decoder_sizes(const ModelConfig& config);
+
 /// Ignores the keys that any config.json may have and that do not change what a model computes: special tokens, names,
 /// element types, dropout of parts, settings of generation.
 void ignore_common_keys(Settings& settings);

@@ -12,11 +12,7 @@ ModelConfig gpt_neox_configuration(Settings& settings) {
   ModelConfig config = imported_decoder();
   config.residual = settings.flag("use_parallel_residual", true) ? "parallel-ln" : "pre-ln";
   config.norm_eps = settings.number("layer_norm_eps", 1e-5);
-  config.target_vocabulary = settings.integer("vocab_size");
-  config.d_model = settings.integer("hidden_size");
-  config.feed_forward = settings.integer("intermediate_size");
-  config.decoder_layers = settings.integer("num_hidden_layers");
-  config.heads = settings.integer("num_attention_heads");
+  read_decoder_sizes(settings, config);
   config.activation = plain_activation(settings, "hidden_act");
   config.attention_bias = settings.flag("attention_bias", true) ? "all" : "none";
   config.share_embeddings = settings.flag("tie_word_embeddings", false) ? "target" : "none";
@@ -29,20 +25,17 @@ ModelConfig gpt_neox_configuration(Settings& settings) {
 }
 
 Json gpt_neox_settings(const ModelConfig& config) {
-  return {{"use_parallel_residual", config.residual == "parallel-ln"},
-          {"layer_norm_eps", config.norm_eps},
-          {"vocab_size", config.target_vocabulary},
-          {"hidden_size", config.d_model},
-          {"intermediate_size", config.feed_forward},
-          {"num_hidden_layers", config.decoder_layers},
-          {"num_attention_heads", config.heads},
-          {"hidden_act", plain_activation_name(config)},
-          {"attention_bias", config.attention_bias != "none"},
-          {"tie_word_embeddings", config.share_embeddings != "none"},
-          {"hidden_dropout", config.dropout},
-          {"attention_dropout", config.dropout},
-          {"rotary_emb_base", rotary_options_of(config).theta},
-          {"rotary_pct", rotated_share(config)}};
+  Json keys = decoder_sizes(config);
+  keys.update({{"use_parallel_residual", config.residual == "parallel-ln"},
+               {"layer_norm_eps", config.norm_eps},
+               {"hidden_act", plain_activation_name(config)},
+               {"attention_bias", config.attention_bias != "none"},
+               {"tie_word_embeddings", config.share_embeddings != "none"},
+               {"hidden_dropout", config.dropout},
+               {"attention_dropout", config.dropout},
+               {"rotary_emb_base", rotary_options_of(config).theta},
+               {"rotary_pct", rotated_share(config)}});
+  return keys;
 }
 
 /// Rows [head][query, key, value][feature] as ours, [query, key, value][head][feature]; x: (3·d) or (3·d, d).

@@ -8,11 +8,7 @@ ModelConfig llama_like_configuration(Settings& settings, double theta, int64_t h
   ModelConfig config = imported_decoder();
   config.norm = "rmsnorm";
   config.norm_eps = settings.number("rms_norm_eps", 1e-6);
-  config.target_vocabulary = settings.integer("vocab_size");
-  config.d_model = settings.integer("hidden_size");
-  config.feed_forward = settings.integer("intermediate_size");
-  config.decoder_layers = settings.integer("num_hidden_layers");
-  config.heads = settings.integer("num_attention_heads");
+  read_decoder_sizes(settings, config);
   config.kv_heads = settings.integer("num_key_value_heads", config.heads);
   config.head_size = settings.integer("head_dim", head_size);
   config.activation = gated_activation(settings, "hidden_act");
@@ -24,16 +20,12 @@ ModelConfig llama_like_configuration(Settings& settings, double theta, int64_t h
 }
 
 Json llama_like_settings(const ModelConfig& config) {
-  Json keys = {{"rms_norm_eps", config.norm_eps},
-               {"vocab_size", config.target_vocabulary},
-               {"hidden_size", config.d_model},
-               {"intermediate_size", config.feed_forward},
-               {"num_hidden_layers", config.decoder_layers},
-               {"num_attention_heads", config.heads},
+  Json keys = decoder_sizes(config);
+  keys.update({{"rms_norm_eps", config.norm_eps},
                {"num_key_value_heads", key_value_heads_of(config)},
                {"head_dim", head_size_of(config)},
                {"hidden_act", gated_activation_name(config)},
-               {"tie_word_embeddings", config.share_embeddings != "none"}};
+               {"tie_word_embeddings", config.share_embeddings != "none"}});
   write_rotary(config, keys);
   return keys;
 }
@@ -54,14 +46,14 @@ void require_full_attention(Settings& settings, const ModelConfig& config) {
 
 NamedTensors llama_like_tensors(const ModelConfig& config, Weights& weights) {
   const int64_t d = config.d_model, wide = config.feed_forward, size = head_size_of(config);
-  const bool gated_bias = config.feed_forward_bias;
+  const bool norm_bias = config.norm == "layernorm", gated_bias = config.feed_forward_bias;
   NamedTensors result;
   weights.set_prefix("model.");
   result.emplace_back("tgt_embed.weight", weights.take("embed_tokens.weight", {config.target_vocabulary, d}));
   for (int64_t i = 0; i < config.decoder_layers; ++i) {
     const std::string theirs = fmt::format("layers.{}.", i), ours = fmt::format("decoder.layers.{}.", i);
     const std::string attention = theirs + "self_attn.";
-    take_pair(weights, theirs + "input_layernorm", ours + "norm1", {d}, false, result);
+    take_pair(weights, theirs + "input_layernorm", ours + "norm1", {d}, norm_bias, result);
     take_stacked(weights, {attention + "q_proj", attention + "k_proj", attention + "v_proj"}, ours + "self_attn",
                  config, config.attention_bias != "none", result);
     take_pair(weights, attention + "o_proj", ours + "self_attn.out_proj", {d, config.heads * size},
@@ -70,12 +62,13 @@ NamedTensors llama_like_tensors(const ModelConfig& config, Weights& weights) {
       take_pair(weights, attention + "q_norm", ours + "self_attn.q_norm", {size}, false, result);
       take_pair(weights, attention + "k_norm", ours + "self_attn.k_norm", {size}, false, result);
     }
-    take_pair(weights, theirs + "post_attention_layernorm", ours + "norm2", {d}, false, result);
+    if (!config.parallel)
+      take_pair(weights, theirs + "post_attention_layernorm", ours + "norm2", {d}, norm_bias, result);
     take_pair(weights, theirs + "mlp.gate_proj", ours + "linear1", {wide, d}, gated_bias, result);
     take_pair(weights, theirs + "mlp.up_proj", ours + "linear3", {wide, d}, gated_bias, result);
     take_pair(weights, theirs + "mlp.down_proj", ours + "linear2", {d, wide}, gated_bias, result);
   }
-  take_pair(weights, "norm", "decoder.norm", {d}, false, result);
+  take_pair(weights, "norm", "decoder.norm", {d}, norm_bias, result);
   weights.ignore("model.layers.*.self_attn.rotary_emb.inv_freq");  // the frequencies, which config.json implies
   take_output(weights, "lm_head", config, result);
   return result;

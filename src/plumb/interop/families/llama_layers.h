@@ -1,5 +1,5 @@
 // The layers that Llama and Qwen have in common: RMSNorm before each sub-layer, rotary positions on the halves of a
-// head, grouped heads, a gated feed-forward sub-layer.
+// head, grouped heads, a gated feed-forward sub-layer. StableLM's tensors have the same names.
 #pragma once
 
 #include "plumb/interop/family.h"
@@ -13,7 +13,7 @@ ModelConfig llama_like_configuration(Settings& settings, double theta, int64_t h
 /// The reverse, with the same exceptions.
 Json llama_like_settings(const ModelConfig& config);
 
-/// With the biases and norms that the configuration has.
+/// With the biases and norms that the configuration has; LayerNorm has a bias.
 NamedTensors llama_like_tensors(const ModelConfig& config, Weights& weights);
 
 /// Throws Error unless every layer attends to all earlier positions.
