@@ -271,6 +271,11 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read("[training]\nbleu_pairs = -1"), Error);
   EXPECT_THROW(read("[training]\nlearning_rates = []"), Error);
   EXPECT_THROW(read("[depth]\nlayers = []"), Error);
+  EXPECT_THROW(read("[training]\nwarm_ups = [-1]"), Error);
+  EXPECT_THROW(read("[training]\nwarm_ups = [0, 400, '10kt']"), Error);  // which is longer?
+  EXPECT_NO_THROW(read("[training]\nwarm_ups = [0, '10kt', '20kt']"));
+  EXPECT_THROW(read("[along_training]\nevery = 0"), Error);
+  EXPECT_NO_THROW(read("[along_training]\nevery = '1e'\nwarm_ups = [0, '0.5e']"));
   const StudyConfig arms = read("[training]\n[[training.arm]]\noptimizer = 'sgd'\nlearning_rates = [0.1]\n");
   ASSERT_EQ(arms.training->arms.size(), 1U);
   EXPECT_EQ(arms.training->arms[0].optimizer, "sgd");

@@ -15,13 +15,10 @@ namespace {
 
 struct WatchedTraining {
   std::string scheme;
-  int64_t warm_up;
+  Duration warm_up;
   TrainedRun trained;
 
-  [[nodiscard]] std::string warm_up_name() const {
-    return warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", warm_up);
-  }
-  [[nodiscard]] std::string name() const { return display_name(scheme) + ", " + warm_up_name(); }
+  [[nodiscard]] std::string name() const { return display_name(scheme) + ", " + warm_up_name(warm_up); }
 };
 
 /// The value at a path such as "/curvature/hessian/value"; null if it was not measured.
@@ -68,7 +65,7 @@ RecordValue path_value(const std::string& path) {
 Series series_along(const WatchedTraining& run, const std::string& name, const std::string& group,
                     const RecordValue& value) {
   Series series{name, group};
-  series.style = run.warm_up == 0 ? "dashed" : "solid";
+  series.style = run.warm_up.is_zero() ? "dashed" : "solid";
   std::vector<int64_t> missing;  // steps since the last value
   for (const WatchRecord& record : run.trained.result.watched) {
     const double y = value(record);
@@ -101,9 +98,9 @@ Figure figure_along(const std::string& id, const std::string& title, const std::
 }
 
 RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& part, const std::string& scheme,
-                       int64_t warm_up) {
+                       const Duration& warm_up) {
   RunRequest request;
-  request.name = fmt::format("along-{}-warmup{}", file_name(scheme), warm_up);
+  request.name = fmt::format("along-{}-warmup{}", file_name(scheme), warm_up.text());
   request.label = WatchedTraining{scheme, warm_up, {}}.name();
   request.config = run_config(context, model_for(context, scheme, part.layers));
   request.config.train.warm_up = warm_up;
@@ -139,10 +136,11 @@ std::vector<Figure> curvature_figures(const std::vector<WatchedTraining>& runs,
         "λ_max(P⁻¹H)");
     for (const WatchedTraining& run : runs) {
       if (run.scheme != scheme) continue;
-      Series measured = series_along(run, run.warm_up_name(), scheme, path_value("/curvature/preconditioned/value"));
+      Series measured =
+          series_along(run, warm_up_name(run.warm_up), scheme, path_value("/curvature/preconditioned/value"));
       if (measured.x.empty()) continue;
       figure.series.push_back(measured);
-      figure.series.push_back(series_along(run, "threshold, " + run.warm_up_name(), "threshold",
+      figure.series.push_back(series_along(run, "threshold, " + warm_up_name(run.warm_up), "threshold",
                                            path_value("/curvature/preconditioned/threshold")));
     }
     if (!figure.series.empty()) figures.push_back(figure);
@@ -176,8 +174,8 @@ std::vector<Figure> critical_rate_figures(const std::vector<WatchedTraining>& ru
     for (const WatchedTraining& run : runs) {
       if (run.scheme != scheme) continue;
       figure.series.push_back(
-          series_along(run, "critical, " + run.warm_up_name(), scheme, path_value("/critical_rate/value")));
-      figure.series.push_back(series_along(run, "of the run, " + run.warm_up_name(), "threshold",
+          series_along(run, "critical, " + warm_up_name(run.warm_up), scheme, path_value("/critical_rate/value")));
+      figure.series.push_back(series_along(run, "of the run, " + warm_up_name(run.warm_up), "threshold",
                                            path_value("/critical_rate/learning_rate")));
     }
     figures.push_back(figure);
@@ -207,9 +205,9 @@ std::vector<Figure> gradient_figures(const std::vector<WatchedTraining>& runs,
                      "E‖g‖² over mini-batches, and ‖E g‖² of their mean.", "squared norm");
     for (const WatchedTraining& run : runs) {
       if (run.scheme != scheme) continue;
-      squares.series.push_back(
-          series_along(run, "E‖g‖², " + run.warm_up_name(), "E‖g‖²", path_value("/gradient_noise/mean_square_norm")));
-      squares.series.push_back(series_along(run, "‖E g‖², " + run.warm_up_name(), "‖E g‖²",
+      squares.series.push_back(series_along(run, "E‖g‖², " + warm_up_name(run.warm_up), "E‖g‖²",
+                                            path_value("/gradient_noise/mean_square_norm")));
+      squares.series.push_back(series_along(run, "‖E g‖², " + warm_up_name(run.warm_up), "‖E g‖²",
                                             path_value("/gradient_noise/square_norm_of_mean")));
     }
     figures.push_back(squares);
@@ -229,7 +227,7 @@ std::vector<Figure> update_figures(const std::vector<WatchedTraining>& runs, con
         for (int64_t layer = 0; layer < layers; ++layer) {
           const LayerId id{stack, layer};
           figure.series.push_back(series_along(
-              run, fmt::format("{} {}, {}", to_string(stack), id.number(), run.warm_up_name()),
+              run, fmt::format("{} {}, {}", to_string(stack), id.number(), warm_up_name(run.warm_up)),
               fmt::format("{} {}", to_string(stack), id.number()), path_value("/updates/ratio/" + to_string(id))));
         }
       }
@@ -309,7 +307,7 @@ Table watched_runs_table(const std::vector<WatchedTraining>& runs) {
       largest = ratio;
       at = record.step;
     }
-    table.rows.push_back({run.scheme, run.warm_up, run.trained.result.outcome, run.trained.result.steps,
+    table.rows.push_back({run.scheme, as_cell(run.warm_up), run.trained.result.outcome, run.trained.result.steps,
                           finite_or_null(run.trained.loss()), finite_or_null(first), parameter, part,
                           finite_or_null(largest), at, finite_or_null(last), run.trained.result.watched.size(),
                           finite_or_null(watch_seconds(run)), finite_or_null(run.trained.result.seconds)});
@@ -354,7 +352,7 @@ Table critical_rate_table(const std::vector<WatchedTraining>& runs, const AlongT
       at = record.step;
     }
     const int64_t found = measured - uphill - none;
-    table.rows.push_back({run.scheme, run.warm_up, run.trained.result.outcome, measured, finite_or_null(first),
+    table.rows.push_back({run.scheme, as_cell(run.warm_up), run.trained.result.outcome, measured, finite_or_null(first),
                           finite_or_null(largest), at > 0 ? Json(at) : Json(), finite_or_null(last), uphill, none,
                           raised, found > 0 ? Json(passes / static_cast<double>(found)) : Json()});
   }
@@ -395,8 +393,8 @@ Table reference_table(const std::vector<WatchedTraining>& runs) {
         at = record.step;
       }
       if (differences.empty()) continue;
-      table.rows.push_back({run.scheme, run.warm_up, which, differences.size(), median_of(differences), largest, at,
-                            median_of(products), median_of(long_products)});
+      table.rows.push_back({run.scheme, as_cell(run.warm_up), which, differences.size(), median_of(differences),
+                            largest, at, median_of(products), median_of(long_products)});
     }
   }
   return table;
@@ -407,7 +405,7 @@ Table reference_table(const std::vector<WatchedTraining>& runs) {
 std::vector<MeasurementRequest> requests(StudyContext& context, const AlongTrainingStudy& part) {
   std::vector<MeasurementRequest> list;
   for (const std::string& scheme : context.config.study.schemes) {
-    for (const int64_t warm_up : part.warm_ups)
+    for (const Duration& warm_up : part.warm_ups)
       list.push_back(run_measurement(context, watched_run(context, part, scheme, warm_up)));
   }
   return list;
@@ -417,7 +415,7 @@ PartResult measure(StudyContext& context, const AlongTrainingStudy& part) {
   const std::vector<std::string>& schemes = context.config.study.schemes;
   std::vector<WatchedTraining> runs;
   for (const std::string& scheme : schemes) {
-    for (const int64_t warm_up : part.warm_ups)
+    for (const Duration& warm_up : part.warm_ups)
       runs.push_back({scheme, warm_up, trained_run(context, watched_run(context, part, scheme, warm_up))});
   }
   const std::vector<StackKind> stacks = stacks_of(context);
@@ -431,10 +429,11 @@ PartResult measure(StudyContext& context, const AlongTrainingStudy& part) {
       std::count_if(runs.begin(), runs.end(), [](const WatchedTraining& run) { return run.trained.diverged(); });
   result.summary.push_back(
       fmt::format("{} training runs, one for each scheme and warm-up ({} layers, {}, learning rate {:g}), measured "
-                  "after the first step and every {} steps on the same {} training examples; {} diverged. Single "
+                  "after the first step and every {} on the same {} training examples; {} diverged. Single "
                   "runs: a difference between two of them may be chance.",
                   runs.size(), part.layers, context.config.train.optimizer, context.config.train.learning_rate,
-                  part.every, part.examples, diverged == 0 ? "none" : std::to_string(diverged)));
+                  part.every.text() + (part.every.unit() == Duration::Unit::steps ? " steps" : ""), part.examples,
+                  diverged == 0 ? "none" : std::to_string(diverged)));
   result.tables.push_back(watched_runs_table(runs));
   result.tables.push_back(critical_rate_table(runs, part));
   if (part.reference_products > 0) result.tables.push_back(reference_table(runs));

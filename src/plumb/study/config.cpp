@@ -291,6 +291,19 @@ void check_transfer(const TransferStudy& part) {
   require_distinct("transfer.model.kind", kinds);
 }
 
+/// They are compared with each other, the longest with none.
+void check_warm_ups(const char* key, const std::vector<Duration>& warm_ups) {
+  if (warm_ups.empty()) throw Error(fmt::format("{} is empty", key));
+  std::optional<Duration::Unit> unit;
+  for (const Duration& each : warm_ups) {
+    if (each.amount() < 0) throw Error(fmt::format("{} is {}", key, each.text()), "the smallest is 0");
+    if (each.is_zero()) continue;
+    if (unit.value_or(each.unit()) != each.unit())
+      throw Error(fmt::format("{} has several units", key), "give all of them in steps, in tokens or in epochs");
+    unit = each.unit();
+  }
+}
+
 /// Throws Error on what could not be measured, before anything is.
 void check_parts(const StudyConfig& study) {
   if (const auto& part = study.gradients) {
@@ -321,7 +334,7 @@ void check_parts(const StudyConfig& study) {
   }
   if (const auto& part = study.training) {
     at_least("training.layers", part->layers, 1);
-    at_least("training.warm_ups", part->warm_ups, 0);
+    check_warm_ups("training.warm_ups", part->warm_ups);
     at_least("training.seeds", {part->seeds}, 1);
     at_least("training.bleu_pairs", {part->bleu_pairs}, 0);
     at_least("training.beam", {part->beam}, 1);
@@ -369,6 +382,14 @@ void check_parts(const StudyConfig& study) {
     at_least("norms.seeds", {part->seeds}, 1);
     at_least("norms.shared_batch_tokens", {part->shared_batch_tokens}, 1);
     at_least("norms.processes", part->processes, 1);
+  }
+  if (const auto& part = study.along_training) {
+    at_least("along_training.layers", {part->layers}, 1);
+    check_warm_ups("along_training.warm_ups", part->warm_ups);
+    if (part->every.amount() < 1)
+      throw Error(fmt::format("along_training.every is {}", part->every.text()), "the smallest is 1");
+    at_least("along_training.examples", {part->examples}, 1);
+    at_least("along_training.reference_products", {part->reference_products}, 0);
   }
   if (study.scale) check_scale(*study.scale);
   if (study.transfer) check_transfer(*study.transfer);

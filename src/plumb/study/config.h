@@ -80,7 +80,7 @@ struct TrainingArm {
 
 /// [training]: runs over schemes × depths × arms × warm-ups × learning rates × seeds; everything else is in [train].
 struct TrainingStudy {
-  std::vector<int64_t> warm_ups = {0, 400};
+  std::vector<Duration> warm_ups = {0, 400};
   std::vector<double> learning_rates = {1e-3, 3e-3};  // of [train]'s optimizer, unless there are arms
   std::vector<int64_t> layers = {6};
   int64_t seeds = 1;
@@ -183,8 +183,8 @@ struct CoordinateCheckStudy {
 /// [along_training]: curvature, gradient noise, updates and attention along training, with and without warm-up.
 struct AlongTrainingStudy {
   int64_t layers = 3;
-  std::vector<int64_t> warm_ups = {0, 400};
-  int64_t every = 50;              // steps between measurements
+  std::vector<Duration> warm_ups = {0, 400};
+  Duration every = 50;             // between measurements
   int64_t examples = 64;           // of the training set, always the same ones
   int64_t reference_products = 0;  // of a second search for each eigenvalue, from a random vector; 0: none
 };

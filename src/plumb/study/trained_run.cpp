@@ -38,6 +38,14 @@ double TrainedRun::loss() const {
   return diverged() ? std::numeric_limits<double>::infinity() : result.valid_nll().value_or(std::nan(""));
 }
 
+std::string warm_up_name(const Duration& warm_up) {
+  return warm_up.is_zero() ? "no warm-up" : "warm-up " + warm_up.text();
+}
+
+Json as_cell(const Duration& duration) {
+  return duration.unit() == Duration::Unit::steps ? Json(duration.in_steps()) : Json(duration.text());
+}
+
 std::string TrainedRun::summary() const {
   return diverged() ? fmt::format("diverged at step {}", result.steps) : fmt::format("loss {:.2f}", loss());
 }

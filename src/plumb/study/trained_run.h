@@ -26,6 +26,12 @@ struct TrainedRun {
   [[nodiscard]] Series validation_curve(const std::string& name, const std::string& group) const;
 };
 
+/// "no warm-up", "warm-up 400", "warm-up 10Mt".
+std::string warm_up_name(const Duration& warm_up);
+
+/// In a table: a number of steps, or a text with a unit.
+Json as_cell(const Duration& duration);
+
 /// A training run that a part of a study needs.
 struct RunRequest {
   std::string name;   // of the measurement, and of the run's directory

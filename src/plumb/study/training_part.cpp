@@ -21,12 +21,9 @@ struct ArmId {
   std::string scheme;
   int64_t layers = 0;
   TrainingArm optimizer;
-  int64_t warm_up = 0;
+  Duration warm_up;
 
-  [[nodiscard]] std::string warm_up_name() const {
-    return warm_up == 0 ? "no warm-up" : fmt::format("warm-up {}", warm_up);
-  }
-  [[nodiscard]] std::string name() const { return fmt::format("{}, {}", display_name(scheme), warm_up_name()); }
+  [[nodiscard]] std::string name() const { return fmt::format("{}, {}", display_name(scheme), warm_up_name(warm_up)); }
   /// For files and figures: "adam", "sgd-clipped1".
   [[nodiscard]] std::string optimizer_id() const {
     return optimizer.clip_norm > 0 ? fmt::format("{}-clipped{:g}", optimizer.optimizer, optimizer.clip_norm)
@@ -58,7 +55,7 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
         const std::vector<std::string>& only = optimizer.schemes;
         if (!only.empty() && std::find(only.begin(), only.end(), scheme) == only.end()) continue;
         std::sort(optimizer.learning_rates.begin(), optimizer.learning_rates.end());
-        for (const int64_t warm_up : part.warm_ups) arms.push_back({scheme, layers, optimizer, warm_up});
+        for (const Duration& warm_up : part.warm_ups) arms.push_back({scheme, layers, optimizer, warm_up});
       }
     }
   }
@@ -68,7 +65,7 @@ std::vector<ArmId> arms_of(const StudyContext& context, const TrainingStudy& par
 RunRequest arm_run(const StudyContext& context, const ArmId& arm, double learning_rate, int64_t seed) {
   RunRequest request;
   request.name = fmt::format("train-{}-layers{}-{}-warmup{}-lr{:g}-seed{}", file_name(arm.scheme), arm.layers,
-                             arm.optimizer_id(), arm.warm_up, learning_rate, context.config.study.seed + seed);
+                             arm.optimizer_id(), arm.warm_up.text(), learning_rate, context.config.study.seed + seed);
   request.label = fmt::format("{}, {}, lr {:g}", arm.name(), arm.optimizer.name(), learning_rate);
   request.config = run_config(context, model_for(context, arm.scheme, arm.layers));
   TrainConfig& train = request.config.train;
@@ -164,7 +161,7 @@ Figure sweep_figure(const std::vector<Arm>& arms, const ArmId& shown) {
   for (const Arm& arm : arms) {
     if (!same_figure(arm.id, shown)) continue;
     Series means{arm.id.name(), arm.id.scheme};
-    means.style = arm.id.warm_up == 0 ? "dashed" : "solid";
+    means.style = arm.id.warm_up.is_zero() ? "dashed" : "solid";
     Series runs{arm.id.name() + ", runs", arm.id.scheme};
     runs.style = "points";
     for (const Sweep::Point& point : arm.sweep.points) {
@@ -199,7 +196,7 @@ Figure curves_figure(const std::vector<Arm>& arms, const ArmId& shown) {
     if (!same_figure(arm.id, shown)) continue;
     Series series = arm.best().front().validation_curve(
         fmt::format("{}, lr {:g}", arm.id.name(), arm.sweep.best().learning_rate), arm.id.scheme);
-    series.style = arm.id.warm_up == 0 ? "dashed" : "solid";
+    series.style = arm.id.warm_up.is_zero() ? "dashed" : "solid";
     figure.series.push_back(series);
   }
   return figure;
@@ -313,7 +310,7 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
       Translated first;
       for (int64_t seed = 0; seed < part.seeds; ++seed) {
         const Translated run = translated(context, arm, seed, part);
-        table.rows.push_back({scheme, arm.id.layers, arm.id.optimizer.name(), arm.id.warm_up,
+        table.rows.push_back({scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
                               arm.sweep.best().learning_rate, context.config.study.seed + seed,
                               run.score ? Json(*run.score) : Json("diverged"), finite_or_null(run.low),
                               finite_or_null(run.high), run.score ? Json(run.sentences) : Json()});
@@ -327,7 +324,7 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
         if (seed == 0) first = run;
       }
       const std::string at =
-          fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(), arm.id.warm_up_name());
+          fmt::format("{0}+{0}, {1}, {2}", arm.id.layers, arm.id.optimizer.name(), warm_up_name(arm.id.warm_up));
       if (scores.empty()) {
         series.point(at, std::nan(""), std::nan(""), std::nan(""));
       } else if (one_seed) {
@@ -364,7 +361,7 @@ Table runs_table(const std::vector<Arm>& arms) {
   for (const Arm& arm : arms) {
     for (const std::vector<TrainedRun>& at_rate : arm.runs) {
       for (const TrainedRun& run : at_rate) {
-        table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), arm.id.warm_up,
+        table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
                               run.config.train.learning_rate, run.config.train.seed, run.result.outcome,
                               run.result.steps, finite_or_null(run.loss()), finite_or_null(std::exp(run.loss())),
                               finite_or_null(run.result.seconds)});
@@ -392,10 +389,10 @@ Table sweeps_table(const StudyContext& context, const std::vector<Arm>& arms) {
       runs += std::ssize(point.losses);
       diverged += std::count_if(point.losses.begin(), point.losses.end(), [](double x) { return std::isinf(x); });
     }
-    table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), arm.id.warm_up, best.learning_rate,
-                          finite_or_null(interval.mean), finite_or_null(interval.low), finite_or_null(interval.high),
-                          fmt::format("{} of {}", diverged, runs), finite_or_null(arm.sweep.sensitivity(uniform).mean),
-                          arm.sweep.open_end()});
+    table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
+                          best.learning_rate, finite_or_null(interval.mean), finite_or_null(interval.low),
+                          finite_or_null(interval.high), fmt::format("{} of {}", diverged, runs),
+                          finite_or_null(arm.sweep.sensitivity(uniform).mean), arm.sweep.open_end()});
   }
   return table;
 }
@@ -437,11 +434,12 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
       "rate; mean over the seeds of which neither run diverged, with its 95 % interval.",
       {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
   for (const Arm& without : arms) {
-    if (without.id.warm_up != 0) continue;
+    if (!without.id.warm_up.is_zero()) continue;
     const Arm* with = nullptr;
     for (const Arm& arm : arms) {
       const bool same = arm.id.scheme == without.id.scheme && same_figure(arm.id, without.id);
-      if (same && arm.id.warm_up > 0 && (with == nullptr || arm.id.warm_up > with->id.warm_up)) with = &arm;
+      if (!same || arm.id.warm_up.is_zero()) continue;
+      if (with == nullptr || arm.id.warm_up.amount() > with->id.warm_up.amount()) with = &arm;
     }
     if (with != nullptr) judge_warm_up(context, *with, without, is_swept(arms, without.id), gains, result);
   }
