@@ -121,10 +121,8 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   Generates& generator = generator_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;
   options.whole_texts = data.empty();  // an imported model, with a tokenizer of its own
-  if (options.whole_texts) {
-    options.ends = ends_of_texts(place.run);
-    if (!arguments.repetition_penalty) options.sampling.repetition_penalty = stated_repetition_penalty(place.run);
-  }
+  if (options.whole_texts) options.ends = ends_of_texts(place.run);
+  if (!arguments.repetition_penalty) options.sampling.repetition_penalty = stated_repetition_penalty(place.run);
   const Tokenizer tokenizer =
       data.empty() ? Tokenizer::from_file(place.run) : DataDirectory::open(data).target_tokenizer();
   const std::vector<std::string> prompts = prompts_of(arguments);

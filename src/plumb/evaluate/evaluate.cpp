@@ -158,6 +158,7 @@ TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, Evaluatio
     settings.update({{"until", result.task.until},
                      {"max_tokens", result.max_tokens},
                      {"ends", ends_of_answers(encoder.tokenizer(), options.ends, result.task.until)}});
+    if (options.repetition_penalty != 1) settings["repetition_penalty"] = options.repetition_penalty;
   }
   const std::filesystem::path file =
       options.answers.empty() ? std::filesystem::path() : options.answers / (result.task.name + ".json");
