@@ -49,6 +49,12 @@ class TrainVerb : public ::testing::Test {
     FAIL() << "no step";
   }
 
+  /// The signals that a process handles: bit n − 1 for signal n.
+  static uint64_t caught_signals(pid_t process) {
+    const std::string status = read_file("/proc/" + std::to_string(process) + "/status");
+    return std::stoull(status.substr(status.find("SigCgt:") + 7), nullptr, 16);
+  }
+
   static test::TemporaryDirectory* folder_;
 };
 test::TemporaryDirectory* TrainVerb::folder_ = nullptr;
@@ -62,6 +68,24 @@ TEST_F(TrainVerb, DivergenceIsAFailure) {
     EXPECT_NE(finished.output.find("wild: diverged at step "), std::string::npos) << finished.output;
     EXPECT_TRUE(finished.errors.starts_with("plumb: error: wild: training diverged at step ")) << finished.errors;
   }
+}
+
+// TensorBoard drops what earlier files have from a session's start on.
+TEST_F(TrainVerb, EventsForgetWhatARollbackUndid) {
+  std::vector<std::string> wild = {"--set", "train.trouble.on_nonfinite=rollback"};
+  for (const char* key : {"optimizer=sgd", "schedule=constant", "learning_rate=1e30", "warm_up=0", "log_every=1",
+                          "trouble.rollback_limit=2"})
+    wild.insert(wild.end(), {"--set", std::string("train.") + key});
+  EXPECT_EQ(train("back", wild).status, 3);
+  // In an Event, field 7, of 2 bytes, is a SessionLog; its field 1, the status, is START.
+  constexpr std::string_view kStart = "\x3a\x02\x08\x01";
+  int starts = 0;
+  for (const auto& entry : fs::directory_iterator(*folder_ / "back")) {
+    if (!entry.path().filename().string().starts_with("events.out.tfevents.")) continue;
+    const std::string events = read_file(entry.path());
+    for (size_t at = events.find(kStart); at != std::string::npos; at = events.find(kStart, at + 1)) ++starts;
+  }
+  EXPECT_EQ(starts, 3);  // the run, and two rollbacks
 }
 
 TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
@@ -90,7 +114,8 @@ TEST_F(TrainVerb, ASecondSignalOfAnotherKindEndsItAtOnce) {
   Process process(PLUMB_BINARY, arguments("twice", slow), folder_->path());
   wait_for_a_step("twice");
   process.signal(SIGINT);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  for (int i = 0; i < 1000 && (caught_signals(process.id()) >> (SIGTERM - 1) & 1) != 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   process.signal(SIGTERM);
   EXPECT_EQ(process.wait().status, 128 + SIGTERM);
   EXPECT_FALSE(fs::exists(*folder_ / "twice" / "result.json"));
@@ -100,7 +125,7 @@ TEST_F(TrainVerb, ASecondProcessIsRefusedWhileTheFirstLives) {
   Process process(PLUMB_BINARY, arguments("shared", {"--set", "train.steps=1000000", "--set", "train.log_every=1"}),
                   folder_->path());
   wait_for_a_step("shared");
-  const Finished second = train("shared", {"--set", "train.steps=1000000", "--set", "train.log_every=1"});
+  const Finished second = train("shared", {"--set", "train.steps=2"});  // it would end
   EXPECT_EQ(second.status, 1);
   EXPECT_NE(second.errors.find("shared: another process is training here"), std::string::npos) << second.errors;
   process.signal(SIGKILL);
