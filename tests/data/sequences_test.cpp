@@ -57,6 +57,15 @@ TEST(Sequences, ALabeledPairIsOneSequenceOfTwoSegments) {
   EXPECT_EQ(batch.weight(), 2);
 }
 
+TEST(Sequences, ALabeledPairMayHaveTwoSeparators) {
+  Batch batch;
+  append_labeled(batch, Tokens{7}, Tokens{8, 9}, {.separators = 2}, 0, 4);
+  append_labeled(batch, Tokens{7}, {}, {.separators = 2}, 0, 5);
+  EXPECT_EQ(batch.source, (Ids{1, 7, 2, 2, 8, 9, 2, 1, 7, 2}));
+  EXPECT_EQ(batch.segments, (Ids{0, 0, 0, 0, 1, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(batch.source_layout, Ragged({7, 3}));
+}
+
 TEST(Sequences, ALabeledPairMayBeReadBackward) {
   Batch batch;
   append_labeled(batch, Tokens{5, 6, 7}, {}, {}, 1, 0, true);

@@ -82,8 +82,8 @@ TEST_P(ExportedFamily, ReturnsWhatWasImported) {
   import_model(folder_of(GetParam()), run_);
   const ExportedModel exported = export_model(run_.string(), folder_);
   const Json config = read_json(folder_of(GetParam()) / "config.json");
-  EXPECT_EQ(exported.family, config["model_type"]);
-  EXPECT_EQ(exported.model, config["architectures"][0]);
+  EXPECT_EQ(exported.family, config["model_type"].get<std::string>());
+  EXPECT_EQ(exported.model, config["architectures"][0].get<std::string>());
   EXPECT_EQ(read_json(folder_ / "config.json"), config);
   expect_same_tensors(folder_, folder_of(GetParam()));
   export_model(run_.string(), folder_);  // again, in the place of the earlier one

@@ -14,6 +14,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/base/random.h"
+#include "plumb/data/sequences.h"
 #include "plumb/text/tokenizer.h"
 #include "plumb/text/tokenizer_model.h"
 #include "support/paths.h"
@@ -179,6 +180,27 @@ TEST(HuggingFaceTokenizers, VocabularyAndMergesOfGpt2) {
   std::filesystem::remove(directory / "vocab.json");
   EXPECT_NE(refusal_of([&] { load_tokenizer_model(directory.path()); }).what.find("there is no vocab.json beside it"),
             std::string::npos);
+}
+
+// A classifier reads the sentences of a pair as the tokenizer joins them.
+TEST(HuggingFaceTokenizers, SeparatorsOfAPair) {
+  Json document = document_of("bert");
+  const Model bert = from_document(document);
+  const Specials& specials = bert->specials();
+  EXPECT_EQ(specials.separators, 1);
+  document["post_processor"] = {
+      {"type", "RobertaProcessing"}, {"sep", {"[SEP]", specials.eos}}, {"cls", {"[CLS]", specials.bos}}};
+  const Model roberta = from_document(document);
+  EXPECT_EQ(roberta->specials().separators, 2);
+  for (const Model& model : {bert, roberta}) {
+    Batch batch;
+    append_labeled(batch, model->encode("the ship"), model->encode("rain"), model->specials(), 0, 0);
+    const Encoding expected = model->encode_as_input("the ship", "rain");
+    EXPECT_EQ(Ids(batch.source.begin(), batch.source.end()), expected.ids);
+    if (model == bert) {
+      EXPECT_EQ(Ids(batch.segments.begin(), batch.segments.end()), expected.segments);
+    }
+  }
 }
 
 TEST(HuggingFaceTokenizers, FolderWithoutTokenizer) {

@@ -154,6 +154,8 @@ void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Speci
   };
   batch.source.push_back(specials.bos);
   append(first);
+  if (!second.empty())
+    batch.source.insert(batch.source.end(), static_cast<size_t>(specials.separators - 1), specials.eos);
   batch.segments.resize(batch.source.size(), 0);
   if (!second.empty()) {
     append(second);

@@ -24,8 +24,9 @@ void append_sentence(Batch& batch, TokenSpan ids, const Specials& specials, int6
 void append_running_text(Batch& batch, TokenSpan ids, const Specials& specials, int64_t example);
 
 /// A sentence or, if `second` is not empty, a pair of sentences for a classifier: BOS + first + EOS [+ second + EOS],
-/// where the second with its EOS is segment 1; `label` is predicted from the whole. `backward`: each sentence is read
-/// from its end to its beginning, and its EOS stays at its end.
+/// where the second with its EOS is segment 1, and `specials` may ask for a further EOS between them; `label` is
+/// predicted from the whole. `backward`: each sentence is read from its end to its beginning, and its EOS stays at its
+/// end.
 void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Specials& specials, int64_t label,
                     int64_t example, bool backward = false);
 

@@ -14,6 +14,8 @@ namespace plumb {
 struct Specials {
   int32_t pad = 0, bos = 1, eos = 2, unknown = 3;
   int32_t mask = -1;  // stands for a token that a masked language model predicts
+  /// How many EOS stand between the two texts of a pair: 2 in RoBERTa's input.
+  int32_t separators = 1;
 
   /// True for padding, for the beginning and end of a sentence, and for the mask, which are not text.
   [[nodiscard]] bool is_control(int32_t id) const {

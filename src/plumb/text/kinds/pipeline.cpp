@@ -48,6 +48,7 @@ class Pipeline final : public TokenizerModel {
                  find_special(names_.eos, {"</s>", "[SEP]", "<eos>", "<|end_of_text|>", "<|endoftext|>"}),
                  find_special(names_.unknown.empty() ? model_->unknown() : names_.unknown, {}),
                  find_special(names_.mask, {"<mask>", "[MASK]", "<|mask|>"})};
+    specials_.separators = std::max(1, templates_.pair.count_between_texts(specials_.eos));
   }
 
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const override {

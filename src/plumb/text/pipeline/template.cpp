@@ -1,5 +1,7 @@
 #include "plumb/text/pipeline/template.h"
 
+#include <algorithm>
+
 namespace plumb::tokenization {
 
 Encoding Template::fill(std::span<const std::vector<int32_t>> texts) const {
@@ -10,6 +12,16 @@ Encoding Template::fill(std::span<const std::vector<int32_t>> texts) const {
     encoding.segments.resize(encoding.ids.size(), item.segment);
   }
   return encoding;
+}
+
+int32_t Template::count_between_texts(int32_t token) const {
+  int32_t found = 0;
+  bool between = false;
+  for (const Item& item : items) {
+    if (item.text >= 0) between = item.text == 0;
+    if (between) found += static_cast<int32_t>(std::count(item.tokens.begin(), item.tokens.end(), token));
+  }
+  return found;
 }
 
 }  // namespace plumb::tokenization

@@ -20,6 +20,9 @@ struct Template {
 
   /// Puts the ids of one or two texts in their places.
   [[nodiscard]] Encoding fill(std::span<const std::vector<int32_t>> texts) const;
+
+  /// How often a special token stands behind the first text and before the second.
+  [[nodiscard]] int32_t count_between_texts(int32_t token) const;
 };
 
 /// For one text, and for two. By default no special tokens; the second text is segment 1.
