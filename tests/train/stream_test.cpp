@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "disturbed_task.h"
 #include "plumb/base/error.h"
@@ -221,6 +223,25 @@ TEST_F(StreamTraining, ARollbackReturnsToTheStateOfItsCheckpoint) {
   ASSERT_EQ(result.troubles.size(), 1U);
   EXPECT_EQ(result.troubles[0].values["to"], 4);
   EXPECT_TRUE(at::allclose(disturbed.parameters().flat(), undisturbed.parameters().flat(), 0, 1e-6));
+}
+
+// The rate of a step on a segment of varied length is what the watches take it for.
+TEST_F(StreamTraining, AWatchHasTheRateOfTheStep) {
+  set("[task.language-modeling]\nvaried_bptt = true\n[train]\nsteps = 6\nvalidate_every = 6\n");
+  run_.watch.every = 1;
+  run_.watch.what = {"critical_rate"};
+  run_.watch.examples = 2;
+  const TrainResult result = run_training(run_, folder_ / "run");
+  std::map<int64_t, double> rates;
+  for (const TrainPoint& point : result.history) rates[point.step] = point.learning_rate;
+  std::set<double> seen;
+  for (const WatchRecord& record : result.watched) {
+    if (record.step == 0) continue;
+    const double rate = record.values["critical_rate"]["learning_rate"].get<double>();
+    EXPECT_DOUBLE_EQ(rate, rates.at(record.step));
+    seen.insert(rate);
+  }
+  EXPECT_GT(seen.size(), 1U);
 }
 
 TEST_F(StreamTraining, IsNotDividedAmongProcessesOrInParts) {

@@ -100,7 +100,7 @@ void Trainer::Implementation::add_point(const TrainHooks& hooks) {
 
 WatchedRun Trainer::Implementation::watched_run() {
   const int64_t last = std::max<int64_t>(state.step, 1);
-  const double rate = rate_of(last);
+  const double rate = last_rate.value_or(rate_of(last) * source.rate_factor(state.batch));
   return {model,      task,       config,
           *optimizer, *train_set, watches.batches(),
           state.step, rate,       parameter_steps(settings, last, rate)};
