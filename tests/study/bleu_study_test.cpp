@@ -13,6 +13,7 @@
 #include "plumb/metrics/bleu.h"
 #include "plumb/study/study.h"
 #include "plumb/train/run.h"
+#include "study/entry.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -41,13 +42,6 @@ class BleuStudy : public ::testing::Test {
     config_.training = part;
   }
   ~BleuStudy() override { set_verbosity(Verbosity::normal); }
-
-  static Json entry(const Json& list, const std::string& id) {
-    for (const Json& each : list) {
-      if (each["id"] == id) return each;
-    }
-    return {};
-  }
 
   test::TemporaryDirectory folder_;
   StudyConfig config_;
@@ -88,7 +82,7 @@ TEST_F(BleuStudy, OneSeedHasTheIntervalOverSentences) {
   const auto not_above = [&](double value) {
     return static_cast<double>(std::upper_bound(scores.begin(), scores.end(), value) - scores.begin()) / kDraws;
   };
-  const Json table = entry(results["tables"], "bleu");
+  const Json table = test::entry(results["tables"], "id", "bleu");
   ASSERT_EQ(table["rows"].size(), 1U);
   const Json& row = table["rows"][0];
   EXPECT_EQ(row[5], 4);  // seed
@@ -101,7 +95,7 @@ TEST_F(BleuStudy, OneSeedHasTheIntervalOverSentences) {
   EXPECT_LT(low, score);
   EXPECT_GT(high, score);
   EXPECT_EQ(row[9], 16);
-  const Json figure = entry(results["figures"], "bleu");
+  const Json figure = test::entry(results["figures"], "id", "bleu");
   const Json& series = figure["series"][0];
   EXPECT_NEAR(series["y"][0].get<double>(), score, 1e-9);
   EXPECT_EQ(series["low"][0], low);
@@ -112,11 +106,11 @@ TEST_F(BleuStudy, OneSeedHasTheIntervalOverSentences) {
 TEST_F(BleuStudy, SeveralSeedsHaveTheIntervalOverSeeds) {
   config_.training->seeds = 2;
   const Json results = run_study(config_, folder_ / "out");
-  const Json rows = entry(results["tables"], "bleu")["rows"];
+  const Json rows = test::entry(results["tables"], "id", "bleu")["rows"];
   ASSERT_EQ(rows.size(), 2U);
   const double a = rows[0][6], b = rows[1][6];
   EXPECT_NE(a, b);
-  const Json figure = entry(results["figures"], "bleu");
+  const Json figure = test::entry(results["figures"], "id", "bleu");
   const Json& series = figure["series"][0];
   EXPECT_NEAR(series["y"][0].get<double>(), (a + b) / 2, 1e-9);
   // Student's t with one degree of freedom: 12.706.
@@ -128,10 +122,10 @@ TEST_F(BleuStudy, SeveralSeedsHaveTheIntervalOverSeeds) {
 TEST_F(BleuStudy, RunsThatDivergeHaveNone) {
   config_.train.divergence_factor = 1e-6;  // every run, after step 20
   const Json results = run_study(config_, folder_ / "out");
-  const Json row = entry(results["tables"], "bleu")["rows"][0];
+  const Json row = test::entry(results["tables"], "id", "bleu")["rows"][0];
   EXPECT_EQ(row[6], "diverged");
   EXPECT_TRUE(row[7].is_null() && row[8].is_null());
-  const Json figure = entry(results["figures"], "bleu");
+  const Json figure = test::entry(results["figures"], "id", "bleu");
   EXPECT_TRUE(figure["series"][0]["y"][0].is_null());
   EXPECT_NE(figure["caption"].get<std::string>().find("1 run diverged"), std::string::npos);
 }

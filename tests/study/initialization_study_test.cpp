@@ -13,11 +13,14 @@
 #include "plumb/base/progress.h"
 #include "plumb/optim/optimizer.h"
 #include "plumb/study/study.h"
+#include "study/entry.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
 
 namespace plumb {
 namespace {
+
+using test::entry;
 
 class InitializationStudy : public ::testing::Test {
  protected:
@@ -40,12 +43,6 @@ class InitializationStudy : public ::testing::Test {
     const Json results = run_study(config_, folder_ / "out");
     EXPECT_TRUE(results["verdicts"].empty());
     return results;
-  }
-  [[nodiscard]] static const Json& entry(const Json& list, const char* key, const std::string& value) {
-    for (const Json& each : list) {
-      if (each[key] == value) return each;
-    }
-    throw std::out_of_range(value);
   }
   [[nodiscard]] ModelConfig model(const std::string& scheme, int64_t layers) const {
     const DataDirectory data = DataDirectory::open(folder_ / "data");

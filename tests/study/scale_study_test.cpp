@@ -18,6 +18,7 @@
 #include "plumb/study/scale_family.h"
 #include "plumb/study/study.h"
 #include "plumb/train/run.h"
+#include "study/entry.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -66,11 +67,8 @@ class ScaleStudyTest : public ::testing::Test {
   }
   ~ScaleStudyTest() override { set_verbosity(Verbosity::normal); }
 
-  [[nodiscard]] const Json& entry(const char* list, const std::string& id) const {
-    for (const Json& each : results_[list]) {
-      if (each["id"] == id) return each;
-    }
-    throw std::out_of_range(id);
+  [[nodiscard]] const Json& entry(const char* list, std::string_view id) const {
+    return test::entry(results_[list], "id", id);
   }
 
   /// The configuration of the run whose directory begins with this name.

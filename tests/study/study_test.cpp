@@ -17,11 +17,14 @@
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/threads.h"
 #include "plumb/report/tensorboard.h"
+#include "study/entry.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
 
 namespace plumb {
 namespace {
+
+using test::entry;
 
 StudyConfig small() {
   StudyConfig config;
@@ -38,22 +41,6 @@ StudyConfig small() {
   config.train.warm_up = 2;
   config.model.dropout = 0;
   return config;
-}
-
-/// The same, to be changed.
-Json& entry_of(Json& list, const char* key, const std::string& value) {
-  for (Json& each : list) {
-    if (each[key] == value) return each;
-  }
-  throw std::out_of_range(value);
-}
-
-/// The entry of a list with this value under a key.
-const Json& entry(const Json& list, const char* key, const std::string& value) {
-  for (const Json& each : list) {
-    if (each[key] == value) return each;
-  }
-  throw std::out_of_range(value);
 }
 
 TEST(Study, TakesEveryScheme) {
@@ -230,7 +217,7 @@ TEST(Study, MeasuresTheSameSideBySide) {
   ops::set_threads(0);
   for (Json* each : {&one, &three}) {
     for (const char* key : {"created", "settings"}) each->erase(key);
-    for (Json& row : entry_of((*each)["tables"], "id", "runs")["rows"]) row.erase(row.size() - 1);  // seconds
+    for (Json& row : entry((*each)["tables"], "id", "runs")["rows"]) row.erase(row.size() - 1);  // seconds
   }
   EXPECT_EQ(one.dump(1), three.dump(1));
   const Json& sweep = entry(one["figures"], "id", "sweep_adam_layers1");

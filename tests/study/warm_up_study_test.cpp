@@ -6,6 +6,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/study/study.h"
 #include "plumb/train/metrics_file.h"
+#include "study/entry.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -28,16 +29,10 @@ TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
   const Json results = run_study(config, folder / "out");
   set_verbosity(Verbosity::normal);
 
-  const auto rows = [&](const std::string& id) {
-    for (const Json& table : results["tables"]) {
-      if (table["id"] == id) return table["rows"];
-    }
-    return Json();
-  };
   std::vector<Json> warm_ups;
-  for (const Json& row : rows("runs")) warm_ups.push_back(row[3]);
+  for (const Json& row : test::entry(results["tables"], "id", "runs")["rows"]) warm_ups.push_back(row[3]);
   EXPECT_EQ(warm_ups, (std::vector<Json>{0, "1kt", "10kt"}));
-  EXPECT_EQ(rows("warm_up").size(), 1U);  // none against the longest
+  EXPECT_EQ(test::entry(results["tables"], "id", "warm_up")["rows"].size(), 1U);  // none against the longest
 
   // The rate of the last step: a linear warm-up over as many steps as 10,000 tokens come to, the first three of many.
   for (const auto& entry : std::filesystem::directory_iterator(folder / "out" / "runs")) {

@@ -1,0 +1,21 @@
+// Finds a part of a study's results.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "plumb/base/json.h"
+
+namespace plumb::test {
+
+/// The object in `list`, of type Json or const Json, whose `key` is `value`. Throws std::out_of_range if it has none.
+template <typename List>
+List& entry(List& list, const char* key, std::string_view value) {
+  for (auto& each : list) {
+    if (each[key] == value) return each;
+  }
+  throw std::out_of_range(std::string(value));
+}
+
+}  // namespace plumb::test
