@@ -59,6 +59,23 @@ class Memory final : public c10::Allocator {
   }
 };
 
+/// One device with one stream, on which everything is done at once.
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override { return kSimulated; }
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::Device getDevice() const override { return simulated_device(); }
+  c10::Device exchangeDevice(c10::Device) const override { return simulated_device(); }
+  void setDevice(c10::Device) const override {}
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::Stream getStream(c10::Device) const noexcept override {
+    return c10::Stream(c10::Stream::DEFAULT, simulated_device());
+  }
+  c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
+  c10::Stream exchangeStream(c10::Stream stream) const noexcept override { return stream; }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream&) const override {}
+};
+
 inline c10::Allocator* memory() {
   static Memory instance;
   return &instance;
@@ -166,7 +183,7 @@ inline void run(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 
 }  // namespace simulated
 
-C10_REGISTER_GUARD_IMPL(PrivateUse1, c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUse1>);
+C10_REGISTER_GUARD_IMPL(PrivateUse1, simulated::Guard);
 REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, simulated::memory());
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&simulated::run>()); }

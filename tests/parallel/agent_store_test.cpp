@@ -12,6 +12,12 @@
 namespace plumb {
 namespace {
 
+/// Debian's LibTorch is built without libuv, which newer versions use by default; older ones do not know it.
+template <typename Options>
+void without_libuv(Options& options) {
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
+}
+
 class LibTorchStore : public ::testing::Test {
  protected:
   LibTorchStore() {
@@ -19,6 +25,7 @@ class LibTorchStore : public ::testing::Test {
     options.isServer = true;
     options.port = 0;
     options.waitWorkers = false;
+    without_libuv(options);
     store_ = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
   }
   [[nodiscard]] int64_t port() const { return store_->getPort(); }

@@ -28,13 +28,21 @@ TEST(EarlierRelease, ARunOfVersion01GoesOnToTheSameEnd) {
   EXPECT_EQ(result.outcome, "finished");
   EXPECT_EQ(result.steps, 60);
 
-  // Instruction sets round differently; on the machine that made it, the bytes are equal.
+  // Instruction sets round differently; on the machine that made it, the bytes are equal. A bias of the keys changes no
+  // attention: its gradient is rounding, which Adam divides by its own size.
+  const auto without_keys = [](const std::string& name, const Tensor& values) {
+    if (!name.ends_with("in_proj_bias")) return values;
+    const std::vector<Tensor> parts = values.chunk(3);  // of query, key and value
+    return at::cat({parts[0], parts[2]});
+  };
   const NamedTensors wanted = load_safetensors(stored / "end" / "model.safetensors");
   const NamedTensors found = load_safetensors(latest_checkpoint(folder / "run") / "model.safetensors");
   ASSERT_EQ(found.size(), wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     EXPECT_EQ(found[i].first, wanted[i].first);
-    EXPECT_TRUE(at::allclose(found[i].second, wanted[i].second, 1e-4, 1e-5)) << wanted[i].first;
+    EXPECT_TRUE(at::allclose(without_keys(found[i].first, found[i].second),
+                             without_keys(wanted[i].first, wanted[i].second), 1e-4, 1e-5))
+        << wanted[i].first;
   }
   Json now = read_json(latest_checkpoint(folder / "run") / "state.json"),
        then = read_json(stored / "end" / "state.json");
