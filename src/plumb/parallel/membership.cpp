@@ -4,13 +4,13 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <fstream>
 
 #include "plumb/base/error.h"
@@ -39,11 +39,14 @@ std::string machine_key() {
   return key;
 }
 
-/// What this process has used so far, in milliseconds.
-int64_t processor_time() {
-  timespec used{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<int64_t>(used.tv_sec) * 1000 + used.tv_nsec / 1'000'000;
+/// The fields of a sign of life that tell whether this process is at work.
+std::vector<std::string> work_so_far() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  int64_t milliseconds = 0;
+  for (const timeval& each : {used.ru_utime, used.ru_stime})
+    milliseconds += static_cast<int64_t>(each.tv_sec) * 1000 + each.tv_usec / 1000;
+  return {std::to_string(milliseconds), std::to_string(used.ru_majflt + used.ru_inblock + used.ru_oublock)};
 }
 
 Socket connected(const std::string& host, int64_t port, double limit, const std::function<void()>& waiting) {
@@ -137,16 +140,16 @@ void Membership::listen() {
     }
     const double silence = std::chrono::duration<double>(now - heard).count();
     if (silence > settings_.timeout || (!answered && silence > kAnswer)) {
-      return lose(answered
-                      ? fmt::format("{} has given no sign of life for {:.3g} s: it hangs, or its machine or network "
-                                    "is down",
-                                    rank_zero(), settings_.timeout)
-                      : "the server there does not answer");
+      return lose(answered ? fmt::format("{} has given no sign of life for {:.3g} s: it is stopped, or its machine or "
+                                         "network is down",
+                                         rank_zero(), settings_.timeout)
+                           : "the server there does not answer");
     }
     if (now - beaten >= interval) {
       beaten = now;
-      send({FrameKind::beat,
-            {std::to_string(exchanges_.load()), exchanging_.load() > 0 ? "1" : "0", std::to_string(processor_time())}});
+      Frame beat{FrameKind::beat, {std::to_string(exchanges_.load()), exchanging_.load() > 0 ? "1" : "0"}};
+      for (std::string& field : work_so_far()) beat.fields.push_back(std::move(field));
+      send(beat);
     }
   }
 }

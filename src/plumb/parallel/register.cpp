@@ -20,8 +20,7 @@ namespace {
 
 constexpr double kIntroduction = 10;  // seconds that a connection may take to introduce itself
 constexpr double kServeAfterEnd = 3;  // seconds that the others may take to finish after rank 0
-constexpr double kStandstill = 10;    // times the time-out: an exchange or a file may take long, if it is large
-constexpr double kIdle = 0.05;        // a process that uses less than this share of one processor computes nothing
+constexpr double kIdle = 0.05;        // a process that uses no more than this share of one processor is idle
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -148,11 +147,12 @@ void Register::handle(Peer& peer, const Frame& frame) {
 void Register::beat(Peer& peer, const Frame& frame) {
   peer.exchanges = number_in(frame, 0);
   peer.exchanging = number_in(frame, 1) != 0;
-  const int64_t used = number_in(frame, 2);
-  const double share =
-      static_cast<double>(used - peer.processor_time) / 1000 / seconds_between(peer.beaten, peer.heard);
-  if (peer.exchanging || share > kIdle) peer.worked = peer.heard;
+  const int64_t used = number_in(frame, 2), moved = number_in(frame, 3);
+  const double seconds = static_cast<double>(used - peer.processor_time) / 1000;
+  const bool computes = seconds > kIdle * seconds_between(peer.beaten, peer.heard);
+  if (peer.exchanging || computes || moved != peer.moved) peer.worked = peer.heard;
   peer.processor_time = used;
+  peer.moved = moved;
   peer.beaten = peer.heard;
 }
 
@@ -258,7 +258,7 @@ void Register::check(Clock::time_point now) {
     }
     if (silence > settings_.timeout) {
       lose(peer.rank,
-           fmt::format("{} has given no sign of life for {:.3g} s: it hangs, or its machine or network is down",
+           fmt::format("{} has given no sign of life for {:.3g} s: it is stopped, or its machine or network is down",
                        describe_process(peer.rank, peer.process, peer.host), settings_.timeout));
     }
     in_exchange += peer.exchanging ? 1 : 0;
@@ -270,10 +270,10 @@ void Register::check(Clock::time_point now) {
     if (in_exchange == 0) peer.worked = now;
     if (!complete_ || peer.rank < 0 || peer.exchanging || peer.goodbye) continue;
     const double idle = seconds_between(peer.worked, now);
-    if (idle <= kStandstill * settings_.timeout) continue;
-    lose(peer.rank, fmt::format("{} has computed nothing for {:.3g} s, while others wait for it: it hangs, perhaps in "
+    if (idle <= settings_.standstill) continue;
+    lose(peer.rank, fmt::format("{} has done nothing for {:.3g} s, while others wait for it: it hangs, perhaps while "
                                 "reading or writing a file",
-                                describe_process(peer.rank, peer.process, peer.host), kStandstill * settings_.timeout));
+                                describe_process(peer.rank, peer.process, peer.host), settings_.standstill));
   }
   if (!complete_ && seconds_between(begin_, now) > settings_.join_limit)
     lose(-1, fmt::format("{} not joined within {:.3g} s", missing(), settings_.join_limit));
@@ -282,10 +282,10 @@ void Register::check(Clock::time_point now) {
   if (!together || first != common_exchange_) {
     common_exchange_ = together ? first : -1;
     common_since_ = now;
-  } else if (seconds_between(common_since_, now) > kStandstill * settings_.timeout) {
+  } else if (seconds_between(common_since_, now) > settings_.standstill) {
     lose(-1, fmt::format("all processes have been waiting for each other for {:.3g} s: two of them cannot reach each "
                          "other, though both reach rank 0",
-                         kStandstill * settings_.timeout));
+                         settings_.standstill));
   }
 }
 

@@ -25,6 +25,7 @@ class Register {
     int64_t size = 1;         // number of processes
     std::string token;        // only processes with the same one belong to the run
     double timeout = 60;      // seconds without a sign of life after which a process counts as lost
+    double standstill = 600;  // seconds after which one that does nothing, or an exchange that does not end, is a fault
     double join_limit = 300;  // seconds within which all must have joined
   };
 
@@ -56,8 +57,9 @@ class Register {
     int64_t exchanges = 0;
     bool exchanging = false;
     int64_t processor_time = 0;  // milliseconds, as of the last sign of life
+    int64_t moved = 0;           // blocks and pages read and written, as of then
     Clock::time_point beaten;    // when that came
-    Clock::time_point worked;    // when it last computed or exchanged, or no other exchanged
+    Clock::time_point worked;    // when it last worked, or when nobody last waited
   };
 
   void serve();

@@ -27,6 +27,7 @@ std::unique_ptr<Register> keep_register(const Rendezvous& rendezvous, const std:
                               .size = rendezvous.size,
                               .token = rendezvous.token,
                               .timeout = rendezvous.timeout,
+                              .standstill = rendezvous.standstill.value_or(10 * rendezvous.timeout),
                               .join_limit = rendezvous.join_limit};
   auto keeper = std::make_unique<Register>(settings);
   const bool alone = rendezvous.local_size == rendezvous.size || is_loopback(host);

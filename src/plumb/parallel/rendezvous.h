@@ -22,6 +22,9 @@ struct Rendezvous {
   std::string agent_key = {};      // the key in it under which rank 0 leaves its address
   double timeout = 60;             // seconds without a sign of life after which a process counts as lost
   double join_limit = 300;         // seconds within which all must have joined
+  /// Seconds after which a process that does nothing, or an exchange that does not end, is a fault: by default ten
+  /// times the time-out, since an exchange or a file may be large.
+  std::optional<double> standstill{};
 };
 
 /// From the variables that launchers set; empty without a launcher. In this order:
