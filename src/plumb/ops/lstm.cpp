@@ -1,6 +1,7 @@
 #include "plumb/ops/lstm.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "plumb/base/error.h"
 #include "plumb/ops/device.h"

@@ -182,7 +182,8 @@ std::vector<Tensor> GradientExchange::backward(const Tensor& loss, const std::ve
     gradient = Tensor();
     taken[i] = true;
   };
-  std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, uintptr_t>> hooks;
+  using NodePointer = decltype(torch::autograd::impl::grad_accumulator(Tensor()));  // its type depends on the version
+  std::vector<std::pair<NodePointer, uintptr_t>> hooks;
   for (size_t i = 0; i < values_.size(); ++i) {
     values_[i].mutable_grad() = Tensor();
     auto node = torch::autograd::impl::grad_accumulator(values_[i]);

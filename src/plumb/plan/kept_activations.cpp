@@ -1,6 +1,7 @@
 #include "plumb/plan/kept_activations.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -16,7 +17,7 @@ constexpr double kFloat = 4, kHalf = 2;  // bytes
 void require(const char* key, const std::string& value, std::initializer_list<std::string_view> known) {
   if (std::find(known.begin(), known.end(), value) == known.end()) {
     throw Error(fmt::format("model.{} = \"{}\": what its layers keep in memory is not known here", key, value),
-                fmt::format("known: {}", fmt::join(known, ", ")));
+                fmt::format("known: {}", fmt::join(known.begin(), known.end(), ", ")));
   }
 }
 
