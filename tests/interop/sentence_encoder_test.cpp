@@ -16,6 +16,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/decode/embed.h"
+#include "plumb/interop/export.h"
 #include "plumb/interop/import.h"
 #include "plumb/train/run.h"
 #include "support/paths.h"
@@ -183,6 +184,12 @@ TEST_F(SentenceFolder, WhatIsNotUnderstoodIsNamed) {
   elsewhere[1]["path"] = "../1_Pooling";
   write("modules.json", elsewhere);
   expect_error("'../1_Pooling' is not the name of a folder");
+  for (const char* outside : {"..", ".", "../1_Pooling"}) {
+    Json elsewhere_still = modules;
+    elsewhere_still[0]["path"] = outside;
+    write("modules.json", elsewhere_still);
+    expect_error("is not the name of a folder beside it");
+  }
   write("modules.json", {{"modules", modules}});
   EXPECT_THROW((void)read_sentence_encoding(folder_), Error);
   write("modules.json", modules);
@@ -194,13 +201,27 @@ TEST_F(SentenceFolder, WhatIsNotUnderstoodIsNamed) {
   EXPECT_FALSE(read_sentence_encoding(folder_).has_value());
 }
 
+TEST_F(SentenceFolder, ItsExportIsASentenceEncoderAgain) {
+  import_model(folder_, scratch_ / "run");
+  export_model((scratch_ / "run").string(), scratch_ / "exported");
+  EXPECT_EQ(read_sentence_encoding(scratch_ / "exported"), read_sentence_encoding(folder_));
+  const std::vector<std::string> files = sentence_files(folder_);
+  EXPECT_NE(std::find(files.begin(), files.end(), "1_Pooling/config.json"), files.end());
+  for (const std::string& file : files) {
+    ASSERT_EQ(fs::exists(scratch_ / "exported" / file), fs::exists(folder_ / file)) << file;
+    if (fs::exists(folder_ / file)) {
+      EXPECT_EQ(read_file(scratch_ / "exported" / file), read_file(folder_ / file)) << file;
+    }
+  }
+}
+
 /// Data with the model's tokenizer are recognized by the mark that the import leaves.
 TEST_F(SentenceFolder, RecordsItsTokenizer) {
   import_model(folder_, scratch_ / "run");
   Tokenizer::from_file(folder_).save(scratch_ / "tokenizer.model");
   EXPECT_EQ(read_json(scratch_ / "run" / "data.json")["tokenizer"]["tokenizer.model"]["bytes"],
             fs::file_size(scratch_ / "tokenizer.model"));
-  for (const auto& entry : fs::directory_iterator(scratch_ / "run")) EXPECT_FALSE(entry.is_directory());
+  EXPECT_FALSE(fs::exists(scratch_ / "run" / "tokenizer-of-data"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "plumb/data/directory.h"
 #include "plumb/interop/family.h"
 #include "plumb/interop/fit.h"
+#include "plumb/interop/sentence_encoding.h"
 #include "plumb/interop/tokenizer_files.h"
 #include "plumb/model/merged_adapters.h"
 #include "plumb/ops/torch.h"
@@ -129,6 +130,7 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
     copy_files(place.run, files, directory);
     if (imported) {
       copy_files(place.run, {kSettingsFile, kGenerationFile}, directory);
+      copy_files(place.run, sentence_files(place.run), directory);
     } else {
       write_json(directory / kSettingsFile, settings);
     }

@@ -105,6 +105,7 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
     save_safetensors(directory / "model.safetensors", imported.tensors);
     copy_files(folder, tokenizer, directory);
     copy_files(folder, {kSettingsFile, kGenerationFile}, directory);
+    copy_files(folder, sentence_files(folder), directory);
     if (!tokenizer.empty()) record_tokenizer(directory);
     write_json(directory / "result.json", result);
   });

@@ -14,6 +14,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kModules = "modules.json";
+constexpr const char* kEncoder = "sentence_bert_config.json";
+constexpr const char* kPrompts = "config_sentence_transformers.json";
 constexpr const char* kRemoveModules =
     "to import the encoder without its sentence vectors, remove modules.json from a copy of the folder";
 
@@ -28,7 +30,7 @@ std::vector<SentenceModule> sentence_modules(const fs::path& folder) {
     std::vector<SentenceModule> modules;
     for (const Json& item : list) {
       const std::string type = item.at("type"), path = item.at("path");
-      if (!path.empty() && fs::path(path).filename() != path)
+      if (path == "." || path == ".." || (!path.empty() && fs::path(path).filename() != path))
         throw Error(fmt::format("{}: '{}' is not the name of a folder beside it", file.string(), path));
       modules.push_back({type.substr(type.rfind('.') + 1), path.empty() ? folder : folder / path});
     }
@@ -88,7 +90,7 @@ void check_normalization(const fs::path& folder) {
 /// The most tokens that texts may have, in the file of the encoder itself, or in that of its tokenizer.
 int64_t read_max_tokens(const fs::path& folder) {
   int64_t most = 0;
-  if (const fs::path file = folder / "sentence_bert_config.json"; fs::exists(file)) {
+  if (const fs::path file = folder / kEncoder; fs::exists(file)) {
     Settings settings(file);
     most = settings.integer("max_seq_length", 0);
     settings.require("do_lower_case", false);
@@ -108,7 +110,7 @@ int64_t read_max_tokens(const fs::path& folder) {
 
 /// Throws Error if a text is to be put before every other.
 void require_no_prompt(const fs::path& folder) {
-  const fs::path file = folder / "config_sentence_transformers.json";
+  const fs::path file = folder / kPrompts;
   if (!fs::exists(file)) return;
   const Json settings = read_json(file);
   const auto found = settings.find("default_prompt_name");
@@ -118,6 +120,15 @@ void require_no_prompt(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::vector<std::string> sentence_files(const fs::path& folder) {
+  if (!fs::exists(folder / kModules)) return {};
+  std::vector<std::string> files = {kModules, kEncoder, kPrompts};
+  for (const SentenceModule& module : sentence_modules(folder)) {
+    if (module.folder != folder) files.push_back(module.folder.filename() / "config.json");
+  }
+  return files;
+}
 
 std::optional<SentenceEncoding> read_sentence_encoding(const fs::path& folder) {
   if (!fs::exists(folder / kModules)) return {};

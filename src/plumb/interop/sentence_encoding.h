@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plumb/base/json.h"
 
@@ -22,6 +23,10 @@ struct SentenceEncoding {
 /// What a model's folder says; nothing if it has no modules.json. Throws Error that names what Plumb does not have: a
 /// module, a kind of pooling, a setting.
 std::optional<SentenceEncoding> read_sentence_encoding(const std::filesystem::path& folder);
+
+/// The paths, within a folder, of the files that describe its sentence vectors, whether or not all of them exist; none
+/// without modules.json.
+std::vector<std::string> sentence_files(const std::filesystem::path& folder);
 
 /// {"pooling", "normalize", "max_tokens"}, as result.json of an imported model has it, and the reverse.
 Json to_json(const SentenceEncoding& encoding);

@@ -52,7 +52,9 @@ std::vector<std::string> tokenizer_files(const fs::path& folder) {
 
 void copy_files(const fs::path& from, const std::vector<std::string>& names, const fs::path& to) {
   for (const std::string& name : names) {
-    if (fs::is_regular_file(from / name)) write_file_atomic(to / name, read_file(from / name));
+    if (!fs::is_regular_file(from / name)) continue;
+    fs::create_directories((to / name).parent_path());
+    write_file_atomic(to / name, read_file(from / name));
   }
 }
 
