@@ -100,7 +100,8 @@ void Trainer::Implementation::add_point(const TrainHooks& hooks) {
 
 WatchedRun Trainer::Implementation::watched_run() {
   const int64_t last = std::max<int64_t>(state.step, 1);
-  const double rate = last_rate.value_or(rate_of(last) * source.rate_factor(state.batch));
+  const double first = rate_of(1) * source.rate_factor(state.batch);
+  const double rate = recorder.point.step > 0 ? recorder.point.learning_rate : first;
   return {model,      task,       config,
           *optimizer, *train_set, watches.batches(),
           state.step, rate,       parameter_steps(settings, last, rate)};

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -149,7 +148,6 @@ struct Trainer::Implementation {
   StepComputation computation;
   Schedule schedule;
   std::vector<ParameterSettings> settings;  // one per parameter
-  std::optional<double> last_rate;          // of the last step that this process computed
   std::unique_ptr<Optimizer> optimizer;
   EvaluatedWeights weights;
   BestMetric best;

@@ -18,7 +18,6 @@ Trainer::Implementation::Ended Trainer::Implementation::step(const TrainHooks& h
   recorder.point.epoch = state.epoch;
   recorder.point.learning_rate = rate_of(number) * source.rate_factor(state.batch);
   if (trouble.passes_over(number)) return pass_over(number);
-  last_rate = recorder.point.learning_rate;
   ops::MatrixPrecision precision(ops::precision_of(config.precision));
   const ops::PrecisionGuard guard(precision);
   const std::vector<Tensor> buffers = copies_of_buffers(model.parameters());

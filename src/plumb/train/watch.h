@@ -48,7 +48,7 @@ struct WatchedRun {
   const Dataset& train_set;
   const std::vector<Batch>& batches;    // the examples of [watch], in batches of at most train.batch_tokens
   int64_t step = 0;                     // steps taken
-  double learning_rate = 0;             // of the last step; before training, of the first
+  double learning_rate = 0;             // of the last step; before a step, of that one
   std::vector<ParameterStep> settings;  // of that step, one per parameter
   std::span<const Tensor> gradient{};   // before a step: its gradient before clipping, one per parameter; else empty
 };
