@@ -94,7 +94,7 @@ TEST(Study, TakesEveryScheme) {
   for (const Json& verdict : results["verdicts"]) {
     if (verdict["id"] != "rezero_warm_up") continue;
     std::set<std::string> groups;
-    for (const Json& series : entry(results["figures"], "id", verdict["figure"])["series"])
+    for (const Json& series : entry(results["figures"], "id", verdict["figure"].get<std::string>())["series"])
       groups.insert(series["group"].get<std::string>());
     EXPECT_EQ(groups.count("rezero"), 1U) << verdict["figure"];
   }
@@ -260,6 +260,7 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read("[depth]\nlayers = []"), Error);
   EXPECT_THROW(read("[training]\nwarm_ups = [-1]"), Error);
   EXPECT_THROW(read("[training]\nwarm_ups = [0, 400, '10kt']"), Error);  // which is longer?
+  EXPECT_THROW(read("[training]\nwarm_ups = [0, '1kt', '1000t']"), Error);
   EXPECT_NO_THROW(read("[training]\nwarm_ups = [0, '10kt', '20kt']"));
   EXPECT_THROW(read("[along_training]\nevery = 0"), Error);
   EXPECT_NO_THROW(read("[along_training]\nevery = '1e'\nwarm_ups = [0, '0.5e']"));

@@ -35,16 +35,21 @@ TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
   EXPECT_EQ(test::entry(results["tables"], "id", "warm_up")["rows"].size(), 1U);  // none against the longest
 
   // The rate of the last step: a linear warm-up over as many steps as 10,000 tokens come to, the first three of many.
+  int checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "out" / "runs")) {
     const std::string name = entry.path().filename();
     const std::vector<TrainPoint> points = read_metrics(entry.path() / "metrics.jsonl");
+    ASSERT_GE(points.size(), 3U);
     if (name.find("-warmup0-") != std::string::npos) {
+      ++checked;
       EXPECT_DOUBLE_EQ(points[0].learning_rate, 1e-2);
     }
     if (name.find("-warmup10kt-") == std::string::npos) continue;
+    ++checked;
     EXPECT_LT(points[2].learning_rate, 0.5e-2);
     EXPECT_DOUBLE_EQ(points[2].learning_rate, 3 * points[0].learning_rate);
   }
+  EXPECT_EQ(checked, 2);
 }
 
 }  // namespace

@@ -291,7 +291,7 @@ void check_transfer(const TransferStudy& part) {
   require_distinct("transfer.model.kind", kinds);
 }
 
-/// They are compared with each other, the longest with none.
+/// Throws Error unless all differ and have one unit: the longest is compared with none.
 void check_warm_ups(const char* key, const std::vector<Duration>& warm_ups) {
   if (warm_ups.empty()) throw Error(fmt::format("{} is empty", key));
   std::optional<Duration::Unit> unit;
@@ -302,6 +302,9 @@ void check_warm_ups(const char* key, const std::vector<Duration>& warm_ups) {
       throw Error(fmt::format("{} has several units", key), "give all of them in steps, in tokens or in epochs");
     unit = each.unit();
   }
+  std::vector<std::string> texts;
+  for (const Duration& each : warm_ups) texts.push_back(each.text());
+  require_distinct(key, std::move(texts));
 }
 
 /// Throws Error on what could not be measured, before anything is.
