@@ -64,6 +64,8 @@ TEST(Sequences, ALabeledPairMayHaveTwoSeparators) {
   EXPECT_EQ(batch.source, (Ids{1, 7, 2, 2, 8, 9, 2, 1, 7, 2}));
   EXPECT_EQ(batch.segments, (Ids{0, 0, 0, 0, 1, 1, 1, 0, 0, 0}));
   EXPECT_EQ(batch.source_layout, Ragged({7, 3}));
+  EXPECT_EQ(labeled_length(1, 2, {.separators = 2}), 7);
+  EXPECT_EQ(labeled_length(1, 0, {.separators = 2}), 3);
 }
 
 TEST(Sequences, ALabeledPairMayBeReadBackward) {

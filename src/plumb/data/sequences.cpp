@@ -166,6 +166,10 @@ void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Speci
   batch.examples.push_back(example);
 }
 
+int64_t labeled_length(int64_t first, int64_t second, const Specials& specials) {
+  return 1 + first + 1 + (second > 0 ? specials.separators - 1 + second + 1 : 0);
+}
+
 void move_to_target(Batch& batch) {
   batch.target_input = std::exchange(batch.source, {});
   batch.target_layout = std::exchange(batch.source_layout, {});

@@ -30,6 +30,9 @@ void append_running_text(Batch& batch, TokenSpan ids, const Specials& specials, 
 void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Specials& specials, int64_t label,
                     int64_t example, bool backward = false);
 
+/// The number of tokens that it appends.
+int64_t labeled_length(int64_t first, int64_t second, const Specials& specials);
+
 /// Makes a batch of labeled sequences one for a decoder, which reads them on the target side and has no segments.
 void move_to_target(Batch& batch);
 

@@ -57,7 +57,7 @@ std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& to
   for (const TextExample& example : examples) {
     Encoded ids{tokenizer.encode(example.first), tokenizer.encode(example.second)};
     if (options.length_limit > 0) cut_to_limit(ids.first, ids.second, options.length_limit);
-    costs.push_back({std::ssize(ids.first) + std::ssize(ids.second) + 2 + tokenizer.specials().separators, 0});
+    costs.push_back({labeled_length(std::ssize(ids.first), std::ssize(ids.second), tokenizer.specials()), 0});
     encoded.push_back(std::move(ids));
   }
   const std::vector<std::vector<int64_t>> batches = plan_evaluation_batches(costs, options.batch_tokens);

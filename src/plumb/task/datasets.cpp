@@ -117,8 +117,7 @@ LabeledDataset::LabeledDataset(ParallelSplit split, std::vector<int32_t> labels,
     : split_(std::move(split)), labels_(std::move(labels)), specials_(specials), reading_(reading) {}
 
 ExampleCost LabeledDataset::cost(int64_t i) const {
-  const int64_t second = std::ssize(split_.target(i));
-  const int64_t tokens = std::ssize(split_.source(i)) + 2 + (second > 0 ? second + specials_.separators : 0);
+  const int64_t tokens = labeled_length(std::ssize(split_.source(i)), std::ssize(split_.target(i)), specials_);
   return reading_.side == Side::source ? ExampleCost{tokens, 1} : ExampleCost{0, tokens};
 }
 

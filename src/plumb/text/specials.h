@@ -9,12 +9,12 @@
 
 namespace plumb {
 
-/// Ids of the special tokens; -1: the vocabulary does not have this one. The defaults are those of tokenizers trained
-/// by Plumb.
+/// Ids of the special tokens, and how they join a pair; -1: the vocabulary does not have this one. The defaults are
+/// those of tokenizers trained by Plumb.
 struct Specials {
   int32_t pad = 0, bos = 1, eos = 2, unknown = 3;
   int32_t mask = -1;  // stands for a token that a masked language model predicts
-  /// How many EOS stand between the two texts of a pair: 2 in RoBERTa's input.
+  /// Number of EOS between the two texts of a pair; 2 for RoBERTa.
   int32_t separators = 1;
 
   /// True for padding, for the beginning and end of a sentence, and for the mask, which are not text.

@@ -21,7 +21,7 @@ struct Template {
   /// Puts the ids of one or two texts in their places.
   [[nodiscard]] Encoding fill(std::span<const std::vector<int32_t>> texts) const;
 
-  /// How often a special token stands behind the first text and before the second.
+  /// The number of times a special token occurs between the first text and the second.
   [[nodiscard]] int32_t count_between_texts(int32_t token) const;
 };
 
