@@ -55,6 +55,21 @@ TEST_F(EvaluateVerb, WritesResultsInTheSchemaOfTheHarness) {
   EXPECT_EQ(sample["resps"].size(), 3U);
 }
 
+// What the model writes depends on the penalty of its generation_config.json, so its answers are asked for again.
+TEST_F(EvaluateVerb, AnotherRepetitionPenaltyAsksAgain) {
+  const std::string tasks = items("answers.jsonl");
+  const auto answers = [&] {
+    EXPECT_EQ(evaluate(tasks, {"--out", path("out"), "--limit", "4", "--max-tokens", "6"}).status, 0);
+    return read_json(path("out/answers/answers.json"));
+  };
+  const Json plain = answers();
+  EXPECT_FALSE(plain["settings"].contains("repetition_penalty"));
+  write_json(path("run/generation_config.json"), {{"repetition_penalty", 5}});
+  const Json penalized = answers();
+  EXPECT_EQ(penalized["settings"]["repetition_penalty"], 5);
+  EXPECT_NE(penalized["answers"], plain["answers"]);
+}
+
 TEST_F(EvaluateVerb, ContinuesWithTheAnswersThatAreKept) {
   const std::string tasks = items("choices.jsonl");
   ASSERT_EQ(evaluate(tasks, {"--out", path("out")}).status, 0);

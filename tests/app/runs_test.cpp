@@ -79,10 +79,7 @@ TEST_F(RunVerbs, MetricsAndEventsSayTheSame) {
   EXPECT_DOUBLE_EQ(first["train_perplexity"].get<double>(), std::exp(first["nll"].get<double>()));
   EXPECT_GT(first["ceiling_fraction"].get<double>(), 0.0);
   EXPECT_LT(first["ceiling_fraction"].get<double>(), 1.0);
-  std::string events;
-  for (const auto& entry : fs::directory_iterator(*folder_ / "runs/0.01")) {
-    if (entry.path().filename().string().starts_with("events.out.tfevents.")) events += read_file(entry.path());
-  }
+  const std::string events = test::events_of(*folder_ / "runs/0.01");
   for (const char* tag :
        {"train/loss", "train/nll", "train/perplexity", "train/learning_rate", "train/gradient_norm",
         "train/tokens_per_second", "train/tokens", "train/epoch", "train/ceiling_fraction", "valid/perplexity"})

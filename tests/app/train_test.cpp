@@ -70,7 +70,7 @@ TEST_F(TrainVerb, DivergenceIsAFailure) {
   }
 }
 
-// TensorBoard drops what earlier files have from a session's start on.
+// At the start of a session, TensorBoard drops what earlier files have from its step on.
 TEST_F(TrainVerb, EventsForgetWhatARollbackUndid) {
   std::vector<std::string> wild = {"--set", "train.trouble.on_nonfinite=rollback"};
   for (const char* key : {"optimizer=sgd", "schedule=constant", "learning_rate=1e30", "warm_up=0", "log_every=1",
@@ -80,11 +80,8 @@ TEST_F(TrainVerb, EventsForgetWhatARollbackUndid) {
   // In an Event, field 7, of 2 bytes, is a SessionLog; its field 1, the status, is START.
   constexpr std::string_view kStart = "\x3a\x02\x08\x01";
   int starts = 0;
-  for (const auto& entry : fs::directory_iterator(*folder_ / "back")) {
-    if (!entry.path().filename().string().starts_with("events.out.tfevents.")) continue;
-    const std::string events = read_file(entry.path());
-    for (size_t at = events.find(kStart); at != std::string::npos; at = events.find(kStart, at + 1)) ++starts;
-  }
+  const std::string events = test::events_of(*folder_ / "back");
+  for (size_t at = events.find(kStart); at != std::string::npos; at = events.find(kStart, at + 1)) ++starts;
   EXPECT_EQ(starts, 3);  // the run, and two rollbacks
 }
 
@@ -194,10 +191,7 @@ TEST_F(TrainVerb, WritesWhatIsWatchedForTensorBoard) {
   const Finished finished = train("watched", {"--set", "train.steps=2", "--set", "watch.every=2", "--set",
                                               "watch.what=[\"updates\", \"activations\"]"});
   ASSERT_EQ(finished.status, 0) << finished.errors;
-  std::string events;
-  for (const auto& entry : fs::directory_iterator(*folder_ / "watched")) {
-    if (entry.path().filename().string().starts_with("events.out.tfevents.")) events += read_file(entry.path());
-  }
+  const std::string events = test::events_of(*folder_ / "watched");
   for (const char* tag : {"train/loss", "watch/updates/total", "watch/updates/ratio/encoder.layers.0",
                           "watch/activations/largest_logit/decoder.layers.0.cross_attention"}) {
     EXPECT_NE(events.find(tag), std::string::npos) << tag;

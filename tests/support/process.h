@@ -80,6 +80,15 @@ class Process {
   pid_t child_ = 0;
 };
 
+/// The files of TensorBoard in a run, one after another.
+inline std::string events_of(const std::filesystem::path& run) {
+  std::string events;
+  for (const auto& entry : std::filesystem::directory_iterator(run)) {
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) events += read_file(entry.path());
+  }
+  return events;
+}
+
 /// Runs the `plumb` program of this build to its end.
 inline Finished run_plumb(const std::vector<std::string>& arguments, const std::filesystem::path& directory = ".") {
   return Process(PLUMB_BINARY, arguments, directory).wait();

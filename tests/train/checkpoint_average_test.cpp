@@ -118,6 +118,15 @@ TEST_F(CheckpointAverage, OfTheBestByAnotherMetric) {
   EXPECT_EQ(best_checkpoints(run, 2), (std::vector<fs::path>{checkpoint(12), checkpoint(20)}));
 }
 
+// As on a machine to which only the run was copied.
+TEST_F(CheckpointAverage, OfTheBestByLossNeedsNoData) {
+  config_.train.best_metric = "valid_loss";
+  run_training(config_, folder_ / "run");
+  const std::vector<fs::path> best = best_checkpoints(folder_ / "run", 2);
+  fs::remove_all(config_.data);
+  EXPECT_EQ(best_checkpoints(folder_ / "run", 2), best);
+}
+
 TEST_F(CheckpointAverage, SatisfiesTheConstraintsOfTheModel) {
   config_.model.residual = "ngpt";
   config_.model.share_embeddings = "none";

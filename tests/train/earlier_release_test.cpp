@@ -29,7 +29,7 @@ TEST(EarlierRelease, ARunOfVersion01GoesOnToTheSameEnd) {
   EXPECT_EQ(result.steps, 60);
 
   // Instruction sets round differently; on the machine that made it, the bytes are equal. A bias of the keys changes no
-  // attention: its gradient is rounding, which Adam divides by its own size.
+  // attention: its gradient is rounding error, which Adam divides by its own size.
   const auto without_keys = [](const std::string& name, const Tensor& values) {
     if (!name.ends_with("in_proj_bias")) return values;
     const std::vector<Tensor> parts = values.chunk(3);  // of query, key and value
