@@ -9,6 +9,10 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <malloc.h>
 #include <torch/library.h>
+#include <torch/version.h>
+#if TORCH_VERSION_MAJOR >= 2
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#endif
 
 #include <atomic>
 #include <cstdlib>
@@ -75,6 +79,12 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   bool queryStream(const c10::Stream&) const override { return true; }
   void synchronizeStream(const c10::Stream&) const override {}
 };
+
+#if TORCH_VERSION_MAJOR >= 2
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+};
+#endif
 
 inline c10::Allocator* memory() {
   static Memory instance;
@@ -184,6 +194,16 @@ inline void run(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }  // namespace simulated
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, simulated::Guard);
+#if TORCH_VERSION_MAJOR >= 2
+// Without a name and hooks it would not count as this machine's accelerator, and a LibTorch that was built for CUDA
+// would look for a GPU instead.
+[[maybe_unused]] const bool kNamed = [] {
+  static simulated::Hooks hooks;
+  c10::register_privateuse1_backend("simulated");
+  at::RegisterPrivateUse1HooksInterface(&hooks);
+  return true;
+}();
+#endif
 REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, simulated::memory());
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&simulated::run>()); }
