@@ -81,6 +81,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 };
 
 #if TORCH_VERSION_MAJOR >= 2
+/// What an accelerator has to register.
 struct Hooks final : at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
 };

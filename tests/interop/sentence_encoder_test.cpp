@@ -185,9 +185,9 @@ TEST_F(SentenceFolder, WhatIsNotUnderstoodIsNamed) {
   write("modules.json", elsewhere);
   expect_error("'../1_Pooling' is not the name of a folder");
   for (const char* outside : {"..", ".", "../1_Pooling"}) {
-    Json elsewhere_still = modules;
-    elsewhere_still[0]["path"] = outside;
-    write("modules.json", elsewhere_still);
+    Json outside_model = modules;
+    outside_model[0]["path"] = outside;
+    write("modules.json", outside_model);
     expect_error("is not the name of a folder beside it");
   }
   write("modules.json", {{"modules", modules}});

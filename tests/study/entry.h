@@ -9,7 +9,7 @@
 
 namespace plumb::test {
 
-/// The object in `list`, of type Json or const Json, whose `key` is `value`. Throws std::out_of_range if there is none.
+/// Returns the object of the array `list` in which `key` has this value. Throws std::out_of_range if no object matches.
 template <typename List>
 List& entry(List& list, const char* key, std::string_view value) {
   for (auto& each : list) {
