@@ -54,7 +54,7 @@ bench: build  ## Race the newest PyTorch and CTranslate2 (installed in BUILD-pee
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
 studies: program  ## Run all studies on that corpus
-	for study in layernorm residual_schemes collapse tricks along_training norms fast_weights; do '$(BUILD)/plumb' study $$study --out "$(OUT)/$$study" || exit 1; done
+	for study in layernorm residual_schemes collapse tricks initialization along_training norms fast_weights; do '$(BUILD)/plumb' study $$study --out "$(OUT)/$$study" || exit 1; done
 
 variants: build  ## Write docs/variants.md from the registries
 	'$(BUILD)/plumb' list --markdown > docs/variants.md.new

@@ -113,7 +113,7 @@ def generate_rows(race: Race) -> Iterator[str]:
                           rate(median(ours, 'batches', i, f'{what}_tokens_per_second')), None,
                           'CTranslate2 ' + theirs if theirs else '', None if mine is None or peer is None else peer / mine)
         for i, entry in enumerate(ours[0].get('contexts', [])):
-            yield row(f'{race.title}: one token behind {entry["context"]:,} others{names[precision]}', race.command(precision),
+            yield row(f'{race.title}: one token after {entry["context"]:,} others{names[precision]}', race.command(precision),
                       f'{seconds(median(ours, "contexts", i, "seconds_per_token"))}, state of '
                       f'{entry["state_bytes"] / 2 ** 20:.2f} MiB')
 

@@ -26,7 +26,7 @@ struct LanguageModelingOptions {
 };
 void describe(Fields& field, LanguageModelingOptions& options) {
   field("pack", options.pack,
-        "tokens of the sequences that consecutive sentences are joined to, for data prepared with --block 0; 0: not "
+        "tokens of the sequences into which consecutive sentences are joined, for data prepared with --block 0; 0: not "
         "joined");
   field("apart", options.apart,
         "whether lines that were joined, here or in blocks, do not see each other: each begins anew, with BOS and "
@@ -42,7 +42,7 @@ void describe(Fields& field, LanguageModelingOptions& options) {
         "whether a training step reads max(5, ⌊N(bptt, 5)⌋) tokens of each row, in 5 % of steps around bptt/2, at a "
         "learning rate in proportion");
   field("direction", options.direction,
-        "forward, or backward: each token is predicted from those behind it, from the end of a sequence to its "
+        "forward, or backward: each token is predicted from those after it, from the end of a sequence to its "
         "beginning");
 }
 

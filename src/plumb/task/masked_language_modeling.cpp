@@ -20,7 +20,7 @@ void describe(Fields& field, MaskedLanguageModelingOptions& options) {
   field("share", options.masking.share, "of the tokens that are predicted, or of the words");
   field("whole_words", options.masking.whole_words, "whether all tokens of a word are predicted together");
   field("pack", options.pack,
-        "tokens of the sequences that consecutive sentences are joined to, for data prepared with --block 0; 0: not "
+        "tokens of the sequences into which consecutive sentences are joined, for data prepared with --block 0; 0: not "
         "joined");
 }
 
