@@ -138,6 +138,70 @@ TEST_F(ChangedFolder, KindsOfPositionsAndAttentionAreNamed) {
   expect_refused("qwen3", {{"layer_types", {"full_attention"}}}, "layer_types");
 }
 
+/// `transformers` follows rope_scaling then; its versions differ in what they take the other for.
+TEST_F(ChangedFolder, TwoContradictingScalingsOfPositionsAreRefused) {
+  copy("llama3");
+  const Json rope = read_json(folder_ / "config.json")["rope_parameters"];
+  configure({{"rope_scaling", rope}});
+  EXPECT_EQ(read_model_folder(folder_).config, read_model_folder(folder_of("llama3")).config);
+  expect_refused("llama3", {{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}}}},
+                 "rope_scaling = {\"rope_type\":\"yarn\",\"factor\":4.0} is not supported");
+}
+
+/// What `transformers` 5 does with such a file differs from what version 4 did.
+TEST_F(ChangedFolder, AnOutputMatrixThatIsNotTheEmbeddingIsRefusedIfTheyAreTied) {
+  struct Case {
+    std::string folder, embedding, output;
+  };
+  for (const Case& each : {Case{"gpt2", "transformer.wte.weight", "lm_head.weight"},
+                           Case{"bert_masked", "bert.embeddings.word_embeddings.weight",
+                                "cls.predictions.decoder.weight"},
+                           Case{"t5", "shared.weight", "lm_head.weight"},
+                           Case{"marian", "model.shared.weight", "lm_head.weight"}}) {
+    copy(each.folder);
+    const fs::path file = folder_ / "model.safetensors";
+    NamedTensors tensors = load_safetensors(file);
+    std::erase_if(tensors, [&](const auto& entry) { return entry.first == each.output; });
+    const auto embedding =
+        std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == each.embedding; });
+    ASSERT_NE(embedding, tensors.end()) << each.folder;
+    tensors.emplace_back(each.output, embedding->second.clone());
+    save_safetensors(file, tensors);
+    EXPECT_NO_THROW(read_model_folder(folder_)) << each.folder;
+    tensors.back().second.view(-1)[3] += 1;
+    save_safetensors(file, tensors);
+    expect_error("tensor '" + each.output + "' differs from the embedding");
+  }
+}
+
+/// Such as a folder has that was saved in parts first, and then again as a whole.
+TEST_F(ChangedFolder, TheWholeFileCountsAndNotAnIndexBesideIt) {
+  copy("gpt2");
+  write_file_atomic(folder_ / "model.safetensors.index.json", R"({"weight_map": {"lm_head.weight": "gone"}})");
+  EXPECT_EQ(read_model_folder(folder_).tensors.size(), read_model_folder(folder_of("gpt2")).tensors.size());
+}
+
+/// Keys that published files of the families have.
+TEST_F(ChangedFolder, KeysOfOlderVersionsThatChangeNothing) {
+  struct Case {
+    std::string folder;
+    Json keys;
+  };
+  const Json everywhere = {{"output_past", true}, {"pruned_heads", Json::object()}, {"use_bfloat16", false},
+                           {"num_beams", 4},      {"repetition_penalty", 1.0},      {"min_length", 0}};
+  for (const Case& each : {Case{"gpt2", {{"n_special", 0}, {"predict_special_tokens", true}}},
+                           Case{"gpt_neox", {{"attention_probs_dropout_prob", 0}, {"hidden_dropout_prob", 0}}},
+                           Case{"marian", {{"_num_labels", 3}}}, Case{"t5", {{"n_positions", 512}}},
+                           Case{"roberta", {{"num_labels", 3}}}}) {
+    copy(each.folder);
+    configure(everywhere);
+    configure(each.keys);
+    EXPECT_EQ(read_model_folder(folder_).config, read_model_folder(folder_of(each.folder)).config) << each.folder;
+  }
+  expect_refused("gpt2", {{"repetition_penalty", 1.2}}, "repetition_penalty = 1.2");
+  expect_refused("bert", {{"pruned_heads", {{"0", {1}}}}}, "pruned_heads");
+}
+
 TEST_F(ChangedFolder, OlderNamesOfPositionsMeanTheSame) {
   copy("llama3");
   Json rope = read_json(folder_ / "config.json")["rope_parameters"];

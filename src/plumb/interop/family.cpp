@@ -100,7 +100,34 @@ void ignore_common_keys(Settings& settings) {
                    "classifier_dropout",
                    "problem_type",
                    "id2label",
-                   "label2id"});
+                   "label2id",
+                   "num_labels",
+                   "_num_labels",
+                   "output_past",
+                   "output_scores",
+                   "return_dict_in_generate",
+                   "use_bfloat16",
+                   "min_length",
+                   "typical_p",
+                   "num_beams",
+                   "num_beam_groups",
+                   "num_return_sequences",
+                   "early_stopping",
+                   "length_penalty",
+                   "diversity_penalty",
+                   "no_repeat_ngram_size",
+                   "encoder_no_repeat_ngram_size",
+                   "exponential_decay_length_penalty",
+                   "bad_words_ids",
+                   "forced_bos_token_id",
+                   "forced_eos_token_id",
+                   "suppress_tokens",
+                   "begin_suppress_tokens",
+                   "remove_invalid_values",
+                   "prefix"});
+  settings.require("pruned_heads", Json::object());
+  settings.require("repetition_penalty", 1.0);
+  settings.require("tie_encoder_decoder", false);
 }
 
 std::string plain_activation(Settings& settings, const std::string& key) {
@@ -137,8 +164,10 @@ void read_rotary(Settings& settings, ModelConfig& config, double theta, double s
   options.theta = settings.number("rope_theta", theta);
   share = settings.number("partial_rotary_factor", share);
   std::optional<Settings> scaling = settings.section("rope_parameters");
-  const std::optional<Settings> older = settings.section("rope_scaling");
-  if (!scaling) scaling = older;
+  std::optional<Settings> older = settings.section("rope_scaling");
+  if (scaling && older && *scaling != *older)
+    throw settings.unsupported("rope_scaling", "only one of rope_parameters and rope_scaling");
+  if (!scaling) scaling = std::move(older);
   if (scaling) {
     options.theta = scaling->number("rope_theta", options.theta);
     share = scaling->number("partial_rotary_factor", share);
@@ -216,12 +245,19 @@ void take_stacked(Weights& weights, const std::vector<std::string>& theirs, cons
   if (bias) result.emplace_back(ours + ".in_proj_bias", at::cat(biases));
 }
 
+const Tensor& tensor_named(const std::string& name, const NamedTensors& tensors) {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; });
+  if (found == tensors.end()) throw Error(fmt::format("there is no tensor '{}' yet", name));
+  return found->second;
+}
+
 void take_output(Weights& weights, const std::string& theirs, const ModelConfig& config, NamedTensors& result) {
   weights.set_prefix("");
   if (config.share_embeddings == "none") {
     take_pair(weights, theirs, "output", {config.target_vocabulary, config.d_model}, config.output_bias, result);
   } else {
-    weights.ignore(theirs + ".weight");
+    weights.ignore_copies(theirs + ".weight", tensor_named("tgt_embed.weight", result));
   }
 }
 

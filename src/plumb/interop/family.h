@@ -92,7 +92,11 @@ void take_pair(Weights& weights, const std::string& theirs, const std::string& o
 void take_stacked(Weights& weights, const std::vector<std::string>& theirs, const std::string& ours,
                   const ModelConfig& config, bool bias, NamedTensors& result);
 
-/// Takes the output matrix, unless it is the embedding; a copy of the embedding is ignored. Its name is without prefix.
+/// One of `tensors`, which has been taken. Throws Error if it has not.
+const Tensor& tensor_named(const std::string& name, const NamedTensors& tensors);
+
+/// Takes the output matrix, unless it is the embedding, which has been taken; then a copy of that is ignored, and throws
+/// Error if it differs. Its name is without prefix.
 void take_output(Weights& weights, const std::string& theirs, const ModelConfig& config, NamedTensors& result);
 
 }  // namespace plumb

@@ -25,6 +25,9 @@ class Settings {
 
   [[nodiscard]] bool has(const std::string& key) const;
 
+  /// Whether both have the same keys and values.
+  bool operator==(const Settings& other) const { return object_ == other.object_; }
+
   /// The value of a key, or `fallback` if it is absent. Throws Error, naming the key, if there is neither or if the
   /// value is of another kind; an integer counts as a number.
   [[nodiscard]] int64_t integer(const std::string& key, std::optional<int64_t> fallback = {});

@@ -67,9 +67,9 @@ NamedTensors read_parts(const fs::path& folder) {
 }  // namespace
 
 Weights Weights::from_folder(const fs::path& folder) {
-  if (fs::is_regular_file(folder / kIndex)) return {read_parts(folder), (folder / kIndex).string()};
-  const fs::path whole = folder / kWhole;
+  const fs::path whole = folder / kWhole;  // a model that is saved again as one file may keep an old index
   if (fs::is_regular_file(whole)) return {load_safetensors(whole), whole.string()};
+  if (fs::is_regular_file(folder / kIndex)) return {read_parts(folder), (folder / kIndex).string()};
   throw Error(fmt::format("{}: contains neither {} nor {}", folder.string(), kWhole, kIndex),
               "weights in other formats, such as pytorch_model.bin, are not read: save them as safetensors");
 }
@@ -133,6 +133,16 @@ void Weights::also_named(const std::string& copy) {
 
 void Weights::ignore(const std::string& pattern) {
   std::erase_if(tensors_, [&](const auto& item) { return glob_matches(pattern, item.first); });
+}
+
+void Weights::ignore_copies(const std::string& pattern, const Tensor& original) {
+  for (const auto& [name, tensor] : tensors_) {
+    if (!glob_matches(pattern, name) || at::equal(tensor.cpu(), original.cpu().to(tensor.scalar_type()))) continue;
+    throw Error(fmt::format("{}: tensor '{}' differs from the embedding, of which config.json makes it a copy", origin_,
+                            name),
+                "if the model was trained with a matrix of its own there, set tie_word_embeddings to false in config.json");
+  }
+  ignore(pattern);
 }
 
 void Weights::leave_out(const std::string& pattern, const std::string& part) {

@@ -42,6 +42,10 @@ class Weights {
   /// Removes the tensors whose full names match a pattern: what a model computes does not depend on them.
   void ignore(const std::string& pattern);
 
+  /// Removes the tensors whose full names match a pattern: they are copies of `original`, a tensor that was taken.
+  /// Throws Error if they are not.
+  void ignore_copies(const std::string& pattern, const Tensor& original);
+
   /// Removes the tensors whose full names match a pattern: they belong to a part of the model that Plumb's does not
   /// have.
   void leave_out(const std::string& pattern, const std::string& part);

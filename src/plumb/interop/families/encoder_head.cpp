@@ -20,7 +20,8 @@ ModelConfig imported_encoder(Settings& settings) {
   if (head == EncoderHead::labels) {
     config.pooling = "first";
     config.pooler = true;
-    config.labels = settings.size_of("id2label").value_or(2);  // as `transformers`, if nothing is said
+    const int64_t number = settings.integer("num_labels", 2);  // as `transformers`, if nothing is said
+    config.labels = settings.size_of("id2label").value_or(number);
     return config;
   }
   config.pooling = "none";
@@ -41,7 +42,9 @@ void take_token_head(Weights& weights, const TokenHeadNames& names, const ModelC
   // Where the matrix is not the embedding, `transformers` stores its bias under both names.
   if (!names.bias.empty() && config.share_embeddings == "none")
     weights.also_named((bias == names.bias ? names.output : names.bias) + ".bias");
-  weights.ignore(names.output + ".*");  // copies of the embedding and of the bias
+  if (config.share_embeddings != "none")
+    weights.ignore_copies(names.output + ".weight", tensor_named("src_embed.weight", result));
+  weights.ignore(names.output + ".bias");  // a copy, or the only one, which was taken
   if (!names.bias.empty()) weights.ignore(names.bias + ".bias");
 }
 

@@ -24,7 +24,8 @@ ModelConfig gpt2_configuration(Settings& settings) {
   settings.require("scale_attn_by_inverse_layer_idx", false);
   settings.require("add_cross_attention", false);
   settings.ignore({"n_inner", "n_ctx", "attn_pdrop", "embd_pdrop", "reorder_and_upcast_attn", "summary_activation",
-                   "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj"});
+                   "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj", "n_special",
+                   "predict_special_tokens"});
   return config;
 }
 

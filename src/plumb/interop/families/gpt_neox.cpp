@@ -20,7 +20,8 @@ ModelConfig gpt_neox_configuration(Settings& settings) {
   const double theta = settings.number("rotary_emb_base", 10'000);
   read_rotary(settings, config, theta, settings.number("rotary_pct", 0.25));
   settings.require("is_decoder", false);
-  settings.ignore({"attention_dropout", "max_position_embeddings"});
+  settings.ignore(
+      {"attention_dropout", "attention_probs_dropout_prob", "hidden_dropout_prob", "max_position_embeddings"});
   return config;
 }
 

@@ -77,7 +77,7 @@ NamedTensors marian_tensors(const ModelConfig& config, Weights& weights) {
   weights.set_prefix("model.");
   if (config.share_embeddings == "all") {
     result.emplace_back("src_embed.weight", weights.take("shared.weight", {config.source_vocabulary, d}));
-    weights.ignore("model.*coder.embed_tokens.weight");  // the same once more
+    weights.ignore_copies("model.*coder.embed_tokens.weight", result.back().second);
   } else {
     result.emplace_back("src_embed.weight", weights.take("encoder.embed_tokens.weight", {config.source_vocabulary, d}));
     result.emplace_back("tgt_embed.weight", weights.take("decoder.embed_tokens.weight", {config.target_vocabulary, d}));
@@ -86,9 +86,10 @@ NamedTensors marian_tensors(const ModelConfig& config, Weights& weights) {
   take_side_of_marian(weights, "encoder", config, result);
   take_side_of_marian(weights, "decoder", config, result);
   weights.set_prefix("");
+  const char* of_target = config.share_embeddings == "all" ? "src_embed.weight" : "tgt_embed.weight";
   result.emplace_back(
       "output.bias", weights.take("final_logits_bias", {1, config.target_vocabulary}).view({config.target_vocabulary}));
-  weights.ignore("lm_head.weight");
+  weights.ignore_copies("lm_head.weight", tensor_named(of_target, result));
   return result;
 }
 

@@ -50,14 +50,21 @@ ModelConfig t5_configuration(Settings& settings) {
   return config;
 }
 
+/// tensor·factor, in at least 32 bits unless that is exact.
+Tensor scaled(const Tensor& tensor, double factor) {
+  int exponent = 0;
+  const bool exact = std::frexp(factor, &exponent) == 0.5;
+  return tensor.to(exact ? tensor.scalar_type() : at::promote_types(tensor.scalar_type(), at::kFloat)) * factor;
+}
+
 /// A layer's sub-layer of attention, whose queries become larger by √size.
 void take_attention(Weights& weights, const std::string& theirs, const std::string& ours, const ModelConfig& config,
                     NamedTensors& result) {
   const int64_t queries = config.heads * config.head_size;
   take_stacked(weights, {theirs + "q", theirs + "k", theirs + "v"}, ours, config, false, result);
   Tensor& stacked = result.back().second;
-  stacked = at::cat({stacked.narrow(0, 0, queries) * std::sqrt(static_cast<double>(config.head_size)),
-                     stacked.narrow(0, queries, 2 * queries)});
+  const Tensor larger = scaled(stacked.narrow(0, 0, queries), std::sqrt(static_cast<double>(config.head_size)));
+  stacked = at::cat({larger, stacked.narrow(0, queries, 2 * queries).to(larger.scalar_type())});
   take_pair(weights, theirs + "o", ours + ".out_proj", {config.d_model, queries}, false, result);
 }
 
@@ -100,13 +107,13 @@ NamedTensors t5_tensors(const ModelConfig& config, Weights& weights) {
   result.emplace_back("src_embed.weight", table);
   take_side(weights, "encoder", config, result);
   take_side(weights, "decoder", config, result);
-  weights.ignore("*coder.embed_tokens.weight");  // the embedding once more
+  weights.ignore_copies("*coder.embed_tokens.weight", table);
   // Published files have a bias in the attention to the source, which the model does not use.
   weights.ignore("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
   if (config.share_embeddings == "all") {
     Tensor& gain = result.back().second;
-    gain = gain.to(at::promote_types(gain.scalar_type(), at::kFloat)) / std::sqrt(static_cast<double>(d));
-    weights.ignore("lm_head.weight");
+    gain = scaled(gain, 1 / std::sqrt(static_cast<double>(d)));
+    weights.ignore_copies("lm_head.weight", table);
   } else {
     result.emplace_back("tgt_embed.weight", table);
     const std::vector<int64_t> shape = {config.target_vocabulary, d};
