@@ -118,7 +118,7 @@ void run(PlanArguments& arguments, const Globals& globals) {
   plan::TrainingJob job;
   job.sequence = arguments.file.sequence;
   job.precision = plan::precision_named(arguments.precision);
-  job.batch_tokens = run.train.batch_tokens;
+  job.batch_tokens = run.train.batch_tokens * run.train.accumulate;
   job.tokens =
       arguments.tokens.empty() ? tokens_of(run.train, job.batch_tokens) : parse_quantity(arguments.tokens, "--tokens");
   plan::Hardware& hardware = arguments.hardware;

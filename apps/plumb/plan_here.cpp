@@ -62,7 +62,7 @@ void add_planned_file(CLI::App& verb, PlannedFile& file) {
   verb.add_option("--sequence", file.sequence, "Tokens per sequence")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb.add_option("--batch-tokens", file.batch_tokens, "Tokens per step (default: train.batch_tokens)")
+  verb.add_option("--batch-tokens", file.batch_tokens, "Tokens per step (default: train.batch_tokens × train.accumulate)")
       ->type_name("QUANTITY");
 }
 
@@ -76,8 +76,10 @@ RunConfig planned_run(const PlannedFile& file) {
   }
   if (run.model.target_vocabulary == 0 && run.model.kind != "encoder")
     throw Error(file.config + ": the vocabulary is left to the data", "give its size with --vocabulary");
-  if (!file.batch_tokens.empty())
+  if (!file.batch_tokens.empty()) {
     run.train.batch_tokens = static_cast<int64_t>(parse_quantity(file.batch_tokens, "--batch-tokens"));
+    run.train.accumulate = 1;
+  }
   return run;
 }
 

@@ -58,6 +58,16 @@ TEST_F(PlanHere, HasMemoryByPartAndTimeByKindOfWork) {
   EXPECT_EQ(parts["batches_per_step"], 4);
 }
 
+TEST_F(PlanHere, AStepHasAllBatchesThatItAccumulates) {
+  const auto tokens = [&](const std::vector<std::string>& further) {
+    const Json json = Json::parse(planned({"plan"}, further).output);
+    return json["tokens"].get<double>();
+  };
+  EXPECT_EQ(tokens({}), 10 * 8192);
+  EXPECT_EQ(tokens({"--set", "train.accumulate=4"}), 10 * 4 * 8192);
+  EXPECT_EQ(tokens({"--set", "train.accumulate=4", "--batch-tokens", "16384"}), 10 * 16384);
+}
+
 TEST_F(PlanHere, RefusesSeveralProcesses) {
   const test::Finished finished = planned({"plan", "--here"}, {"--set", "train.processes=2"});
   EXPECT_EQ(finished.status, 1);

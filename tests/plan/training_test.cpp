@@ -79,6 +79,42 @@ TEST(Plan, ExchangesGradientsAsInARing) {
   EXPECT_NEAR(sharded.data_bytes / plain.data_bytes, 1.5, 1e-9);  // Rajbhandari et al., section 7.2.2
 }
 
+// A device that keeps only its part of the gradients gives the rest of every micro-batch away.
+TEST(Plan, ZeroTwoAndThreeScatterTheGradientsOfEveryMicroBatch) {
+  const ModelCost model = gpt_3();
+  const TrainingJob job{2048, 2048 * 64 * 8, 0, Precision::mixed};
+  const auto bytes = [&](int zero) {
+    return estimate(model, job, {.devices = 64}, {64, 1, 1, zero, 1, Recompute::layers}).data_bytes;
+  };
+  const double half = 2.0 * static_cast<double>(model.parameters) * 63 / 64;  // a scatter, or a gather
+  EXPECT_NEAR(bytes(0), 2 * half, 1e6);
+  EXPECT_NEAR(bytes(1), 2 * half, 1e6);
+  EXPECT_NEAR(bytes(2), 8 * half + half, 1e6);
+  EXPECT_NEAR(bytes(3), 8 * half + 8 * 2 * half, 1e6);
+}
+
+// With a single micro-batch, the last stage holds as many activations as the first, and the logits.
+TEST(Plan, LogitsCountInPipelinesToo) {
+  ModelCost model = gpt_3();
+  model.outputs = 1'000'000;
+  const Hardware hardware{.devices = 8};
+  const auto activations = [&](int64_t micro_batches) {
+    const TrainingJob job{2048, 2048 * micro_batches, 0, Precision::mixed};
+    return estimate(model, job, hardware, {1, 1, 8, 0, 1, Recompute::attention}).memory.activations;
+  };
+  const double stage = 12 * activation_bytes(model, 2048, 1, 1, Recompute::attention, 2);
+  EXPECT_NEAR(activations(1), stage + 2048 * (2.0 * 2 * 12288 + 4e6), 1);
+  EXPECT_NEAR(activations(64), 8 * stage, 1);
+}
+
+TEST(Plan, HeadsOfKeysAndValuesAreDividedToo) {
+  ModelCost model = gpt_3();
+  model.kv_heads = 8;
+  const TrainingJob job{2048, 2048 * 64, 0, Precision::mixed};
+  EXPECT_THROW(estimate(model, job, {.devices = 16}, {1, 16, 1, 0, 1, Recompute::none}), Error);
+  for (const Estimate& each : search(model, job, {.devices = 32})) EXPECT_LE(each.split.tensor, 8);
+}
+
 TEST(Plan, SearchFindsWhatFits) {
   const TrainingJob job{2048, 2048 * 512, 0, Precision::mixed};
   const Hardware hardware{.devices = 512};
@@ -104,6 +140,10 @@ TEST(Plan, SaysWhatCannotBeDivided) {
   EXPECT_THROW(estimate(gpt_3(), job, {}, {8, 1, 1, 0, 1, Recompute::none}), Error);
   EXPECT_THROW(search(gpt_3(), job, {.devices = 7 * 13 * 17}), Error);
   EXPECT_THROW(precision_named("float8"), Error);
+  ModelConfig recurrent;
+  recurrent.kind = "awd-lstm";
+  recurrent.target_vocabulary = 100;
+  EXPECT_THROW(cost_of(recurrent), Error);
 }
 
 }  // namespace

@@ -29,6 +29,10 @@ double ModelCost::layers_flops(int64_t sequence) const {
 double ModelCost::training_flops(int64_t sequence) const { return 3 * (layers_flops(sequence) + output_flops); }
 
 ModelCost cost_of(const ModelConfig& config) {
+  if (config.kind == "awd-lstm") {
+    throw Error("the operations and the memory of recurrent layers are not known to the plan",
+                "give a configuration of a Transformer");
+  }
   const ops::DefaultDevice nowhere{at::Device(at::kMeta)};
   const std::unique_ptr<Model> model = make_model(config);
   ModelCost cost;

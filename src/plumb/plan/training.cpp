@@ -41,8 +41,10 @@ void check(const ModelCost& model, const TrainingJob& job, const Split& split) {
       split.zero > 3)
     throw Error(
         "a split has at least one device in each dimension, one sequence per micro-batch, and ZeRO stage 0 to 3");
-  if (model.heads % split.tensor != 0)
-    throw Error(fmt::format("{} heads cannot be divided over {} devices", model.heads, split.tensor));
+  if (model.heads % split.tensor != 0 || model.kv_heads % split.tensor != 0) {
+    throw Error(fmt::format("{} heads, {} of keys and values, cannot be divided over {} devices", model.heads,
+                            model.kv_heads, split.tensor));
+  }
   if (model.layers % split.pipeline != 0)
     throw Error(fmt::format("{} layers cannot be divided into {} stages", model.layers, split.pipeline));
   if (job.batch_tokens < job.sequence * split.data)
@@ -124,7 +126,7 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
 
   const int64_t number = activation_size(job.precision);
   const int64_t count = micro_batches(job, split);
-  const int64_t in_flight = std::min(split.pipeline, count);
+  const int64_t in_flight = std::min(split.pipeline, count);  // micro-batches in the first stage; one in the last
   const double tokens = static_cast<double>(split.micro_batch * job.sequence);
   const auto tensor = static_cast<double>(split.tensor);
   const int64_t layers = model.layers / split.pipeline;
@@ -134,16 +136,12 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
       split.recompute == Recompute::layers
           ? activation_bytes(model, job.sequence, split.micro_batch, split.tensor, Recompute::none, number)
           : 0;
-  // The input of the output matrix and its float32 logits, on the last stage; the first one holds more layers' worth of
-  // micro-batches, so that both are counted together only if they are one.
+  // The input of the output matrix and its float32 logits, in the last stage.
   const double output =
-      split.pipeline == 1
-          ? tokens * (2 * static_cast<double>(number) * width + 4 * static_cast<double>(model.outputs)) / tensor
-          : 0;
-  result.memory.activations =
-      static_cast<double>(layers * in_flight) *
-          activation_bytes(model, job.sequence, split.micro_batch, split.tensor, split.recompute, number) +
-      recomputed + output;
+      tokens * (2 * static_cast<double>(number) * width + 4 * static_cast<double>(model.outputs)) / tensor;
+  const double stage = static_cast<double>(layers) * activation_bytes(model, job.sequence, split.micro_batch,
+                                                                      split.tensor, split.recompute, number);
+  result.memory.activations = recomputed + std::max(static_cast<double>(in_flight) * stage, stage + output);
 
   const double forward = model.layers_flops(job.sequence) + model.output_flops;
   double operations = 3 * forward;
@@ -170,11 +168,14 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
   }
   if (split.data > 1) {
     const Bytes bytes = bytes_of(job.precision);
-    result.data_bytes = all_reduce_bytes(parameters * bytes.gradient, split.data);
-    // Stage 3 gathers the weights for every forward and every backward pass.
-    if (split.zero == 3)
-      result.data_bytes = all_reduce_bytes(parameters * bytes.gradient, split.data) / 2 +
-                          static_cast<double>(count) * all_reduce_bytes(parameters * bytes.weight, split.data);
+    const double gradients = all_reduce_bytes(parameters * bytes.gradient, split.data);
+    const double weights = all_reduce_bytes(parameters * bytes.weight, split.data);
+    // Stages 2 and 3 keep a part of the gradients, so they scatter those of every micro-batch. Stage 2 gathers the
+    // weights after the step, stage 3 for every forward and every backward pass.
+    result.data_bytes = split.zero == 0   ? gradients
+                        : split.zero == 1 ? gradients / 2 + weights / 2
+                        : split.zero == 2 ? static_cast<double>(count) * gradients / 2 + weights / 2
+                                          : static_cast<double>(count) * (gradients / 2 + weights);
     const bool across = split.devices() > hardware.devices_per_node;
     result.time.data = result.data_bytes / (across ? hardware.network : hardware.node_bandwidth);
   }
@@ -188,7 +189,7 @@ std::vector<Estimate> search(const ModelCost& model, const TrainingJob& job, con
   std::vector<Estimate> found;
   const int64_t sequences = job.batch_tokens / job.sequence;
   for (int64_t tensor = 1; tensor <= std::min(hardware.devices, model.heads); ++tensor) {
-    if (hardware.devices % tensor != 0 || model.heads % tensor != 0) continue;
+    if (hardware.devices % tensor != 0 || model.heads % tensor != 0 || model.kv_heads % tensor != 0) continue;
     for (int64_t pipeline = 1; pipeline <= std::min(hardware.devices / tensor, model.layers); ++pipeline) {
       if (hardware.devices / tensor % pipeline != 0 || model.layers % pipeline != 0) continue;
       const int64_t data = hardware.devices / tensor / pipeline;
