@@ -71,6 +71,16 @@ TEST(ClassificationBootstrap, CoversWhatOtherExamplesWouldGive) {
   EXPECT_NEAR(bootstrap_classification(balanced).matthews.half_width(), 2 * 1.96 * std::sqrt(0.8 * 0.2 / 1000), 0.006);
 }
 
+// Half of the samples lack one of ten labels that are present once: that says nothing about the others.
+TEST(ClassificationBootstrap, LabelsThatAreNotDrawnDoNotCount) {
+  Confusion perfect{10, std::vector<double>(100, 0)};
+  for (size_t label = 0; label < 10; ++label) perfect.counts[11 * label] = 1;
+  EXPECT_EQ(macro_f1_of(perfect), 1);
+  EXPECT_EQ(bootstrap_classification(perfect).f1.low, 1);
+  // As scikit-learn's f1_score(average="macro"): the third label is neither present nor predicted.
+  EXPECT_NEAR(macro_f1_of({3, {4, 1, 0, 2, 3, 0, 0, 0, 0}}), (8.0 / 11 + 6.0 / 9) / 2, 1e-15);
+}
+
 TEST(ClassificationBootstrap, OfAPerfectClassifierHasNoWidth) {
   const ClassificationIntervals found = bootstrap_classification({2, {30, 0, 0, 40}});
   EXPECT_EQ(found.matthews.low, 1);

@@ -42,13 +42,15 @@ double accuracy_of(const Confusion& confusion) {
 
 double macro_f1_of(const Confusion& confusion) {
   const Margins margins = margins_of(confusion);
-  double sum = 0;
+  double sum = 0, labels = 0;
   for (int64_t label = 0; label < confusion.classes; ++label) {
     const auto at = static_cast<size_t>(label);
     const double both = margins.present[at] + margins.predicted[at];
-    if (both > 0) sum += 2 * confusion.at(label, label) / both;
+    if (both == 0) continue;
+    sum += 2 * confusion.at(label, label) / both;
+    ++labels;
   }
-  return sum / static_cast<double>(confusion.classes);
+  return labels > 0 ? sum / labels : 0;
 }
 
 double matthews_of(const Confusion& confusion) {

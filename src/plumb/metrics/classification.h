@@ -23,7 +23,7 @@ struct Confusion {
 /// The fraction of examples whose label is predicted; 0 without examples.
 double accuracy_of(const Confusion& confusion);
 
-/// The mean over labels of F1 = 2·hits / (present + predicted), which is 0 for a label that is neither.
+/// The mean of F1 = 2·hits / (present + predicted) over the labels that are present or predicted; 0 without examples.
 double macro_f1_of(const Confusion& confusion);
 
 /// Matthews' correlation coefficient for any number of labels (Gorodkin 2004, "Comparing two K-category assignments by
