@@ -87,6 +87,19 @@ TEST(Norm, BatchNormUsesTheBatchAndKeepsAverages) {
   expect_equal(batch(kInput), formula(running_mean, running_variance));
 }
 
+// Which has no variance: (x − x)·anything would teach nothing to what is below.
+TEST(Norm, BatchNormOfOneTokenIsThatOfEvaluation) {
+  const Subject batch("batchnorm");
+  static_cast<void>(batch(kInput, Pass::training));
+  const Tensor mean = batch.buffer("running_mean").clone(), variance = batch.buffer("running_var").clone();
+  const Tensor one = kInput.narrow(0, 2, 1).clone().requires_grad_(true);
+  const Tensor y = batch(one, Pass::training);
+  expect_equal(y, (one - mean) / (variance + kEps).sqrt() * batch.value("weight") + batch.value("bias"));
+  expect_equal(gradients({y.sum()}, {one}, {})[0], batch.value("weight") / (variance + kEps).sqrt());
+  expect_equal(batch.buffer("running_mean"), mean);
+  expect_equal(batch.buffer("running_var"), variance);
+}
+
 /// Rows rank, rank + size, … of a matrix.
 Tensor rows_of(const Tensor& x, const Group& group) {
   return x.slice(0, group.rank(), x.size(0), group.size()).contiguous();

@@ -73,9 +73,10 @@ void StepComputation::try_largest(int64_t number) const {
 
 void StepComputation::within_memory(const std::string& when, std::span<const std::vector<int64_t>> batches,
                                     const std::function<void()>& work) const {
-  const char* hint = config_.micro_batch_tokens > 0
-                         ? "lower train.micro_batch_tokens, which does not change the result"
-                         : "set train.micro_batch_tokens, which does not change the result, below train.batch_tokens";
+  const std::string hint =
+      std::string(config_.micro_batch_tokens > 0 ? "lower train.micro_batch_tokens"
+                                                 : "set train.micro_batch_tokens below train.batch_tokens") +
+      ", which does not change the result unless a norm is over the batch";
   with_enough_memory(
       work, [&] { return fmt::format("{}: {}", when, describe_batches(source_.costs(), batches)); }, hint);
 }

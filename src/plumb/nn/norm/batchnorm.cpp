@@ -1,7 +1,7 @@
 // BatchNorm, Ioffe & Szegedy 2015, arXiv 1502.03167: y = (x − μ)/√(σ² + eps)·γ + β for each feature, with μ and σ² over
 // all tokens of the batch, including those of other processes that share it. Activations contain no padding. In
 // evaluation, μ and σ² are replaced by running averages, updated in each training step as r ← 0.9·r + 0.1·(μ or the
-// unbiased σ²).
+// unbiased σ²). One token by itself has no σ²: it is normalized as in evaluation, and updates nothing.
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -28,6 +28,7 @@ class BatchNorm final : public Norm {
     const Tensor count = at::full({1}, static_cast<double>(x.size(0)), x.options());
     const Tensor sums = context.group().summed(at::cat({shifted.sum(0), shifted.square().sum(0), count}));
     const Tensor tokens = sums.narrow(0, 2 * width, 1).detach();
+    if (x.size(0) <= 1 && tokens.item<double>() <= 1) return normalized(x - running_mean_, running_variance_);
     const Tensor offset = sums.narrow(0, 0, width) / tokens;
     const Tensor variance = (sums.narrow(0, width, width) / tokens - offset.square()).clamp_min(0);
     if (context.pass() == Pass::training) update(c + offset, variance * (tokens / (tokens - 1).clamp_min(1)));
