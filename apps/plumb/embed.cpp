@@ -20,6 +20,7 @@
 #include "plumb/interop/import.h"
 #include "plumb/interop/sentence_encoding.h"
 #include "plumb/io/npy.h"
+#include "plumb/task/direction.h"
 #include "trained_model.h"
 #include "verb.h"
 
@@ -153,6 +154,7 @@ void embed_input(const EmbedArguments& arguments, const Globals& globals) {
   Embeds& embedder = embedder_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;
   options.as_tokenizer_says = data.empty();
+  options.backward = reads_backward(config.task);
   const Tokenizer tokenizer = tokenizer_of(config.model, data, place.run);
   const std::vector<std::string> texts = read_texts(arguments.text);
   TextVectors embedded;

@@ -126,6 +126,17 @@ TEST_F(Embedding, TruncatesBeforeTheLastSpecialToken) {
   EXPECT_EQ(cut.ids, (std::vector<int32_t>{tokenizer_.specials().bos, whole[0], whole[1], tokenizer_.specials().eos}));
 }
 
+// What comes last in a text is read first; of a text that is too long, the same tokens are left out.
+TEST_F(Embedding, ABackwardModelReadsTextsFromTheirEnds) {
+  EmbedOptions options;
+  options.backward = true;
+  options.max_tokens = 5;
+  const std::vector<int32_t> whole = tokenizer_.encode(texts_[0]);
+  const Specials& specials = tokenizer_.specials();
+  EXPECT_EQ(ids_to_embed(tokenizer_, texts_[0], options).ids,
+            (std::vector<int32_t>{specials.bos, whole[2], whole[1], whole[0], specials.eos}));
+}
+
 TEST_F(Embedding, SaysWhatIsWrong) {
   EmbedOptions options;
   options.pooling = "none";

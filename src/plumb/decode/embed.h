@@ -17,6 +17,7 @@ struct EmbedOptions {
   std::string pooling = "mean";  // of the states of all tokens, special ones included: a name of poolings()
   bool normalize = false;        // divide each vector by its length
   int64_t max_tokens = 0;        // per text, with special tokens; longer texts are truncated; 0: unlimited
+  bool backward = false;         // the model reads each text from its end to its beginning
   /// Whether a text gets the special tokens that the tokenizer itself adds, as imported models read it; otherwise BOS
   /// and EOS, as Plumb trains encoders.
   bool as_tokenizer_says = false;
