@@ -54,8 +54,9 @@ std::vector<std::string> prompts_of(const GenerateArguments& arguments) {
   return {join(read_standard_input(), "\n")};
 }
 
-/// A prompt as printed before its continuation: without trailing white space, which tokenizers drop.
-std::string_view shown(std::string_view prompt) {
+/// A prompt as printed before its continuation: without the white space at its end that Plumb's tokenizers drop.
+std::string_view shown(std::string_view prompt, const GenerateOptions& options) {
+  if (options.whole_texts) return prompt;
   const size_t last = prompt.find_last_not_of(" \t\r\n");
   return prompt.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
@@ -66,14 +67,15 @@ void write(std::string_view text) {
 }
 
 /// All samples, each below a header line that identifies it.
-std::string human(const std::vector<std::string>& prompts, const std::vector<GeneratedText>& results) {
+std::string human(const std::vector<std::string>& prompts, const std::vector<GeneratedText>& results,
+                  const GenerateOptions& options) {
   const size_t samples = results.size() / prompts.size();
   std::string text;
   for (size_t i = 0; i < results.size(); ++i) {
     std::vector<std::string> which;
     if (prompts.size() > 1) which.push_back(fmt::format("prompt {}", i / samples + 1));
     if (samples > 1) which.push_back(fmt::format("sample {}", i % samples + 1));
-    text += fmt::format("{}=== {} ===\n{}{}\n", i > 0 ? "\n" : "", join(which), shown(prompts[i / samples]),
+    text += fmt::format("{}=== {} ===\n{}{}\n", i > 0 ? "\n" : "", join(which), shown(prompts[i / samples], options),
                         results[i].text);
   }
   return text;
@@ -133,7 +135,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   int64_t done = 0;
   GenerateTextHooks hooks;
   if (streams) {
-    write(shown(prompts.front()));
+    write(shown(prompts.front(), options));
     hooks.text = [](size_t, size_t, std::string_view text) { write(text); };
   } else {
     progress.emplace("generating", samples);
@@ -147,7 +149,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   if (streams) {
     write("\n");
   } else {
-    emit(globals, document(place, arguments, prompts, results), globals.json.empty() ? human(prompts, results) : "");
+    emit(globals, document(place, arguments, prompts, results), globals.json.empty() ? human(prompts, results, options) : "");
   }
   if (verbosity() == Verbosity::verbose) {
     int64_t tokens = 0;

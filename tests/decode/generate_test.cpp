@@ -283,7 +283,13 @@ TEST(Generate, ATokenizerMayLackSpecials) {
   const Generated found = generate(model, {{5}}, options, {}, {-1, 1, -1, -1})[0];
   EXPECT_EQ(found.finish, Finish::length);  // nothing ends a line
   for (const int32_t id : {0, 2, 3}) EXPECT_NE(std::count(found.ids.begin(), found.ids.end(), id), 0) << id;
-  EXPECT_THROW(generate(model, {{5}}, options, {}, {0, -1, 2, 3}), Error);
+  // Without BOS, a line begins with EOS; without both, there is nothing to begin with.
+  const Ids line = generate(model, {{5}}, options, {}, {-1, -1, 2, -1})[0].ids;
+  EXPECT_THROW(generate(model, {{5}}, options, {}, {0, -1, -1, 3}), Error);
+  options.whole_texts = true;
+  const Ids whole = generate(model, {{2, 5}}, options, {}, {-1, -1, 2, -1})[0].ids;
+  ASSERT_LE(line.size(), whole.size());
+  EXPECT_TRUE(!line.empty() && std::equal(line.begin(), line.end(), whole.begin()));
 }
 
 TEST(Generate, NothingOfNothing) {

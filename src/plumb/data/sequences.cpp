@@ -120,7 +120,7 @@ Batch pairs_from_json(const Json& json) {
 }  // namespace
 
 void append_sentence(Batch& batch, TokenSpan ids, const Specials& specials, int64_t example) {
-  batch.target_input.push_back(specials.bos);
+  batch.target_input.push_back(token_before_text(specials));
   extend(batch.target_input, ids);
   extend(batch.labels, ids);
   batch.labels.push_back(specials.eos);
@@ -137,7 +137,7 @@ void append_pair(Batch& batch, TokenSpan source, const Specials& source_specials
 }
 
 void append_running_text(Batch& batch, TokenSpan ids, const Specials& specials, int64_t example) {
-  batch.target_input.push_back(specials.bos);
+  batch.target_input.push_back(token_before_text(specials));
   extend(batch.target_input, ids.first(ids.size() - 1));
   extend(batch.labels, ids);
   batch.target_layout.append(std::ssize(ids));
@@ -152,7 +152,7 @@ void append_labeled(Batch& batch, TokenSpan first, TokenSpan second, const Speci
     if (backward) std::reverse(batch.source.end() - std::ssize(ids), batch.source.end());
     batch.source.push_back(specials.eos);
   };
-  batch.source.push_back(specials.bos);
+  batch.source.push_back(token_before_text(specials));
   append(first);
   if (!second.empty())
     batch.source.insert(batch.source.end(), static_cast<size_t>(specials.separators - 1), specials.eos);

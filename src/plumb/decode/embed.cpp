@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "plumb/base/error.h"
@@ -23,7 +24,7 @@ void check_embedding(const EmbedOptions& options) {
 
 std::vector<int32_t> with_special_tokens(const Tokenizer& tokenizer, std::vector<int32_t> ids, bool as_tokenizer_says) {
   if (as_tokenizer_says) return tokenizer.as_input(std::move(ids));
-  ids.insert(ids.begin(), require_special(tokenizer.specials().bos, "beginning of a sentence"));
+  ids.insert(ids.begin(), token_before_text(tokenizer.specials()));
   ids.push_back(require_special(tokenizer.specials().eos, "end of a sentence"));
   return ids;
 }
@@ -55,6 +56,7 @@ IdsToEmbed ids_to_embed(const Tokenizer& tokenizer, std::string_view text, const
     truncated = ids.size() > room;
     if (truncated) ids.resize(room);
   }
+  if (options.backward) std::reverse(ids.begin(), ids.end());
   return {with_special_tokens(tokenizer, std::move(ids), options.as_tokenizer_says), truncated};
 }
 

@@ -132,7 +132,7 @@ class Generation {
     Ragged layout;
     for (const Share& share : batch) {
       const std::vector<int32_t>& prompt = prompts_[share.prompt];
-      if (!options_.whole_texts) tokens.push_back(specials_.bos);
+      if (!options_.whole_texts) tokens.push_back(token_before_text(specials_));
       tokens.insert(tokens.end(), prompt.begin(), prompt.end());
       layout.append(static_cast<int64_t>(prompt.size() + tokens_before(options_)));
       last.push_back(std::ssize(tokens) - 1);
@@ -148,7 +148,7 @@ class Generation {
       Sample sample;
       sample.prompt = share.prompt;
       sample.sequence = prompts_[share.prompt];
-      if (!options_.whole_texts) sample.sequence.insert(sample.sequence.begin(), specials_.bos);
+      if (!options_.whole_texts) sample.sequence.insert(sample.sequence.begin(), token_before_text(specials_));
       // The last token need not be read.
       sample.limit = std::min(options_.max_tokens, model_.longest() - std::ssize(sample.sequence) + 1);
       sample.lines = options_.lines;
@@ -292,7 +292,7 @@ Generates& generator_of(Model& model) {
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options, const GenerateHooks& hooks, const Specials& specials) {
   validate(options);
-  if (!options.whole_texts) (void)require_special(specials.bos, "beginning of a sequence");
+  if (!options.whole_texts) (void)token_before_text(specials);
   require_room(model, prompts, options);
   const std::vector<std::vector<Share>> batches = plan(prompts, options);
   Generation generation(model, prompts, options, hooks, specials);

@@ -24,8 +24,7 @@ std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string
 std::vector<int32_t> encode_whole_prompt(const Tokenizer& tokenizer, const std::string& prompt) {
   std::vector<int32_t> ids = tokenizer.encode_as_input(prompt);
   if (!ids.empty()) return ids;
-  const Specials& specials = tokenizer.specials();
-  return {require_special(specials.bos >= 0 ? specials.bos : specials.eos, "beginning or the end of a text")};
+  return {token_before_text(tokenizer.specials())};
 }
 
 std::vector<GeneratedText> generate_text(Generates& model, const Tokenizer& tokenizer,

@@ -26,17 +26,20 @@ std::string excerpt(std::string_view text) {
 
 }  // namespace
 
-int32_t TextEncoder::prefix() const {
-  const Specials& specials = tokenizer_.specials();
-  return require_special(specials.bos >= 0 ? specials.bos : specials.eos, "beginning or the end of a text");
-}
+int32_t TextEncoder::prefix() const { return token_before_text(tokenizer_.specials()); }
 
 Ids TextEncoder::encode_bare(std::string_view text) const {
   return kind_ == EvaluatedText::whole ? tokenizer_.encode(text) : encode_prompt(tokenizer_, std::string(text));
 }
 
+Ids TextEncoder::encode_whole(std::string_view text) const {
+  Ids ids = tokenizer_.encode_as_input(text);
+  const bool twice = ids.size() > 1 && ids[0] == ids[1] && ids[0] == prefix();
+  return twice ? tokenizer_.encode(text) : ids;
+}
+
 Ids TextEncoder::encode(std::string_view text) const {
-  if (kind_ == EvaluatedText::whole) return tokenizer_.encode_as_input(text);
+  if (kind_ == EvaluatedText::whole) return encode_whole(text);
   Ids ids = encode_bare(text);
   ids.insert(ids.begin(), prefix());
   return ids;
@@ -65,7 +68,8 @@ TokenRequest TextEncoder::request(std::string_view context, std::string_view con
 
 Ids TextEncoder::prompt(std::string_view text, int64_t longest) const {
   const bool whole = kind_ == EvaluatedText::whole;
-  Ids ids = whole ? encode_whole_prompt(tokenizer_, std::string(text)) : encode_bare(text);
+  Ids ids = whole ? encode_whole(text) : encode_bare(text);
+  if (whole && ids.empty()) ids = {prefix()};
   const int64_t surplus = std::ssize(ids) - (whole ? longest : longest - 1);
   if (surplus > 0) ids.erase(ids.begin(), ids.begin() + surplus);
   return ids;

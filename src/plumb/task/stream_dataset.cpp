@@ -67,7 +67,7 @@ void StreamDataset::append(Batch& batch, int64_t begin, int64_t end) const {
     if (count == 0) continue;
     const bool at_start = first == 0;
     const std::vector<int32_t> ids = read(at_start ? 0 : first - 1, at_start ? count : count + 1);
-    if (at_start) batch.target_input.push_back(specials_.bos);
+    if (at_start) batch.target_input.push_back(token_before_text(specials_));
     batch.target_input.insert(batch.target_input.end(), ids.begin(), ids.end() - 1);
     batch.labels.insert(batch.labels.end(), ids.begin() + (at_start ? 0 : 1), ids.end());
   }

@@ -31,4 +31,10 @@ inline int32_t require_special(int32_t id, std::string_view name) {
   throw Error("the tokenizer has no token for the " + std::string(name), "use a tokenizer that has one");
 }
 
+/// The token that precedes a text: BOS, or EOS if the vocabulary has no BOS, such as Qwen's. Throws Error if it has
+/// neither.
+inline int32_t token_before_text(const Specials& specials) {
+  return require_special(specials.bos >= 0 ? specials.bos : specials.eos, "beginning or the end of a text");
+}
+
 }  // namespace plumb
