@@ -18,6 +18,7 @@
 #include "plumb/data/directory.h"
 #include "plumb/task/classification_metrics.h"
 #include "plumb/task/direction.h"
+#include "plumb/train/data_fingerprint.h"
 #include "plumb/train/run.h"
 #include "verb.h"
 
@@ -41,22 +42,38 @@ struct Member {
   std::unique_ptr<Model> model;
 };
 
+/// The data directory that names the labels of a run, and has its tokenizer.
+DataDirectory data_of(const std::string& given, const RunConfig& config, const std::string& name) {
+  if (!given.empty()) return DataDirectory::open(given);
+  if (!config.data.empty()) return DataDirectory::open(config.data);
+  throw Error(name + ": an imported model, which has no data directory to name its labels",
+              fmt::format("give one made by `plumb data labels --tokenizer-from {}`, with labels in the model's order, "
+                          "as --data DIR",
+                          name));
+}
+
 /// Throws Error unless the data have the labels and the vocabulary of the model.
 void require_data_of(const Member& member) {
   const Classifies& classifier = classifier_of(*member.model);
   const ModelConfig& config = member.config.model;
   const int64_t labels = std::ssize(member.data.labels()), pieces = member.data.source_tokenizer().vocabulary();
   const int64_t vocabulary = classifier.reads_target() ? config.target_vocabulary : source_vocabulary_of(config);
-  if (classifier.labels() == labels && vocabulary == pieces) return;
-  throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
-                          classifier.labels(), vocabulary, labels, pieces),
-              "give the data directory that the model was trained on");
+  if (classifier.labels() != labels || vocabulary < pieces) {  // an imported model may have more rows than pieces
+    throw Error(fmt::format("the model has {} labels and a vocabulary of {}, but the data have {} and {}",
+                            classifier.labels(), vocabulary, labels, pieces),
+                "give the data directory that the model was trained on");
+  }
+  if (has_vocabulary_of(member.place.run, member.data)) return;
+  throw Error(fmt::format("{}: its vocabulary is not the one that {} was trained with", member.data.path().string(),
+                          member.place.run.string()),
+              fmt::format("prepare it with `plumb data labels --tokenizer-from {}`",
+                          member.config.data.empty() ? member.place.run.string() : member.config.data));
 }
 
 Member open_member(const std::string& name, const std::string& data) {
   RunAndCheckpoint place = locate_run(name);
   RunConfig config = load_run_config(place.run);
-  DataDirectory directory = DataDirectory::open(data.empty() ? config.data : data);
+  DataDirectory directory = data_of(data, config, name);
   std::unique_ptr<Model> model = load_model(place.run, place.checkpoint);
   Member member{std::move(place), std::move(config), std::move(directory), std::move(model)};
   require_data_of(member);

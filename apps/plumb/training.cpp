@@ -52,8 +52,11 @@ class InterruptGuard {
 std::string summary(const TrainResult& result, const std::string& out) {
   std::string line = fmt::format("{}: {} at step {} after {}", out, result.outcome, with_thousands(result.steps),
                                  duration(result.seconds));
-  if (const auto nll = result.valid_nll())
-    line += fmt::format(", validation {:.4f} nats per token (perplexity {:.4g})", *nll, std::exp(*nll));
+  const bool of_labels = result.metrics.get("mcc").has_value();
+  if (const auto nll = result.valid_nll()) {
+    line += of_labels ? fmt::format(", validation {:.4f} nats per example", *nll)
+                      : fmt::format(", validation {:.4f} nats per token (perplexity {:.4g})", *nll, std::exp(*nll));
+  }
   for (const auto& [name, value] : result.metrics) {
     if (name.starts_with("valid_") || name == "perplexity" || name.ends_with("_low") || name.ends_with("_high"))
       continue;

@@ -163,6 +163,17 @@ TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
   EXPECT_NE(other.errors.find("give the data directory that the model was trained on"), std::string::npos)
       << other.errors;
   EXPECT_EQ(classify("x\n", "single").status, 1);
+  // As many labels and pieces, but others.
+  std::string reversed;
+  for (const std::string& line : read_lines(*folder_ / "single.tsv"))
+    reversed += fmt::format("{} never ever\n", line);
+  write_file_atomic(*folder_ / "reversed.tsv", reversed);
+  ASSERT_EQ(prepare("reversed", {"--vocabulary", "50"}).status, 0);
+  const Finished foreign = classify("x\n", "run", "--data " + path("reversed"));
+  EXPECT_EQ(foreign.status, 1);
+  EXPECT_NE(foreign.errors.find("its vocabulary is not the one that"), std::string::npos) << foreign.errors;
+  ASSERT_EQ(prepare("reversed", {"--tokenizer-from", path("single")}).status, 0);
+  EXPECT_EQ(classify("x\n", "run", "--data " + path("reversed")).status, 0);
   EXPECT_EQ(classify("x\xFF\n", "run").status, 1);
 }
 

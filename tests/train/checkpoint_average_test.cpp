@@ -72,7 +72,8 @@ TEST_F(CheckpointAverage, OfTheLast) {
   average_checkpoints(run, last_checkpoints(run, 3), out);
   expect_mean(out, {checkpoint(12), checkpoint(16), checkpoint(20)});
   EXPECT_EQ(read_json(out / "result.json")["averaged"], (Json{12, 16, 20}));
-  // It is used like a run, and is not trained.
+  // It is used like a run, with its vocabulary, and is not trained.
+  EXPECT_EQ(read_file(out / "data.json"), read_file(run / "data.json"));
   const RunAndCheckpoint place = locate_run(out.string());
   EXPECT_EQ(place.run, out);
   EXPECT_EQ(latest_checkpoint(out), out);

@@ -352,6 +352,32 @@ TEST_F(Finetuning, ChainThawTrainsOneLayerAtATime) {
   }
 }
 
+// Tied embeddings are trained with the output layer, so that there is a group less.
+TEST_F(Finetuning, EveryEpochOnTextTrainsSomething) {
+  for (const std::string shared : {"none", "all"}) {
+    ModelConfig config = small("decoder");
+    config.share_embeddings = shared;
+    config.target_vocabulary = 30;
+    const auto model = make_model(config);
+    const int64_t groups = shared == "none" ? 4 : 3;
+    for (const std::string unfreeze : {"chain-thaw", "gradual"}) {
+      TrainConfig train = finetuning_defaults({.unfreeze = unfreeze}, config, false);
+      const int64_t epochs = train.steps.amount();
+      EXPECT_EQ(epochs, groups + (unfreeze == "gradual" ? 1 : 2));
+      train.groups = finetuning_groups({.unfreeze = unfreeze}, model->parameters());
+      Timeline timeline([](int64_t) { return std::vector<int64_t>(10, 100); });
+      std::vector<int64_t> trained(static_cast<size_t>(epochs), 0);  // parameters by epoch
+      for (const auto& each : parameter_settings(model->parameters(), resolved(train, timeline).groups, 0)) {
+        for (const int64_t epoch : epochs_trained(each, epochs)) ++trained[static_cast<size_t>(epoch)];
+      }
+      for (int64_t epoch = 0; epoch < epochs; ++epoch) EXPECT_GT(trained[static_cast<size_t>(epoch)], 0) << epoch;
+      // All are trained in the last two epochs, and not before.
+      const auto all = std::ssize(model->parameters().all());
+      EXPECT_EQ(std::count(trained.begin(), trained.end(), all), 2) << unfreeze << ", " << shared;
+    }
+  }
+}
+
 TEST_F(Finetuning, ARecurrentModelHasItsGroupsToo) {
   ModelConfig config = small("awd-lstm");
   config.target_vocabulary = 30;

@@ -14,6 +14,7 @@
 #include "plumb/task/task.h"
 #include "plumb/train/best_metric.h"
 #include "plumb/train/checkpoints.h"
+#include "plumb/train/data_fingerprint.h"
 #include "plumb/train/metrics_file.h"
 #include "plumb/train/run.h"
 
@@ -122,6 +123,7 @@ void average_checkpoints(const fs::path& run, const std::vector<fs::path>& check
     write_file_atomic(directory / "config.toml", to_toml(config));
     save_safetensors(directory / "model.safetensors", named_values(model->parameters()));
     write_json(directory / "result.json", result);
+    copy_recorded_data(run, directory);
   });
 }
 

@@ -120,4 +120,8 @@ void record_data(const fs::path& run, Json fingerprint) {
   write_json(run / kFile, fingerprint);
 }
 
+void copy_recorded_data(const fs::path& from, const fs::path& to) {
+  if (fs::exists(from / kFile)) fs::copy_file(from / kFile, to / kFile);
+}
+
 }  // namespace plumb

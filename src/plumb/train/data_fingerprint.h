@@ -26,4 +26,7 @@ void require_same_data(const std::filesystem::path& run, const Json& fingerprint
 /// Records the fingerprint as data.json of the run, unless it has one.
 void record_data(const std::filesystem::path& run, Json fingerprint);
 
+/// Gives `to`, a run that was made from the run `from`, the same data.json, if there is one.
+void copy_recorded_data(const std::filesystem::path& from, const std::filesystem::path& to);
+
 }  // namespace plumb

@@ -74,12 +74,12 @@ std::map<int64_t, std::vector<std::string>> patterns_of(const Parameters& parame
 
 Duration epochs(int64_t count) { return Duration::parse(fmt::format("{}e", count)); }
 
-/// Sets when number k of a model of L layers is trained.
-void freeze(ParameterGroup& group, const std::string& unfreeze, int64_t number, int64_t layers) {
+/// Sets when group `number` is trained, of which `last` is the lowest in the model.
+void freeze(ParameterGroup& group, const std::string& unfreeze, int64_t number, int64_t last) {
   if (unfreeze == "gradual") group.frozen_until = epochs(number);
   if (unfreeze == "last" && number > 0) group.frozen_until = -1;
   if (unfreeze != "chain-thaw") return;
-  const int64_t all = layers + 2;  // the first epoch that trains everything
+  const int64_t all = last + 1;  // the first epoch that trains everything
   const int64_t alone = number == 0 ? 0 : all - number;
   group.frozen_until = epochs(alone);
   if (alone + 1 == all) return;
@@ -158,10 +158,11 @@ std::vector<ParameterGroup> finetuning_groups(const FinetuneConfig& config, cons
   if (config.lora.rank > 0) return adapter_groups(parameters);
   std::vector<ParameterGroup> groups;
   if (config.unfreeze == "all" && config.rate_divisor == 1) return groups;
-  for (const auto& [number, patterns] : patterns_of(parameters)) {
+  const auto numbered = patterns_of(parameters);
+  for (const auto& [number, patterns] : numbered) {
     ParameterGroup group{.pattern = patterns};
     group.learning_rate_factor = std::pow(config.rate_divisor, -static_cast<double>(number));
-    freeze(group, config.unfreeze, number, layers_of(parameters));
+    freeze(group, config.unfreeze, number, numbered.rbegin()->first);
     if (number > 0 || config.unfreeze == "chain-thaw") groups.push_back(std::move(group));
   }
   return groups;
@@ -170,11 +171,13 @@ std::vector<ParameterGroup> finetuning_groups(const FinetuneConfig& config, cons
 TrainConfig finetuning_defaults(const FinetuneConfig& config, const ModelConfig& model, bool labeled) {
   const ModelDepth depth = depth_of(model);
   const int64_t layers = std::max(depth.encoder_layers, depth.decoder_layers);
+  // The embeddings are a group by themselves, unless they are the output layer, too.
+  const int64_t last = labeled || model.share_embeddings == "none" ? layers + 1 : layers;
   TrainConfig train;
   train.optimizer = "adamw";
   train.learning_rate = config.lora.rank > 0 ? 4e-4 : 5e-5;
   train.schedule = "constant * slanted_triangular";
-  train.steps = epochs(config.unfreeze == "gradual" ? layers + 3 : config.unfreeze == "chain-thaw" ? layers + 4 : 3);
+  train.steps = epochs(config.unfreeze == "gradual" ? last + 2 : config.unfreeze == "chain-thaw" ? last + 3 : 3);
   train.weight_decay = 0.01;
   train.clip_norm = 1;
   train.label_smoothing = 0;

@@ -23,9 +23,15 @@ namespace {
 constexpr std::array<std::string_view, 6> kOfVocabulary = {"src_embed.weight", "tgt_embed.weight", "embedding.weight",
                                                            "output.weight",    "output.bias",      "output.scale"};
 
-/// The data whose vocabulary a run was trained with.
-DataDirectory former_data(const fs::path& run, const DataDirectory& data) {
+/// Tokenizers of the source and of the target.
+struct FormerTokenizers {
+  Tokenizer source, target;
+};
+
+/// Those whose vocabularies a run was trained with: of its data, or of an imported model itself.
+FormerTokenizers former_tokenizers(const fs::path& run, const DataDirectory& data) {
   const std::string former = load_run_config(run).data;
+  if (former.empty()) return {Tokenizer::from_file(run), Tokenizer::from_file(run)};
   const std::string what =
       fmt::format("{}: its vocabulary is not the one that {} was trained with", data.path().string(), run.string());
   if (!fs::exists(fs::path(former) / "data.json")) {
@@ -35,13 +41,13 @@ DataDirectory former_data(const fs::path& run, const DataDirectory& data) {
   DataDirectory found = DataDirectory::open(former);
   if (!has_vocabulary_of(run, found))
     throw Error(fmt::format("{}, and {} has another one now", what, former), "restore that directory");
-  return found;
+  return {found.source_tokenizer(), found.target_tokenizer()};
 }
 
 /// Moves what has a row for each piece to the vocabulary of `data`.
 std::string move_to_vocabulary(NamedTensors& tensors, const Model& model, const fs::path& run,
                                const DataDirectory& data) {
-  const DataDirectory former = former_data(run, data);
+  const FormerTokenizers former = former_tokenizers(run, data);
   const bool encodes = model.config().kind == "encoder";
   int64_t pieces = 0, kept = 0;
   for (auto& [name, values] : tensors) {
@@ -49,7 +55,7 @@ std::string move_to_vocabulary(NamedTensors& tensors, const Model& model, const 
     const Parameter* parameter = model.parameters().find(name);
     if (parameter == nullptr) continue;
     const bool of_source = encodes || name.starts_with("src_");
-    const Tokenizer& from = of_source ? former.source_tokenizer() : former.target_tokenizer();
+    const Tokenizer& from = of_source ? former.source : former.target;
     const Tokenizer& to = of_source ? data.source_tokenizer() : data.target_tokenizer();
     if (values.dim() == 0 || values.size(0) < from.vocabulary()) continue;  // then its shape is reported
     const std::vector<int64_t> rows = rows_of_pieces(from, to);
