@@ -69,6 +69,7 @@ Json Figure::to_json() const {
     json["series"].push_back(entry);
   }
   json["notes"] = notes;
+  if (ended != Figure{}.ended) json["ended"] = ended;
   return json;
 }
 

@@ -49,6 +49,7 @@ struct Figure {
   Axis y;
   std::vector<Series> series;
   std::vector<std::string> notes;
+  std::string ended = "diverged";  // what the legend says of a line that ends before its x do
 
   [[nodiscard]] Json to_json() const;
 };

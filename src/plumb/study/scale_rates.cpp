@@ -174,6 +174,7 @@ void report_scale_rates(StudyContext& context, const ScaleStudy& part, PartResul
       "The vertex of the parabola through the best rate of each sweep and its neighbors; {}. A gap: the sweep does not "
       "enclose its best rate.",
       seeds_in_words(part.rate_seeds));
+  best.ended = "not enclosed";
   best.kind = "line";
   best.x = {"width d_model", true};
   best.y = {"best learning rate", true};

@@ -134,6 +134,10 @@ StageData TransferData::labels(int64_t examples, int64_t seed) const {
                             with_thousands(size())),
                 "all of them are always measured; list smaller numbers");
   }
+  if (const auto kinds = std::ssize(label_set(train_)); examples > 0 && examples < kinds) {
+    throw Error(fmt::format("transfer.examples contains {}, but there are {} labels", examples, kinds),
+                "list numbers that leave at least one example of every label");
+  }
   const std::string name = examples == 0 ? "labels" : fmt::format("labels-{}-seed{}", examples, seed);
   Json settings = {{"examples", examples}};
   if (examples > 0) settings["seed"] = seed;

@@ -53,7 +53,7 @@ export function drawLegend(holder: HTMLElement, figure: Figure, looks: Look[], d
       onclick: toggle, ondblclick: () => alone(index),
       onmouseenter: () => events.hover(index), onmouseleave: () => events.hover(null),
     }, swatch(figure, looks[index]), h("span", {}, series.name || "values"),
-    (ended || empty) && h("em", {}, empty ? "no finite value" : "diverged"));
+    (ended || empty) && h("em", {}, empty ? "no finite value" : figure.ended));
   });
   const focused = [...holder.children].indexOf(document.activeElement as Element);
   holder.replaceChildren(...buttons);

@@ -34,6 +34,8 @@ export interface Figure {
   y: AxisSpec;
   series: Series[];
   notes: string[];
+  /** What the legend says of a line that ends before its x do. */
+  ended: string;
 }
 
 export type Cell = string | number | boolean | null;
@@ -179,6 +181,7 @@ export function readResults(document: unknown): Results {
       y: readAxis(figure.y),
       series: objects(figure.series).map(readSeries),
       notes: list(figure.notes).map(prose),
+      ended: text(figure.ended) || "diverged",
     })),
     tables: objects(raw.tables).map((table, index) => ({
       id: text(table.id) || `table${index + 1}`,
