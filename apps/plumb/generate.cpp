@@ -149,7 +149,8 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   if (streams) {
     write("\n");
   } else {
-    emit(globals, document(place, arguments, prompts, results), globals.json.empty() ? human(prompts, results, options) : "");
+    emit(globals, document(place, arguments, prompts, results),
+         globals.json.empty() ? human(prompts, results, options) : "");
   }
   if (verbosity() == Verbosity::verbose) {
     int64_t tokens = 0;

@@ -62,7 +62,8 @@ void add_planned_file(CLI::App& verb, PlannedFile& file) {
   verb.add_option("--sequence", file.sequence, "Tokens per sequence")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  verb.add_option("--batch-tokens", file.batch_tokens, "Tokens per step (default: train.batch_tokens × train.accumulate)")
+  verb.add_option("--batch-tokens", file.batch_tokens,
+                  "Tokens per step (default: train.batch_tokens × train.accumulate)")
       ->type_name("QUANTITY");
 }
 

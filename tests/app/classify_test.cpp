@@ -164,8 +164,7 @@ TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
   EXPECT_EQ(classify("x\n", "single").status, 1);
   // As many labels and pieces, but others.
   std::string reversed;
-  for (const std::string& line : read_lines(*folder_ / "single.tsv"))
-    reversed += fmt::format("{} never ever\n", line);
+  for (const std::string& line : read_lines(*folder_ / "single.tsv")) reversed += fmt::format("{} never ever\n", line);
   write_file_atomic(*folder_ / "reversed.tsv", reversed);
   ASSERT_EQ(prepare("reversed", {"--vocabulary", "50"}).status, 0);
   const Finished foreign = classify("x\n", "run", "--data " + path("reversed"));

@@ -153,11 +153,10 @@ TEST_F(ChangedFolder, AnOutputMatrixThatIsNotTheEmbeddingIsRefusedIfTheyAreTied)
   struct Case {
     std::string folder, embedding, output;
   };
-  for (const Case& each : {Case{"gpt2", "transformer.wte.weight", "lm_head.weight"},
-                           Case{"bert_masked", "bert.embeddings.word_embeddings.weight",
-                                "cls.predictions.decoder.weight"},
-                           Case{"t5", "shared.weight", "lm_head.weight"},
-                           Case{"marian", "model.shared.weight", "lm_head.weight"}}) {
+  for (const Case& each :
+       {Case{"gpt2", "transformer.wte.weight", "lm_head.weight"},
+        Case{"bert_masked", "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
+        Case{"t5", "shared.weight", "lm_head.weight"}, Case{"marian", "model.shared.weight", "lm_head.weight"}}) {
     copy(each.folder);
     const fs::path file = folder_ / "model.safetensors";
     NamedTensors tensors = load_safetensors(file);

@@ -231,7 +231,8 @@ TEST_F(LaunchedRun, NamesAStoppedProcess) {
     EXPECT_NE(other.errors.find("has given no sign of life for 3 s"), std::string::npos) << other.errors;
     // When it wakes up, it finds that the run has ended without it.
     (stopped == 0 ? zero : one)->signal(SIGCONT);
-    EXPECT_EQ((stopped == 0 ? zero : one)->wait().status, 1);
+    const Finished late = (stopped == 0 ? zero : one)->wait();
+    EXPECT_EQ(late.status, 1) << late.errors;
   }
 }
 

@@ -49,8 +49,8 @@ class TextEncoder {
  private:
   /// With the special tokens that go before a text, or without.
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const;
-  /// As the tokenizer of an imported model encodes it; a text that begins with the token of the beginning of a text gets
-  /// no second one, as in the harness.
+  /// As the tokenizer of an imported model encodes it; a text that begins with the token of the beginning of a text
+  /// gets no second one, as in the harness.
   [[nodiscard]] std::vector<int32_t> encode_whole(std::string_view text) const;
   [[nodiscard]] std::vector<int32_t> encode_bare(std::string_view text) const;
   [[nodiscard]] int32_t prefix() const;

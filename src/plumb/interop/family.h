@@ -95,8 +95,8 @@ void take_stacked(Weights& weights, const std::vector<std::string>& theirs, cons
 /// One of `tensors`, which has been taken. Throws Error if it has not.
 const Tensor& tensor_named(const std::string& name, const NamedTensors& tensors);
 
-/// Takes the output matrix, unless it is the embedding, which has been taken; then a copy of that is ignored, and throws
-/// Error if it differs. Its name is without prefix.
+/// Takes the output matrix, unless it is the embedding, which has been taken; then a copy of that is ignored, and
+/// throws Error if it differs. Its name is without prefix.
 void take_output(Weights& weights, const std::string& theirs, const ModelConfig& config, NamedTensors& result);
 
 }  // namespace plumb

@@ -138,9 +138,9 @@ void Weights::ignore(const std::string& pattern) {
 void Weights::ignore_copies(const std::string& pattern, const Tensor& original) {
   for (const auto& [name, tensor] : tensors_) {
     if (!glob_matches(pattern, name) || at::equal(tensor.cpu(), original.cpu().to(tensor.scalar_type()))) continue;
-    throw Error(fmt::format("{}: tensor '{}' differs from the embedding, of which config.json makes it a copy", origin_,
-                            name),
-                "if the model was trained with a matrix of its own there, set tie_word_embeddings to false in config.json");
+    throw Error(
+        fmt::format("{}: tensor '{}' differs from the embedding, of which config.json makes it a copy", origin_, name),
+        "if the model was trained with a matrix of its own there, set tie_word_embeddings to false in config.json");
   }
   ignore(pattern);
 }

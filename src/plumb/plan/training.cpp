@@ -139,8 +139,8 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
   // The input of the output matrix and its float32 logits, in the last stage.
   const double output =
       tokens * (2 * static_cast<double>(number) * width + 4 * static_cast<double>(model.outputs)) / tensor;
-  const double stage = static_cast<double>(layers) * activation_bytes(model, job.sequence, split.micro_batch,
-                                                                      split.tensor, split.recompute, number);
+  const double stage = static_cast<double>(layers) *
+                       activation_bytes(model, job.sequence, split.micro_batch, split.tensor, split.recompute, number);
   result.memory.activations = recomputed + std::max(static_cast<double>(in_flight) * stage, stage + output);
 
   const double forward = model.layers_flops(job.sequence) + model.output_flops;

@@ -135,7 +135,8 @@ void judge_rates(StudyContext& context, const ScaleStudy& part, const RateSweeps
       rate_member(context, part, claim.parametrization, all.widths.back(), rates_of(part).back());
   const std::string open = open_ends(all);
   Judgment judged = judge(all.exponents(), claim.region);
-  if (judged.effect.count == 0 && !open.empty()) judged.reason = "no seed has a best rate inside its sweep at each width";
+  if (judged.effect.count == 0 && !open.empty())
+    judged.reason = "no seed has a best rate inside its sweep at each width";
   const Judgment judgment = not_testable_because(undecided_because(judged, open), training_not_testable(context));
   result.verdicts.push_back(
       {claim.id, claim.claim, "Yang et al. 2022, arXiv 2203.03466, figure 1",
