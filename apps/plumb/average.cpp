@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 #include "plumb/base/text.h"
@@ -49,11 +50,11 @@ void add_average(CLI::App& app, Globals& globals) {
   verb->add_option("RUN", arguments->run, "A run directory")->type_name("RUN")->required();
   verb->add_option("--last", arguments->last, "Average this many of the last checkpoints")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   verb->add_option("--best", arguments->best,
                    "Average this many of the checkpoints that were validated, those with the best train.best_metric")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   verb->add_option("--out", arguments->out, "Directory to write, which can be used like a run")
       ->type_name("DIR")
       ->required();

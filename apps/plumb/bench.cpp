@@ -5,8 +5,7 @@ namespace plumb::app {
 
 void add_bench(CLI::App& app, Globals& globals) {
   CLI::App* verb = app.add_subcommand(
-      "bench",
-      "Benchmark training, second derivatives, decoding, generation, attention and optimizers");
+      "bench", "Benchmark training, second derivatives, decoding, generation, attention and optimizers");
   verb->require_subcommand(1);
   bench::add_train(*verb, globals);
   bench::add_hvp(*verb, globals);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -245,7 +246,7 @@ void add_classify(CLI::App& app, Globals& globals) {
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
   verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
 }
 

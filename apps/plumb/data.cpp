@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
@@ -140,7 +141,7 @@ std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions
                               ->capture_default_str();
   CLI::Option* sample = verb->add_option("--tokenizer-sample", tokenizer.sample,
                                          "Learn the vocabulary from at most N training examples; 0: from all")
-                            ->check(CLI::NonNegativeNumber)
+                            ->check(not_negative())
                             ->capture_default_str();
   CLI::Option* mask =
       verb->add_flag("--mask-token", tokenizer.mask, "Give the vocabulary a mask token, for masked language modeling");
@@ -249,7 +250,7 @@ void add_text(CLI::App& data, Globals& globals) {
   verb->add_option("--out", arguments->out, "Data directory to create")->type_name("DIR")->required();
   verb->add_option("--block", options.block, "Cut the text into sequences of N tokens; 0: each line is a sequence")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   add_tokenizer_options(verb, options.tokenizer, options.tokenizer_from);
   verb->add_option("--length-limit", options.length_limit,
                    "With --block 0: drop training lines with more tokens than this")

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -202,7 +203,7 @@ void add_embed(CLI::App& app, Globals& globals) {
           "--max-tokens", arguments->max_tokens,
           "Truncate texts to N tokens, special ones included (default: as the sentence encoder's files say, at "
           "most the model's positions)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   verb->add_option("--data", arguments->data,
                    "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
       ->type_name("DIR");
@@ -210,7 +211,7 @@ void add_embed(CLI::App& app, Globals& globals) {
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
   verb->add_option("--batch-tokens", arguments->options.batch_tokens, "Tokens per batch")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
 }
 

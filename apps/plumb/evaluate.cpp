@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -172,17 +173,17 @@ void add_evaluate(CLI::App& app, Globals& globals) {
                    "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")
       ->type_name("DIR");
   verb->add_option("--few-shot", options.few_shot.examples, "Examples in each prompt")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   verb->add_option("--few-shot-seed", options.few_shot.seed, "Seed of the examples that are drawn")
       ->capture_default_str();
   verb->add_option("--limit", options.limit, "Items of each task; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   verb->add_option("--max-length", arguments->max_length,
                    "Tokens that the model reads at once; 0: as many as it has positions or its config.json says, or "
                    "else 2048")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   verb->add_option("--max-tokens", options.max_tokens,
                    "Tokens of an answer that the model writes; 0: as many as the task says (256)")
@@ -200,11 +201,11 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       ->capture_default_str();
   verb->add_option("--interval-samples", options.metrics.resampling.samples,
                    "Bootstrap samples of the 95% intervals; 0: no intervals")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   verb->add_option("--bootstrap-iters", options.metrics.harness_bootstrap,
                    "Bootstrap samples of the standard error of perplexity, drawn as the harness does; 0: none")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
 }
 

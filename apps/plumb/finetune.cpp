@@ -1,10 +1,15 @@
 // plumb finetune: trains a pretrained model to classify, or further on other text.
 #include "plumb/train/finetune.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "plumb/base/error.h"
+#include "plumb/train/run.h"
 #include "training.h"
 #include "verb.h"
 
@@ -21,6 +26,11 @@ RunConfig requested_run(const FinetuneArguments& arguments, const Globals& globa
   Config config = arguments.config.empty() ? Config::from_string("", "--set") : Config::from_file(arguments.config);
   for (const std::string& assignment : arguments.set) config.set(assignment);
   RunConfig run = finetuning_run(config, arguments.from, arguments.data);
+  const std::filesystem::path from = locate_run(run.initial_weights).run;
+  if (std::filesystem::exists(arguments.out) && std::filesystem::equivalent(from, arguments.out)) {
+    throw UsageError(fmt::format("--out {}: the run to start from", arguments.out),
+                     "choose another directory: the pretrained model is kept as it is");
+  }
   if (arguments.seed_given) run.train.seed = static_cast<int64_t>(globals.seed);
   return run;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -181,18 +182,16 @@ void add_generate(CLI::App& app, Globals& globals) {
       ->excludes(prompt);
   GenerateOptions& options = arguments->options;
   verb->add_option("--max-tokens", options.max_tokens, "Maximum tokens per sample")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   verb->add_option("--lines", options.lines, "End a sample after this many lines; 0: only at --max-tokens")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   verb->add_option("--stop", arguments->stop, "End a sample before this text; may be repeated")
       ->type_name("TEXT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_option("--samples", options.samples, "Samples per prompt")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  verb->add_option("--samples", options.samples, "Samples per prompt")->check(positive())->capture_default_str();
   SamplingOptions& sampling = options.sampling;
   CLI::Option* temperature = verb->add_option("--temperature", sampling.temperature,
                                               "Divide logits by this; below 1 favors probable tokens; 0: greedy")
@@ -213,7 +212,7 @@ void add_generate(CLI::App& app, Globals& globals) {
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
   verb->add_option("--batch-rows", options.batch_rows, "Samples to generate together")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "manual.h"
 #include "plan_here.h"
 #include "plumb/base/error.h"
@@ -97,6 +98,13 @@ std::string time_text(const plan::Estimate& best, const plan::TrainingJob& job, 
   return text + '\n';
 }
 
+/// Throws Error unless it is greater than 0.
+double positive_quantity(const std::string& text, const std::string& option) {
+  const double value = parse_quantity(text, option);
+  if (value > 0) return value;
+  throw UsageError(fmt::format("{}: {} is not greater than 0", option, text));
+}
+
 /// The tokens that a configuration trains on, with batches of `batch_tokens` tokens.
 double tokens_of(const TrainConfig& config, int64_t batch_tokens) {
   if (config.steps.unit() == Duration::Unit::epochs) {
@@ -119,13 +127,17 @@ void run(PlanArguments& arguments, const Globals& globals) {
   job.sequence = arguments.file.sequence;
   job.precision = plan::precision_named(arguments.precision);
   job.batch_tokens = run.train.batch_tokens * run.train.accumulate;
-  job.tokens =
-      arguments.tokens.empty() ? tokens_of(run.train, job.batch_tokens) : parse_quantity(arguments.tokens, "--tokens");
+  job.tokens = arguments.tokens.empty() ? tokens_of(run.train, job.batch_tokens)
+                                        : positive_quantity(arguments.tokens, "--tokens");
+  if (job.batch_tokens < job.sequence) {
+    throw Error(fmt::format("a step of {} tokens is less than one sequence of {}", job.batch_tokens, job.sequence),
+                "give --batch-tokens or --sequence");
+  }
   plan::Hardware& hardware = arguments.hardware;
-  hardware.memory = parse_quantity(arguments.memory, "--memory");
-  hardware.flops = parse_quantity(arguments.flops, "--flops");
-  hardware.node_bandwidth = parse_quantity(arguments.node_bandwidth, "--node-bandwidth");
-  hardware.network = parse_quantity(arguments.network, "--network");
+  hardware.memory = positive_quantity(arguments.memory, "--memory");
+  hardware.flops = positive_quantity(arguments.flops, "--flops");
+  hardware.node_bandwidth = positive_quantity(arguments.node_bandwidth, "--node-bandwidth");
+  hardware.network = positive_quantity(arguments.network, "--network");
   std::vector<plan::Estimate> found = search(cost, job, hardware);
   found.resize(std::min(found.size(), static_cast<size_t>(arguments.show)));
 
@@ -175,9 +187,7 @@ void add_plan(CLI::App& app, Globals& globals) {
               ->capture_default_str(),
           {"float32", "mixed", "bfloat16"});
   plan::Hardware& hardware = arguments->hardware;
-  verb->add_option("--devices", hardware.devices, "Number of devices")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  verb->add_option("--devices", hardware.devices, "Number of devices")->check(positive())->capture_default_str();
   verb->add_option("--memory", arguments->memory, "Memory of a device")->type_name("QUANTITY")->capture_default_str();
   verb->add_option("--flops", arguments->flops, "Peak operations per second of a device")
       ->type_name("QUANTITY")
@@ -186,7 +196,7 @@ void add_plan(CLI::App& app, Globals& globals) {
       ->check(CLI::Range(0.01, 1.0))
       ->capture_default_str();
   verb->add_option("--devices-per-node", hardware.devices_per_node, "Devices with fast connections to each other")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   verb->add_option("--node-bandwidth", arguments->node_bandwidth, "Bytes per second of a device to others of its node")
       ->type_name("QUANTITY")
@@ -194,10 +204,8 @@ void add_plan(CLI::App& app, Globals& globals) {
   verb->add_option("--network", arguments->network, "Bytes per second of a device to other nodes")
       ->type_name("QUANTITY")
       ->capture_default_str();
-  verb->add_option("--price", hardware.price, "Price of a device-hour")->check(CLI::NonNegativeNumber);
-  verb->add_option("--show", arguments->show, "Number of divisions to show")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  verb->add_option("--price", hardware.price, "Price of a device-hour")->check(not_negative());
+  verb->add_option("--show", arguments->show, "Number of divisions to show")->check(positive())->capture_default_str();
 }
 
 }  // namespace plumb::app

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/quantity.h"
 
@@ -58,10 +59,8 @@ void add_planned_file(CLI::App& verb, PlannedFile& file) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb.add_option("--vocabulary", file.vocabulary, "Size of the vocabulary, if the file leaves it to the data")
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--sequence", file.sequence, "Tokens per sequence")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->check(positive());
+  verb.add_option("--sequence", file.sequence, "Tokens per sequence")->check(positive())->capture_default_str();
   verb.add_option("--batch-tokens", file.batch_tokens,
                   "Tokens per step (default: train.batch_tokens × train.accumulate)")
       ->type_name("QUANTITY");

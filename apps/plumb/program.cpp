@@ -6,8 +6,10 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 
+#include "checks.h"
 #include "manual.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -105,7 +107,7 @@ CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, 
                    const std::string& example, std::function<void()> run) {
   CLI::App* verb = parent.add_subcommand(name, description);
   verb->footer(example);
-  verb->add_option("--threads", globals.threads, "Threads (default: all cores)")->check(CLI::PositiveNumber);
+  verb->add_option("--threads", globals.threads, "Threads (default: all cores)")->check(positive());
   verb->add_option("--device", globals.device,
                    "Device to compute on: cpu, cuda, or cuda:N for GPU number N, counted from 0")
       ->type_name("DEVICE")
@@ -130,7 +132,10 @@ void add_json_option(CLI::App& verb, Globals& globals) {
 }
 
 void add_seed_option(CLI::App& verb, Globals& globals) {
-  verb.add_option("--seed", globals.seed, "Seed of every random choice")->capture_default_str()->group(kCommonOptions);
+  verb.add_option("--seed", globals.seed, "Seed of every random choice")
+      ->check(fits_int64())
+      ->capture_default_str()
+      ->group(kCommonOptions);
 }
 
 void emit(const Globals& globals, const Json& result, const std::string& text) {
@@ -172,6 +177,10 @@ extern "C" int plumb_main(int argc, char** argv) {
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "plumb: error: out of memory\nhint: use smaller batches or a smaller model\n");
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::string reason = fmt::format("{}: {}", error.path1().string(), error.code().message());
+    fmt::print(stderr, "plumb: error: {}\nhint: check that the directory exists and may be written\n", reason);
+    app::tell_others(argc, argv, globals, reason);
   } catch (const std::exception& error) {
     const std::string reason = app::first_line(error.what());
     fmt::print(stderr, "plumb: error: {}\n", reason);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
@@ -184,7 +185,7 @@ void add_bleu_options(CLI::App& verb, ScoreOptions& options) {
       ->capture_default_str();
   verb.add_option("--smoothing-value", options.bleu.smoothing_value,
                   "Value of the smoothings floor (default: 0.1) and add-k (default: 1)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   verb.add_option("--order", options.bleu.order, "Highest order of n-grams in BLEU")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
@@ -200,7 +201,7 @@ void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
       ->check(CLI::Range(0, 9))
       ->capture_default_str();
   verb.add_option("--chrf-beta", options.chrf.beta, "Weight of recall against precision in chrF")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   verb.add_flag("--chrf-whitespace", options.chrf.whitespace, "Include white space in chrF's character n-grams");
   verb.add_flag("--chrf-epsilon-smoothing", options.chrf.epsilon_smoothing,
@@ -222,11 +223,9 @@ void add_resampling_options(CLI::App& verb, ScoreOptions& options) {
           "Test each system against the first by paired bootstrap, which gives intervals too, or by approximate "
           "randomization")
       ->check(CLI::IsMember({"bootstrap", "randomization"}));
-  verb.add_option("--samples", options.samples, "Samples of the bootstrap")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  verb.add_option("--samples", options.samples, "Samples of the bootstrap")->check(positive())->capture_default_str();
   verb.add_option("--trials", options.trials, "Trials of approximate randomization")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
 }
 

@@ -1,4 +1,5 @@
 // plumb spectrum: eigenvalues of the loss's Hessian.
+#include "checks.h"
 #include "plumb/analysis/curvature/spectrum_json.h"
 
 #include <fmt/format.h>
@@ -122,14 +123,14 @@ void add_spectrum(CLI::App& app, Globals& globals) {
       ->capture_default_str();
   verb->add_option("--tolerance", options.tolerance,
                    "End a probe once both extremes have this error, relative to the larger magnitude")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   CLI::Option* dense =
       verb->add_flag("--dense", options.dense, "Compute all eigenvalues, for models of a few thousand parameters");
   verb->add_flag("--by-layer", options.by_layer, "Measure each layer's diagonal block instead of the full Hessian")
       ->excludes(dense)
       ->excludes("--at-once");
   verb->add_option("--sigma", options.sigma, "Width of the density's kernel (default: a hundredth of the range)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   verb->add_option("--label-smoothing", options.hessian.label_smoothing, "Label smoothing of the loss")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <span>
 
+#include "checks.h"
 #include "manual.h"
 #include "plumb/base/crc32.h"
 #include "plumb/base/error.h"
@@ -74,10 +75,10 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
           {"train", "valid", "test"});
   verb.add_option("--pairs", options.pairs, "Use only the first N examples; 0: all")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   verb.add_option("--batch-tokens", options.batch_tokens, "Tokens per micro-batch")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   verb.add_option("--dtype", options.dtype, "Type of parameters and computation")
       ->check(CLI::IsMember({"float32", "float64"}))
       ->capture_default_str();

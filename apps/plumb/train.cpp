@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/train/run.h"
 #include "training.h"
@@ -62,7 +63,7 @@ void add_train(CLI::App& app, Globals& globals) {
       ->check(CLI::IsMember({"float32", "bf16"}));
   verb->add_option("--processes", arguments->processes,
                    "Number of processes sharing each batch and the CPU threads (train.processes)")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("N");
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);

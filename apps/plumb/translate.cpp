@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
@@ -81,7 +82,7 @@ void add_translate(CLI::App& app, Globals& globals) {
       ->capture_default_str();
   verb->add_option("--length-penalty", options->decode.length_penalty,
                    "Divide scores by length to this power; larger values favor longer output")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   verb->add_option("--precision", options->decode.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))

@@ -162,6 +162,10 @@ TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
   EXPECT_EQ(other.status, 1);
   EXPECT_NE(other.errors.find("its vocabulary is not the one that"), std::string::npos) << other.errors;
   EXPECT_EQ(classify("x\n", "single").status, 1);
+  const Finished itself =
+      run_plumb({"finetune", "--from", path("run"), "--data", path("single"), "--out", path("run"), "-q"});
+  EXPECT_EQ(itself.status, 2);
+  EXPECT_NE(itself.errors.find("the run to start from"), std::string::npos) << itself.errors;
   // As many labels and pieces, but others.
   std::string reversed;
   for (const std::string& line : read_lines(*folder_ / "single.tsv")) reversed += fmt::format("{} never ever\n", line);

@@ -43,6 +43,15 @@ TEST(CommandLine, WrongUsageHasStatusTwo) {
   }
 }
 
+TEST(CommandLine, NumbersOutOfRangeAreToldInWords) {
+  const auto errors = [](const std::vector<std::string>& arguments) { return run_plumb(arguments).errors; };
+  EXPECT_NE(errors({"score", "--threads", "0", "file"}).find("--threads: 0 is not greater than 0"), std::string::npos);
+  EXPECT_NE(errors({"plan", "x.toml", "--price", "-1"}).find("--price: -1 is not 0 or greater"), std::string::npos);
+  const Finished seed = run_plumb({"train", "--out", "x", "--seed", "99999999999999999999"});
+  EXPECT_EQ(seed.status, 2);
+  EXPECT_NE(seed.errors.find("--seed"), std::string::npos) << seed.errors;
+}
+
 TEST(CommandLine, AMisspelledVerbIsAnsweredWithTheNearest) {
   EXPECT_EQ(run_plumb({"trian"}).errors, "plumb: error: unknown command 'trian'\nhint: did you mean 'train'?\n");
   EXPECT_EQ(run_plumb({"data", "prepar"}).errors,

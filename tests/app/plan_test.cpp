@@ -68,6 +68,17 @@ TEST_F(PlanHere, AStepHasAllBatchesThatItAccumulates) {
   EXPECT_EQ(tokens({"--set", "train.accumulate=4", "--batch-tokens", "16384"}), 10 * 16384);
 }
 
+TEST_F(PlanHere, ZerosAndBatchesOfLessThanASequenceAreErrors) {
+  for (const std::string option : {"--memory", "--flops", "--network", "--node-bandwidth", "--tokens"}) {
+    const test::Finished finished = planned({"plan"}, {option, "0"});
+    EXPECT_EQ(finished.status, 2) << option;
+    EXPECT_NE(finished.errors.find(option + ": 0 is not greater than 0"), std::string::npos) << finished.errors;
+  }
+  const test::Finished finished = planned({"plan"}, {"--batch-tokens", "100"});
+  EXPECT_NE(finished.errors.find("a step of 100 tokens is less than one sequence of 256"), std::string::npos)
+      << finished.errors;
+}
+
 TEST_F(PlanHere, RefusesSeveralProcesses) {
   const test::Finished finished = planned({"plan", "--here"}, {"--set", "train.processes=2"});
   EXPECT_EQ(finished.status, 1);

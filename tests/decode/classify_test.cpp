@@ -136,7 +136,7 @@ TEST(Classify, OnlyAnEncoderWithLabelsClassifies) {
     (void)classifier_of(*decoder);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "a model of kind \"decoder\" cannot classify");
+    EXPECT_STREQ(error.what(), "the model, of kind \"decoder\", was not trained to classify");
   }
   config.kind = "encoder";
   config.source_vocabulary = 10;

@@ -63,6 +63,19 @@ TEST_F(EvaluationTasks, ChoicesHaveThePromptsOfTheHarness) {
   EXPECT_EQ(load("copa").items[0].choices, (std::vector<std::string>{" it leaked.", " it sang."}));
 }
 
+TEST_F(EvaluationTasks, AChoiceHasANumberAndAnAlternative) {
+  const auto refused = [&](const std::string& line, const std::string& part) {
+    write("own.jsonl", line);
+    expect_error(path("own.jsonl"), part);
+  };
+  refused(R"({"context": "x", "choices": ["a"], "gold": 0})", "one choice is no choice");
+  refused(R"({"context": "x", "choices": ["a", "b"], "gold": -1})", "gold = -1 is not the number of a choice");
+  refused(R"({"context": "x", "choices": ["a", "b"], "gold": 0.9})", "gold = 0.9 is not the number of a choice");
+  refused(R"({"context": "x", "choices": ["a", "b"], "gold": "0"})", "gold = \"0\" is not the number of a choice");
+  refused(R"({"context": "x", "choices": ["a", "b"], "gold": 2})", "the right choice is number 2 of 2");
+  refused(R"({"context": "x", "choices": "good", "gold": 0})", "a value of the wrong type: type must be array");
+}
+
 TEST_F(EvaluationTasks, HellaswagHasSixLinesForAnItem) {
   write("hellaswag_made_up.txt", "Sailing: A ship. it\n2\nsinks.\nsings.\nsails.\nsleeps.\n");
   const EvaluationTask task = load("hellaswag");

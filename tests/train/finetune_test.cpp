@@ -352,6 +352,13 @@ TEST_F(Finetuning, ChainThawTrainsOneLayerAtATime) {
   }
 }
 
+// A pretrained model needs its data for as long as it is used.
+TEST_F(Finetuning, LabelsDoNotReplaceTheTextOfAnEarlierStage) {
+  EXPECT_THROW(prepare(folder_ / "text", folder_ / "text"), Error);
+  EXPECT_EQ(DataDirectory::open(folder_ / "text").task(), "language-modeling");
+  prepare(folder_ / "labels", folder_ / "text");  // others for the same task may
+}
+
 // Tied embeddings are trained with the output layer, so that there is a group less.
 TEST_F(Finetuning, EveryEpochOnTextTrainsSomething) {
   for (const std::string shared : {"none", "all"}) {

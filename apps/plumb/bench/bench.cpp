@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "../checks.h"
 #include "../manual.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
@@ -143,7 +144,7 @@ CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& 
 }
 
 CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const char* description) {
-  return verb.add_option(name, value, description)->capture_default_str()->check(CLI::PositiveNumber);
+  return verb.add_option(name, value, description)->capture_default_str()->check(positive());
 }
 
 void add_sizes(CLI::App& verb, Sizes& sizes) {

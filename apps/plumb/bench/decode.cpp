@@ -1,6 +1,7 @@
 // plumb bench decode: translation by a random model.
 #include <algorithm>
 
+#include "../checks.h"
 #include "bench.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/directory.h"
@@ -98,7 +99,7 @@ void add_decode(CLI::App& bench, Globals& globals) {
       ->type_name("DIR");
   verb->add_option("--batch-tokens", arguments->batch_tokens, "Source tokens per batch, times beam width")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   verb->add_option("--precision", arguments->sizes.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();

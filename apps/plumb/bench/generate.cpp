@@ -1,6 +1,7 @@
 // plumb bench generate: continuation of prompts by a random language model, as large as GPT-2 unless told otherwise.
 #include <algorithm>
 
+#include "../checks.h"
 #include "../manual.h"
 #include "bench.h"
 #include "plumb/base/timing.h"
@@ -198,13 +199,13 @@ void add_generate(CLI::App& bench, Globals& globals) {
   add_size(*verb, "--runs", arguments->runs, "Timed runs; the median is reported");
   verb->add_option("--batch", arguments->batches, "Prompts continued together, one or more numbers separated by commas")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   verb->add_option(
           "--contexts", arguments->contexts,
           "Also time one text behind these numbers of tokens, separated by commas, and the memory of its state")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   suggest(verb->add_option("--attention", arguments->attention, "Attention")->type_name("NAME")->capture_default_str(),
           attentions().names());
   suggest(verb->add_option("--positions", arguments->positions, "Positions")->type_name("NAME")->capture_default_str(),

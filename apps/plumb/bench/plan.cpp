@@ -1,4 +1,5 @@
 // plumb bench plan: what `plumb plan --here` predicts, beside what steps of the same size take.
+#include "../checks.h"
 #include "../plan_here.h"
 #include "bench.h"
 #include "plumb/base/timing.h"
@@ -102,7 +103,7 @@ void add_plan(CLI::App& bench, Globals& globals) {
   add_planned_file(*verb, arguments->file);
   verb->add_option("--runs", arguments->runs, "Timed steps; the median is reported")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
 }
 
 }  // namespace plumb::app::bench

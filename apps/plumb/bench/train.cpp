@@ -1,6 +1,7 @@
 // plumb bench train: a training step.
 #include <algorithm>
 
+#include "../checks.h"
 #include "bench.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/batches.h"
@@ -106,7 +107,7 @@ void add_train(CLI::App& bench, Globals& globals) {
       ->type_name("DIR");
   verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per batch with --data")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   verb->add_option("--precision", arguments->sizes.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16"}))
       ->capture_default_str();

@@ -304,7 +304,7 @@ PairStream stream_of_memory(const ParallelText& text) {
 }  // namespace
 
 Json prepare_data(const PrepareOptions& options, const fs::path& out) {
-  check_output_directory(out, "data");
+  check_data_output(out, "translation");
   check_options(options);
   check_test_names(names_of(options.tests));
   const auto training = training_files(options);
@@ -330,7 +330,7 @@ Json prepare_data(const PrepareOptions& options, const fs::path& out) {
 }
 
 Json prepare_corpora(Corpora corpora, const PrepareOptions& options, const fs::path& out) {
-  check_output_directory(out, "data");
+  check_data_output(out, "translation");
   check_options(options);
   PairStreams streams{{stream_of_memory(corpora.train)}, {}, {}, {}, corpora.inputs};
   if (corpora.valid) streams.valid = stream_of_memory(*corpora.valid);

@@ -125,7 +125,7 @@ bool cut_to_limit(std::vector<int32_t>& first, std::vector<int32_t>& second, int
 }
 
 Json prepare_labels(const LabelOptions& options, const fs::path& out) {
-  check_output_directory(out, "data");
+  check_data_output(out, "classification");
   check_options(options);
   Json inputs;
   std::vector<std::pair<std::string, LabeledText>> texts;

@@ -178,6 +178,15 @@ Json describe_corpora(const std::vector<std::string>& names, const std::vector<i
   return corpora;
 }
 
+void check_data_output(const fs::path& out, const std::string& task) {
+  check_output_directory(out, "data");
+  if (!fs::exists(out / "data.json")) return;
+  const std::string found = read_json(out / "data.json").value("task", task);
+  if (found == task) return;
+  throw Error(fmt::format("{}: has data for {}, not for {}", out.string(), found, task),
+              "choose another --out; nothing was changed");
+}
+
 void write_data_directory(const fs::path& out, const Json& info, const std::function<void(const fs::path&)>& fill) {
   write_directory_atomic(out, [&](const fs::path& temporary) {
     claim_output_directory(temporary, "data");

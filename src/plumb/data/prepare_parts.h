@@ -96,6 +96,10 @@ std::vector<std::string> names_of(const std::vector<Named>& list) {
 /// The entry splits.train.corpora of data.json. Throws Error if a corpus has nothing left to train on.
 Json describe_corpora(const std::vector<std::string>& names, const std::vector<int64_t>& sizes);
 
+/// Throws Error unless a data directory for this task ("translation", "classification" or "language-modeling") may be
+/// written to `out`: it may replace one for the same task.
+void check_data_output(const std::filesystem::path& out, const std::string& task);
+
 /// Writes a data directory atomically: `fill` writes everything except data.json into the given directory, which has an
 /// empty folder `splits`. `info` is written afterwards, so that `fill` may complete it.
 void write_data_directory(const std::filesystem::path& out, const Json& info,

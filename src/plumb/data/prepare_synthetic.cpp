@@ -10,6 +10,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/text.h"
 #include "plumb/data/prepare.h"
+#include "plumb/data/prepare_parts.h"
 
 namespace plumb {
 namespace {
@@ -35,7 +36,7 @@ Json origin(int64_t pairs, uint64_t seed) { return {{"synthetic", {{"pairs", pai
 }  // namespace
 
 Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::path& out) {
-  check_output_directory(out, "data");
+  check_data_output(out, "translation");
   check_pairs(options.pairs);
   const int64_t usual = std::min<int64_t>(1000, options.pairs / 8);
   const int64_t valid_size = options.valid == 0 ? usual : options.valid;

@@ -97,7 +97,8 @@ int64_t wanted_lines(int64_t lines, int64_t wanted) {
   if (wanted == 0) wanted = std::clamp<int64_t>(lines / 20, 1, 1000);
   if (wanted >= lines) {
     throw Error(fmt::format("{} lines cannot be held out of {}", with_thousands(wanted), with_thousands(lines)),
-                "give a smaller --valid-size, or a validation file with --valid");
+                lines < 2 ? "give text of more than one line, or a validation file with --valid"
+                          : "give a smaller --valid-size, or a validation file with --valid");
   }
   return wanted;
 }
@@ -305,7 +306,7 @@ Json prepare_text_streams(const TextStreams& streams, const TextOptions& options
 }  // namespace
 
 Json prepare_text(const TextOptions& options, const fs::path& out) {
-  check_output_directory(out, "data");
+  check_data_output(out, "language-modeling");
   check_text_options(options, names_of(options.tests));
   check_corpus_names(names_of(options.corpora), !options.train.empty());
   Json inputs = Json::object();
@@ -326,7 +327,7 @@ Json prepare_text(const TextOptions& options, const fs::path& out) {
 }
 
 Json prepare_text_lines(TextCorpora corpora, const TextOptions& options, const fs::path& out) {
-  check_output_directory(out, "data");
+  check_data_output(out, "language-modeling");
   check_text_options(options, names_of(corpora.tests));
   TextStreams streams{{lines_in_memory(corpora.train)}, {}, {}, {}, corpora.inputs};
   if (corpora.valid) streams.valid = lines_in_memory(*corpora.valid);

@@ -6,6 +6,8 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/parallel.h"
+#include "plumb/base/progress.h"
+#include "plumb/base/text.h"
 #include "plumb/data/batches.h"
 #include "plumb/data/prepare_labels.h"
 #include "plumb/data/sequences.h"
@@ -40,8 +42,8 @@ std::vector<std::vector<double>> softmax_rows(const Tensor& logits) {
 
 Classifies& classifier_of(Model& model) {
   if (Classifies* classifier = model.classifies()) return *classifier;
-  throw Error(fmt::format("a model of kind \"{}\" cannot classify", model.config().kind),
-              "only an encoder, or a language model with labels can; `plumb generate` continues text, `plumb "
+  throw Error(fmt::format("the model, of kind \"{}\", was not trained to classify", model.config().kind),
+              "fine-tune an encoder or a language model with `plumb finetune`; `plumb generate` continues text, `plumb "
               "translate` translates it");
 }
 
@@ -54,11 +56,16 @@ std::vector<std::vector<double>> classify(Classifies& model, const Tokenizer& to
   };
   std::vector<Encoded> encoded;
   std::vector<ExampleCost> costs;
+  int64_t truncated = 0;
   for (const TextExample& example : examples) {
     Encoded ids{tokenizer.encode(example.first), tokenizer.encode(example.second)};
-    if (options.length_limit > 0) cut_to_limit(ids.first, ids.second, options.length_limit);
+    if (options.length_limit > 0) truncated += cut_to_limit(ids.first, ids.second, options.length_limit) ? 1 : 0;
     costs.push_back({labeled_length(std::ssize(ids.first), std::ssize(ids.second), tokenizer.specials()), 0});
     encoded.push_back(std::move(ids));
+  }
+  if (truncated > 0) {
+    say(fmt::format("{} of {} texts were truncated to {} tokens, as in training", with_thousands(truncated),
+                    with_thousands(std::ssize(examples)), options.length_limit));
   }
   const std::vector<std::vector<int64_t>> batches = plan_evaluation_batches(costs, options.batch_tokens);
   ops::MatrixPrecision precision(ops::precision_of(options.precision), /*weights_stay=*/true);

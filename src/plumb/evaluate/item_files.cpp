@@ -18,6 +18,12 @@ void check_item(const EvaluationItem& item) {
 
 }  // namespace
 
+size_t gold_of(const Json& line) {
+  const Json& gold = line.at("gold");
+  if (gold.is_number_integer() && (gold.is_number_unsigned() || gold.get<int64_t>() >= 0)) return gold.get<size_t>();
+  throw Error(fmt::format("gold = {} is not the number of a choice, counted from 0", gold.dump()));
+}
+
 int64_t words_between_spaces(std::string_view text) {
   const int64_t inner = std::ssize(split_words(text));
   if (inner == 0) return text.empty() ? 1 : 2;
@@ -41,7 +47,8 @@ std::vector<EvaluationItem> read_items(const std::filesystem::path& file,
       items.push_back(take(json));
       check_item(items.back());
     } catch (const nlohmann::json::exception& error) {
-      throw error_in_line(file, reader.count(), error.what());
+      const std::string what = error.what();  // "[json.exception.…] type must be string, but is number"
+      throw error_in_line(file, reader.count(), "a value of the wrong type: " + what.substr(what.find("] ") + 2));
     } catch (const Error& error) {
       throw error_in_line(file, reader.count(), error.what());
     }
@@ -61,7 +68,7 @@ std::vector<EvaluationItem> read_gauntlet_choices(const std::filesystem::path& f
   return read_items(file, [&](const Json& line) {
     return EvaluationItem{.context = prompt(line.at("query").get<std::string>()),
                           .choices = line.at("choices").get<std::vector<std::string>>(),
-                          .gold = line.at("gold").get<size_t>()};
+                          .gold = gold_of(line)};
   });
 }
 

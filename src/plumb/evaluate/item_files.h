@@ -14,6 +14,9 @@
 
 namespace plumb {
 
+/// The value of "gold", the number of the right choice. Throws Error unless it is an integer of at least 0.
+size_t gold_of(const Json& line);
+
 /// The items that `take` makes of the objects on the lines of a file; blank lines are skipped. Throws Error, naming
 /// the line, if it is not an object, if `take` throws Error or does not find what it expects, or if the item has no
 /// choice or no such choice as the right one.

@@ -54,9 +54,12 @@ void require_keys(const Json& line, const LineForm& form) {
 
 EvaluationItem item_of(const Json& line, RequestKind kind) {
   if (kind == RequestKind::multiple_choice) {
-    return {.context = line.at("context").get<std::string>(),
-            .choices = line.at("choices").get<std::vector<std::string>>(),
-            .gold = line.at("gold").get<size_t>()};
+    EvaluationItem item{.context = line.at("context").get<std::string>(),
+                        .choices = line.at("choices").get<std::vector<std::string>>(),
+                        .gold = gold_of(line)};
+    if (item.choices.size() == 1 && item.gold == 0)
+      throw Error("one choice is no choice: give at least two, or the keys context and continuation");
+    return item;
   }
   if (kind == RequestKind::log_likelihood) {
     return {.context = line.at("context").get<std::string>(), .choices = {line.at("continuation").get<std::string>()}};

@@ -1,0 +1,34 @@
+#include "checks.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace plumb::app {
+namespace {
+
+/// Text that is no number at all is left to the option's type.
+CLI::Validator checked(const std::string& what, bool (*fits)(double)) {
+  const auto check = [what, fits](const std::string& text) {
+    double number = 0;
+    const bool wrong = CLI::detail::lexical_cast(text, number) && !fits(number);
+    return wrong ? fmt::format("{} is not {}", text, what) : std::string();
+  };
+  return {check, ""};
+}
+
+}  // namespace
+
+CLI::Validator positive() {
+  return checked("greater than 0", [](double number) { return number > 0; });
+}
+
+CLI::Validator not_negative() {
+  return checked("0 or greater", [](double number) { return number >= 0; });
+}
+
+CLI::Validator fits_int64() {
+  return checked("from 0 to 2^63 - 1", [](double number) { return number >= 0 && number < 0x1p63; });
+}
+
+}  // namespace plumb::app
