@@ -350,6 +350,8 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
   EXPECT_TRUE(refused("of 60 training examples"));
   config_.transfer->examples.clear();
   config_.data.block = 0;
+  EXPECT_TRUE(refused("has data for language-modeling, not for translation"));
+  fs::remove_all(out());
   EXPECT_TRUE(refused("no running text"));
 }
 
