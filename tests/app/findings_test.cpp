@@ -39,7 +39,8 @@ TEST(Findings, QuoteAllArmsAndVerdicts) {
   const fs::path docs = test::source_directory() / "docs";
   const std::string page = read_file(docs / "findings.md");
   const auto expect = [&page](const std::string& text) { EXPECT_NE(page.find(text), std::string::npos) << text; };
-  for (const char* name : {"multi30k_warmup.json", "xiong_figure3.json"}) {
+  for (const char* name :
+       {"multi30k_warmup.json", "xiong_figure3.json", "scale_quick.json", "ulmfit.json", "finetuning.json"}) {
     const Json results = read_json(docs / "findings" / name);
     for (const Json& verdict : results["verdicts"]) {
       const Json& effect = verdict["effect"];
@@ -51,6 +52,8 @@ TEST(Findings, QuoteAllArmsAndVerdicts) {
         if (table["id"] == "sweeps")
           expect(fmt::format("{}) | {:g}", with_limits(row[5], row[6], row[7]), row[4].get<double>()));
         if (table["id"] == "warm_up") expect(with_limits(row[5], row[6], row[7]) + ") |\n");
+        if (table["id"] == "scale_schemes") expect(with_limits(row[2], row[3], row[4]) + ") |");
+        if (table["id"] == "transfer_recipes") expect(with_limits(row[4], row[5], row[6]) + ") |");
       }
     }
   }
