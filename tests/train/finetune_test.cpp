@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <functional>
 #include <set>
@@ -21,8 +20,8 @@
 #include "plumb/task/direction.h"
 #include "plumb/train/initial_weights.h"
 #include "plumb/train/run.h"
-#include "plumb/train/timeline.h"
 #include "run_contents.h"
+#include "small_model.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -64,26 +63,12 @@ class Finetuning : public ::testing::Test {
     prepare_labels(options, out);
   }
 
-  static ModelConfig small(const std::string& kind) {
-    ModelConfig config;
-    config.kind = kind;
-    config.pooling = kind == "encoder" ? "none" : "first";
-    config.d_model = 16;
-    config.feed_forward = 32;
-    config.heads = 2;
-    config.encoder_layers = config.decoder_layers = config.layers = 2;
-    config.embedding_size = 10;
-    config.hidden_size = 14;
-    config.dropout = 0;
-    return config;
-  }
-
   /// A run of a few steps on the text.
   fs::path pretrained(const std::string& kind, const std::string& name = "pretrained",
                       const std::string& task = "") const {
     RunConfig run;
     run.data = (folder_ / "text").string();
-    run.model = small(kind);
+    run.model = test::small_model(kind);
     Config::from_string(task, "test").read("task", run.task);
     run.train.steps = 4;
     run.train.batch_tokens = 200;
@@ -125,61 +110,6 @@ class Finetuning : public ::testing::Test {
 
   test::TemporaryDirectory folder_;
 };
-
-/// Whether a name is of the given layer of a stack.
-bool in_layer(const std::string& name, int layer) {
-  return name.find(fmt::format(".layers.{}.", layer)) != std::string::npos;
-}
-
-TEST_F(Finetuning, DividesTheRateFromLayerToLayer) {
-  for (const std::string kind : {"encoder", "decoder"}) {
-    ModelConfig config = small(kind);
-    config.pooling = kind == "encoder" ? "first" : "last";
-    config.pooler = kind == "encoder";
-    config.encoder_layers = config.decoder_layers = 3;
-    config.labels = 2;
-    config.source_vocabulary = config.target_vocabulary = 30;
-    const auto model = make_model(config);
-    FinetuneConfig finetune;
-    finetune.rate_divisor = 2.6;
-    const auto settings =
-        parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0.01);
-    for (size_t i = 0; i < settings.size(); ++i) {
-      const std::string& name = model->parameters().all()[i].name;
-      double expected = 1 / 2.6;  // the norm after the last layer
-      if (name.starts_with("output") || name.starts_with("pooler")) expected = 1;
-      if (in_layer(name, 2)) expected = 1 / 2.6;
-      if (in_layer(name, 1)) expected = 1 / (2.6 * 2.6);
-      if (in_layer(name, 0)) expected = 1 / (2.6 * 2.6 * 2.6);
-      if (name.find("_embed") != std::string::npos) expected = 1 / (2.6 * 2.6 * 2.6 * 2.6);
-      EXPECT_NEAR(settings[i].rate_factor, expected, 1e-15) << name;
-      EXPECT_EQ(settings[i].frozen_until, 0) << name;
-    }
-    EXPECT_TRUE(finetuning_groups({}, model->parameters()).empty());
-    finetune.unfreeze = "last";
-    const auto frozen = parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0);
-    for (size_t i = 0; i < frozen.size(); ++i)
-      EXPECT_EQ(frozen[i].frozen_until, is_of_head(model->parameters().all()[i].name) ? 0 : -1);
-  }
-}
-
-TEST_F(Finetuning, FrozenEpochsEndWithThem) {
-  // Epochs of 3, 5 and 2 steps, then of 4.
-  Timeline timeline([](int64_t epoch) {
-    const std::vector<size_t> sizes = {3, 5, 2};
-    return std::vector<int64_t>(epoch < 3 ? sizes[static_cast<size_t>(epoch)] : 4, 10);
-  });
-  TrainConfig config;
-  config.groups = {{.pattern = {"a"}, .frozen_until = Duration::parse("1e")},
-                   {.pattern = {"b"}, .frozen_until = Duration::parse("2e")},
-                   {.pattern = {"c"}, .frozen_until = Duration::parse("35t")},
-                   {.pattern = {"d"}, .frozen_until = 7},
-                   {.pattern = {"e"}, .frozen_until = -1}};
-  const std::vector<ParameterGroup> groups = resolved(config, timeline).groups;
-  std::vector<int64_t> steps;
-  for (const ParameterGroup& group : groups) steps.push_back(group.frozen_until.in_steps());
-  EXPECT_EQ(steps, (std::vector<int64_t>{4, 9, 5, 7, -1}));
-}
 
 TEST_F(Finetuning, BeginsWithThePretrainedBodyAndAFreshHead) {
   for (const std::string kind : {"encoder", "decoder"}) {
@@ -223,7 +153,7 @@ TEST_F(Finetuning, UnfreezesOneMoreLayerEachEpoch) {
     std::set<std::string> expected;
     for (const auto& [name, value] : before) {
       int group = 1;  // the norm after the last layer
-      if (in_layer(name, 0)) group = 2;
+      if (test::in_layer(name, 0)) group = 2;
       if (name.find("_embed") != std::string::npos) group = 3;
       if (group < epochs) expected.insert(name);
     }
@@ -319,92 +249,11 @@ TEST_F(Finetuning, UnsuitableRequestsAreErrors) {
   EXPECT_THROW((void)requested("[task.classification]\ndirection = \"sideways\"\n", from), Error);
 }
 
-/// When each parameter is trained: the epochs of ten steps, from 0, that update it.
-std::set<int64_t> epochs_trained(const ParameterSettings& settings, int64_t epochs) {
-  std::set<int64_t> trained;
-  for (int64_t step = 1; step <= 10 * epochs; ++step) {
-    if (!settings.frozen_at(step)) trained.insert((step - 1) / 10);
-  }
-  return trained;
-}
-
-// Felbo et al. 2017: the head, then each layer by itself from the first, then everything.
-TEST_F(Finetuning, ChainThawTrainsOneLayerAtATime) {
-  for (const std::string kind : {"encoder", "awd-lstm"}) {
-    ModelConfig config = small(kind);
-    config.pooling = kind == "encoder" ? "first" : "concat";
-    config.labels = 2;
-    config.source_vocabulary = config.target_vocabulary = 30;
-    const auto model = make_model(config);
-    TrainConfig train;
-    train.groups = finetuning_groups({.unfreeze = "chain-thaw"}, model->parameters());
-    Timeline timeline([](int64_t) { return std::vector<int64_t>(10, 100); });
-    const auto settings = parameter_settings(model->parameters(), resolved(train, timeline).groups, 0);
-    for (size_t i = 0; i < settings.size(); ++i) {
-      const std::string& name = model->parameters().all()[i].name;
-      int64_t alone = 3;  // the last layer, and the norm behind it
-      if (is_of_head(name)) alone = 0;
-      if (name.find("embed") != std::string::npos) alone = 1;
-      if (in_layer(name, 0) || name.starts_with("lstm.0.")) alone = 2;
-      EXPECT_EQ(epochs_trained(settings[i], 6), (std::set<int64_t>{alone, 4, 5})) << name;
-    }
-    EXPECT_EQ(finetuning_defaults({.unfreeze = "chain-thaw"}, config, true).steps, Duration::parse("6e"));
-  }
-}
-
 // A pretrained model needs its data for as long as it is used.
 TEST_F(Finetuning, LabelsDoNotReplaceTheTextOfAnEarlierStage) {
   EXPECT_THROW(prepare(folder_ / "text", folder_ / "text"), Error);
   EXPECT_EQ(DataDirectory::open(folder_ / "text").task(), "language-modeling");
   prepare(folder_ / "labels", folder_ / "text");  // others for the same task may
-}
-
-// Tied embeddings are trained with the output layer, so that there is a group less.
-TEST_F(Finetuning, EveryEpochOnTextTrainsSomething) {
-  for (const std::string shared : {"none", "all"}) {
-    ModelConfig config = small("decoder");
-    config.share_embeddings = shared;
-    config.target_vocabulary = 30;
-    const auto model = make_model(config);
-    const int64_t groups = shared == "none" ? 4 : 3;
-    for (const std::string unfreeze : {"chain-thaw", "gradual"}) {
-      TrainConfig train = finetuning_defaults({.unfreeze = unfreeze}, config, false);
-      const int64_t epochs = groups + (unfreeze == "gradual" ? 1 : 2);
-      EXPECT_EQ(train.steps, Duration::parse(fmt::format("{}e", epochs)));
-      train.groups = finetuning_groups({.unfreeze = unfreeze}, model->parameters());
-      Timeline timeline([](int64_t) { return std::vector<int64_t>(10, 100); });
-      std::vector<int64_t> trained(static_cast<size_t>(epochs), 0);  // parameters by epoch
-      for (const auto& each : parameter_settings(model->parameters(), resolved(train, timeline).groups, 0)) {
-        for (const int64_t epoch : epochs_trained(each, epochs)) ++trained[static_cast<size_t>(epoch)];
-      }
-      for (int64_t epoch = 0; epoch < epochs; ++epoch) EXPECT_GT(trained[static_cast<size_t>(epoch)], 0) << epoch;
-      // All are trained in the last two epochs, and not before.
-      const auto all = std::ssize(model->parameters().all());
-      EXPECT_EQ(std::count(trained.begin(), trained.end(), all), 2) << unfreeze << ", " << shared;
-    }
-  }
-}
-
-TEST_F(Finetuning, ARecurrentModelHasItsGroupsToo) {
-  ModelConfig config = small("awd-lstm");
-  config.target_vocabulary = 30;
-  for (const int64_t labels : {0, 3}) {
-    config.labels = labels;
-    config.pooling = "concat";
-    const auto model = make_model(config);
-    FinetuneConfig finetune;
-    finetune.rate_divisor = 2.6;
-    const auto settings =
-        parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0.01);
-    for (size_t i = 0; i < settings.size(); ++i) {
-      const std::string& name = model->parameters().all()[i].name;
-      double expected = 1;  // the head; of a language model, the embedding is its matrix
-      if (name.starts_with("lstm.1.")) expected = 1 / 2.6;
-      if (name.starts_with("lstm.0.")) expected = 1 / (2.6 * 2.6);
-      if (name.starts_with("embedding.") && labels > 0) expected = 1 / (2.6 * 2.6 * 2.6);
-      EXPECT_NEAR(settings[i].rate_factor, expected, 1e-15) << name;
-    }
-  }
 }
 
 constexpr const char* kUnregularized =

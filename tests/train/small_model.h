@@ -1,0 +1,29 @@
+// A model of each kind that is trained in tests of fine-tuning, and the names of its parameters.
+#pragma once
+
+#include <string>
+
+#include "plumb/model/config.h"
+
+namespace plumb::test {
+
+inline ModelConfig small_model(const std::string& kind) {
+  ModelConfig config;
+  config.kind = kind;
+  config.pooling = kind == "encoder" ? "none" : "first";
+  config.d_model = 16;
+  config.feed_forward = 32;
+  config.heads = 2;
+  config.encoder_layers = config.decoder_layers = config.layers = 2;
+  config.embedding_size = 10;
+  config.hidden_size = 14;
+  config.dropout = 0;
+  return config;
+}
+
+/// Whether a parameter belongs to the given layer of a stack.
+inline bool in_layer(const std::string& name, int layer) {
+  return name.find(".layers." + std::to_string(layer) + ".") != std::string::npos;
+}
+
+}  // namespace plumb::test
