@@ -17,6 +17,11 @@
 namespace plumb {
 namespace {
 
+/// What the groups of fine-tuning mean for each parameter.
+std::vector<ParameterSettings> settings_of(const Model& model, const FinetuneConfig& finetune) {
+  return parameter_settings(model.parameters(), finetuning_groups(finetune, model.parameters()), 0.01);
+}
+
 TEST(FinetuningGroups, DividesTheRateFromLayerToLayer) {
   for (const std::string kind : {"encoder", "decoder"}) {
     ModelConfig config = test::small_model(kind);
@@ -26,10 +31,7 @@ TEST(FinetuningGroups, DividesTheRateFromLayerToLayer) {
     config.labels = 2;
     config.source_vocabulary = config.target_vocabulary = 30;
     const auto model = make_model(config);
-    FinetuneConfig finetune;
-    finetune.rate_divisor = 2.6;
-    const auto settings =
-        parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0.01);
+    const auto settings = settings_of(*model, {.rate_divisor = 2.6});
     for (size_t i = 0; i < settings.size(); ++i) {
       const std::string& name = model->parameters().all()[i].name;
       double expected = 1 / 2.6;  // the norm after the last layer
@@ -42,8 +44,7 @@ TEST(FinetuningGroups, DividesTheRateFromLayerToLayer) {
       EXPECT_EQ(settings[i].frozen_until, 0) << name;
     }
     EXPECT_TRUE(finetuning_groups({}, model->parameters()).empty());
-    finetune.unfreeze = "last";
-    const auto frozen = parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0);
+    const auto frozen = settings_of(*model, {.unfreeze = "last", .rate_divisor = 2.6});
     for (size_t i = 0; i < frozen.size(); ++i)
       EXPECT_EQ(frozen[i].frozen_until, is_of_head(model->parameters().all()[i].name) ? 0 : -1);
   }
@@ -133,10 +134,7 @@ TEST(FinetuningGroups, ARecurrentModelHasItsGroupsToo) {
     config.labels = labels;
     config.pooling = "concat";
     const auto model = make_model(config);
-    FinetuneConfig finetune;
-    finetune.rate_divisor = 2.6;
-    const auto settings =
-        parameter_settings(model->parameters(), finetuning_groups(finetune, model->parameters()), 0.01);
+    const auto settings = settings_of(*model, {.rate_divisor = 2.6});
     for (size_t i = 0; i < settings.size(); ++i) {
       const std::string& name = model->parameters().all()[i].name;
       double expected = 1;  // the head; of a language model, the embedding is its matrix
