@@ -134,7 +134,7 @@ std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions
       verb->add_option("--vocabulary", tokenizer.vocabulary, "Vocabulary size, including special tokens")
           ->capture_default_str();
   CLI::Option* kind = verb->add_option("--tokenizer", tokenizer.kind, "Algorithm that learns the vocabulary")
-                          ->check(CLI::IsMember({"bpe", "unigram"}))
+                          ->check(CLI::IsMember({"bpe", "unigram", "word"}))
                           ->capture_default_str();
   CLI::Option* coverage = verb->add_option("--character-coverage", tokenizer.character_coverage,
                                            "Fraction of the text's characters that the vocabulary covers")

@@ -326,6 +326,8 @@ TEST(Tokenizer, BadRequests) {
   EXPECT_EQ(message_of([] { Tokenizer::train({}, {}); }), "the tokenizer cannot be trained: the text is empty");
   EXPECT_EQ(message_of([] { Tokenizer::train({" ", ""}, {}); }), "the tokenizer cannot be trained: the text is empty");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.kind = "words"}); }), "unknown tokenizer 'words'");
+  EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.kind = "word", .character_coverage = 0.99}); }),
+            "words have no character coverage");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = -1}); }),
             "the vocabulary size -1 is out of range");
   EXPECT_EQ(message_of([] { Tokenizer::train(sentences(), {.vocabulary = 2000000000}); }),

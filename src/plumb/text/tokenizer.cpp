@@ -6,9 +6,11 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/text/kinds/pipeline.h"
 #include "plumb/text/sentencepiece/model.h"
 #include "plumb/text/tokenizer_model.h"
 #include "plumb/text/visible.h"
+#include "plumb/text/words.h"
 
 namespace plumb {
 namespace {
@@ -77,8 +79,8 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
 }
 
 Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const TokenizerOptions& options) {
-  if (options.kind != "bpe" && options.kind != "unigram") {
-    throw Error(fmt::format("unknown tokenizer '{}'", options.kind), "known: bpe, unigram");
+  if (options.kind != "bpe" && options.kind != "unigram" && options.kind != "word") {
+    throw Error(fmt::format("unknown tokenizer '{}'", options.kind), "known: bpe, unigram, word");
   }
   if (options.vocabulary < 5 || options.vocabulary > 10'000'000) {
     throw Error(fmt::format("the vocabulary size {} is out of range", options.vocabulary),
@@ -90,6 +92,13 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
                 "it must be between 0.98 and 1");
   }
   if (std::none_of(lines.begin(), lines.end(), has_visible_character)) throw empty_text();
+  if (options.kind == "word") {
+    if (options.character_coverage != 1) {
+      throw Error("words have no character coverage", "omit --character-coverage, or train bpe or unigram");
+    }
+    return Tokenizer(std::make_shared<Model>(
+        Model{.tokenizer = make_pipeline(word_tokenizer(lines, options.vocabulary, options.mask), SpecialNames{})}));
+  }
 
   const Specials specials;
   std::vector<std::pair<std::string, std::string>> settings = {

@@ -1,6 +1,6 @@
-// Subword tokenizers: text to token ids and back.
+// Tokenizers: text to token ids and back.
 // Byte-pair encoding: Sennrich et al., arXiv 1508.07909; unigram: Kudo, arXiv 1804.10959; both as implemented in
-// SentencePiece (Kudo & Richardson, arXiv 1808.06226). Text is normalized by NFKC first.
+// SentencePiece (Kudo & Richardson, arXiv 1808.06226), which normalizes text by NFKC first. Whole words: text/words.h.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace plumb {
 
 struct TokenizerOptions {
-  std::string kind = "bpe";         // or "unigram"
+  std::string kind = "bpe";         // or "unigram", or "word"
   int64_t vocabulary = 8000;        // pieces, including the special tokens
   bool mask = false;                // whether there is a special token "<mask>", for masked language modeling
   double character_coverage = 1.0;  // the fraction of character occurrences covered by pieces; the rest is unknown
@@ -29,7 +29,7 @@ struct TokenizerOptions {
 /// An immutable tokenizer; copies share one model. Safe to use from several threads.
 class Tokenizer {
  public:
-  /// Throws Error if the file is missing or is not a SentencePiece model.
+  /// Throws Error if the file is missing or is no tokenizer that Plumb knows.
   static Tokenizer from_file(const std::filesystem::path& path);
 
   /// Learns the pieces from lines of text; equal input gives an equal model. A text that does not yield enough pieces
@@ -66,7 +66,7 @@ class Tokenizer {
   /// The number of pieces, including special tokens: ids are below it.
   [[nodiscard]] int64_t vocabulary() const;
 
-  /// Writes the model atomically in SentencePiece's own format.
+  /// Writes the model atomically: in SentencePiece's own format, or words as a `tokenizer.json`.
   void save(const std::filesystem::path& path) const;
 
   /// Writes the tokenizer as a `tokenizer.json` of Hugging Face, whose post-processor puts BOS before a text, and,

@@ -146,10 +146,14 @@ class Pipeline final : public TokenizerModel {
 
 }  // namespace
 
+std::shared_ptr<const TokenizerModel> make_pipeline(std::string document, const SpecialNames& names) {
+  return std::make_shared<Pipeline>(std::move(document), names);
+}
+
 std::shared_ptr<const TokenizerModel> make_pipeline(std::string document, const std::filesystem::path& path) {
   const SpecialNames names = special_names_beside(path);
   try {
-    return std::make_shared<Pipeline>(std::move(document), names);
+    return make_pipeline(std::move(document), names);
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", path.string(), error.what()), error.hint());
   } catch (const nlohmann::json::exception& error) {

@@ -8,6 +8,7 @@
 #include "plumb/base/base64.h"
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
+#include "plumb/text/pipeline/sections.h"
 
 namespace plumb {
 namespace {
@@ -36,13 +37,7 @@ Json added_tokens(const SentencePieceContent& content) {
   for (size_t id = 0; id < content.pieces.size(); ++id) {
     const Piece& piece = content.pieces[id];
     if (!is_special(piece) && piece.type != Type::user_defined) continue;
-    tokens.push_back({{"id", id},
-                      {"content", piece.text},
-                      {"single_word", false},
-                      {"lstrip", false},
-                      {"rstrip", false},
-                      {"normalized", false},
-                      {"special", is_special(piece)}});
+    tokens.push_back(tokenization::added_token(piece.text, static_cast<int32_t>(id), is_special(piece)));
   }
   return tokens;
 }
@@ -74,20 +69,9 @@ Json decoder(const SentencePieceContent& content) {
   return {{"type", "Sequence"}, {"decoders", steps}};
 }
 
-/// BOS before a text, if there is one.
 Json post_processor(const SentencePieceContent& content, const Specials& specials) {
   if (specials.bos < 0) return nullptr;
-  const std::string& token = content.pieces[static_cast<size_t>(specials.bos)].text;
-  const Json bos = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
-  const auto text = [](const char* which, int segment) {
-    return Json{{"Sequence", {{"id", which}, {"type_id", segment}}}};
-  };
-  Json known;
-  known[token] = {{"id", token}, {"ids", Json::array({specials.bos})}, {"tokens", Json::array({token})}};
-  return {{"type", "TemplateProcessing"},
-          {"single", Json::array({bos, text("A", 0)})},
-          {"pair", Json::array({bos, text("A", 0), text("B", 1)})},
-          {"special_tokens", known}};
+  return tokenization::bos_before_text(content.pieces[static_cast<size_t>(specials.bos)].text, specials.bos);
 }
 
 /// The beginnings of the characters of a text in UTF-8, except the first.
