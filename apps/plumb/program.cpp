@@ -28,13 +28,32 @@ namespace {
 /// The message without the stack trace that LibTorch appends.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Returns 2 and prints the nearest command if one of the first words is not a command, else returns 0.
-int check_verb(const CLI::App& app, int argc, const char* const* argv) {
+/// Returns 2 and prints the nearest option if a word is an option that the verb does not have, else returns 0.
+int check_options(const CLI::App& verb, const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& word : words) {
+    if (word == "--") return 0;  // what follows are not options
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string guess = nearest(name, names);
+    fmt::print(stderr, "plumb: error: unknown option '{}'\nhint: {}\n", name,
+               guess.empty() ? "--help lists the options" : fmt::format("did you mean '{}'?", guess));
+    return 2;
+  }
+  return 0;
+}
+
+/// Returns 2 and prints the nearest command or option if a word is neither, else returns 0.
+int check_words(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App* parent = &app;
-  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+  int i = 1;
+  for (; i < argc && argv[i][0] != '-'; ++i) {
     std::vector<std::string> verbs;
     for (const CLI::App* verb : parent->get_subcommands({})) verbs.push_back(verb->get_name());
-    if (verbs.empty()) return 0;
+    if (verbs.empty()) break;
     if (std::find(verbs.begin(), verbs.end(), argv[i]) != verbs.end()) {
       parent = parent->get_subcommand(argv[i]);
       continue;
@@ -45,7 +64,7 @@ int check_verb(const CLI::App& app, int argc, const char* const* argv) {
                guess.empty() ? "commands: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
     return 2;
   }
-  return 0;
+  return check_options(*parent, {argv + i, argv + argc});
 }
 
 using AddVerb = void (*)(CLI::App&, Globals&);
@@ -162,7 +181,7 @@ extern "C" int plumb_main(int argc, char** argv) {
   app.require_subcommand(1);
   app::Globals globals;
   app::add_verbs(app, globals);
-  if (const int status = app::check_verb(app, argc, argv); status != 0) return status;
+  if (const int status = app::check_words(app, argc, argv); status != 0) return status;
   try {
     return app::parse_and_run(app, argc, argv, globals);
   } catch (const app::Interrupted& interrupted) {

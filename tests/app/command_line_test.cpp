@@ -58,6 +58,20 @@ TEST(CommandLine, AMisspelledVerbIsAnsweredWithTheNearest) {
             "plumb: error: unknown command 'prepar' of plumb data\nhint: did you mean 'prepare'?\n");
 }
 
+TEST(CommandLine, AMisspelledOptionIsAnsweredWithTheNearest) {
+  const auto expect_hint = [](const std::vector<std::string>& arguments, const std::string& name,
+                              const std::string& meant) {
+    const Finished finished = run_plumb(arguments);
+    EXPECT_EQ(finished.status, 2);
+    EXPECT_EQ(finished.errors, "plumb: error: unknown option '" + name + "'\nhint: did you mean '" + meant + "'?\n");
+  };
+  expect_hint({"train", "--oot", "run"}, "--oot", "--out");  // before the option that is required is missed
+  expect_hint({"generate", "run", "--max-token=3"}, "--max-token", "--max-tokens");
+  expect_hint({"data", "text", "--vocabluary", "100"}, "--vocabluary", "--vocabulary");
+  EXPECT_EQ(run_plumb({"train", "--qwertyuiop"}).errors,
+            "plumb: error: unknown option '--qwertyuiop'\nhint: --help lists the options\n");
+}
+
 // Mistakes that the option parser cannot detect.
 TEST(CommandLine, MistakesThatOnlyTheVerbDetectsHaveStatusTwo) {
   const TemporaryDirectory directory;

@@ -82,6 +82,19 @@ TEST_P(TokenizerKinds, AsTokenizerJson) {
   }
 }
 
+TEST_P(TokenizerKinds, AsTokenizerJsonForEncodersAndTranslators) {
+  const TemporaryDirectory directory;
+  const Tokenizer pieces = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80});
+  const std::string text = sentences().front();
+  std::vector<int32_t> ids = pieces.encode(text);
+  ids.push_back(pieces.specials().eos);
+  pieces.save_as_json(directory / "translator.json", {.bos = false, .eos = true});
+  EXPECT_EQ(Tokenizer::from_file(directory / "translator.json").encode_as_input(text), ids);
+  ids.insert(ids.begin(), pieces.specials().bos);
+  pieces.save_as_json(directory / "encoder.json", {.bos = true, .eos = true});
+  EXPECT_EQ(Tokenizer::from_file(directory / "encoder.json").encode_as_input(text), ids);
+}
+
 /// Marian's tokenizers are SentencePiece models whose pieces have other ids.
 TEST(MarianTokenizer, RenumbersThePieces) {
   const TemporaryDirectory directory;

@@ -67,6 +67,22 @@ NamedTensors their_tensors(const Family& family, const ModelConfig& config, cons
   return theirs;
 }
 
+/// Throws Error if the family's map does not lead from `theirs` to `ours`, because the family has one tensor where the
+/// model has two that differ.
+void check_tensors(const Family& family, const ModelConfig& config, const NamedTensors& theirs,
+                   const NamedTensors& ours, const std::string& origin) {
+  const at::NoGradGuard no_graph;
+  Weights weights(theirs, origin);
+  const std::map<std::string, Tensor> values(ours.begin(), ours.end());
+  for (const auto& [name, tensor] : family.tensors(config, weights)) {
+    const Tensor own = values.at(name).to(at::kDouble);
+    constexpr double kRounding = 1e-5;
+    if (!at::allclose(tensor.to(at::kDouble), own, kRounding, kRounding * own.abs().max().item<double>()))
+      throw Error(
+          fmt::format("{}: '{}' differs from another matrix that is the same one in this family", origin, name));
+  }
+}
+
 /// The config.json that an imported model came with, if it still describes the model.
 std::optional<Json> imported_settings(const fs::path& run, const ModelConfig& config) {
   if (!fs::is_regular_file(run / kSettingsFile)) return {};
@@ -84,19 +100,34 @@ std::vector<std::string> left_out_of(const fs::path& run) {
   });
 }
 
-/// The tokenizer of the data that a run was trained on; nothing if it has no data.
-std::optional<Tokenizer> tokenizer_of(const RunConfig& config) {
+/// What a folder gets from the data that a run was trained on; nothing if it has no data.
+struct FromData {
+  std::optional<Tokenizer> tokenizer;  // none if the two sides have different ones
+  std::vector<std::string> labels;
+};
+
+FromData from_data_of(const RunConfig& config) {
   if (config.data.empty()) return {};
-  return DataDirectory::open(config.data).target_tokenizer();
+  const DataDirectory data = DataDirectory::open(config.data);
+  FromData result{{}, data.labels()};
+  if (config.model.kind != "encoder-decoder" || data.joint()) result.tokenizer = data.target_tokenizer();
+  return result;
 }
 
 /// The ids of special tokens, as config.json and generation_config.json have them.
-Json special_ids(const std::optional<Tokenizer>& tokenizer) {
+Json special_ids(const std::optional<Tokenizer>& tokenizer, const std::string& kind) {
   const auto id = [&](int32_t Specials::*which) {
     return tokenizer && tokenizer->specials().*which >= 0 ? Json(tokenizer->specials().*which) : Json();
   };
-  return {
+  Json ids = {
       {"bos_token_id", id(&Specials::bos)}, {"eos_token_id", id(&Specials::eos)}, {"pad_token_id", id(&Specials::pad)}};
+  if (tokenizer && kind == "encoder-decoder") ids["decoder_start_token_id"] = token_before_text(tokenizer->specials());
+  return ids;
+}
+
+/// The special tokens that Plumb puts around what a model of this kind reads.
+TextEnds ends_of(const std::string& kind) {
+  return {.bos = kind != "encoder-decoder", .eos = kind == "encoder-decoder" || kind == "encoder"};
 }
 
 }  // namespace
@@ -108,15 +139,17 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
   const LoraOptions adapters = std::exchange(config.model.lora, LoraOptions{});
   const std::optional<Json> imported = imported_settings(place.run, config.model);
   const std::vector<std::string> files = tokenizer_files(place.run);
-  std::optional<Tokenizer> tokenizer;
-  if (files.empty()) tokenizer = tokenizer_of(config);
+  const FromData data = files.empty() ? from_data_of(config) : FromData{};
+  const std::optional<Tokenizer>& tokenizer = data.tokenizer;
 
   Json settings = imported ? *imported : fitting_settings(config.model);
   const fs::path weights = place.checkpoint / "model.safetensors";
   const Family& family = families().at(settings.at("model_type").get<std::string>()).make;
   const NamedTensors ours = merge_adapters(load_safetensors(weights), adapters, weights.string());
   const NamedTensors tensors = their_tensors(family, config.model, ours, weights.string());
-  if (!imported) settings.update(special_ids(tokenizer));
+  check_tensors(family, config.model, tensors, ours, weights.string());
+  if (!imported) settings.update(special_ids(tokenizer, config.model.kind));
+  if (!imported && !data.labels.empty()) name_labels(data.labels, settings);
 
   ExportedModel exported;
   exported.family = settings.at("model_type");
@@ -135,8 +168,9 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
       write_json(directory / kSettingsFile, settings);
     }
     if (!tokenizer) return;
-    tokenizer->save_as_json(directory / "tokenizer.json");
-    write_json(directory / kGenerationFile, special_ids(tokenizer));
+    tokenizer->save_as_json(directory / "tokenizer.json", ends_of(config.model.kind));
+    if (config.model.kind != "encoder")
+      write_json(directory / kGenerationFile, special_ids(tokenizer, config.model.kind));
   });
   return exported;
 }

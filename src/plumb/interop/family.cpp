@@ -65,6 +65,16 @@ Json decoder_sizes(const ModelConfig& config) {
           {"num_attention_heads", config.heads}};
 }
 
+void name_labels(const std::vector<std::string>& labels, Json& settings) {
+  Json names = Json::object(), ids = Json::object();
+  for (size_t i = 0; i < labels.size(); ++i) {
+    names[std::to_string(i)] = labels[i];
+    ids[labels[i]] = i;
+  }
+  settings["id2label"] = std::move(names);
+  settings["label2id"] = std::move(ids);
+}
+
 void ignore_common_keys(Settings& settings) {
   settings.ignore({"architectures",
                    "model_type",

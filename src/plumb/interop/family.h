@@ -21,8 +21,9 @@ struct Family {
   /// The tensors under Plumb's names, taken from those of the folder. Every number goes to one place, as it is or
   /// times a constant; the export inverts this map.
   NamedTensors (*tensors)(const ModelConfig& config, Weights& weights);
-  /// The reverse of `configuration`: the keys of config.json, apart from architectures and model_type. What the family
-  /// cannot express need not be noticed: the export reads the keys back and compares. Null: only the import is known.
+  /// The reverse of `configuration`: the keys of config.json, apart from model_type and, unless the first of `classes`
+  /// is not the one, architectures. What the family cannot express need not be noticed: the export reads the keys back
+  /// and compares. Null: only the import is known.
   Json (*settings)(const ModelConfig& config) = nullptr;
 };
 
@@ -48,6 +49,9 @@ ModelConfig imported_decoder();
 /// vocab_size, hidden_size, intermediate_size, num_hidden_layers and num_attention_heads of a decoder, and the reverse.
 void read_decoder_sizes(Settings& settings, ModelConfig& config);
 Json decoder_sizes(const ModelConfig& config);
+
+/// Writes id2label and label2id, the names of a classifier's labels.
+void name_labels(const std::vector<std::string>& labels, Json& settings);
 
 /// Ignores the keys that any config.json may have and that do not change what a model computes: special tokens, names,
 /// element types, dropout of parts, settings of generation.

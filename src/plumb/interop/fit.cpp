@@ -77,7 +77,7 @@ std::vector<std::string> differences_of(const ModelConfig& ours, const ModelConf
 Attempt attempt(const std::string& name, const Family& family, const ModelConfig& config) {
   Json settings = family.settings(config);
   settings["model_type"] = name;
-  settings["architectures"] = Json::array({family.classes.front()});
+  if (!settings.contains("architectures")) settings["architectures"] = Json::array({family.classes.front()});
   Attempt result{name, settings, {}};
   try {
     result.differences = differences_of(config, described_by(Settings(settings, "config.json")).config);

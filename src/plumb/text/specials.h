@@ -25,6 +25,12 @@ struct Specials {
   bool operator==(const Specials&) const = default;
 };
 
+/// Which special tokens a model reads around a text.
+struct TextEnds {
+  bool bos = true;
+  bool eos = false;
+};
+
 /// Returns `id`; throws Error if it is absent. `name` is the token's name in the message: "end of sentence".
 inline int32_t require_special(int32_t id, std::string_view name) {
   if (id >= 0) return id;

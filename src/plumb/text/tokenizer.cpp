@@ -156,6 +156,8 @@ int64_t Tokenizer::vocabulary() const { return model_->tokenizer->vocabulary(); 
 
 void Tokenizer::save(const std::filesystem::path& path) const { model_->tokenizer->save(path); }
 
-void Tokenizer::save_as_json(const std::filesystem::path& path) const { model_->tokenizer->save_as_json(path); }
+void Tokenizer::save_as_json(const std::filesystem::path& path, const TextEnds& ends) const {
+  model_->tokenizer->save_as_json(path, ends);
+}
 
 }  // namespace plumb

@@ -69,9 +69,10 @@ class Tokenizer {
   /// Writes the model atomically: in SentencePiece's own format, or words as a `tokenizer.json`.
   void save(const std::filesystem::path& path) const;
 
-  /// Writes the tokenizer as a `tokenizer.json` of Hugging Face, whose post-processor puts BOS before a text, and,
-  /// beside it, which tokens are special. Throws Error if it has something that cannot be said there.
-  void save_as_json(const std::filesystem::path& path) const;
+  /// Writes the tokenizer as a `tokenizer.json` of Hugging Face and, beside it, which tokens are special. Its
+  /// post-processor puts those of `ends` around a text, unless the tokenizer has a post-processor of its own. Throws
+  /// Error if it has something that cannot be said there.
+  void save_as_json(const std::filesystem::path& path, const TextEnds& ends = {}) const;
 
  private:
   struct Model;

@@ -31,7 +31,7 @@ class TokenizerModel {
   /// The token of an id within the vocabulary, as `find` knows it; empty if the id stands for no token.
   [[nodiscard]] virtual std::string piece(int32_t id) const = 0;
   virtual void save(const std::filesystem::path& path) const = 0;
-  virtual void save_as_json(const std::filesystem::path& path) const = 0;
+  virtual void save_as_json(const std::filesystem::path& path, const TextEnds& ends) const = 0;
 };
 
 struct TokenizerKind {

@@ -161,6 +161,7 @@ struct Trainer::Implementation {
   CarriedState carried;  // of a stream: what the next step begins with; steps that are not taken leave it as it is
   RollbackMark marked;
   std::vector<std::string> diagnosis;  // of a run that diverged
+  int64_t reported_spikes = 0;         // in this process, after which training went on
 
   /// What the last step's update came to, until the judge sees it.
   struct Moved {

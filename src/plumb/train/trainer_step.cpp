@@ -105,7 +105,14 @@ void Trainer::Implementation::report_trouble(const StepJudgment& judgment, const
   trouble.record(judgment, numbers, findings);
   if (judgment.cause == StepJudgment::Cause::none) return;
   const TroubleRecord& record = trouble.records().back();
-  if (group.rank() == 0) say(to_string(record));
+  constexpr int64_t kSpikesSaid = 5;
+  const bool trains_on =
+      judgment.cause == StepJudgment::Cause::spike && judgment.action == StepJudgment::Action::update;
+  if (trains_on) ++reported_spikes;
+  if (group.rank() == 0 && (!trains_on || reported_spikes <= kSpikesSaid)) {
+    say(to_string(record));
+    if (trains_on && reported_spikes == kSpikesSaid) say("metrics.jsonl lists further spikes");
+  }
   if (hooks.trouble) hooks.trouble(record);
 }
 

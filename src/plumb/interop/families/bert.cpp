@@ -3,6 +3,8 @@
 // head of its classifier has a hidden layer where BERT has its pooler.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plumb/interop/families/encoder_head.h"
 
 namespace plumb {
@@ -37,6 +39,24 @@ ModelConfig bert_configuration(Settings& settings) {
   if (config.output_transform && config.activation != "gelu")
     throw settings.unsupported("hidden_act", "gelu, gelu_python before an output layer over the vocabulary");
   return config;
+}
+
+/// BERT's classifier and its masked language model are the encoder with a head of theirs.
+Json bert_settings(const ModelConfig& config) {
+  Json settings = {{"vocab_size", source_vocabulary_of(config)},
+                   {"hidden_size", config.d_model},
+                   {"intermediate_size", config.feed_forward},
+                   {"num_hidden_layers", config.encoder_layers},
+                   {"num_attention_heads", config.heads},
+                   {"hidden_act", plain_activation_name(config)},
+                   {"layer_norm_eps", config.norm_eps},
+                   {"type_vocab_size", std::max<int64_t>(config.segments, 1)},
+                   {"max_position_embeddings", config.max_positions},
+                   {"tie_word_embeddings", config.share_embeddings != "none"},
+                   {"hidden_dropout_prob", config.dropout},
+                   {"attention_probs_dropout_prob", config.dropout}};
+  write_encoder_head(config, "Bert", settings);
+  return settings;
 }
 
 ModelConfig roberta_configuration(Settings& settings) {
@@ -115,7 +135,8 @@ const bool kBertRegistered = families().add(
     "bert", "BERT: the encoder, as a masked language model, or as a classifier", "Devlin et al. 2019, arXiv 1810.04805",
     {{"BertModel", "BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification"},
      bert_configuration,
-     bert_tensors});
+     bert_tensors,
+     bert_settings});
 const bool kRobertaRegistered =
     families().add("roberta", "RoBERTa: the encoder, as a masked language model, or as a classifier",
                    "Liu et al. 2019, arXiv 1907.11692",

@@ -1,5 +1,7 @@
 #include "plumb/interop/families/encoder_head.h"
 
+#include <fmt/format.h>
+
 namespace plumb {
 
 EncoderHead encoder_head_of(Settings& settings) {
@@ -28,6 +30,17 @@ ModelConfig imported_encoder(Settings& settings) {
   config.output_transform = config.output_bias = head == EncoderHead::tokens;
   if (head == EncoderHead::tokens && !tied) config.share_embeddings = "none";
   return config;
+}
+
+void write_encoder_head(const ModelConfig& config, const std::string& family, Json& settings) {
+  const char* head = config.labels > 0         ? "ForSequenceClassification"
+                     : config.output_transform ? "ForMaskedLM"
+                                               : "Model";
+  settings["architectures"] = Json::array({family + head});
+  if (config.labels == 0) return;
+  std::vector<std::string> labels;
+  for (int64_t i = 0; i < config.labels; ++i) labels.push_back(fmt::format("LABEL_{}", i));
+  name_labels(labels, settings);
 }
 
 void take_token_head(Weights& weights, const TokenHeadNames& names, const ModelConfig& config, NamedTensors& result) {

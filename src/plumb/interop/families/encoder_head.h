@@ -18,6 +18,9 @@ EncoderHead encoder_head_of(Settings& settings);
 /// BERT's transform and an output bias. Asks for what belongs to the head.
 ModelConfig imported_encoder(Settings& settings);
 
+/// The reverse: the class, whose name begins with `family`, and the labels, which have no names here.
+void write_encoder_head(const ModelConfig& config, const std::string& family, Json& settings);
+
 /// The names of a head for tokens: a dense layer, its norm, and an output layer, which may share the embedding.
 struct TokenHeadNames {
   std::string dense, norm, output;

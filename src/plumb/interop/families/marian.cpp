@@ -49,6 +49,24 @@ ModelConfig marian_configuration(Settings& settings) {
   return config;
 }
 
+Json marian_settings(const ModelConfig& config) {
+  return {{"vocab_size", config.source_vocabulary},
+          {"decoder_vocab_size", config.target_vocabulary},
+          {"share_encoder_decoder_embeddings", config.share_embeddings == "all"},
+          {"tie_word_embeddings", true},
+          {"d_model", config.d_model},
+          {"encoder_layers", config.encoder_layers},
+          {"decoder_layers", config.decoder_layers},
+          {"encoder_attention_heads", config.heads},
+          {"decoder_attention_heads", config.heads},
+          {"encoder_ffn_dim", config.feed_forward},
+          {"decoder_ffn_dim", config.feed_forward},
+          {"activation_function", config.activation == "silu" ? "swish" : plain_activation_name(config)},
+          {"scale_embedding", config.embedding_factor != 1},
+          {"dropout", config.dropout},
+          {"is_encoder_decoder", true}};
+}
+
 /// The layers of one side, "encoder" or "decoder".
 void take_side_of_marian(Weights& weights, const std::string& side, const ModelConfig& config, NamedTensors& result) {
   const int64_t d = config.d_model, wide = config.feed_forward;
@@ -93,9 +111,9 @@ NamedTensors marian_tensors(const ModelConfig& config, Weights& weights) {
   return result;
 }
 
-const bool kMarianRegistered = families().add("marian", "Marian, as OPUS-MT's models for translation",
-                                              "Junczys-Dowmunt et al. 2018, arXiv 1804.00344",
-                                              {{"MarianMTModel"}, marian_configuration, marian_tensors});
+const bool kMarianRegistered = families().add(
+    "marian", "Marian, as OPUS-MT's models for translation", "Junczys-Dowmunt et al. 2018, arXiv 1804.00344",
+    {{"MarianMTModel"}, marian_configuration, marian_tensors, marian_settings});
 
 }  // namespace
 }  // namespace plumb

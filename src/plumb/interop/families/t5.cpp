@@ -50,6 +50,26 @@ ModelConfig t5_configuration(Settings& settings) {
   return config;
 }
 
+Json t5_settings(const ModelConfig& config) {
+  const bool shared = config.share_embeddings == "all";
+  const std::string unit = config.activation;
+  return {{"vocab_size", config.source_vocabulary},
+          {"d_model", config.d_model},
+          {"d_kv", head_size_of(config)},
+          {"d_ff", config.feed_forward},
+          {"num_layers", config.encoder_layers},
+          {"num_decoder_layers", config.decoder_layers},
+          {"num_heads", config.heads},
+          {"layer_norm_epsilon", config.norm_eps},
+          {"feed_forward_proj", unit == "geglu-tanh" ? "gated-gelu"
+                                : unit == "swiglu"   ? "gated-silu"
+                                                     : "relu"},
+          {"tie_word_embeddings", shared},
+          {"scale_decoder_outputs", shared},
+          {"dropout_rate", config.dropout},
+          {"is_encoder_decoder", true}};
+}
+
 /// tensor·factor, in at least 32 bits unless that is exact.
 Tensor scaled(const Tensor& tensor, double factor) {
   int exponent = 0;
@@ -123,8 +143,9 @@ NamedTensors t5_tensors(const ModelConfig& config, Weights& weights) {
   return result;
 }
 
-const bool kT5FamilyRegistered = families().add("t5", "T5 and T5 1.1", "Raffel et al. 2019, arXiv 1910.10683",
-                                                {{"T5ForConditionalGeneration"}, t5_configuration, t5_tensors});
+const bool kT5FamilyRegistered =
+    families().add("t5", "T5 and T5 1.1", "Raffel et al. 2019, arXiv 1910.10683",
+                   {{"T5ForConditionalGeneration"}, t5_configuration, t5_tensors, t5_settings});
 
 }  // namespace
 }  // namespace plumb

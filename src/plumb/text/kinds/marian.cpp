@@ -97,7 +97,7 @@ class MarianTokenizer final : public TokenizerModel {
   }
   [[nodiscard]] std::string piece(int32_t id) const override { return tokens_[static_cast<size_t>(id)]; }
   void save(const fs::path& path) const override { write_file_atomic(path, serialized_); }
-  void save_as_json(const fs::path&) const override {
+  void save_as_json(const fs::path&, const TextEnds&) const override {
     throw Error("a tokenizer of Marian cannot be written as a tokenizer.json");
   }
 

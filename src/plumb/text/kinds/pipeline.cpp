@@ -109,7 +109,7 @@ class Pipeline final : public TokenizerModel {
     write_special_names(path, names_);
   }
 
-  void save_as_json(const std::filesystem::path& path) const override { save(path); }
+  void save_as_json(const std::filesystem::path& path, const TextEnds&) const override { save(path); }
 
  private:
   /// The id of the named token, or of the first well-known one.

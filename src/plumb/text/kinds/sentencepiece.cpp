@@ -76,9 +76,9 @@ class SentencePieceTokenizer final : public TokenizerModel {
   [[nodiscard]] std::string piece(int32_t id) const override { return pieces_.piece(id); }
   void save(const std::filesystem::path& path) const override { write_file_atomic(path, serialized_); }
 
-  void save_as_json(const std::filesystem::path& path) const override {
+  void save_as_json(const std::filesystem::path& path, const TextEnds& ends) const override {
     const SentencePieceContent content = read_sentence_piece(serialized_);
-    write_file_atomic(path, tokenizer_json_of(content, specials_));
+    write_file_atomic(path, tokenizer_json_of(content, specials_, ends));
     const auto name_of = [&](int32_t id) {
       return id < 0 ? std::string() : content.pieces[static_cast<size_t>(id)].text;
     };

@@ -7,17 +7,24 @@ Json added_token(const std::string& content, int32_t id, bool special, bool whol
           {"rstrip", false}, {"normalized", false}, {"special", special}};
 }
 
-Json bos_before_text(const std::string& bos, int32_t id) {
-  const Json first = {{"SpecialToken", {{"id", bos}, {"type_id", 0}}}};
-  const auto text = [](const char* which, int segment) {
-    return Json{{"Sequence", {{"id", which}, {"type_id", segment}}}};
+Json around_texts(const NamedToken& before, const NamedToken& after) {
+  if (before.name.empty() && after.name.empty()) return nullptr;
+  Json single = Json::array(), pair = Json::array(), known = Json::object();
+  const auto add_token = [&](Json& items, const NamedToken& token, int segment) {
+    if (token.name.empty()) return;
+    items.push_back({{"SpecialToken", {{"id", token.name}, {"type_id", segment}}}});
+    known[token.name] = {{"id", token.name}, {"ids", Json::array({token.id})}, {"tokens", Json::array({token.name})}};
   };
-  Json known;
-  known[bos] = {{"id", bos}, {"ids", Json::array({id})}, {"tokens", Json::array({bos})}};
-  return {{"type", "TemplateProcessing"},
-          {"single", Json::array({first, text("A", 0)})},
-          {"pair", Json::array({first, text("A", 0), text("B", 1)})},
-          {"special_tokens", known}};
+  const auto add_text = [&](Json& items, const char* which, int segment) {
+    items.push_back({{"Sequence", {{"id", which}, {"type_id", segment}}}});
+    add_token(items, after, segment);
+  };
+  add_token(single, before, 0);
+  add_text(single, "A", 0);
+  add_token(pair, before, 0);
+  add_text(pair, "A", 0);
+  add_text(pair, "B", 1);
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", known}};
 }
 
 }  // namespace plumb::tokenization

@@ -11,7 +11,13 @@ namespace plumb::tokenization {
 /// A token that is found in the text itself; with `whole_word` only where no letter or digit is next to it.
 Json added_token(const std::string& content, int32_t id, bool special, bool whole_word = false);
 
-/// The post-processor that puts BOS before a text, and before a pair of texts.
-Json bos_before_text(const std::string& bos, int32_t id);
+/// A token and its id; without a name: none.
+struct NamedToken {
+  std::string name;
+  int32_t id = -1;
+};
+
+/// The post-processor that puts one token before a text, or a pair of texts, and one after each; null without either.
+Json around_texts(const NamedToken& before, const NamedToken& after);
 
 }  // namespace plumb::tokenization

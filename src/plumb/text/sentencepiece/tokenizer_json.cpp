@@ -69,9 +69,12 @@ Json decoder(const SentencePieceContent& content) {
   return {{"type", "Sequence"}, {"decoders", steps}};
 }
 
-Json post_processor(const SentencePieceContent& content, const Specials& specials) {
-  if (specials.bos < 0) return nullptr;
-  return tokenization::bos_before_text(content.pieces[static_cast<size_t>(specials.bos)].text, specials.bos);
+Json post_processor(const SentencePieceContent& content, const Specials& specials, const TextEnds& ends) {
+  const auto token = [&](bool wanted, int32_t id) {
+    return wanted && id >= 0 ? tokenization::NamedToken{content.pieces[static_cast<size_t>(id)].text, id}
+                             : tokenization::NamedToken{};
+  };
+  return tokenization::around_texts(token(ends.bos, specials.bos), token(ends.eos, specials.eos));
 }
 
 /// The beginnings of the characters of a text in UTF-8, except the first.
@@ -125,14 +128,14 @@ Json unigram_model(const SentencePieceContent& content, const Specials& specials
 
 }  // namespace
 
-std::string tokenizer_json_of(const SentencePieceContent& content, const Specials& specials) {
+std::string tokenizer_json_of(const SentencePieceContent& content, const Specials& specials, const TextEnds& ends) {
   require_expressible(content);
   const bool unigram = content.algorithm == SentencePieceContent::Algorithm::unigram;
   const Json document = {{"version", "1.0"},
                          {"added_tokens", added_tokens(content)},
                          {"normalizer", normalizer(content)},
                          {"pre_tokenizer", spaces(content)},
-                         {"post_processor", post_processor(content, specials)},
+                         {"post_processor", post_processor(content, specials, ends)},
                          {"decoder", decoder(content)},
                          {"model", unigram ? unigram_model(content, specials) : byte_pair_model(content, specials)}};
   return document.dump(1, ' ', false, Json::error_handler_t::replace);
