@@ -80,10 +80,10 @@ Tensor scaled(const Tensor& tensor, double factor) {
 /// A layer's sub-layer of attention, whose queries become larger by √size.
 void take_attention(Weights& weights, const std::string& theirs, const std::string& ours, const ModelConfig& config,
                     NamedTensors& result) {
-  const int64_t queries = config.heads * config.head_size;
+  const int64_t queries = config.heads * head_size_of(config);
   take_stacked(weights, {theirs + "q", theirs + "k", theirs + "v"}, ours, config, false, result);
   Tensor& stacked = result.back().second;
-  const Tensor larger = scaled(stacked.narrow(0, 0, queries), std::sqrt(static_cast<double>(config.head_size)));
+  const Tensor larger = scaled(stacked.narrow(0, 0, queries), std::sqrt(static_cast<double>(head_size_of(config))));
   stacked = at::cat({larger, stacked.narrow(0, queries, 2 * queries).to(larger.scalar_type())});
   take_pair(weights, theirs + "o", ours + ".out_proj", {config.d_model, queries}, false, result);
 }
