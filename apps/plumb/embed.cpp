@@ -60,8 +60,11 @@ int64_t most_positions(const ModelConfig& config) { return config.positions == "
 
 /// Throws Error if more tokens are asked for than the model has positions.
 int64_t tokens_limit(const ModelConfig& config, const std::optional<int64_t>& asked, int64_t of_encoder) {
+  // Time and memory of attention are quadratic in the length.
+  constexpr int64_t kUsual = 512;
   const int64_t most = most_positions(config);
-  const int64_t wanted = asked.value_or(of_encoder);
+  const bool recurrent = config.kind == "awd-lstm";
+  const int64_t wanted = asked.value_or(of_encoder > 0 || most > 0 || recurrent ? of_encoder : kUsual);
   if (most == 0) return wanted;
   if (asked && *asked > most)
     throw Error(fmt::format("--max-tokens {}: the model has only {} positions", *asked, most));
@@ -201,8 +204,8 @@ void add_embed(CLI::App& app, Globals& globals) {
       ->excludes(normalize);
   verb->add_option(
           "--max-tokens", arguments->max_tokens,
-          "Truncate texts to N tokens, special ones included (default: as the sentence encoder's files say, at "
-          "most the model's positions)")
+          "Truncate texts to N tokens, special ones included (default: as the sentence encoder's files say, or the "
+          "model's positions, or 512; a recurrent model reads whole texts)")
       ->check(positive());
   verb->add_option("--data", arguments->data,
                    "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")

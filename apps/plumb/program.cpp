@@ -174,6 +174,11 @@ extern "C" int plumb_main(int argc, char** argv) {
   ops::keep_tensor_memory();
   app::report_shortened_files();
   set_command_line(argc, argv);
+  std::vector<const char*> words(argv, argv + argc);
+  if (argc > 1 && std::string_view(argv[1]) == "help") {  // plumb help VERB: plumb VERB --help
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
   CLI::App app("Plumb measures whether and why a Transformer will train, then trains it.", "plumb");
   app::set_help(app);
   app.set_help_flag("-h,--help", "Print this help and exit");
@@ -181,9 +186,9 @@ extern "C" int plumb_main(int argc, char** argv) {
   app.require_subcommand(1);
   app::Globals globals;
   app::add_verbs(app, globals);
-  if (const int status = app::check_words(app, argc, argv); status != 0) return status;
+  if (const int status = app::check_words(app, argc, words.data()); status != 0) return status;
   try {
-    return app::parse_and_run(app, argc, argv, globals);
+    return app::parse_and_run(app, argc, words.data(), globals);
   } catch (const app::Interrupted& interrupted) {
     return 128 + interrupted.signal;
   } catch (const app::Ended& ended) {

@@ -58,6 +58,13 @@ TEST(CommandLine, AMisspelledVerbIsAnsweredWithTheNearest) {
             "plumb: error: unknown command 'prepar' of plumb data\nhint: did you mean 'prepare'?\n");
 }
 
+TEST(CommandLine, HelpIsAVerbToo) {
+  EXPECT_EQ(run_plumb({"help"}).output, run_plumb({"--help"}).output);
+  EXPECT_EQ(run_plumb({"help", "data", "text"}).output, run_plumb({"data", "text", "--help"}).output);
+  EXPECT_EQ(run_plumb({"help", "trian"}).errors,
+            "plumb: error: unknown command 'trian'\nhint: did you mean 'train'?\n");
+}
+
 TEST(CommandLine, AMisspelledOptionIsAnsweredWithTheNearest) {
   const auto expect_hint = [](const std::vector<std::string>& arguments, const std::string& name,
                               const std::string& meant) {

@@ -332,6 +332,16 @@ void clear_unfinished(const fs::path& directory) {
   for (const fs::path& path : replaced) settle_replacement(path);
 }
 
+namespace {
+
+/// "a run directory", "an export directory".
+std::string directory_of(std::string_view kind) {
+  const bool vowel = !kind.empty() && std::string_view("aeiou").find(kind.front()) != std::string_view::npos;
+  return fmt::format("{} {} directory", vowel ? "an" : "a", kind);
+}
+
+}  // namespace
+
 bool claim_output_directory(const fs::path& path, std::string_view kind) {
   require_utf8(path);
   if (fs::exists(path) && !fs::is_directory(path)) {
@@ -340,8 +350,9 @@ bool claim_output_directory(const fs::path& path, std::string_view kind) {
   if (fs::exists(path) && !is_unused(path)) {
     const std::string found = marked_kind(path);
     if (found == kind) return true;
-    throw Error(found.empty() ? fmt::format("{}: exists and was not created by Plumb", path.string())
-                              : fmt::format("{}: is a {} directory, not a {} directory", path.string(), found, kind),
+    throw Error(found.empty()
+                    ? fmt::format("{}: exists and was not created by Plumb", path.string())
+                    : fmt::format("{}: is {}, not {}", path.string(), directory_of(found), directory_of(kind)),
                 "choose another --out; nothing was changed");
   }
   fs::create_directories(followed(path));
@@ -362,8 +373,8 @@ void require_directory(const fs::path& path, std::string_view kind) {
   if (!fs::is_directory(path)) throw Error(fmt::format("{}: no such directory", path.string()), "check the path");
   const std::string found = marked_kind(path);
   if (found == kind) return;
-  throw Error(fmt::format("{}: is not a {} directory{}", path.string(), kind,
-                          found.empty() ? "" : "; it is a " + found + " directory"),
+  throw Error(fmt::format("{}: is not {}{}", path.string(), directory_of(kind),
+                          found.empty() ? "" : "; it is " + directory_of(found)),
               kind == "data"  ? "create one with `plumb data`"
               : kind == "run" ? "create one with `plumb train`"
                               : "");

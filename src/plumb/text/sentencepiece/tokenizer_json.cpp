@@ -109,7 +109,7 @@ Json merges(const SentencePieceContent& content) {
 }
 
 Json byte_pair_model(const SentencePieceContent& content, const Specials& specials) {
-  Json vocabulary = Json::object();
+  std::map<std::string, size_t> vocabulary;
   for (size_t id = 0; id < content.pieces.size(); ++id) vocabulary[content.pieces[id].text] = id;
   Json unknown;
   if (specials.unknown >= 0) unknown = content.pieces[static_cast<size_t>(specials.unknown)].text;
