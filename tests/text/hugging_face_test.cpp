@@ -9,12 +9,15 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/base/random.h"
 #include "plumb/data/sequences.h"
+#include "plumb/text/pipeline/components.h"
 #include "plumb/text/tokenizer.h"
 #include "plumb/text/tokenizer_model.h"
 #include "support/paths.h"
@@ -122,6 +125,24 @@ double tokens_per_second(const TokenizerModel& tokenizer, const Json& speed) {
 }
 
 // The large comparison: scripts/golden/tokenizer_files.py --output DIRECTORY.
+/// Whether a text still begins with its first character decides where a space is put before it.
+TEST(Normalizers, WhatNormalFormsAndStripLeaveOfTheBeginning) {
+  const auto normalize = tokenization::make_normalizer(
+      {{"type", "Sequence"},
+       {"normalizers", {{{"type", "NFKC"}}, {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}}}});
+  for (const auto& [text, expected, at_start] : std::vector<std::tuple<const char*, const char*, bool>>{
+           {"a", "a", true},
+           {" a", "a", false},
+           {"\u02dca", "\u0303a", true},    // NFKC: a space and U+0303
+           {" \u02dca", "\u0303a", false},  // the first character was the space
+           {"\u00a0a", "a", false}}) {
+    tokenization::Piece piece{text, -1, true};
+    normalize(piece);
+    EXPECT_EQ(piece.text, expected);
+    EXPECT_EQ(piece.at_start, at_start) << text;
+  }
+}
+
 TEST(HuggingFaceTokenizers, LargeComparison) {
   const char* directory = std::getenv("PLUMB_TOKENIZERS");
   if (directory == nullptr) GTEST_SKIP() << "name the directory of the references with PLUMB_TOKENIZERS";

@@ -22,6 +22,7 @@ struct Piece {
   std::string text;       // valid UTF-8, never empty
   int32_t token = -1;     // if the part is an added token, which no component changes
   bool at_start = false;  // begins with the first character of the original text
+  size_t beginning = 0;   // bytes that a normal form has made of that character
 };
 
 /// Changes a piece's text in place, and `at_start` if it drops the first character.

@@ -35,6 +35,7 @@ void map_characters(Piece& piece, const Map& map) {
     first = false;
   }
   piece.text = std::move(result);
+  piece.beginning = 0;
 }
 
 template <typename Property>
@@ -45,7 +46,14 @@ void drop_characters(Piece& piece, const Property& property) {
 }
 
 Maker<Normalize> normal_form(NormalForm form) {
-  return [form](const Settings&) { return [form](Piece& piece) { piece.text = normalized(piece.text, form); }; };
+  return [form](const Settings&) {
+    return [form](Piece& piece) {
+      size_t first = 0;
+      if (piece.at_start && !piece.text.empty()) next_character(piece.text, first);
+      piece.beginning = normalized(piece.text.substr(0, first), form).size();
+      piece.text = normalized(piece.text, form);
+    };
+  };
 }
 
 void strip_white_space(Piece& piece, bool left, bool right) {
@@ -59,7 +67,9 @@ void strip_white_space(Piece& piece, bool left, bool right) {
   }
   if (!left) begin = 0;
   if (!right) end = piece.text.size();
-  if (begin > 0) piece.at_start = false;
+  // A character such as U+02DC becomes a space and a mark, of which the mark is still the first character.
+  if (begin > 0 && begin >= piece.beginning) piece.at_start = false;
+  piece.beginning -= std::min(begin, piece.beginning);
   piece.text = begin < end ? piece.text.substr(begin, end - begin) : std::string();
 }
 
@@ -120,12 +130,14 @@ Normalize make_replace(const Settings& settings) {
         bool dropped = false;
         piece.text = pattern.replaced(piece.text, content, &dropped);
         if (dropped) piece.at_start = false;
+        piece.beginning = 0;
       };
 }
 
 Normalize make_prepend(const Settings& settings) {
   return [prefix = settings.at("prepend").get<std::string>()](Piece& piece) {
     if (!piece.text.empty()) piece.text.insert(0, prefix);
+    piece.beginning = 0;
   };
 }
 
