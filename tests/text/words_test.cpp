@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 
+#include "plumb/base/error.h"
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/text/tokenizer.h"
@@ -52,6 +53,11 @@ TEST(Words, AllOfThemIfTheVocabularyIsLargeEnough) {
   EXPECT_EQ(tokenizer.vocabulary(), 5 + 10);  // the cat sat on mat dog saw again , ½
   EXPECT_EQ(tokenizer.specials().mask, 4);
   EXPECT_EQ(tokenizer.decode(tokenizer.encode(" ½ cat , \u3000½ dog")), "½ cat , ½ dog");  // not normalized
+}
+
+TEST(Words, AVocabularyWithoutPlaceForOneIsRefused) {
+  EXPECT_EQ(Tokenizer::train(lines(), {.kind = "word", .vocabulary = 5}).piece(4), "▁the");
+  EXPECT_THROW(Tokenizer::train(lines(), {.kind = "word", .vocabulary = 5, .mask = true}), Error);
 }
 
 TEST(Words, SavedAndLoadedAgain) {

@@ -1,5 +1,7 @@
 #include "plumb/text/words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -63,6 +65,9 @@ std::string word_tokenizer(const std::vector<std::string>& lines, int64_t vocabu
   ids.emplace(kUnknown, static_cast<int32_t>(ids.size()));
   if (mask) add_special(kMaskPiece);
 
+  if (static_cast<int64_t>(ids.size()) >= vocabulary)
+    throw Error(fmt::format("a vocabulary of {} has no place for words besides its special tokens", vocabulary),
+                "increase --vocabulary");
   const auto words = words_by_frequency(lines);
   if (words.empty()) throw Error("the tokenizer cannot be trained: the text is empty");
   for (const auto& [word, count] : words) {
