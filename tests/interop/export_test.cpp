@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "golden_folder.h"
 #include "plumb/base/error.h"
@@ -14,6 +15,7 @@
 #include "plumb/interop/fit.h"
 #include "plumb/interop/import.h"
 #include "plumb/io/safetensors.h"
+#include "plumb/model/model.h"
 #include "plumb/train/run.h"
 #include "support/gradcheck.h"
 #include "support/paths.h"
@@ -149,6 +151,26 @@ TEST(ExportedEncoders, AsTrained) {
     import_model(scratch / "folder", scratch / "again");
     expect_same_tensors(locate_run((scratch / "again").string()).checkpoint,
                         locate_run((scratch / "run").string()).checkpoint);
+  }
+}
+
+/// A run that was trained leaves the size of its heads to the model.
+TEST(ExportedTranslator, HeadsOfTheDefaultSize) {
+  const test::TemporaryDirectory scratch;
+  import_model(folder_of("t5"), scratch / "run");
+  fs::remove(scratch / "run" / "config.json");
+  RunConfig config = load_run_config(scratch / "run");
+  config.model.heads = 4;
+  config.model.head_size = 0;
+  const std::unique_ptr<Model> model = make_model(config.model);
+  model->initialize(1);
+  write_file_atomic(scratch / "run" / "config.toml", to_toml(config));
+  save_safetensors(scratch / "run" / "model.safetensors", named_values(model->parameters()));
+  export_model((scratch / "run").string(), scratch / "folder");
+  EXPECT_EQ(read_json(scratch / "folder" / "config.json")["d_kv"], 4);
+  for (const auto& [name, tensor] : read_model_folder(scratch / "folder").tensors) {
+    const Tensor& own = model->parameters().at(name).value;
+    EXPECT_LE((tensor - own).abs().max().item<double>(), 1e-6 * own.abs().max().item<double>()) << name;
   }
 }
 

@@ -207,6 +207,7 @@ void describe(Fields& field, TransferStudy& part) {
 }
 
 bool StudyConfig::masks() const {
+  if (model.kind == "encoder" && model.pooling == "none") return true;
   return transfer && std::any_of(transfer->models.begin(), transfer->models.end(),
                                  [](const TransferModel& model) { return model.kind == "encoder"; });
 }

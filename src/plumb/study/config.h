@@ -259,7 +259,7 @@ struct StudyConfig {
     return training || tricks || norms || language_model || (collapse && collapse->steps > 0) || first_step ||
            coordinate_check || along_training || scale || transfer;
   }
-  /// Whether a part pretrains an encoder, which needs a vocabulary with a mask token.
+  /// Whether an encoder is to predict masked tokens, so that the vocabulary needs a mask token.
   [[nodiscard]] bool masks() const;
 };
 

@@ -24,6 +24,7 @@ ModelConfig theory_model(const StudyContext& context, const std::string& scheme,
                          const std::string& initialization, int64_t layers) {
   ModelConfig standard;  // whatever the study's own model has
   standard.kind = context.config.model.kind;
+  standard.pooling = context.config.model.pooling;
   standard.residual = scheme;
   standard.initialization = initialization;
   standard.d_model = standard.feed_forward = width;
