@@ -28,26 +28,24 @@ namespace {
 /// The message without the stack trace that LibTorch appends.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Returns 2 and prints the nearest option if a word is an option that the verb does not have, else returns 0.
-int check_options(const CLI::App& verb, const std::vector<std::string>& words) {
+/// Throws UsageError with the nearest option if a word is an option that the verb does not have.
+void check_options(const CLI::App& verb, const std::vector<std::string>& words) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   for (const std::string& word : words) {
-    if (word == "--") return 0;  // what follows are not options
+    if (word == "--") return;  // what follows are not options
     const std::string name = word.substr(0, word.find('='));
     if (!name.starts_with("--") || std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string guess = nearest(name, names);
-    fmt::print(stderr, "plumb: error: unknown option '{}'\nhint: {}\n", name,
-               guess.empty() ? "--help lists the options" : fmt::format("did you mean '{}'?", guess));
-    return 2;
+    throw UsageError("unknown option '" + name + "'",
+                     guess.empty() ? "--help lists the options" : fmt::format("did you mean '{}'?", guess));
   }
-  return 0;
 }
 
-/// Returns 2 and prints the nearest command or option if a word is neither, else returns 0.
-int check_words(const CLI::App& app, int argc, const char* const* argv) {
+/// Throws UsageError with the nearest command or option if a word is neither.
+void check_words(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App* parent = &app;
   int i = 1;
   for (; i < argc && argv[i][0] != '-'; ++i) {
@@ -60,11 +58,10 @@ int check_words(const CLI::App& app, int argc, const char* const* argv) {
     }
     const std::string guess = nearest(argv[i], verbs);
     const std::string of = parent == &app ? "" : " of plumb " + parent->get_name();
-    fmt::print(stderr, "plumb: error: unknown command '{}'{}\nhint: {}\n", argv[i], of,
-               guess.empty() ? "commands: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
-    return 2;
+    throw UsageError(fmt::format("unknown command '{}'{}", argv[i], of),
+                     guess.empty() ? "commands: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
   }
-  return check_options(*parent, {argv + i, argv + argc});
+  check_options(*parent, {argv + i, argv + argc});
 }
 
 using AddVerb = void (*)(CLI::App&, Globals&);
@@ -106,8 +103,10 @@ void tell_others(int argc, const char* const* argv, const Globals& globals, cons
   }
 }
 
-/// Parses the command line and runs its verb; returns the exit status.
+/// Parses the command line and runs its verb; returns the exit status. Throws UsageError for unknown commands and
+/// options.
 int parse_and_run(CLI::App& app, int argc, const char* const* argv, const Globals& globals) {
+  check_words(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -186,7 +185,6 @@ extern "C" int plumb_main(int argc, char** argv) {
   app.require_subcommand(1);
   app::Globals globals;
   app::add_verbs(app, globals);
-  if (const int status = app::check_words(app, argc, words.data()); status != 0) return status;
   try {
     return app::parse_and_run(app, argc, words.data(), globals);
   } catch (const app::Interrupted& interrupted) {
