@@ -1,9 +1,12 @@
 // Studies of encoders that predict masked tokens.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/study/study.h"
+#include "support/entries.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -27,17 +30,36 @@ TEST(EncoderStudy, PreparesAMaskTokenMeasuresAndTrains) {
   config.train.steps = 4;
   config.train.validate_every = 2;
   config.gradients = GradientStudy{1, 2, 8};
-  config.training = TrainingStudy{.warm_ups = {0, 2}, .learning_rates = {1e-2}, .layers = {1}};
+  config.train.optimizer = "adamw";
+  config.train.clip_norm = 1;
+  config.training = TrainingStudy{.warm_ups = {0, 2}, .learning_rates = {1e-2}, .layers = {1}, .seeds = 2};
   const Json results = run_study(config, folder / "out");
   set_verbosity(Verbosity::normal);
 
   EXPECT_GE(DataDirectory::open(folder / "out/data").source_tokenizer().specials().mask, 0);
   EXPECT_TRUE(results["measurements"].contains("gradients")) << results["measurements"].dump();
-  // Two schemes with and without warm-up: four runs that learned masked tokens.
+  // Two schemes with and without warm-up, two seeds each: eight runs that learned masked tokens.
   int64_t runs = 0;
   for (const auto& each : std::filesystem::recursive_directory_iterator(folder / "out"))
     runs += each.path().filename() == "result.json" ? 1 : 0;
-  EXPECT_EQ(runs, 4);
+  EXPECT_EQ(runs, 8);
+
+  // The claim about masked tokens compares Pre-LN without warm-up with Post-LN with it: the table of the runs has the
+  // losses.
+  std::map<std::string, double> loss;  // sum over the seeds
+  for (const Json& row : test::with_id(results["tables"], "runs")["rows"])
+    loss[row[0].get<std::string>() + (row[3] == 0 ? " without" : " with")] += row[8].get<double>();
+  const Json verdict = test::with_id(results["verdicts"], "pre_ln_learns_faster_adamw_clipped1");
+  EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), (loss["pre-ln without"] - loss["post-ln with"]) / 2, 1e-12);
+  EXPECT_EQ(verdict["setting"].get<std::string>().substr(0, 9), "1 layer, ");
+  for (const char* scheme : {"pre-ln", "post-ln"}) {
+    const std::string name = scheme;
+    const Json effect =
+        test::with_id(results["verdicts"], name.substr(0, name.find('-')) + "_ln_adamw_warm_up")["effect"];
+    EXPECT_NEAR(effect["mean"].get<double>(), (loss[name + " without"] - loss[name + " with"]) / 2, 1e-12) << scheme;
+  }
+  const std::string title = test::with_id(results["figures"], "loss_adamw-clipped1_layers1")["title"];
+  EXPECT_NE(title.find(", 1 layer, "), std::string::npos) << title;
 }
 
 }  // namespace

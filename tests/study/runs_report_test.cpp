@@ -7,6 +7,7 @@
 #include <map>
 
 #include "plumb/report/html.h"
+#include "support/entries.h"
 
 namespace plumb {
 namespace {
@@ -43,13 +44,7 @@ RunSummary made_up(const std::string& name, int points) {
   return run;
 }
 
-Json figure(const Json& report, const std::string& id) {
-  for (const Json& each : report["figures"]) {
-    if (each["id"] == id) return each;
-  }
-  ADD_FAILURE() << "no figure " << id;
-  return {};
-}
+Json figure(const Json& report, const std::string& id) { return test::with_id(report["figures"], id); }
 
 std::vector<double> numbers(const Json& list) {
   std::vector<double> found;

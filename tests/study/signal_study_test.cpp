@@ -10,6 +10,7 @@
 #include "plumb/data/batches.h"
 #include "plumb/model/model.h"
 #include "plumb/study/study.h"
+#include "support/entries.h"
 #include "train/copy_task.h"
 
 namespace plumb {
@@ -86,12 +87,7 @@ class SignalStudyTest : public ::testing::Test {
     }
     throw std::out_of_range(name);
   }
-  [[nodiscard]] const Json& verdict(const std::string& id) const {
-    for (const Json& each : results_["verdicts"]) {
-      if (each["id"] == id) return each;
-    }
-    throw std::out_of_range(id);
-  }
+  [[nodiscard]] Json verdict(const std::string& id) const { return test::with_id(results_["verdicts"], id); }
 
   test::TemporaryDirectory folder_;
   Json results_;

@@ -16,6 +16,7 @@
 #include "plumb/study/study.h"
 #include "plumb/study/transfer_recipe.h"
 #include "plumb/train/run.h"
+#include "support/entries.h"
 #include "support/paths.h"
 
 namespace plumb {
@@ -83,14 +84,6 @@ class TransferPart : public ::testing::Test {
     return 100 - 100 * read_json(run / "result.json").at("accuracy").get<double>();
   }
 
-  static Json with_id(const Json& list, const std::string& id) {
-    for (const Json& each : list) {
-      if (each["id"] == id) return each;
-    }
-    ADD_FAILURE() << "nothing has the id " << id;
-    return {};
-  }
-
   test::TemporaryDirectory folder_;
   StudyConfig config_;
 };
@@ -150,9 +143,9 @@ TEST_F(TransferPart, ArmsDifferInOneThingAndShareTheirStages) {
     EXPECT_EQ(to_toml(classifier("scratch")), to_toml(changed));
     for (const ParameterGroup& group : classifier("last-layer").train.groups) EXPECT_EQ(group.frozen_until, -1);
     EXPECT_NE(to_toml(classifier("chain-thaw")), to_toml(complete));
-    EXPECT_EQ(with_id(results["figures"], "transfer_recipes_" + kind)["series"][0]["y"].size(), 9U);
+    EXPECT_EQ(test::with_id(results["figures"], "transfer_recipes_" + kind)["series"][0]["y"].size(), 9U);
   }
-  EXPECT_EQ(with_id(results["tables"], "transfer_language_models")["rows"].size(), 6U);
+  EXPECT_EQ(test::with_id(results["tables"], "transfer_language_models")["rows"].size(), 6U);
   std::set<std::string> claims;
   for (const Json& verdict : results["verdicts"]) {
     claims.insert(verdict["id"].get<std::string>());
@@ -187,10 +180,10 @@ TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
     return errors;
   };
   const std::vector<double> complete = best("complete"), without = best("no-unfreezing");
-  const Json verdict = with_id(results["verdicts"], "transfer_decoder_unfreezing");
+  const Json verdict = test::with_id(results["verdicts"], "transfer_decoder_unfreezing");
   EXPECT_NEAR(verdict["effect"]["mean"].get<double>(), (without[0] - complete[0] + without[1] - complete[1]) / 2, 1e-9);
   EXPECT_EQ(verdict["effect"]["seeds"], 2);
-  const Json bars = with_id(results["figures"], verdict["figure"].get<std::string>())["series"][0];
+  const Json bars = test::with_id(results["figures"], verdict["figure"].get<std::string>())["series"][0];
   EXPECT_EQ(bars["x"], Json::array({"complete recipe", "without gradual unfreezing"}));
   // Student's t with one degree of freedom is 12.7062 at 97.5 %; the standard error of two values is half of their
   // distance.
@@ -202,7 +195,7 @@ TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
   };
   expect_bar(0, complete);
   expect_bar(1, without);
-  const Json rows = with_id(results["tables"], "transfer_runs")["rows"];
+  const Json rows = test::with_id(results["tables"], "transfer_runs")["rows"];
   ASSERT_EQ(rows.size(), 8U);
   for (const Json& row : rows) {
     const std::string arm = row[1] == "complete recipe" ? "complete" : "no-unfreezing";
@@ -251,11 +244,11 @@ TEST_F(TransferPart, FewerLabelsAreDrawnByTheSeedWithEachLabel) {
   const DataDirectory text = DataDirectory::open(data / "text");
   EXPECT_EQ(text.task(), "language-modeling");
   EXPECT_EQ(text.target_vocabulary(), DataDirectory::open(out() / "data").target_vocabulary());
-  const Json figure = with_id(results["figures"], "transfer_labels");
+  const Json figure = test::with_id(results["figures"], "transfer_labels");
   ASSERT_EQ(figure["series"].size(), 2U);
   for (const Json& series : figure["series"]) EXPECT_EQ(series["x"], Json::array({12, 60}));
   EXPECT_EQ(figure["series"][0]["style"], "dashed");
-  EXPECT_TRUE(with_id(results["verdicts"], "transfer_decoder_pretraining_12").is_object());
+  EXPECT_TRUE(test::with_id(results["verdicts"], "transfer_decoder_pretraining_12").is_object());
   const auto all = runs("transfer-decoder-scratch-labels12-");
   ASSERT_EQ(all.size(), 2U);
   for (const auto& [name, path] : all)
@@ -295,11 +288,11 @@ TEST_F(TransferPart, WhatFollowsADivergedRunDivergedToo) {
   config_.train.learning_rate = 1e30;
   config_.train.clip_norm = 0;
   const Json results = run();
-  for (const Json& row : with_id(results["tables"], "transfer_runs")["rows"]) {
+  for (const Json& row : test::with_id(results["tables"], "transfer_runs")["rows"]) {
     EXPECT_EQ(row[7].is_number(), row[1] == "from scratch") << row;
     EXPECT_EQ(row[7].is_null(), row[1] == "complete recipe") << row;
   }
-  const Json verdict = with_id(results["verdicts"], "transfer_decoder_pretraining");
+  const Json verdict = test::with_id(results["verdicts"], "transfer_decoder_pretraining");
   EXPECT_NE(verdict["reason"].get<std::string>().find("of 2 runs diverged"), std::string::npos) << verdict;
   EXPECT_EQ(runs("transfer-decoder-").size(), 3U);
   for (const auto& [name, path] : runs("transfer-decoder-scratch-"))

@@ -32,7 +32,7 @@ Figure curvature_figure(const std::map<std::string, CurvatureSplitReport>& by_sc
   figure.title = "Largest curvature at initialization: Hessian, Gauss–Newton part and rest";
   figure.caption = fmt::format(
       "The largest eigenvalue of the Hessian H = G + R, of its Gauss–Newton part G and of the rest R, after {} Lanczos "
-      "steps; mean over {} seeds of the initialization with its 95 % interval. {} layers, {} sentence pairs.",
+      "steps; mean over {} seeds of the initialization with its 95 % interval. {} layers, {} examples.",
       part.steps, part.seeds, part.layers, part.pairs);
   figure.kind = "bar";
   figure.x = {""};

@@ -72,13 +72,17 @@ std::string corpus_of(const StudyContext& context) {
              : "text of " + file_names(data.directory.empty() ? data.train : std::vector{data.directory});
 }
 
-std::string setting_of(const StudyContext& context, const ModelConfig& model) {
+std::string layers_in_words(const ModelConfig& model) {
   const ModelDepth depth = depth_of(model);
-  const std::string layers = depth.encoder_layers > 0 && depth.decoder_layers > 0
-                                 ? fmt::format("{}+{}", depth.encoder_layers, depth.decoder_layers)
-                                 : std::to_string(std::max(depth.encoder_layers, depth.decoder_layers));
-  return fmt::format("{} layers, d_model {}, {} head{}, initialization {}; {}", layers, model.d_model, model.heads,
-                     model.heads == 1 ? "" : "s", model.initialization, corpus_of(context));
+  if (depth.encoder_layers > 0 && depth.decoder_layers > 0)
+    return fmt::format("{}+{} layers", depth.encoder_layers, depth.decoder_layers);
+  const int64_t layers = std::max(depth.encoder_layers, depth.decoder_layers);
+  return fmt::format("{} layer{}", layers, layers == 1 ? "" : "s");
+}
+
+std::string setting_of(const StudyContext& context, const ModelConfig& model) {
+  return fmt::format("{}, d_model {}, {} head{}, initialization {}; {}", layers_in_words(model), model.d_model,
+                     model.heads, model.heads == 1 ? "" : "s", model.initialization, corpus_of(context));
 }
 
 std::string training_not_testable(const StudyContext& context) {

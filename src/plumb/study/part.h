@@ -54,6 +54,9 @@ std::string file_names(const std::vector<std::string>& paths);
 /// "text of train.de and train.en", or "synthetic corpus of 20,000 pairs": the study's [data].
 std::string corpus_of(const StudyContext& context);
 
+/// "6+6 layers" of an encoder-decoder, "6 layers" of other models.
+std::string layers_in_words(const ModelConfig& model);
+
 /// "6+6 layers, d_model 64, 4 heads; xavier-normal initialization; synthetic corpus of 20,000 pairs": for verdicts.
 std::string setting_of(const StudyContext& context, const ModelConfig& model);
 

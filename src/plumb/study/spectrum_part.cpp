@@ -173,9 +173,9 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
   Figure density{"hessian_density", "Hessian spectrum at initialization"};
   density.caption = fmt::format(
       "Density of the eigenvalues of the loss's Hessian at initialization, by stochastic Lanczos quadrature: {} steps "
-      "with full "
-      "re-orthogonalization, {} probe vector{}, a Gaussian kernel. {}+{} layers, {} sentence pairs, first seed.{}",
-      part.steps, part.probes, part.probes == 1 ? "" : "s", part.layers, part.layers, part.pairs,
+      "with full re-orthogonalization, {} probe vector{}, a Gaussian kernel. {}, {} examples, first seed.{}",
+      part.steps, part.probes, part.probes == 1 ? "" : "s",
+      layers_in_words(model_for(context, context.config.study.schemes.front(), part.layers)), part.pairs,
       part.probes == 1 ? " One probe gives no error bars: the heights are rough." : "");
   density.kind = "density";
   density.x = {"eigenvalue"};

@@ -12,35 +12,32 @@
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu_interval.h"
 #include "plumb/study/trained_run.h"
+#include "plumb/study/training_arms.h"
 
 namespace plumb {
+
+std::string ArmId::name() const { return fmt::format("{}, {}", display_name(scheme), warm_up_name(warm_up)); }
+
+std::string ArmId::optimizer_id() const {
+  return optimizer.clip_norm > 0 ? fmt::format("{}-clipped{:g}", optimizer.optimizer, optimizer.clip_norm)
+                                 : optimizer.optimizer;
+}
+
+bool same_figure(const ArmId& a, const ArmId& b) {
+  return a.layers == b.layers && a.optimizer_id() == b.optimizer_id();
+}
+
+bool is_swept(const std::vector<Arm>& arms, const ArmId& shown) {
+  return std::any_of(arms.begin(), arms.end(), [&](const Arm& arm) {
+    return same_figure(arm.id, shown) && arm.id.optimizer.learning_rates.size() > 1;
+  });
+}
+
+std::string figure_name(const char* what, const ArmId& arm) {
+  return fmt::format("{}_{}_layers{}", what, arm.optimizer_id(), arm.layers);
+}
+
 namespace {
-
-/// Runs that differ only in learning rate and seed.
-struct ArmId {
-  std::string scheme;
-  int64_t layers = 0;
-  TrainingArm optimizer;
-  Duration warm_up;
-
-  [[nodiscard]] std::string name() const { return fmt::format("{}, {}", display_name(scheme), warm_up_name(warm_up)); }
-  /// For files and figures: "adam", "sgd-clipped1".
-  [[nodiscard]] std::string optimizer_id() const {
-    return optimizer.clip_norm > 0 ? fmt::format("{}-clipped{:g}", optimizer.optimizer, optimizer.clip_norm)
-                                   : optimizer.optimizer;
-  }
-};
-
-struct Arm {
-  ArmId id;
-  std::vector<std::vector<TrainedRun>> runs;  // [learning rate][seed]
-  Sweep sweep;
-
-  /// The runs at the best learning rate.
-  [[nodiscard]] const std::vector<TrainedRun>& best() const {
-    return runs[static_cast<size_t>(&sweep.best() - sweep.points.data())];
-  }
-};
 
 std::vector<TrainingArm> optimizers_of(const StudyContext& context, const TrainingStudy& part) {
   if (!part.arms.empty()) return part.arms;
@@ -123,26 +120,16 @@ Arm trained_arm(StudyContext& context, const ArmId& id, const TrainingStudy& par
   return arm;
 }
 
-bool same_figure(const ArmId& a, const ArmId& b) {
-  return a.layers == b.layers && a.optimizer_id() == b.optimizer_id();
-}
-
-/// Whether any arm of a figure has more than one learning rate; a single one is no sweep to be drawn.
-bool is_swept(const std::vector<Arm>& arms, const ArmId& shown) {
-  return std::any_of(arms.begin(), arms.end(), [&](const Arm& arm) {
-    return same_figure(arm.id, shown) && arm.id.optimizer.learning_rates.size() > 1;
-  });
-}
-
-std::string figure_name(const char* what, const ArmId& arm) {
-  return fmt::format("{}_{}_layers{}", what, arm.optimizer_id(), arm.layers);
+/// The title of a figure: "WHAT, 6+6 layers, adam".
+std::string titled(const char* what, const StudyContext& context, const ArmId& arm) {
+  return fmt::format("{}, {}, {}", what, layers_in_words(model_for(context, arm.scheme, arm.layers)),
+                     arm.optimizer.name());
 }
 
 /// Final loss by learning rate: the mean of the runs that finished, each run as a point, and diverged runs above all
 /// others.
-Figure sweep_figure(const std::vector<Arm>& arms, const ArmId& shown) {
-  Figure figure{figure_name("sweep", shown), fmt::format("Final validation loss by learning rate, {0}+{0} layers, {1}",
-                                                         shown.layers, shown.optimizer.name())};
+Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
+  Figure figure{figure_name("sweep", shown), titled("Final validation loss by learning rate", context, shown)};
   const bool one_seed =
       std::all_of(arms.begin(), arms.end(), [](const Arm& arm) { return arm.sweep.points.front().losses.size() == 1; });
   figure.caption =
@@ -183,9 +170,8 @@ Figure sweep_figure(const std::vector<Arm>& arms, const ArmId& shown) {
   return figure;
 }
 
-Figure curves_figure(const std::vector<Arm>& arms, const ArmId& shown) {
-  Figure figure{figure_name("loss", shown), fmt::format("Validation loss during training, {0}+{0} layers, {1}",
-                                                        shown.layers, shown.optimizer.name())};
+Figure curves_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
+  Figure figure{figure_name("loss", shown), titled("Validation loss during training", context, shown)};
   figure.caption =
       "Negative log-likelihood per target token of the validation split, each arm at its best learning rate, first "
       "seed. Solid: with warm-up, dashed: without. A cross marks a run that diverged.";
@@ -200,62 +186,6 @@ Figure curves_figure(const std::vector<Arm>& arms, const ArmId& shown) {
     figure.series.push_back(series);
   }
   return figure;
-}
-
-/// What a paper claims about training its scheme without warm-up.
-struct WarmUpClaim {
-  const char* scheme;
-  const char* optimizer;
-  bool needed;
-  const char* claim;
-  const char* source;
-};
-constexpr WarmUpClaim kWarmUpClaims[] = {
-    {"post-ln", "adam", true, "Post-LN: training without warm-up is clearly worse, or fails",
-     "Xiong et al. 2020, Figure 2"},
-    {"post-ln", "sgd", true, "Post-LN: with SGD too, training without warm-up is clearly worse, or fails",
-     "Xiong et al. 2020, Figure 2"},
-    {"post-ln", "radam", false, "Post-LN: RAdam trains without warm-up", "Liu et al. 2020, arXiv 1908.03265"},
-    {"pre-ln", "adam", false, "Pre-LN: trains without warm-up", "Xiong et al. 2020, section 4"},
-    {"residual-dual", "adam", false, "ResiDual: trains without warm-up", "Xie et al. 2023, arXiv 2304.14802"},
-    {"rezero", "adam", false, "ReZero: trains without warm-up", "Bachlechner et al. 2020, arXiv 2003.04887"},
-};
-
-/// What counts as "clearly worse", in nats per token.
-constexpr double kClearlyWorse = 0.1;
-
-/// Compares an arm without warm-up with the one that has the longest.
-/// `swept`: whether there is a figure of the sweep.
-void judge_warm_up(const StudyContext& context, const Arm& with, const Arm& without, bool swept, Table& table,
-                   PartResult& result) {
-  const ArmId& id = without.id;
-  const auto losses = [](const Arm& arm) { return arm.sweep.best().losses; };
-  const Judgment difference = judge_difference(losses(without), losses(with), Region::above(kClearlyWorse));
-  table.rows.push_back({id.scheme, id.layers, id.optimizer.name(), with.sweep.best().learning_rate,
-                        without.sweep.best().learning_rate, finite_or_null(difference.effect.mean),
-                        finite_or_null(difference.effect.low), finite_or_null(difference.effect.high),
-                        difference.reason});
-  for (const WarmUpClaim& claim : kWarmUpClaims) {
-    if (id.scheme != claim.scheme || id.optimizer.name() != claim.optimizer) continue;
-    const Judgment judgment =
-        not_testable_because(judge_best(without.sweep, with.sweep,
-                                        claim.needed ? Region::above(kClearlyWorse) : Region::below(kClearlyWorse)),
-                             training_not_testable(context));
-    std::string name = fmt::format("{}_{}warm_up", id.scheme,
-                                   id.optimizer.optimizer == "adam" ? std::string() : id.optimizer.optimizer + "_");
-    std::replace(name.begin(), name.end(), '-', '_');
-    result.verdicts.push_back(
-        {name, claim.claim, claim.source, setting_of(context, model_for(context, id.scheme, id.layers)),
-         fmt::format("final validation loss without warm-up − with (nats per token), {}, {}", id.optimizer.name(),
-                     with.sweep.points.size() > 1
-                         ? fmt::format("each at its best of {} learning rates", with.sweep.points.size())
-                         : "at one learning rate"),
-         judgment,
-         fmt::format("With warm-up {} at a learning rate of {:g}, without {} at {:g} (first seeds).",
-                     with.best().front().summary(), with.sweep.best().learning_rate, without.best().front().summary(),
-                     without.sweep.best().learning_rate),
-         figure_name(swept ? "sweep" : "loss", id), id.scheme});
-  }
 }
 
 /// BLEU of a run at its arm's best learning rate; empty if the run diverged.
@@ -421,29 +351,13 @@ PartResult measure(StudyContext& context, const TrainingStudy& part) {
       shown.push_back(arm.id);
   }
   for (const ArmId& id : shown) {
-    if (is_swept(arms, id)) result.figures.push_back(sweep_figure(arms, id));
-    result.figures.push_back(curves_figure(arms, id));
+    if (is_swept(arms, id)) result.figures.push_back(sweep_figure(context, arms, id));
+    result.figures.push_back(curves_figure(context, arms, id));
   }
   result.tables = {runs_table(arms), sweeps_table(context, arms)};
   if (part.bleu_pairs > 0) report_bleu(context, arms, part, result);
 
-  Table gains{
-      "warm_up",
-      "Effect of warm-up",
-      "Validation loss without warm-up minus with the longest one, in nats per token, each at its best learning "
-      "rate; mean over the seeds of which neither run diverged, with its 95 % interval.",
-      {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
-  for (const Arm& without : arms) {
-    if (!without.id.warm_up.is_zero()) continue;
-    const Arm* with = nullptr;
-    for (const Arm& arm : arms) {
-      const bool same = arm.id.scheme == without.id.scheme && same_figure(arm.id, without.id);
-      if (!same || arm.id.warm_up.is_zero()) continue;
-      if (with == nullptr || arm.id.warm_up.amount() > with->id.warm_up.amount()) with = &arm;
-    }
-    if (with != nullptr) judge_warm_up(context, *with, without, is_swept(arms, without.id), gains, result);
-  }
-  if (!gains.rows.empty()) result.tables.push_back(gains);
+  judge_warm_up(context, arms, result);
 
   int64_t runs = 0;
   int64_t diverged = 0;

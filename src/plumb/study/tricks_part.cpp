@@ -169,8 +169,8 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   }
   result.summary.push_back(fmt::format(
       "Change of the final loss, in nats per token, where one of the four components is removed from a Post-LN "
-      "model of {}+{} layers, at one learning rate per optimizer: {} ({}).",
-      part.layers, part.layers, join(effects, ", "), seeds_in_words(part.seeds)));
+      "model of {}, at one learning rate per optimizer: {} ({}).",
+      layers_in_words(model_for(context, "post-ln", part.layers)), join(effects, ", "), seeds_in_words(part.seeds)));
   return result;
 }
 

@@ -1,0 +1,48 @@
+// The arms of a study of training, each with its own sweep of the learning rate, and what papers claim about them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plumb/analysis/sweep.h"
+#include "plumb/study/trained_run.h"
+
+namespace plumb {
+
+/// Runs that differ only in learning rate and seed.
+struct ArmId {
+  std::string scheme;
+  int64_t layers = 0;
+  TrainingArm optimizer;
+  Duration warm_up;
+
+  /// "Post-LN, warm-up 80"
+  [[nodiscard]] std::string name() const;
+  /// For files and figures: "adam", "sgd-clipped1".
+  [[nodiscard]] std::string optimizer_id() const;
+};
+
+struct Arm {
+  ArmId id;
+  std::vector<std::vector<TrainedRun>> runs;  // [learning rate][seed]
+  Sweep sweep;
+
+  /// The runs at the best learning rate.
+  [[nodiscard]] const std::vector<TrainedRun>& best() const {
+    return runs[static_cast<size_t>(&sweep.best() - sweep.points.data())];
+  }
+};
+
+/// Whether two arms are drawn together: they differ only in scheme and warm-up.
+bool same_figure(const ArmId& a, const ArmId& b);
+
+/// Whether the figure that shows this arm has a sweep; a single learning rate is none.
+bool is_swept(const std::vector<Arm>& arms, const ArmId& shown);
+
+/// The identifier of a figure, such as "sweep_adam_layers6" for "sweep".
+std::string figure_name(const char* what, const ArmId& arm);
+
+/// Judges what papers claim about training without warm-up, and adds a table of its effect.
+void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, PartResult& result);
+
+}  // namespace plumb

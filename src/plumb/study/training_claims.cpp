@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plumb/study/training_arms.h"
+
+namespace plumb {
+namespace {
+
+/// What a paper claims about training its scheme without warm-up.
+struct WarmUpClaim {
+  const char* scheme;
+  const char* optimizer;
+  bool needed;
+  const char* claim;
+  const char* source;
+};
+constexpr WarmUpClaim kWarmUpClaims[] = {
+    {"post-ln", "adam", true, "Post-LN: training without warm-up is clearly worse, or fails",
+     "Xiong et al. 2020, Figure 2"},
+    {"post-ln", "adamw, clipped at 1", true, "Post-LN: training without warm-up is clearly worse, or fails",
+     "Xiong et al. 2020, Figure 2, for translation with Adam"},
+    {"post-ln", "sgd", true, "Post-LN: with SGD too, training without warm-up is clearly worse, or fails",
+     "Xiong et al. 2020, Figure 2"},
+    {"post-ln", "radam", false, "Post-LN: RAdam trains without warm-up", "Liu et al. 2020, arXiv 1908.03265"},
+    {"pre-ln", "adam", false, "Pre-LN: trains without warm-up", "Xiong et al. 2020, section 4"},
+    {"pre-ln", "adamw, clipped at 1", false, "Pre-LN: trains without warm-up", "Xiong et al. 2020, section 4"},
+    {"residual-dual", "adam", false, "ResiDual: trains without warm-up", "Xie et al. 2023, arXiv 2304.14802"},
+    {"rezero", "adam", false, "ReZero: trains without warm-up", "Bachlechner et al. 2020, arXiv 2003.04887"},
+};
+
+/// What counts as "clearly worse", in nats per token.
+constexpr double kClearlyWorse = 0.1;
+
+/// The arm of this scheme, drawn with `id`, that has the longest warm-up, or none of one; null if there is no such arm.
+const Arm* find_arm(const std::vector<Arm>& arms, const ArmId& id, const std::string& scheme, bool warm_up) {
+  const Arm* found = nullptr;
+  for (const Arm& arm : arms) {
+    if (arm.id.scheme != scheme || !same_figure(arm.id, id) || arm.id.warm_up.is_zero() == warm_up) continue;
+    if (found == nullptr || arm.id.warm_up.amount() > found->id.warm_up.amount()) found = &arm;
+  }
+  return found;
+}
+
+/// Identifiers of verdicts and figures have no hyphens.
+std::string underscored(std::string text) {
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+std::string compared_at(const Arm& arm) {
+  const size_t rates = arm.sweep.points.size();
+  return fmt::format("{}, {}", arm.id.optimizer.name(),
+                     rates > 1 ? fmt::format("each at its best of {} learning rates", rates) : "at one learning rate");
+}
+
+/// A verdict about the final loss of `first` minus that of `second`.
+Verdict verdict_on(const StudyContext& context, const std::vector<Arm>& arms, const Arm& first, const Arm& second,
+                   const Region& region) {
+  Verdict verdict;
+  verdict.setting = setting_of(context, model_for(context, first.id.scheme, first.id.layers));
+  verdict.judgment =
+      not_testable_because(judge_best(first.sweep, second.sweep, region), training_not_testable(context));
+  verdict.figure = figure_name(is_swept(arms, first.id) ? "sweep" : "loss", first.id);
+  return verdict;
+}
+
+/// Compares an arm without warm-up with the one that has the longest.
+void judge_effect(const StudyContext& context, const std::vector<Arm>& arms, const Arm& with, const Arm& without,
+                  PartResult& result) {
+  const ArmId& id = without.id;
+  for (const WarmUpClaim& claim : kWarmUpClaims) {
+    if (id.scheme != claim.scheme || id.optimizer.name() != claim.optimizer) continue;
+    Verdict verdict = verdict_on(context, arms, without, with,
+                                 claim.needed ? Region::above(kClearlyWorse) : Region::below(kClearlyWorse));
+    verdict.id = underscored(id.optimizer.optimizer == "adam" ? id.scheme + "_warm_up"
+                                                              : id.scheme + "_" + id.optimizer.optimizer + "_warm_up");
+    verdict.claim = claim.claim;
+    verdict.source = claim.source;
+    verdict.quantity =
+        fmt::format("final validation loss without warm-up − with (nats per token), {}", compared_at(with));
+    verdict.evidence = fmt::format("With warm-up {} at a learning rate of {:g}, without {} at {:g} (first seeds).",
+                                   with.best().front().summary(), with.sweep.best().learning_rate,
+                                   without.best().front().summary(), without.sweep.best().learning_rate);
+    verdict.scheme = id.scheme;
+    result.verdicts.push_back(verdict);
+  }
+}
+
+/// BERT-base with Pre-LN and without warm-up reached the loss of Post-LN with warm-up in about 60 % of its steps: after
+/// as many steps, its loss is smaller.
+void judge_masked_models(const StudyContext& context, const std::vector<Arm>& arms, const Arm& pre_ln,
+                         const Arm& post_ln, PartResult& result) {
+  Verdict verdict = verdict_on(context, arms, pre_ln, post_ln, Region::below(0));
+  verdict.id = "pre_ln_learns_faster_" + underscored(pre_ln.id.optimizer_id());
+  verdict.claim = "Pre-LN without warm-up learns to predict masked tokens faster than Post-LN with it";
+  verdict.source = "Xiong et al. 2020, section 4, for BERT-base";
+  verdict.quantity = fmt::format("final validation loss, Pre-LN without warm-up − Post-LN with (nats per token), {}",
+                                 compared_at(pre_ln));
+  verdict.scheme = "pre-ln";
+  result.verdicts.push_back(verdict);
+}
+
+}  // namespace
+
+void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, PartResult& result) {
+  Table table{
+      "warm_up",
+      "Effect of warm-up",
+      "Validation loss without warm-up minus with the longest one, in nats per token, each at its best learning "
+      "rate; mean over the seeds of which neither run diverged, with its 95 % interval.",
+      {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
+  for (const Arm& without : arms) {
+    const ArmId& id = without.id;
+    if (!id.warm_up.is_zero()) continue;
+    if (const Arm* with = find_arm(arms, id, id.scheme, true)) {
+      const Judgment difference =
+          judge_difference(without.sweep.best().losses, with->sweep.best().losses, Region::above(kClearlyWorse));
+      table.rows.push_back({id.scheme, id.layers, id.optimizer.name(), with->sweep.best().learning_rate,
+                            without.sweep.best().learning_rate, finite_or_null(difference.effect.mean),
+                            finite_or_null(difference.effect.low), finite_or_null(difference.effect.high),
+                            difference.reason});
+      judge_effect(context, arms, *with, without, result);
+    }
+    const Arm* post_ln = find_arm(arms, id, "post-ln", true);
+    if (context.config.masks() && id.scheme == "pre-ln" && post_ln != nullptr)
+      judge_masked_models(context, arms, without, *post_ln, result);
+  }
+  if (!table.rows.empty()) result.tables.push_back(table);
+}
+
+}  // namespace plumb
