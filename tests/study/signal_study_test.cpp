@@ -87,7 +87,7 @@ class SignalStudyTest : public ::testing::Test {
     }
     throw std::out_of_range(name);
   }
-  [[nodiscard]] Json verdict(const std::string& id) const { return test::with_id(results_["verdicts"], id); }
+  [[nodiscard]] const Json& verdict(const std::string& id) const { return test::with_id(results_["verdicts"], id); }
 
   test::TemporaryDirectory folder_;
   Json results_;

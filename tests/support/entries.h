@@ -10,12 +10,13 @@
 namespace plumb::test {
 
 /// The entry that has this id; fails the test and returns null if there is none.
-inline Json with_id(const Json& list, const std::string& id) {
+inline const Json& with_id(const Json& list, const std::string& id) {
   for (const Json& each : list) {
     if (each["id"] == id) return each;
   }
   ADD_FAILURE() << "nothing has the id " << id;
-  return {};
+  static const Json none;
+  return none;
 }
 
 }  // namespace plumb::test
