@@ -98,9 +98,11 @@ std::vector<Tensor> Group::sum_coalesced(const std::vector<Tensor>& tensors) con
 }
 
 std::vector<double> Group::sums(const std::vector<double>& values) const {
-  std::vector<double> sums = values;
-  if (connection_) sum(at::from_blob(sums.data(), {static_cast<int64_t>(sums.size())}, at::kDouble));
-  return sums;
+  if (!connection_) return values;
+  const Tensor sums = at::tensor(values, at::kDouble);
+  sum(sums);
+  const auto* first = sums.data_ptr<double>();
+  return {first, first + values.size()};
 }
 
 bool Group::any(bool condition) const { return sums({condition ? 1.0 : 0.0})[0] > 0; }

@@ -31,7 +31,8 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 ///
 /// All ranks must call the same collectives in the same order, with tensors of the same shape and type, on any device
 /// and with any memory layout. Output tensors are written in place, outside any graph. All communication throws Error
-/// if another rank is lost, and the group cannot be used after that.
+/// if another rank is lost, and the group cannot be used after that; what was on its way may still arrive, so a tensor
+/// owns its memory (one made by at::from_blob without a deleter does not).
 class Group {
  public:
   Group() = default;

@@ -4,12 +4,14 @@ namespace plumb {
 namespace {
 
 /// The numbers that rank 0 passes.
-std::vector<int64_t> told_by_leader(const Group& group, std::vector<int64_t> numbers) {
+std::vector<int64_t> told_by_leader(const Group& group, const std::vector<int64_t>& numbers) {
   const Tensor count = at::full({1}, std::ssize(numbers), at::kLong);
   group.broadcast(count);
-  numbers.resize(static_cast<size_t>(count.item<int64_t>()));
-  if (!numbers.empty()) group.broadcast(at::from_blob(numbers.data(), {std::ssize(numbers)}, at::kLong));
-  return numbers;
+  const Tensor message =
+      group.rank() == 0 ? at::tensor(numbers, at::kLong) : at::empty({count.item<int64_t>()}, at::kLong);
+  group.broadcast(message);
+  const auto* first = message.data_ptr<int64_t>();
+  return {first, first + message.numel()};
 }
 
 /// Computes what rank 0 asks for until it tells that there is nothing more.
