@@ -95,7 +95,11 @@ def main() -> None:
     measured = [race for race in races(options.tiny, options.data) if not options.only or race.verb in options.only]
     plumb = Plumb(options.plumb, options.threads)
     starts = [start_seconds(options.plumb) for _ in range(options.rounds)]
-    for race in measured:
+    for race in list(measured):
+        if race.package and not (python and environment.has(python, race.package)):
+            print(f'bench.py: left out: {race.title} ({race.package} is not installed in {options.peers})', file=sys.stderr)
+            measured.remove(race)
+            continue
         print(race.title, file=sys.stderr)
         try:
             run_race(race, plumb, python, options.threads, options.rounds)

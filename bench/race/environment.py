@@ -49,6 +49,11 @@ def make(directory: pathlib.Path) -> pathlib.Path:
     raise Missing('pip could not install them: ' + _reason(installed.stdout))
 
 
+def has(python: pathlib.Path, package: str) -> bool:
+    """Whether that Python can import a package."""
+    return _run([python, '-c', f'import {package}']).returncode == 0
+
+
 def settings(directory: pathlib.Path, threads: int) -> dict[str, str]:
     """The environment variables of a peer."""
     variables = dict(os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE='1',

@@ -102,6 +102,7 @@ def decode_rows(race: Race) -> Iterator[str]:
 
 
 def generate_rows(race: Race) -> Iterator[str]:
+    name = next(iter(race.description.get('versions', {})), '')
     names = {'float32': '', 'bf16': ', bfloat16', 'int8': ', int8'}
     for precision, ours in race.plumb.items():
         for i, entry in enumerate(ours[0]['batches']):
@@ -111,7 +112,7 @@ def generate_rows(race: Race) -> Iterator[str]:
                 theirs = rate(median(peers, f'{what}_tokens_per_second'))
                 yield row(f'{race.title}: {entry["rows"]} {verb} at a time{names[precision]}', race.command(precision),
                           rate(median(ours, 'batches', i, f'{what}_tokens_per_second')), None,
-                          'CTranslate2 ' + theirs if theirs else '', None if mine is None or peer is None else peer / mine)
+                          f'{name} {theirs}' if theirs else '', None if mine is None or peer is None else peer / mine)
         for i, entry in enumerate(ours[0].get('contexts', [])):
             yield row(f'{race.title}: one token after {entry["context"]:,} others{names[precision]}', race.command(precision),
                       f'{seconds(median(ours, "contexts", i, "seconds_per_token"))}, state of '
@@ -159,7 +160,8 @@ def versions(races: list[Race]) -> str:
     found: dict[str, str] = {}
     for race in races:
         found.update(race.description.get('versions', {}))
-    return ' and '.join(f'{name} {version}' for name, version in found.items())
+    *others, last = [f'{name} {version}' for name, version in found.items()] or ['none']
+    return f'{", ".join(others)} and {last}' if others else last
 
 
 def agreements(races: list[Race]) -> str:
