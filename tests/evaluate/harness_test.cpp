@@ -95,7 +95,9 @@ TEST(Harness, AnswersAndMetricsAreTheSame) {
 }
 
 TEST(Harness, PromptsAreTheSame) {
-  for (const Json& of_harness : read_json(golden() / "harness.json")["prompts"]) {
+  const Json document = read_json(golden() / "harness.json");
+  ASSERT_FALSE(document["prompts"].empty());
+  for (const Json& of_harness : document["prompts"]) {
     const std::string name = of_harness["case"];
     SCOPED_TRACE(fmt::format("{}, {} examples", name, of_harness["few_shot"].get<int64_t>()));
     const bool first = name == "first";

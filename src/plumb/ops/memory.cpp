@@ -16,6 +16,10 @@
 
 #include "plumb/ops/torch.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#include <sanitizer/allocator_interface.h>
+#endif
+
 namespace plumb::ops {
 namespace {
 
@@ -136,7 +140,9 @@ void keep_tensor_memory() {
 }
 
 int64_t memory_in_use() {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return static_cast<int64_t>(__sanitizer_get_current_allocated_bytes());  // the sanitizer's heap, not the C library's
+#elif defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
   // Not the resident memory, which does not grow when freed memory is reused.
   const struct mallinfo2 heap = ::mallinfo2();
   return static_cast<int64_t>(heap.uordblks + heap.hblkhd + region().in_use());

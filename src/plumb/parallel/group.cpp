@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "plumb/base/error.h"
 #include "plumb/parallel/connection.h"
@@ -129,7 +129,7 @@ std::string Group::broadcast(const std::string& text, int64_t root) const {
   const Tensor size = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
   broadcast(size, root);
   const Tensor bytes = at::zeros({size.item<int64_t>()}, at::kByte);
-  if (rank() == root) std::memcpy(bytes.data_ptr<uint8_t>(), text.data(), text.size());
+  if (rank() == root) std::copy(text.begin(), text.end(), bytes.data_ptr<uint8_t>());
   broadcast(bytes, root);
   return {reinterpret_cast<const char*>(bytes.data_ptr<uint8_t>()), static_cast<size_t>(bytes.numel())};
 }

@@ -131,7 +131,7 @@ std::vector<Tridiagonal> run_together(std::vector<Lanczos> processes, const Prod
 
 std::string extremes_so_far(const Tridiagonal& tridiagonal) {
   const Ritz found = ritz(tridiagonal);
-  return fmt::format("max {:.4g} min {:.4g}", found.values.back(), found.values.front());
+  return fmt::format("λ_max {:.4g}, λ_min {:.4g}", found.values.back(), found.values.front());
 }
 
 /// The Lanczos results of some probes for a matrix of n rows.
