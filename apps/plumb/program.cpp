@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -30,14 +31,19 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 /// Throws UsageError with the nearest option if a word is an option that the verb does not have.
 void check_options(const CLI::App& verb, const std::vector<std::string>& words) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : verb.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  for (const std::string& word : words) {
-    if (word == "--") return;  // what follows are not options
-    const std::string name = word.substr(0, word.find('='));
-    if (!name.starts_with("--") || std::find(names.begin(), names.end(), name) != names.end()) continue;
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {  // after "--" there are no options
+    const std::string name = words[i].substr(0, words[i].find('='));
+    if (!name.starts_with('-')) continue;
+    if (const CLI::Option* option = verb.get_option_no_throw(name)) {
+      if (name == words[i])
+        i += static_cast<size_t>(option->get_items_expected_min());  // its value may look like an option
+      continue;
+    }
+    if (!name.starts_with("--") || std::isalnum(static_cast<unsigned char>(name[2])) == 0) continue;
+    std::vector<std::string> names;
+    for (const CLI::Option* option : verb.get_options()) {
+      for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+    }
     const std::string guess = nearest(name, names);
     throw UsageError("unknown option '" + name + "'",
                      guess.empty() ? "--help lists the options" : fmt::format("did you mean '{}'?", guess));

@@ -79,6 +79,14 @@ TEST(CommandLine, AMisspelledOptionIsAnsweredWithTheNearest) {
             "plumb: error: unknown option '--qwertyuiop'\nhint: --help lists the options\n");
 }
 
+TEST(CommandLine, AValueMayLookLikeAnOption) {
+  for (const std::string prompt : {"--- Chapter 1", "--chapter", "-x"}) {
+    const Finished finished = run_plumb({"generate", "nowhere", "--prompt", prompt});
+    EXPECT_NE(finished.errors.find("nowhere"), std::string::npos) << finished.errors;
+    EXPECT_EQ(finished.errors.find("option"), std::string::npos) << finished.errors;
+  }
+}
+
 // Mistakes that the option parser cannot detect.
 TEST(CommandLine, MistakesThatOnlyTheVerbDetectsHaveStatusTwo) {
   const TemporaryDirectory directory;
