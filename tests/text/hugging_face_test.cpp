@@ -124,7 +124,6 @@ double tokens_per_second(const TokenizerModel& tokenizer, const Json& speed) {
   return best;
 }
 
-// The large comparison: scripts/golden/tokenizer_files.py --output DIRECTORY.
 /// Whether a text still begins with its first character decides where a space is put before it.
 TEST(Normalizers, WhatNormalFormsAndStripLeaveOfTheBeginning) {
   const auto normalize = tokenization::make_normalizer(
@@ -143,6 +142,7 @@ TEST(Normalizers, WhatNormalFormsAndStripLeaveOfTheBeginning) {
   }
 }
 
+// The large comparison: scripts/golden/tokenizer_files.py --output DIRECTORY.
 TEST(HuggingFaceTokenizers, LargeComparison) {
   const char* directory = std::getenv("PLUMB_TOKENIZERS");
   if (directory == nullptr) GTEST_SKIP() << "name the directory of the references with PLUMB_TOKENIZERS";

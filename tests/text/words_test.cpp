@@ -73,6 +73,28 @@ TEST(Words, SavedAndLoadedAgain) {
   EXPECT_EQ(read_file(directory / "again"), read_file(directory / "tokenizer.model"));
 }
 
+/// Others put around a text what Plumb does, which depends on the model.
+TEST(Words, ExportedWithTheEndsOfItsModel) {
+  const TemporaryDirectory directory;
+  const Tokenizer tokenizer = Tokenizer::train(lines(), {.kind = "word", .vocabulary = 12, .mask = true});
+  const std::vector<std::pair<TextEnds, std::vector<int32_t>>> kinds = {{{.bos = true, .eos = false}, {1, 5, 6}},
+                                                                        {{.bos = true, .eos = true}, {1, 5, 6, 2}},
+                                                                        {{.bos = false, .eos = true}, {5, 6, 2}}};
+  for (const auto& [ends, ids] : kinds) {
+    tokenizer.save_as_json(directory / "tokenizer.json", ends);
+    EXPECT_EQ(Tokenizer::from_file(directory / "tokenizer.json").encode_as_input("the cat"), ids);
+    const Json names = Json::parse(read_file(directory / "tokenizer_config.json"));
+    EXPECT_EQ(names["tokenizer_class"], "PreTrainedTokenizerFast");
+    EXPECT_EQ(names["mask_token"], "<mask>");
+  }
+}
+
+TEST(Words, SpecialTokensAreNotLearned) {
+  const Tokenizer tokenizer = Tokenizer::train({"a </s> <s> <pad> a"}, {.kind = "word", .vocabulary = 20});
+  EXPECT_EQ(tokenizer.vocabulary(), 5);
+  EXPECT_EQ(tokenizer.encode("a </s>"), (std::vector<int32_t>{4, 2}));
+}
+
 /// The 33,278 entries of WikiText-2's vocabulary are the words of its training text and the end of a line.
 TEST(Words, WikiText2) {
   PLUMB_REQUIRE_SHARED("data/wikitext-2/train.txt");

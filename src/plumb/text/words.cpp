@@ -21,7 +21,7 @@ namespace {
 
 namespace tk = tokenization;
 
-constexpr const char* kBos = "<s>";
+constexpr const char *kPad = "<pad>", *kBos = "<s>", *kEos = "</s>";
 constexpr const char* kUnknown = "\u2581<unk>";  // with the mark of a word, so that it is decoded as one
 
 /// SentencePiece's mark of a space before each word.
@@ -44,6 +44,8 @@ std::vector<std::pair<std::string, int64_t>> words_by_frequency(const std::vecto
     for (tk::Piece& piece : pieces) ++counts[std::move(piece.text)];
   }
   counts.erase(kUnknown);
+  // Special tokens are found in the text before its words.
+  for (const char* token : {kPad, kBos, kEos, kMaskPiece}) counts.erase(std::string("\u2581") + token);
   std::vector<std::pair<std::string, int64_t>> words(counts.begin(), counts.end());
   std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
@@ -61,12 +63,12 @@ std::string word_tokenizer(const std::vector<std::string>& lines, int64_t vocabu
     ids.emplace(token, id);
     added.push_back(tk::added_token(token, id, true, true));
   };
-  for (const char* token : {"<pad>", kBos, "</s>"}) add_special(token);
+  for (const char* token : {kPad, kBos, kEos}) add_special(token);
   ids.emplace(kUnknown, static_cast<int32_t>(ids.size()));
   if (mask) add_special(kMaskPiece);
 
   if (static_cast<int64_t>(ids.size()) >= vocabulary)
-    throw Error(fmt::format("a vocabulary of {} has no place for words besides its special tokens", vocabulary),
+    throw Error(fmt::format("a vocabulary of {} has no room for words in addition to its special tokens", vocabulary),
                 "increase --vocabulary");
   const auto words = words_by_frequency(lines);
   if (words.empty()) throw Error("the tokenizer cannot be trained: the text is empty");

@@ -12,6 +12,7 @@
 #include "plumb/text/kinds/special_tokens.h"
 #include "plumb/text/pipeline/added_tokens.h"
 #include "plumb/text/pipeline/components.h"
+#include "plumb/text/pipeline/sections.h"
 #include "plumb/text/pipeline/unicode.h"
 
 namespace plumb {
@@ -109,7 +110,24 @@ class Pipeline final : public TokenizerModel {
     write_special_names(path, names_);
   }
 
-  void save_as_json(const std::filesystem::path& path, const TextEnds&) const override { save(path); }
+  /// What Plumb puts around the texts of an encoder and around sources is not what the tokenizer would; what a decoder
+  /// reads is.
+  void save_as_json(const std::filesystem::path& path, const TextEnds& ends) const override {
+    auto document = nlohmann::json::parse(document_);
+    if (ends.eos && specials_.bos >= 0 && specials_.eos >= 0 && specials_.separators == 1) {
+      const auto named = [&](bool used, int32_t id) { return used ? tk::NamedToken{piece(id), id} : tk::NamedToken{}; };
+      document["post_processor"] = tk::around_texts(named(ends.bos, specials_.bos), named(ends.eos, specials_.eos));
+    }
+    write_file_atomic(path, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    const auto name_of = [&](int32_t id) {
+      const tk::AddedToken* added = added_.find(id);
+      return added == nullptr ? std::string() : added->content;
+    };
+    write_special_names(path,
+                        {name_of(specials_.pad), name_of(specials_.bos), name_of(specials_.eos),
+                         name_of(specials_.unknown), name_of(specials_.mask)},
+                        "PreTrainedTokenizerFast");
+  }
 
  private:
   /// The id of the named token, or of the first well-known one.
