@@ -96,8 +96,9 @@ def main() -> None:
     plumb = Plumb(options.plumb, options.threads)
     starts = [start_seconds(options.plumb) for _ in range(options.rounds)]
     for race in list(measured):
-        if race.package and not (python and environment.has(python, race.package)):
-            print(f'bench.py: left out: {race.title} ({race.package} is not installed in {options.peers})', file=sys.stderr)
+        if race.packages and not (python and environment.has(python, race.packages)):
+            reason = f'needs {" and ".join(race.packages)} in {options.peers}' if python else 'no peers'
+            print(f'bench.py: left out: {race.title} ({reason})', file=sys.stderr)
             measured.remove(race)
             continue
         print(race.title, file=sys.stderr)

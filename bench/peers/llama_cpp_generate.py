@@ -55,7 +55,8 @@ def convert(safetensors: pathlib.Path, sizes: dict[str, Any], precision: str, pa
 class Generation:
     """Prompts of equal length, continued together: each is a sequence of the same batch."""
 
-    def __init__(self, work: dict[str, Any], batch: dict[str, Any], model: Any, threads: int) -> None:
+    def __init__(self, work: dict[str, Any], batch: dict[str, Any], model: Any, precision: str,
+                 threads: int) -> None:
         self.length, self.tokens = work['sizes']['length'], work['sizes']['tokens']
         self.vocabulary = work['sizes']['vocabulary']
         self.prompts, self.continuations = batch['prompts'], batch['continuations']
@@ -66,6 +67,8 @@ class Generation:
         settings.n_ctx, settings.n_batch, settings.n_ubatch = places, places, 512  # 512: llama.cpp's default
         settings.n_seq_max = self.rows
         settings.kv_unified = False
+        if precision == 'float32':
+            settings.type_k = settings.type_v = gguf.GGMLQuantizationType.F32
         settings.n_threads = settings.n_threads_batch = threads
         self.context = llama_cpp.llama_init_from_model(model, settings)
         if not self.context:
@@ -145,7 +148,7 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
         if not model:
             raise ValueError(f'llama.cpp cannot read {path}')
         for batch in work['batches']:
-            generation = Generation(work, batch, model, options.threads)
+            generation = Generation(work, batch, model, precision, options.threads)
             if precision == 'float32':
                 generation.check()
             generations[f'{precision}, {batch["rows"]} rows'] = generation

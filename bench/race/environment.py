@@ -49,9 +49,9 @@ def make(directory: pathlib.Path) -> pathlib.Path:
     raise Missing('pip could not install them: ' + _reason(installed.stdout))
 
 
-def has(python: pathlib.Path, package: str) -> bool:
-    """Whether that Python can import a package."""
-    return _run([python, '-c', f'import {package}']).returncode == 0
+def has(python: pathlib.Path, packages: list[str]) -> bool:
+    """Whether that Python can import the packages."""
+    return _run([python, '-c', f'import {", ".join(packages)}']).returncode == 0
 
 
 def settings(directory: pathlib.Path, threads: int) -> dict[str, str]:

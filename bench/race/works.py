@@ -29,7 +29,7 @@ class Race:
     verb: str
     sizes: list[str] = field(default_factory=list)
     peer: str | None = None                                          # a script of bench/peers
-    package: str | None = None                                       # that the peer needs besides the usual ones
+    packages: list[str] = field(default_factory=list)                # that the peer needs besides the usual ones
     precisions: list[str] = field(default_factory=lambda: ['float32'])
     description: Figures = field(default_factory=dict)               # the peer's description of itself
     plumb: dict[str, list[Figures]] = field(default_factory=dict)    # by precision: a result per round
@@ -57,7 +57,7 @@ def races(tiny: bool, data: str | None) -> list[Race]:
         Race('GPT-2 with 124 million parameters, prompts of 128 tokens, 63 more', 'generate',
              peer='ctranslate2_generate.py', precisions=['float32', 'bf16', 'int8']),
         Race('the same, beside llama.cpp', 'generate', peer='llama_cpp_generate.py', precisions=['float32', 'int8'],
-             package='llama_cpp'),
+             packages=['llama_cpp', 'gguf']),
         Race('linear attention, 4 layers, d 256', 'generate', LONG_TEXTS),
         Race('causal self-attention, d 256, 4 heads, one sequence', 'attention', peer='torch_attention.py'),
         Race('LSTM, 3 layers of 1,150, 80 × 70 tokens', 'lstm', peer='torch_lstm.py'),
