@@ -78,8 +78,8 @@ void check_tensors(const Family& family, const ModelConfig& config, const NamedT
     const Tensor own = values.at(name).to(at::kDouble);
     constexpr double kRounding = 1e-5;
     if (!at::allclose(tensor.to(at::kDouble), own, kRounding, kRounding * own.abs().max().item<double>()))
-      throw Error(
-          fmt::format("{}: '{}' differs from another matrix that is the same one in this family", origin, name));
+      throw Error(fmt::format("{}: '{}' differs from the matrix that it is the same as in this family", origin, name),
+                  "see model.share_embeddings");
   }
 }
 

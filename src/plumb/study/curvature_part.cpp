@@ -26,14 +26,15 @@ constexpr SplitMatrix kSplitMatrices[] = {
     {"rest", &SplitExtremes::rest, &CurvatureSplitReport::Split::rest},
 };
 
-Figure curvature_figure(const std::map<std::string, CurvatureSplitReport>& by_scheme, const CurvatureStudy& part) {
+Figure curvature_figure(const std::map<std::string, CurvatureSplitReport>& by_scheme, const CurvatureStudy& part,
+                        const std::string& layers) {
   Figure figure;
   figure.id = "curvature_over_seeds";
   figure.title = "Largest curvature at initialization: Hessian, Gauss–Newton part and rest";
   figure.caption = fmt::format(
       "The largest eigenvalue of the Hessian H = G + R, of its Gauss–Newton part G and of the rest R, after {} Lanczos "
-      "steps; mean over {} seeds of the initialization with its 95 % interval. {} layers, {} examples.",
-      part.steps, part.seeds, part.layers, part.pairs);
+      "steps; mean over {} seeds of the initialization with its 95 % interval. {}, {} examples.",
+      part.steps, part.seeds, layers, part.pairs);
   figure.kind = "bar";
   figure.x = {""};
   figure.y = {"λ_max"};
@@ -152,7 +153,8 @@ PartResult measure(StudyContext& context, const CurvatureStudy& part) {
     reports[scheme] = summarize(by_scheme[scheme]);
   }
   PartResult result;
-  result.figures.push_back(curvature_figure(reports, part));
+  result.figures.push_back(curvature_figure(
+      reports, part, layers_in_words(model_for(context, context.config.study.schemes.front(), part.layers))));
   if (part.layer_steps > 0) {
     for (const StackKind stack : stacks_of(context))
       result.figures.push_back(block_curvature_figure(reports, stack, part));

@@ -32,11 +32,11 @@ constexpr WarmUpClaim kWarmUpClaims[] = {
 /// What counts as "clearly worse", in nats per token.
 constexpr double kClearlyWorse = 0.1;
 
-/// The arm of this scheme, drawn with `id`, that has the longest warm-up, or none of one; null if there is no such arm.
-const Arm* find_arm(const std::vector<Arm>& arms, const ArmId& id, const std::string& scheme, bool warm_up) {
+/// The arm of this scheme, drawn with `id`, that has the longest warm-up; null if none of them has any.
+const Arm* with_warm_up(const std::vector<Arm>& arms, const ArmId& id, const std::string& scheme) {
   const Arm* found = nullptr;
   for (const Arm& arm : arms) {
-    if (arm.id.scheme != scheme || !same_figure(arm.id, id) || arm.id.warm_up.is_zero() == warm_up) continue;
+    if (arm.id.scheme != scheme || !same_figure(arm.id, id) || arm.id.warm_up.is_zero()) continue;
     if (found == nullptr || arm.id.warm_up.amount() > found->id.warm_up.amount()) found = &arm;
   }
   return found;
@@ -110,10 +110,12 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
       "Validation loss without warm-up minus with the longest one, in nats per token, each at its best learning "
       "rate; mean over the seeds of which neither run diverged, with its 95 % interval.",
       {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
+  const ModelConfig& model = context.config.model;
+  const bool predicts_masked = model.kind == "encoder" && model.pooling == "none";
   for (const Arm& without : arms) {
     const ArmId& id = without.id;
     if (!id.warm_up.is_zero()) continue;
-    if (const Arm* with = find_arm(arms, id, id.scheme, true)) {
+    if (const Arm* with = with_warm_up(arms, id, id.scheme)) {
       const Judgment difference =
           judge_difference(without.sweep.best().losses, with->sweep.best().losses, Region::above(kClearlyWorse));
       table.rows.push_back({id.scheme, id.layers, id.optimizer.name(), with->sweep.best().learning_rate,
@@ -122,8 +124,8 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
                             difference.reason});
       judge_effect(context, arms, *with, without, result);
     }
-    const Arm* post_ln = find_arm(arms, id, "post-ln", true);
-    if (context.config.masks() && id.scheme == "pre-ln" && post_ln != nullptr)
+    const Arm* post_ln = with_warm_up(arms, id, "post-ln");
+    if (predicts_masked && id.scheme == "pre-ln" && post_ln != nullptr)
       judge_masked_models(context, arms, without, *post_ln, result);
   }
   if (!table.rows.empty()) result.tables.push_back(table);
