@@ -30,7 +30,7 @@ def run_race(race: Race, plumb: Plumb, python: pathlib.Path | None, threads: int
         if python is not None and race.peer is not None:
             export = pathlib.Path(directory)
             plumb.bench([*race.arguments(race.precisions[0]), '--runs', '1', '--export', str(export)])
-            peer = Peer(python, race.peer, export, threads)
+            peer = Peer(python, race.peer, export, threads, race.options)
             race.description = peer.description
         for _ in range(rounds):
             for precision in race.precisions:
@@ -73,12 +73,13 @@ def arguments() -> argparse.Namespace:
                         help='virtual environment of the peers, created if missing (default: %(default)s)')
     parser.add_argument('--no-peers', action='store_true', help='measure Plumb alone')
     parser.add_argument('--only', nargs='+', help='only these',
-                        choices=['train', 'hvp', 'decode', 'generate', 'attention', 'lstm', 'optimizer'])
+                        choices=['train', 'decoder', 'hvp', 'decode', 'generate', 'attention', 'lstm', 'optimizer'])
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)), help='default: all processors')
     parser.add_argument('--rounds', type=int, default=3, help='how often everything is measured (default: 3)')
     parser.add_argument('--json', type=pathlib.Path, help='write all that was measured')
     parser.add_argument('--page', type=pathlib.Path, help='write the table into this page, between the marks')
     parser.add_argument('--data', help='a data directory: measure batches of its lengths too')
+    parser.add_argument('--llm-c', metavar='DIR', help='a clone of llm.c: race it, too')
     parser.add_argument('--tiny', action='store_true', help='tiny sizes, to try this script')
     return parser.parse_args()
 
@@ -92,7 +93,7 @@ def main() -> None:
         except environment.Missing as reason:
             absent = str(reason)
             print(f'bench.py: Plumb is measured without peers: {absent}', file=sys.stderr)
-    measured = [race for race in races(options.tiny, options.data) if not options.only or race.verb in options.only]
+    measured = [race for race in races(options.tiny, options.data, options.llm_c) if not options.only or race.verb in options.only]
     plumb = Plumb(options.plumb, options.threads)
     starts = [start_seconds(options.plumb) for _ in range(options.rounds)]
     for race in list(measured):

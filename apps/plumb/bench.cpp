@@ -8,6 +8,7 @@ void add_bench(CLI::App& app, Globals& globals) {
       "bench", "Benchmark training, second derivatives, decoding, generation, attention and optimizers");
   verb->require_subcommand(1);
   bench::add_train(*verb, globals);
+  bench::add_decoder(*verb, globals);
   bench::add_hvp(*verb, globals);
   bench::add_decode(*verb, globals);
   bench::add_generate(*verb, globals);

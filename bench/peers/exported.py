@@ -5,13 +5,17 @@ import pathlib
 from typing import Any
 
 
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """With the arguments of every peer."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument('--export', type=pathlib.Path, required=True, metavar='DIR', help='what `plumb bench` exported')
+    made.add_argument('--threads', type=int, default=2)
+    made.add_argument('--runs', type=int, default=3, help='timed runs of a turn, of which the median counts')
+    return made
+
+
 def arguments(description: str | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument('--export', type=pathlib.Path, required=True, metavar='DIR',
-                        help='what `plumb bench` exported')
-    parser.add_argument('--threads', type=int, default=2)
-    parser.add_argument('--runs', type=int, default=3, help='timed runs of a turn, of which the median counts')
-    return parser.parse_args()
+    return parser(description).parse_args()
 
 
 def read_work(directory: pathlib.Path) -> dict[str, Any]:

@@ -1,10 +1,13 @@
-"""Plumb's encoder-decoder (Pre-LN, ReLU, sinusoidal positions) in PyTorch, with Plumb's names of parameters.
+"""Plumb's encoder-decoder (Pre-LN, ReLU, sinusoidal positions) and its language model (GPT-2's: Pre-LN, GELU, learned
+positions, the output tied) in PyTorch, with Plumb's names of parameters.
 
 The same work as in Plumb, in PyTorch's fastest form: query, key and value in one product, fused attention, dropout on the
 embeddings and on the output of each sub-layer, and nowhere else. Sequences have equal length, so nothing is padded.
 """
 import math
 import pathlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -53,15 +56,19 @@ class CrossAttention(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, sizes: dict[str, Any], dropout: float, decoder: bool) -> None:
+    """Of an encoder; of a decoder, `causal`; of one that attends to a memory, too, `cross`."""
+
+    def __init__(self, sizes: dict[str, Any], dropout: float, causal: bool = False, cross: bool = False,
+                 activation: Callable[[Tensor], Tensor] = F.relu) -> None:
         super().__init__()
         width, heads, eps = sizes['d_model'], sizes['heads'], sizes['norm_eps']
-        self.self_attn = SelfAttention(width, heads, causal=decoder)
-        self.multihead_attn = CrossAttention(width, heads) if decoder else None
+        self.activation = activation
+        self.self_attn = SelfAttention(width, heads, causal)
+        self.multihead_attn = CrossAttention(width, heads) if cross else None
         self.linear1 = nn.Linear(width, sizes['feed_forward'])
         self.linear2 = nn.Linear(sizes['feed_forward'], width)
         self.norm1, self.norm2 = nn.LayerNorm(width, eps), nn.LayerNorm(width, eps)
-        self.norm3 = nn.LayerNorm(width, eps) if decoder else None
+        self.norm3 = nn.LayerNorm(width, eps) if cross else None
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
@@ -70,13 +77,13 @@ class Layer(nn.Module):
         if self.multihead_attn is not None and self.norm3 is not None:
             x = x + self.dropout(self.multihead_attn(self.norm2(x), memory))
             last = self.norm3
-        return x + self.dropout(self.linear2(F.relu(self.linear1(last(x)))))
+        return x + self.dropout(self.linear2(self.activation(self.linear1(last(x)))))
 
 
 class Stack(nn.Module):
-    def __init__(self, sizes: dict[str, Any], dropout: float, decoder: bool) -> None:
+    def __init__(self, sizes: dict[str, Any], dropout: float, **kind: Any) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Layer(sizes, dropout, decoder) for _ in range(sizes['layers']))
+        self.layers = nn.ModuleList(Layer(sizes, dropout, **kind) for _ in range(sizes['layers']))
         self.norm = nn.LayerNorm(sizes['d_model'], sizes['norm_eps'])
 
     def forward(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
@@ -102,8 +109,8 @@ class Model(nn.Module):
         self.scale = math.sqrt(width)
         self.src_embed = nn.Embedding(sizes['vocabulary'], width)
         self.tgt_embed = nn.Embedding(sizes['vocabulary'], width)  # also the output matrix
-        self.encoder = Stack(sizes, dropout, decoder=False)
-        self.decoder = Stack(sizes, dropout, decoder=True)
+        self.encoder = Stack(sizes, dropout)
+        self.decoder = Stack(sizes, dropout, causal=True, cross=True)
         self.dropout = nn.Dropout(dropout)
         self.register_buffer('waves', waves(sizes['length'] + 1, width), persistent=False)
         self.waves: Tensor
@@ -118,9 +125,30 @@ class Model(nn.Module):
         return F.linear(hidden, self.tgt_embed.weight)
 
 
+class LanguageModel(nn.Module):
+    """Token ids to logits: (rows, length) -> (rows, length, vocabulary). Without dropout."""
+
+    def __init__(self, sizes: dict[str, Any]) -> None:
+        super().__init__()
+        width = sizes['d_model']
+        self.tgt_embed = nn.Embedding(sizes['vocabulary'], width)  # also the output matrix
+        self.tgt_position = nn.Embedding(sizes['positions'], width)
+        self.decoder = Stack(sizes, 0.0, causal=True, activation=partial(F.gelu, approximate='tanh'))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        hidden = self.decoder(self.tgt_embed(ids) + self.tgt_position.weight[:ids.shape[1]])
+        return F.linear(hidden, self.tgt_embed.weight)
+
+
 def load(directory: pathlib.Path, sizes: dict[str, Any], dropout: float) -> Model:
     """The model with Plumb's weights."""
     model = Model(sizes, dropout)
+    model.load_state_dict(load_file(directory / 'model.safetensors'))
+    return model
+
+
+def load_language_model(directory: pathlib.Path, sizes: dict[str, Any]) -> LanguageModel:
+    model = LanguageModel(sizes)
     model.load_state_dict(load_file(directory / 'model.safetensors'))
     return model
 

@@ -1,9 +1,10 @@
-"""Training steps in PyTorch, eager and compiled: forward, backward, Adam. The counterpart of `plumb bench train`."""
+"""Training steps in PyTorch, eager and compiled: forward, backward, Adam. The counterpart of `plumb bench train` and of
+`plumb bench decoder`."""
 import time
 from collections.abc import Callable, Mapping
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 import torch_model
@@ -18,30 +19,37 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
     work = read_work(options.export)
     sizes = work['sizes']
     source, target, labels = torch_model.tensors(work['batches'][0])
+    translates = work['what'] == 'train'
+    inputs = (source, target) if translates else (target,)
     bf16 = sizes['precision'] == 'bf16'
+
+    def load() -> nn.Module:
+        if translates:
+            return torch_model.load(options.export, sizes, work['dropout'])
+        return torch_model.load_language_model(options.export, sizes)
 
     def criterion(logits: Tensor) -> Tensor:
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=work['label_smoothing'])
 
     def training(compiled: bool) -> Callable[[], object]:
-        model = torch_model.load(options.export, sizes, work['dropout'])
+        model = load()
         optimizer = torch.optim.Adam(model.parameters(), lr=work['learning_rate'], betas=(0.9, 0.98), eps=1e-9,
                                      fused=True)
         if not compiled:
             with torch.no_grad():
-                loss = criterion(model.eval()(source, target)).item()
+                loss = criterion(model.eval()(*inputs)).item()
             torch_model.check('the loss', loss, work['batches'][0]['loss'], 1e-4)
             model.train()
 
-        def loss_of(source: Tensor, target: Tensor) -> Tensor:
+        def loss_of(*inputs: Tensor) -> Tensor:
             with torch.autocast('cpu', torch.bfloat16, enabled=bf16):
-                return criterion(model(source, target))
+                return criterion(model(*inputs))
 
         loss_of_batch = torch.compile(loss_of, dynamic=False) if compiled else loss_of
 
         def step() -> None:
             optimizer.zero_grad(set_to_none=True)
-            loss_of_batch(source, target).backward()
+            loss_of_batch(*inputs).backward()
             optimizer.step()
 
         return step

@@ -36,12 +36,13 @@ class Plumb:
 class Peer:
     """A script of bench/peers, prepared once and then called repeatedly."""
 
-    def __init__(self, python: pathlib.Path, script: str, export: pathlib.Path, threads: int) -> None:
+    def __init__(self, python: pathlib.Path, script: str, export: pathlib.Path, threads: int,
+                 options: list[str]) -> None:
         self.script = script
         print(f'  {script}: preparing', file=sys.stderr, flush=True)
         self.messages = tempfile.TemporaryFile('w+', encoding='utf-8')
         self.process = subprocess.Popen(
-            [python, environment.PEERS / script, '--export', export, '--threads', str(threads)], text=True,
+            [python, environment.PEERS / script, '--export', export, '--threads', str(threads), *options], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.messages,
             env=environment.settings(python.parent.parent, threads))
         self.description = self._answer()

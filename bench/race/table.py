@@ -151,7 +151,7 @@ def optimizer_rows(race: Race) -> Iterator[str]:
                       f'{median(ours, "optimizers", i, "gigabytes_per_second"):.0f} GB/s', None, theirs, factor)
 
 
-ROWS = {'train': train_rows, 'hvp': hvp_rows, 'decode': decode_rows, 'generate': generate_rows,
+ROWS = {'train': train_rows, 'decoder': train_rows, 'hvp': hvp_rows, 'decode': decode_rows, 'generate': generate_rows,
         'attention': attention_rows, 'lstm': lstm_rows, 'optimizer': optimizer_rows}
 
 

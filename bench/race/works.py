@@ -12,6 +12,8 @@ LONG_TEXTS = ['--attention', 'linear', '--positions', 'none', '--layers', '4', '
               '--heads', '4', '--vocabulary', '8192', '--batch', '1', '--contexts', '1024,8192,65536']
 TINY = {  # to try the race
     'train': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
+    'decoder': ['--d-model', '32', '--feed-forward', '128', '--layers', '1', '--vocabulary', '100', '--heads', '4',
+                '--texts', '2', '--length', '8'],
     'hvp': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
     'decode': [*TINY_MODEL, '--sentences', '16', '--length', '4'],
     'generate': [*TINY_MODEL, '--heads', '4', '--length', '5', '--tokens', '4', '--batch', '1,3'],
@@ -29,6 +31,7 @@ class Race:
     verb: str
     sizes: list[str] = field(default_factory=list)
     peer: str | None = None                                          # a script of bench/peers
+    options: list[str] = field(default_factory=list)                 # of the peer
     packages: list[str] = field(default_factory=list)                # that the peer needs besides the usual ones
     precisions: list[str] = field(default_factory=lambda: ['float32'])
     description: Figures = field(default_factory=dict)               # the peer's description of itself
@@ -44,12 +47,15 @@ class Race:
         return ' '.join(['plumb bench', *self.arguments(precision)])
 
 
-def races(tiny: bool, data: str | None) -> list[Race]:
+def races(tiny: bool, data: str | None, llm_c: str | None) -> list[Race]:
     large = 'training step, 6+6 layers, d 512, FFN 1024, vocabulary 10,000, 64 × 32 tokens'
+    decoder = 'training step, decoder with 42 million parameters: 8 layers, d 512, vocabulary 32,000, 4 × 1,024 tokens'
     listed = [
         Race(large, 'train', peer='torch_train.py'),
         Race('the same in bfloat16', 'train', peer='torch_train.py', precisions=['bf16']),
         Race('training step, 4+4 layers, d 128, FFN 256, 128 × 32 tokens', 'train', SMALL_MODEL, 'torch_train.py'),
+        Race(decoder, 'decoder', peer='torch_train.py'),
+        Race('the same in bfloat16', 'decoder', peer='torch_train.py', precisions=['bf16']),
         Race('6+6 layers, d 256, 16 × 24 tokens', 'hvp', peer='torch_hvp.py'),
         Race('translation, 6+6 layers, d 512, 500 sentences of 12 tokens', 'decode', ['--sentences', '500'],
              peer='ctranslate2_decode.py',
@@ -66,6 +72,8 @@ def races(tiny: bool, data: str | None) -> list[Race]:
         Race('LSTM, 3 layers of 400, 20 × 70 tokens', 'lstm', ['--hidden', '400', '--rows', '20'], 'torch_lstm.py'),
         Race('update of a decoder, 8 layers, d 512, vocabulary 32,000', 'optimizer', OPTIMIZERS, 'torch_optimizer.py'),
     ]
+    if llm_c:
+        listed.insert(5, Race('the same in float32, beside llm.c', 'decoder', peer='llm_c_train.py', options=['--llm-c', llm_c]))
     if data:
         real = ['--data', data]
         listed.insert(3, Race('training step, batches of 4,096 tokens of real lengths', 'train', real))

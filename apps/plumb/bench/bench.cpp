@@ -46,6 +46,16 @@ std::string human(const Json& json) {
   return text;
 }
 
+/// The sizes that every model has.
+template <class AnySizes>
+void add_stack_sizes(CLI::App& verb, AnySizes& sizes, const char* layers, const char* vocabulary) {
+  add_size(verb, "--d-model", sizes.d_model, "Width of the model");
+  add_size(verb, "--feed-forward", sizes.feed_forward, "Width of the feed-forward sub-layers");
+  add_size(verb, "--heads", sizes.heads, "Attention heads");
+  add_size(verb, "--layers", sizes.layers, layers);
+  add_size(verb, "--vocabulary", sizes.vocabulary, vocabulary)->check(CLI::Range(16, 10000000));
+}
+
 }  // namespace
 
 Json sizes_json(const Sizes& s) {
@@ -53,6 +63,14 @@ Json sizes_json(const Sizes& s) {
           {"layers", s.layers},   {"vocabulary", s.vocabulary},     {"sentences", s.sentences},
           {"length", s.length},   {"residual", s.residual},         {"precision", s.precision},
           {"runs", s.runs}};
+}
+
+Json sizes_json(const DecoderSizes& s) {
+  return {{"d_model", s.d_model},
+          {"feed_forward", s.feed_forward},
+          {"heads", s.heads},
+          {"layers", s.layers},
+          {"vocabulary", s.vocabulary}};
 }
 
 std::vector<int32_t> random_ids(Random& random, int64_t count, int64_t vocabulary) {
@@ -83,6 +101,23 @@ std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed, const std
   std::unique_ptr<Model> model = make_model(config);
   model->initialize(seed);
   return model;
+}
+
+ModelConfig decoder_config(const DecoderSizes& sizes, int64_t positions) {
+  ModelConfig config;
+  config.kind = "decoder";
+  config.positions = "learned";
+  config.max_positions = positions;
+  config.activation = "gelu-tanh";
+  config.embedding_factor = 1;
+  config.d_model = sizes.d_model;
+  config.feed_forward = sizes.feed_forward;
+  config.heads = sizes.heads;
+  config.decoder_layers = sizes.layers;
+  config.target_vocabulary = sizes.vocabulary;
+  config.initialization = "gpt-2";
+  config.dropout = 0;
+  return config;
 }
 
 double ceiling_gflops() {
@@ -147,12 +182,12 @@ CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const ch
   return verb.add_option(name, value, description)->capture_default_str()->check(positive());
 }
 
+void add_sizes(CLI::App& verb, DecoderSizes& sizes) {
+  add_stack_sizes(verb, sizes, "Layers", "Size of the vocabulary");
+}
+
 void add_sizes(CLI::App& verb, Sizes& sizes) {
-  add_size(verb, "--d-model", sizes.d_model, "Width of the model");
-  add_size(verb, "--feed-forward", sizes.feed_forward, "Width of the feed-forward sub-layers");
-  add_size(verb, "--heads", sizes.heads, "Attention heads");
-  add_size(verb, "--layers", sizes.layers, "Layers in each of encoder and decoder");
-  add_size(verb, "--vocabulary", sizes.vocabulary, "Size of both vocabularies")->check(CLI::Range(16, 10000000));
+  add_stack_sizes(verb, sizes, "Layers in each of encoder and decoder", "Size of both vocabularies");
   add_size(verb, "--sentences", sizes.sentences, "Sentence pairs");
   add_size(verb, "--length", sizes.length, "Tokens per sentence")->check(CLI::Range(2, 1000000));
   add_size(verb, "--runs", sizes.runs, "Timed runs; the median is reported");

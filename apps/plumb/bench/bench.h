@@ -23,6 +23,11 @@ struct Sizes {
   std::string precision = "float32";
 };
 
+/// Of a language model.
+struct DecoderSizes {
+  int64_t d_model, feed_forward, heads, layers, vocabulary;
+};
+
 /// Token ids without special tokens.
 std::vector<int32_t> random_ids(Random& random, int64_t count, int64_t vocabulary);
 
@@ -31,6 +36,9 @@ Batch random_batch(const Sizes& sizes, uint64_t seed);
 
 /// An initialized encoder-decoder; `share_embeddings` is the key model.share_embeddings.
 std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed, const std::string& share_embeddings = "target");
+
+/// A language model with GPT-2's architecture: Pre-LN, GELU, learned positions, the output tied; without dropout.
+ModelConfig decoder_config(const DecoderSizes& sizes, int64_t positions = 1024);
 
 /// Throughput of matrix products in GFLOP/s, the ceiling of everything else: the best of several runs over shapes
 /// typical of a model.
@@ -47,6 +55,7 @@ int64_t peak_memory_bytes();
 Json result_document(const std::string& what, const Json& sizes);
 
 Json sizes_json(const Sizes& sizes);
+Json sizes_json(const DecoderSizes& sizes);
 
 /// The sequences of a batch: source, target_input and labels, each an array of arrays of ids.
 Json batch_json(const Batch& batch);
@@ -69,9 +78,11 @@ CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const ch
 
 /// Adds --d-model and the other size options.
 void add_sizes(CLI::App& verb, Sizes& sizes);
+void add_sizes(CLI::App& verb, DecoderSizes& sizes);
 
 /// The measurements, one file each.
 void add_train(CLI::App& bench, Globals& globals);
+void add_decoder(CLI::App& bench, Globals& globals);
 void add_hvp(CLI::App& bench, Globals& globals);
 void add_decode(CLI::App& bench, Globals& globals);
 void add_generate(CLI::App& bench, Globals& globals);

@@ -46,7 +46,7 @@ void export_work(const std::string& directory, const std::string& what, const Js
 void add_export_option(CLI::App& verb, std::string& directory) {
   verb.add_option("--export", directory,
                   "Also write the data and results (work.json) and the weights (model.safetensors), so that another "
-                  "program can be timed at the same work")
+                  "program can be timed on the same work")
       ->type_name("DIR");
 }
 

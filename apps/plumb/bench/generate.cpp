@@ -16,8 +16,8 @@ namespace plumb::app::bench {
 namespace {
 
 struct GenerateArguments {
-  int64_t d_model = 768, feed_forward = 3072, heads = 12, layers = 12, vocabulary = 50257, length = 128, tokens = 64,
-          runs = 3;
+  DecoderSizes model{768, 3072, 12, 12, 50257};
+  int64_t length = 128, tokens = 64, runs = 3;
   std::string attention = "softmax";
   std::string positions = "learned";
   std::string precision = "float32";
@@ -27,36 +27,22 @@ struct GenerateArguments {
 };
 
 Json sizes_of(const GenerateArguments& a) {
-  return {{"d_model", a.d_model},
-          {"feed_forward", a.feed_forward},
-          {"heads", a.heads},
-          {"layers", a.layers},
-          {"vocabulary", a.vocabulary},
-          {"length", a.length},
-          {"tokens", a.tokens},
-          {"attention", a.attention},
-          {"positions", a.positions},
-          {"precision", a.precision},
-          {"runs", a.runs}};
+  Json json = sizes_json(a.model);
+  json.update({{"length", a.length},
+               {"tokens", a.tokens},
+               {"attention", a.attention},
+               {"positions", a.positions},
+               {"precision", a.precision},
+               {"runs", a.runs}});
+  return json;
 }
 
 std::unique_ptr<Model> model_of(const GenerateArguments& arguments, uint64_t seed) {
   int64_t longest = arguments.length;
   for (const int64_t context : arguments.contexts) longest = std::max(longest, context);
-  ModelConfig config;
-  config.kind = "decoder";
+  ModelConfig config = decoder_config(arguments.model, std::max<int64_t>(1024, longest + arguments.tokens));
   config.attention = arguments.attention;
   config.positions = arguments.positions;
-  config.max_positions = std::max<int64_t>(1024, longest + arguments.tokens);
-  config.activation = "gelu-tanh";
-  config.embedding_factor = 1;
-  config.d_model = arguments.d_model;
-  config.feed_forward = arguments.feed_forward;
-  config.heads = arguments.heads;
-  config.decoder_layers = arguments.layers;
-  config.target_vocabulary = arguments.vocabulary;
-  config.initialization = "gpt-2";
-  config.dropout = 0;
   std::unique_ptr<Model> model = make_model(config);
   model->initialize(seed);
   return model;
@@ -117,7 +103,7 @@ std::vector<std::vector<int32_t>> random_prompts(int64_t rows, int64_t length, i
   return prompts;
 }
 
-/// The median over `runs` of the seconds of `steps` steps behind the prompts, which are read again each time.
+/// The median over `runs` of the seconds of `steps` steps after the prompts, which are read again each time.
 double decode_seconds(Texts& texts, int64_t steps, int64_t runs) {
   texts.read();
   texts.step();  // what is compiled for these sizes is not timed
@@ -134,7 +120,8 @@ double decode_seconds(Texts& texts, int64_t steps, int64_t runs) {
 
 /// `rows` prompts at a time; `work` receives them and their continuations.
 Json measure_batch(Generates& model, const GenerateArguments& arguments, int64_t rows, uint64_t seed, Json& work) {
-  const std::vector<std::vector<int32_t>> prompts = random_prompts(rows, arguments.length, arguments.vocabulary, seed);
+  const std::vector<std::vector<int32_t>> prompts =
+      random_prompts(rows, arguments.length, arguments.model.vocabulary, seed);
   Texts texts(model, prompts);
   const int64_t steps = arguments.tokens - 1;
   const double prefill = median_seconds(arguments.runs, [&] { texts.read(); });
@@ -151,9 +138,9 @@ Json measure_batch(Generates& model, const GenerateArguments& arguments, int64_t
           {"state_bytes", texts.state_bytes()}};
 }
 
-/// One text, continued behind `context` tokens.
+/// One text, continued after `context` tokens.
 Json measure_context(Generates& model, const GenerateArguments& arguments, int64_t context, uint64_t seed) {
-  Texts texts(model, random_prompts(1, context, arguments.vocabulary, seed));
+  Texts texts(model, random_prompts(1, context, arguments.model.vocabulary, seed));
   const int64_t steps = arguments.tokens - 1;
   const double seconds = decode_seconds(texts, steps, arguments.runs);
   return {{"context", context},
@@ -189,11 +176,7 @@ void add_generate(CLI::App& bench, Globals& globals) {
   CLI::App* verb =
       add_measurement(bench, globals, "generate", "Time reading and continuing prompts with a random language model",
                       [arguments, &globals] { return measure(*arguments, globals.seed); });
-  add_size(*verb, "--d-model", arguments->d_model, "Width of the model");
-  add_size(*verb, "--feed-forward", arguments->feed_forward, "Width of the feed-forward sub-layers");
-  add_size(*verb, "--heads", arguments->heads, "Attention heads");
-  add_size(*verb, "--layers", arguments->layers, "Layers");
-  add_size(*verb, "--vocabulary", arguments->vocabulary, "Size of the vocabulary")->check(CLI::Range(16, 10000000));
+  add_sizes(*verb, arguments->model);
   add_size(*verb, "--length", arguments->length, "Tokens of a prompt");
   add_size(*verb, "--tokens", arguments->tokens, "Tokens that continue a prompt")->check(CLI::Range(2, 1000000));
   add_size(*verb, "--runs", arguments->runs, "Timed runs; the median is reported");
@@ -201,9 +184,8 @@ void add_generate(CLI::App& bench, Globals& globals) {
       ->delimiter(',')
       ->check(positive())
       ->capture_default_str();
-  verb->add_option(
-          "--contexts", arguments->contexts,
-          "Also time one text behind these numbers of tokens, separated by commas, and the memory of its state")
+  verb->add_option("--contexts", arguments->contexts,
+                   "Also time one text after these numbers of tokens, separated by commas, and the memory of its state")
       ->delimiter(',')
       ->check(positive());
   suggest(verb->add_option("--attention", arguments->attention, "Attention")->type_name("NAME")->capture_default_str(),

@@ -119,7 +119,7 @@ Json measure(const LstmArguments& arguments, uint64_t seed) {
 
 void add_lstm(CLI::App& bench, Globals& globals) {
   const auto arguments = std::make_shared<LstmArguments>();
-  CLI::App* verb = add_measurement(bench, globals, "lstm", "Time layers of LSTM, forward and backward",
+  CLI::App* verb = add_measurement(bench, globals, "lstm", "Time LSTM layers, forward and backward",
                                    [arguments, &globals] { return measure(*arguments, globals.seed); });
   add_size(*verb, "--input", arguments->input, "Width of the input");
   add_size(*verb, "--hidden", arguments->hidden, "Width of every layer");

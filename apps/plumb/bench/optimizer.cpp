@@ -21,29 +21,17 @@ constexpr double kRate = 1e-3, kDecay = 0.1, kGradientDeviation = 1e-2;
 constexpr int64_t kUntimedSteps = 6;
 
 struct OptimizerArguments {
-  int64_t d_model = 512, feed_forward = 2048, heads = 8, layers = 8, vocabulary = 32000, runs = 10;
+  DecoderSizes model{512, 2048, 8, 8, 32000};
+  int64_t runs = 10;
   std::vector<std::string> names;  // empty: all
   bool cautious = false;
   std::string directory;  // to export to, if any
 };
 
 Json sizes_of(const OptimizerArguments& a) {
-  return {{"d_model", a.d_model},       {"feed_forward", a.feed_forward}, {"heads", a.heads}, {"layers", a.layers},
-          {"vocabulary", a.vocabulary}, {"cautious", a.cautious},         {"runs", a.runs}};
-}
-
-std::unique_ptr<Model> model_of(const OptimizerArguments& arguments, uint64_t seed) {
-  ModelConfig config;
-  config.kind = "decoder";
-  config.d_model = arguments.d_model;
-  config.feed_forward = arguments.feed_forward;
-  config.heads = arguments.heads;
-  config.decoder_layers = arguments.layers;
-  config.target_vocabulary = arguments.vocabulary;
-  config.initialization = "gpt-2";
-  std::unique_ptr<Model> model = make_model(config);
-  model->initialize(seed);
-  return model;
+  Json json = sizes_json(a.model);
+  json.update({{"cautious", a.cautious}, {"runs", a.runs}});
+  return json;
 }
 
 /// Parameters with a random gradient, which is the same at every step.
@@ -130,7 +118,8 @@ std::unique_ptr<Optimizer> optimizer_of(const OptimizerArguments& arguments, con
 
 Json measure(const OptimizerArguments& arguments, uint64_t seed) {
   for (const std::string& name : arguments.names) static_cast<void>(optimizers().at(name));  // unknown ones, at once
-  const std::unique_ptr<Model> model = model_of(arguments, seed);
+  const std::unique_ptr<Model> model = make_model(decoder_config(arguments.model));
+  model->initialize(seed);
   UpdatedParameters updated(model->parameters(), seed);
   Json json = result_document("optimizer", sizes_of(arguments));
   json["parameters"] = updated.parameters().count();
@@ -173,11 +162,7 @@ void add_optimizer(CLI::App& bench, Globals& globals) {
           optimizers().names());
   verb->add_flag("--cautious", arguments->cautious,
                  "Take cautious steps (train.cautious); leaves out optimizers that average the weights");
-  add_size(*verb, "--d-model", arguments->d_model, "Width of the model");
-  add_size(*verb, "--feed-forward", arguments->feed_forward, "Width of the feed-forward sub-layers");
-  add_size(*verb, "--heads", arguments->heads, "Attention heads");
-  add_size(*verb, "--layers", arguments->layers, "Layers");
-  add_size(*verb, "--vocabulary", arguments->vocabulary, "Size of the vocabulary")->check(CLI::Range(16, 10000000));
+  add_sizes(*verb, arguments->model);
   add_size(*verb, "--runs", arguments->runs, "Timed updates; the median and the mean are reported");
   add_export_option(*verb, arguments->directory);
 }
