@@ -95,6 +95,20 @@ TEST_P(TokenizerKinds, AsTokenizerJsonForEncodersAndTranslators) {
   EXPECT_EQ(Tokenizer::from_file(directory / "encoder.json").encode_as_input(text), ids);
 }
 
+/// An input that the model does not have is an error in `transformers`.
+TEST_P(TokenizerKinds, SegmentsInTokenizerJsonWhereTheModelHasThem) {
+  const TemporaryDirectory directory;
+  const Tokenizer pieces = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80});
+  for (const bool segments : {false, true}) {
+    pieces.save_as_json(directory / "tokenizer.json", {.bos = true, .eos = true, .segments = segments});
+    Json inputs = {"input_ids", "attention_mask"};
+    if (segments) inputs.push_back("token_type_ids");
+    EXPECT_EQ(read_json(directory / "tokenizer_config.json").at("model_input_names"), inputs);
+    const Json pair = read_json(directory / "tokenizer.json").at("post_processor").at("pair");
+    EXPECT_EQ(pair.at(3).at("Sequence"), (Json{{"id", "B"}, {"type_id", segments ? 1 : 0}}));
+  }
+}
+
 /// Marian's tokenizers are SentencePiece models whose pieces have other ids.
 TEST(MarianTokenizer, RenumbersThePieces) {
   const TemporaryDirectory directory;
@@ -293,9 +307,9 @@ TEST(Tokenizer, ModelsWithOtherIds) {
 }
 
 TEST(Tokenizer, AbsentSpecialsAreAnErrorWhereTheyAreNeeded) {
-  EXPECT_EQ(require_special(7, "begin of a sentence"), 7);
-  EXPECT_EQ(message_of([] { require_special(-1, "begin of a sentence"); }),
-            "the tokenizer has no token for the begin of a sentence");
+  EXPECT_EQ(require_special(7, "beginning of a sentence"), 7);
+  EXPECT_EQ(message_of([] { require_special(-1, "beginning of a sentence"); }),
+            "the tokenizer has no token for the beginning of a sentence");
   EXPECT_FALSE((Specials{-1, 1, 2, 0}).is_control(-1));
 }
 

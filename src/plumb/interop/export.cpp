@@ -46,7 +46,7 @@ NamedTensors their_tensors(const Family& family, const ModelConfig& config, cons
   for (const auto& [name, image] : of_ones) {
     const auto found = values.find(name);
     if (found == values.end() || found->second.sizes() != image.sizes())
-      throw Error(fmt::format("{}: '{}' is missing, or has another shape than config.toml means", origin, name));
+      throw Error(fmt::format("{}: '{}' is missing, or has a different shape than config.toml implies", origin, name));
     outputs.push_back(image);
     ones.push_back(image.detach());
     cotangents.push_back(found->second.to(image.scalar_type()));
@@ -78,7 +78,7 @@ void check_tensors(const Family& family, const ModelConfig& config, const NamedT
     const Tensor own = values.at(name).to(at::kDouble);
     constexpr double kRounding = 1e-5;
     if (!at::allclose(tensor.to(at::kDouble), own, kRounding, kRounding * own.abs().max().item<double>()))
-      throw Error(fmt::format("{}: '{}' differs from the matrix that it is the same as in this family", origin, name),
+      throw Error(fmt::format("{}: '{}' differs from the matrix that it is tied to in this family", origin, name),
                   "see model.share_embeddings");
   }
 }
@@ -125,9 +125,10 @@ Json special_ids(const std::optional<Tokenizer>& tokenizer, const std::string& k
   return ids;
 }
 
-/// The special tokens that Plumb puts around what a model of this kind reads.
-TextEnds ends_of(const std::string& kind) {
-  return {.bos = kind != "encoder-decoder", .eos = kind == "encoder-decoder" || kind == "encoder"};
+/// What Plumb gives this model to read with a text.
+TextEnds ends_of(const ModelConfig& model) {
+  const bool translates = model.kind == "encoder-decoder";
+  return {.bos = !translates, .eos = translates || model.kind == "encoder", .segments = model.segments > 1};
 }
 
 }  // namespace
@@ -168,7 +169,7 @@ ExportedModel export_model(const std::string& name, const fs::path& folder) {
       write_json(directory / kSettingsFile, settings);
     }
     if (!tokenizer) return;
-    tokenizer->save_as_json(directory / "tokenizer.json", ends_of(config.model.kind));
+    tokenizer->save_as_json(directory / "tokenizer.json", ends_of(config.model));
     if (config.model.kind != "encoder")
       write_json(directory / kGenerationFile, special_ids(tokenizer, config.model.kind));
   });

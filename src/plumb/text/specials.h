@@ -25,10 +25,11 @@ struct Specials {
   bool operator==(const Specials&) const = default;
 };
 
-/// Which special tokens a model reads around a text.
+/// What a model reads with a text.
 struct TextEnds {
-  bool bos = true;
-  bool eos = false;
+  bool bos = true;        // before the text
+  bool eos = false;       // after it
+  bool segments = false;  // whether each token of a pair of texts comes with the number of its text
 };
 
 /// Returns `id`; throws Error if it is absent. `name` is the token's name in the message: "end of sentence".

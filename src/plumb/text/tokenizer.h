@@ -21,8 +21,8 @@ struct TokenizerOptions {
   int64_t vocabulary = 8000;        // pieces, including the special tokens
   bool mask = false;                // whether there is a special token "<mask>", for masked language modeling
   double character_coverage = 1.0;  // the fraction of character occurrences covered by pieces; the rest is unknown
-  /// From how many lines or pairs a tokenizer learns while data are prepared, taken at even distances from a larger
-  /// text; 0: from all. `Tokenizer::train` uses all that it gets.
+  /// How many lines or pairs a tokenizer is trained on when data are prepared, evenly spaced in a larger text; 0: all.
+  /// `Tokenizer::train` uses all that it is given.
   int64_t sample = 1'000'000;
 };
 

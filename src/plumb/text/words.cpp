@@ -80,7 +80,7 @@ std::string word_tokenizer(const std::vector<std::string>& lines, int64_t vocabu
                          {"added_tokens", added},
                          {"normalizer", nullptr},
                          {"pre_tokenizer", pre_tokenizer()},
-                         {"post_processor", tk::around_texts({kBos, ids.at(kBos)}, {})},
+                         {"post_processor", tk::around_texts({kBos, ids.at(kBos)}, {}, false)},
                          {"decoder", metaspace()},
                          {"model", {{"type", "WordLevel"}, {"vocab", ids}, {"unk_token", kUnknown}}}};
   return document.dump(1, ' ', false, Json::error_handler_t::replace);

@@ -116,17 +116,18 @@ class Pipeline final : public TokenizerModel {
     auto document = nlohmann::json::parse(document_);
     if (ends.eos && specials_.bos >= 0 && specials_.eos >= 0 && specials_.separators == 1) {
       const auto named = [&](bool used, int32_t id) { return used ? tk::NamedToken{piece(id), id} : tk::NamedToken{}; };
-      document["post_processor"] = tk::around_texts(named(ends.bos, specials_.bos), named(ends.eos, specials_.eos));
+      document["post_processor"] =
+          tk::around_texts(named(ends.bos, specials_.bos), named(ends.eos, specials_.eos), ends.segments);
     }
     write_file_atomic(path, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     const auto name_of = [&](int32_t id) {
       const tk::AddedToken* added = added_.find(id);
       return added == nullptr ? std::string() : added->content;
     };
-    write_special_names(path,
-                        {name_of(specials_.pad), name_of(specials_.bos), name_of(specials_.eos),
-                         name_of(specials_.unknown), name_of(specials_.mask)},
-                        "PreTrainedTokenizerFast");
+    write_settings_for_transformers(path,
+                                    {name_of(specials_.pad), name_of(specials_.bos), name_of(specials_.eos),
+                                     name_of(specials_.unknown), name_of(specials_.mask)},
+                                    ends.segments);
   }
 
  private:

@@ -82,10 +82,10 @@ class SentencePieceTokenizer final : public TokenizerModel {
     const auto name_of = [&](int32_t id) {
       return id < 0 ? std::string() : content.pieces[static_cast<size_t>(id)].text;
     };
-    write_special_names(path,
-                        {name_of(specials_.pad), name_of(specials_.bos), name_of(specials_.eos),
-                         name_of(specials_.unknown), name_of(specials_.mask)},
-                        "PreTrainedTokenizerFast");
+    write_settings_for_transformers(path,
+                                    {name_of(specials_.pad), name_of(specials_.bos), name_of(specials_.eos),
+                                     name_of(specials_.unknown), name_of(specials_.mask)},
+                                    ends.segments);
   }
 
  private:

@@ -33,6 +33,19 @@ std::string content_of(const nlohmann::json& settings, const char* name) {
   return {};
 }
 
+Json settings_of(const SpecialNames& names) {
+  Json settings = Json::object();
+  const auto write = [&](const char* key, const std::string& name) {
+    if (!name.empty()) settings[key] = name;
+  };
+  write("pad_token", names.pad);
+  write("bos_token", names.bos);
+  write("eos_token", names.eos);
+  write("unk_token", names.unknown);
+  write("mask_token", names.mask);
+  return settings;
+}
+
 }  // namespace
 
 nlohmann::json settings_beside(const std::filesystem::path& tokenizer) { return object_in(settings_path(tokenizer)); }
@@ -55,19 +68,17 @@ SpecialNames special_names_beside(const std::filesystem::path& tokenizer) {
           name_of("unk_token", nullptr), name_of("mask_token", nullptr)};
 }
 
-void write_special_names(const std::filesystem::path& tokenizer, const SpecialNames& names,
-                         const std::string& tokenizer_class) {
-  Json settings = Json::object();
-  const auto write = [&](const char* key, const std::string& name) {
-    if (!name.empty()) settings[key] = name;
-  };
-  write("pad_token", names.pad);
-  write("bos_token", names.bos);
-  write("eos_token", names.eos);
-  write("unk_token", names.unknown);
-  write("mask_token", names.mask);
-  write("tokenizer_class", tokenizer_class);
+void write_special_names(const std::filesystem::path& tokenizer, const SpecialNames& names) {
+  const Json settings = settings_of(names);
   if (!settings.empty()) write_json(settings_path(tokenizer), settings);
+}
+
+void write_settings_for_transformers(const std::filesystem::path& tokenizer, const SpecialNames& names, bool segments) {
+  Json settings = settings_of(names);
+  settings["tokenizer_class"] = "PreTrainedTokenizerFast";
+  settings["model_input_names"] = {"input_ids", "attention_mask"};
+  if (segments) settings["model_input_names"].push_back("token_type_ids");
+  write_json(settings_path(tokenizer), settings);
 }
 
 }  // namespace plumb

@@ -22,9 +22,11 @@ nlohmann::json settings_beside(const std::filesystem::path& tokenizer);
 /// `sep_token` there.
 SpecialNames special_names_beside(const std::filesystem::path& tokenizer);
 
-/// Writes names so that `special_names_beside` finds them, unless all are empty; and, if it is given, the class with which
-/// `transformers` reads the tokenizer, which otherwise depends on the model.
-void write_special_names(const std::filesystem::path& tokenizer, const SpecialNames& names,
-                         const std::string& tokenizer_class = {});
+/// Writes names so that `special_names_beside` finds them, unless all are empty.
+void write_special_names(const std::filesystem::path& tokenizer, const SpecialNames& names);
+
+/// Writes, with the names, what `transformers` otherwise assumes from the kind of the model: that the tokenizer is what
+/// its `tokenizer.json` says, and whether the model reads `segments`.
+void write_settings_for_transformers(const std::filesystem::path& tokenizer, const SpecialNames& names, bool segments);
 
 }  // namespace plumb

@@ -91,7 +91,8 @@ std::shared_ptr<const TokenizerModel> load_gpt2(std::string bytes, const std::fi
   std::filesystem::path vocabulary_path = path.parent_path() / "vocab.json";
   if (!std::filesystem::exists(vocabulary_path)) vocabulary_path = path.parent_path() / "encoder.json";
   if (!std::filesystem::exists(vocabulary_path)) {
-    throw Error(fmt::format("{}: there is no vocab.json beside it", path.string()), "merges need their vocabulary");
+    throw Error(fmt::format("{}: there is no vocab.json beside it", path.string()),
+                "put the vocab.json of these merges there");
   }
   if (!is_valid_utf8(bytes)) throw Error(fmt::format("{}: not valid UTF-8", path.string()));
   nlohmann::json vocabulary;

@@ -7,7 +7,7 @@ Json added_token(const std::string& content, int32_t id, bool special, bool whol
           {"rstrip", false}, {"normalized", false}, {"special", special}};
 }
 
-Json around_texts(const NamedToken& before, const NamedToken& after) {
+Json around_texts(const NamedToken& before, const NamedToken& after, bool segments) {
   if (before.name.empty() && after.name.empty()) return nullptr;
   Json single = Json::array(), pair = Json::array(), known = Json::object();
   const auto add_token = [&](Json& items, const NamedToken& token, int segment) {
@@ -23,7 +23,7 @@ Json around_texts(const NamedToken& before, const NamedToken& after) {
   add_text(single, "A", 0);
   add_token(pair, before, 0);
   add_text(pair, "A", 0);
-  add_text(pair, "B", 1);
+  add_text(pair, "B", segments ? 1 : 0);
   return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", known}};
 }
 

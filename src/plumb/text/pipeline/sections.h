@@ -17,7 +17,8 @@ struct NamedToken {
   int32_t id = -1;
 };
 
-/// The post-processor that puts one token before a text, or a pair of texts, and one after each; null without either.
-Json around_texts(const NamedToken& before, const NamedToken& after);
+/// The post-processor that puts one token before a text, or a pair of texts, and one after each, and with `segments`
+/// marks the second text of a pair as 1; null without a token.
+Json around_texts(const NamedToken& before, const NamedToken& after, bool segments);
 
 }  // namespace plumb::tokenization

@@ -74,7 +74,7 @@ Json post_processor(const SentencePieceContent& content, const Specials& special
     return wanted && id >= 0 ? tokenization::NamedToken{content.pieces[static_cast<size_t>(id)].text, id}
                              : tokenization::NamedToken{};
   };
-  return tokenization::around_texts(token(ends.bos, specials.bos), token(ends.eos, specials.eos));
+  return tokenization::around_texts(token(ends.bos, specials.bos), token(ends.eos, specials.eos), ends.segments);
 }
 
 /// The beginnings of the characters of a text in UTF-8, except the first.
