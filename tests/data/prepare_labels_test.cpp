@@ -197,7 +197,7 @@ TEST_F(PrepareLabels, RefusesWhatNoClassifierCanLearn) {
   EXPECT_EQ(failure(), "the length limit must be at least 1, not 0");
   options_ = good;
   options_.tests = {{"valid", options_.train}};
-  EXPECT_EQ(failure(), "two splits are named 'valid'");
+  EXPECT_EQ(failure(), "the name 'valid' is not free for a test set");
 }
 
 TEST_F(PrepareLabels, DamagedLabelsAreNoticed) {

@@ -181,7 +181,9 @@ TEST_F(Prepare, FailuresLeaveNothing) {
   EXPECT_NE(failure().find("a vocabulary of 6 is too small"), std::string::npos);
   options_ = good;
   options_.tests = {{"train", options_.train}};
-  EXPECT_EQ(failure(), "two splits are named 'train'");
+  EXPECT_EQ(failure(), "the name 'train' is not free for a test set");
+  options_.tests = {{"x", options_.train}, {"x", options_.train}};
+  EXPECT_EQ(failure(), "two test sets are named 'x'");
   options_.tests = {{"../x", options_.train}};
   EXPECT_EQ(failure(), "'../x' is not a valid name for a test set");
   options_ = good;

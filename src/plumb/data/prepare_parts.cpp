@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <set>
 #include <utility>
 
 #include "plumb/base/error.h"
@@ -18,9 +19,10 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-/// Throws Error unless the names consist of harmless characters and are distinct, also from those that are taken.
-void check_names(const std::vector<std::string>& names, std::vector<std::string> taken, const char* one,
+/// Throws Error unless the names consist of harmless characters and are distinct from each other and from the reserved.
+void check_names(const std::vector<std::string>& names, const std::set<std::string>& reserved, const char* one,
                  const char* several, const char* option) {
+  std::set<std::string> taken;
   for (const std::string& name : names) {
     const bool plain = !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
@@ -29,11 +31,9 @@ void check_names(const std::vector<std::string>& names, std::vector<std::string>
     if (!plain) {
       throw Error(fmt::format("'{}' is not a valid name for {}", name, one), "use letters, digits, '_', '-' and '.'");
     }
-    if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
-      throw Error(fmt::format("two {} are named '{}'", several, name),
-                  fmt::format("name each one: {} NAME=SOURCE,TARGET", option));
-    }
-    taken.push_back(name);
+    const std::string hint = fmt::format("choose the names: {} NAME=…", option);
+    if (reserved.contains(name)) throw Error(fmt::format("the name '{}' is not free for {}", name, one), hint);
+    if (!taken.insert(name).second) throw Error(fmt::format("two {} are named '{}'", several, name), hint);
   }
 }
 
@@ -157,7 +157,7 @@ Json describe_file(const fs::path& file) {
 }
 
 void check_test_names(const std::vector<std::string>& names) {
-  check_names(names, {"train", "valid"}, "a test set", "splits", "--test");
+  check_names(names, {"train", "valid"}, "a test set", "test sets", "--test");
 }
 
 void check_corpus_names(const std::vector<std::string>& names, bool other_text) {
