@@ -13,7 +13,7 @@
 
 using Sequence = std::vector<int32_t>;
 
-constexpr int32_t kFirstDigit = 4;  // behind the special tokens
+constexpr int32_t kFirstDigit = 4;  // after the special tokens
 constexpr int64_t kSteps = 600;
 
 /// Three to six digits.

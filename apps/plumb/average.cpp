@@ -22,7 +22,7 @@ struct AverageArguments {
 
 void average(const AverageArguments& arguments, const Globals& globals) {
   if ((arguments.last > 0) == (arguments.best > 0))
-    throw UsageError("which checkpoints to average?", "give either --last N or --best N");
+    throw UsageError("exactly one of --last and --best is required", "give either --last N or --best N");
   const auto checkpoints = arguments.last > 0 ? last_checkpoints(arguments.run, arguments.last)
                                               : best_checkpoints(arguments.run, arguments.best);
   average_checkpoints(arguments.run, checkpoints, arguments.out);
@@ -48,11 +48,9 @@ void add_average(CLI::App& app, Globals& globals) {
                             [arguments, &globals] { average(*arguments, globals); });
   add_json_option(*verb, globals);
   verb->add_option("RUN", arguments->run, "A run directory")->type_name("RUN")->required();
-  verb->add_option("--last", arguments->last, "Average this many of the last checkpoints")
-      ->type_name("N")
-      ->check(positive());
+  verb->add_option("--last", arguments->last, "Average the last N checkpoints")->type_name("N")->check(positive());
   verb->add_option("--best", arguments->best,
-                   "Average this many of the checkpoints that were validated, those with the best train.best_metric")
+                   "Average the N checkpoints with the best train.best_metric, among those that were validated")
       ->type_name("N")
       ->check(positive());
   verb->add_option("--out", arguments->out, "Directory to write, which can be used like a run")

@@ -230,8 +230,8 @@ void add_classify(CLI::App& app, Globals& globals) {
                             [arguments, &globals] { classify_input(*arguments, globals); });
   add_json_option(*verb, globals);
   verb->add_option("MODEL", arguments->models,
-                   "A run directory (its latest checkpoint), or a checkpoint in one; of several, the mean of their "
-                   "probabilities decides")
+                   "A run directory (its latest checkpoint), or a checkpoint in one; with several, their "
+                   "probabilities are averaged")
       ->type_name("RUN_OR_CHECKPOINT")
       ->required();
   verb->add_option("--data", arguments->data, "Data directory with the tokenizer and labels (default: the run's)")

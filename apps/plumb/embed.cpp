@@ -193,8 +193,8 @@ void add_embed(CLI::App& app, Globals& globals) {
           "FILE.npy: a float32 matrix for NumPy; FILE.jsonl: JSON Lines (default: JSON Lines to standard output)")
       ->type_name("FILE");
   verb->add_option("--pooling", arguments->pooling,
-                   "What is taken of the tokens' states (default: as the sentence encoder's files say, or as the model "
-                   "was trained; else mean, of language models last)")
+                   "How token states are pooled (default: as in the sentence encoder's files, or as the model "
+                   "was trained; else last for language models, mean for others)")
       ->check(CLI::IsMember({"first", "last", "max", "mean"}));
   CLI::Option* normalize = verb->add_flag_callback(
       "--normalize", [arguments] { arguments->normalize = true; },
@@ -204,8 +204,8 @@ void add_embed(CLI::App& app, Globals& globals) {
       ->excludes(normalize);
   verb->add_option(
           "--max-tokens", arguments->max_tokens,
-          "Truncate texts to N tokens, special ones included (default: as the sentence encoder's files say, or the "
-          "model's positions, or 512; a recurrent model reads whole texts)")
+          "Truncate texts to N tokens, including special tokens (default: as in the sentence encoder's files, else "
+          "the model's number of positions, else 512; a recurrent model reads whole texts)")
       ->check(positive());
   verb->add_option("--data", arguments->data,
                    "Data directory with the tokenizer (default: the run's, or the tokenizer of an imported model)")

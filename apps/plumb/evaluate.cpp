@@ -154,16 +154,15 @@ void evaluate_model(EvaluateArguments arguments, const Globals& globals) {
 
 void add_evaluate(CLI::App& app, Globals& globals) {
   auto arguments = std::make_shared<EvaluateArguments>();
-  CLI::App* verb = add_verb(app, globals, "evaluate", "Measure what a language model scores on benchmarks",
+  CLI::App* verb = add_verb(app, globals, "evaluate", "Evaluate a language model on benchmarks",
                             "plumb evaluate runs/gpt2 --tasks lambada_openai,hellaswag --data benchmarks --limit 500",
                             [arguments, &globals] { evaluate_model(*arguments, globals); });
   add_json_option(*verb, globals);
   add_seed_option(*verb, globals);
   EvaluateOptions& options = arguments->options;
   verb->add_option("MODEL", arguments->model, kModelHelp)->type_name("RUN_OR_FOLDER")->required();
-  verb->add_option(
-          "--tasks", arguments->tasks,
-          "Tasks, separated by commas: names (`plumb list evaluation`), or files of one's own (*.jsonl, *.json)")
+  verb->add_option("--tasks", arguments->tasks,
+                   "Tasks, separated by commas: names (`plumb list evaluation`), or your own files (*.jsonl, *.json)")
       ->type_name("TASK,...")
       ->required();
   verb->add_option("--data", arguments->data, "Folder with the files of the tasks")
@@ -181,18 +180,18 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       ->check(not_negative())
       ->capture_default_str();
   verb->add_option("--max-length", arguments->max_length,
-                   "Tokens that the model reads at once; 0: as many as it has positions or its config.json says, or "
+                   "Context length in tokens; 0: the model's number of positions or the length in its config.json, "
                    "else 2048")
       ->check(not_negative())
       ->capture_default_str();
   verb->add_option("--max-tokens", options.max_tokens,
-                   "Tokens of an answer that the model writes; 0: as many as the task says (256)")
+                   "Maximum tokens of a generated answer; 0: the limit of the task (256)")
       ->check(CLI::Range(int64_t{0}, int64_t{1'000'000'000}))
       ->capture_default_str();
   verb->add_option("--out", arguments->out,
-                   "Directory for results and answers; an evaluation that was interrupted continues there")
+                   "Directory for results and answers; an interrupted evaluation resumes from it")
       ->type_name("DIR");
-  verb->add_flag("--samples", arguments->samples, "Also write every prompt and its answers there");
+  verb->add_flag("--samples", arguments->samples, "Also write every prompt and its answers to --out");
   verb->add_option("--precision", options.scoring.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();
@@ -200,7 +199,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str();
   verb->add_option("--interval-samples", options.metrics.resampling.samples,
-                   "Bootstrap samples of the 95% intervals; 0: no intervals")
+                   "Bootstrap samples of the 95 % intervals; 0: no intervals")
       ->check(not_negative())
       ->capture_default_str();
   verb->add_option("--bootstrap-iters", options.metrics.harness_bootstrap,

@@ -40,7 +40,7 @@ RunConfig requested_run(const FinetuneArguments& arguments, const Globals& globa
 void add_finetune(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<FinetuneArguments>();
   CLI::App* verb = add_verb(
-      app, globals, "finetune", "Train a pretrained model to classify, or further on other text",
+      app, globals, "finetune", "Fine-tune a pretrained model for classification, or on other text",
       "plumb finetune --from runs/wikitext --data data/sst2 --out runs/sst2 --set finetune.unfreeze=gradual",
       [arguments, &globals] { train_and_report(requested_run(*arguments, globals), arguments->out, globals); });
   verb->add_option("--from", arguments->from,

@@ -206,8 +206,8 @@ void add_generate(CLI::App& app, Globals& globals) {
                    "Sample from tokens with at least this fraction of the largest probability")
       ->capture_default_str();
   verb->add_option("--repetition-penalty", arguments->repetition_penalty,
-                   "Values above 1 make tokens that have occurred less probable (default: that of an imported model's "
-                   "generation_config.json, else 1)");
+                   "Values above 1 make tokens less probable once they have occurred (default: that of an imported "
+                   "model's generation_config.json, else 1)");
   verb->add_option("--precision", options.precision, "Precision of matrix products")
       ->check(CLI::IsMember({"float32", "bf16", "int8"}))
       ->capture_default_str();

@@ -22,7 +22,7 @@ std::string row(const std::string& name, const std::string& first, const std::st
 }
 
 std::string gains_text(const BackwardGainReport& report) {
-  std::string text = "\nbackward gain: |gradient passed back to the stream| / |gradient given|\n";
+  std::string text = "\nbackward gain: |gradient passed back to the stream| / |gradient received|\n";
   text += row("", "|dL/dx|", "gain", "gain to memory");
   for (const BackwardGainReport::Stack& stack : report.stacks) {
     text += row(to_string(stack.stack) + ".input", with_ends(stack.input_gradient), "");
@@ -46,7 +46,7 @@ std::string first_step_text(const FirstStepReport& report) {
     text += fmt::format(", critical sharpness {:.4g}, from {:.3g} forward passes", 2 / report.critical_rate.mean,
                         report.passes);
   }
-  if (report.without_rate > 0) text += fmt::format("; {} initializations without one", report.without_rate);
+  if (report.without_rate > 0) text += fmt::format("; none found in {} of the initializations", report.without_rate);
   return text + '\n';
 }
 

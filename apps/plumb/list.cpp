@@ -131,13 +131,12 @@ std::vector<Kind> kinds() {
        "g is the gradient after clipping (`train.clip_value`, `train.clip_block`, `train.clip_norm`), lr the learning "
        "rate at step t, and weight_decay `train.weight_decay`; lr and weight_decay can differ between "
        "`[[train.groups]]`. Norms, biases, scalars and positions have no weight decay unless a group sets one. Frozen "
-       "parameters and their optimizer state do not change. With `train.cautious`, the elements of a step that the "
-       "gradient does not point along are left out, and what remains of a parameter's step is lengthened in "
-       "proportion.",
+       "parameters and their optimizer state do not change. With `train.cautious`, the elements of a step whose sign "
+       "disagrees with the gradient's are left out, and the rest of a parameter's step is scaled up in proportion.",
        "Weight decay is part of the update, not a factor on w: in float32, a decay lr·weight_decay below 6e-8, the "
-       "distance between neighboring numbers, moves as large a fraction of the weights by that distance, and is exact "
-       "on "
-       "average. A weight with no update to carry it, whose gradient has long been 0, keeps its value.",
+       "relative distance between neighboring numbers, moves only some of the weights, each by that distance, in such "
+       "a proportion that the decay is exact on average. A weight without an update, because its gradient has long "
+       "been 0, keeps its value.",
        variants(optimizers())});
   all.push_back({"schedule", "Schedule factors", "train.schedule",
                  "The learning rate of a step is the product of the factors, joined by `*`. Steps count from 1. s is "
@@ -151,8 +150,8 @@ std::vector<Kind> kinds() {
        "coefficient), each with the ends of its 95 % interval, such as `accuracy_low`. With `stream`, all lines or "
        "blocks "
        "form one text, which is cut into rows of equal length. A step predicts the next tokens of every row, each from "
-       "the token before it in the text, and begins with the state that the step before has left; so does evaluation, "
-       "whose perplexity is that of every token of the split. An epoch begins with a state of zeros. "
+       "the token before it in the text, and begins with the state that the previous step left; so does evaluation, "
+       "whose perplexity is over all tokens of the split. An epoch begins with a state of zeros. "
        "[training.md](training.md#recurrent-models) says what else changes.",
        variants(tasks())});
   all.push_back(
@@ -164,11 +163,11 @@ std::vector<Kind> kinds() {
   all.push_back({"bleu-tokenizer", "BLEU tokenizers", "plumb score --tokenize", "", "", variants(bleu_tokenizers())});
   all.push_back({"bleu-smoothing", "BLEU smoothings", "plumb score --smoothing",
                  "How n-gram orders without a match are counted.", "", variants(bleu_smoothings())});
-  all.push_back(
-      {"evaluation", "Evaluation tasks", "plumb evaluate --tasks",
-       "A task that has parts is all of them; a part is named `TASK_PART`. [evaluation.md](evaluation.md) says "
-       "which files they are read from.",
-       "", variants(evaluation_tasks())});
+  all.push_back({"evaluation", "Evaluation tasks", "plumb evaluate --tasks",
+                 "The name of a task with parts selects all of them; a part is named `TASK_PART`. "
+                 "[evaluation.md](evaluation.md) says "
+                 "which files they are read from.",
+                 "", variants(evaluation_tasks())});
   all.push_back({"evaluation-metric", "Evaluation metrics", "plumb evaluate",
                  "What tasks are scored by; each task has its own.", "", variants(evaluation_metrics())});
   return all;
@@ -238,7 +237,8 @@ std::string markdown(const std::vector<Kind>& all) {
           "[stream](#tasks-taskname). With `model.labels` it is the classifier of ULMFiT (Howard & Ruder 2018, "
           "arXiv 1801.06146): states at the end of a text, pooled by `model.pooling`, go through two blocks of batch "
           "norm, dropout and a linear layer, with ReLU between them. Of the other keys of `[model]` it reads only "
-          "the vocabulary, `norm_eps` and the initialization, for which `lstm` is made. In training steps it is "
+          "the vocabulary, `norm_eps` and the initialization; the initialization `lstm` is made for it. In training "
+          "steps it is "
           "regularized by the following; locked masks are the same for all positions of a sequence.") +
       options_table(awd_lstm_kind());
   return text;

@@ -84,7 +84,7 @@ std::string options_text(const ManualVerb& verb) {
     if (own != heading) text += ".SH " + to_upper(own) + '\n';
     heading = own;
     std::string description = option.description;
-    if (option.open && !option.choices.empty()) description += ". Among others: " + join(option.choices);
+    if (option.open && !option.choices.empty()) description += ". Values include: " + join(option.choices);
     text += tagged(option_tag(option), description);
   }
   return text;

@@ -155,7 +155,7 @@ void run(PlanArguments& arguments, const Globals& globals) {
   if (found.front().fits) {
     text += time_text(found.front(), job, hardware);
   } else {
-    text += fmt::format("\nnothing fits into {}: these come closest\n", with_bytes(hardware.memory));
+    text += fmt::format("\nnothing fits into {}: the divisions above come closest\n", with_bytes(hardware.memory));
   }
 
   Json json = make_document("plan", 1);
@@ -179,7 +179,7 @@ void add_plan(CLI::App& app, Globals& globals) {
   add_json_option(*verb, globals);
   add_planned_file(*verb, arguments->file);
   verb->add_flag("--here", arguments->here,
-                 "Plan for `plumb train` on this machine, from parts measured here (seconds)");
+                 "Plan for `plumb train` on this machine, from parts timed here (takes seconds)");
   verb->add_option("--tokens", arguments->tokens, "Tokens of the whole run (default: train.steps)")
       ->type_name("QUANTITY");
   suggest(verb->add_option("--precision", arguments->precision,

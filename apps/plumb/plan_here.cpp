@@ -36,7 +36,7 @@ std::string text_of(const plan::LocalMemory& memory, const plan::LocalTime& time
   std::string text;
   for (const auto& [name, bytes] : parts_of(memory))
     if (bytes > 0) text += fmt::format("{:<16} {:>10}\n", name, with_bytes(bytes));
-  text += fmt::format("{:<16} {:>10}, of which gradients share the place of activations\n\n", "peak",
+  text += fmt::format("{:<16} {:>10}, in which gradients reuse the memory of activations\n\n", "peak",
                       with_bytes(memory.peak()));
   text += fmt::format("{:<16} {:>10}  {:>6}\n", "", "seconds", "peak");
   for (const plan::StepPart& part : time.parts) {

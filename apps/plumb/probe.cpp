@@ -81,7 +81,7 @@ std::string theory_text(const TheoryReport& theory) {
                         theory.theorem_1->bound,
                         theory.placement == theory::Placement::post_ln ? "d √ln d" : "d √(ln d / L)");
   }
-  if (!theory.differs.empty()) text += "\nNot the theory's setting: " + join(theory.differs, "; ") + "\n";
+  if (!theory.differs.empty()) text += "\nDiffers from the theory's setting: " + join(theory.differs, "; ") + "\n";
   return text;
 }
 
@@ -176,11 +176,11 @@ void add_probe(CLI::App& app, Globals& globals) {
   verb->add_flag("--first-step", arguments->first_step,
                  "Also measure the first step of Adam and SGD: change of the logits by layer, critical learning rate");
   verb->add_option("--curvature", arguments->curvature,
-                   "Also measure the Hessian, its Gauss-Newton part and the rest, with N Lanczos steps each; 0: not")
+                   "Also measure the Hessian, its Gauss-Newton part and the rest, with N Lanczos steps each; 0: off")
       ->check(CLI::Range(int64_t{0}, int64_t{100'000}))
       ->capture_default_str();
   verb->add_option("--layer-curvature", arguments->layer_curvature,
-                   "With --curvature, also their diagonal block of each layer, with N Lanczos steps each; 0: not")
+                   "With --curvature, also their diagonal blocks, one per layer, with N Lanczos steps each; 0: off")
       ->check(CLI::Range(int64_t{0}, int64_t{100'000}))
       ->needs("--curvature")
       ->capture_default_str();

@@ -26,7 +26,7 @@ void write_runs_report(const ReportArguments& arguments) {
   fs::path page = arguments.out;
   if (page.empty()) {
     if (arguments.places.size() > 1)
-      throw UsageError("no file to write the report of several directories to", "give --out FILE.html");
+      throw UsageError("a report of several directories needs an output file", "give --out FILE.html");
     page = fs::path(arguments.places.front()) / "report.html";
   }
   write_file_atomic(page, render_report(runs_report(read_runs(arguments.places))));

@@ -31,7 +31,7 @@ void list_runs(const RunsArguments& arguments, const Globals& globals) {
 
 void add_runs(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<RunsArguments>();
-  CLI::App* verb = add_verb(app, globals, "runs", "List and compare training runs: what differs, and what came of them",
+  CLI::App* verb = add_verb(app, globals, "runs", "List and compare training runs: their differences and results",
                             "plumb runs runs --sort loss", [arguments, &globals] { list_runs(*arguments, globals); });
   verb->add_option("DIR", arguments->places, "Run directories, or directories that are searched for them")
       ->type_name("DIR")
@@ -41,7 +41,7 @@ void add_runs(CLI::App& app, Globals& globals) {
       ->type_name("KEY");
   verb->add_flag("--descending", arguments->descending, "Sort the largest first");
   verb->add_flag("--over-seeds", arguments->over_seeds,
-                 "One row for the runs that differ in train.seed alone: means with 95 % intervals");
+                 "Merge runs that differ only in train.seed into one row: means with 95 % intervals");
   add_json_option(*verb, globals);
 }
 

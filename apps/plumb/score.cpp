@@ -184,13 +184,13 @@ void add_bleu_options(CLI::App& verb, ScoreOptions& options) {
       ->check(CLI::IsMember(bleu_smoothings().names()))
       ->capture_default_str();
   verb.add_option("--smoothing-value", options.bleu.smoothing_value,
-                  "Value of the smoothings floor (default: 0.1) and add-k (default: 1)")
+                  "Value for --smoothing floor (default: 0.1) and add-k (default: 1)")
       ->check(not_negative());
   verb.add_option("--order", options.bleu.order, "Highest order of n-grams in BLEU")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   verb.add_flag("--effective-order", options.bleu.effective_order,
-                "Leave out of BLEU the orders for which the translations have no n-gram; --sentences does so always");
+                "Leave out of BLEU the orders for which the translations have no n-gram; --sentences always does so");
 }
 
 void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
@@ -217,7 +217,7 @@ void add_ter_options(CLI::App& verb, ScoreOptions& options) {
 }
 
 void add_resampling_options(CLI::App& verb, ScoreOptions& options) {
-  verb.add_flag("--confidence", options.confidence, "Give 95% bootstrap intervals");
+  verb.add_flag("--confidence", options.confidence, "Give 95 % bootstrap intervals");
   verb.add_option(
           "--paired", options.paired,
           "Test each system against the first by paired bootstrap, which gives intervals too, or by approximate "

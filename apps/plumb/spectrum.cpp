@@ -140,7 +140,7 @@ void add_spectrum(CLI::App& app, Globals& globals) {
       ->capture_default_str();
   add_processes_option(*verb, arguments->processes);
   verb->add_option("--basis-directory", options.basis_directory,
-                   "Keep the Lanczos vectors in a file there (default: in memory)")
+                   "Keep the Lanczos vectors in a file in this directory (default: in memory)")
       ->type_name("DIR")
       ->check(CLI::ExistingDirectory);
 }

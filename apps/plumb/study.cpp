@@ -100,7 +100,7 @@ void add_study(CLI::App& app, Globals& globals) {
           known);
   verb->add_option("--out", options->out, "Directory of the study")->type_name("DIR")->required();
   verb->add_option("--jobs", options->jobs,
-                   "Measurements to make side by side, sharing the threads; 0: one thread each for small models")
+                   "Measurements to run in parallel, sharing the threads; 0: one thread each for small models")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
   verb->add_option("--set", options->set, "Override a key, such as training.learning_rates=[1e-3]; may be repeated")

@@ -68,7 +68,7 @@ void add_subject_options(CLI::App& verb, SubjectOptions& options) {
   verb.add_option(
           "--batch", options.batch,
           "JSON file with token ids: {\"source\": [[…]], \"target\": [[…]]}, {\"tokens\": [[…]]} or {\"tokens\": "
-          "[[…]], \"labels\": […]}; of a masked language model, labels of tokens: [[…, null]]")
+          "[[…]], \"labels\": […]}; for a masked language model, a label for each token: [[…, null]]")
       ->type_name("FILE");
   verb.add_option("--data", options.data, "Data directory made by `plumb data`")->type_name("DIR");
   suggest(verb.add_option("--split", options.split, "Split of the data")->capture_default_str(),

@@ -79,8 +79,8 @@ std::string advice_of(const TrainResult& result) {
   for (const std::string& line : result.diagnosis) {
     if (line.starts_with(kTry)) advice += (advice.empty() ? "try " : "; ") + line.substr(kTry.size());
   }
-  return advice.empty() ? "result.json has what was measured; `plumb probe` measures the model before training"
-                        : advice + "; result.json has what was measured";
+  return advice.empty() ? "result.json has the measurements; `plumb probe` measures the model before training"
+                        : advice + "; result.json has the measurements";
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ void watch(const WatchArguments& arguments) {
     if (port < 0) throw Error("no port can be opened on 127.0.0.1");
   } else if (!server.bind_to_port(kHost, port)) {
     throw Error(fmt::format("port {} cannot be opened on {}", port, kHost),
-                "another program may use it: choose another --port, or none for any that is free");
+                "another program may be using it: choose another --port, or omit it to use any free port");
   }
   // A page of another site that has its name resolved to this machine is not answered.
   const std::vector<std::string> names = {fmt::format("{}:{}", kHost, port), fmt::format("localhost:{}", port)};
@@ -133,7 +133,7 @@ void watch(const WatchArguments&) {
 
 void add_watch(CLI::App& app, Globals& globals) {
   const auto arguments = std::make_shared<WatchArguments>();
-  CLI::App* verb = add_verb(app, globals, "watch", "Serve the report of training runs, up to date while they train",
+  CLI::App* verb = add_verb(app, globals, "watch", "Serve the report of training runs, updated while they train",
                             "plumb watch runs/base", [arguments] { watch(*arguments); });
   verb->add_option("RUN", arguments->places, "Run directories, or directories that are searched for them")
       ->type_name("RUN")

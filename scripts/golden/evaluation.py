@@ -128,7 +128,7 @@ def fill(model, seed):
 
 
 def greedy_items(model, tokenizer, count):
-    """Contexts with the most probable token behind them, if the tokenizer makes the same token of its text."""
+    """Contexts with the most probable token after them, if the tokenizer makes the same token of its text."""
     items = []
     words = sorted({word for text in TEXTS + [context for context, _, _ in CHOICES] for word in text.split()})
     for context in words:
@@ -142,7 +142,7 @@ def greedy_items(model, tokenizer, count):
 
 
 def written_items(model, tokenizer, count):
-    """Contexts with what the model writes behind them, up to a line break; every other answer is made a wrong one."""
+    """Contexts with what the model writes after them, up to a line break; every other answer is made a wrong one."""
     items = []
     for context in [context for context, _, _ in CHOICES if context] + TEXTS[:2]:
         ids = tokenizer(context, return_tensors='pt').input_ids[:, -42:]

@@ -161,7 +161,7 @@ struct GermanVerb {
 
 struct EnglishVerb {
   std::string base;
-  std::string particle = {};    // "up": moves behind a pronoun ("picks it up")
+  std::string particle = {};    // "up": moves after a pronoun ("picks it up")
   std::string past = {};        // empty: regular
   std::string participle = {};  // empty: as the past
 };

@@ -64,7 +64,7 @@ class BitNames {
   /// All bits named in field i of a row; "-name" takes some out of a group, "!name" is passed over.
   [[nodiscard]] uint64_t mask(const Row& row, size_t i) const;
 
-  /// The bits behind "!" in field i.
+  /// The bits after "!" in field i.
   [[nodiscard]] uint64_t excluded(const Row& row, size_t i) const;
 
  private:

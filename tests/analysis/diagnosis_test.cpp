@@ -34,7 +34,7 @@ class DiagnosisOfARun : public ::testing::Test {
   }
   ~DiagnosisOfARun() override { set_verbosity(Verbosity::normal); }
 
-  /// The text of this diagnosis, its advice behind "→", for a run at this learning rate.
+  /// The text of this diagnosis, its advice after "→", for a run at this learning rate.
   [[nodiscard]] std::string said(const std::string& name, double rate = 0.5) const {
     const std::vector<ParameterStep> steps(gradients_.size(), {.learning_rate = rate});
     const WatchedRun run{*model_, *task_, run_.train, *optimizer_, *train_, batches_, 412, rate, steps};

@@ -42,7 +42,7 @@ TEST(BenchGenerate, ReportsBatchesAndWhatAnotherProgramNeeds) {
   EXPECT_TRUE(std::filesystem::exists(folder + "/model.safetensors"));
 }
 
-TEST(BenchGenerate, ReportsTheStateBehindLongContexts) {
+TEST(BenchGenerate, ReportsTheStateAfterLongContexts) {
   for (const bool linear : {true, false}) {
     const Finished finished = run_plumb(small({"--attention", linear ? "linear" : "softmax", "--positions",
                                                linear ? "none" : "learned", "--batch", "1", "--contexts", "10,2000"}));

@@ -172,7 +172,7 @@ TEST_F(EvaluateVerb, SaysWhatIsWrong) {
   };
   fails("lambda_openai", {}, "did you mean 'lambada_openai'?");
   fails(items("choices.jsonl"), {"--few-shot", "10"}, "task choices has 9 examples");
-  fails(items("texts.jsonl"), {"--few-shot", "1"}, "has no prompts that examples could precede");
+  fails(items("texts.jsonl"), {"--few-shot", "1"}, "does not support few-shot examples");
   fails(items("choices.jsonl"), {"--max-length", "49"}, "more than the 48 tokens");
   fails(items("choices.jsonl"), {"--max-length", "2"}, "longer than the 2 that the model can read");
   fails(items("choices.jsonl") + "," + items("choices.jsonl"), {}, "'choices' is named twice");

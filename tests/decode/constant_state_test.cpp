@@ -55,13 +55,13 @@ ModelConfig small_decoder() {
   return config;
 }
 
-/// What one step takes behind `length` tokens.
+/// What one step takes after `length` tokens.
 struct Step {
   int64_t state_bytes = 0;
   Operations operations;
 };
 
-Step step_behind(Generates& model, int64_t length) {
+Step step_after(Generates& model, int64_t length) {
   const at::NoGradGuard no_graph;
   Random random(1, "tokens");
   std::vector<int64_t> tokens;
@@ -83,8 +83,8 @@ void expect_constant(const ModelConfig& config) {
   const std::unique_ptr<Model> model = make_model(config);
   model->initialize(1);
   Generates& generator = *model->generates();
-  const Step few = step_behind(generator, kFew);
-  const Step many = step_behind(generator, kMany);
+  const Step few = step_after(generator, kFew);
+  const Step many = step_after(generator, kMany);
   EXPECT_GT(few.state_bytes, 0);
   EXPECT_EQ(many.state_bytes, few.state_bytes);
   EXPECT_GT(few.operations.count, 0);
@@ -116,7 +116,7 @@ TEST(ConstantState, IsNotThatOfSoftmax) {
   const std::unique_ptr<Model> model = make_model(small_decoder());
   model->initialize(1);
   Generates& generator = *model->generates();
-  EXPECT_GT(step_behind(generator, 500).state_bytes, 5 * step_behind(generator, kFew).state_bytes);
+  EXPECT_GT(step_after(generator, 500).state_bytes, 5 * step_after(generator, kFew).state_bytes);
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ TEST_F(Embedding, ABackwardModelReadsTextsFromTheirEnds) {
 TEST_F(Embedding, SaysWhatIsWrong) {
   EmbedOptions options;
   options.pooling = "none";
-  EXPECT_NE(error(options).find("makes no vector of a text"), std::string::npos);
+  EXPECT_NE(error(options).find("yields no vector for a text"), std::string::npos);
   options = {};
   options.max_tokens = 2;
   EXPECT_NE(error(options).find("besides the 2 special tokens"), std::string::npos);

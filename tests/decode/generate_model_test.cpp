@@ -31,7 +31,7 @@ std::unique_ptr<Model> random_model(const std::string& attention, const std::str
 }
 
 /// Logits after a sequence that begins with BOS.
-std::vector<double> logits_behind(Model& model, const Ids& sequence) {
+std::vector<double> logits_after(Model& model, const Ids& sequence) {
   const at::NoGradGuard no_graph;
   Batch batch;
   batch.target_input.assign(sequence.begin(), sequence.end());
@@ -49,7 +49,7 @@ Ids plain(Model& model, const Ids& prompt, const GenerateOptions& options, int64
   sequence.insert(sequence.begin(), specials.bos);
   Ids ids;
   while (std::ssize(ids) < options.max_tokens) {
-    const int32_t id = sampler.draw(logits_behind(model, sequence), sequence, sample, std::ssize(sequence));
+    const int32_t id = sampler.draw(logits_after(model, sequence), sequence, sample, std::ssize(sequence));
     if (id == specials.eos) break;
     ids.push_back(id);
     sequence.push_back(id);

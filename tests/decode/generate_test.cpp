@@ -34,7 +34,7 @@ Generated plain(const RandomModel& model, const Ids& prompt, const GenerateOptio
   sequence.insert(sequence.end(), prompt.begin(), prompt.end());
   int64_t lines = 0;
   while (std::ssize(result.ids) < options.max_tokens && std::ssize(sequence) <= model.longest()) {
-    const std::vector<double> logits = model.logits_behind(sequence);
+    const std::vector<double> logits = model.logits_after(sequence);
     const Ids seen(sequence.begin(), sequence.end());
     const int32_t id = sampler.draw(logits, seen, sample, std::ssize(sequence));
     double sum = 0;

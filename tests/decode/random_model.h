@@ -37,7 +37,7 @@ class RandomModel final : public Generates {
   explicit RandomModel(uint64_t seed, int64_t vocabulary = 12, int64_t longest = std::numeric_limits<int64_t>::max())
       : seed_(seed), vocabulary_(vocabulary), longest_(longest) {}
 
-  [[nodiscard]] std::vector<double> logits_behind(const std::vector<int64_t>& sequence) const {
+  [[nodiscard]] std::vector<double> logits_after(const std::vector<int64_t>& sequence) const {
     return logits_of(hash_of(sequence));
   }
 

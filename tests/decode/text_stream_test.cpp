@@ -68,14 +68,14 @@ Streamed stream(const Tokenizer& tokenizer, const Ids& prompt, const Ids& ids,
 
 TEST(TextStream, IsTheTextBehindThePrompt) {
   const Tokenizer tokenizer = trained();
-  const auto behind = [&](const std::string& prompt, const std::string& text) {
+  const auto after = [&](const std::string& prompt, const std::string& text) {
     const Ids ids = tokenizer.encode(prompt);
     Ids all = tokenizer.encode(text);
     EXPECT_TRUE(std::equal(ids.begin(), ids.end(), all.begin()));
     return stream(tokenizer, ids, Ids(all.begin() + std::ssize(ids), all.end())).text;
   };
-  EXPECT_EQ(behind("the cat", "the cat sat on the mat"), " sat on the mat");
-  EXPECT_EQ(behind("", "the cat sat"), "the cat sat");
+  EXPECT_EQ(after("the cat", "the cat sat on the mat"), " sat on the mat");
+  EXPECT_EQ(after("", "the cat sat"), "the cat sat");
 }
 
 TEST(TextStream, OfManyTokensIsTheirWhole) {

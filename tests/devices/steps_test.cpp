@@ -28,7 +28,7 @@ using test::tiny;
 class StepsOnDevices : public test::OnEachDevice {};
 INSTANTIATE_ON_DEVICES(StepsOnDevices);
 
-/// Loss, gradient and parameters behind a step of training with dropout.
+/// Loss, gradient and parameters after a step of training with dropout.
 struct Step {
   double loss = 0;
   Tensor gradient, after;

@@ -38,7 +38,7 @@ std::vector<std::string> prompts() {
 Ids greedy_tokens(const RandomModel& model, std::vector<int64_t> sequence, const Ids& never, int32_t end) {
   Ids ids;
   while (std::ssize(ids) < kMaxTokens) {
-    const std::vector<double> logits = model.logits_behind(sequence);
+    const std::vector<double> logits = model.logits_after(sequence);
     int32_t best = -1;
     for (int32_t id = 0; id < std::ssize(logits); ++id) {
       if (std::find(never.begin(), never.end(), id) != never.end()) continue;
@@ -155,7 +155,7 @@ TEST(Completion, PromptsLeaveRoomForAnswers) {
   ASSERT_GT(ids.size(), 4U);
   const TextEncoder whole(tokenizer, EvaluatedText::whole), lines(tokenizer, EvaluatedText::lines);
   EXPECT_EQ(whole.prompt("the cat sat on the mat", 4), Ids(ids.end() - 4, ids.end()));
-  EXPECT_EQ(lines.prompt("the cat sat on the mat", 4), Ids(ids.end() - 3, ids.end()));  // behind BOS
+  EXPECT_EQ(lines.prompt("the cat sat on the mat", 4), Ids(ids.end() - 3, ids.end()));  // after BOS
   EXPECT_EQ(lines.prompt("the cat sat on the mat", 1), Ids());
   EXPECT_EQ(whole.prompt("the cat sat on the mat", 100), ids);
 }

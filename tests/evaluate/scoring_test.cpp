@@ -39,12 +39,12 @@ std::vector<TokenRequest> random_requests() {
   return requests;
 }
 
-/// The definition: log softmax of the logits behind each token, one request after another.
+/// The definition: log softmax of the logits after each token, one request after another.
 Answer answer_by_definition(const test::RandomModel& model, const TokenRequest& request) {
   std::vector<int64_t> sequence(request.context.begin(), request.context.end());
   Answer answer{.log_likelihood = 0, .greedy = true};
   for (const int32_t id : request.continuation) {
-    const std::vector<double> logits = model.logits_behind(sequence);
+    const std::vector<double> logits = model.logits_after(sequence);
     double sum = 0;
     for (const double logit : logits) sum += std::exp(logit);
     answer.log_likelihood += logits[static_cast<size_t>(id)] - std::log(sum);
@@ -74,7 +74,7 @@ TEST(Scoring, KnowsWhatGreedyDecodingGives) {
   TokenRequest request{{3, 1, 4}, {}};
   std::vector<int64_t> sequence = {3, 1, 4};
   for (int i = 0; i < 4; ++i) {
-    const std::vector<double> logits = model.logits_behind(sequence);
+    const std::vector<double> logits = model.logits_after(sequence);
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
     request.continuation.push_back(static_cast<int32_t>(best));
     sequence.push_back(best);

@@ -68,7 +68,7 @@ TEST_F(EvaluationTasks, AChoiceHasANumberAndAnAlternative) {
     write("own.jsonl", line);
     expect_error(path("own.jsonl"), part);
   };
-  refused(R"({"context": "x", "choices": ["a"], "gold": 0})", "one choice is no choice");
+  refused(R"({"context": "x", "choices": ["a"], "gold": 0})", "a single choice leaves nothing to choose");
   refused(R"({"context": "x", "choices": ["a", "b"], "gold": -1})", "gold = -1 is not the number of a choice");
   refused(R"({"context": "x", "choices": ["a", "b"], "gold": 0.9})", "gold = 0.9 is not the number of a choice");
   refused(R"({"context": "x", "choices": ["a", "b"], "gold": "0"})", "gold = \"0\" is not the number of a choice");

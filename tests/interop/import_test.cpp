@@ -97,7 +97,7 @@ TEST_F(ChangedFolder, TensorsAreAllAccountedFor) {
   NamedTensors other = whole;
   find(other, "transformer.h.0.attn.c_attn.weight")->second = at::zeros({48, 16});
   save_safetensors(file, other);
-  expect_error("tensor 'transformer.h.0.attn.c_attn.weight' has shape (48, 16), but config.json means (16, 48)");
+  expect_error("tensor 'transformer.h.0.attn.c_attn.weight' has shape (48, 16), but config.json implies (16, 48)");
 
   // Without the prefix, with masks, and with a copy of the embedding: files as they were published.
   NamedTensors published;
@@ -257,7 +257,7 @@ TEST_F(ChangedFolder, PartsThatAClassifierDoesNotHave) {
   expect_refused("bert", {{"position_embedding_type", "relative_key"}}, "position_embedding_type = \"relative_key\"");
   expect_refused("bert", {{"is_decoder", true}}, "is_decoder = true");
   expect_refused("bert", {{"id2label", {{"0", "no"}, {"1", "yes"}}}},
-                 "tensor 'classifier.weight' has shape (3, 16), but config.json means (2, 16)");
+                 "tensor 'classifier.weight' has shape (3, 16), but config.json implies (2, 16)");
   expect_refused("roberta", {{"pad_token_id", 0}}, "pad_token_id = 0");
 }
 
@@ -272,7 +272,7 @@ TEST_F(ChangedFolder, TheIndexSaysWhereTensorsAre) {
   index("lm_head.weight", "model-00001-of-00004.safetensors");
   expect_error("tensor 'lm_head.weight' is in model-00004-of-00004.safetensors, but the index says it is in");
   index("lm_head.weight", nullptr);
-  expect_error("tensor 'lm_head.weight' is in model-00004-of-00004.safetensors, but the index says nothing of it");
+  expect_error("tensor 'lm_head.weight' is in model-00004-of-00004.safetensors, but the index says nothing about it");
   index("other.weight", "model-00001-of-00004.safetensors");
   expect_error("tensor 'other.weight' is not in model-00001-of-00004.safetensors");
   index("lm_head.weight", "../model-00004-of-00004.safetensors");

@@ -250,7 +250,7 @@ auto with_standstill(double seconds) {
   };
 }
 
-// It is alive, so its signs of life arrive, but neither computes nor exchanges.
+// It is alive, so its heartbeats arrive, but neither computes nor exchanges.
 TEST(Losing, OneThatHangsIsNamedByThoseThatWaitForIt) {
   std::promise<void> noticed;
   as_ranks(

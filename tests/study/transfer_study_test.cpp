@@ -337,7 +337,7 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
     return false;
   };
   config_.transfer->epochs = 3;  // the head, two layers, and the embeddings never
-  EXPECT_TRUE(refused("'complete' of a model of kind \"decoder\" trains all of its layers from 4 on"));
+  EXPECT_TRUE(refused("'complete' of a model of kind \"decoder\" needs at least 4 to train all of its layers"));
   config_.transfer->epochs = 4;
   config_.transfer->examples = {60};
   EXPECT_TRUE(refused("of 60 training examples"));

@@ -91,7 +91,7 @@ TEST(FinetuningGroups, ChainThawTrainsOneLayerAtATime) {
     const auto settings = parameter_settings(model->parameters(), resolved(train, timeline).groups, 0);
     for (size_t i = 0; i < settings.size(); ++i) {
       const std::string& name = model->parameters().all()[i].name;
-      int64_t alone = 3;  // the last layer, and the norm behind it
+      int64_t alone = 3;  // the last layer, and the norm after it
       if (is_of_head(name)) alone = 0;
       if (name.find("embed") != std::string::npos) alone = 1;
       if (test::in_layer(name, 0) || name.starts_with("lstm.0.")) alone = 2;

@@ -228,7 +228,7 @@ TEST_F(LaunchedRun, NamesAStoppedProcess) {
     const Finished other = (stopped == 0 ? one : zero)->wait();
     EXPECT_EQ(other.status, 1);
     EXPECT_NE(other.errors.find(fmt::format("rank {} (process ", stopped)), std::string::npos) << other.errors;
-    EXPECT_NE(other.errors.find("has given no sign of life for 3 s"), std::string::npos) << other.errors;
+    EXPECT_NE(other.errors.find("has sent no heartbeat for 3 s"), std::string::npos) << other.errors;
     // When it wakes up, it finds that the run has ended without it.
     (stopped == 0 ? zero : one)->signal(SIGCONT);
     const Finished late = (stopped == 0 ? zero : one)->wait();
@@ -340,7 +340,7 @@ TEST_F(TwoMachines, NoticeACutLink) {
   const Finished first = zero->wait(), second = one->wait();
   EXPECT_EQ(first.status, 1);
   EXPECT_NE(first.errors.find("rank 1 (process "), std::string::npos) << first.errors;
-  EXPECT_NE(first.errors.find("has given no sign of life for 3 s"), std::string::npos) << first.errors;
+  EXPECT_NE(first.errors.find("has sent no heartbeat for 3 s"), std::string::npos) << first.errors;
   EXPECT_EQ(second.status, 1);
   EXPECT_NE(second.errors.find("rank 0 (process "), std::string::npos) << second.errors;
   EXPECT_EQ(resumed().outcome, "stopped");

@@ -472,8 +472,8 @@ TEST_F(Trouble, WhatRoseFirstIsTheFirstReason) {
   const std::vector<std::string> lines = diagnose({run, {}, {}, gradients, judge, {}, false});
   ASSERT_GE(lines.size(), 2U);
   EXPECT_EQ(lines[0],
-            "first to rise was the update of decoder.layers.0.feed_forward: from step 15 on it was far above its "
-            "median, 20 times it in step 19; the loss rose 3 steps later");
+            "first to rise was the update of decoder.layers.0.feed_forward: far above its median since step 15, 20 "
+            "times the median in step 19; the loss rose 3 steps later");
   EXPECT_EQ(lines.back(),
             "try: a lower learning_rate_factor for decoder.layers.0.feed_forward alone ([[train.groups]])");
 }

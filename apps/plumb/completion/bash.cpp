@@ -35,7 +35,7 @@ _plumb() {
     previous=${current%%=*}
     current=${current#*=}
   fi
-  # An option of several values also has those behind its first one.
+  # An option of several values also has those after its first one.
   local before=$previous
   for ((i = count - 2; i > 0; i--)); do
     if [[ ${line[i]} == -* ]]; then
@@ -115,7 +115,7 @@ std::string branch(const ManualVerb& verb) {
   std::vector<std::string> words;  // verbs within
   std::vector<std::string> options;
   std::string values;
-  std::string further;  // values behind the first
+  std::string further;  // values after the first
   std::string argument;
   for (const ManualVerb& inner : verb.verbs) words.push_back(inner.path.back());
   for (const ManualOption& option : verb.options) {

@@ -20,7 +20,7 @@ std::string quoted(const std::string& text, const std::string& special) {
   return out + '\'';
 }
 
-/// What completes a value, as _arguments takes it behind the second colon. A space before a function says that it takes
+/// What completes a value, as _arguments takes it after the second colon. A space before a function says that it takes
 /// no arguments of compadd's.
 std::string action(const ManualOption& option) {
   std::string words;

@@ -25,7 +25,7 @@ double square_of(const std::vector<Tensor>& tensors) {
 struct Boundary {
   ActivationPoint point;
   std::vector<Tensor> arriving;  // with the graph of the part before
-  std::vector<Tensor> leaving;   // where the graph of the part behind begins
+  std::vector<Tensor> leaving;   // where the graph of the part after begins
 
   [[nodiscard]] bool begins_stack() const { return point.point == Point::input; }
   [[nodiscard]] bool is_memory() const { return point.point == Point::memory; }

@@ -18,7 +18,7 @@ struct BackwardGain {
   /// ‖∂L/∂x‖ there, by differentiating the whole model.
   double gradient = 0;
   /// ‖Jᵀg‖/‖g‖, by differentiating this part alone: J is the derivative of what it returns with respect to the stream
-  /// that it reads, g the gradient that the part behind it passes back. NaN if g is 0. The first sub-layer of a stack
+  /// that it reads, g the gradient that the part after it passes back. NaN if g is 0. The first sub-layer of a stack
   /// includes what the scheme makes of the stack's input.
   double gain = 0;
   /// The same for what a cross-attention passes back to the encoder's states; empty for other parts. These gradients
@@ -32,10 +32,10 @@ struct StackGains {
   std::vector<BackwardGain> parts;  // from the stack's input to its result
 };
 
-/// Within a stack, the gains of all parts behind a point multiply the gradient of the result to the gradient there.
+/// Within a stack, the gains of all parts after a point multiply the gradient of the result to the gradient there.
 struct BackwardGains {
   std::vector<StackGains> stacks;  // encoder, decoder
-  /// The largest relative difference between a gradient of the whole model and the product of the gains behind it and
+  /// The largest relative difference between a gradient of the whole model and the product of the gains after it and
   /// the gradient of the result, and between the gradient of the encoder's result and the sum of what the
   /// cross-attentions pass back: rounding, unless something besides the stream connects the parts (value residuals).
   double error = 0;

@@ -20,8 +20,8 @@ namespace plumb {
 /// throw.
 template <typename Work>
 #ifdef __SANITIZE_THREAD__
-// GCC's OpenMP is not compiled for the thread sanitizer, which has to be told that a region begins behind what was
-// before it and ends before what is behind it.
+// GCC's OpenMP is not compiled for the thread sanitizer, which has to be told that what precedes a region happens
+// before it, and what follows it after it.
 __attribute__((no_sanitize_thread, noinline))
 #endif
 void on_team(const Work& work) {

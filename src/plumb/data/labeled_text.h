@@ -37,8 +37,8 @@ struct LabeledText {
 };
 
 /// Reads a file; spaces around labels and sentences are removed, and blank lines are skipped. Throws Error if the file
-/// is missing or has no example, or if a line is not valid in the encoding, lacks a column, has another number of
-/// columns than the first one or an empty label (the error names the line).
+/// is missing or has no example, or if a line is not valid in the encoding, lacks a column, has a different number
+/// of columns from the first one or an empty label (the error names the line).
 LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTextFormat& format);
 
 /// Removes the examples without text, of which nothing can be learned, and returns how many there were. Throws Error if

@@ -57,7 +57,8 @@ struct TrainingPairs {
 PairStream part_of_corpus(const PairStreams& streams, const TrainingPairs& found, size_t corpus, bool held) {
   return [&all = streams.train[corpus], &found, corpus, held](const PairVisitor& visit) {
     const auto changed = [] {
-      return Error("the training text has changed while it was read", "prepare the data again when nothing writes it");
+      return Error("the training text changed while it was being read",
+                   "prepare the data again while nothing writes to it");
     };
     const int64_t end = found.ends[corpus];
     int64_t i = corpus == 0 ? 0 : found.ends[corpus - 1];

@@ -19,7 +19,7 @@ void check_embedding(const EmbedOptions& options) {
   if (options.batch_tokens < 1)
     throw Error(fmt::format("batch_tokens must be at least 1, not {}", options.batch_tokens));
   if (options.pooling == "none")
-    throw Error("the pooling \"none\" makes no vector of a text", "known: first, last, max, mean");
+    throw Error("the pooling \"none\" yields no vector for a text", "known: first, last, max, mean");
 }
 
 std::vector<int32_t> with_special_tokens(const Tokenizer& tokenizer, std::vector<int32_t> ids, bool as_tokenizer_says) {
@@ -39,8 +39,8 @@ Tensor normalized_rows(const Tensor& rows) {
 
 Embeds& embedder_of(Model& model) {
   if (Embeds* embedder = model.embeds()) return *embedder;
-  throw Error(fmt::format("a model of kind \"{}\" has no vectors of texts", model.config().kind),
-              "an encoder or a language model has");
+  throw Error(fmt::format("a model of kind \"{}\" cannot embed texts", model.config().kind),
+              "only an encoder or a language model can");
 }
 
 IdsToEmbed ids_to_embed(const Tokenizer& tokenizer, std::string_view text, const EmbedOptions& options) {
@@ -49,8 +49,9 @@ IdsToEmbed ids_to_embed(const Tokenizer& tokenizer, std::string_view text, const
   if (options.max_tokens > 0) {
     const auto special = std::ssize(with_special_tokens(tokenizer, {}, options.as_tokenizer_says));
     if (options.max_tokens <= special) {
-      throw Error(fmt::format("texts of at most {} tokens have none besides the {} special tokens", options.max_tokens,
-                              special));
+      throw Error(
+          fmt::format("a limit of {} tokens leaves none besides the {} special tokens", options.max_tokens, special),
+          "increase --max-tokens");
     }
     const auto room = static_cast<size_t>(options.max_tokens - special);
     truncated = ids.size() > room;

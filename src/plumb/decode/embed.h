@@ -30,7 +30,7 @@ struct TextVectors {
   int64_t truncated = 0;  // texts of which not all tokens were read
 };
 
-/// Throws Error if the model has no vectors of its tokens, naming what has.
+/// Throws Error if the model does not embed tokens, naming the kinds of models that do.
 Embeds& embedder_of(Model& model);
 
 /// The ids that a model reads for a text.

@@ -251,7 +251,7 @@ void require_room(const Generates& model, const std::vector<std::vector<int32_t>
                   const GenerateOptions& options) {
   for (size_t p = 0; p < prompts.size(); ++p) {
     const auto length = static_cast<int64_t>(prompts[p].size() + tokens_before(options));
-    if (length == 0) throw Error(fmt::format("prompt {} has no token", p + 1), "begin the text with at least one");
+    if (length == 0) throw Error(fmt::format("prompt {} has no tokens", p + 1), "give a prompt of at least one token");
     if (length <= model.longest()) continue;
     throw Error(fmt::format("prompt {} has {} tokens{}, but the model reads at most {}", p + 1, with_thousands(length),
                             options.whole_texts ? "" : " including BOS", with_thousands(model.longest())),

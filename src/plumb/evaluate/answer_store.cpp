@@ -46,7 +46,7 @@ AnswerStore::AnswerStore(std::filesystem::path file, Json settings, size_t reque
   if (auto earlier = read_answers(file_, settings_, requests)) {
     answers_ = std::move(*earlier);
   } else {
-    say(fmt::format("{}: answers of another model or other prompts, which are replaced", file_.string()));
+    say(fmt::format("{}: replacing the answers of another model or to other prompts", file_.string()));
   }
 }
 

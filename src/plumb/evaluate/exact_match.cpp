@@ -75,8 +75,8 @@ std::optional<std::string> option_by_text(std::string_view written, const std::v
   return same == options.rend() ? bare : letter_of(static_cast<size_t>(options.rend() - same) - 1);
 }
 
-/// The first letter of one of `count` options behind a colon and white space.
-std::optional<std::string> option_behind_colon(std::string_view written, size_t count) {
+/// The first letter of one of `count` options after a colon and white space.
+std::optional<std::string> option_after_colon(std::string_view written, size_t count) {
   for (size_t colon = written.find(':'); colon != std::string_view::npos; colon = written.find(':', colon + 1)) {
     const std::u32string rest = to_utf32(written.substr(colon + 1));
     const auto letter = std::find_if(rest.begin(), rest.end(), [](char32_t c) { return !is_space(c); });
@@ -91,7 +91,7 @@ std::string extracted_option(std::string_view written, std::string_view question
   if (place != std::string_view::npos) return std::string(written.substr(place, 3));
   const std::vector<std::string> options = options_in(question);
   if (const auto option = option_by_text(written, options)) return *option;
-  return option_behind_colon(written, options.size()).value_or(kInvalid);
+  return option_after_colon(written, options.size()).value_or(kInvalid);
 }
 
 /// The first of the words True and False.

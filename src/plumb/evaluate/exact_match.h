@@ -15,7 +15,7 @@ std::string comparable_text(std::string_view text);
 ///   - the first letter in parentheses;
 ///   - the first text of an option that `question` lists, by its letter: "(A) the text", in lower case and without
 ///     punctuation;
-///   - the first letter of an option behind a colon.
+///   - the first letter of an option after a colon.
 /// Otherwise the first word True or False. "[invalid]" if there is nothing of the kind.
 std::string extracted_answer(std::string_view written, std::string_view question, std::string_view target);
 

@@ -91,7 +91,7 @@ std::string example_text(const EvaluationTask& task, const EvaluationItem& item)
 std::vector<std::string> prompts_of(const EvaluationTask& task, size_t items, const FewShotOptions& options) {
   const bool rolling = task.kind == RequestKind::rolling;
   if (rolling && options.examples > 0)
-    throw Error(fmt::format("task {} has no prompts that examples could precede", task.name), "leave out --few-shot");
+    throw Error(fmt::format("task {} does not support few-shot examples", task.name), "leave out --few-shot");
   ExampleSource source(task, options);
   std::vector<std::string> prompts;
   for (size_t i = 0; i < items; ++i) {

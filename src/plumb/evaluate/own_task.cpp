@@ -58,7 +58,7 @@ EvaluationItem item_of(const Json& line, RequestKind kind) {
                         .choices = line.at("choices").get<std::vector<std::string>>(),
                         .gold = gold_of(line)};
     if (item.choices.size() == 1 && item.gold == 0)
-      throw Error("one choice is no choice: give at least two, or the keys context and continuation");
+      throw Error("a single choice leaves nothing to choose: give at least two, or the keys context and continuation");
     return item;
   }
   if (kind == RequestKind::log_likelihood) {

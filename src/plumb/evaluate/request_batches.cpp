@@ -12,9 +12,9 @@ constexpr size_t kWorthSharing = 16;  // tokens: reading fewer by themselves cos
 struct MeasuredGroup {
   RequestGroup group;
   std::span<const int32_t> context;
-  size_t behind = 0;  // tokens that are read after the context
+  size_t after = 0;  // tokens that are read after the context
 
-  [[nodiscard]] size_t tokens() const { return context.size() + behind; }
+  [[nodiscard]] size_t tokens() const { return context.size() + after; }
 };
 
 std::vector<MeasuredGroup> measured_groups(const std::vector<TokenRequest>& requests) {
@@ -22,7 +22,7 @@ std::vector<MeasuredGroup> measured_groups(const std::vector<TokenRequest>& requ
   for (size_t i = 0; i < requests.size(); ++i) {
     if (i == 0 || requests[i].context != requests[i - 1].context) groups.push_back({.context = requests[i].context});
     groups.back().group.requests.push_back(i);
-    groups.back().behind += requests[i].continuation.size() - 1;
+    groups.back().after += requests[i].continuation.size() - 1;
   }
   return groups;
 }

@@ -24,7 +24,7 @@ using OnAnswer = std::function<void(size_t number, const Answer& answer)>;
 /// Called between batches.
 using OnBatch = std::function<void()>;
 
-/// Answers requests. Neighbors with the same context, such as the choices of an item, are read behind one reading of
+/// Answers requests. Neighbors with the same context, such as the choices of an item, are read after one reading of
 /// it; so is what all contexts of a batch begin with, such as the examples of their prompts. Throws Error if a request
 /// is longer than the model can read, a token is outside its vocabulary, or the model computes NaN.
 void score_requests(Generates& model, const std::vector<TokenRequest>& requests, const ScoringOptions& options,

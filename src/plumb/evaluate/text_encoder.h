@@ -29,7 +29,7 @@ class TextEncoder {
   TextEncoder(Tokenizer tokenizer, EvaluatedText kind) : tokenizer_(std::move(tokenizer)), kind_(kind) {}
 
   /// Context and continuation as the harness divides them: white space at the end of the context goes to the
-  /// continuation; both together are encoded as one text, and its tokens behind as many as the context alone has are
+  /// continuation; both together are encoded as one text, and its tokens after as many as the context alone has are
   /// those of the continuation. After an empty context comes the token of the beginning, or else of the end, of a text.
   /// Throws Error if the continuation has no token.
   [[nodiscard]] TokenRequest request(std::string_view context, std::string_view continuation) const;

@@ -102,8 +102,8 @@ Json fitting_settings(const ModelConfig& config) {
     if (!best || closeness(tried) < closeness(*best)) best = std::move(tried);
   }
   throw Error(fmt::format("no family of `transformers` has this model: {}", join(best->differences)),
-              fmt::format("that is how it differs from the closest family, {}; `docs/models.md` has a model that fits "
-                          "for each family",
+              fmt::format("these are its differences from the closest family, {}; `docs/models.md` has a model that "
+                          "fits each family",
                           best->family));
 }
 

@@ -30,8 +30,8 @@ struct ImportedModel {
 bool is_model_folder(const std::filesystem::path& path);
 
 /// Reads the model in a folder. Throws Error that names what is unknown or does not fit: the architecture, a key of
-/// config.json that may change what the model computes, or a value of it; a tensor that is missing, superfluous or of
-/// another shape than config.json means.
+/// config.json that may change what the model computes, or a value of it; a tensor that is missing, unexpected, or
+/// of a shape other than config.json implies.
 ImportedModel read_model_folder(const std::filesystem::path& folder);
 
 /// The configuration of the run that stands for an imported model: the model, and what it learns.
@@ -53,13 +53,13 @@ TranslationTokenizers translation_tokenizers(const std::filesystem::path& run);
 /// config.json, a number or a list. Empty if neither has it. Throws Error if it is anything else.
 std::vector<int32_t> ends_of_texts(const std::filesystem::path& run);
 
-/// repetition_penalty of generation_config.json, which transformers applies to every continuation, the most probable one
-/// too; 1 without the file or the key. Throws Error if it is not a positive number.
+/// repetition_penalty of generation_config.json, which transformers applies to every continuation, the most probable
+/// one too; 1 without the file or the key. Throws Error if it is not a positive number.
 double stated_repetition_penalty(const std::filesystem::path& run);
 
 /// The number of tokens that config.json of an imported model says it reads at once: n_positions,
-/// max_position_embeddings or n_ctx, the first that there is, as the harness asks. Nothing without config.json or such
-/// a key. Throws Error if it is less than 1.
+/// max_position_embeddings or n_ctx, the first that is present, in the harness's order. Empty without config.json or
+/// such a key. Throws Error if it is less than 1.
 std::optional<int64_t> stated_positions(const std::filesystem::path& run);
 
 }  // namespace plumb

@@ -51,7 +51,7 @@ NamedTensors read_parts(const fs::path& folder) {
       const auto place = files.find(name);
       if (place == files.end() || place->second != part) {
         throw Error(fmt::format("{}: tensor '{}' is in {}, but the index says {}", index.string(), name, part,
-                                place == files.end() ? "nothing of it" : "it is in " + place->second));
+                                place == files.end() ? "nothing about it" : "it is in " + place->second));
       }
       seen.insert(name);
       all.emplace_back(name, std::move(tensor));
@@ -113,7 +113,7 @@ Tensor Weights::take(const std::string& name, const std::vector<int64_t>& shape)
                 guess.empty() ? "" : fmt::format("the closest name is '{}'", guess));
   }
   if (found->second.sizes() != at::IntArrayRef(shape)) {
-    throw Error(fmt::format("{}: tensor '{}' has shape {}, but config.json means {}", origin_, full,
+    throw Error(fmt::format("{}: tensor '{}' has shape {}, but config.json implies {}", origin_, full,
                             shape_of(found->second.sizes()), shape_of(shape)));
   }
   if (!found->second.is_floating_point())
@@ -139,7 +139,7 @@ void Weights::ignore_copies(const std::string& pattern, const Tensor& original) 
   for (const auto& [name, tensor] : tensors_) {
     if (!glob_matches(pattern, name) || at::equal(tensor.cpu(), original.cpu().to(tensor.scalar_type()))) continue;
     throw Error(
-        fmt::format("{}: tensor '{}' differs from the embedding, of which config.json makes it a copy", origin_, name),
+        fmt::format("{}: tensor '{}' differs from the embedding, to which config.json ties it", origin_, name),
         "if the model was trained with a matrix of its own there, set tie_word_embeddings to false in config.json");
   }
   ignore(pattern);

@@ -54,13 +54,13 @@ double brevity_penalty(int64_t system_length, int64_t reference_length) {
 }
 
 void require_valid_bleu(const BleuOptions& options) {
-  if (options.order < 1) throw Error(fmt::format("BLEU of order {}", options.order), "the order must be at least 1");
+  if (options.order < 1) throw Error(fmt::format("the order of BLEU is {}", options.order), "it must be at least 1");
   if (!options.smoothing_value) return;
   if (!bleu_smoothings().at(options.smoothing).make.default_value) {
     throw Error(fmt::format("the smoothing '{}' takes no value", options.smoothing), "'floor' and 'add-k' take one");
   }
   if (!(*options.smoothing_value >= 0) || std::isinf(*options.smoothing_value)) {
-    throw Error(fmt::format("a smoothing value of {}", *options.smoothing_value), "it must be 0 or above");
+    throw Error(fmt::format("the smoothing value is {}", *options.smoothing_value), "it must be 0 or above");
   }
 }
 

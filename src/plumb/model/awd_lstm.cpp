@@ -179,8 +179,8 @@ AwdLstm::Result AwdLstm::run(const std::vector<int64_t>& tokens, const Ragged& l
     result.last.push_back(of_layer.last);
     result.kept = of_layer.hidden;
     context.show({id, Point::output}, result.kept);
-    const double behind_last = head_ ? 0 : options_.output_dropout;
-    result.hidden = locked(result.kept, i + 1 == layers_.size() ? behind_last : options_.hidden_dropout);
+    const double after_last = head_ ? 0 : options_.output_dropout;
+    result.hidden = locked(result.kept, i + 1 == layers_.size() ? after_last : options_.hidden_dropout);
     result.hidden = context.passed({id, Point::stream}, result.hidden);
   }
   context.show({stack, Point::result}, result.hidden);

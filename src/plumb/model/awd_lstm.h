@@ -41,7 +41,7 @@ void describe(Fields& field, AwdLstmOptions& options);
 /// embedding.weight, those of the layers, output.bias.
 ///
 /// With model.labels it is a classifier (BPT3C). The states of the last `pooled_tokens` tokens of a sequence, before
-/// the dropout that a language model has behind its last layer, are pooled (model.pooling, usually "concat") and go
+/// the dropout that a language model has after its last layer, are pooled (model.pooling, usually "concat") and go
 /// through a BatchNormHead to output.weight and output.bias, which are over the labels. What comes before these tokens
 /// is read without a graph, with the same masks: no gradient reaches it.
 class AwdLstm final : public Model, public Generates, public Classifies, public Embeds {
@@ -63,7 +63,7 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
   /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). A part of a batch (LossOptions::scale)
-  /// contributes its own means by its share of the labels. What is carried is the state of every layer behind the last
+  /// contributes its own means by its share of the labels. What is carried is the state of every layer after the last
   /// position, before its dropout: lstm.i.hidden and lstm.i.cell, or qrnn.i.cell and qrnn.0.input, (sequences, width);
   /// the input of layer 0 is what it read, after the dropout of embeddings and inputs.
   /// Throws Error if what has been carried is the state of another model, or of another number of sequences.

@@ -70,7 +70,7 @@ void validate_sizes(const ModelConfig& config) {
   require_count("labels", config.labels, 0, kMostRows);
   if (config.head_size == 0 && config.d_model % config.heads != 0) {
     throw Error(fmt::format("model.heads = {} does not divide model.d_model = {}", config.heads, config.d_model),
-                "or set model.head_size");
+                "choose a divisor of model.d_model, or set model.head_size");
   }
   if (config.kv_heads > 0 && config.heads % config.kv_heads != 0) {
     throw Error(fmt::format("model.kv_heads = {} does not divide model.heads = {}", config.kv_heads, config.heads));

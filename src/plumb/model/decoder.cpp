@@ -45,7 +45,7 @@ DecoderState Decoder::start(int64_t rows) { return stack_->start(rows); }
 Tensor Decoder::read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) {
   const at::NoGradGuard no_graph;
   ForwardContext context;
-  const std::vector<int64_t> positions = positions_behind(state.positions, layout);
+  const std::vector<int64_t> positions = positions_after(state.positions, layout);
   return stack_->read((*embedding_)(tokens, positions, {}, context), layout, positions, state);
 }
 

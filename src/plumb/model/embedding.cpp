@@ -39,7 +39,7 @@ Tensor TokenEmbedding::operator()(const std::vector<int64_t>& tokens, const std:
   return context.dropout(sum);
 }
 
-std::vector<int64_t> positions_behind(const std::vector<int64_t>& so_far, const Ragged& layout) {
+std::vector<int64_t> positions_after(const std::vector<int64_t>& so_far, const Ragged& layout) {
   if (layout.sequences() != static_cast<int64_t>(so_far.size())) {
     throw Error(fmt::format("tokens of {} sequences for {} rows", layout.sequences(), so_far.size()));
   }

@@ -45,6 +45,6 @@ class TokenEmbedding {
 
 /// Positions of the next tokens of rows that have read `so_far`: (tokens), where those of sequence r of `layout` follow
 /// the first so_far[r].
-std::vector<int64_t> positions_behind(const std::vector<int64_t>& so_far, const Ragged& layout);
+std::vector<int64_t> positions_after(const std::vector<int64_t>& so_far, const Ragged& layout);
 
 }  // namespace plumb

@@ -51,7 +51,7 @@ DecoderState EncoderDecoder::start(const Tensor& memory, const Ragged& memory_la
 Tensor EncoderDecoder::read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) {
   const at::NoGradGuard no_graph;
   ForwardContext context;
-  const std::vector<int64_t> positions = positions_behind(state.positions, layout);
+  const std::vector<int64_t> positions = positions_after(state.positions, layout);
   return decoder_->read((*target_)(tokens, positions, {}, context), layout, positions, state);
 }
 

@@ -18,8 +18,8 @@ namespace plumb {
 /// Receives activations as they are computed: (where, tensor (tokens, width)).
 using Observer = std::function<void(const ActivationPoint&, const Tensor&)>;
 
-/// Receives tensors on their way from one part of a model to the next, and returns those that go on: the same, or
-/// others of the same shape. For following gradients, and for disturbing activations.
+/// Receives tensors on their way from one part of a model to the next, and returns those that are passed on: the same,
+/// or others of the same shape. For following gradients, and for disturbing activations.
 using Tap = std::function<Tensor(const ActivationPoint&, const Tensor&)>;
 /// Receives the scores of softmax attention, one sequence at a time: (which attention, tensor (heads, queries, keys)),
 /// the argument of the softmax over keys, −∞ for keys that a query does not see. Without a graph.
@@ -72,8 +72,7 @@ class ForwardContext {
     if (observer_) observer_(point, activation);
   }
 
-  /// A tap receives, of each stack, its `input` and its `result`; of each sub-layer, all tensors of the stream behind
-  /// it
+  /// A tap receives, of each stack, its `input` and its `result`; of each sub-layer, all tensors of the stream after it
   /// (`stream`, once for each); of each cross-attention, the encoder's states (`memory`).
   void tap(Tap tap) { tap_ = std::move(tap); }
   [[nodiscard]] Tensor passed(const ActivationPoint& point, const Tensor& x) const { return tap_ ? tap_(point, x) : x; }

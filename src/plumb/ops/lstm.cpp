@@ -17,13 +17,13 @@ void require_shape(const char* what, const Tensor& tensor, at::IntArrayRef shape
   if (tensor.defined() && tensor.sizes() == shape) return;
   const auto text = [](at::IntArrayRef sizes) { return fmt::format("({})", fmt::join(sizes.vec(), ", ")); };
   throw Error(fmt::format("LSTM: {} has the shape {}, not {}", what,
-                          tensor.defined() ? text(tensor.sizes()) : std::string("of nothing"), text(shape)));
+                          tensor.defined() ? text(tensor.sizes()) : std::string("(undefined)"), text(shape)));
 }
 
 void check_shapes(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout) {
-  if (!weights.hidden.defined() || weights.hidden.dim() != 2) throw Error("LSTM: the recurrent weights are no matrix");
+  if (!weights.hidden.defined() || weights.hidden.dim() != 2) throw Error("LSTM: the recurrent weight is not a matrix");
   const int64_t size = weights.hidden.size(1);
-  if (x.dim() != 2) throw Error("LSTM: the input is no matrix");
+  if (x.dim() != 2) throw Error("LSTM: the input is not a matrix");
   require_shape("the input", x, {layout.tokens(), x.size(1)});
   require_shape("the input's weight", weights.input, {4 * size, x.size(1)});
   require_shape("the recurrent weight", weights.hidden, {4 * size, size});

@@ -49,7 +49,7 @@ class Cautious final : public Optimizer {
 std::unique_ptr<Optimizer> make_cautious(std::unique_ptr<Optimizer> optimizer, const Parameters& parameters) {
   if (optimizer->averages_weights()) {
     throw Error("train.cautious cannot be combined with an optimizer that averages the weights",
-                "without a mean of gradients, its steps always point along the gradient");
+                "leave train.cautious out, or choose another train.optimizer");
   }
   return std::make_unique<Cautious>(std::move(optimizer), parameters);
 }

@@ -112,7 +112,7 @@ void ShardedOptimizer::collect() {
 
 NamedTensors ShardedOptimizer::state() const {
   if (group_.size() == 1) return own_->state();
-  if (all_.empty()) throw Error("the optimizer's state is shared out among the processes");
+  if (all_.empty()) throw Error("the optimizer's state is sharded across the processes");
   return all_;
 }
 

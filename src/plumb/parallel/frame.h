@@ -27,7 +27,7 @@ enum class FrameKind : uint8_t {
   value,         // the answer to `get` and `add`
   lost,          // rank, what happened
   gone,          // rank, and the fields of `left`
-  // In both directions: a sign of life. From a process: the exchanges it has begun, whether it is in one, the processor
+  // In both directions: a heartbeat. From a process: the exchanges it has begun, whether it is in one, the processor
   // time that it has used, in milliseconds, and the blocks and pages that it has read and written.
   beat = 128,
 };

@@ -22,7 +22,7 @@ namespace {
 constexpr std::chrono::milliseconds kAttempt = std::chrono::seconds(3);
 constexpr std::chrono::milliseconds kPause = std::chrono::milliseconds(50);
 constexpr std::chrono::milliseconds kFarewell = std::chrono::seconds(2);
-constexpr double kAnswer = 15;  // seconds within which a register gives a first sign of life
+constexpr double kAnswer = 15;  // seconds within which a register sends its first heartbeat
 
 /// Equal for two processes that share processors: the machine since its start, and the processors they may use.
 std::string machine_key() {
@@ -39,7 +39,7 @@ std::string machine_key() {
   return key;
 }
 
-/// The fields of a sign of life that tell whether this process is at work.
+/// The fields of a heartbeat that tell whether this process is at work.
 std::vector<std::string> work_so_far() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
@@ -140,7 +140,7 @@ void Membership::listen() {
     }
     const double silence = std::chrono::duration<double>(now - heard).count();
     if (silence > settings_.timeout || (!answered && silence > kAnswer)) {
-      return lose(answered ? fmt::format("{} has given no sign of life for {:.3g} s: it is stopped, or its machine or "
+      return lose(answered ? fmt::format("{} has sent no heartbeat for {:.3g} s: it is stopped, or its machine or "
                                          "network is down",
                                          rank_zero(), settings_.timeout)
                            : "the server there does not answer");

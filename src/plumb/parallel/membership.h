@@ -1,4 +1,4 @@
-// One process's side of the register: it joins, gives signs of life, and learns who is lost. Only used in this folder.
+// One process's side of the register: it joins, sends heartbeats, and learns who is lost. Only used in this folder.
 #pragma once
 
 #include <atomic>
@@ -44,7 +44,7 @@ class Membership {
     std::string token;
     int64_t rank = 0;
     int64_t size = 1;
-    double timeout = 60;      // seconds without a sign of life from rank 0 after which it counts as lost
+    double timeout = 60;      // seconds without a heartbeat from rank 0 after which it counts as lost
     double join_limit = 300;  // seconds
   };
 
@@ -78,7 +78,7 @@ class Membership {
   /// What has happened, if a process is lost or a member of the group has left, allowing the news a moment to arrive.
   std::optional<std::string> news_within(std::chrono::milliseconds limit, const std::string& group);
 
-  /// For the signs of life: an exchange begins or ends.
+  /// For the heartbeats: an exchange begins or ends.
   void begin_exchange();
   void end_exchange();
 

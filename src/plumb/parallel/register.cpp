@@ -162,7 +162,7 @@ void Register::welcome(Peer& peer, const Frame& hello) {
     peer.closing = true;
   };
   if (hello.fields.empty() || hello.fields[0] != kGreeting)
-    return refuse(fmt::format("it runs another version than Plumb " PLUMB_VERSION));
+    return refuse(fmt::format("it does not run Plumb " PLUMB_VERSION));
   if (hello.fields.size() != 8 || hello.fields[1] != settings_.token)
     return refuse("another run uses this address and port");
   const int64_t rank = number_in(hello, 2), size = number_in(hello, 3);
@@ -258,7 +258,7 @@ void Register::check(Clock::time_point now) {
     }
     if (silence > settings_.timeout) {
       lose(peer.rank,
-           fmt::format("{} has given no sign of life for {:.3g} s: it is stopped, or its machine or network is down",
+           fmt::format("{} has sent no heartbeat for {:.3g} s: it is stopped, or its machine or network is down",
                        describe_process(peer.rank, peer.process, peer.host), settings_.timeout));
     }
     in_exchange += peer.exchanging ? 1 : 0;

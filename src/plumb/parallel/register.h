@@ -15,7 +15,7 @@
 
 namespace plumb {
 
-/// Serves connections in a thread of its own. Every process keeps one open for the whole run and gives signs of life
+/// Serves connections in a thread of its own. Every process keeps one open for the whole run and sends heartbeats
 /// through it. When a process is lost, the register tells all the others which one and why.
 class Register {
  public:
@@ -24,7 +24,7 @@ class Register {
     int64_t port = 0;         // 0: any free port
     int64_t size = 1;         // number of processes
     std::string token;        // only processes with the same one belong to the run
-    double timeout = 60;      // seconds without a sign of life after which a process counts as lost
+    double timeout = 60;      // seconds without a heartbeat after which a process counts as lost
     double standstill = 600;  // seconds after which one that does nothing, or an exchange that does not end, is a fault
     double join_limit = 300;  // seconds within which all must have joined
   };
@@ -56,7 +56,7 @@ class Register {
     bool closing = false;  // as soon as everything is sent
     int64_t exchanges = 0;
     bool exchanging = false;
-    int64_t processor_time = 0;  // milliseconds, as of the last sign of life
+    int64_t processor_time = 0;  // milliseconds, as of the last heartbeat
     int64_t moved = 0;           // blocks and pages read and written, as of then
     Clock::time_point beaten;    // when that came
     Clock::time_point worked;    // when it last worked, or when nobody last waited
@@ -94,7 +94,7 @@ class Register {
   std::thread thread_;
 };
 
-/// How often signs of life are given, in milliseconds, if one is lost after `timeout` seconds without.
+/// How often heartbeats are sent, in milliseconds, if one is lost after `timeout` seconds without.
 int64_t beat_interval(double timeout);
 
 /// "rank 1 (process 4711 on node2)"

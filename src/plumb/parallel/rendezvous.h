@@ -20,7 +20,7 @@ struct Rendezvous {
   std::string token;               // equal in the processes of one run
   bool agent_store = false;        // host and port are those of a store that torchrun serves
   std::string agent_key = {};      // the key in it under which rank 0 leaves its address
-  double timeout = 60;             // seconds without a sign of life after which a process counts as lost
+  double timeout = 60;             // seconds without a heartbeat after which a process counts as lost
   double join_limit = 300;         // seconds within which all must have joined
   /// Seconds after which a process that does nothing, or an exchange that does not end, is a fault: by default ten
   /// times the time-out, since an exchange or a file may be large.

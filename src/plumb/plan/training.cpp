@@ -99,10 +99,10 @@ double activation_bytes(const ModelCost& model, int64_t sequence, int64_t micro_
   const auto width = static_cast<double>(model.heads * model.head_size);
   const auto kv_width = static_cast<double>(model.kv_heads * model.head_size);
   const double attentions = static_cast<double>(model.attentions) / static_cast<double>(model.layers);
-  // Input of the projections; query, key and value; what attention returns; the mask of the dropout behind it; and the
+  // Input of the projections; query, key and value; what attention returns; the mask of the dropout after it; and the
   // input of the norm.
   double attention = number * h + number * (width + 2 * kv_width) + number * width + mask * h + number * h;
-  // The weights before and behind the softmax's dropout, and its mask.
+  // The weights before and after the softmax's dropout, and its mask.
   if (model.quadratic && recompute == Recompute::none)
     attention += static_cast<double>(model.heads) * s * (model.dropout ? 2 * number + mask : number);
   const auto inner = static_cast<double>(model.feed_forward);

@@ -16,7 +16,7 @@ class EventWriter {
   /// earlier runs are kept: TensorBoard joins all files of a directory, so a resumed run continues the curves. Throws
   /// Error if the file cannot be created.
   explicit EventWriter(const std::filesystem::path& directory);
-  /// Writes what was added; a failure is lost.
+  /// Writes what was added; errors are ignored.
   ~EventWriter();
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;

@@ -240,7 +240,7 @@ void check_scale(const ScaleStudy& part) {
   }
   if (part.widths.size() < 4) {
     throw Error(fmt::format("scale.widths has {} models", part.widths.size()),
-                "a law with three numbers needs three models, and one more is held out");
+                "list at least four: a law with three parameters needs three, and one more is held out");
   }
   if (part.learning_rates.empty()) return;
   check_rates("scale.learning_rates", part.learning_rates);
@@ -260,7 +260,7 @@ void require_distinct(const char* key, std::vector<std::string> names) {
 
 void check_transfer(const TransferStudy& part) {
   if (part.labels.empty() == part.train.empty()) {
-    throw Error("[transfer] needs labeled text from one place",
+    throw Error("[transfer] needs exactly one source of labeled text",
                 "set transfer.labels, a data directory, or transfer.train, a file with lines of label, TAB, text");
   }
   if (part.models.empty()) throw Error("[transfer] has no model", "add [[transfer.model]] with its kind");
@@ -300,7 +300,7 @@ void check_warm_ups(const char* key, const std::vector<Duration>& warm_ups) {
     if (each.amount() < 0) throw Error(fmt::format("{} is {}", key, each.text()), "the smallest is 0");
     if (each.is_zero()) continue;
     if (unit.value_or(each.unit()) != each.unit())
-      throw Error(fmt::format("{} has several units", key), "give all of them in steps, in tokens or in epochs");
+      throw Error(fmt::format("{} mixes units", key), "give all of them in steps, all in tokens or all in epochs");
     unit = each.unit();
   }
   std::vector<std::string> texts;

@@ -18,7 +18,7 @@ int64_t at_width(int64_t size, int64_t width, const ModelConfig& base, const cha
   if (size * width % base.d_model != 0) {
     throw Error(fmt::format("at a width of {}, model.{} would be {:g}", width, key,
                             static_cast<double>(size * width) / static_cast<double>(base.d_model)),
-                fmt::format("widths of [scale] are such that the size of heads stays, {} in [model]",
+                fmt::format("choose widths of [scale] that keep the head size of [model], {}",
                             base.d_model / std::max<int64_t>(base.heads, 1)));
   }
   return size * width / base.d_model;
@@ -45,11 +45,11 @@ ModelConfig scale_model(const StudyContext& context, const ScaleMember& member) 
   model.kv_heads = at_width(base.kv_heads, member.width, base, "kv_heads");
   if (member.parametrization == Parametrization::standard) return model;
   if (model.share_embeddings != "none") {
-    throw Error(fmt::format("µP with model.share_embeddings = \"{}\"", model.share_embeddings),
+    throw Error(fmt::format("µP does not work with model.share_embeddings = \"{}\"", model.share_embeddings),
                 "set model.share_embeddings = \"none\": embeddings and output have different learning rates");
   }
   if (model.embedding_factor > 0) {
-    throw Error(fmt::format("µP with model.embedding_factor = {:g}", model.embedding_factor),
+    throw Error(fmt::format("µP does not work with model.embedding_factor = {:g}", model.embedding_factor),
                 "leave it out: embeddings are to be multiplied by √d_model at every width");
   }
   model.initialization = "mup";
@@ -88,12 +88,11 @@ RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int
   train.seed += seed;
   if (!mup) return request;
   if (train.optimizer != "adam" && train.optimizer != "adamw") {
-    throw Error(fmt::format("µP with train.optimizer = \"{}\"", train.optimizer),
-                "its learning rates are known here for adam and adamw");
+    throw Error(fmt::format("µP does not work with train.optimizer = \"{}\"", train.optimizer), "choose adam or adamw");
   }
   if (!train.groups.empty()) {
-    throw Error("µP with [[train.groups]]",
-                "leave them out: they come before the groups that learn at the rates of µP, and would replace these");
+    throw Error("µP does not work with [[train.groups]]",
+                "leave them out: they would override the groups that set the learning rates of µP");
   }
   for (const ParameterGroup& group : mup_groups(request.config.model, context.config.model.d_model))
     train.groups.push_back(group);

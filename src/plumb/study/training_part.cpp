@@ -216,15 +216,15 @@ Translated translated(StudyContext& context, const Arm& arm, int64_t seed, const
 void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const TrainingStudy& part, PartResult& result) {
   const bool one_seed = part.seeds == 1;
   const std::string over_sentences = fmt::format(
-      "95 % bootstrap interval over sentences ({} samples), which says how far other sentences of the same "
-      "kind would move the score of the same model",
+      "95 % bootstrap interval over sentences ({} samples), which says how much the score of the same model "
+      "would vary over other sentences of the same kind",
       with_thousands(kBleuSamples.samples));
   Figure figure{"bleu", "BLEU at the end of training"};
   Table table{
       "bleu",
       "BLEU by run",
-      fmt::format("At the best learning rate of each arm, by validation loss; with the {}. How far another "
-                  "initialization and order of the data would move it, only several seeds tell.",
+      fmt::format("At the best learning rate of each arm, by validation loss; with the {}. How much another "
+                  "initialization and data order would change it takes several seeds to tell.",
                   over_sentences),
       {"scheme", "layers", "optimizer", "warm-up", "learning rate", "seed", "BLEU", "low", "high", "sentences"}};
   figure.kind = "bar";
@@ -270,7 +270,7 @@ void report_bleu(StudyContext& context, const std::vector<Arm>& arms, const Trai
       "Detokenized, cased BLEU of {} pairs of the split '{}', beam width {}, at each arm's best learning rate, {}.{}{}",
       sentences, part.bleu_split, part.beam,
       one_seed ? "one seed, with the " + over_sentences +
-                     "; how far another initialization would move it, one seed cannot tell"
+                     "; one seed cannot tell how much another initialization would change it"
                : fmt::format("mean over {} seeds with its 95 % interval by Student's t", part.seeds),
       without == 0
           ? std::string()

@@ -172,7 +172,7 @@ Table classifiers_table(const std::vector<TransferredArm>& arms) {
         return run.diverged() ? Json() : finite_or_null(run.result->metrics.get(name).value_or(std::nan("")));
       };
       table.rows.push_back({each.arm.model.kind, each.arm.recipe.description, each.labels, run.learning_rate, run.seed,
-                            run.result ? run.result->outcome : "a run before it diverged",
+                            run.result ? run.result->outcome : "an earlier stage diverged",
                             run.result ? Json(run.result->steps) : Json(), finite_or_null(run.error()), metric("f1"),
                             metric("mcc"), run.result ? finite_or_null(run.result->seconds) : Json()});
     }
@@ -217,7 +217,7 @@ void add_language_model(StudyContext& context, const std::string& kind, const ch
                         Table& table) {
   const Json found = context.measurements.get(run.measurement);
   if (!found.is_object()) {
-    table.rows.push_back({kind, stage, "a run before it diverged", nullptr, nullptr, nullptr, nullptr});
+    table.rows.push_back({kind, stage, "an earlier stage diverged", nullptr, nullptr, nullptr, nullptr});
     return;
   }
   const TrainResult result = TrainResult::from_json(found);

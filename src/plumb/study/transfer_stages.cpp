@@ -148,8 +148,8 @@ StageRun TransferStages::classifier(const TransferArm& arm, double learning_rate
   const int64_t least = recipe.least_epochs(number_of_layers(model));
   if (epochs < least) {
     throw Error(fmt::format("transfer.{} is {}", arm.examples > 0 ? "few_epochs" : "epochs", epochs),
-                fmt::format("the arm '{}' of a model of kind \"{}\" trains all of its layers from {} on", recipe.name,
-                            arm.model.kind, least));
+                fmt::format("the arm '{}' of a model of kind \"{}\" needs at least {} to train all of its layers",
+                            recipe.name, arm.model.kind, least));
   }
   FinetuneConfig finetune;
   finetune.unfreeze = recipe.unfreeze;

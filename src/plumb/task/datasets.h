@@ -62,7 +62,7 @@ class TextDataset final : public Dataset {
   /// Packs sentences `begin` to before `end`. Returns into how many examples.
   int64_t pack(int64_t begin, int64_t end);
 
-  /// The first sentence of example i, and the one behind its last.
+  /// The first sentence of example i, and the one after its last.
   [[nodiscard]] std::pair<int64_t, int64_t> sentences(int64_t i) const;
 
   ParallelSplit split_;

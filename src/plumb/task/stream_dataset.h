@@ -30,7 +30,7 @@ class StreamDataset final : public Dataset {
   [[nodiscard]] int64_t rows() const { return rows_; }
 
  private:
-  /// The place of a row's first token in the text; that of the row behind the last is the number of tokens.
+  /// The place of a row's first token in the text; that of the row after the last is the number of tokens.
   [[nodiscard]] int64_t begin_of_row(int64_t row) const;
   /// The place of the first token of a block or sentence.
   [[nodiscard]] int64_t begin_of_line(int64_t line) const;

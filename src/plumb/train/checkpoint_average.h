@@ -16,7 +16,7 @@ std::vector<std::filesystem::path> last_checkpoints(const std::filesystem::path&
 std::vector<std::filesystem::path> best_checkpoints(const std::filesystem::path& run, int64_t count);
 
 /// Averages the weights that the checkpoints would be evaluated with, and buffers, in float64 (Vaswani et al. 2017,
-/// arXiv 1706.03762, section 6.1). Where the model constrains its weights, so it does the mean. Writes it to `out` with
+/// arXiv 1706.03762, section 6.1). The mean meets any constraint of the model on its weights. Writes it to `out` with
 /// the run's configuration, so that it can be used like a run; it cannot be trained further. Throws Error if `out` has
 /// anything but an earlier average in it, and if a checkpoint does not fit the run's model.
 void average_checkpoints(const std::filesystem::path& run, const std::vector<std::filesystem::path>& checkpoints,

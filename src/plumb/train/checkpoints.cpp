@@ -210,7 +210,7 @@ void return_best(const fs::path& run, int64_t step, int64_t best_step) {
   if (found <= step) return;
   if (best_step == 0) return remove_directory(best);
   if (copy_to_best(run, best_step).empty())
-    warn(fmt::format("{}: is of step {}, which is undone; the best of what is left, step {}, was not kept",
+    warn(fmt::format("{}: is from step {}, which was undone; the best of the remaining steps, {}, was not kept",
                      best.string(), found, best_step));
 }
 

@@ -65,7 +65,7 @@ struct TrainConfig {
   std::string precision = "float32";      // of matrix products: float32 or bf16
   std::string parameters = "float32";     // float32; bf16, rounded stochastically; bf16-copy, with a copy in float32
   int64_t processes = 1;                  // number of processes sharing each batch
-  double timeout = 60;                    // seconds without a sign of life after which another process counts as lost
+  double timeout = 60;                    // seconds without a heartbeat after which another process counts as lost
   std::string exchange_precision = "float32";  // of gradients between processes: float32 or bf16
   bool overlap = true;                         // whether gradients are exchanged during the backward pass
   bool shard_optimizer = false;                // whether each process keeps the optimizer's state of its share

@@ -33,12 +33,13 @@ std::vector<Finding> find_rises(const DivergedRun& diverged) {
   const Spike& first = all.front();
   Finding finding;
   finding.text =
-      fmt::format("first to rise was the {}: from step {} on it was far above its median, {:.3g} times it in step {}",
+      fmt::format("first to rise was the {}: far above its median since step {}, {:.3g} times the median in step {}",
                   first.series, first.since, first.value / first.before, first.step);
   const auto& loss = diverged.judge.loss().last();
   if (loss && first.series != "loss") {
-    finding.text += loss->since > first.since ? fmt::format("; the loss rose {} steps later", loss->since - first.since)
-                                              : std::string("; the loss rose in the same step");
+    const int64_t later = loss->since - first.since;
+    finding.text += later > 0 ? fmt::format("; the loss rose {} step{} later", later, later == 1 ? "" : "s")
+                              : std::string("; the loss rose in the same step");
   }
   constexpr std::string_view kUpdate = "update of ";
   if (first.series.starts_with(kUpdate)) {
@@ -49,8 +50,8 @@ std::vector<Finding> find_rises(const DivergedRun& diverged) {
   const std::optional<double> usual = diverged.judge.gradient_norm().median();
   const double limit = diverged.run.config.clip_norm;
   if (diverged.judge.gradient_norm().last() && usual && !(limit > 0 && limit <= 2 * *usual)) {
-    found.push_back({fmt::format("the gradient's norm was {:.3g} in the median", *usual),
-                     fmt::format("train.clip_norm = {:.2g}, twice the median of the gradient's norm", 2 * *usual)});
+    found.push_back({fmt::format("the median norm of the gradient was {:.3g}", *usual),
+                     fmt::format("train.clip_norm = {:.2g}, twice that median", 2 * *usual)});
   }
   return found;
 }

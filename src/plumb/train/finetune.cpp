@@ -221,7 +221,7 @@ RunConfig finetuning_run(const Config& document, const std::string& from, const 
   } else {
     learn_text(run, pretrained, place.run, directory);
     if (finetune.lora.rank > 0 && !has_vocabulary_of(place.run, directory))
-      throw Error(fmt::format("{}: has another vocabulary than {}, and adapters leave the embeddings as they are",
+      throw Error(fmt::format("{}: has a different vocabulary from {}, and adapters leave the embeddings as they are",
                               directory.path().string(), place.run.string()),
                   "prepare the text with the model's tokenizer, or leave out finetune.lora");
   }

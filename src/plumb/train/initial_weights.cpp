@@ -35,12 +35,12 @@ FormerTokenizers former_tokenizers(const fs::path& run, const DataDirectory& dat
   const std::string what =
       fmt::format("{}: its vocabulary is not the one that {} was trained with", data.path().string(), run.string());
   if (!fs::exists(fs::path(former) / "data.json")) {
-    throw Error(fmt::format("{}, and that is no longer in {}", what, former),
-                "bring that directory back: weights are moved from one vocabulary to the other by piece");
+    throw Error(fmt::format("{}, and that one is no longer in {}", what, former),
+                "restore that directory: weights are moved from one vocabulary to the other by piece");
   }
   DataDirectory found = DataDirectory::open(former);
   if (!has_vocabulary_of(run, found))
-    throw Error(fmt::format("{}, and {} has another one now", what, former), "restore that directory");
+    throw Error(fmt::format("{}, and {} now has a different one", what, former), "restore that directory");
   return {found.source_tokenizer(), found.target_tokenizer()};
 }
 

@@ -74,8 +74,8 @@ std::string in_words(const Json& findings, const Task& task) {
   const std::string repeated = findings.value("repeated", std::string());
   if (repeated == "otherwise") {
     add(
-        fmt::format("Taken again from the same parameters, the step has loss {} and gradient norm {}: the hardware is "
-                    "to blame, or a library that is not deterministic",
+        fmt::format("Repeated from the same parameters, the step has loss {} and gradient norm {}: the hardware is "
+                    "to blame, or a nondeterministic library",
                     findings["again"]["loss"].dump(), findings["again"]["gradient_norm"].dump()));
   }
   if (findings.contains("parameter"))

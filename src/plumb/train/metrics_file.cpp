@@ -37,7 +37,7 @@ auto lines_with(const std::filesystem::path& path, const char* key, const Take& 
   return found;
 }
 
-/// A rollback is written after the points up to the step to which the run returns, as the first line behind those of
+/// A rollback is written after the points up to the step to which the run returns, as the first line after those of
 /// its checkpoint.
 int64_t place_of(const TroubleRecord& record) { return record.values.value("to", record.step - 1) + 1; }
 

@@ -159,7 +159,7 @@ TrainConfig resolved(TrainConfig config, Timeline& timeline) {
   for (Duration* each : {&config.warm_up, &config.decay_start, &config.steps}) *each = timeline.first_step(*each);
   for (ParameterGroup& group : config.groups) {
     for (Duration* each : {&group.frozen_until, &group.frozen_again_from, &group.frozen_again_until}) {
-      if (each->unit() != Duration::Unit::steps) *each = timeline.first_step(*each) + 1;  // the first step behind it
+      if (each->unit() != Duration::Unit::steps) *each = timeline.first_step(*each) + 1;  // the first step after it
     }
   }
   return config;

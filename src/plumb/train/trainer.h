@@ -70,9 +70,8 @@ class Trainer {
   ~Trainer();
 
   /// Trains to the end. Divergence is an outcome, not an error. Throws Error that names the batch if memory runs out.
-  /// Afterwards, unless it diverged, the model has the
-  /// weights that are evaluated and kept: with train.average_decay or an optimizer that averages, not those that were
-  /// trained.
+  /// Afterward, unless it diverged, the model has the weights that are evaluated and kept: with train.average_decay or
+  /// an optimizer that averages, not those that were trained.
   TrainResult run(const TrainHooks& hooks = {});
 
   /// Writes model.safetensors, optimizer.safetensors and state.json into a directory, or reads them; if the watches

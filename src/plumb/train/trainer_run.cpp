@@ -39,7 +39,7 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
   };
   if (!config.shard_optimizer) return make(parameters);
   if (make(parameters)->averages_weights())
-    throw Error(fmt::format("train.shard_optimizer: the state of {} cannot be shared out", config.optimizer));
+    throw Error(fmt::format("train.shard_optimizer: the state of {} cannot be sharded", config.optimizer));
   return std::make_unique<ShardedOptimizer>(parameters, make);
 }
 

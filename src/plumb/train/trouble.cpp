@@ -64,7 +64,7 @@ TroubleRecord trouble_record_from_json(const Json& json) {
   bool valid = record.values.is_object();
   for (const char* key : {"text", "action"})
     valid = valid && (!record.values.contains(key) || record.values[key].is_string());
-  if (!valid) throw Error(fmt::format("the trouble at step {} is not described as it should be", record.step));
+  if (!valid) throw Error(fmt::format("the record of trouble at step {} is malformed", record.step));
   if (record.values.contains("to")) (void)count_of(record.values["to"]);
   return record;
 }

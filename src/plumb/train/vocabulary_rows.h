@@ -15,7 +15,7 @@ namespace plumb {
 std::vector<int64_t> rows_of_pieces(const Tokenizer& from, const Tokenizer& to);
 
 /// values: (vocabulary, …), a row or a number for each piece of a vocabulary. → the same for another vocabulary of
-/// `size` pieces: piece i has row rows[i]; where that is −1, and behind the last of `rows`, it has the mean over the
+/// `size` pieces: piece i has row rows[i]; where that is −1, and after the last of `rows`, it has the mean over the
 /// first `known` rows, those of pieces.
 Tensor with_rows(const Tensor& values, const std::vector<int64_t>& rows, int64_t size, int64_t known);
 

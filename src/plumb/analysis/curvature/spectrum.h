@@ -103,8 +103,8 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
                                 const SpectrumProgress& progress = {});
 
 /// The spectrum of any symmetric operator on vectors of n elements of this type: the Hessian of your own function
-/// (function_hessian.h), a Fisher matrix. Of the options, those of the model's Hessian play no part. Throws Error on
-/// options that make no measurement.
+/// (function_hessian.h), a Fisher matrix. Options that concern only the model's Hessian are ignored. Throws Error
+/// on invalid options.
 Spectrum measure_spectrum(const LinearOperator& multiply, int64_t n, const at::TensorOptions& type,
                           const SpectrumOptions& options, const SpectrumProgress& progress = {});
 

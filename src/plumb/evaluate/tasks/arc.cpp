@@ -1,4 +1,4 @@
-// ARC: questions of school science, mostly with four answers, the easier and the harder set (Clark et al. 2018, arXiv
+// ARC: school science questions, mostly with four answers, the easier and the harder set (Clark et al. 2018, arXiv
 // 1803.05457).
 #include "plumb/evaluate/item_files.h"
 
@@ -30,9 +30,9 @@ std::vector<EvaluationTask> load_arc_challenge(const std::filesystem::path& fold
 }
 
 const bool kArcRegistered = [] {
-  evaluation_tasks().add("arc_easy", "questions of school science, mostly with four answers",
+  evaluation_tasks().add("arc_easy", "school science questions, mostly with four answers",
                          "Clark et al. 2018, arXiv 1803.05457", load_arc_easy);
-  evaluation_tasks().add("arc_challenge", "questions of school science that word statistics do not answer",
+  evaluation_tasks().add("arc_challenge", "school science questions that word statistics do not answer",
                          "Clark et al. 2018, arXiv 1803.05457", load_arc_challenge);
   return true;
 }();

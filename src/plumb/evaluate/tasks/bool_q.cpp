@@ -1,4 +1,4 @@
-// BoolQ: questions about a passage that are answered by yes or no (Clark et al. 2019, arXiv 1905.10044), with the
+// BoolQ: yes/no questions about a passage (Clark et al. 2019, arXiv 1905.10044), with the
 // passages as SuperGLUE has them: "title -- text".
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ std::vector<EvaluationTask> load_bool_q(const std::filesystem::path& folder) {
 }
 
 const bool kBoolQRegistered =
-    evaluation_tasks().add("boolq", "questions about a passage that are answered by yes or no",
+    evaluation_tasks().add("boolq", "yes/no questions about a passage",
                            "Clark et al. 2019, arXiv 1905.10044; SuperGLUE, arXiv 1905.00537", load_bool_q);
 
 }  // namespace

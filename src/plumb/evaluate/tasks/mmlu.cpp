@@ -1,4 +1,4 @@
-// MMLU: questions of examinations in many subjects, with four answers (Hendrycks et al. 2021, arXiv 2009.03300). Each
+// MMLU: exam questions in many subjects, with four answers (Hendrycks et al. 2021, arXiv 2009.03300). Each
 // subject is a task; its examples are the first ones of mmlu/dev, as the authors give them.
 #include <fmt/format.h>
 
@@ -93,7 +93,7 @@ std::vector<EvaluationTask> load_mmlu(const std::filesystem::path& folder) {
   return tasks;
 }
 
-const bool kMmluRegistered = evaluation_tasks().add("mmlu", "questions of examinations in many subjects",
+const bool kMmluRegistered = evaluation_tasks().add("mmlu", "exam questions in many subjects",
                                                     "Hendrycks et al. 2021, arXiv 2009.03300", load_mmlu);
 
 }  // namespace

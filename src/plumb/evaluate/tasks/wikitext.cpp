@@ -27,7 +27,7 @@ void replace_each(std::string& text, const std::vector<Replacement>& replacement
   for (const auto& [from, to] : replacements) replace_all(text, from, to);
 }
 
-/// Removes white space behind each opening mark and before the closing one that follows it.
+/// Removes white space after each opening mark and before the closing one that follows it.
 void close_up(std::string& text, char open, char close) {
   std::string result;
   size_t done = 0;

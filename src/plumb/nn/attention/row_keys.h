@@ -32,7 +32,7 @@ class RowKeys {
  private:
   struct Row {
     std::vector<Tensor> shared;  // the first positions, in parts that other rows may have too: never written to
-    Tensor own;                  // (capacity, 2·kv_width), the positions behind them; undefined: none
+    Tensor own;                  // (capacity, 2·kv_width), the positions after them; undefined: none
     int64_t length = 0;          // positions in `own`
 
     void append(const Tensor& key_value);

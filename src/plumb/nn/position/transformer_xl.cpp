@@ -59,7 +59,7 @@ class RelativeScores final : public RelativePositions {
 
  private:
   /// q·W_R·R of every query and distance. q: (heads, queries, size), the first at position `begin`; r: (count, d) →
-  /// (heads, queries, count). W_R is multiplied by R, or, behind what has been read before, where there may be few
+  /// (heads, queries, count). W_R is multiplied by R, or, after what has been read before, where there may be few
   /// queries for many distances, by q if that takes fewer multiplications: decoding does not project all of R for every
   /// token.
   [[nodiscard]] Tensor distance_scores(const Tensor& q, const Tensor& r, int64_t begin) const {

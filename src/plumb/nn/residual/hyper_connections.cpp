@@ -24,7 +24,8 @@ struct HyperConnectionsOptions {
 
 void describe(Fields& field, HyperConnectionsOptions& options) {
   field("streams", options.streams, "n, the number of hidden vectors of a token");
-  field("dynamic", options.dynamic, "whether the coefficients depend on the hidden vectors; `false`: on nothing");
+  field("dynamic", options.dynamic,
+        "whether the coefficients depend on the hidden vectors; `false`: they are trained parameters");
 }
 
 class HyperConnectionsScheme final : public HiddenVectorsScheme {

@@ -50,7 +50,7 @@ class SiameseNormScheme final : public ResidualScheme {
 const bool kSiameseNormRegistered = residual_schemes().add(
     "siamesenorm",
     "x ← N₁(x); z = dropout(f(N₃(x + N₂(y)))); x ← x + z/√(2l) in layer l = 1, 2, …; y ← y + z; x₀ = y₀; a stack "
-    "returns norm(N(x) + N′(y)); all N are norms of their own",
+    "returns norm(N(x) + N′(y)); each N is a separate norm",
     "Li et al. 2026, arXiv 2602.08064", [](Parameters& parameters, const StackShape& shape) {
       return std::make_unique<SiameseNormScheme>(parameters, shape);
     });

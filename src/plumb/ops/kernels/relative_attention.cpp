@@ -85,7 +85,7 @@ struct ScoreBlock {
 
   // Slanted: the score of query i and key j is element (i, kQueryRows − 1 − i + j − left_out()), and column c belongs
   // to row farthest(distances) + c of `distances`. Strips that no query reaches are left out before the first column,
-  // and columns of keys after all queries behind the last.
+  // and columns of keys after all queries after the last.
   [[nodiscard]] int64_t left_out() const {
     return (kQueryRows - queries) / strip_columns<float>() * strip_columns<float>();
   }

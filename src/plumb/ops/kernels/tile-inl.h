@@ -119,7 +119,7 @@ struct Strip {
   int64_t ldc;
 };
 
-/// The rows from `first` on that tiles of kRows cover; returns the first row behind them.
+/// The rows from `first` on that tiles of kRows cover; returns the first row after them.
 template <int kRows, int kVectors, bool kWhole, typename T>
 HWY_INLINE int64_t tiles(const Strip<T>& s, int64_t columns, int64_t first) {
   for (; first + kRows <= s.m; first += kRows) {
