@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Races `plumb bench` against the newest PyTorch (eager and compiled) and CTranslate2, alternating, with the same weights and
-threads; writes the table of docs/performance.md and, with --json, all measurements."""
+"""Races `plumb bench` against the newest PyTorch (eager and compiled), CTranslate2 and, if they are there, llama.cpp and
+llm.c, alternating, with the same weights and threads; writes the table of docs/performance.md and, with --json, all
+measurements."""
 import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -81,7 +83,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('--data', help='a data directory: measure batches of its lengths too')
     parser.add_argument('--llm-c', metavar='DIR', help='a clone of llm.c: race it, too')
     parser.add_argument('--tiny', action='store_true', help='tiny sizes, to try this script')
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.llm_c and not (pathlib.Path(options.llm_c) / 'train_gpt2.c').is_file():
+        parser.error(f'--llm-c {options.llm_c}: has no train_gpt2.c')
+    if options.llm_c and not shutil.which('cc'):
+        parser.error('--llm-c: there is no C compiler (cc)')
+    return options
 
 
 def main() -> None:
@@ -93,7 +100,8 @@ def main() -> None:
         except environment.Missing as reason:
             absent = str(reason)
             print(f'bench.py: Plumb is measured without peers: {absent}', file=sys.stderr)
-    measured = [race for race in races(options.tiny, options.data, options.llm_c) if not options.only or race.verb in options.only]
+    listed = races(options.tiny, options.data, options.llm_c if python else None)
+    measured = [race for race in listed if not options.only or race.verb in options.only]
     plumb = Plumb(options.plumb, options.threads)
     starts = [start_seconds(options.plumb) for _ in range(options.rounds)]
     for race in list(measured):

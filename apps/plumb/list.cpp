@@ -131,8 +131,9 @@ std::vector<Kind> kinds() {
        "g is the gradient after clipping (`train.clip_value`, `train.clip_block`, `train.clip_norm`), lr the learning "
        "rate at step t, and weight_decay `train.weight_decay`; lr and weight_decay can differ between "
        "`[[train.groups]]`. Norms, biases, scalars and positions have no weight decay unless a group sets one. Frozen "
-       "parameters and their optimizer state do not change. With `train.cautious`, the elements of a step whose sign "
-       "disagrees with the gradient's are left out, and the rest of a parameter's step is scaled up in proportion.",
+       "parameters and their optimizer state do not change. With `train.cautious`, the elements of an update u whose "
+       "sign disagrees with the gradient's are left out, and the rest of a parameter's update is scaled up in "
+       "proportion.",
        "Weight decay is part of the update, not a factor on w: in float32, a decay lr·weight_decay below 6e-8, the "
        "relative distance between neighboring numbers, moves only some of the weights, each by that distance, in such "
        "a proportion that the decay is exact on average. A weight without an update, because its gradient has long "

@@ -1,6 +1,5 @@
 // Training steps of llm.c on its own: built by llm_c_train.py with a clone of llm.c among the include directories.
-// Reads the number of steps from standard input, again and again, and writes the loss before the last of them and the
-// seconds of each.
+// Reads numbers of steps from standard input, and writes for each step the loss before it and its seconds.
 #define TESTING  // without llm.c's main
 #include "train_gpt2.c"
 

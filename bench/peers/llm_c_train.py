@@ -1,6 +1,7 @@
 """Training steps of llm.c (its train_gpt2.c, for processors). The counterpart of `plumb bench decoder` in float32."""
 import argparse
 import math
+import os
 import pathlib
 import statistics
 import subprocess
@@ -41,6 +42,12 @@ def write_checkpoint(export: pathlib.Path, sizes: dict[str, Any], path: pathlib.
         weights['decoder.norm.bias'].tofile(file)
 
 
+def revision(directory: pathlib.Path) -> str:
+    """Of the clone."""
+    asked = subprocess.run(['git', '-C', directory, 'rev-parse', '--short', 'HEAD'], capture_output=True, text=True)
+    return asked.stdout.strip() or 'of unknown revision'
+
+
 class Training:
     """The running program."""
 
@@ -53,8 +60,9 @@ class Training:
                         '-o', directory / 'train', '-lm'], check=True)
         self.tokens, self.runs = tokens[0].size, options.runs
         self.process = subprocess.Popen(
-            [directory / 'train', directory / 'checkpoint', directory / 'tokens', *map(str, tokens.shape[1:])], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            [directory / 'train', directory / 'checkpoint', directory / 'tokens', *map(str, tokens.shape[1:])],
+            env={**os.environ, 'OMP_NUM_THREADS': str(options.threads)}, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
         loss = self.steps(1)[0][0]  # the warm-up
         if not math.isclose(loss, batch['loss'], rel_tol=1e-4):
             raise ValueError(f'the loss is {loss} here and {batch["loss"]} in Plumb: this is not the same work')
@@ -84,7 +92,7 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         training = Training(chosen, read_work(chosen.export), pathlib.Path(directory))
-    return {'llm.c': training.figures}, {'versions': {}}
+    return {'llm.c': training.figures}, {'versions': {'llm.c': revision(chosen.llm_c)}}
 
 
 if __name__ == '__main__':

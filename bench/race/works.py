@@ -73,7 +73,8 @@ def races(tiny: bool, data: str | None, llm_c: str | None) -> list[Race]:
         Race('update of a decoder, 8 layers, d 512, vocabulary 32,000', 'optimizer', OPTIMIZERS, 'torch_optimizer.py'),
     ]
     if llm_c:
-        listed.insert(5, Race('the same in float32, beside llm.c', 'decoder', peer='llm_c_train.py', options=['--llm-c', llm_c]))
+        listed.insert(5, Race('the same in float32, beside llm.c', 'decoder', peer='llm_c_train.py',
+                              options=['--llm-c', llm_c]))
     if data:
         real = ['--data', data]
         listed.insert(3, Race('training step, batches of 4,096 tokens of real lengths', 'train', real))

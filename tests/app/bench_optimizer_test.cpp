@@ -37,7 +37,8 @@ TEST(BenchOptimizer, ReportsEveryOptimizer) {
   EXPECT_EQ(names_of(json), optimizers().names());
   // Embeddings of tokens and positions; per layer four attention matrices, two of the feed-forward sub-layer, their
   // biases and two norms; the last norm.
-  EXPECT_EQ(json["parameters"], (50 + 1024) * 16 + 2 * (4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 2 * 2 * 16) + 2 * 16);
+  EXPECT_EQ(json["parameters"],
+            (50 + 1024) * 16 + 2 * (4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 2 * 2 * 16) + 2 * 16);
   for (const Json& entry : json["optimizers"]) {
     SCOPED_TRACE(entry.dump());
     EXPECT_GT(entry["seconds"].get<double>(), 0);

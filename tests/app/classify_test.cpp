@@ -72,6 +72,23 @@ class ClassifyVerb : public ::testing::Test {
   static inline test::TemporaryDirectory* folder_ = nullptr;
 };
 
+/// Its positions are not limited, but the time that attention takes grows with the square of the length.
+TEST_F(ClassifyVerb, AnEncoderReadsAtMost512TokensOfATextForItsVector) {
+  std::string text = "good";
+  for (int i = 0; i < 700; ++i) text += " bad";
+  write_file_atomic(path("long.txt"), text + '\n');
+  const auto embed = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {"embed", path("run"), "--text", path("long.txt"), "--out", path("long.npy")};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Finished finished = run_plumb(arguments);
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+    return finished.errors;
+  };
+  EXPECT_NE(embed({}).find("were truncated to 512 tokens"), std::string::npos);
+  EXPECT_NE(embed({"--max-tokens", "600"}).find("were truncated to 600 tokens"), std::string::npos);
+  EXPECT_EQ(embed({"--max-tokens", "5000"}).find("truncated"), std::string::npos);
+}
+
 TEST_F(ClassifyVerb, ALabelAndItsProbabilityForEveryLine) {
   const Finished finished = classify("the film was very good\nthe book was so bad\n\nthe book was good\n", "run");
   ASSERT_EQ(finished.status, 0) << finished.errors;

@@ -271,6 +271,23 @@ TEST_F(Trouble, ASpikeIsReportedWithTheUpdateThatFollowsIt) {
   EXPECT_NEAR(std::sqrt(squares) / told[0].values["gradient_norm"].get<double>(), 1, 0.01);
 }
 
+/// A run that trains on through many spikes tells the first five; the records have all.
+TEST_F(Trouble, ManySpikesAreNotAllReported) {
+  use_sgd();
+  run_.train.steps = 80;
+  run_.train.trouble.window = 8;
+  const Disturbed task(*task_,
+                       [](const Tensor& loss, int64_t step, Model&) { return step % 10 == 0 ? loss * 50 : loss; });
+  EncoderDecoder learner = model(at::kDouble);
+  ::testing::internal::CaptureStderr();
+  const TrainResult result = train(learner, run_.train, task);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(result.outcome, "finished");
+  EXPECT_GT(result.troubles.size(), 7U);
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 6) << said;
+  EXPECT_TRUE(said.ends_with("metrics.jsonl lists further spikes\n")) << said;
+}
+
 TEST_F(Trouble, ASpikeMayBeSkipped) {
   use_sgd();
   run_.train.steps = 12;

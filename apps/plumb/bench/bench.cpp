@@ -12,6 +12,7 @@
 #include "../manual.h"
 #include "plumb/base/timing.h"
 #include "plumb/data/sequences.h"
+#include "plumb/model/flops.h"
 #include "plumb/nn/residual/residual.h"
 #include "plumb/ops/device.h"
 #include "plumb/ops/linear.h"
@@ -134,21 +135,6 @@ double ceiling_gflops() {
   return best;
 }
 
-double forward_flops(const Sizes& s, const Batch& batch) {
-  const auto d = static_cast<double>(s.d_model);
-  const auto f = static_cast<double>(s.feed_forward);
-  const auto layers = static_cast<double>(s.layers);
-  const auto source = static_cast<double>(batch.source_layout.tokens());
-  const auto target = static_cast<double>(batch.target_layout.tokens());
-  double total = layers * (source * (8 * d * d + 4 * d * f) + target * (12 * d * d + 4 * d * f) + source * 4 * d * d);
-  for (int64_t i = 0; i < batch.source_layout.sequences(); ++i) {
-    const auto m = static_cast<double>(batch.source_layout.length(i));
-    const auto n = static_cast<double>(batch.target_layout.length(i));
-    total += layers * 4 * d * (m * m + m * n + n * n / 2);  // scores and weighted sums; half of that if causal
-  }
-  return total + target * 2 * d * static_cast<double>(s.vocabulary);
-}
-
 int64_t peak_memory_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -166,6 +152,24 @@ Json result_document(const std::string& what, const Json& sizes) {
   return json;
 }
 
+void add_step_figures(Json& json, const Model& model, const std::vector<Batch>& batches, double seconds) {
+  const FlopCounter counter(model);
+  double flops = 0;
+  int64_t tokens = 0;
+  for (const Batch& batch : batches) {
+    flops += 3 * counter.forward(batch);
+    tokens += std::ssize(batch.labels);
+  }
+  const double ceiling = ceiling_gflops();
+  json["parameters"] = model.parameters().count();
+  json["seconds_per_step"] = seconds / static_cast<double>(batches.size());
+  json["target_tokens_per_second"] = static_cast<double>(tokens) / seconds;
+  json["gflops"] = 1e-9 * flops / seconds;
+  json["ceiling_gflops"] = ceiling;
+  json["ceiling_fraction"] = 1e-9 * flops / seconds / ceiling;
+  json["peak_memory_bytes"] = peak_memory_bytes();
+}
+
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
                           const std::function<Json()>& measure, const std::string& example) {
   const std::string command = "plumb bench " + name + (example.empty() ? "" : " " + example);
@@ -180,6 +184,12 @@ CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& 
 
 CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const char* description) {
   return verb.add_option(name, value, description)->capture_default_str()->check(positive());
+}
+
+void add_precision_option(CLI::App& verb, std::string& precision) {
+  verb.add_option("--precision", precision, "Precision of matrix products")
+      ->check(CLI::IsMember({"float32", "bf16"}))
+      ->capture_default_str();
 }
 
 void add_sizes(CLI::App& verb, DecoderSizes& sizes) {

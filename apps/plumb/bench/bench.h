@@ -44,15 +44,14 @@ ModelConfig decoder_config(const DecoderSizes& sizes, int64_t positions = 1024);
 /// typical of a model.
 double ceiling_gflops();
 
-/// Multiplications and additions in the matrix products of a forward pass, including attention's; a gradient takes
-/// three times as many.
-double forward_flops(const Sizes& sizes, const Batch& batch);
-
 /// The peak memory of this process.
 int64_t peak_memory_bytes();
 
 /// The first keys of every document, with the compiler and the LibTorch of this build.
 Json result_document(const std::string& what, const Json& sizes);
+
+/// The figures of training steps with these batches, which took `seconds` in all: rates, and the share of the ceiling.
+void add_step_figures(Json& json, const Model& model, const std::vector<Batch>& batches, double seconds);
 
 Json sizes_json(const Sizes& sizes);
 Json sizes_json(const DecoderSizes& sizes);
@@ -75,6 +74,9 @@ CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& 
 
 /// Adds an option for a positive number.
 CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const char* description);
+
+/// Adds --precision, of training.
+void add_precision_option(CLI::App& verb, std::string& precision);
 
 /// Adds --d-model and the other size options.
 void add_sizes(CLI::App& verb, Sizes& sizes);

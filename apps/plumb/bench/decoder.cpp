@@ -40,15 +40,6 @@ Batch random_texts(const DecoderArguments& arguments, uint64_t seed) {
   return batch;
 }
 
-/// Multiplications and additions in the matrix products of a forward pass; attention's are halved, since it is causal.
-double forward_flops(const DecoderArguments& arguments) {
-  const DecoderSizes& s = arguments.model;
-  const auto d = static_cast<double>(s.d_model), length = static_cast<double>(arguments.length);
-  const auto per_layer = 8 * d * d + 4 * d * static_cast<double>(s.feed_forward) + 2 * d * length;
-  return static_cast<double>(arguments.texts) * length *
-         (static_cast<double>(s.layers) * per_layer + 2 * d * static_cast<double>(s.vocabulary));
-}
-
 Json measure(const DecoderArguments& arguments, uint64_t seed) {
   const std::unique_ptr<Model> model = make_model(decoder_config(arguments.model, arguments.length));
   model->initialize(seed);
@@ -72,14 +63,7 @@ Json measure(const DecoderArguments& arguments, uint64_t seed) {
     ops::synchronize(model->parameters().device());
   });
   Json json = result_document("decoder", sizes_of(arguments));
-  const double gflops = 3e-9 * forward_flops(arguments) / seconds, ceiling = ceiling_gflops();
-  json["parameters"] = model->parameters().count();
-  json["seconds_per_step"] = seconds;
-  json["target_tokens_per_second"] = static_cast<double>(arguments.texts * arguments.length) / seconds;
-  json["gflops"] = gflops;
-  json["ceiling_gflops"] = ceiling;
-  json["ceiling_fraction"] = gflops / ceiling;
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  add_step_figures(json, *model, {batch}, seconds);
   return json;
 }
 
@@ -94,9 +78,7 @@ void add_decoder(CLI::App& bench, Globals& globals) {
   add_size(*verb, "--texts", arguments->texts, "Texts in a batch");
   add_size(*verb, "--length", arguments->length, "Tokens per text");
   add_size(*verb, "--runs", arguments->runs, "Timed steps; the median is reported");
-  verb->add_option("--precision", arguments->precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16"}))
-      ->capture_default_str();
+  add_precision_option(*verb, arguments->precision);
   add_export_option(*verb, arguments->directory);
 }
 

@@ -6,6 +6,7 @@
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/lanczos.h"
 #include "plumb/base/timing.h"
+#include "plumb/model/flops.h"
 
 namespace plumb::app::bench {
 namespace {
@@ -80,7 +81,7 @@ Json measure(const ProductArguments& arguments, uint64_t seed) {
   json["hvp_seconds"] = product;
   json["ratio"] = product / gradient;
   json["ceiling_gflops"] = ceiling;
-  json["ceiling_fraction"] = 6e-9 * forward_flops(sizes, batches.front()) / product / ceiling;
+  json["ceiling_fraction"] = 6e-9 * FlopCounter(model).forward(batches.front()) / product / ceiling;
   json["peak_memory_bytes"] = peak_memory_bytes();
   const std::vector<ParameterBlock> layers = layer_blocks(model.parameters());
   std::vector<Tensor> directions;

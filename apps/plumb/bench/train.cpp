@@ -78,21 +78,8 @@ Json measure(const TrainArguments& arguments, uint64_t seed) {
     ops::synchronize(model->parameters().device());
   });
   Json json = result_document("train", sizes_json(sizes));
-  const double ceiling = ceiling_gflops();
-  double flops = 0;
-  int64_t tokens = 0;
-  for (const Batch& batch : batches) {
-    flops += 3 * forward_flops(sizes, batch);
-    tokens += std::ssize(batch.labels);
-  }
-  json["parameters"] = model->parameters().count();
   json["batches"] = batches.size();
-  json["seconds_per_step"] = seconds / static_cast<double>(batches.size());
-  json["target_tokens_per_second"] = static_cast<double>(tokens) / seconds;
-  json["gflops"] = 1e-9 * flops / seconds;
-  json["ceiling_gflops"] = ceiling;
-  json["ceiling_fraction"] = 1e-9 * flops / seconds / ceiling;
-  json["peak_memory_bytes"] = peak_memory_bytes();
+  add_step_figures(json, *model, batches, seconds);
   return json;
 }
 
@@ -108,9 +95,7 @@ void add_train(CLI::App& bench, Globals& globals) {
   verb->add_option("--batch-tokens", arguments->batch_tokens, "Tokens per batch with --data")
       ->capture_default_str()
       ->check(positive());
-  verb->add_option("--precision", arguments->sizes.precision, "Precision of matrix products")
-      ->check(CLI::IsMember({"float32", "bf16"}))
-      ->capture_default_str();
+  add_precision_option(*verb, arguments->sizes.precision);
   add_export_option(*verb, arguments->directory);
   add_sizes(*verb, arguments->sizes);
 }

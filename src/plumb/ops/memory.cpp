@@ -17,7 +17,8 @@
 #include "plumb/ops/torch.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#include <sanitizer/allocator_interface.h>
+/// Of the sanitizer's heap. Debian's GCC lacks the header that declares it.
+extern "C" size_t __sanitizer_get_current_allocated_bytes();
 #endif
 
 namespace plumb::ops {

@@ -162,7 +162,7 @@ void Register::welcome(Peer& peer, const Frame& hello) {
     peer.closing = true;
   };
   if (hello.fields.empty() || hello.fields[0] != kGreeting)
-    return refuse(fmt::format("it does not run Plumb " PLUMB_VERSION));
+    return refuse("rank 0 runs Plumb " PLUMB_VERSION ", and this process speaks another protocol");
   if (hello.fields.size() != 8 || hello.fields[1] != settings_.token)
     return refuse("another run uses this address and port");
   const int64_t rank = number_in(hello, 2), size = number_in(hello, 3);

@@ -98,7 +98,8 @@ Figure profile_figure(const GainsByScheme& by_scheme, StackKind stack, int64_t s
   figure.title = fmt::format("Gradient along the residual stream, {}", to_string(stack));
   figure.caption = fmt::format(
       "Norm of the loss's gradient with respect to the stream after k sub-layers, divided by that with respect to the "
-      "stack's result, at initialization: the product of the gains of everything after it. Geometric mean over {} seeds "
+      "stack's result, at initialization: the product of the gains of everything after it. Geometric mean over {} "
+      "seeds "
       "with its 95 % interval.",
       seeds);
   figure.kind = "line";

@@ -51,7 +51,7 @@ std::vector<Finding> find_rises(const DivergedRun& diverged) {
   const double limit = diverged.run.config.clip_norm;
   if (diverged.judge.gradient_norm().last() && usual && !(limit > 0 && limit <= 2 * *usual)) {
     found.push_back({fmt::format("the median norm of the gradient was {:.3g}", *usual),
-                     fmt::format("train.clip_norm = {:.2g}, twice that median", 2 * *usual)});
+                     fmt::format("train.clip_norm = {:.2g}, twice the median norm of the gradient", 2 * *usual)});
   }
   return found;
 }

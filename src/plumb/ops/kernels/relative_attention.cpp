@@ -84,8 +84,8 @@ struct ScoreBlock {
   [[nodiscard]] int64_t seen(int64_t i) const { return std::clamp<int64_t>(first + i + 1 - begin, 0, keys); }
 
   // Slanted: the score of query i and key j is element (i, kQueryRows − 1 − i + j − left_out()), and column c belongs
-  // to row farthest(distances) + c of `distances`. Strips that no query reaches are left out before the first column,
-  // and columns of keys after all queries after the last.
+  // to row farthest(distances) + c of `distances`. Left out are strips that no query reaches, before the first column,
+  // and keys that follow all queries, after the last.
   [[nodiscard]] int64_t left_out() const {
     return (kQueryRows - queries) / strip_columns<float>() * strip_columns<float>();
   }
