@@ -81,7 +81,7 @@ TEST_F(ExportVerb, AClassifierOfPairsHasItsLabelsAndSegments) {
 TEST_F(ExportVerb, ALanguageModelSaysWhatBeginsAndEndsATextAndReadsNoSegments) {
   write_text();
   expect_success({"data", "text", "--train", path("first.txt"), "--valid", path("second.txt"), "--tokenizer", "word",
-                  "--vocabulary", "12", "--out", path("data"), "-q"});
+                  "--vocabulary", "12", "--block", "16", "--out", path("data"), "-q"});
   train_and_export(
       {"model.kind=decoder", "model.positions=learned", "model.embedding_factor=1.0", "model.activation=gelu-tanh"});
   for (const char* file : {"config.json", "generation_config.json"}) {
