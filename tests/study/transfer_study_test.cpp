@@ -311,7 +311,8 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
   const std::string model = "[[transfer.model]]\nkind = \"decoder\"\n";
   EXPECT_EQ(message("[transfer]\ntrain = \"a.tsv\"\n" + model), "");
   EXPECT_NE(message("[transfer]\n" + model).find("transfer.labels"), std::string::npos);
-  EXPECT_NE(message("[transfer]\ntrain = \"a\"\nlabels = \"b\"\n" + model).find("exactly one source"), std::string::npos);
+  EXPECT_NE(message("[transfer]\ntrain = \"a\"\nlabels = \"b\"\n" + model).find("exactly one source"),
+            std::string::npos);
   EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n").find("[[transfer.model]]"), std::string::npos);
   EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\n" + model + model).find("twice"), std::string::npos);
   EXPECT_NE(message("[transfer]\ntrain = \"a.tsv\"\narms = [\"thaw\"]\n" + model).find("no arm 'thaw'"),

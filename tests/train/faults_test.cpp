@@ -229,7 +229,8 @@ TEST_F(Faults, ABestCheckpointThatARollbackUndoesIsReplacedByTheOneBefore) {
             read_file(kept / fmt::format("step-{:06}", others[0]) / "model.safetensors"));
   ::testing::internal::CaptureStderr();
   return_best(run, others[0] - 1, 1);  // which was never kept
-  EXPECT_NE(::testing::internal::GetCapturedStderr().find("step 1, was not kept"), std::string::npos);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("the best of the remaining steps, 1, was not kept"),
+            std::string::npos);
   EXPECT_EQ(step_of_best(), others[0]);
   return_best(run, others[0] - 1, 0);
   EXPECT_FALSE(fs::exists(run / "best"));
