@@ -7,22 +7,21 @@ import ctranslate2
 
 from ctranslate2_model import convert_decoder, open_generator
 from exported import arguments, read_work
-from turns import Figures, median_seconds, take_turns
+from generation import Generation
+from turns import Figures, take_turns
 
 PRECISIONS = ['float32', 'int8']
 
 
-class Generation:
-    """Prompts of equal length, continued together with the settings that are fastest here."""
+class FastestGeneration(Generation):
+    """With the settings that are fastest here."""
 
     def __init__(self, work: dict[str, Any], batch: dict[str, Any],
                  generators: list[tuple[ctranslate2.Generator, int]]) -> None:
         """`generators`: each with the number of threads that share the prompts."""
-        self.length, self.tokens = work['sizes']['length'], work['sizes']['tokens']
-        self.rows = batch['rows']
+        super().__init__(work, batch)
         self.prompts = [[str(i) for i in prompt] for prompt in batch['prompts']]
         self.continuations = [[str(i) for i in ids] for ids in batch['continuations']]
-        self.log_probabilities = batch['log_probabilities']
         trials = {}
         for number, (generator, shares) in enumerate(generators):
             if shares > self.rows:
@@ -34,7 +33,6 @@ class Generation:
         self.batch_rows = -(-self.rows // shares)
 
     def generate(self, tokens: int) -> list[list[int]]:
-        """Exactly as many tokens for each prompt, which is read in one pass."""
         results = self.generator.generate_batch(
             self.prompts, max_length=tokens, min_length=tokens, beam_size=1, include_prompt_in_result=False,
             max_batch_size=self.batch_rows)
@@ -45,27 +43,14 @@ class Generation:
         self.generate(tokens)
         return time.perf_counter() - begin
 
-    def check(self) -> None:
-        """Raises ValueError unless Plumb's continuations are as probable here as Plumb says."""
+    def scores(self) -> list[float]:
         texts = [prompt + more for prompt, more in zip(self.prompts, self.continuations)]
-        for row, (scored, expected) in enumerate(zip(self.generator.score_batch(texts), self.log_probabilities)):
-            found = sum(scored.log_probs[-self.tokens:])
-            if abs(found - expected) > 1e-3 * max(1.0, abs(expected)):
-                raise ValueError(f'log p of continuation {row} is {found} here and {expected} in Plumb')
-
-    def figures(self) -> Figures:
-        """The first token is found by reading the prompt; the others are continued."""
-        prefill = median_seconds(lambda: self.generate(1), runs=3)
-        decode = max(median_seconds(lambda: self.generate(self.tokens), runs=1) - prefill, 1e-9)
-        return {'prefill_seconds': prefill, 'prefill_tokens_per_second': self.rows * self.length / prefill,
-                'decode_seconds': decode, 'decode_tokens_per_second': self.rows * (self.tokens - 1) / decode}
+        return [sum(scored.log_probs[-self.tokens:]) for scored in self.generator.score_batch(texts)]
 
 
 def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
     options = arguments(__doc__)
     work = read_work(options.export)
-    if work['sizes']['attention'] != 'softmax' or work['sizes']['positions'] != 'learned':
-        raise ValueError('CTranslate2 continues prompts with GPT-2\'s architecture here')
     directory = options.export / 'ctranslate2'
     convert_decoder(options.export / 'model.safetensors', work['sizes'], directory)
     generations = {}
@@ -73,7 +58,7 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
         layouts = sorted({(1, options.threads), (options.threads, 1)})
         generators = [(open_generator(directory, precision, *layout), layout[0]) for layout in layouts]
         for batch in work['batches']:
-            generation = Generation(work, batch, generators)
+            generation = FastestGeneration(work, batch, generators)
             if precision == 'float32':
                 generation.check()
             generations[f'{precision}, {batch["rows"]} rows'] = generation

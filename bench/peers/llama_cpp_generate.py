@@ -1,7 +1,6 @@
 """Continuation of prompts in llama.cpp, in float32 and int8 (Q8_0). The counterpart of `plumb bench generate`."""
 import ctypes
 import pathlib
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from exported import arguments, read_work
-from turns import Figures, median_seconds, take_turns
+from generation import Generation
+from turns import Figures, take_turns
 
 Array = NDArray[np.float32]
 TYPES = {'float32': gguf.GGMLQuantizationType.F32, 'int8': gguf.GGMLQuantizationType.Q8_0}
@@ -52,16 +52,14 @@ def convert(safetensors: pathlib.Path, sizes: dict[str, Any], precision: str, pa
     writer.close()
 
 
-class Generation:
-    """Prompts of equal length, continued together: each is a sequence of the same batch."""
+class BatchedGeneration(Generation):
+    """Each prompt is a sequence of the same batch."""
 
     def __init__(self, work: dict[str, Any], batch: dict[str, Any], model: Any, precision: str,
                  threads: int) -> None:
-        self.length, self.tokens = work['sizes']['length'], work['sizes']['tokens']
+        super().__init__(work, batch)
         self.vocabulary = work['sizes']['vocabulary']
         self.prompts, self.continuations = batch['prompts'], batch['continuations']
-        self.log_probabilities = batch['log_probabilities']
-        self.rows = batch['rows']
         places = self.rows * (self.length + self.tokens)
         settings = llama_cpp.llama_context_default_params()
         settings.n_ctx, settings.n_batch, settings.n_ubatch = places, places, 512  # 512: llama.cpp's default
@@ -102,7 +100,6 @@ class Generation:
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context), True)
 
     def generate(self, tokens: int) -> list[list[int]]:
-        """Exactly as many tokens for each prompt, each the most probable one."""
         self.clear()
         found: list[list[int]] = [[] for _ in self.prompts]
         texts = self.prompts
@@ -113,32 +110,22 @@ class Generation:
             texts = [[int(token)] for token in best]
         return found
 
-    def check(self) -> None:
-        """Raises ValueError unless Plumb's continuations are as probable here as Plumb says."""
+    def scores(self) -> list[float]:
         self.clear()
         texts = [prompt + more for prompt, more in zip(self.prompts, self.continuations)]
         logits = self.run([text[:-1] for text in texts], 0, True).astype(np.float64)
-        for row, expected in enumerate(self.log_probabilities):
+        found = []
+        for row, continuation in enumerate(self.continuations):
             scores = logits[row, self.length - 1:]
-            normalized = scores - np.log(np.exp(scores - scores.max(1, keepdims=True)).sum(1, keepdims=True)) - \
-                scores.max(1, keepdims=True)
-            found = sum(normalized[i, token] for i, token in enumerate(self.continuations[row]))
-            if abs(found - expected) > 1e-3 * max(1.0, abs(expected)):
-                raise ValueError(f'log p of continuation {row} is {found} here and {expected} in Plumb')
-
-    def figures(self) -> Figures:
-        """The first token is found by reading the prompt; the others are continued."""
-        prefill = median_seconds(lambda: self.generate(1), runs=3)
-        decode = max(median_seconds(lambda: self.generate(self.tokens), runs=1) - prefill, 1e-9)
-        return {'prefill_seconds': prefill, 'prefill_tokens_per_second': self.rows * self.length / prefill,
-                'decode_seconds': decode, 'decode_tokens_per_second': self.rows * (self.tokens - 1) / decode}
+            largest = scores.max(1, keepdims=True)
+            normalized = scores - largest - np.log(np.exp(scores - largest).sum(1, keepdims=True))
+            found.append(float(sum(normalized[i, token] for i, token in enumerate(continuation))))
+        return found
 
 
 def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
     options = arguments(__doc__)
     work = read_work(options.export)
-    if work['sizes']['attention'] != 'softmax' or work['sizes']['positions'] != 'learned':
-        raise ValueError('llama.cpp continues prompts with GPT-2\'s architecture here')
     llama_cpp.llama_backend_init()
     generations = {}
     for precision in TYPES:
@@ -148,7 +135,7 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
         if not model:
             raise ValueError(f'llama.cpp cannot read {path}')
         for batch in work['batches']:
-            generation = Generation(work, batch, model, precision, options.threads)
+            generation = BatchedGeneration(work, batch, model, precision, options.threads)
             if precision == 'float32':
                 generation.check()
             generations[f'{precision}, {batch["rows"]} rows'] = generation
