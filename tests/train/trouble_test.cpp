@@ -24,6 +24,7 @@
 #include "plumb/train/trainer.h"
 #include "run_contents.h"
 #include "support/ranks.h"
+#include "troubled_run.h"
 
 namespace plumb {
 namespace {
@@ -31,54 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using Disturbed = test::DisturbedTask;
-
-class Trouble : public ::testing::Test {
- protected:
-  Trouble() : data_(make(folder_ / "data")), run_(test::copy_run(folder_ / "data")) {
-    task_ = make_task({}, data_, run_.model.kind);
-    task_->complete(run_.model);
-    train_ = task_->dataset("train");
-    run_.train.learning_rate = 0.05;
-  }
-  void TearDown() override { set_verbosity(Verbosity::normal); }
-
-  static DataDirectory make(const fs::path& path) {
-    set_verbosity(Verbosity::quiet);
-    test::make_copy_task(path);
-    return DataDirectory::open(path);
-  }
-
-  EncoderDecoder model(at::ScalarType type = at::kFloat) const {
-    EncoderDecoder model(run_.model, type);
-    model.initialize(1);
-    return model;
-  }
-
-  /// Plain gradient descent at a constant rate.
-  void use_sgd() {
-    run_.train.optimizer = "sgd";
-    Config::from_string("[train.sgd]\nmomentum = 0\n", "test").read("train", run_.train);
-    run_.train.schedule = "constant";
-    run_.model.dropout = 0;
-  }
-
-  [[nodiscard]] std::vector<int64_t> examples_of_step(int64_t step) const {
-    auto batch = static_cast<size_t>(step - 1);
-    for (int64_t epoch = 0;; ++epoch) {
-      const auto plan = plan_batches(train_->costs(), run_.train.batch_tokens, 1, epoch);
-      if (batch < plan.size()) return plan[batch];
-      batch -= plan.size();
-    }
-  }
-
-  [[nodiscard]] Disturbed nan_at(std::set<int64_t> steps) const { return test::nan_in_steps(*task_, std::move(steps)); }
-
-  test::TemporaryDirectory folder_;
-  DataDirectory data_;
-  RunConfig run_;
-  std::unique_ptr<Task> task_;
-  std::unique_ptr<Dataset> train_;
-};
+using Trouble = test::TroubledRun;
 
 TEST_F(Trouble, ADamagedParameterIsNamedWithTheSubLayerAndTheSentencesItReaches) {
   EncoderDecoder broken = model();
@@ -302,102 +256,6 @@ TEST_F(Trouble, ASpikeMayBeSkipped) {
   run_.train.trouble.on_nonfinite = "skip";
   train(expected, run_.train, nan_at({10}));
   EXPECT_TRUE(spiked.parameters().flat().equal(expected.parameters().flat()));
-}
-
-TEST_F(Trouble, ARollbackIsTheRunFromTheCheckpointAtALowerRate) {
-  use_sgd();
-  run_.train.steps = 12;
-  run_.train.checkpoint_every = 4;
-  run_.train.log_every = 2;
-  run_.train.trouble.on_nonfinite = "rollback";
-  run_.train.trouble.rollback_rate = 0.25;
-  int left = 3;  // it goes wrong once, and both times that it is taken again
-  const Disturbed task(*task_, [&left](const Tensor& loss, int64_t step, Model&) {
-    return step == 7 && left-- > 0 ? loss * NAN : loss;
-  });
-  EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
-  const TrainResult result = train(trained, run_.train, task);
-  EXPECT_EQ(result.outcome, "finished");
-  for (int64_t step = 1; step <= 12; ++step) {
-    ForwardContext context;
-    const Loss loss = expected.loss(train_->batch(examples_of_step(step)), {0.1, std::nullopt, false}, context);
-    const double rate = step <= 4 ? 0.05 : 0.0125;
-    expected.parameters().flat().sub_(rate * joined(gradients({loss.value}, expected.parameters().values(), {})));
-  }
-  EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
-  std::vector<int64_t> steps;
-  for (const TrainPoint& point : result.history) steps.push_back(point.step);
-  EXPECT_EQ(steps, (std::vector<int64_t>{1, 2, 4, 6, 8, 10, 12}));
-  EXPECT_EQ(result.history[2].learning_rate, 0.05);
-  EXPECT_EQ(result.history[3].learning_rate, 0.0125);
-  ASSERT_EQ(result.troubles.size(), 1U);
-  EXPECT_EQ(result.troubles[0].step, 7);
-  EXPECT_EQ(result.troubles[0].values["to"], 4);
-  EXPECT_EQ(result.troubles[0].values["rate_factor"], 0.25);
-}
-
-TEST_F(Trouble, ARollbackMayPassOverTheBatchesSince) {
-  use_sgd();
-  run_.train.steps = 10;
-  run_.train.checkpoint_every = 4;
-  run_.train.trouble.on_nonfinite = "rollback";
-  run_.train.trouble.rollback_rate = 1;
-  run_.train.trouble.pass_over = true;
-  EncoderDecoder trained = model(at::kDouble), expected = model(at::kDouble);
-  const TrainResult result = train(trained, run_.train, nan_at({6, 9}));  // back to 4, then to 8
-  EXPECT_EQ(result.outcome, "finished");
-  for (const int64_t step : {1, 2, 3, 4, 7, 8, 10}) {
-    ForwardContext context;
-    const Loss loss = expected.loss(train_->batch(examples_of_step(step)), {0.1, std::nullopt, false}, context);
-    expected.parameters().flat().sub_(0.05 * joined(gradients({loss.value}, expected.parameters().values(), {})));
-  }
-  EXPECT_LT((trained.parameters().flat() - expected.parameters().flat()).abs().max().item<double>(), 1e-12);
-  EXPECT_EQ(result.history.back().skipped_steps, 3);
-}
-
-TEST_F(Trouble, RollbacksThatDoNotHelpEnd) {
-  run_.train.trouble.on_nonfinite = "rollback";
-  run_.train.trouble.rollback_limit = 2;
-  EncoderDecoder learner = model();
-  const TrainResult result = train(learner, run_.train, nan_at({9}));
-  EXPECT_EQ(result.outcome, "diverged");
-  EXPECT_EQ(result.steps, 8);
-  ASSERT_EQ(result.troubles.size(), 3U);
-  EXPECT_EQ(result.troubles[1].values["rate_factor"], 0.25);
-  EXPECT_EQ(result.troubles[2].values["action"], "stop");
-}
-
-TEST_F(Trouble, ALossFarAboveAGuessIsRolledBack) {
-  run_.train.steps = 30;
-  run_.train.trouble.on_nonfinite = "rollback";
-  run_.train.trouble.pass_over = true;
-  const Disturbed task(*task_, [](const Tensor& loss, int64_t step, Model&) { return step == 25 ? loss + 100 : loss; });
-  EncoderDecoder learner = model();
-  const TrainResult result = train(learner, run_.train, task);
-  EXPECT_EQ(result.outcome, "finished");
-  ASSERT_EQ(result.troubles.size(), 1U);
-  EXPECT_EQ(result.troubles[0].values["kind"], "limit");
-  EXPECT_EQ(result.troubles[0].values["to"], 21);
-  EXPECT_EQ(result.history.back().skipped_steps, 4);
-}
-
-TEST_F(Trouble, EveryProcessGoesBack) {
-  use_sgd();
-  run_.train.checkpoint_every = 4;
-  run_.train.trouble.on_nonfinite = "rollback";
-  run_.train.trouble.pass_over = true;
-  const Disturbed task = nan_at({6});
-  EncoderDecoder one = model(at::kDouble);
-  train(one, run_.train, task);
-  test::as_ranks(2, [&](const Group& group) {
-    EncoderDecoder learner = model(at::kDouble);
-    Trainer trainer(learner, run_.train, task);
-    trainer.join(group);
-    const TrainResult result = trainer.run();
-    EXPECT_EQ(result.outcome, "finished");
-    EXPECT_EQ(result.troubles.size(), 1U);
-    EXPECT_LT((learner.parameters().flat() - one.parameters().flat()).abs().max().item<double>(), 1e-10);
-  });
 }
 
 TEST_F(Trouble, WhatIsWatchedChangesNothing) {
