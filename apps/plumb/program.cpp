@@ -50,8 +50,8 @@ void check_options(const CLI::App& verb, const std::vector<std::string>& words) 
   }
 }
 
-/// Throws UsageError with the nearest command or option if a word is neither.
-void check_words(const CLI::App& app, int argc, const char* const* argv) {
+/// Throws UsageError with the nearest command or option if a word is neither. Returns the command.
+const CLI::App& check_words(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App* parent = &app;
   int i = 1;
   for (; i < argc && argv[i][0] != '-'; ++i) {
@@ -68,6 +68,22 @@ void check_words(const CLI::App& app, int argc, const char* const* argv) {
                      guess.empty() ? "commands: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
   }
   check_options(*parent, {argv + i, argv + argc});
+  return *parent;
+}
+
+/// What CLI11 finds wrong with a command line, in the form of all errors.
+UsageError usage_error(const CLI::App& verb, const CLI::ParseError& error) {
+  const bool has_commands = !verb.get_subcommands({}).empty();
+  std::string message = error.what();
+  if (has_commands && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    message = "a command is missing";
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    message = "unexpected: " + join(verb.remaining(), " ");
+  }
+  std::string name;
+  for (const CLI::App* app = &verb; app->get_parent() != nullptr; app = app->get_parent())
+    name.insert(0, app->get_name() + " ");
+  return UsageError(message, fmt::format("plumb {}--help lists the {}", name, has_commands ? "commands" : "options"));
 }
 
 using AddVerb = void (*)(CLI::App&, Globals&);
@@ -109,20 +125,17 @@ void tell_others(int argc, const char* const* argv, const Globals& globals, cons
   }
 }
 
-/// Parses the command line and runs its verb; returns the exit status. Throws UsageError for unknown commands and
-/// options.
-int parse_and_run(CLI::App& app, int argc, const char* const* argv, const Globals& globals) {
-  check_words(app, argc, argv);
+/// Parses the command line and runs its verb. Throws UsageError for a command line that is wrong.
+void parse_and_run(CLI::App& app, int argc, const char* const* argv) {
+  const CLI::App& verb = check_words(app, argc, argv);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    if (app.exit(error) != 0) {  // 0: --help or --version
-      tell_others(argc, argv, globals, error.what());
-      return 2;
-    }
+    throw usage_error(verb, error);
   }
   check_standard_output();
-  return 0;
 }
 
 }  // namespace
@@ -192,7 +205,8 @@ extern "C" int plumb_main(int argc, char** argv) {
   app::Globals globals;
   app::add_verbs(app, globals);
   try {
-    return app::parse_and_run(app, argc, words.data(), globals);
+    app::parse_and_run(app, argc, words.data());
+    return 0;
   } catch (const app::Interrupted& interrupted) {
     return 128 + interrupted.signal;
   } catch (const app::Ended& ended) {

@@ -79,6 +79,23 @@ TEST(CommandLine, AMisspelledOptionIsAnsweredWithTheNearest) {
             "plumb: error: unknown option '--qwertyuiop'\nhint: --help lists the options\n");
 }
 
+TEST(CommandLine, EveryUsageErrorHasTheFormOfErrors) {
+  const auto expect_error = [](const std::vector<std::string>& arguments, const std::string& message,
+                               const std::string& hint) {
+    const Finished finished = run_plumb(arguments);
+    EXPECT_EQ(finished.status, 2);
+    EXPECT_EQ(finished.output, "");
+    EXPECT_EQ(finished.errors, "plumb: error: " + message + "\nhint: " + hint + '\n');
+  };
+  expect_error({}, "a command is missing", "plumb --help lists the commands");
+  expect_error({"data"}, "a command is missing", "plumb data --help lists the commands");
+  expect_error({"train"}, "--out is required", "plumb train --help lists the options");
+  expect_error({"data", "text", "--train", "t"}, "--out is required", "plumb data text --help lists the options");
+  expect_error({"classify", "run", "--label", "toxic"}, "--label requires --generated",
+               "plumb classify --help lists the options");
+  expect_error({"probe", "a", "b", "c"}, "unexpected: b c", "plumb probe --help lists the options");
+}
+
 TEST(CommandLine, AValueMayLookLikeAnOption) {
   for (const std::string prompt : {"--- Chapter 1", "--chapter", "-x"}) {
     const Finished finished = run_plumb({"generate", "nowhere", "--prompt", prompt});
