@@ -43,9 +43,9 @@ done < <(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.j
 
 export build
 check() {
-  # On standard error, clang-tidy only reports how many findings it suppressed.
+  # On standard error, clang-tidy only reports how many findings it suppressed. GCC's options are unknown to it.
   clang-tidy -p "$build" --quiet --extra-arg="-include$PWD/scripts/lint-prelude.h" \
-    "${1%$'\t'*}" 2> /dev/null && touch "${1#*$'\t'}"
+    --extra-arg=-Wno-unknown-warning-option "${1%$'\t'*}" 2> /dev/null && touch "${1#*$'\t'}"
 }
 export -f check
 [ ${#units[@]} -eq 0 ] || printf '%s\0' "${units[@]}" | xargs -0 -n 1 -P "$jobs" bash -c 'check "$0"'
