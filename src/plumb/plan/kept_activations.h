@@ -32,9 +32,10 @@ struct KeptActivations {
 ///   feed-forward  4·(d + 2) + e·d + inner              with inner = 4f for ReLU in float32, whose result is its mask
 ///                                                      and the next operand, 6f in bfloat16, (4 + e)·f for other
 ///                                                      activations, (12 + e)·f if gated, with a second e·d in bfloat16
-/// and nothing of dropout, whose masks are recomputed, of residual sums, or of attention's weights. Positions of Transformer-XL
-/// add 4·T·(2w + heads) + 4·s·w per layer, for the queries with either bias, a sum for each head, and the projected
-/// distances, and 4·T·w in bfloat16, where the result has a rounded copy; rotated positions keep 4·T·size in all. Pre-LN adds a last norm, 4·(d + 2). Throws Error for models whose layers keep something else.
+/// and nothing of dropout, whose masks are recomputed, of residual sums, or of attention's weights. Positions of
+/// Transformer-XL add 4·T·(2w + heads) + 4·s·w per layer, for the queries with either bias, a sum for each head, and
+/// the projected distances, and 4·T·w in bfloat16, where the result has a rounded copy; rotated positions keep 4·T·size
+/// in all. Pre-LN adds a last norm, 4·(d + 2). Throws Error for models whose layers keep something else.
 KeptActivations kept_activations(const ModelConfig& config, const LocalBatch& batch);
 
 }  // namespace plumb::plan

@@ -43,9 +43,9 @@ class Measurements {
   std::atomic<int64_t> measured_ = 0;
 };
 
-/// Makes those measurements that do not exist yet, stage by stage, up to `jobs` of a stage side by side, which share the
-/// program's threads; those of a stage that want to be alone come last. Shows their number and the remaining time. After an exception
-/// nothing further is begun, and the first one is thrown once what runs has ended.
+/// Makes those measurements that do not exist yet, stage by stage, up to `jobs` of a stage side by side, which share
+/// the program's threads; those of a stage that want to be alone come last. Shows their number and the remaining time.
+/// After an exception nothing further is begun, and the first one is thrown once what runs has ended.
 void make_all(Measurements& measurements, const std::vector<MeasurementRequest>& requests, int64_t jobs);
 
 }  // namespace plumb
