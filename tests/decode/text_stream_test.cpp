@@ -40,6 +40,18 @@ Tokenizer with_bytes(const test::TemporaryDirectory& directory) {
   return Tokenizer::from_file(directory / "bytes.model");
 }
 
+/// A tokenizer whose decoder replaces a whole run of bytes that are not valid UTF-8, as those of Llama and Mistral.
+Tokenizer with_runs_of_bytes(const test::TemporaryDirectory& directory) {
+  write_file_atomic(directory / "tokenizer.json", R"({
+      "decoder": {"type": "Sequence", "decoders": [
+          {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
+          {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+      "model": {"type": "BPE", "unk_token": "a", "byte_fallback": true, "merges": [],
+                "vocab": {"a": 0, "▁b": 1, "<0xF0>": 2, "<0x9F>": 3, "<0x98>": 4, "<0x80>": 5,
+                          "<0xE6>": 6, "<0x97>": 7, "<0xA5>": 8}}})");
+  return Tokenizer::from_file(directory / "tokenizer.json");
+}
+
 struct Streamed {
   std::vector<std::string> pieces;  // what each call returned, with `finish` last
   std::string text;
@@ -124,6 +136,29 @@ TEST(TextStream, CharactersAreWhole) {
     noise.push_back(static_cast<int32_t>(4 + random.below(static_cast<uint64_t>(tokenizer.vocabulary()) - 4)));
   }
   EXPECT_EQ(stream(tokenizer, {}, noise).text, tokenizer.decode(noise));
+}
+
+TEST(TextStream, RunsOfBytesAreCharacters) {
+  const test::TemporaryDirectory directory;
+  const Tokenizer tokenizer = with_runs_of_bytes(directory);
+  const Ids face = {2, 3, 4, 5}, sun = {6, 7, 8};
+  const auto repeated = [](const Ids& ids, int times) {
+    Ids result;
+    for (int i = 0; i < times; ++i) result.insert(result.end(), ids.begin(), ids.end());
+    return result;
+  };
+  for (const int times : {2, 3, 60}) {  // 60: longer than the window
+    Ids ids = repeated(face, times);
+    const Ids suns = repeated(sun, times);
+    ids.insert(ids.end(), suns.begin(), suns.end());
+    ids.push_back(1);
+    EXPECT_EQ(stream(tokenizer, {}, ids).text, tokenizer.decode(ids)) << times;
+    EXPECT_EQ(stream(tokenizer, suns, face).text, "😀") << times;
+    EXPECT_EQ(stream(tokenizer, face, suns).text, tokenizer.decode(suns)) << times;
+  }
+  // A character that has been shown stays when the run ends within another one.
+  EXPECT_EQ(stream(tokenizer, {}, {2, 3, 4, 5, 2, 3, 1}).text, "😀\uFFFD\uFFFD b");
+  EXPECT_EQ(stream(tokenizer, {1}, {2, 3, 4, 5, 2, 3}).text, "😀\uFFFD\uFFFD");
 }
 
 TEST(TextStream, EndsOfSentencesAreLines) {

@@ -44,9 +44,14 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::span<const int32_t> prom
 }
 
 void TextStream::begin_line(std::span<const int32_t> ids) {
-  const std::span<const int32_t> last = ids.last(std::min(ids.size(), kContext));
-  window_.assign(last.begin(), last.end());
-  base_ = tokenizer_.decode(window_);
+  const std::string whole = tokenizer_.decode(ids);
+  size_t length = std::min(ids.size(), kContext);
+  do {  // until the window does not begin within a character or a word
+    const std::span<const int32_t> last = ids.last(length);
+    window_.assign(last.begin(), last.end());
+    base_ = tokenizer_.decode(window_);
+  } while (!whole.ends_with(base_) && --length > 0);
+  settled_tokens_ = window_.size();
   settled_ = text_.size();
 }
 
@@ -59,6 +64,13 @@ std::string TextStream::add(int32_t id) {
   }
   window_.push_back(id);
   std::string decoded = tokenizer_.decode(window_);
+  if (!decoded.starts_with(std::string_view(base_).substr(0, base_.size() - incomplete_tail(base_)))) {
+    // Some decoders replace a whole run of bytes if it ends within a character. What is settled stays as it is.
+    window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(settled_tokens_));
+    settled_tokens_ = 0;
+    base_.clear();
+    decoded = tokenizer_.decode(window_);
+  }
   const std::string_view more = std::string_view(decoded).substr(std::min(base_.size(), decoded.size()));
   const size_t whole = more.size() - incomplete_tail(more);
   text_.resize(settled_);
@@ -66,6 +78,7 @@ std::string TextStream::add(int32_t id) {
   tail_ = more.substr(whole);
   if (tail_.empty()) {
     settled_ = text_.size();
+    settled_tokens_ = window_.size();
     base_ = std::move(decoded);
     if (window_.size() > kWindow) begin_line(std::vector<int32_t>(window_));
   }
