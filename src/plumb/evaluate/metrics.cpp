@@ -30,22 +30,27 @@ size_t best_choice(std::span<const Answer> answers, const std::function<double(s
 
 Terms right(bool yes) { return {yes ? 1.0 : 0.0}; }
 
+Terms right(const EvaluationItem& item, size_t choice) {
+  return right(choice == item.gold ||
+               std::find(item.also_right.begin(), item.also_right.end(), choice) != item.also_right.end());
+}
+
 /// acc: the most probable choice is the right one; or, where there is nothing to choose, greedy decoding gives it.
 Terms accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
   if (answers.size() == 1) return right(answers[0].greedy);
-  return right(best_choice(answers, [](size_t) { return 1.0; }) == item.gold);
+  return right(item, best_choice(answers, [](size_t) { return 1.0; }));
 }
 
 /// acc_norm: the same after division by the characters of each choice.
 Terms character_accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
   const auto characters = [&](size_t i) { return static_cast<double>(characters_in(item.choices[i])); };
-  return right(best_choice(answers, characters) == item.gold);
+  return right(item, best_choice(answers, characters));
 }
 
 /// acc_bytes: by its bytes.
 Terms byte_accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
   const auto bytes = [&](size_t i) { return static_cast<double>(item.choices[i].size()); };
-  return right(best_choice(answers, bytes) == item.gold);
+  return right(item, best_choice(answers, bytes));
 }
 
 /// likelihood_diff: by how much the log-likelihoods of two sentences differ, whichever is likelier.

@@ -24,12 +24,13 @@ enum class RequestKind {
 std::string name_of(RequestKind kind);
 
 struct EvaluationItem {
-  std::string context;               // of a rolling request empty
-  std::vector<std::string> choices;  // without the delimiter; unless it is a multiple choice, one
-  size_t gold = 0;                   // the right choice
-  int64_t words = 0;                 // of a rolling request: those of the text before it was detokenized,
-  int64_t bytes = 0;                 // and its bytes, by which its likelihood is divided
-  std::string ending = {};           // if not empty, choices end the context, and this is what is likely or not
+  std::string context;                  // of a rolling request empty
+  std::vector<std::string> choices;     // without the delimiter; unless it is a multiple choice, one
+  size_t gold = 0;                      // the right choice, the first if there are several
+  int64_t words = 0;                    // of a rolling request: those of the text before it was detokenized,
+  int64_t bytes = 0;                    // and its bytes, by which its likelihood is divided
+  std::string ending = {};              // if not empty, choices end the context, and this is what is likely or not
+  std::vector<size_t> also_right = {};  // further right choices
 
   bool operator==(const EvaluationItem&) const = default;
 };

@@ -63,7 +63,7 @@ Json settings_of(const EvaluationTask& task, int64_t limit) {
   const size_t items = asked_items(task, limit);
   for (size_t i = 0; i < items; ++i) {
     const EvaluationItem& item = task.items[i];
-    digest = crc32_of(Json{item.context, item.choices, item.gold, item.ending}.dump(), digest);
+    digest = crc32_of(Json{item.context, item.choices, item.gold, item.also_right, item.ending}.dump(), digest);
   }
   return {{"task", task.name}, {"items", items}, {"crc32", crc32_text(digest)}};
 }
@@ -72,7 +72,10 @@ Json settings_of(const EvaluationTask& task, int64_t limit) {
 double chance_accuracy(const EvaluationTask& task, size_t items) {
   if (task.kind != RequestKind::multiple_choice || items == 0) return 0;
   double sum = 0;
-  for (size_t i = 0; i < items; ++i) sum += 1 / static_cast<double>(task.items[i].choices.size());
+  for (size_t i = 0; i < items; ++i) {
+    const EvaluationItem& item = task.items[i];
+    sum += static_cast<double>(1 + item.also_right.size()) / static_cast<double>(item.choices.size());
+  }
   return sum / static_cast<double>(items);
 }
 
