@@ -1,6 +1,7 @@
 // The files of tasks, made up in their formats.
 #include "plumb/evaluate/task.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "evaluate/task_files.h"
@@ -166,6 +167,8 @@ TEST_F(EvaluationTasks, WikitextIsReadByArticles) {
             "(\nunclosed");
   EXPECT_EQ(task.items[1].words, 73);
   EXPECT_EQ(task.items[1].bytes, 256);
+  write("wiki.test.raw", " = Ship = \n caf\xE9 \n");
+  expect_error("wikitext", "wiki.test.raw: is not valid UTF-8");
 }
 
 TEST_F(EvaluationTasks, OwnFilesSayWhatIsAsked) {
@@ -202,6 +205,19 @@ TEST_F(EvaluationTasks, BigBenchFilesHaveScoresOfChoices) {
   EXPECT_EQ(task.items[0].context, "\nQ: What has keys?\n  choice: a piano\n  choice: a lake\nA: ");
   EXPECT_EQ(task.items[0].gold, 0U);
   EXPECT_EQ(task.target_delimiter, "");
+  EXPECT_EQ(task.items[0].also_right, std::vector<size_t>());
+  write("riddle.json",
+        R"({"examples": [{"input": "Which floats?", "target_scores": {"a": 0, "b": 1, "c": 0.5, "d": 1}}]})");
+  EXPECT_EQ(load(path("riddle.json")).items[0].gold, 1U);
+  EXPECT_EQ(load(path("riddle.json")).items[0].also_right, std::vector<size_t>{3});
+  for (const char* scores : {"{}", R"({"a piano": 1})"}) {
+    write("riddle.json", fmt::format(R"({{"examples": [{{"input": "What?", "target_scores": {}}}]}})", scores));
+    expect_error(path("riddle.json"), "example 0 has fewer than two choices");
+  }
+  for (const char* name : {"../riddles", "/riddles", "..", ""}) {
+    write("riddle.json", fmt::format(R"({{"name": "{}", "examples": []}})", name));
+    expect_error(path("riddle.json"), fmt::format("\"name\" = '{}' cannot be the name of a file", name));
+  }
   write("riddle.json", R"({"examples": [{"input": "What has keys?", "target": "a piano"}]})");
   expect_error(path("riddle.json"), "example 0 has no \"target_scores\"");
 }
@@ -224,6 +240,8 @@ TEST_F(EvaluationTasks, CsvHasQuotesWithinQuotes) {
   write("a.csv", "a,\"b,\"\"c\"\"\nd\",\r\n,\n\"\",x\n");
   EXPECT_EQ(read_csv(path("a.csv")),
             (std::vector<std::vector<std::string>>{{"a", "b,\"c\"\nd", ""}, {"", ""}, {"", "x"}}));
+  write("a.csv", "a \"byte\"?,5\" disk,\"x\"y\r\n");
+  EXPECT_EQ(read_csv(path("a.csv")), (std::vector<std::vector<std::string>>{{"a \"byte\"?", "5\" disk", "xy"}}));
   write("a.csv", "\"a");
   EXPECT_THROW(read_csv(path("a.csv")), Error);
 }

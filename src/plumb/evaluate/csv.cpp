@@ -16,14 +16,17 @@ namespace {
 class CsvParser {
  public:
   void add(char byte) {
-    if (byte == '"') {
-      // Within quotes, two of them are one; between two, the field is open again.
-      if (!quoted_ && closed_) field_ += '"';
+    if (byte == '"' && (quoted_ || closed_ || !begun_)) {
+      // Within quotes, two of them are one; between two, the field is open again. In the middle of a field they are
+      // text.
+      if (closed_) field_ += '"';
       quoted_ = !quoted_;
       closed_ = !quoted_;
+      begun_ = true;
       return;
     }
     closed_ = false;
+    begun_ = byte != '\r' || begun_;
     if (quoted_) {
       field_ += byte;
     } else if (byte == ',') {
@@ -45,6 +48,7 @@ class CsvParser {
   void end_field() {
     record_.push_back(std::move(field_));
     field_.clear();
+    begun_ = false;
   }
 
   void end_record() {
@@ -56,6 +60,7 @@ class CsvParser {
   std::vector<std::vector<std::string>> records_;
   std::vector<std::string> record_;
   std::string field_;
+  bool begun_ = false;  // whether anything of the field has been read
   bool quoted_ = false;
   bool closed_ = false;  // whether the last byte ended quotes
 };

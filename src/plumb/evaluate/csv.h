@@ -8,7 +8,8 @@
 namespace plumb {
 
 /// The records of a file, without a byte-order mark. A field in double quotes may contain commas, line breaks and
-/// doubled quotes. Throws Error if the file cannot be read, is not valid UTF-8, or ends within quotes.
+/// doubled quotes; quotes within a field that does not begin with one are text. Throws Error if the file cannot be
+/// read, is not valid UTF-8, or ends within quotes.
 std::vector<std::vector<std::string>> read_csv(const std::filesystem::path& file);
 
 /// The records of a file with one record per line, its fields separated by tabs; empty lines are skipped. Throws Error

@@ -114,7 +114,10 @@ std::filesystem::path wikitext_file(const std::filesystem::path& folder) {
 std::vector<EvaluationTask> load_wikitext(const std::filesystem::path& folder) {
   EvaluationTask task{.name = "wikitext", .category = "language modeling", .kind = RequestKind::rolling, .version = 2};
   task.metrics = {"word_perplexity", "byte_perplexity", "bits_per_byte"};
-  for (const std::string& page : pages_of(read_file(wikitext_file(folder)))) {
+  const std::filesystem::path file = wikitext_file(folder);
+  const std::string text = read_file(file);
+  if (!is_valid_utf8(text)) throw Error(fmt::format("{}: is not valid UTF-8", file.string()));
+  for (const std::string& page : pages_of(text)) {
     task.items.push_back({.choices = {detokenized_page(page)},
                           .words = words_between_spaces(page),
                           .bytes = static_cast<int64_t>(page.size())});
