@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -90,17 +91,22 @@ void make_side_by_side(std::span<const MeasurementRequest* const> requests, int6
                        const std::function<void(const MeasurementRequest&)>& make, const FirstException& exception) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    for (size_t i; !exception.thrown() && (i = next.fetch_add(1)) < requests.size();) make(*requests[i]);
+    for (size_t i = 0; !exception.thrown() && (i = next.fetch_add(1)) < requests.size();) make(*requests[i]);
   };
   const int64_t workers = std::min<int64_t>(jobs, std::ssize(requests));
   if (workers <= 1) return work();
   const int threads = omp_get_max_threads();
   std::vector<std::thread> running;
   for (int64_t i = 0; i < workers; ++i) {
-    running.emplace_back([&] {
-      ops::set_threads(std::max<int64_t>(threads / workers, 1));
-      work();
-    });
+    try {
+      running.emplace_back([&] {
+        ops::set_threads(std::max<int64_t>(threads / workers, 1));
+        work();
+      });
+    } catch (const std::system_error&) {  // the system allows no more threads: those that run do all the work
+      if (running.empty()) throw;
+      break;
+    }
   }
   for (std::thread& worker : running) worker.join();
   ops::set_threads(threads);  // LibTorch keeps one number for the whole program
