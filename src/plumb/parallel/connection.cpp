@@ -34,7 +34,7 @@ void Gloo::set_timeout(std::chrono::milliseconds timeout) {
 
 Connection::Connection(std::shared_ptr<Assembly> assembly, std::string name, int64_t rank, int64_t size,
                        Options options)
-    : assembly_(std::move(assembly)), name_(std::move(name)), rank_(rank), size_(size) {
+    : assembly_(std::move(assembly)), name_(std::move(name)), rank_(rank), size_(size), time_out_(options->timeout) {
   Membership& membership = *assembly_->membership;
   const auto connecting = std::make_shared<Connecting>();
   std::thread([connecting, monitor = membership.monitor(), rank, size, options = std::move(options),
@@ -120,7 +120,12 @@ void Connection::finish(const Work& work, bool single) {
 }
 
 std::shared_ptr<Connection> Connection::among(const std::string& name, int64_t rank, int64_t size) {
-  return std::make_shared<Connection>(assembly_, name_ + name, rank, size, gloo_->getOptions());
+  const Options own = gloo_->getOptions();  // whose time-out is that of exchanges by now
+  Options options = c10d::ProcessGroupGloo::Options::create();
+  options->timeout = time_out_;
+  options->devices = own->devices;
+  options->threads = own->threads;
+  return std::make_shared<Connection>(assembly_, name_ + name, rank, size, std::move(options));
 }
 
 void Connection::require_present(int64_t rank) {

@@ -3,6 +3,7 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -86,6 +87,7 @@ class Connection {
   std::shared_ptr<Assembly> assembly_;
   std::string name_;
   int64_t rank_, size_;
+  std::chrono::milliseconds time_out_;  // of connecting
   c10::intrusive_ptr<Gloo> gloo_;
   ExchangeCost cost_;
   int64_t exchanges_ = 0;
