@@ -149,8 +149,7 @@ TEST(CommandLine, LostOutputIsAnError) {
   for (const std::string verb : {"list", "list --markdown", "list --json -", "--help", "--version", "score --help",
                                  "score text --hypothesis text", "data synthesize --pairs 10 --raw x"}) {
     const Finished finished =
-        test::Process("/bin/sh", {"-c", std::string(PLUMB_BINARY) + " " + verb + " > /dev/full"}, directory.path())
-            .wait();
+        test::Process("/bin/sh", {"-c", "'" PLUMB_BINARY "' " + verb + " > /dev/full"}, directory.path()).wait();
     EXPECT_EQ(finished.status, 1) << verb;
     EXPECT_EQ(finished.errors, "plumb: error: cannot write to standard output\n") << verb;
   }

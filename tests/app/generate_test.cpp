@@ -72,8 +72,8 @@ class GenerateVerb : public ::testing::Test {
   /// With `input` as standard input.
   static Finished piped(const std::string& input, const std::string& options) {
     write_file_atomic(*folder_ / "input", input);
-    return Process("/bin/sh",
-                   {"-c", fmt::format("{} generate {} -q {} < {}", PLUMB_BINARY, path("run"), options, path("input"))})
+    return Process("/bin/sh", {"-c", fmt::format("'{}' generate '{}' -q {} < '{}'", PLUMB_BINARY, path("run"), options,
+                                                 path("input"))})
         .wait();
   }
 

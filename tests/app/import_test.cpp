@@ -166,11 +166,12 @@ TEST_F(ImportVerb, WritesARunThatTranslates) {
   ASSERT_EQ(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).status, 0);
   const std::vector<int64_t> sentence = {7, 3, 11, 19};
   write_file_atomic(path("input"), letters(sentence) + "\n");
-  const std::string command = fmt::format("{} translate {} --beam 1 -q < {}", PLUMB_BINARY, path("run"), path("input"));
+  const std::string command =
+      fmt::format("'{}' translate '{}' --beam 1 -q < '{}'", PLUMB_BINARY, path("run"), path("input"));
   const Finished translated = test::Process("/bin/sh", {"-c", command}).wait();
   ASSERT_EQ(translated.status, 0) << translated.errors;
   const std::string of_folder =
-      fmt::format("{} translate {} --beam 1 -q < {}", PLUMB_BINARY, path("model"), path("input"));
+      fmt::format("'{}' translate '{}' --beam 1 -q < '{}'", PLUMB_BINARY, path("model"), path("input"));
   EXPECT_EQ(test::Process("/bin/sh", {"-c", of_folder}).wait().output, translated.output);
 
   const std::unique_ptr<Model> model = load_model(path("run"));

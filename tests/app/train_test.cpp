@@ -164,7 +164,7 @@ TEST_F(TrainVerb, AFullDiskAndAReadOnlyDirectoryAreErrors) {
   if (in_namespace("mkdir -p small && mount -t tmpfs -o size=200k none small").status != 0)
     GTEST_SKIP() << "cannot mount";
   ASSERT_EQ(train("stopped", {"--set", "train.steps=4", "--set", "train.checkpoint_every=2"}).status, 0);
-  const std::string plumb = std::string(PLUMB_BINARY) + " train -q --out ";
+  const std::string plumb = "'" PLUMB_BINARY "' train -q --out ";
   // Room for half a checkpoint more than there is.
   uintmax_t room = 0, checkpoint = 0;
   for (const auto& entry : fs::recursive_directory_iterator(*folder_ / "stopped")) {
@@ -234,7 +234,7 @@ TEST_F(TrainVerb, SaysWhatDurationsComeTo) {
 
 TEST_F(TrainVerb, ALostSummaryIsAnError) {
   ASSERT_EQ(train("short", {"--set", "train.steps=1"}).status, 0);
-  const std::string command = std::string(PLUMB_BINARY) + " train --out short > /dev/full";
+  const std::string command = "'" PLUMB_BINARY "' train --out short > /dev/full";
   const Finished finished = Process("/bin/sh", {"-c", command}, folder_->path()).wait();
   EXPECT_EQ(finished.status, 1);
   EXPECT_NE(finished.errors.find("cannot write to standard output"), std::string::npos) << finished.errors;

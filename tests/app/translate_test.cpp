@@ -51,9 +51,8 @@ class TranslateVerb : public ::testing::Test {
 
   static Finished translate(const std::string& input, const std::string& model, const std::string& options = "") {
     write_file_atomic(*folder_ / "input", input);
-    return Process("/bin/sh", {"-c", std::string(PLUMB_BINARY) + " translate " + model + " " + options + " < " +
-                                         (*folder_ / "input").string()})
-        .wait();
+    const std::string command = "'" PLUMB_BINARY "' translate '" + model + "' " + options + " < '";
+    return Process("/bin/sh", {"-c", command + (*folder_ / "input").string() + "'"}).wait();
   }
 
   static inline test::TemporaryDirectory* folder_ = nullptr;
