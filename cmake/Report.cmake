@@ -2,8 +2,9 @@
 #
 # Node.js (18 or later) and npm bundle the page in the build directory, not in the source tree. npm fetches its
 # packages when the build is configured, so that compiling needs no network, and again only if the lock file changes.
-# On a machine without Node.js, -DPLUMB_REPORT_PAGE=FILE uses a page that was built elsewhere
-# (<build>/report/dist/report.html, or share/plumb/report.html of a release); a source archive contains its own.
+# On a machine without Node.js, a page that was built elsewhere (<build>/report/dist/report.html, or
+# share/plumb/report.html of a release) is taken from web/report/dist, where a source archive has it, or from
+# -DPLUMB_REPORT_PAGE=FILE.
 set(PLUMB_REPORT_PAGE "" CACHE FILEPATH "A built page of the report, for a machine without Node.js")
 
 # Installs npm's packages in `build`, unless those of the same lists are already there.
@@ -37,7 +38,7 @@ function(plumb_fetch_report_packages source build)
     WORKING_DIRECTORY ${build} RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "npm could not fetch the packages of the report's page (see above). Without the network, "
-                        "pass -DPLUMB_REPORT_PAGE=FILE with share/plumb/report.html of a release")
+                        "copy share/plumb/report.html of a release to web/report/dist")
   endif()
   file(WRITE ${stamp} "${wanted}")
 endfunction()
@@ -70,7 +71,7 @@ function(plumb_add_report target)
     find_program(PLUMB_NPM NAMES npm)
     if(NOT PLUMB_NODE OR NOT PLUMB_NPM)
       message(FATAL_ERROR "Node.js and npm build the report's page (Debian: nodejs, npm). Without them, "
-                          "pass -DPLUMB_REPORT_PAGE=FILE with share/plumb/report.html of a release, "
+                          "copy share/plumb/report.html of a release to web/report/dist, "
                           "or build from its source archive, which contains the page")
     endif()
     plumb_fetch_report_packages(${source} ${build})

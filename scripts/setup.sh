@@ -81,7 +81,7 @@ echo "This release does not provide these packages:" >&2
 printf '  %s\n' "${unknown[@]//|/ or }" >&2
 if [[ " ${unknown[*]} " == *" libtorch-dev "* ]]; then
   cat >&2 << 'TORCH'
-PyTorch also includes LibTorch:
+PyTorch also includes LibTorch (`apt-get install python3-venv` first, if the next line asks for it):
   python3 -m venv torch && torch/bin/pip install torch
   make demo SETUP=true CMAKE_ARGS=-DCMAKE_PREFIX_PATH="$(torch/bin/python -c 'import torch; print(torch.utils.cmake_prefix_path)')"
 TORCH
