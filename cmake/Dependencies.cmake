@@ -53,13 +53,6 @@ if(PLUMB_CPU_KERNELS)
   pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
   find_library(DNNL_LIBRARY dnnl REQUIRED)
   set(PLUMB_KERNEL_DEPENDENCIES PkgConfig::hwy ${DNNL_LIBRARY})
-  if(TARGET plumb_libtorch)
-    # PyTorch's wheel contains a oneDNN of another version and exports a few of its instances of std::call_once. The
-    # library that is loaded first provides them to both, and with PyTorch's, products of the installed one fail.
-    get_property(options TARGET plumb_libtorch PROPERTY INTERFACE_LINK_OPTIONS)
-    set_property(TARGET plumb_libtorch PROPERTY INTERFACE_LINK_OPTIONS
-                 "LINKER:--push-state,--no-as-needed,${DNNL_LIBRARY},--pop-state" ${options})
-  endif()
 endif()
 
 # Used by public headers, and used only by the library's own sources.

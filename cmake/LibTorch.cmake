@@ -24,9 +24,16 @@ if(PLUMB_TORCH_CONFIG AND EXISTS ${torch_root}/lib/libtorch_cpu.so)
       INTERFACE_INCLUDE_DIRECTORIES "${torch_root}/include;${torch_root}/include/torch/csrc/api/include"
       INTERFACE_COMPILE_DEFINITIONS "USE_DISTRIBUTED;USE_C10D_GLOO"
       INTERFACE_LINK_LIBRARIES "${torch_root}/lib/libtorch_cpu.so;${torch_root}/lib/libc10.so")
+    if(PLUMB_CPU_KERNELS)
+      # The wheel contains a oneDNN of another version and exports a few of its instances of std::call_once. The library
+      # that is loaded first provides them to both, and with PyTorch's, products of the installed one fail.
+      find_library(DNNL_LIBRARY dnnl REQUIRED)
+      set_property(TARGET plumb_libtorch PROPERTY INTERFACE_LINK_OPTIONS
+                   "LINKER:--push-state,--no-as-needed,${DNNL_LIBRARY},--pop-state")
+    endif()
     if(EXISTS ${torch_root}/lib/libtorch_cuda.so)
       # It registers what runs on a GPU; no symbol of it is named, and linkers would drop it.
-      set_property(TARGET plumb_libtorch PROPERTY INTERFACE_LINK_OPTIONS
+      set_property(TARGET plumb_libtorch APPEND PROPERTY INTERFACE_LINK_OPTIONS
                    "LINKER:--push-state,--no-as-needed,${torch_root}/lib/libtorch_cuda.so,--pop-state")
     endif()
   endif()
