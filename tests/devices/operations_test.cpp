@@ -12,9 +12,12 @@
 #include "plumb/ops/dropout.h"
 #include "plumb/ops/gram_schmidt.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/lstm.h"
 #include "plumb/ops/norm.h"
 #include "plumb/ops/packed_linear.h"
 #include "plumb/ops/precision.h"
+#include "plumb/ops/qrnn.h"
+#include "plumb/ops/relative_attention.h"
 #include "plumb/ops/update.h"
 #include "support/gradcheck.h"
 
@@ -55,6 +58,15 @@ TEST_P(OperationsOnDevices, NoOperationMixesThem) {
       ops::cross_attention(make({4, 2}, x.device()), make({4, 4}, w.device()), layout, layout, shape);
     });
     refuses("cross-entropy", [&] { ops::linear_cross_entropy(x, w, {}, {0, 1, 2, 3}, {}, 0, 1); });
+    const ops::LstmState zero{make({1, 3}, one), make({1, 3}, one)};
+    const ops::LstmWeights gates{make({12, 6}, one), make({12, 3}, other), make({12}, one), make({12}, one)};
+    refuses("LSTM", [&] { ops::lstm(x, gates, zero, layout); });
+    const ops::QrnnState empty{make({1, 3}, one), {}};
+    refuses("QRNN", [&] { ops::qrnn(x, {make({9, 6}, one), make({9}, other)}, empty, layout); });
+    refuses("relative attention", [&] {
+      ops::relative_attention(make({4, 2}, one), make({4, 2}, one), make({4, 4}, other), make({4, 2}, other), layout,
+                              shape);
+    });
     refuses("sgd", [&] { ops::sgd_update({ops::SgdUpdate{}}, {foreign}, {row.clone()}, {row}); });
     refuses("adam", [&] { ops::adam_update({ops::AdamUpdate{}}, {row}, {row.clone()}, {foreign}, {row}); });
     refuses("Gram-Schmidt", [&] {

@@ -6,6 +6,7 @@
 #include "devices.h"
 #include "plumb/data/directory.h"
 #include "plumb/io/safetensors.h"
+#include "plumb/nn/attention/attention.h"
 #include "plumb/ops/index.h"
 #include "plumb/train/trainer.h"
 #include "support/paths.h"
@@ -87,9 +88,10 @@ TEST(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
   run.train.clip_norm = 1;
   run.train.validate_every = 1000;
   run.train.steps = 8;
-  const auto uploads_with = [&](int64_t layers) {
+  const auto uploads_with = [&](const std::string& attention, int64_t layers) {
     const std::unique_ptr<Task> task = make_task({}, DataDirectory::open(run.data), run.model.kind);
     ModelConfig config = run.model;
+    config.attention = attention;
     config.encoder_layers = config.decoder_layers = layers;
     task->complete(config);
     const std::unique_ptr<Model> model = make_model(config);
@@ -111,9 +113,13 @@ TEST(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
     trainer.run(hooks);
     return uploads;
   };
-  const int64_t shallow = uploads_with(1);
+  const int64_t shallow = uploads_with("softmax", 1);
   EXPECT_GT(shallow, 0);
-  EXPECT_EQ(uploads_with(3), shallow);  // layers share what the batch brought along
+  EXPECT_EQ(uploads_with("softmax", 3), shallow);  // layers share what the batch brought along
+  for (const std::string& attention : attentions().names()) {
+    SCOPED_TRACE(attention);
+    uploads_with(attention, 1);
+  }
 }
 
 }  // namespace

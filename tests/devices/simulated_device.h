@@ -176,7 +176,7 @@ inline void run(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
         return here;
       }
     }
-    const Tensor result = empty_strided(tensor.sizes(), tensor.strides(), tensor.scalar_type(), {}, {}, {});
+    Tensor result = empty_strided(tensor.sizes(), tensor.strides(), tensor.scalar_type(), {}, {}, {});
     on_host(result).copy_(tensor);
     return result;
   };

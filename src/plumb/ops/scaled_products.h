@@ -19,9 +19,9 @@ struct Scaled {
 ///
 /// With a reference r per feature, the product of a block of queries and a block of keys is that of q·exp(scale + r)
 /// and k·exp(scale − r). Where the peak rises little, r is its value at the first position, for all positions at once.
-/// Elsewhere the triangle is cut into squares of half, a quarter, … of the positions, in which all keys precede all
-/// queries, and r is the peak of the last key: both exponents are at most 0. No reference belongs to a later position
-/// or to another row.
+/// Elsewhere, and on devices that would have to be waited for, the triangle is cut into squares of half, a quarter, …
+/// of the positions, in which all keys precede all queries, and r is the peak of the last key: both exponents are at
+/// most 0. No reference belongs to a later position or to another row.
 Tensor causal_products(const Scaled& query, const Scaled& key, const Tensor& peak);
 
 }  // namespace plumb::ops
