@@ -4,7 +4,7 @@ string(TOLOWER "${distribution_ID}${distribution_VERSION_ID}" distribution)  # d
 string(REGEX REPLACE "[^a-z0-9.]" "" distribution "${distribution}")
 
 set(CPACK_GENERATOR "TGZ;DEB")
-set(CPACK_PACKAGE_CONTACT "The Plumb authors")
+set(CPACK_PACKAGE_CONTACT "The Plumb developers")
 set(CPACK_PACKAGE_FILE_NAME plumb-${PROJECT_VERSION}-${distribution}-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_STRIP_FILES ON)
