@@ -4,7 +4,7 @@ set -euo pipefail
 log="$1/Testing/Temporary/LastTest.log"
 skipped=$(grep -oE '\[  SKIPPED \] [A-Za-z0-9_]+\.[A-Za-z0-9_/]+' "$log" | sort -u | cut -c14- || true)
 if [ -n "$skipped" ]; then
-  echo "Skipped because their input files are absent:"
+  echo "Skipped:"
   while read -r name; do echo "  $name"; done <<< "$skipped"
 fi
 # Entire tests that report why they skip.

@@ -1,4 +1,4 @@
-// plumb man: the manual pages plumb(1) and plumb-VERB(1), in roff, from what the verbs say of themselves.
+// plumb man: the manual pages plumb(1) and plumb-COMMAND(1), in roff, from what the commands say of themselves.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -191,14 +191,14 @@ void add_man(CLI::App& app, Globals& globals) {
   CLI::App* verb = add_verb(app, globals, "man", "Print a manual page, or write all of them",
                             "plumb man train | man -l -", [options, &app] { man(*options, manual_of(app)); });
   CLI::Option* name =
-      verb->add_option("VERB", options->verb, "The verb, as in `plumb man data prepare` (default: plumb itself)")
+      verb->add_option("COMMAND", options->verb, "The command, as in `plumb man data prepare` (default: plumb itself)")
           ->expected(0, 2);
   std::vector<std::string> words;
   for_each_verb(manual_of(app), [&](const ManualVerb& known) {
     if (!known.path.empty()) words.push_back(known.path.back());
   });
   suggest(name, words);
-  verb->add_option("--out", options->out, "Write all pages, as plumb-VERB.1, to this directory")->type_name("DIR");
+  verb->add_option("--out", options->out, "Write all pages, as plumb-COMMAND.1, to this directory")->type_name("DIR");
 }
 
 }  // namespace plumb::app

@@ -99,7 +99,7 @@ std::vector<ManualOption> manual_options(const CLI::App& app) {
 ManualVerb manual_of(const CLI::App& app, const std::vector<std::string>& path) {
   ManualVerb verb;
   verb.path = path;
-  verb.group = path.size() == 1 ? app.get_group() : "Verbs";
+  verb.group = path.size() == 1 ? app.get_group() : "Commands";
   verb.summary = app.get_description();
   verb.example = app.get_footer();
   verb.options = manual_options(app);
@@ -193,7 +193,7 @@ std::string ManualVerb::name() const { return join(path, " "); }
 std::string ManualVerb::synopsis() const {
   std::string text = "plumb";
   for (const std::string& word : path) text += ' ' + word;
-  if (!verbs.empty()) return text + " VERB [OPTION...]";
+  if (!verbs.empty()) return text + " COMMAND [OPTION...]";
   for (const ManualOption& option : options) {
     if (!option.argument) continue;
     const std::string name = option.names.front() + (option.several ? "..." : "");
@@ -216,7 +216,7 @@ std::string help_text(const ManualVerb& verb) {
   std::string text = fmt::format("{}\n\nUsage: {}\n{}", verb.summary, verb.synopsis(), sections.text());
   if (!verb.example.empty()) text += fmt::format("\nExample:\n  {}\n", verb.example);
   if (!verb.verbs.empty())
-    text += fmt::format("\n`plumb{}{} VERB --help` shows the options of a verb and an example.\n",
+    text += fmt::format("\n`plumb{}{} COMMAND --help` shows the options of a command and an example.\n",
                         verb.path.empty() ? "" : " ", verb.name());
   if (verb.path.empty()) text += kExitStatuses;
   return text;

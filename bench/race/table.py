@@ -73,12 +73,12 @@ def hvp_rows(race: Race) -> Iterator[str]:
         yield row(f'gradient, {race.title}', command, seconds(mine), None, theirs, factor)
         mine = median(ours, 'hvp_seconds')
         theirs, factor = compared(race, mine, 'hvp_seconds')
-        yield row('Hessian-vector product of it, the gradient\'s graph kept', command,
+        yield row('its Hessian-vector product, keeping the gradient\'s graph', command,
                   f'{seconds(mine)} = {median(ours, "ratio"):.2f} gradients', median(ours, 'ceiling_fraction'), theirs,
                   factor)
-        yield row(f'the diagonal blocks of its {ours[0]["layers"]} layers, each with a vector, together', command,
+        yield row(f'products with the diagonal blocks of its {ours[0]["layers"]} layers, one vector each, all at once', command,
                   f'{seconds(median(ours, "layers_seconds"))} = {median(ours, "layers_ratio"):.2f} products')
-        yield row('Lanczos step of it: product, and orthogonalization against 50 vectors', command,
+        yield row('its Lanczos step: the product, then orthogonalization against 50 vectors', command,
                   f'{seconds(median(ours, "lanczos_step_seconds"))}, of which '
                   f'{seconds(median(ours, "orthogonalize_seconds"))} at '
                   f'{median(ours, "orthogonalize_gigabytes_per_second"):.0f} GB/s '
@@ -183,7 +183,7 @@ def text(races: list[Race], starts: list[float], machine: str, absent: str, thre
     if absent:
         lines.append(f'The peers are left out: {absent}.')
     else:
-        lines.append(f'Peers: {versions(races)}, with the same weights and threads, turn by turn with Plumb.')
+        lines.append(f'Peers: {versions(races)}, with the same weights and threads, taking turns with Plumb.')
     if agreed := agreements(races):
         lines.append(f'CTranslate2 finds Plumb\'s translations in float32 for {agreed} of the sentences.')
     lines += ['', *HEADER]

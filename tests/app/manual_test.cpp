@@ -46,6 +46,7 @@ TEST(Help, SaysWhatEveryVerbAndOptionIsFor) {
   EXPECT_GE(test::all_help().size(), 20U);
   for (const auto& [verb, help] : test::all_help()) {
     EXPECT_EQ(help.options.count("--help"), 1U) << verb;
+    EXPECT_EQ(help.options.contains("--device"), help.verbs.empty()) << verb;
     EXPECT_NE(help.text.find("Usage: plumb" + (verb.empty() ? "" : ' ' + verb)), std::string::npos) << help.text;
     EXPECT_EQ(help.headings.back(), help.verbs.empty() ? "Example" : "Options") << verb;
     const std::vector<std::string> lines = split(help.text, '\n');

@@ -1,4 +1,4 @@
-// What `plumb --help` and `plumb VERB --help` say, read as a person would read them.
+// What `plumb --help` and `plumb COMMAND --help` say, read as a person would read them.
 #pragma once
 
 #include <map>

@@ -71,7 +71,7 @@ std::string described(const ManualVerb& verb) {
 
 std::string branch(const ManualVerb& verb) {
   std::string text = fmt::format("    '{}')\n", verb.name());
-  if (!verb.verbs.empty()) text += fmt::format("      verbs={}\n      _describe verb verbs\n", described(verb));
+  if (!verb.verbs.empty()) text += fmt::format("      verbs={}\n      _describe command verbs\n", described(verb));
   text += "      _arguments \\\n";
   std::string options;
   for (const ManualOption& option : verb.options) options += specification(option);
