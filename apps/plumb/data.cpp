@@ -228,10 +228,10 @@ void add_text(CLI::App& data, Globals& globals) {
                "plumb data text --train train.txt --valid valid.txt --block 256 --vocabulary 8000 --out data/wikitext",
                [arguments, &globals] {
                  TextOptions& options = arguments->text;
-                 for (const std::string& text : arguments->corpora) options.corpora.push_back(named_corpus(text));
+                 for (const std::string& text : arguments->corpora) options.corpora.emplace_back(named_corpus(text));
                  require_training_text(!options.train.empty() || !options.corpora.empty());
                  if (!arguments->valid.empty()) options.valid = arguments->valid;
-                 for (const std::string& test : arguments->tests) options.tests.push_back(named(test));
+                 for (const std::string& test : arguments->tests) options.tests.emplace_back(named(test));
                  const Json info = prepare_text(options, arguments->out);
                  emit(globals, info, text_summary(info, arguments->out));
                });
@@ -279,7 +279,7 @@ void add_labels(CLI::App& data, Globals& globals) {
                  options.format.separator = separator_named(arguments->separator);
                  if (arguments->encoding == "latin-1") options.format.encoding = TextEncoding::latin_1;
                  if (!arguments->valid.empty()) options.valid = arguments->valid;
-                 for (const std::string& test : arguments->tests) options.tests.push_back(named(test));
+                 for (const std::string& test : arguments->tests) options.tests.emplace_back(named(test));
                  options.seed = globals.seed;
                  const Json info = prepare_labels(options, arguments->out);
                  emit(globals, info, label_summary(info, arguments->out));

@@ -120,7 +120,7 @@ Json document(const RunAndCheckpoint& place, const EmbedArguments& arguments, co
 
 /// That of the data, or of an imported model. Throws Error if it knows tokens that the model does not.
 Tokenizer tokenizer_of(const ModelConfig& model, const std::string& data, const std::filesystem::path& run) {
-  const Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
+  Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
   const int64_t vocabulary = model.kind == "encoder" ? source_vocabulary_of(model) : model.target_vocabulary;
   if (tokenizer.vocabulary() > vocabulary) {
     throw Error(fmt::format("the tokenizer has {} pieces, but the model only {}", tokenizer.vocabulary(), vocabulary),

@@ -1,5 +1,6 @@
 #include "events.h"
 
+#include <fmt/format.h>
 #include <chrono>
 #include <cmath>
 
@@ -15,7 +16,8 @@ double wall_time() {
 void write_numbers(EventWriter& writer, const std::string& tag, int64_t step, const Json& value, double now) {
   if (value.is_number()) writer.scalar(tag, step, value.get<double>(), now);
   if (!value.is_object()) return;
-  for (const auto& [key, inner] : value.items()) write_numbers(writer, tag + "/" + key, step, inner, now);
+  for (const auto& [key, inner] : value.items())
+    write_numbers(writer, fmt::format("{}/{}", tag, key), step, inner, now);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "processes.h"
 
+#include <fmt/format.h>
 #include <torch/version.h>
 
 #include <cstdlib>
@@ -31,7 +32,7 @@ std::vector<std::string> arguments_of_worker(const CLI::App& verb, int64_t threa
     const std::string name = option->get_name();
     if (own.contains(name)) continue;
     for (const std::string& value : option->results())
-      arguments.push_back(option->get_positional() ? value : name + "=" + value);
+      arguments.push_back(option->get_positional() ? value : fmt::format("{}={}", name, value));
   }
   return arguments;
 }

@@ -64,8 +64,8 @@ class ClassifyVerb : public ::testing::Test {
 
   static Finished classify(const std::string& input, const std::string& run, const std::string& options = "") {
     write_file_atomic(*folder_ / "input", input);
-    return Process("/bin/sh",
-                   {"-c", fmt::format("{} classify {} -q {} < {}", PLUMB_BINARY, path(run), options, path("input"))})
+    return Process("/bin/sh", {"-c", fmt::format("'{}' classify '{}' -q {} < '{}'", PLUMB_BINARY, path(run), options,
+                                                 path("input"))})
         .wait();
   }
 

@@ -241,7 +241,7 @@ class SharedLabels : public testing::Test {
     if (!valid.empty()) options.valid = folder / valid;
     if (!test.empty()) options.tests.emplace_back("test", folder / test);
     options.tokenizer.vocabulary = 2000;
-    const Json info = prepare_labels(options, directory / "out");
+    Json info = prepare_labels(options, directory / "out");
     const DataDirectory data = DataDirectory::open(directory / "out");
     for (const std::string& name : data.split_names()) {
       EXPECT_EQ(std::ssize(data.labels_of(name)), data.split(name).size()) << name;

@@ -19,7 +19,7 @@ class Places final : public Embeds {
                 ForwardContext&) override {
     EXPECT_TRUE(segments.empty());
     EXPECT_FALSE(at::GradMode::is_enabled());
-    const Tensor out = at::empty({layout.tokens(), 3}, at::kDouble);
+    Tensor out = at::empty({layout.tokens(), 3}, at::kDouble);
     double* value = out.data_ptr<double>();
     for (int64_t s = 0; s < layout.sequences(); ++s) {
       for (int64_t t = layout.begin(s); t < layout.begin(s + 1); ++t) {

@@ -49,7 +49,7 @@ class RandomModel final : public Generates {
       const std::scoped_lock lock(mutex_);
       reads.push_back(layout);
     }
-    const Tensor hidden = at::empty({layout.tokens(), 1}, at::kDouble);
+    Tensor hidden = at::empty({layout.tokens(), 1}, at::kDouble);
     for (int64_t r = 0; r < layout.sequences(); ++r) {
       std::vector<int64_t>& row = rows[static_cast<size_t>(r)];
       for (int64_t t = layout.begin(r); t < layout.begin(r + 1); ++t) {
@@ -63,7 +63,7 @@ class RandomModel final : public Generates {
 
   [[nodiscard]] Tensor logits(const Tensor& hidden) const override {
     EXPECT_FALSE(at::GradMode::is_enabled());
-    const Tensor out = at::empty({hidden.size(0), vocabulary_}, at::kDouble);
+    Tensor out = at::empty({hidden.size(0), vocabulary_}, at::kDouble);
     for (int64_t r = 0; r < hidden.size(0); ++r) {
       const std::vector<double> row = logits_of(static_cast<uint64_t>(hidden[r][0].item<double>()));
       std::copy(row.begin(), row.end(), out.data_ptr<double>() + r * vocabulary_);

@@ -213,11 +213,11 @@ TEST(Sampling, DrawsHaveTheDistribution) {
   for (int64_t i = 0; i < kDraws; ++i) {
     const int32_t id = sampler.draw(logs(p), {}, 0, i);
     ++by_position[static_cast<size_t>(id)];
-    if (i % 2 == 1) ++neighbors[static_cast<size_t>(4 * before + id)];
+    if (i % 2 == 1) ++neighbors[4 * static_cast<size_t>(before) + static_cast<size_t>(id)];
     before = id;
     const int32_t of_sample = sampler.draw(logs(p), {}, i, 7);
     ++by_sample[static_cast<size_t>(of_sample)];
-    ++pairs[static_cast<size_t>(4 * of_sample + sampler.draw(logs(p), {}, i, 8))];
+    ++pairs[4 * static_cast<size_t>(of_sample) + static_cast<size_t>(sampler.draw(logs(p), {}, i, 8))];
   }
   // Quantiles of 0.999 of χ² with 3 and 15 degrees of freedom.
   EXPECT_LT(chi_square(by_position, expected(kDraws)), 16.27);

@@ -241,7 +241,7 @@ TEST_F(ChangedRun, SettingsOfTrainingMakeNoDifference) {
 TEST_F(ChangedRun, AdaptersAreMergedIntoTheirMatrices) {
   const std::string attention = "decoder.layers.0.self_attn", theirs = "model.layers.0.self_attn.v_proj.weight";
   const auto exact = tensors_in(folder_of("llama3"));
-  const Tensor value = exact.at(theirs);
+  const Tensor& value = exact.at(theirs);
   const Tensor a = testing::random_tensor({2, value.size(1)}, 1).to(value.scalar_type());
   const Tensor b = testing::random_tensor({value.size(0), 2}, 2).to(value.scalar_type());
   NamedTensors tensors = load_safetensors(run_ / "model.safetensors");

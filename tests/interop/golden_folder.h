@@ -34,8 +34,7 @@ inline std::unique_ptr<Model> model_in(const std::filesystem::path& folder, at::
 /// From rows of numbers.
 inline Tensor matrix_of(const Json& rows) {
   const auto values = rows.get<std::vector<std::vector<double>>>();
-  const Tensor result =
-      at::empty({static_cast<int64_t>(values.size()), static_cast<int64_t>(values[0].size())}, at::kDouble);
+  Tensor result = at::empty({static_cast<int64_t>(values.size()), static_cast<int64_t>(values[0].size())}, at::kDouble);
   double* value = result.data_ptr<double>();
   for (const auto& row : values) value = std::copy(row.begin(), row.end(), value);
   return result;

@@ -23,7 +23,7 @@ TEST(Npy, HasAHeaderThatEndsAtAMultipleOf64) {
   const std::string dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
   EXPECT_EQ(bytes.substr(10, 118), dictionary + std::string(118 - 1 - dictionary.size(), ' ') + '\n');
   const float expected[] = {0, 2, 4, 1, 3, 5};
-  EXPECT_EQ(std::memcmp(bytes.data() + 128, expected, sizeof(expected)), 0);
+  EXPECT_EQ(bytes.substr(128), std::string(reinterpret_cast<const char*>(expected), sizeof(expected)));
 }
 
 TEST(Npy, WritesOtherShapes) {

@@ -17,7 +17,7 @@ class Safetensors : public ::testing::Test {
  protected:
   /// A file with this header and this many bytes of data.
   std::filesystem::path file(const std::string& header, size_t bytes) {
-    const auto path = folder_ / "weights";
+    auto path = folder_ / "weights";
     uint64_t length = header.size();
     std::string content(8, '\0');
     for (char& byte : content) {

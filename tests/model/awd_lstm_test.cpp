@@ -248,7 +248,7 @@ TEST(AwdLstm, HasTheParametersOfThePaper) {
   const auto model = make_model(config);
   const int64_t layers = 4 * 1150 * (400 + 1150 + 2) + 4 * 1150 * (1150 + 1150 + 2) + 4 * 400 * (1150 + 400 + 2);
   EXPECT_EQ(layers, 20'211'600);  // 20.21 million
-  EXPECT_EQ(model->parameters().count(), 1000 * 400 + layers + 1000);
+  EXPECT_EQ(model->parameters().count(), 400'000 + layers + 1000);
 }
 
 TEST(AwdLstm, ConfigurationsAreCheckedAndWritten) {

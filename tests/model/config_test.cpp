@@ -1,6 +1,7 @@
 // The [model] section: options of variants in their own sections, renamed keys, and invalid values.
 #include "plumb/model/config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "plumb/base/error.h"
@@ -80,12 +81,12 @@ TEST(ModelConfig, CountsBeyondEveryModelAreRefusedByName) {
       ModelConfig config;
       const char* vocabularies = "[model]\nsource_vocabulary = 9\ntarget_vocabulary = 9\n";
       Config::from_string(vocabularies, "test").read("model", config);
-      Config::from_string("[model]\n" + key + " = " + count, "test").read("model", config);
+      Config::from_string(fmt::format("[model]\n{} = {}", key, count), "test").read("model", config);
       try {
         make_model(config);
         ADD_FAILURE() << key;
       } catch (const Error& error) {
-        EXPECT_TRUE(std::string(error.what()).starts_with("model." + key + " = " + count + " must be at most "))
+        EXPECT_TRUE(std::string(error.what()).starts_with(fmt::format("model.{} = {} must be at most ", key, count)))
             << error.what();
       }
     }

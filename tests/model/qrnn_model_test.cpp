@@ -71,7 +71,7 @@ TEST(QrnnModel, EqualsALoopOverPositions) {
   ForwardContext context(Pass::measurement);
   EXPECT_LT(quasi_distance(model.states(batch, context), at::cat(expected)), 1e-12);
   const int64_t layers = 3 * 7 * (2 * 5 + 1) + 3 * 7 * (7 + 1) + 3 * 5 * (7 + 1);
-  EXPECT_EQ(model.parameters().count(), 11 * 5 + layers + 11);
+  EXPECT_EQ(model.parameters().count(), 55 + layers + 11);
 }
 
 TEST(QrnnModel, DropsItsMatricesInTrainingStepsAlone) {

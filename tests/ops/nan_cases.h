@@ -142,12 +142,13 @@ inline std::vector<NanCase> linear_layers() {
     all.push_back({"linear in bfloat16" + tail,
                    [=](const Tensors& x) { return Tensors{ops::rounded_linear(x[0], x[1], x[2], activation)}; }, inputs,
                    1, single, infinite});
-    for (const auto& [name, precision] : {std::pair{"float32", ops::Precision::float32},
-                                          {"bf16", ops::Precision::bfloat16},
-                                          {"int8", ops::Precision::int8}}) {
+    for (const auto& kind : {std::pair{"float32", ops::Precision::float32},
+                             {"bf16", ops::Precision::bfloat16},
+                             {"int8", ops::Precision::int8}}) {
+      const ops::Precision precision = kind.second;
       // Where there is an infinity in a row of int8, there is no scale for the row.
       all.push_back(
-          {std::string("packed ") + name + tail,
+          {std::string("packed ") + kind.first + tail,
            [=](const Tensors& x) { return Tensors{ops::PackedLinear(x[1], precision)(x[0], x[2], relu).clone()}; },
            inputs, 0, single, precision == ops::Precision::int8 ? std::vector<size_t>{0, 1} : infinite});
     }

@@ -32,7 +32,7 @@ std::string quoted(const std::string& text) {
 }
 
 std::string values(const ManualOption& option) {
-  const std::string words = option.choices.empty() ? "" : " -a " + quoted(join(option.choices, " "));
+  std::string words = option.choices.empty() ? "" : " -a " + quoted(join(option.choices, " "));
   switch (option.kind) {
     case ValueKind::file:
       return " -F" + words;

@@ -93,7 +93,7 @@ void parallel_items(int64_t n, const Work& work) {
   FirstException exception;
   std::atomic<int64_t> next = 0;
   on_team([&](int64_t, int64_t) {
-    for (int64_t i; !exception.thrown() && (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
+    for (int64_t i = 0; !exception.thrown() && (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
       exception.guard([&] { work(i); });
     }
   });

@@ -145,9 +145,10 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   for (const auto& [name, file] : options.tests) texts.emplace_back(name, read(name, file));
   for (const auto& [name, text] : texts) check_labels(text, labels);
 
-  const auto [tokenizer, description] = options.tokenizer_from.empty()
-                                            ? learn_tokenizer(texts.front().second, options.tokenizer)
-                                            : borrow_tokenizer(options.tokenizer_from);
+  const DescribedTokenizer described = options.tokenizer_from.empty()
+                                           ? learn_tokenizer(texts.front().second, options.tokenizer)
+                                           : borrow_tokenizer(options.tokenizer_from);
+  const Tokenizer& tokenizer = described.tokenizer;
   std::vector<LabeledSplit> splits;
   for (auto& [name, text] : texts) {
     splits.push_back(encode(name, std::move(text), tokenizer, options.length_limit));
@@ -161,7 +162,7 @@ Json prepare_labels(const LabelOptions& options, const fs::path& out) {
   Json info = make_document("data", 1);
   info["task"] = "classification";
   info["labels"] = labels;
-  info["tokenizer"] = description;
+  info["tokenizer"] = described.description;
   info["length_limit"] = options.length_limit;
   info["held_out"] = !options.valid.has_value();
   info["seed"] = options.seed;

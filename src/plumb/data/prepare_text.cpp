@@ -270,13 +270,14 @@ DescribedTokenizer learn_from_sample(const TextPart& train, const TokenizerOptio
 /// them.
 Json prepare_text_streams(const TextStreams& streams, const TextOptions& options, const fs::path& out) {
   const std::vector<TextPart> parts = parts_of(streams, options);
-  const auto [tokenizer, description] = options.tokenizer_from.empty()
-                                            ? learn_from_sample(parts.front(), options.tokenizer)
-                                            : borrow_tokenizer(options.tokenizer_from);
+  const DescribedTokenizer described = options.tokenizer_from.empty()
+                                           ? learn_from_sample(parts.front(), options.tokenizer)
+                                           : borrow_tokenizer(options.tokenizer_from);
+  const Tokenizer& tokenizer = described.tokenizer;
 
   Json info = make_document("data", 1);
   info["task"] = "language-modeling";
-  info["tokenizer"] = description;
+  info["tokenizer"] = described.description;
   info["text"] = {{"block", options.block}};
   info["length_limit"] = options.block > 0 ? options.block : options.length_limit;
   info["held_out"] = !streams.valid;

@@ -80,7 +80,8 @@ double mean_of_f_scores(std::span<const int64_t> counts, double beta) {
     const double recall = counts[i + 1] > 0 ? ratio(counts[i + 2], counts[i + 1]) : kEpsilon;
     sum += precision + recall > 0 ? f_measure(precision, recall, beta) : kEpsilon;
   }
-  return 100 * sum / static_cast<double>(counts.size() / 3);
+  const size_t orders = counts.size() / 3;
+  return 100 * sum / static_cast<double>(orders);
 }
 
 double f_score_of_means(std::span<const int64_t> counts, double beta) {

@@ -14,16 +14,16 @@ namespace {
 constexpr double kPresent = 0.5;
 
 /// What the rates are made of, added over prompts: Σ p, samples, largest p, whether it is at least 0.5, and 1.
-enum Term { kSum, kSamples, kLargest, kOnce, kPrompts, kTerms };
+enum Term { sum_of_samples, sample_count, largest_sample, at_least_once, prompt_count, term_count };
 
 std::vector<double> terms_of(const std::vector<double>& samples) {
   const double largest = *std::max_element(samples.begin(), samples.end());
-  std::vector<double> terms(kTerms);
-  terms[kSum] = std::accumulate(samples.begin(), samples.end(), 0.0);
-  terms[kSamples] = static_cast<double>(samples.size());
-  terms[kLargest] = largest;
-  terms[kOnce] = largest >= kPresent ? 1 : 0;
-  terms[kPrompts] = 1;
+  std::vector<double> terms(term_count);
+  terms[sum_of_samples] = std::accumulate(samples.begin(), samples.end(), 0.0);
+  terms[sample_count] = static_cast<double>(samples.size());
+  terms[largest_sample] = largest;
+  terms[at_least_once] = largest >= kPresent ? 1 : 0;
+  terms[prompt_count] = 1;
   return terms;
 }
 
@@ -42,15 +42,16 @@ LabelRate rate_of(Term numerator, Term denominator, const std::vector<double>& s
 LabelRates label_rates(const std::vector<std::vector<double>>& probabilities, const Resampling& resampling) {
   if (probabilities.empty()) throw Error("there are no prompts");
   std::vector<std::vector<double>> rows;
-  std::vector<double> sums(kTerms);
+  std::vector<double> sums(term_count);
   for (size_t i = 0; i < probabilities.size(); ++i) {
     if (probabilities[i].empty()) throw Error(fmt::format("prompt {} has no samples", i + 1));
     rows.push_back(terms_of(probabilities[i]));
     std::transform(sums.begin(), sums.end(), rows.back().begin(), sums.begin(), std::plus());
   }
   const auto resampled = rows.size() > 1 ? bootstrap_sums(rows, resampling) : std::vector<std::vector<double>>{};
-  return {rate_of(kSum, kSamples, sums, resampled), rate_of(kLargest, kPrompts, sums, resampled),
-          rate_of(kOnce, kPrompts, sums, resampled)};
+  return {rate_of(sum_of_samples, sample_count, sums, resampled),
+          rate_of(largest_sample, prompt_count, sums, resampled),
+          rate_of(at_least_once, prompt_count, sums, resampled)};
 }
 
 }  // namespace plumb

@@ -158,7 +158,7 @@ std::pair<Shift, int> best_shift(const EditDistance& current, std::u32string_vie
   const auto try_to_place = [&](int start, int place, int length) {
     const auto& position = alignment.hypothesis_position;
     const auto wrong = [](const std::vector<int>& errors, int from, int count) {
-      return errors[static_cast<size_t>(from + count)] > errors[static_cast<size_t>(from)];
+      return errors[static_cast<size_t>(from) + static_cast<size_t>(count)] > errors[static_cast<size_t>(from)];
     };
     if (!wrong(alignment.hypothesis_errors, start, length) || !wrong(alignment.reference_errors, place, length)) return;
     const int aligned = position[static_cast<size_t>(place)];

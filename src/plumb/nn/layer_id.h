@@ -20,7 +20,7 @@ struct LayerId {
   std::optional<int64_t> layer{};           // from 0; empty: the entire stack
   std::optional<SubLayerKind> sub_layer{};  // empty: the entire layer
 
-  auto operator<=>(const LayerId&) const = default;
+  auto operator<=>(const LayerId&) const = default;  // NOLINT(modernize-use-nullptr): none is here
 
   /// The layer number as papers count, from 1; 0 for a stack.
   [[nodiscard]] int64_t number() const { return layer ? *layer + 1 : 0; }
@@ -45,7 +45,7 @@ struct ActivationPoint {
   LayerId id;
   Point point = Point::input;
 
-  auto operator<=>(const ActivationPoint&) const = default;
+  auto operator<=>(const ActivationPoint&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 std::string to_string(StackKind stack);               // "encoder"

@@ -24,7 +24,7 @@ class RecentIndices {
         return entry.tensor;
       }
     }
-    const Tensor tensor = moved(at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong)), device);
+    Tensor tensor = moved(at::tensor(at::ArrayRef<int64_t>(ids), at::TensorOptions(at::kLong)), device);
     while (!entries_.empty() && (entries_.size() >= kEntries || elements_ + ids.size() > kElements)) drop_oldest();
     entries_.push_back({hash, ++clock_, ids, tensor});
     elements_ += ids.size();

@@ -18,7 +18,7 @@ std::filesystem::path path_of_module(const std::string& name) {
 }
 
 void* open_module(const char* path, ModuleScope scope) {
-  if (scope == ModuleScope::Local) return ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (scope == ModuleScope::local) return ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   constexpr int kFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   // The sanitizer's dlopen rejects RTLD_DEEPBIND because memory must not change ownership then; here none does.

@@ -8,8 +8,8 @@ namespace plumb {
 
 /// How a module's symbols are looked up.
 enum class ModuleScope {
-  Local,      // others do not see them
-  SelfFirst,  // and the module sees its own before those of others
+  local,       // others do not see them
+  self_first,  // and the module sees its own before those of others
 };
 
 /// The address of the function `entry` in `lib NAME .so`. `what` names the module in messages. Throws Error if it is

@@ -2,6 +2,8 @@
 // that is packed once.
 #include "plumb/ops/kernels/lstm.h"
 
+#include <array>
+
 #include "ops/kernels/kernel_check.h"
 #include "plumb/ops/kernels/gemm.h"
 
@@ -13,7 +15,7 @@ class LstmKernels : public KernelTest<T> {
  protected:
   using KernelTest<T>::values;
 
-  static constexpr int64_t kSizes[] = {1, 2, 7, 16, 31, 67, 256};
+  static constexpr std::array<int64_t, 7> kSizes = {1, 2, 7, 16, 31, 67, 256};
 
   /// h_t and c_t of (sums, c_{t−1}), written as in the paper.
   static std::vector<Tensor> expected(const Tensor& sums, const Tensor& before) {

@@ -35,7 +35,7 @@ ModelConfig bert_like_configuration(Settings& settings) {
 
 /// Its head has the activation of its layers, of which Plumb's has one.
 ModelConfig bert_configuration(Settings& settings) {
-  const ModelConfig config = bert_like_configuration(settings);
+  ModelConfig config = bert_like_configuration(settings);
   if (config.output_transform && config.activation != "gelu")
     throw settings.unsupported("hidden_act", "gelu, gelu_python before an output layer over the vocabulary");
   return config;

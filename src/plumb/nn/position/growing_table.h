@@ -27,9 +27,9 @@ class GrowingTable {
 
   /// At least `length` rows, in the type and on the device of `options`.
   [[nodiscard]] Tensor rows(int64_t length, const at::TensorOptions& options) const {
-    if (const Tensor found = find(length, options); found.defined()) return found;
+    if (Tensor found = find(length, options); found.defined()) return found;
     const std::scoped_lock lock(mutex_);
-    if (const Tensor found = find(length, options); found.defined()) return found;  // another thread was faster
+    if (Tensor found = find(length, options); found.defined()) return found;  // another thread was faster
     const int64_t known = exact_.defined() ? exact_.size(0) : 0;
     if (known == 0 || known < length) {
       int64_t wanted = std::max(first_, 2 * known);

@@ -74,8 +74,8 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
     const Connections& connections = connections_[k];
     const int64_t tokens = hidden.size(0), n = count();
     // The columns of A_r are combined, hence the transposes.
-    const Coefficients fixed{connections.read.expand({tokens, n}), connections.mix.t().expand({tokens, n, n}),
-                             connections.write.expand({tokens, n})};
+    Coefficients fixed{connections.read.expand({tokens, n}), connections.mix.t().expand({tokens, n, n}),
+                       connections.write.expand({tokens, n})};
     if (!connections.norm) return fixed;
     const Tensor rows = (*connections.norm)(hidden.reshape({tokens * n, shape().d_model}), context);
     const Tensor change = at::tanh(ops::linear(rows, connections.dynamic, {})).view({tokens, n, n + 2});

@@ -49,7 +49,7 @@ class MarianTokenizer final : public TokenizerModel {
     ids_ = read_ids(folder / (own ? "target_vocab.json" : "vocab.json"));
     int32_t last = -1;
     for (const auto& [token, id] : ids_) last = std::max(last, id);
-    tokens_.resize(static_cast<size_t>(last + 1));
+    tokens_.resize(static_cast<size_t>(last) + 1);
     for (const auto& [token, id] : ids_) tokens_[static_cast<size_t>(id)] = token;
     specials_ = {find("<pad>"), -1, find("</s>"), find("<unk>"), -1};
     if (specials_.unknown < 0 || specials_.eos < 0)

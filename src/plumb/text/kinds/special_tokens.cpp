@@ -12,7 +12,7 @@ namespace {
 
 nlohmann::json object_in(const std::filesystem::path& path) {
   if (!std::filesystem::is_regular_file(path)) return nlohmann::json::object();
-  const nlohmann::json settings = read_json(path);
+  nlohmann::json settings = read_json(path);
   if (!settings.is_object()) throw Error(fmt::format("{}: not an object", path.string()));
   return settings;
 }

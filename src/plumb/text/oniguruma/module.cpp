@@ -79,6 +79,6 @@ constexpr OnigurumaFunctions kFunctions = {compile, release, find_all};
 }  // namespace
 }  // namespace plumb
 
-extern "C" __attribute__((visibility("default"))) const plumb::OnigurumaFunctions& plumb_oniguruma() {
-  return plumb::kFunctions;
+extern "C" __attribute__((visibility("default"))) const plumb::OnigurumaFunctions* plumb_oniguruma() {
+  return &plumb::kFunctions;
 }

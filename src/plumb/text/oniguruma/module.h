@@ -29,7 +29,7 @@ struct OnigurumaFunctions {
 
 }  // extern "C"
 
-/// The name of the module's only symbol, `const OnigurumaFunctions& (*)()`.
+/// The name of the module's only symbol, `const OnigurumaFunctions* (*)()`.
 constexpr const char* kOnigurumaEntry = "plumb_oniguruma";
 
 }  // namespace plumb

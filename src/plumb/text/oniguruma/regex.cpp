@@ -11,8 +11,8 @@ namespace plumb {
 namespace {
 
 const OnigurumaFunctions& oniguruma() {
-  static const OnigurumaFunctions& functions = reinterpret_cast<const OnigurumaFunctions& (*)()>(
-      load_module("plumb_oniguruma", kOnigurumaEntry, "Oniguruma", ModuleScope::Local))();
+  static const OnigurumaFunctions& functions = *reinterpret_cast<const OnigurumaFunctions* (*)()>(
+      load_module("plumb_oniguruma", kOnigurumaEntry, "Oniguruma", ModuleScope::local))();
   return functions;
 }
 

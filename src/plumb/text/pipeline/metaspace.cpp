@@ -25,16 +25,16 @@ Metaspace::Metaspace(const Settings& settings) : symbol_(settings.at("replacemen
   single_character(symbol_, "'replacement'");
   const std::string scheme = get_or(settings, "prepend_scheme", std::string("always"));
   if (scheme == "always") {
-    prepend_ = Prepend::Always;
+    prepend_ = Prepend::always;
   } else if (scheme == "first") {
-    prepend_ = Prepend::First;
+    prepend_ = Prepend::first;
   } else if (scheme == "never") {
-    prepend_ = Prepend::Never;
+    prepend_ = Prepend::never;
   } else {
     throw Error(fmt::format("unknown 'prepend_scheme' '{}'", scheme), "known: always, first, never");
   }
   // In files before version 0.14 of `tokenizers`.
-  if (!settings.contains("prepend_scheme") && !get_or(settings, "add_prefix_space", true)) prepend_ = Prepend::Never;
+  if (!settings.contains("prepend_scheme") && !get_or(settings, "add_prefix_space", true)) prepend_ = Prepend::never;
   split_ = get_or(settings, "split", true);
 }
 
@@ -42,7 +42,7 @@ void Metaspace::split(std::vector<Piece>& pieces) const {
   for (Piece& piece : pieces) {
     if (piece.token >= 0) continue;
     piece.text = replace_all(piece.text, " ", symbol_);
-    const bool wanted = prepend_ == Prepend::Always || (prepend_ == Prepend::First && piece.at_start);
+    const bool wanted = prepend_ == Prepend::always || (prepend_ == Prepend::first && piece.at_start);
     if (wanted && !piece.text.starts_with(symbol_)) piece.text.insert(0, symbol_);
   }
   if (!split_) return;
@@ -57,7 +57,7 @@ void Metaspace::split(std::vector<Piece>& pieces) const {
 
 void Metaspace::decode(std::vector<std::string>& tokens) const {
   for (size_t i = 0; i < tokens.size(); ++i) {
-    tokens[i] = replace_all(tokens[i], symbol_, i == 0 && prepend_ != Prepend::Never ? "" : " ");
+    tokens[i] = replace_all(tokens[i], symbol_, i == 0 && prepend_ != Prepend::never ? "" : " ");
   }
 }
 

@@ -18,9 +18,9 @@ class Metaspace {
   void decode(std::vector<std::string>& tokens) const;
 
  private:
-  enum class Prepend { Always, First, Never };
+  enum class Prepend { always, first, never };
   std::string symbol_;
-  Prepend prepend_ = Prepend::Always;
+  Prepend prepend_ = Prepend::always;
   bool split_ = true;
 };
 

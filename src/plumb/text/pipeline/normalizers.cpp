@@ -105,7 +105,7 @@ void bert_normalize(Piece& piece, const BertSettings& settings) {
     });
   }
   if (settings.accents) {
-    piece.text = normalized(piece.text, NormalForm::Decomposed);
+    piece.text = normalized(piece.text, NormalForm::decomposed);
     drop_characters(piece, is_nonspacing_mark);
   }
   if (settings.lowercase) piece.text = to_lowercase(piece.text);
@@ -165,10 +165,10 @@ Maker<Normalize> without_settings(Apply apply) {
   all.add("ByteLevel", "bytes as characters of GPT-2's alphabet", "",
           without_settings([](Piece& piece) { piece.text = bytes_as_characters(piece.text); }));
   all.add("Lowercase", "lower case", "", without_settings([](Piece& piece) { piece.text = to_lowercase(piece.text); }));
-  all.add("NFC", "canonical composition", "UAX #15", normal_form(NormalForm::Composed));
-  all.add("NFD", "canonical decomposition", "UAX #15", normal_form(NormalForm::Decomposed));
-  all.add("NFKC", "compatibility composition", "UAX #15", normal_form(NormalForm::CompatibilityComposed));
-  all.add("NFKD", "compatibility decomposition", "UAX #15", normal_form(NormalForm::CompatibilityDecomposed));
+  all.add("NFC", "canonical composition", "UAX #15", normal_form(NormalForm::composed));
+  all.add("NFD", "canonical decomposition", "UAX #15", normal_form(NormalForm::decomposed));
+  all.add("NFKC", "compatibility composition", "UAX #15", normal_form(NormalForm::compatibility_composed));
+  all.add("NFKD", "compatibility decomposition", "UAX #15", normal_form(NormalForm::compatibility_decomposed));
   all.add("Nmt", "control characters and kinds of space", "", without_settings(nmt));
   all.add("Precompiled", "SentencePiece's compiled rules", "Kudo & Richardson, arXiv 1808.06226", make_precompiled);
   all.add("Prepend", "a prefix", "", make_prepend);

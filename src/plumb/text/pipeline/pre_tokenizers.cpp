@@ -41,7 +41,7 @@ PreTokenize make_byte_level(const Settings& settings) {
     if (words) {
       split_pieces(
           pieces, [&](std::string_view text, std::vector<Span>& matches) { words->find_all(text, matches); },
-          Behavior::Isolated);
+          Behavior::isolated);
     }
     for (Piece& piece : pieces) {
       if (piece.token < 0) piece.text = bytes_as_characters(piece.text);
@@ -64,7 +64,7 @@ PreTokenize make_split(const Settings& settings) {
 }
 
 PreTokenize make_digits(const Settings& settings) {
-  const auto behavior = get_or(settings, "individual_digits", false) ? Behavior::Isolated : Behavior::Contiguous;
+  const auto behavior = get_or(settings, "individual_digits", false) ? Behavior::isolated : Behavior::contiguous;
   return [behavior](std::vector<Piece>& pieces) { split_pieces(pieces, each_character(is_number), behavior); };
 }
 
@@ -77,7 +77,7 @@ PreTokenize make_punctuation(const Settings& settings) {
 PreTokenize make_delimiter(const Settings& settings) {
   const char32_t delimiter = single_character(settings.at("delimiter").get<std::string>(), "'delimiter'");
   return [delimiter](std::vector<Piece>& pieces) {
-    split_pieces(pieces, each_character([delimiter](char32_t c) { return c == delimiter; }), Behavior::Removed);
+    split_pieces(pieces, each_character([delimiter](char32_t c) { return c == delimiter; }), Behavior::removed);
   };
 }
 
@@ -102,12 +102,12 @@ PreTokenize make_sequence_of_splits(const Settings& settings) {
 }
 
 void split_like_bert(std::vector<Piece>& pieces) {
-  split_pieces(pieces, each_character(is_white_space), Behavior::Removed);
-  split_pieces(pieces, each_character(is_bert_punctuation), Behavior::Isolated);
+  split_pieces(pieces, each_character(is_white_space), Behavior::removed);
+  split_pieces(pieces, each_character(is_bert_punctuation), Behavior::isolated);
 }
 
 void split_at_white_space(std::vector<Piece>& pieces) {
-  split_pieces(pieces, each_character(is_white_space), Behavior::Removed);
+  split_pieces(pieces, each_character(is_white_space), Behavior::removed);
 }
 
 /// Words, and what is neither a word nor white space.

@@ -30,18 +30,18 @@ void all_parts(std::string_view text, const std::vector<Span>& matches, bool inv
 void merge_parts(const std::vector<Part>& parts, Behavior behavior, std::vector<Span>& spans) {
   bool previous = false;
   switch (behavior) {
-    case Behavior::Removed:
+    case Behavior::removed:
       for (const Part& part : parts) {
         if (!part.is_match) spans.push_back(part.span);
       }
       return;
-    case Behavior::Isolated:
+    case Behavior::isolated:
       for (const Part& part : parts) spans.push_back(part.span);
       return;
-    case Behavior::Contiguous:
-    case Behavior::MergedWithPrevious:
+    case Behavior::contiguous:
+    case Behavior::merged_with_previous:
       for (const Part& part : parts) {
-        const bool merges = behavior == Behavior::Contiguous ? part.is_match == previous : part.is_match && !previous;
+        const bool merges = behavior == Behavior::contiguous ? part.is_match == previous : part.is_match && !previous;
         if (merges && !spans.empty()) {
           spans.back().end = part.span.end;
         } else {
@@ -50,7 +50,7 @@ void merge_parts(const std::vector<Part>& parts, Behavior behavior, std::vector<
         previous = part.is_match;
       }
       return;
-    case Behavior::MergedWithNext:
+    case Behavior::merged_with_next:
       for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
         if (part->is_match && !previous && !spans.empty()) {
           spans.back().begin = part->span.begin;
@@ -67,11 +67,11 @@ void merge_parts(const std::vector<Part>& parts, Behavior behavior, std::vector<
 }  // namespace
 
 Behavior behavior_named(const std::string& name) {
-  static const std::pair<const char*, Behavior> known[] = {{"Removed", Behavior::Removed},
-                                                           {"Isolated", Behavior::Isolated},
-                                                           {"MergedWithPrevious", Behavior::MergedWithPrevious},
-                                                           {"MergedWithNext", Behavior::MergedWithNext},
-                                                           {"Contiguous", Behavior::Contiguous}};
+  static const std::pair<const char*, Behavior> known[] = {{"Removed", Behavior::removed},
+                                                           {"Isolated", Behavior::isolated},
+                                                           {"MergedWithPrevious", Behavior::merged_with_previous},
+                                                           {"MergedWithNext", Behavior::merged_with_next},
+                                                           {"Contiguous", Behavior::contiguous}};
   for (const auto& [candidate, behavior] : known) {
     if (name == candidate) return behavior;
   }

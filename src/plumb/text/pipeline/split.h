@@ -14,7 +14,7 @@ namespace plumb::tokenization {
 
 /// What becomes of a match: dropped; a piece of its own; the end of the piece before; the beginning of the piece after;
 /// a piece with its neighboring matches.
-enum class Behavior { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
+enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// "Removed", …; throws Error on an unknown name.
 Behavior behavior_named(const std::string& name);

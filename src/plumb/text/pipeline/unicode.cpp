@@ -25,13 +25,13 @@ bool has_category(char32_t c, uint32_t mask) { return (U_GET_GC_MASK(static_cast
 
 const icu::Normalizer2& unfiltered(NormalForm form, UErrorCode& status) {
   switch (form) {
-    case NormalForm::Composed:
+    case NormalForm::composed:
       return *icu::Normalizer2::getNFCInstance(status);
-    case NormalForm::Decomposed:
+    case NormalForm::decomposed:
       return *icu::Normalizer2::getNFDInstance(status);
-    case NormalForm::CompatibilityComposed:
+    case NormalForm::compatibility_composed:
       return *icu::Normalizer2::getNFKCInstance(status);
-    case NormalForm::CompatibilityDecomposed:
+    case NormalForm::compatibility_decomposed:
       return *icu::Normalizer2::getNFKDInstance(status);
   }
   throw Error("unknown normal form");
@@ -51,9 +51,9 @@ const icu::FilteredNormalizer2& normalizer_of(NormalForm form) {
     if (U_FAILURE(status)) throw Error("ICU cannot normalize text", "reinstall ICU");
     return icu::FilteredNormalizer2(plain, known);
   };
-  static const icu::FilteredNormalizer2 forms[] = {make(NormalForm::Composed), make(NormalForm::Decomposed),
-                                                   make(NormalForm::CompatibilityComposed),
-                                                   make(NormalForm::CompatibilityDecomposed)};
+  static const icu::FilteredNormalizer2 forms[] = {make(NormalForm::composed), make(NormalForm::decomposed),
+                                                   make(NormalForm::compatibility_composed),
+                                                   make(NormalForm::compatibility_decomposed)};
   return forms[static_cast<size_t>(form)];
 }
 

@@ -41,7 +41,7 @@ bool is_combining_mark(char32_t c);
 /// Each character's lowercase mapping, independent of its neighbors.
 std::string to_lowercase(std::string_view text);
 
-enum class NormalForm { Composed, Decomposed, CompatibilityComposed, CompatibilityDecomposed };  // NFC NFD NFKC NFKD
+enum class NormalForm { composed, decomposed, compatibility_composed, compatibility_decomposed };  // NFC NFD NFKC NFKD
 /// Normalization of Unicode 9: newer characters stay as they are.
 std::string normalized(std::string_view text, NormalForm form);
 

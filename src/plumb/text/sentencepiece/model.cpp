@@ -6,8 +6,8 @@ namespace plumb {
 namespace {
 
 const SentencePieceFunctions& load_functions() {
-  void* entry = load_module("plumb_sentencepiece", kSentencePieceEntry, "SentencePiece", ModuleScope::SelfFirst);
-  return reinterpret_cast<const SentencePieceFunctions& (*)()>(entry)();
+  void* entry = load_module("plumb_sentencepiece", kSentencePieceEntry, "SentencePiece", ModuleScope::self_first);
+  return *reinterpret_cast<const SentencePieceFunctions* (*)()>(entry)();
 }
 
 const SentencePieceFunctions& functions() {

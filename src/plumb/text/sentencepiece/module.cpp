@@ -111,6 +111,6 @@ constexpr SentencePieceFunctions kFunctions = {load, unload, size, specials, fin
 }  // namespace
 }  // namespace plumb
 
-extern "C" __attribute__((visibility("default"))) const plumb::SentencePieceFunctions& plumb_sentencepiece() {
-  return plumb::kFunctions;
+extern "C" __attribute__((visibility("default"))) const plumb::SentencePieceFunctions* plumb_sentencepiece() {
+  return &plumb::kFunctions;
 }

@@ -46,7 +46,7 @@ struct SentencePieceFunctions {
 
 }  // extern "C"
 
-/// The name of the module's only symbol, `const SentencePieceFunctions& (*)()`.
+/// The name of the module's only symbol, `const SentencePieceFunctions* (*)()`.
 constexpr const char* kSentencePieceEntry = "plumb_sentencepiece";
 
 }  // namespace plumb
