@@ -96,6 +96,18 @@ test("an axis turns logarithmic and says what it cannot show", () => visit(sampl
   assert.ok(await figure(page, "growth").locator(".omitted").isHidden());
 }));
 
+test("a horizontal axis turns logarithmic, too", () => visit(sample, async (page) => {
+  const button = figure(page, "dense").getByRole("button", { name: "Logarithmic x axis" });
+  const linear = await numbers(page, "dense");
+  assert.ok(!linear.includes("100"), linear.join(" "));
+  await button.click();
+  const log = await changed(page, "dense", linear);
+  for (const label of ["100", "1,000"]) assert.ok(log.includes(label), log.join(" "));
+  assert.match((await figure(page, "dense").locator(".omitted").textContent())!, /^1 value is not shown/);
+  await button.click();
+  assert.deepEqual(await changed(page, "dense", log), linear);
+}));
+
 test("a box zooms in, and the button or a double click resets", () => visit(sample, async (page) => {
   const whole = await numbers(page, "loss");
   const reset = figure(page, "loss").getByRole("button", { name: "Reset zoom" });
@@ -219,6 +231,20 @@ test("dark mode follows the system, then the button, and is legible", () => visi
   assert.equal(await paper(), dark);
 }, { colorScheme: "dark" }));
 
+test("the page follows the system's changes until a choice, which outlasts it", () => visit(sample, async (page) => {
+  const button = page.getByRole("button", { name: "Dark mode" });
+  const becomes = (expected: boolean) =>
+    page.waitForFunction((wanted) => document.documentElement.classList.contains("dark") === wanted, expected);
+  await becomes(true);
+  await page.emulateMedia({ colorScheme: "light" });
+  await becomes(false);
+  assert.equal(await pressed(button), "false");
+  await button.click();
+  await page.reload();
+  await becomes(true);
+  assert.equal(await pressed(button), "true");
+}, { colorScheme: "dark" }));
+
 test("the keyboard reaches and works everything", () => visit(sample, async (page) => {
   const nameless = await page.locator("button, a, summary, [tabindex='0']").evaluateAll((elements) =>
     elements.filter((element) => !(element.getAttribute("aria-label") ?? element.textContent ?? "").trim()).map((element) => element.outerHTML));
@@ -267,6 +293,19 @@ test("the keyboard reaches and works everything", () => visit(sample, async (pag
   await page.keyboard.press("Escape");
   assert.ok(!await menu.evaluate((details: HTMLDetailsElement) => details.open));
   assert.ok(await page.evaluate(() => document.activeElement!.matches("#figure-loss summary")));
+
+  // The buttons.
+  const pressedByKey = async (button: Locator): Promise<void> => {
+    const before = await pressed(button);
+    await button.focus();
+    await page.keyboard.press("Enter");
+    assert.notEqual(await pressed(button), before);
+    await page.keyboard.press("Space");
+    assert.equal(await pressed(button), before);
+  };
+  await pressedByKey(page.getByRole("button", { name: "Dark mode" }));
+  await pressedByKey(figure(page, "growth").getByRole("button", { name: "Logarithmic y axis" }));
+  await pressedByKey(figure(page, "growth").getByRole("button", { name: "Show the data as a table" }));
 
   // The table.
   await page.locator("#table-runs th button").nth(1).focus();
