@@ -30,6 +30,7 @@ units=()
 while read -r unit; do
   case $unit in
     */Unity/unity_*) mapfile -t sources < <(sed -n 's/^#include "\(.*\)"$/\1/p' "$unit") ;;
+    "$build"/*) continue ;;  # generated
     "$PWD"/*) sources=("$unit") ;;
     *) continue ;;
   esac
