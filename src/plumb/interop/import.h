@@ -34,12 +34,12 @@ bool is_model_folder(const std::filesystem::path& path);
 /// of a shape other than config.json implies.
 ImportedModel read_model_folder(const std::filesystem::path& folder);
 
-/// The configuration of the run that stands for an imported model: the model, and what it learns.
+/// The run configuration that an imported model is saved with: the model and its task.
 RunConfig run_config_of(const ImportedModel& imported);
 
-/// The same model in a directory that is used like a run, with a copy of the folder's tokenizer, if it has one; it
-/// cannot be trained further. Returns what was read, without tensors. Throws Error if `out` has anything but an earlier
-/// import in it, and for the reasons above, before anything is written.
+/// Writes the same model as a directory that can be used like a run, with a copy of the folder's tokenizer, if it has
+/// one; it cannot be trained further. Returns what was read, without tensors. Throws Error if `out` has anything but an
+/// earlier import in it, and for the reasons above, before anything is written.
 ImportedModel import_model(const std::filesystem::path& folder, const std::filesystem::path& out);
 
 /// The tokenizers of an imported model that translates; their special tokens are those with which it begins and ends:

@@ -52,8 +52,8 @@ class Model {
   /// Initializes the parameters as config().initialization says. Schemes that need profiling are run on random tokens.
   void initialize(uint64_t seed);
 
-  /// Restores what the residual scheme requires of the parameters (Prescription::unit_matrices), for which `initialize`
-  /// calls it, and whoever changes parameters has to. `frozen` [parameter]: those to leave alone; empty: none.
+  /// Restores what the residual scheme requires of the parameters (Prescription::unit_matrices). `initialize` calls it;
+  /// so must any code that changes parameters. `frozen` [parameter]: those to leave unchanged; empty: none.
   void constrain(const std::vector<bool>& frozen = {});
 
   /// The profiling pass of a scheme that has one (Admin), on a given batch; call it after `initialize`.

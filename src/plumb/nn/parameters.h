@@ -18,7 +18,7 @@ enum class Role {
   feed_forward_output,  // the second matrix
   bias,
   embedding,
-  readout,  // from the last representation to what is asked for, such as labels
+  readout,  // from the last representation to the output, such as labels
   position,
   gain,
   shift,

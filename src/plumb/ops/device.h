@@ -16,14 +16,15 @@ at::Device device_named(const std::string& name);
 /// The devices that can be named here, the CPU first.
 std::vector<at::Device> available_devices();
 
-/// Waits until the device has done what it was given, for timing; the CPU always has.
+/// Waits until the device has finished its queued work, for timing; does nothing on the CPU.
 void synchronize(const at::Device& device);
 
-/// Where tensors are made that are not made beside another one: the parameters of a model, and what a measurement
-/// starts from. The CPU, unless a DefaultDevice says something else.
+/// The device of tensors that do not derive from another tensor: a model's parameters, and the vectors that a
+/// measurement starts from. The CPU, unless a DefaultDevice says otherwise.
 at::Device default_device();
 
-/// Makes `device` the default of the process as long as this exists. To be made before the threads that ask for it.
+/// Makes `device` the default of the process during its lifetime. Create it before any thread that asks for the
+/// default.
 class DefaultDevice {
  public:
   explicit DefaultDevice(at::Device device);

@@ -8,8 +8,7 @@
 
 namespace plumb::ops {
 
-/// A number, or one that a device has yet to compute: that is read when it is asked for, and reading waits for the
-/// device.
+/// A number that a device may still be computing: reading it waits for the device.
 class Number {
  public:
   Number(double value = 0) : value_(value) {}  // NOLINT(google-explicit-constructor): it is a number

@@ -56,7 +56,7 @@ class Task {
   /// Whether models of this kind can learn it too.
   [[nodiscard]] virtual bool learned_by(const std::string& kind) const { return kind == model_kind(); }
 
-  /// Which of these kinds of model is going to learn it, if that has an influence on its batches.
+  /// Tells the task which kind of model will learn it, if its batches depend on that.
   virtual void learn_with(const std::string& /*kind*/) {}
 
   /// Fills in what a configuration leaves to the data: vocabularies, the number of classes. Throws Error if a model of

@@ -1,4 +1,4 @@
-// The mean of several checkpoints of a run, as a model of its own.
+// The average of several checkpoints of a run, as a new model.
 #pragma once
 
 #include <cstdint>
