@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <functional>
 #include <string>
 
 namespace plumb::app {
 namespace {
 
 /// Text that is no number at all is left to the option's type.
-CLI::Validator checked(const std::string& what, bool (*fits)(double)) {
+CLI::Validator checked(const std::string& what, const std::function<bool(double)>& fits) {
   const auto check = [what, fits](const std::string& text) {
     double number = 0;
     const bool wrong = CLI::detail::lexical_cast(text, number) && !fits(number);
@@ -20,11 +22,16 @@ CLI::Validator checked(const std::string& what, bool (*fits)(double)) {
 }  // namespace
 
 CLI::Validator positive() {
-  return checked("greater than 0", [](double number) { return number > 0; });
+  return checked("greater than 0", [](double number) { return number > 0 && std::isfinite(number); });
 }
 
 CLI::Validator not_negative() {
-  return checked("0 or greater", [](double number) { return number >= 0; });
+  return checked("0 or greater", [](double number) { return number >= 0 && std::isfinite(number); });
+}
+
+CLI::Validator between(double smallest, double largest) {
+  return checked(fmt::format("from {} to {}", smallest, largest),
+                 [=](double number) { return number >= smallest && number <= largest; });
 }
 
 CLI::Validator fits_int64() {

@@ -187,11 +187,11 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       ->capture_default_str();
   verb->add_option("--interval-samples", options.metrics.resampling.samples,
                    "Bootstrap samples of the 95% intervals; 0: no intervals")
-      ->check(not_negative())
+      ->check(between(0, 10'000'000))
       ->capture_default_str();
   verb->add_option("--bootstrap-iters", options.metrics.harness_bootstrap,
                    "Bootstrap samples of the standard error of perplexity, drawn as the harness does; 0: none")
-      ->check(not_negative())
+      ->check(between(0, 10'000'000))
       ->capture_default_str();
 }
 

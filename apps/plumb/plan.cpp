@@ -193,7 +193,7 @@ void add_plan(CLI::App& app, Globals& globals) {
       ->type_name("QUANTITY")
       ->capture_default_str();
   verb->add_option("--efficiency", hardware.efficiency, "Share of the peak that matrix products reach")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(between(0.01, 1))
       ->capture_default_str();
   verb->add_option("--devices-per-node", hardware.devices_per_node, "Devices with fast connections to each other")
       ->check(positive())

@@ -77,9 +77,13 @@ RunConfig planned_run(const PlannedFile& file) {
   if (run.model.target_vocabulary == 0 && run.model.kind != "encoder")
     throw Error(file.config + ": the vocabulary is left to the data", "give its size with --vocabulary");
   if (!file.batch_tokens.empty()) {
-    run.train.batch_tokens = static_cast<int64_t>(parse_quantity(file.batch_tokens, "--batch-tokens"));
+    const double tokens = parse_quantity(file.batch_tokens, "--batch-tokens");
+    if (!(tokens >= 1 && tokens <= 1e9))
+      throw UsageError(fmt::format("--batch-tokens {} must be from 1 to 1,000,000,000", file.batch_tokens));
+    run.train.batch_tokens = static_cast<int64_t>(tokens);
     run.train.accumulate = 1;
   }
+  validate(run.train);
   return run;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checks.h"
 #include "initialization_text.h"
 #include "plumb/analysis/initialization_json.h"
 #include "plumb/analysis/probe_json.h"
@@ -170,7 +171,7 @@ void add_probe(CLI::App& app, Globals& globals) {
       ->capture_default_str();
   verb->add_option("--label-smoothing", arguments->label_smoothing,
                    "Label smoothing of the loss whose gradient is measured")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0, 1))
       ->capture_default_str();
   verb->add_flag("--gains", arguments->gains, "Also measure how much of the gradient each sub-layer passes back");
   verb->add_flag("--first-step", arguments->first_step,

@@ -201,7 +201,7 @@ void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
       ->check(CLI::Range(0, 9))
       ->capture_default_str();
   verb.add_option("--chrf-beta", options.chrf.beta, "Weight of recall against precision in chrF")
-      ->check(positive())
+      ->check(between(1e-6, 1e6))
       ->capture_default_str();
   verb.add_flag("--chrf-whitespace", options.chrf.whitespace, "Include white space in chrF's character n-grams");
   verb.add_flag("--chrf-epsilon-smoothing", options.chrf.epsilon_smoothing,
@@ -223,9 +223,11 @@ void add_resampling_options(CLI::App& verb, ScoreOptions& options) {
           "Test each system against the first by paired bootstrap, which gives intervals too, or by approximate "
           "randomization")
       ->check(CLI::IsMember({"bootstrap", "randomization"}));
-  verb.add_option("--samples", options.samples, "Samples of the bootstrap")->check(positive())->capture_default_str();
+  verb.add_option("--samples", options.samples, "Samples of the bootstrap")
+      ->check(between(1, 10'000'000))
+      ->capture_default_str();
   verb.add_option("--trials", options.trials, "Trials of approximate randomization")
-      ->check(positive())
+      ->check(between(1, 10'000'000))
       ->capture_default_str();
 }
 

@@ -132,11 +132,11 @@ void add_spectrum(CLI::App& app, Globals& globals) {
   verb->add_option("--sigma", options.sigma, "Width of the density's kernel (default: a hundredth of the range)")
       ->check(positive());
   verb->add_option("--label-smoothing", options.hessian.label_smoothing, "Label smoothing of the loss")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0, 1))
       ->capture_default_str();
   verb->add_option("--graph-memory", arguments->graph_gibibytes,
                    "Memory in GiB for gradient graphs kept between products, of all processes on this machine")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(between(0, 1e6))
       ->capture_default_str();
   add_processes_option(*verb, arguments->processes);
   verb->add_option("--basis-directory", options.basis_directory,
