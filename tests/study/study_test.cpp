@@ -255,6 +255,11 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   const auto read = [](const std::string& text) { return read_study(Config::from_string(text, "study.toml")); };
   EXPECT_THROW(read("[gradients]\nseeds = 0"), Error);
   EXPECT_THROW(read("[gradients]\nlayers = 0"), Error);
+  EXPECT_THROW(read("[gradients]\nseeds = 1000000000000"), Error);
+  EXPECT_THROW(read("[training]\nbleu_pairs = 4\nbeam = 1001"), Error);
+  EXPECT_NO_THROW(read("[training]\nbleu_pairs = 4\nbeam = 1000"));
+  EXPECT_THROW(read("[attention_cost]\nlengths = [9223372036854775807]"), Error);
+  EXPECT_THROW(read("[fast_weights]\nsize = 4611686018427387904"), Error);
   EXPECT_THROW(read("[training]\nbleu_pairs = -1"), Error);
   EXPECT_THROW(read("[training]\nlearning_rates = []"), Error);
   EXPECT_THROW(read("[depth]\nlayers = []"), Error);

@@ -47,7 +47,7 @@ class Adafactor final : public Optimizer {
     check_below_one("train.adafactor.beta1", options.beta1);
     check_at_least("train.adafactor.decay", options.decay, 0.0);
     check_at_least("train.adafactor.eps", options.eps, 0.0);
-    check_at_least("train.adafactor.smallest_scale", options.smallest_scale, 0.0);
+    check_within("train.adafactor.smallest_scale", options.smallest_scale, 0.0, 1e30);
     if (!(options.clip > 0)) throw Error(fmt::format("train.adafactor.clip = {} must be greater than 0", options.clip));
     if (options.beta1 > 0) mean_ = set_.zeros();
     for (const ParameterSet::Member& member : set_.members()) {

@@ -29,7 +29,7 @@ class NtAsgd final : public Optimizer {
  public:
   NtAsgd(const Parameters& parameters, const NtAsgdOptions& options)
       : Optimizer(parameters), set_(parameters), average_(set_.zeros()), averaged_(set_.members().size()) {
-    check_at_least("train.nt-asgd.nonmonotone_interval", options.nonmonotone_interval, int64_t{1});
+    check_within("train.nt-asgd.nonmonotone_interval", options.nonmonotone_interval, int64_t{1}, int64_t{1'000'000});
     recent_.assign(static_cast<size_t>(options.nonmonotone_interval), kNoValidation);
   }
 

@@ -8,6 +8,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
+#include "plumb/decode/beam_search.h"
 #include "plumb/study/transfer_recipe.h"
 
 namespace plumb {
@@ -217,11 +218,15 @@ bool StudyConfig::masks() const {
 
 namespace {
 
-/// Throws Error unless all values are at least `least`, naming the key.
-void at_least(const char* key, const std::vector<int64_t>& values, int64_t least) {
+/// More than any study can make of anything.
+constexpr int64_t kLargestCount = 10'000'000;
+
+/// Throws Error unless all values are from `least` to `most`, naming the key.
+void within(const char* key, const std::vector<int64_t>& values, int64_t least, int64_t most = kLargestCount) {
   if (values.empty()) throw Error(fmt::format("{} is empty", key));
   for (const int64_t value : values) {
     if (value < least) throw Error(fmt::format("{} is {}", key, value), fmt::format("the smallest is {}", least));
+    if (value > most) throw Error(fmt::format("{} is {}", key, value), fmt::format("the largest is {}", most));
   }
 }
 
@@ -234,9 +239,9 @@ void check_rates(const char* key, const std::vector<double>& rates) {
 }
 
 void check_scale(const ScaleStudy& part) {
-  at_least("scale.widths", part.widths, 1);
-  at_least("scale.layers", part.layers, 1);
-  at_least("scale.seeds", {part.seeds}, 1);
+  within("scale.widths", part.widths, 1);
+  within("scale.layers", part.layers, 1);
+  within("scale.seeds", {part.seeds}, 1);
   if (part.layers.size() != part.widths.size()) {
     throw Error(fmt::format("scale.widths has {} models and scale.layers {}", part.widths.size(), part.layers.size()),
                 "list the width and the layers of each model");
@@ -245,12 +250,12 @@ void check_scale(const ScaleStudy& part) {
     throw Error(fmt::format("scale.widths has {} models", part.widths.size()),
                 "list at least four: a law with three parameters needs three, and one more is held out");
   }
-  at_least("scale.items", {part.items}, 0);
+  within("scale.items", {part.items}, 0);
   if (part.learning_rates.empty()) return;
   check_rates("scale.learning_rates", part.learning_rates);
-  at_least("scale.rate_widths", part.rate_widths, 1);
-  at_least("scale.rate_layers", {part.rate_layers}, 1);
-  at_least("scale.rate_seeds", {part.rate_seeds}, 1);
+  within("scale.rate_widths", part.rate_widths, 1);
+  within("scale.rate_layers", {part.rate_layers}, 1);
+  within("scale.rate_seeds", {part.rate_seeds}, 1);
   if (std::set<int64_t>(part.rate_widths.begin(), part.rate_widths.end()).size() < 2)
     throw Error("scale.rate_widths has a single width", "list those between which the best learning rate is compared");
 }
@@ -270,18 +275,18 @@ void check_transfer(const TransferStudy& part) {
   if (part.models.empty()) throw Error("[transfer] has no model", "add [[transfer.model]] with its kind");
   std::vector<std::string> counts;
   for (const int64_t count : part.examples) {
-    at_least("transfer.examples", {count}, 2);
+    within("transfer.examples", {count}, 2);
     counts.push_back(std::to_string(count));
   }
   require_distinct("transfer.examples", counts);
   if (!(part.rate_divisor >= 1))
     throw Error(fmt::format("transfer.rate_divisor is {}", part.rate_divisor), "the smallest is 1");
-  at_least("transfer.length_limit", {part.length_limit}, 1);
-  at_least("transfer.seeds", {part.seeds}, 1);
-  at_least("transfer.text_epochs", {part.text_epochs}, 0);
-  at_least("transfer.epochs", {part.epochs}, 1);
-  at_least("transfer.few_epochs", {part.few_epochs}, 1);
-  at_least("transfer.batch_tokens", {part.batch_tokens}, 1);
+  within("transfer.length_limit", {part.length_limit}, 1);
+  within("transfer.seeds", {part.seeds}, 1);
+  within("transfer.text_epochs", {part.text_epochs}, 0);
+  within("transfer.epochs", {part.epochs}, 1);
+  within("transfer.few_epochs", {part.few_epochs}, 1);
+  within("transfer.batch_tokens", {part.batch_tokens}, 1);
   if (part.arms.empty()) throw Error("transfer.arms is empty");
   for (const std::string& arm : part.arms) (void)transfer_recipe(arm);
   require_distinct("transfer.arms", part.arms);
@@ -315,37 +320,37 @@ void check_warm_ups(const char* key, const std::vector<Duration>& warm_ups) {
 /// Throws Error on what could not be measured, before anything is.
 void check_parts(const StudyConfig& study) {
   if (const auto& part = study.gradients) {
-    at_least("gradients.layers", {part->layers}, 1);
-    at_least("gradients.seeds", {part->seeds}, 1);
-    at_least("gradients.pairs", {part->pairs}, 0);
+    within("gradients.layers", {part->layers}, 1);
+    within("gradients.seeds", {part->seeds}, 1);
+    within("gradients.pairs", {part->pairs}, 0);
   }
   if (const auto& part = study.depth) {
-    at_least("depth.layers", part->layers, 1);
-    at_least("depth.seeds", {part->seeds}, 1);
-    at_least("depth.pairs", {part->pairs}, 0);
+    within("depth.layers", part->layers, 1);
+    within("depth.seeds", {part->seeds}, 1);
+    within("depth.pairs", {part->pairs}, 0);
   }
   if (const auto& part = study.signal) {
-    at_least("signal.layers", {part->layers}, 1);
-    at_least("signal.widths", part->widths, 2);
-    at_least("signal.seeds", {part->seeds}, 1);
-    at_least("signal.pairs", {part->pairs}, 0);
+    within("signal.layers", {part->layers}, 1);
+    within("signal.widths", part->widths, 2);
+    within("signal.seeds", {part->seeds}, 1);
+    within("signal.pairs", {part->pairs}, 0);
   }
   if (const auto& part = study.spectrum) {
-    at_least("spectrum.layers", {part->layers}, 1);
-    at_least("spectrum.pairs", {part->pairs}, 0);
-    at_least("spectrum.steps", {part->steps}, 1);
-    at_least("spectrum.probes", {part->probes}, 1);
-    at_least("spectrum.batch_tokens", {part->batch_tokens}, 1);
-    at_least("spectrum.layer_steps", {part->layer_steps}, 0);
-    at_least("spectrum.seeds", {part->seeds}, 1);
-    at_least("spectrum.seed_steps", {part->seed_steps}, 1);
+    within("spectrum.layers", {part->layers}, 1);
+    within("spectrum.pairs", {part->pairs}, 0);
+    within("spectrum.steps", {part->steps}, 1);
+    within("spectrum.probes", {part->probes}, 1);
+    within("spectrum.batch_tokens", {part->batch_tokens}, 1);
+    within("spectrum.layer_steps", {part->layer_steps}, 0);
+    within("spectrum.seeds", {part->seeds}, 1);
+    within("spectrum.seed_steps", {part->seed_steps}, 1);
   }
   if (const auto& part = study.training) {
-    at_least("training.layers", part->layers, 1);
+    within("training.layers", part->layers, 1);
     check_warm_ups("training.warm_ups", part->warm_ups);
-    at_least("training.seeds", {part->seeds}, 1);
-    at_least("training.bleu_pairs", {part->bleu_pairs}, 0);
-    at_least("training.beam", {part->beam}, 1);
+    within("training.seeds", {part->seeds}, 1);
+    within("training.bleu_pairs", {part->bleu_pairs}, 0);
+    within("training.beam", {part->beam}, 1, kLargestBeam);
     check_rates("training.learning_rates", part->learning_rates);
     std::set<std::pair<std::string, std::string>> trained;
     for (const TrainingArm& arm : part->arms) {
@@ -360,44 +365,44 @@ void check_parts(const StudyConfig& study) {
     }
   }
   if (const auto& part = study.fast_weights) {
-    at_least("fast_weights.size", {part->size}, 1);
-    at_least("fast_weights.keys", part->keys, 1);
-    at_least("fast_weights.seeds", {part->seeds}, 1);
-    at_least("fast_weights.steps", {part->steps}, 0);
+    within("fast_weights.size", {part->size}, 1, 65'536);
+    within("fast_weights.keys", part->keys, 1);
+    within("fast_weights.seeds", {part->seeds}, 1);
+    within("fast_weights.steps", {part->steps}, 0);
   }
   if (const auto& part = study.attention_cost) {
-    at_least("attention_cost.lengths", part->lengths, 1);
-    at_least("attention_cost.runs", {part->runs}, 1);
+    within("attention_cost.lengths", part->lengths, 1);
+    within("attention_cost.runs", {part->runs}, 1);
   }
   if (const auto& part = study.language_model) {
-    at_least("language_model.layers", {part->layers}, 1);
-    at_least("language_model.seeds", {part->seeds}, 1);
+    within("language_model.layers", {part->layers}, 1);
+    within("language_model.seeds", {part->seeds}, 1);
   }
   if (const auto& part = study.collapse) {
-    at_least("collapse.layers", {part->layers}, 1);
-    at_least("collapse.seeds", {part->seeds}, 1);
-    at_least("collapse.pairs", {part->pairs}, 0);
-    at_least("collapse.steps", {part->steps}, 0);
+    within("collapse.layers", {part->layers}, 1);
+    within("collapse.seeds", {part->seeds}, 1);
+    within("collapse.pairs", {part->pairs}, 0);
+    within("collapse.steps", {part->steps}, 0);
   }
   if (const auto& part = study.tricks) {
-    at_least("tricks.layers", {part->layers}, 1);
-    at_least("tricks.seeds", {part->seeds}, 1);
+    within("tricks.layers", {part->layers}, 1);
+    within("tricks.seeds", {part->seeds}, 1);
   }
   if (const auto& part = study.norms) {
-    at_least("norms.layers", {part->layers}, 1);
-    at_least("norms.tokens", {part->tokens}, 1);
-    at_least("norms.batch_tokens", part->batch_tokens, 1);
-    at_least("norms.seeds", {part->seeds}, 1);
-    at_least("norms.shared_batch_tokens", {part->shared_batch_tokens}, 1);
-    at_least("norms.processes", part->processes, 1);
+    within("norms.layers", {part->layers}, 1);
+    within("norms.tokens", {part->tokens}, 1);
+    within("norms.batch_tokens", part->batch_tokens, 1);
+    within("norms.seeds", {part->seeds}, 1);
+    within("norms.shared_batch_tokens", {part->shared_batch_tokens}, 1);
+    within("norms.processes", part->processes, 1);
   }
   if (const auto& part = study.along_training) {
-    at_least("along_training.layers", {part->layers}, 1);
+    within("along_training.layers", {part->layers}, 1);
     check_warm_ups("along_training.warm_ups", part->warm_ups);
     if (part->every.amount() < 1)
       throw Error(fmt::format("along_training.every is {}", part->every.text()), "the smallest is 1");
-    at_least("along_training.examples", {part->examples}, 1);
-    at_least("along_training.reference_products", {part->reference_products}, 0);
+    within("along_training.examples", {part->examples}, 1);
+    within("along_training.reference_products", {part->reference_products}, 0);
   }
   if (study.scale) check_scale(*study.scale);
   if (study.transfer) check_transfer(*study.transfer);

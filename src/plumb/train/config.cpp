@@ -10,6 +10,7 @@
 #include "plumb/base/text.h"
 #include "plumb/base/toml_text.h"
 #include "plumb/ops/precision.h"
+#include "plumb/optim/checks.h"
 
 namespace plumb {
 namespace {
@@ -120,7 +121,7 @@ void validate(const TrainConfig& config) {
   at_least("decay_floor", config.decay_floor, 0.0);
   at_least("weight_decay", config.weight_decay, 0.0);
   at_least("clip_norm", config.clip_norm, 0.0);
-  at_least("clip_value", config.clip_value, 0.0);
+  check_within("train.clip_value", config.clip_value, 0.0, 1e30);
   at_least("clip_block", config.clip_block, 0.0);
   below_one("average_decay", config.average_decay);
   below_one("label_smoothing", config.label_smoothing);

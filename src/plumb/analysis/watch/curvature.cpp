@@ -96,14 +96,16 @@ Tensor moving_parameters(const WatchedRun& run, const std::vector<bool>& held) {
   return joined(pieces);
 }
 
+constexpr int64_t kMostProducts = 100'000;
+
 class CurvatureWatch final : public Watch {
  public:
   explicit CurvatureWatch(const CurvatureWatchOptions& options) : options_(options) {
-    check_at_least("watch.curvature.products", options.products, int64_t{1});
-    check_at_least("watch.curvature.first_products", options.first_products, int64_t{1});
+    check_within("watch.curvature.products", options.products, int64_t{1}, kMostProducts);
+    check_within("watch.curvature.first_products", options.first_products, int64_t{1}, kMostProducts);
     check_at_least("watch.curvature.tolerance", options.tolerance, 0.0);
     check_at_least("watch.curvature.random_share", options.random_share, 0.0);
-    check_at_least("watch.curvature.reference_products", options.reference_products, int64_t{0});
+    check_within("watch.curvature.reference_products", options.reference_products, int64_t{0}, kMostProducts);
     check_at_least("watch.curvature.graph_memory_gib", options.graph_memory_gib, 0.0);
   }
 

@@ -19,8 +19,8 @@ void describe(Fields& field, GradientNoiseOptions& options) {
 class GradientNoiseWatch final : public Watch {
  public:
   explicit GradientNoiseWatch(const GradientNoiseOptions& options) : options_(options) {
-    check_at_least("watch.gradient_noise.batches", options.batches, int64_t{2});
-    check_at_least("watch.gradient_noise.examples", options.examples, int64_t{1});
+    check_within("watch.gradient_noise.batches", options.batches, int64_t{2}, int64_t{100'000});
+    check_within("watch.gradient_noise.examples", options.examples, int64_t{1}, int64_t{1'000'000});
   }
 
   [[nodiscard]] Json measure(const WatchedRun& run) override {
