@@ -141,6 +141,22 @@ TEST_F(Finetuning, BeginsWithThePretrainedBodyAndAFreshHead) {
   }
 }
 
+TEST_F(Finetuning, GoesOnWhenThePretrainedModelHasMoved) {
+  const std::string settings = "learning_rate = 0.01\nsteps = 8\n";
+  const fs::path from = pretrained("encoder"), moved = folder_ / "moved", out = folder_ / "run";
+  TrainHooks hooks;
+  hooks.stop = [left = 4]() mutable { return --left == 0; };
+  run_training(requested(settings, from), out, hooks);
+  fs::rename(from, moved);
+  EXPECT_EQ(run_training(requested(settings, moved), out).outcome, "finished");
+  EXPECT_EQ(load_run_config(out).initial_weights, latest_checkpoint(moved).string());
+  // Other weights are another run as long as the first are there.
+  const fs::path other = pretrained("encoder", "other");
+  EXPECT_NE(
+      std::string(error_of([&] { run_training(requested(settings, other), out); }).what()).find("initial.weights"),
+      std::string::npos);
+}
+
 TEST_F(Finetuning, UnfreezesOneMoreLayerEachEpoch) {
   const fs::path from = pretrained("encoder");
   const NamedTensors before = weights_of(from);

@@ -340,6 +340,20 @@ TEST_F(Run, AFinishedRunTrainsOnWhenItsStepsAreRaised) {
   EXPECT_EQ(run_training(config_, folder_ / "epochs").steps, 2 * one.steps);
 }
 
+TEST_F(Run, ADamagedResultIsComputedAgain) {
+  const fs::path out = folder_ / "run";
+  run_training(config_, out);
+  const std::string intact = read_file(out / "result.json");
+  for (const char* damaged : {"[]", "3", "{\"outcome\": 3}", "{"}) {
+    write_file_atomic(out / "result.json", damaged);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run_training(config_, out).outcome, "finished") << damaged;
+    const std::string warnings = testing::internal::GetCapturedStderr();
+    EXPECT_NE(warnings.find("result.json"), std::string::npos) << warnings;
+    EXPECT_EQ(warnings.find("json.exception"), std::string::npos) << warnings;
+  }
+}
+
 TEST_F(Run, DivergenceIsAResult) {
   config_.train.optimizer = "sgd";
   config_.train.schedule = "constant";

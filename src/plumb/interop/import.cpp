@@ -49,7 +49,8 @@ void require_free(const fs::path& out) {
   check_output_directory(out, "run");
   if (!fs::exists(out / "config.toml")) return;
   const fs::path result = out / "result.json";
-  if (fs::exists(result) && read_json(result).value("outcome", "") == kImported) return;
+  const Json found = fs::exists(result) ? read_json(result) : Json();
+  if (found.is_object() && found.value("outcome", Json()) == kImported) return;
   throw Error(fmt::format("{}: is a training run", out.string()), "choose another --out; nothing was changed");
 }
 

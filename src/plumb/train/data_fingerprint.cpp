@@ -121,7 +121,7 @@ void record_data(const fs::path& run, Json fingerprint) {
 }
 
 void copy_recorded_data(const fs::path& from, const fs::path& to) {
-  if (fs::exists(from / kFile)) fs::copy_file(from / kFile, to / kFile);
+  if (fs::exists(from / kFile)) write_file_atomic(to / kFile, read_file(from / kFile));
 }
 
 }  // namespace plumb

@@ -52,10 +52,12 @@ std::optional<TrainResult> read_result(const fs::path& run) {
   if (!fs::exists(file)) return {};
   try {
     return TrainResult::from_json(read_sealed(file));
-  } catch (const std::exception& error) {  // anything may be in a damaged file
+  } catch (const Json::exception&) {  // anything may be in a damaged file
+    warn(fmt::format("{}: has an unexpected structure; it is computed again", file.string()));
+  } catch (const std::exception& error) {
     warn(fmt::format("{}; it is computed again", error.what()));
-    return {};
   }
+  return {};
 }
 
 /// Takes up the run's newest intact checkpoint, if it has one. Returns the metrics, with the points up to there.
@@ -118,12 +120,15 @@ bool ends_later(const Duration& given, const Duration& stored) {
 }
 
 /// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
-/// data, in what is watched, in how the work is divided (processes, micro-batches) and, to train longer, in steps and
-/// epochs. Throws Error on any other difference.
+/// data, or of initial weights that have moved, in what is watched, in how the work is divided (processes,
+/// micro-batches) and, to train longer, in steps and epochs. Throws Error on any other difference.
 void update_config(const RunConfig& config, const fs::path& out) {
   RunConfig stored = load_run_config(out);
   // What the data contain is compared by require_same_data; runs of version 0.1 did not record it.
   if (fs::exists(out / "data.json") || may_replace_data(stored.data, config.data)) stored.data = config.data;
+  // The run may have begun with weights that have moved since. Its checkpoints have taken their place.
+  if (!fs::exists(stored.initial_weights) && !stored.initial_weights.empty() && !config.initial_weights.empty())
+    stored.initial_weights = config.initial_weights;
   stored.watch = config.watch;
   stored.train.processes = config.train.processes;
   stored.train.micro_batch_tokens = config.train.micro_batch_tokens;
