@@ -1,6 +1,10 @@
 #include "plumb/data/prepare_text.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <thread>
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
@@ -116,6 +120,19 @@ TEST_F(PrepareText, ReadsFilesAndRefusesWhatMakesNone) {
   options_.tests = {{"mine", spaces}};
   EXPECT_EQ(refused(), spaces + ": contains no text");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "nothing"));
+}
+
+TEST_F(PrepareText, APipeIsReadOnce) {
+  const std::string text = "one two\nthree four\nfive six\n";
+  write_file_atomic(directory_ / "train.txt", text);
+  ASSERT_EQ(::mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(directory_ / "pipe") << text; });
+  options_.train = directory_ / "pipe";
+  const Json piped = prepare_text(options_, directory_ / "piped");
+  writer.join();
+  options_.train = directory_ / "train.txt";
+  EXPECT_EQ(piped["splits"], prepare_text(options_, directory_ / "filed")["splits"]);
+  EXPECT_EQ(piped["inputs"]["train"], (Json{{{"file", (directory_ / "pipe").string()}}}));
 }
 
 }  // namespace

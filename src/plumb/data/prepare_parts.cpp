@@ -152,6 +152,7 @@ void require_tokens(const std::string& split, const Sequences& first, const Sequ
 }
 
 Json describe_file(const fs::path& file) {
+  if (!fs::is_regular_file(file)) return {{"file", file.string()}};  // such as a pipe, which has been read
   const FileDigest digest = digest_of(file);
   return {{"file", file.string()}, {"bytes", digest.bytes}, {"sha256", digest.sha256}};
 }
