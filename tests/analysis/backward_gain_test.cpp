@@ -97,6 +97,7 @@ std::map<ActivationPoint, double> norms_by_differences(Model& model, const std::
 struct GainCase {
   std::string kind, residual;
 };
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name
 void PrintTo(const GainCase& one, std::ostream* out) { *out << one.kind << ' ' << one.residual; }
 
 class BackwardGainOf : public ::testing::TestWithParam<GainCase> {};

@@ -75,7 +75,7 @@ TEST(RecurrentCurvature, HessianVectorProductsAreDifferencesOfGradients) {
   const Tensor there = flat.clone();
   const auto gradient_at = [&](double step) {
     flat.copy_(there + step * v);
-    const Tensor gradient = mean_loss(*given.model, {given.batch}).gradient;
+    Tensor gradient = mean_loss(*given.model, {given.batch}).gradient;
     flat.copy_(there);
     return gradient;
   };

@@ -43,8 +43,8 @@ class Socket {
   [[nodiscard]] int listen() const {
     sockaddr_in at = address_of("127.0.0.1", 0);
     socklen_t size = sizeof at;
-    ::bind(descriptor_, reinterpret_cast<const sockaddr*>(&at), size);
-    ::listen(descriptor_, 1);
+    EXPECT_EQ(::bind(descriptor_, reinterpret_cast<const sockaddr*>(&at), size), 0);
+    EXPECT_EQ(::listen(descriptor_, 1), 0);
     ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&at), &size);
     return ntohs(at.sin_port);
   }

@@ -86,7 +86,7 @@ TEST(GenerateText, StopsBeforeAStopString) {
   const std::vector<GeneratedText> found = generate_text(model, tokenizer, {"the", "a cat"}, options, stop, hooks);
   int stopped = 0;
   for (size_t i = 0; i < found.size(); ++i) {
-    const size_t place = std::min(free[i].text.find("t"), free[i].text.find("og"));
+    const size_t place = std::min(free[i].text.find('t'), free[i].text.find("og"));
     EXPECT_EQ(found[i].text, free[i].text.substr(0, place));
     EXPECT_EQ(found[i].finish, place == std::string::npos ? Finish::length : Finish::stop);
     EXPECT_TRUE(std::equal(found[i].ids.begin(), found[i].ids.end(), free[i].ids.begin()));

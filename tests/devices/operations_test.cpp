@@ -33,16 +33,17 @@ TEST_P(OperationsOnDevices, NoOperationMixesThem) {
     return testing::random_tensor(shape, 1).to(place);
   };
   const at::Device cpu(at::kCPU);
-  for (const auto& [one, other] : {std::pair{cpu, device}, std::pair{device, cpu}}) {
+  for (const auto& places : {std::pair{cpu, device}, std::pair{device, cpu}}) {
+    const at::Device one = places.first, other = places.second;
     const Tensor x = make({4, 6}, one), w = make({5, 6}, other), row = make({6}, one), foreign = make({6}, other);
-    const auto refuses = [&, from = one, to = other](const std::string& what, const std::function<void()>& work) {
+    const auto refuses = [&](const std::string& what, const std::function<void()>& work) {
       try {
         work();
-        ADD_FAILURE() << what << " mixes " << from << " and " << to;
+        ADD_FAILURE() << what << " mixes " << one << " and " << other;
       } catch (const Error& error) {
         const std::string text = error.what();
-        EXPECT_NE(text.find(from.str()), std::string::npos) << what << ": " << text;
-        EXPECT_NE(text.find(to.str()), std::string::npos) << what << ": " << text;
+        EXPECT_NE(text.find(one.str()), std::string::npos) << what << ": " << text;
+        EXPECT_NE(text.find(other.str()), std::string::npos) << what << ": " << text;
       }
     };
     const Ragged layout({4});

@@ -33,8 +33,7 @@ struct Golden {
   /// values[key], a list of rows of numbers, as a matrix.
   [[nodiscard]] Tensor matrix(const std::string& key) const {
     const auto rows = values.at(key).get<std::vector<std::vector<double>>>();
-    const Tensor result =
-        at::empty({static_cast<int64_t>(rows.size()), static_cast<int64_t>(rows[0].size())}, at::kDouble);
+    Tensor result = at::empty({static_cast<int64_t>(rows.size()), static_cast<int64_t>(rows[0].size())}, at::kDouble);
     double* value = result.data_ptr<double>();
     for (const auto& row : rows) value = std::copy(row.begin(), row.end(), value);
     return result;

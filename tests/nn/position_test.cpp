@@ -162,7 +162,8 @@ TEST(Positions, TablesGrow) {
     const Tensor table = grown.encoding->table(1000);
     for (const int64_t p : {9, 300, 999}) {
       for (const int64_t j : {0, 7}) {
-        const double angle = static_cast<double>(p) / std::pow(10000.0, static_cast<double>(j / 2 * 2) / kWidth);
+        const int64_t even = j / 2 * 2;
+        const double angle = static_cast<double>(p) / std::pow(10000.0, static_cast<double>(even) / kWidth);
         EXPECT_NEAR(table[p][j].item<double>(), j % 2 == 0 ? std::sin(angle) : std::cos(angle), 1e-12);
       }
     }

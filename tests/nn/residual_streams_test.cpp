@@ -20,7 +20,6 @@ using residual_stack::kInput;
 using residual_stack::kSubLayers;
 using residual_stack::kWidth;
 using residual_stack::Stack;
-using testing::random_tensor;
 
 /// A stack of a scheme with options, given as TOML: "[model.mhc]\nstreams = 3".
 Stack stack_with(const std::string& scheme, int64_t layers, const std::string& toml) {
@@ -36,8 +35,8 @@ TEST(ResidualStreams, LayerNormScaling) {
   const Stack stack("lns", 3);
   Tensor x = kInput;
   for (int64_t i = 0; i < stack.count(); ++i) {
-    const double layer = 1.0 + static_cast<double>(i / kSubLayers);
-    x = x + stack.f(i, stack.norm(i, x) / std::sqrt(layer));
+    const int64_t layer = i / kSubLayers + 1;
+    x = x + stack.f(i, stack.norm(i, x) / std::sqrt(static_cast<double>(layer)));
   }
   expect_equal(stack.run(kInput), stack.final_norm(x));
 }
@@ -81,7 +80,8 @@ TEST(ResidualStreams, SiameseNorm) {
   for (int64_t i = 0; i < stack.count(); ++i) {
     x = stack.norm(i, x);
     const Tensor z = stack.f(i, stack.norm(i, x + stack.norm(i, y, "second_norm"), "inner_norm"));
-    x = x + z / std::sqrt(2.0 * static_cast<double>(i / kSubLayers + 1));
+    const int64_t layer = i / kSubLayers + 1;
+    x = x + z / std::sqrt(2.0 * static_cast<double>(layer));
     y = y + z;
   }
   expect_equal(stack.run(kInput),
@@ -100,7 +100,7 @@ Tensor hyper_connected(const Stack& stack, const Tensor& input, size_t n, bool d
     std::vector<Tensor> reads(n), writes(n);
     std::vector<std::vector<Tensor>> mixes(n, std::vector<Tensor>(n));
     for (size_t a = 0; a < n; ++a) {
-      const Tensor none = at::zeros({input.size(0)}, input.options());
+      Tensor none = at::zeros({input.size(0)}, input.options());
       const auto change = [&](int64_t row, int64_t scale) {
         if (!dynamic) return none;
         const Tensor normed = Stack::layer_norm(hidden[a], value("norm.weight"), value("norm.bias"));

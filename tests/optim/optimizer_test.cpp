@@ -278,8 +278,8 @@ double decay_that_arrives(const std::string& name, double decay, int64_t side, i
       parameters.flat().copy_(testing::random_tensor({side * side}, 5, 0.1).add_(0.7).clamp_(0.5, 1));
       const auto optimizer = make_optimizer(name, parameters);
       for (int t = 0; t < steps; ++t) {
-        const std::vector<Tensor> gradients = {
-            testing::random_tensor({side, side}, static_cast<uint64_t>(6 + t)).to(type)};
+        const uint64_t seed = 6 + static_cast<uint64_t>(t);
+        const std::vector<Tensor> gradients = {testing::random_tensor({side, side}, seed).to(type)};
         const double rate = 1e-3 * (1 + 0.1 * std::sin(t));  // as schedules have it, no two steps are equally long
         optimizer->step(gradients, std::vector<ParameterStep>{{.learning_rate = rate, .weight_decay = wanted / rate}});
       }

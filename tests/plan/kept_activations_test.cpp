@@ -53,7 +53,7 @@ double held_bytes(const ModelConfig& config, const LocalBatch& size) {
     return model->loss(batch, {}, context);
   };
   for (int i = 0; i < 2; ++i) static_cast<void>(gradients({forward().value}, model->parameters().values(), {}));
-  const ops::HeldMemory held(at::Device(at::kCPU));
+  const ops::HeldMemory held{at::Device(at::kCPU)};
   const Loss loss = forward();
   return static_cast<double>(held.bytes());
 }

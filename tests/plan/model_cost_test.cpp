@@ -85,7 +85,7 @@ TEST(ModelCost, AgreesWithChinchillasTable) {
 // 96Bslh²(1 + s/6h + V/16lh) operations per step.
 TEST(ModelCost, AgreesWithMegatron) {
   const double l = 96, h = 12288, v = 51200, s = 2048;
-  ModelConfig config = decoder(96, 12288, 96, 128, 4 * 12288);
+  ModelConfig config = decoder(96, 12288, 96, 128, 49'152);
   config.norm = "layernorm";
   config.positions = "learned";
   config.max_positions = 2048;

@@ -51,7 +51,7 @@ TEST(Plan, ActivationsAreThoseOfKorthikanti) {
 
 // The bubble is (p − 1)/m of the computation (Narayanan et al. 2021, section 2.2.1).
 TEST(Plan, StagesWaitForTheFirstAndTheLastMicroBatch) {
-  const TrainingJob job{2048, 2048 * 128, 0, Precision::mixed};
+  const TrainingJob job{2048, int64_t{2048} * 128, 0, Precision::mixed};
   const Estimate found = estimate(gpt_3(), job, {.devices = 64}, {1, 8, 8, 0, 1, Recompute::layers});
   EXPECT_NEAR(found.time.bubble / found.time.compute, 7.0 / 128, 1e-12);
 }
@@ -59,7 +59,7 @@ TEST(Plan, StagesWaitForTheFirstAndTheLastMicroBatch) {
 // Computation alone: 4 forward passes' worth over the machine's rate.
 TEST(Plan, TimeIsOperationsOverRate) {
   const ModelCost model = gpt_3();
-  const TrainingJob job{2048, 2048 * 16, 0, Precision::mixed};
+  const TrainingJob job{2048, int64_t{2048} * 16, 0, Precision::mixed};
   const Hardware hardware{.devices = 8, .flops = 1e15, .efficiency = 0.5};
   const Estimate found = estimate(model, job, hardware, {1, 8, 1, 0, 2, Recompute::layers});
   const double operations = (model.training_flops(2048) + model.layers_flops(2048)) * 2048 * 16;
@@ -72,7 +72,7 @@ TEST(Plan, TimeIsOperationsOverRate) {
 
 TEST(Plan, ExchangesGradientsAsInARing) {
   const ModelCost model = gpt_3();
-  const TrainingJob job{2048, 2048 * 64, 0, Precision::mixed};
+  const TrainingJob job{2048, int64_t{2048} * 64, 0, Precision::mixed};
   const Estimate plain = estimate(model, job, {.devices = 64}, {64, 1, 1, 1, 1, Recompute::layers});
   EXPECT_NEAR(plain.data_bytes, 2.0 * 2 * static_cast<double>(model.parameters) * 63 / 64, 1e6);
   const Estimate sharded = estimate(model, job, {.devices = 64}, {64, 1, 1, 3, 1, Recompute::layers});
@@ -82,7 +82,7 @@ TEST(Plan, ExchangesGradientsAsInARing) {
 // A device that keeps only its part of the gradients gives the rest of every micro-batch away.
 TEST(Plan, ZeroTwoAndThreeScatterTheGradientsOfEveryMicroBatch) {
   const ModelCost model = gpt_3();
-  const TrainingJob job{2048, 2048 * 64 * 8, 0, Precision::mixed};
+  const TrainingJob job{2048, int64_t{2048} * 64 * 8, 0, Precision::mixed};
   const auto bytes = [&](int zero) {
     return estimate(model, job, {.devices = 64}, {64, 1, 1, zero, 1, Recompute::layers}).data_bytes;
   };
@@ -110,13 +110,13 @@ TEST(Plan, LogitsCountInPipelinesToo) {
 TEST(Plan, HeadsOfKeysAndValuesAreDividedToo) {
   ModelCost model = gpt_3();
   model.kv_heads = 8;
-  const TrainingJob job{2048, 2048 * 64, 0, Precision::mixed};
+  const TrainingJob job{2048, int64_t{2048} * 64, 0, Precision::mixed};
   EXPECT_THROW(estimate(model, job, {.devices = 16}, {1, 16, 1, 0, 1, Recompute::none}), Error);
   for (const Estimate& each : search(model, job, {.devices = 32})) EXPECT_LE(each.split.tensor, 8);
 }
 
 TEST(Plan, SearchFindsWhatFits) {
-  const TrainingJob job{2048, 2048 * 512, 0, Precision::mixed};
+  const TrainingJob job{2048, int64_t{2048} * 512, 0, Precision::mixed};
   const Hardware hardware{.devices = 512};
   const std::vector<Estimate> found = search(gpt_3(), job, hardware);
   ASSERT_TRUE(found.front().fits);
@@ -134,7 +134,7 @@ TEST(Plan, SearchFindsWhatFits) {
 }
 
 TEST(Plan, SaysWhatCannotBeDivided) {
-  const TrainingJob job{2048, 2048 * 4, 0, Precision::mixed};
+  const TrainingJob job{2048, int64_t{2048} * 4, 0, Precision::mixed};
   EXPECT_THROW(estimate(gpt_3(), job, {}, {1, 7, 1, 0, 1, Recompute::none}), Error);
   EXPECT_THROW(estimate(gpt_3(), job, {}, {1, 1, 7, 0, 1, Recompute::none}), Error);
   EXPECT_THROW(estimate(gpt_3(), job, {}, {8, 1, 1, 0, 1, Recompute::none}), Error);

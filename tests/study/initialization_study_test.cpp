@@ -40,7 +40,7 @@ class InitializationStudy : public ::testing::Test {
   ~InitializationStudy() override { set_verbosity(Verbosity::normal); }
 
   Json run() {
-    const Json results = run_study(config_, folder_ / "out");
+    Json results = run_study(config_, folder_ / "out");
     EXPECT_TRUE(results["verdicts"].empty());
     return results;
   }

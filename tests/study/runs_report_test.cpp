@@ -13,34 +13,36 @@ namespace plumb {
 namespace {
 
 /// A run with points at steps 10, 20, …; 100 tokens per step at 50 tokens/s, so a point every 20 s.
-RunSummary made_up(const std::string& name, int points) {
+RunSummary made_up(const std::string& name, int64_t points) {
   RunSummary run;
   run.name = name;
   run.outcome = "finished";
   run.settings = {{"train.learning_rate", name == "a" ? "0.001" : "0.002"}, {"train.steps", "100"}};
-  for (int i = 1; i <= points; ++i) {
+  for (int64_t i = 1; i <= points; ++i) {
+    const auto number = static_cast<double>(i);
     TrainPoint point;
     point.step = 10 * i;
-    point.nll = 5.0 / i;
+    point.nll = 5.0 / number;
     point.learning_rate = 1e-3;
-    point.gradient_norm = 0.5 * i;
+    point.gradient_norm = 0.5 * number;
     point.tokens = 1000 * i;
     point.tokens_per_second = 50;
     if (i % 2 == 0) {
-      point.metrics.set("valid_nll", 6.0 / i);
-      point.metrics.set("bleu", 3.0 * i);
+      point.metrics.set("valid_nll", 6.0 / number);
+      point.metrics.set("bleu", 3.0 * number);
     }
     run.history.push_back(point);
     run.metrics.set(point.metrics);
     run.watched.push_back({10 * i,
                            {{"updates",
-                             {{"total", 0.01 * i},
-                              {"ratio", {{"encoder.layers.0", 0.1 * i}, {"decoder.layers.0", 0.2 * i}}},
+                             {{"total", 0.01 * number},
+                              {"ratio", {{"encoder.layers.0", 0.1 * number}, {"decoder.layers.0", 0.2 * number}}},
                               {"seconds", 1.0}}}}});
   }
   run.step = 10 * points;
-  run.best_valid_nll = 6.0 / (points / 2 * 2);
-  run.best_step = 10 * (points / 2 * 2);
+  const int64_t best = points / 2 * 2;
+  run.best_valid_nll = 6.0 / static_cast<double>(best);
+  run.best_step = 10 * best;
   return run;
 }
 

@@ -142,7 +142,7 @@ TEST_F(ScaleEvaluation, MistakesAreFoundBeforeTraining) {
   write("copa.jsonl",
         R"({"query": "The ship sank, because", "gold": 0, "choices": ["it leaked.", ")" + longest + "\"]}");
   expect_error(study("['copa']", {"model.positions='learned'", "model.max_positions=17"}), "longer than");
-  EXPECT_THROW(study("['arc_easy']", {"scale.items=-1"}), Error);
+  EXPECT_THROW(static_cast<void>(study("['arc_easy']", {"scale.items=-1"})), Error);
   std::filesystem::remove_all(folder_ / "out");
   expect_error(study("['arc_easy']", {"model.kind='encoder-decoder'", "data.block=0", "train.batch_tokens=1000"}),
                "cannot generate text");

@@ -140,7 +140,7 @@ TEST(Masks, UnsuitableOnesAreErrors) {
   EXPECT_THROW(Masker(with_mask(), {.share = 0}), Error);
   EXPECT_THROW(Masker(with_mask(), {.share = 1.5}), Error);
   try {
-    Masker(Tokenizer::train(training_lines(), {.vocabulary = 24}), {});
+    const Masker masker(Tokenizer::train(training_lines(), {.vocabulary = 24}), {});
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("no mask token"), std::string::npos);

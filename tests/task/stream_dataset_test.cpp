@@ -116,7 +116,8 @@ class StreamTask : public Stream {
     options.block = 9;
     options.tokenizer.vocabulary = 24;
     TextCorpora corpora;
-    for (int i = 0; i < 20; ++i) corpora.train.push_back(i % 3 == 0 ? "a big cat sees the dog" : "the dog sees a cat");
+    for (int i = 0; i < 20; ++i)
+      corpora.train.emplace_back(i % 3 == 0 ? "a big cat sees the dog" : "the dog sees a cat");
     corpora.valid = {"the cat sees a dog", "a dog", "the big dog sees"};
     prepare_text_lines(corpora, options, folder_ / "data");
   }

@@ -254,11 +254,7 @@ TEST(Tokenizer, PiecesAreFoundByTheirText) {
 }
 
 TEST(Visible, WhatIsLeftAsTokens) {
-  for (const char* text : {"a", " ß ", "\u3000.",
-                           "\x01"
-                           "1",
-                           "😀"})
-    EXPECT_TRUE(has_visible_character(text)) << text;
+  for (const char* text : {"a", " ß ", "\u3000.", "\0011", "😀"}) EXPECT_TRUE(has_visible_character(text)) << text;
   for (const char* text : {"", " \t\r", "\u3000\u00A0", "\u200B\uFEFF", "\x01\x7F", "\u2581", "\xFF"})
     EXPECT_FALSE(has_visible_character(text)) << text;
 }

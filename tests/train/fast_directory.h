@@ -1,8 +1,7 @@
 // A temporary directory in memory where the system has one: syncing costs nothing there.
 #pragma once
 
-#include <stdlib.h>
-
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>

@@ -115,7 +115,7 @@ TEST_F(Faults, FlippedBitsAreNoticedOrMakeNoDifference) {
   constexpr int kFlips = 500;
   for (int i = 0; i < kFlips; ++i) {
     const fs::path run = copy_of_stopped();
-    const std::string name = names[random.below(names.size())];
+    const std::string& name = names[random.below(names.size())];
     std::string content = read_file(run / name);
     const uint64_t bit = random.below(8 * content.size());
     content[bit / 8] = static_cast<char>(content[bit / 8] ^ (1 << (bit % 8)));

@@ -47,7 +47,7 @@ class RunSummaries : public ::testing::Test {
 
   /// A copy of run "a" to damage.
   fs::path copy(const std::string& name) const {
-    const fs::path to = own_ / name;
+    fs::path to = own_ / name;
     fs::copy(runs() / "a", to, fs::copy_options::recursive);
     return to;
   }

@@ -32,7 +32,8 @@ class StreamTraining : public ::testing::Test {
     options.block = 8;
     options.tokenizer.vocabulary = 24;
     TextCorpora corpora;
-    for (int i = 0; i < 14; ++i) corpora.train.push_back(i % 3 == 0 ? "a big cat sees the dog" : "the dog sees a cat");
+    for (int i = 0; i < 14; ++i)
+      corpora.train.emplace_back(i % 3 == 0 ? "a big cat sees the dog" : "the dog sees a cat");
     corpora.valid = {"the cat sees a dog", "a dog", "the big dog sees"};
     prepare_text_lines(corpora, options, folder_ / "data");
     run_.data = (folder_ / "data").string();

@@ -27,13 +27,11 @@ class CsvParser {
     }
     closed_ = false;
     begun_ = byte != '\r' || begun_;
-    if (quoted_) {
-      field_ += byte;
-    } else if (byte == ',') {
+    if (byte == ',' && !quoted_) {
       end_field();
-    } else if (byte == '\n') {
+    } else if (byte == '\n' && !quoted_) {
       end_record();
-    } else if (byte != '\r') {
+    } else if (byte != '\r' || quoted_) {
       field_ += byte;
     }
   }

@@ -69,7 +69,7 @@ double PythonRandom::uniform() {
 
 size_t PythonRandom::below(size_t n) {
   if (n > UINT32_MAX) throw Error(fmt::format("a random number below {}", n), "draw from fewer items");
-  const int bits = std::bit_width(n);
+  const auto bits = static_cast<int>(std::bit_width(n));
   while (true) {
     const size_t drawn = words_() >> (32 - bits);
     if (drawn < n) return drawn;

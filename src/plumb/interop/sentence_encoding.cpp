@@ -73,7 +73,7 @@ std::string pooling_in(Settings& settings) {
 
 std::string read_pooling(const fs::path& folder) {
   Settings settings(folder / "config.json");
-  const std::string pooling = pooling_in(settings);
+  std::string pooling = pooling_in(settings);
   settings.ignore({"word_embedding_dimension", "embedding_dimension", "include_prompt"});
   settings.finish();
   return pooling;

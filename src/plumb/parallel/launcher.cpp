@@ -104,7 +104,7 @@ Rendezvous of_slurm() {
 }  // namespace
 
 std::string first_node(const std::string& list) {
-  const std::string one = list.substr(0, list.find_first_of(",["));
+  std::string one = list.substr(0, list.find_first_of(",["));
   const auto malformed = [&] { return Error(fmt::format("'{}' is not a list of nodes in Slurm's notation", list)); };
   if (one.size() == list.size() || list[one.size()] == ',') {
     if (one.empty()) throw malformed();

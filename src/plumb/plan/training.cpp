@@ -56,7 +56,8 @@ void check(const ModelCost& model, const TrainingJob& job, const Split& split) {
 /// The parameters of the device that holds most: those of the first stage, or of the last, which has a copy of a shared
 /// output matrix.
 double parameters_per_device(const ModelCost& model, const Split& split) {
-  const double layers = model.layer_parameters * static_cast<double>(model.layers / split.pipeline);
+  const int64_t layers_per_stage = model.layers / split.pipeline;
+  const double layers = model.layer_parameters * static_cast<double>(layers_per_stage);
   const double rest =
       static_cast<double>(model.parameters) - model.layer_parameters * static_cast<double>(model.layers);
   return (layers + rest) / static_cast<double>(split.tensor);

@@ -51,7 +51,7 @@ std::string text_of(const Task& task, int64_t example) {
   const bool source = !batch.source.empty();
   const std::vector<int64_t>& ids = source ? batch.source : batch.target_input;
   const Tokenizer& tokenizer = source ? task.data().source_tokenizer() : task.data().target_tokenizer();
-  const std::string text = tokenizer.decode(std::vector<int32_t>(ids.begin(), ids.end()));
+  std::string text = tokenizer.decode(std::vector<int32_t>(ids.begin(), ids.end()));
   if (!is_valid_utf8(text)) return "";  // of a token that is part of a character
   if (text.size() <= kLongest) return text;
   size_t end = kLongest;

@@ -16,7 +16,7 @@ namespace {
 /// A value in TOML notation as a number if it is one, else as text without quotes; null if the key is absent.
 Json cell_of_setting(const std::string& toml) {
   if (toml.empty()) return nullptr;
-  const Json json = Json::parse(toml, nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse(toml, nullptr, /*allow_exceptions=*/false);
   if (json.is_number() || json.is_string()) return json;
   return toml;
 }

@@ -51,7 +51,6 @@ void merge_parts(const std::vector<Part>& parts, Behavior behavior, std::vector<
       }
       return;
     case Behavior::merged_with_next:
-      // NOLINTNEXTLINE(modernize-loop-convert): Clang 14 cannot read <ranges>
       for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
         if (part->is_match && !previous && !spans.empty()) {
           spans.back().begin = part->span.begin;
