@@ -25,8 +25,7 @@ Tensor relative_attention(const Tensor& content, const Tensor& position, const T
   require_size("position", position, layout.tokens(), shape.width());
   require_size("key with value", key_value, layout.tokens(), 2 * shape.kv_width());
   require_size("matrix of distances", distance, layout.longest(), shape.width());
-  require_one_device("attention", content, position);
-  require_one_device("attention", key_value, distance);
+  require_one_device("attention", content, position, key_value, distance);
   if constexpr (kKernelsBuilt) {
     const bool single = content.scalar_type() == at::kFloat && layout.tokens() > 0;
     if (single && uses_kernels({content, position, key_value, distance}))
