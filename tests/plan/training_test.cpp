@@ -15,7 +15,7 @@ ModelCost gpt_3() {
   config.decoder_layers = 96;
   config.d_model = 12288;
   config.heads = 96;
-  config.feed_forward = 4 * 12288;
+  config.feed_forward = 49'152;
   config.target_vocabulary = 51200;
   return cost_of(config);
 }
@@ -138,7 +138,7 @@ TEST(Plan, SaysWhatCannotBeDivided) {
   EXPECT_THROW(estimate(gpt_3(), job, {}, {1, 7, 1, 0, 1, Recompute::none}), Error);
   EXPECT_THROW(estimate(gpt_3(), job, {}, {1, 1, 7, 0, 1, Recompute::none}), Error);
   EXPECT_THROW(estimate(gpt_3(), job, {}, {8, 1, 1, 0, 1, Recompute::none}), Error);
-  EXPECT_THROW(search(gpt_3(), job, {.devices = 7 * 13 * 17}), Error);
+  EXPECT_THROW(search(gpt_3(), job, {.devices = 1547}), Error);
   EXPECT_THROW(precision_named("float8"), Error);
   ModelConfig recurrent;
   recurrent.kind = "awd-lstm";
