@@ -25,7 +25,7 @@ help:  ## List the targets
 packages:
 	@$(SETUP)
 
-setup: packages  ## Install packages, fetch those of the report and configure; later targets work offline
+setup: packages  ## Install packages, fetch those of the report and configure; `build`, `test`, `demo` and `install` then work offline
 	cmake --preset release -B '$(BUILD)' $(CMAKE_ARGS)
 
 build: setup  ## Compile everything, optimized
@@ -36,7 +36,7 @@ test: build  ## Run all tests
 	@scripts/skipped-tests.sh '$(BUILD)'
 
 test-torch: setup  ## Run all tests against the newest PyTorch wheel, in a virtual environment
-	test -x '$(TORCH)/bin/pip' || { $(SETUP) scripts/packages-torch.txt && python3 -m venv '$(TORCH)'; }
+	test -x '$(TORCH)/bin/pip' || python3 -m venv '$(TORCH)' || { $(SETUP) scripts/packages-torch.txt && python3 -m venv '$(TORCH)'; }
 	'$(TORCH)/bin/pip' install --quiet --upgrade torch $(PIP_ARGS)
 	cmake --preset release -B '$(BUILD)-torch' $(CMAKE_ARGS) \
 	  -DCMAKE_PREFIX_PATH="$$('$(TORCH)/bin/python' -c 'import torch; print(torch.utils.cmake_prefix_path)')"

@@ -97,7 +97,7 @@ function(plumb_add_report target)
   add_custom_target(plumb_messages DEPENDS ${messages}.h)  # the part of a build that clang-tidy needs
 
   target_sources(${target} PRIVATE ${page} ${messages}.cc ${messages}.h)
-  set_source_files_properties(${page} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # for clang-tidy, which has no page
+  set_source_files_properties(${page} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # clang-tidy runs before the page is built
   target_include_directories(${target} PRIVATE ${build})
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf-lite)
 endfunction()

@@ -22,11 +22,11 @@ CLI::Validator checked(const std::string& what, const std::function<bool(double)
 }  // namespace
 
 CLI::Validator positive() {
-  return checked("greater than 0", [](double number) { return number > 0 && std::isfinite(number); });
+  return checked("a finite number greater than 0", [](double number) { return number > 0 && std::isfinite(number); });
 }
 
 CLI::Validator not_negative() {
-  return checked("0 or greater", [](double number) { return number >= 0 && std::isfinite(number); });
+  return checked("a finite number of 0 or more", [](double number) { return number >= 0 && std::isfinite(number); });
 }
 
 CLI::Validator between(double smallest, double largest) {

@@ -5,7 +5,7 @@
 
 namespace plumb::app {
 
-/// Both finite, too.
+/// Both also refuse infinity and NaN.
 CLI::Validator positive();
 CLI::Validator not_negative();
 /// From `smallest` to `largest`; not NaN, which CLI::Range admits.

@@ -1,6 +1,7 @@
 #include "events.h"
 
 #include <fmt/format.h>
+
 #include <chrono>
 #include <cmath>
 

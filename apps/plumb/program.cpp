@@ -50,8 +50,8 @@ void check_options(const CLI::App& verb, const std::vector<std::string>& words) 
   }
 }
 
-/// Throws UsageError with the nearest command or option if a word is neither. Returns the command.
-const CLI::App& check_words(const CLI::App& app, int argc, const char* const* argv) {
+/// Throws UsageError with the nearest command or option if a word is neither.
+void check_words(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App* parent = &app;
   int i = 1;
   for (; i < argc && argv[i][0] != '-'; ++i) {
@@ -68,20 +68,21 @@ const CLI::App& check_words(const CLI::App& app, int argc, const char* const* ar
                      guess.empty() ? "commands: " + join(verbs) : fmt::format("did you mean '{}'?", guess));
   }
   check_options(*parent, {argv + i, argv + argc});
-  return *parent;
 }
 
 /// What CLI11 finds wrong with a command line, in the form of all errors.
-UsageError usage_error(const CLI::App& verb, const CLI::ParseError& error) {
-  const bool has_commands = !verb.get_subcommands({}).empty();
+UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App* verb = &program;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();  // what the line names
+  const bool has_commands = !verb->get_subcommands({}).empty();
   std::string message = error.what();
   if (has_commands && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     message = "a command is missing";
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    message = "unexpected: " + join(verb.remaining(), " ");
+    message = "unexpected: " + join(program.remaining(true), " ");
   }
   std::string name;
-  for (const CLI::App* app = &verb; app->get_parent() != nullptr; app = app->get_parent())
+  for (const CLI::App* app = verb; app->get_parent() != nullptr; app = app->get_parent())
     name.insert(0, app->get_name() + " ");
   return UsageError(message, fmt::format("plumb {}--help lists the {}", name, has_commands ? "commands" : "options"));
 }
@@ -127,13 +128,13 @@ void tell_others(int argc, const char* const* argv, const Globals& globals, cons
 
 /// Parses the command line and runs its verb. Throws UsageError for a command line that is wrong.
 void parse_and_run(CLI::App& app, int argc, const char* const* argv) {
-  const CLI::App& verb = check_words(app, argc, argv);
+  check_words(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
     app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    throw usage_error(verb, error);
+    throw usage_error(app, error);
   }
   check_standard_output();
 }

@@ -76,7 +76,8 @@ def hvp_rows(race: Race) -> Iterator[str]:
         yield row('its Hessian-vector product, keeping the gradient\'s graph', command,
                   f'{seconds(mine)} = {median(ours, "ratio"):.2f} gradients', median(ours, 'ceiling_fraction'), theirs,
                   factor)
-        yield row(f'products with the diagonal blocks of its {ours[0]["layers"]} layers, one vector each, all at once', command,
+        yield row(f'products with the diagonal blocks of its {ours[0]["layers"]} layers, one vector each, all at once',
+                  command,
                   f'{seconds(median(ours, "layers_seconds"))} = {median(ours, "layers_ratio"):.2f} products')
         yield row('its Lanczos step: the product, then orthogonalization against 50 vectors', command,
                   f'{seconds(median(ours, "lanczos_step_seconds"))}, of which '

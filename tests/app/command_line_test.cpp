@@ -93,6 +93,8 @@ TEST(CommandLine, EveryUsageErrorHasTheFormOfErrors) {
   expect_error({"data", "text", "--train", "t"}, "--out is required", "plumb data text --help lists the options");
   expect_error({"classify", "run", "--label", "toxic"}, "--label requires --generated",
                "plumb classify --help lists the options");
+  expect_error({"-q", "train"}, "--out is required", "plumb train --help lists the options");
+  expect_error({"probe", "a", "--", "b", "c"}, "unexpected: b c", "plumb probe --help lists the options");
   expect_error({"probe", "a", "b", "c"}, "unexpected: b c", "plumb probe --help lists the options");
 }
 

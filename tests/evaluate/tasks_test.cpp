@@ -216,7 +216,7 @@ TEST_F(EvaluationTasks, BigBenchFilesHaveScoresOfChoices) {
   }
   for (const char* name : {"../riddles", "/riddles", "..", ""}) {
     write("riddle.json", fmt::format(R"({{"name": "{}", "examples": []}})", name));
-    expect_error(path("riddle.json"), fmt::format("\"name\" = '{}' cannot be the name of a file", name));
+    expect_error(path("riddle.json"), fmt::format("riddle.json: \"name\" = '{}' cannot be the name of a file", name));
   }
   write("riddle.json", R"({"examples": [{"input": "What has keys?", "target": "a piano"}]})");
   expect_error(path("riddle.json"), "example 0 has no \"target_scores\"");

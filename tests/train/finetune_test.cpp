@@ -148,13 +148,20 @@ TEST_F(Finetuning, GoesOnWhenThePretrainedModelHasMoved) {
   hooks.stop = [left = 4]() mutable { return --left == 0; };
   run_training(requested(settings, from), out, hooks);
   fs::rename(from, moved);
+  const auto refused = [&](const fs::path& weights) {
+    RunConfig run = requested(settings, moved);
+    run.initial_weights = weights.string();
+    const std::string error = error_of([&] { run_training(run, out); }).what();
+    return error.find("different configuration: initial.weights") != std::string::npos;
+  };
+  const fs::path checkpoint = latest_checkpoint(moved);
+  EXPECT_TRUE(refused(folder_ / "nowhere"));
+  fs::copy(checkpoint, moved / "checkpoints" / "step-000009");  // not the step that it began with
+  EXPECT_TRUE(refused(moved / "checkpoints" / "step-000009"));
+  fs::remove_all(moved / "checkpoints" / "step-000009");
   EXPECT_EQ(run_training(requested(settings, moved), out).outcome, "finished");
-  EXPECT_EQ(load_run_config(out).initial_weights, latest_checkpoint(moved).string());
-  // Other weights are another run as long as the first are there.
-  const fs::path other = pretrained("encoder", "other");
-  EXPECT_NE(
-      std::string(error_of([&] { run_training(requested(settings, other), out); }).what()).find("initial.weights"),
-      std::string::npos);
+  EXPECT_EQ(load_run_config(out).initial_weights, checkpoint.string());
+  EXPECT_TRUE(refused(pretrained("encoder", "other")));  // those it began with are still there
 }
 
 TEST_F(Finetuning, UnfreezesOneMoreLayerEachEpoch) {

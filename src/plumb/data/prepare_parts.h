@@ -76,7 +76,7 @@ void require_usable(bool usable, const std::string& split, WantedSides sides, co
 /// The files that a split was read from, according to `inputs` in data.json; the split's name if there are none.
 std::string origin_of(const std::string& split, const Json& inputs);
 
-/// {"file", "bytes", "sha256"} of an input file.
+/// {"file", "bytes", "sha256"} of an input file; of what is not a regular file, such as a pipe, only "file".
 Json describe_file(const std::filesystem::path& file);
 
 /// Throws Error if names of test sets are not usable as file names, or occur twice.

@@ -39,8 +39,8 @@ class TextStream {
   Tokenizer tokenizer_;
   std::vector<std::string> stop_;
   std::vector<int32_t> window_;  // the last tokens of the current line
-  std::string base_;             // the text of the first ones, which end in a whole character:
-  size_t settled_tokens_ = 0;    // their number
+  std::string base_;             // the text of its first `settled_tokens_` tokens, which ends in a whole character
+  size_t settled_tokens_ = 0;    // how many tokens of the window `base_` covers
   std::string text_, tail_;      // all text in whole characters; bytes of an incomplete one
   size_t settled_ = 0;           // offset in the text at which the text of the window after `base_` begins
   size_t handed_out_ = 0;        // bytes

@@ -33,9 +33,10 @@ EvaluationItem big_bench_item(const Json& task, const Json& example) {
 }
 
 /// Throws Error if the name of a task, which its results are named after, is not that of a file.
-void check_name(const std::string& name) {
+void check_name(const std::string& name, const std::filesystem::path& file) {
   if (name.empty() || name == "." || name == ".." || name.find_first_of(std::string("/\0", 2)) != std::string::npos)
-    throw Error(fmt::format("\"name\" = '{}' cannot be the name of a file", name), "its results are named after it");
+    throw Error(fmt::format("{}: \"name\" = '{}' cannot be the name of a file", file.string(), name),
+                "its results are named after it");
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ EvaluationTask load_big_bench_task(const std::filesystem::path& file) {
     if (!json.contains("examples"))
       throw Error(fmt::format("{}: has no \"examples\", as a task of BIG-bench has", file.string()));
     EvaluationTask task{.name = json.value("name", file.stem().string()), .category = "BIG-bench"};
-    check_name(task.name);
+    check_name(task.name, file);
     task.target_delimiter = "";
     task.example_delimiter = json.value("few_shot_example_separator", "\n");
     task.description = json.value("task_prefix", "");

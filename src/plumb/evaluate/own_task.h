@@ -8,7 +8,7 @@
 namespace plumb {
 
 /// A task from a file of JSON Lines, or of BIG-bench's JSON (".json"). It is named after the file, or
-/// as BIG-bench's JSON says. The keys of the first line say what is asked:
+/// by "name" in BIG-bench's JSON. The keys of the first line say what is asked:
 ///   {"context", "choices", "gold"}  a multiple choice, in which `gold` is counted from 0
 ///   {"context", "continuation"}     the likelihood of a continuation
 ///   {"context", "answer"}           the answer that the model writes on the line on which the context ends

@@ -230,6 +230,7 @@ std::string samples_text(const TaskResult& result) {
         {"target", result.task.kind == RequestKind::multiple_choice ? Json(asked.gold) : Json(asked.choices[0])},
         {"arguments", Json::array()},
         {"resps", Json::array()}};
+    if (!asked.also_right.empty()) line["also_right"] = asked.also_right;
     for (size_t k = 0; k < item.continuations.size(); ++k) {
       const Answer& answer = item.answers[k];
       if (answer.text) {

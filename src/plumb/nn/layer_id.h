@@ -20,7 +20,7 @@ struct LayerId {
   std::optional<int64_t> layer{};           // from 0; empty: the entire stack
   std::optional<SubLayerKind> sub_layer{};  // empty: the entire layer
 
-  auto operator<=>(const LayerId&) const = default;  // NOLINT(modernize-use-nullptr): none is here
+  auto operator<=>(const LayerId&) const = default;  // NOLINT(modernize-use-nullptr): no null pointer
 
   /// The layer number as papers count, from 1; 0 for a stack.
   [[nodiscard]] int64_t number() const { return layer ? *layer + 1 : 0; }

@@ -51,7 +51,7 @@ Tensor in_squares(const Scaled& query, const Scaled& key, const Tensor& peak) {
 
 Tensor causal_products(const Scaled& query, const Scaled& key, const Tensor& peak) {
   const Tensor bound = peak.detach();
-  if (!bound.is_cpu()) return in_squares(query, key, bound);  // to look at the peaks would wait for the device
+  if (!bound.is_cpu()) return in_squares(query, key, bound);  // looking at the peaks would wait for the device
   const int64_t rows = bound.size(0);
   const Tensor rises = (bound.select(1, bound.size(1) - 1) - bound.select(1, 0)).amax(1).to(at::kCPU, at::kDouble);
   std::vector<int64_t> flat, steep;  // rows in which one reference serves, and others

@@ -120,7 +120,7 @@ void Connection::finish(const Work& work, bool single) {
 }
 
 std::shared_ptr<Connection> Connection::among(const std::string& name, int64_t rank, int64_t size) {
-  const Options own = gloo_->getOptions();  // whose time-out is that of exchanges by now
+  const Options own = gloo_->getOptions();  // its time-out has become that of exchanges
   Options options = c10d::ProcessGroupGloo::Options::create();
   options->timeout = time_out_;
   options->devices = own->devices;

@@ -218,7 +218,7 @@ bool StudyConfig::masks() const {
 
 namespace {
 
-/// More than any study can make of anything.
+/// Larger than any count that a study can use.
 constexpr int64_t kLargestCount = 10'000'000;
 
 /// Throws Error unless all values are from `least` to `most`, naming the key.
@@ -390,7 +390,7 @@ void check_parts(const StudyConfig& study) {
   }
   if (const auto& part = study.norms) {
     within("norms.layers", {part->layers}, 1);
-    within("norms.tokens", {part->tokens}, 1);
+    within("norms.tokens", {part->tokens}, 1, 1'000'000'000'000);
     within("norms.batch_tokens", part->batch_tokens, 1);
     within("norms.seeds", {part->seeds}, 1);
     within("norms.shared_batch_tokens", {part->shared_batch_tokens}, 1);

@@ -63,7 +63,8 @@ Json settings_of(const EvaluationTask& task, int64_t limit) {
   const size_t items = asked_items(task, limit);
   for (size_t i = 0; i < items; ++i) {
     const EvaluationItem& item = task.items[i];
-    digest = crc32_of(Json{item.context, item.choices, item.gold, item.also_right, item.ending}.dump(), digest);
+    digest = crc32_of(Json{item.context, item.choices, item.gold, item.ending}.dump(), digest);
+    if (!item.also_right.empty()) digest = crc32_of(Json(item.also_right).dump(), digest);
   }
   return {{"task", task.name}, {"items", items}, {"crc32", crc32_text(digest)}};
 }

@@ -112,6 +112,13 @@ bool may_replace_data(const fs::path& stored, const fs::path& given) {
          before.value("tokenizer", Json()) == after.value("tokenizer", Json());
 }
 
+/// Whether a run that began with the weights in `stored`, which are gone, may have begun with those in `given`: they
+/// exist, and are of the same step if they are a checkpoint.
+bool may_replace_weights(const fs::path& stored, const fs::path& given) {
+  if (stored.empty() || fs::exists(stored) || !fs::exists(given)) return false;
+  return stored.parent_path().filename() != "checkpoints" || stored.filename() == given.filename();
+}
+
 /// Whether the limit `given` ends a run later than `stored`; 0 means no limit.
 bool ends_later(int64_t given, int64_t stored) { return stored != 0 && (given == 0 || given > stored); }
 /// Of different units, neither is known to be the longer one.
@@ -126,8 +133,7 @@ void update_config(const RunConfig& config, const fs::path& out) {
   RunConfig stored = load_run_config(out);
   // What the data contain is compared by require_same_data; runs of version 0.1 did not record it.
   if (fs::exists(out / "data.json") || may_replace_data(stored.data, config.data)) stored.data = config.data;
-  // The run may have begun with weights that have moved since. Its checkpoints have taken their place.
-  if (!fs::exists(stored.initial_weights) && !stored.initial_weights.empty() && !config.initial_weights.empty())
+  if (may_replace_weights(stored.initial_weights, config.initial_weights))
     stored.initial_weights = config.initial_weights;
   stored.watch = config.watch;
   stored.train.processes = config.train.processes;
