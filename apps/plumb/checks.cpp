@@ -9,12 +9,12 @@
 namespace plumb::app {
 namespace {
 
-/// Text that is no number at all is left to the option's type.
+/// Refuses infinity and NaN, too. Text that is no number at all is left to the option's type.
 CLI::Validator checked(const std::string& what, const std::function<bool(double)>& fits) {
   const auto check = [what, fits](const std::string& text) {
     double number = 0;
-    const bool wrong = CLI::detail::lexical_cast(text, number) && !fits(number);
-    return wrong ? fmt::format("{} is not {}", text, what) : std::string();
+    if (!CLI::detail::lexical_cast(text, number) || (std::isfinite(number) && fits(number))) return std::string();
+    return fmt::format("{} is not {}", text, std::isfinite(number) ? what : "a finite number");
   };
   return {check, ""};
 }
@@ -22,11 +22,11 @@ CLI::Validator checked(const std::string& what, const std::function<bool(double)
 }  // namespace
 
 CLI::Validator positive() {
-  return checked("a finite number greater than 0", [](double number) { return number > 0 && std::isfinite(number); });
+  return checked("greater than 0", [](double number) { return number > 0; });
 }
 
 CLI::Validator not_negative() {
-  return checked("a finite number of 0 or more", [](double number) { return number >= 0 && std::isfinite(number); });
+  return checked("0 or greater", [](double number) { return number >= 0; });
 }
 
 CLI::Validator between(double smallest, double largest) {
