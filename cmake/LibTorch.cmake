@@ -52,4 +52,9 @@ if(PLUMB_TORCH_CONFIG AND EXISTS ${torch_root}/lib/libtorch_cpu.so)
   message(STATUS "LibTorch: ${torch_root}")
 else()
   find_dependency(Torch)
+  # Programs with Plumb's library need it, too, so it is installed beside this file.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND Torch_VERSION VERSION_LESS 2)
+    set_property(TARGET torch APPEND PROPERTY INTERFACE_COMPILE_OPTIONS
+                 "SHELL:-include \"${CMAKE_CURRENT_LIST_DIR}/libtorch_clang.h\"")
+  endif()
 endif()

@@ -22,7 +22,7 @@ install(EXPORT plumbTargets NAMESPACE plumb:: DESTINATION ${PLUMB_PACKAGE_DIR})
 configure_package_config_file(cmake/plumbConfig.cmake.in plumbConfig.cmake INSTALL_DESTINATION ${PLUMB_PACKAGE_DIR})
 write_basic_package_version_file(plumbConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/plumbConfig.cmake ${PROJECT_BINARY_DIR}/plumbConfigVersion.cmake
-        ${PROJECT_SOURCE_DIR}/cmake/LibTorch.cmake
+        ${PROJECT_SOURCE_DIR}/cmake/LibTorch.cmake ${PROJECT_SOURCE_DIR}/cmake/libtorch_clang.h
         DESTINATION ${PLUMB_PACKAGE_DIR})
 
 # All that is installed, without tests and benchmarks.

@@ -23,7 +23,7 @@ fi
 # passed stays passed until one of its sources, a header or a rule changes.
 passed=$build/passed
 mkdir -p "$passed"
-rules=(.clang-tidy scripts/lint.sh scripts/lint-prelude.h)
+rules=(.clang-tidy scripts/lint.sh cmake/libtorch_clang.h)
 newest_header=$(git ls-files --cached --others --exclude-standard -z -- '*.h' | xargs -0 stat -c '%Y %n' "${rules[@]}" |
   sort -rn | sed -n '1s/^[0-9]* //p')
 units=()
@@ -45,7 +45,7 @@ done < <(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.j
 export build
 check() {
   # On standard error, clang-tidy only reports how many findings it suppressed. GCC's options are unknown to it.
-  clang-tidy -p "$build" --quiet --extra-arg="-include$PWD/scripts/lint-prelude.h" \
+  clang-tidy -p "$build" --quiet --extra-arg="-include$PWD/cmake/libtorch_clang.h" \
     --extra-arg=-Wno-unknown-warning-option "${1%$'\t'*}" 2> /dev/null && touch "${1#*$'\t'}"
 }
 export -f check

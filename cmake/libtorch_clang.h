@@ -1,5 +1,5 @@
-// Read by clang-tidy before every source. Clang instantiates the constexpr members of GCC 12's std::vector for
-// element types that are still incomplete, as LibTorch 1.13 has them; so for clang-tidy they are not constexpr.
+// Clang and clang-tidy read this before every source. Clang instantiates the constexpr members of libstdc++'s std::vector
+// for element types that are still incomplete, as LibTorch 1.13 has them; so for Clang they are not constexpr.
 #include <string>
 #undef _GLIBCXX20_CONSTEXPR
 #define _GLIBCXX20_CONSTEXPR
