@@ -105,17 +105,34 @@ prints the variants to choose from.
 Progress goes to standard error, results go to standard output, or as JSON to the file that
 .B \-\-json
 names.
-.SH ENVIRONMENT
-.TP
-.B PLUMB_KERNELS
-.I off
-selects LibTorch's operations instead of Plumb's CPU kernels.
-.TP
-.BR RANK ", " WORLD_SIZE ", " MASTER_ADDR ", " MASTER_PORT
-As torchrun sets them:
-.B plumb train
-joins the processes that they name.
 )";
+
+/// The environment variables, as in docs/command-line.md.
+std::string environment_text() {
+  struct Variable {
+    std::vector<std::string> names;
+    std::string effect;
+  };
+  const std::vector<Variable> variables = {
+      {{"PLUMB_KERNELS"}, "With the value off, LibTorch's operations are used instead of Plumb's CPU kernels"},
+      {{"PLUMB_PROGRAM"},
+       "The plumb executable that is started for worker processes, if the running program is not plumb itself"},
+      {{"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"},
+       "As set by torchrun: plumb train, finetune, probe and spectrum join the other processes at that address. So do "
+       "the variables of Slurm and Open MPI"},
+      {{"GLOO_SOCKET_IFNAME"},
+       "The network interface by which processes exchange tensors, or several, separated by commas"},
+      {{"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"}, "Which GPU --device cuda takes"},
+      {{"OMP_NUM_THREADS"}, "The number of threads, unless --threads gives one"},
+  };
+  std::string text = ".SH ENVIRONMENT\n";
+  for (const auto& [names, effect] : variables) {
+    std::vector<std::string> tags;
+    for (const std::string& name : names) tags.push_back(bold(name));
+    text += tagged(join(tags), effect);
+  }
+  return text;
+}
 
 constexpr const char* kExitStatus = R"(.SH EXIT STATUS
 .TP
@@ -149,7 +166,7 @@ std::string page(const ManualVerb& verb, const ManualVerb& program) {
   }
   text += options_text(verb);
   if (!verb.example.empty()) text += fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", escaped(verb.example));
-  if (verb.path.empty()) text += kProgram;
+  if (verb.path.empty()) text += kProgram + environment_text();
   text += kExitStatus;
   text += ".SH SEE ALSO\n";
   std::vector<std::string> others;

@@ -13,6 +13,7 @@
 #include "plumb/optim/optimizer.h"
 #include "plumb/study/config.h"
 #include "support/help.h"
+#include "support/paths.h"
 
 namespace plumb {
 namespace {
@@ -98,6 +99,19 @@ TEST_F(ManPages, HaveEveryVerbAndEveryOption) {
   size_t pages = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(*folder_ / "man1")) ++pages;
   EXPECT_EQ(pages, test::all_help().size());
+}
+
+TEST_F(ManPages, HaveEveryDocumentedEnvironmentVariable) {
+  const std::string documentation = read_file(test::source_directory() / "docs/command-line.md");
+  const size_t section = documentation.find("## Environment variables");
+  ASSERT_NE(section, std::string::npos);
+  const std::string text = read_file(page(""));
+  const size_t begin = text.find(".SH ENVIRONMENT");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string environment = text.substr(begin, text.find(".SH", begin + 1) - begin);
+  const Words documented = matches(documentation.substr(section), "`([A-Z][A-Z_]+)[=`]");
+  EXPECT_TRUE(documented.contains("OMP_NUM_THREADS"));
+  EXPECT_EQ(matches(environment, R"(\\fB([A-Z_]+)\\fR)"), documented);
 }
 
 TEST_F(ManPages, AreRoffWithoutAWarning) {
