@@ -14,6 +14,7 @@
 #include "plumb/base/progress.h"
 #include "plumb/train/launched.h"
 #include "support/batches.h"
+#include "support/processor_time.h"
 #include "support/ranks.h"
 #include "tiny_translator.h"
 
@@ -348,6 +349,8 @@ TEST(SharedMeasurements, AnErrorInOneProcessEndsAllWithItsReason) {
         EXPECT_NE(message.find("the sentences are too long"), std::string::npos) << message;
     }
   }
+  // What others have sent to a rank that no longer receives does not keep a thread of that rank busy.
+  EXPECT_LT(test::processor_time_of_waiting(), 0.25);
 }
 
 TEST(SharedMeasurements, WithoutTokensAreAnErrorInAllProcesses) {

@@ -10,6 +10,7 @@ namespace gloo {
 class Context {
  public:
   void setTimeout(std::chrono::milliseconds timeout);
+  void closeConnections();
 };
 namespace transport {
 class Device;

@@ -32,6 +32,10 @@ void Gloo::set_timeout(std::chrono::milliseconds timeout) {
   for (const auto& context : contexts_) context->setTimeout(timeout);
 }
 
+void Gloo::close() {
+  for (const auto& context : contexts_) context->closeConnections();
+}
+
 Connection::Connection(std::shared_ptr<Assembly> assembly, std::string name, int64_t rank, int64_t size,
                        Options options)
     : assembly_(std::move(assembly)), name_(std::move(name)), rank_(rank), size_(size), time_out_(options->timeout) {
@@ -65,9 +69,12 @@ Connection::Connection(std::shared_ptr<Assembly> assembly, std::string name, int
 }
 
 Connection::~Connection() {
-  // A failed operation may wait in one of Gloo's threads, for which its destructor would wait.
-  if (failed_) static_cast<void>(gloo_.release());
   leave();
+  if (failed_) {
+    gloo_->close();  // its thread would ask without a pause for data that nobody takes any longer
+    // A failed operation may wait in one of Gloo's threads, for which its destructor would wait.
+    static_cast<void>(gloo_.release());
+  }
   if (!failed_) assembly_->membership->wait_for_leaving(name_, size_);
 }
 

@@ -23,11 +23,13 @@ struct Assembly {
   int64_t neighbors = 1;  // processes that share this one's processors, itself included
 };
 
-/// Gloo, whose time-out can change: one for connecting, another for exchanges.
+/// Gloo, whose time-out can change (one for connecting, another for exchanges), and which can end its connections.
 class Gloo : public c10d::ProcessGroupGloo {
  public:
   using c10d::ProcessGroupGloo::ProcessGroupGloo;
   void set_timeout(std::chrono::milliseconds timeout);
+  /// Closes the connections to the other ranks. What is under way does not end by that.
+  void close();
 };
 
 class Connection {
