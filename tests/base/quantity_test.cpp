@@ -13,6 +13,8 @@ TEST(Quantity, ReadsUnits) {
   EXPECT_EQ(parse_quantity("300B", "x"), 300e9);
   EXPECT_EQ(parse_quantity("25 GB", "x"), 25e9);
   EXPECT_EQ(parse_quantity("80GiB", "x"), 85899345920.0);
+  EXPECT_EQ(parse_quantity("2PB", "x"), 2e15);
+  EXPECT_EQ(parse_quantity("1PiB", "x"), 1125899906842624.0);
   EXPECT_EQ(parse_quantity("1e3k", "x"), 1e6);
   for (const char* text : {"", "GiB", "-1", "nan", "inf", "3X", "3 G B", "3GiBs"}) {
     EXPECT_THROW(parse_quantity(text, "--memory"), Error) << text;

@@ -32,10 +32,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     weights.finish();
     if (family.settings == nullptr) return 0;
-    Json keys = family.settings(described.config);
+    const Json written = family.settings(described.config);
+    Json keys = written;
     keys["model_type"] = described.family;
     keys["architectures"] = Json::array({described.model});
-    (void)described_by(Settings(keys, "config.json"));
+    if (family.settings(described_by(Settings(keys, "config.json")).config) != written) std::abort();
   } catch (const Error&) {
   }
   return 0;

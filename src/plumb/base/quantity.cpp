@@ -32,10 +32,12 @@ constexpr std::array kUnits = {Unit{"", 1},
                                Unit{"MB", 1e6},
                                Unit{"GB", 1e9},
                                Unit{"TB", 1e12},
+                               Unit{"PB", 1e15},
                                Unit{"KiB", kKibi},
                                Unit{"MiB", kKibi* kKibi},
                                Unit{"GiB", kKibi* kKibi* kKibi},
-                               Unit{"TiB", kKibi* kKibi* kKibi* kKibi}};
+                               Unit{"TiB", kKibi* kKibi* kKibi* kKibi},
+                               Unit{"PiB", kKibi* kKibi* kKibi* kKibi* kKibi}};
 
 /// Three digits of the value in the largest unit that it reaches; `units` from the smallest on.
 std::string in_units(double value, std::span<const Unit> units) {

@@ -74,8 +74,9 @@ Connection::~Connection() {
     gloo_->close();  // its thread would ask without a pause for data that nobody takes any longer
     // A failed operation may wait in one of Gloo's threads, for which its destructor would wait.
     static_cast<void>(gloo_.release());
+  } else {
+    assembly_->membership->wait_for_leaving(name_, size_);
   }
-  if (!failed_) assembly_->membership->wait_for_leaving(name_, size_);
 }
 
 void Connection::leave() {
