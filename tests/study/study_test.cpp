@@ -267,6 +267,16 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read("[training]\nwarm_ups = [0, 400, '10kt']"), Error);  // which is longer?
   EXPECT_THROW(read("[training]\nwarm_ups = [0, '1kt', '1000t']"), Error);
   EXPECT_NO_THROW(read("[training]\nwarm_ups = [0, '10kt', '20kt']"));
+  EXPECT_THROW(read("[backward_gain]\nseeds = 0"), Error);
+  EXPECT_THROW(read("[first_step]\nlayers = 0"), Error);
+  EXPECT_THROW(read("[first_step]\noptimizers = []"), Error);
+  EXPECT_THROW(read("[curvature]\nsteps = 0"), Error);
+  EXPECT_THROW(read("[tricks]\nsgd_learning_rate = -1.0"), Error);
+  EXPECT_THROW(read("[coordinate_check]\nseeds = 0"), Error);
+  EXPECT_THROW(read("[coordinate_check]\ndepths = [1, 2]"), Error);  // compares the first layer with the last
+  EXPECT_THROW(read("[coordinate_check]\nwidths = [32, 32]"), Error);
+  EXPECT_THROW(read("[coordinate_check]\nmargin = nan"), Error);
+  EXPECT_NO_THROW(read("[coordinate_check]\nwidths = []"));
   EXPECT_THROW(read("[along_training]\nevery = 0"), Error);
   EXPECT_NO_THROW(read("[along_training]\nevery = '1e'\nwarm_ups = [0, '0.5e']"));
   const StudyConfig arms = read("[training]\n[[training.arm]]\noptimizer = 'sgd'\nlearning_rates = [0.1]\n");

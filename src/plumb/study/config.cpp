@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "plumb/base/error.h"
 #include "plumb/base/text.h"
@@ -296,9 +297,28 @@ void check_transfer(const TransferStudy& part) {
     check_rates("transfer.model.learning_rates", model.learning_rates);
     check_rates("transfer.model.text_rate", {model.text_rate});
     if (!(model.pretraining_rate >= 0))
-      throw Error(fmt::format("transfer.model.pretraining_rate is {}", model.pretraining_rate), "rates are positive");
+      throw Error(fmt::format("transfer.model.pretraining_rate is {}", model.pretraining_rate), "the smallest is 0");
   }
   require_distinct("transfer.model.kind", kinds);
+}
+
+void check_coordinate_check(const CoordinateCheckStudy& part) {
+  // An axis with fewer than two scales is not varied. Depths compare the first layer and the last.
+  for (const auto& [key, scales, least] : {std::tuple{"coordinate_check.widths", part.widths, int64_t{1}},
+                                           {"coordinate_check.depths", part.depths, int64_t{2}},
+                                           {"coordinate_check.batch_tokens", part.batch_tokens, int64_t{1}}}) {
+    if (scales.empty()) continue;
+    within(key, scales, least);
+    std::vector<std::string> texts;
+    for (const int64_t scale : scales) texts.push_back(std::to_string(scale));
+    require_distinct(key, texts);
+  }
+  within("coordinate_check.layers", {part.layers}, 1);
+  within("coordinate_check.seeds", {part.seeds}, 1);
+  within("coordinate_check.steps", {part.steps}, 1);
+  within("coordinate_check.pairs", {part.pairs}, 0);
+  check_rates("coordinate_check.learning_rate", {part.learning_rate});
+  if (!(part.margin >= 0)) throw Error(fmt::format("coordinate_check.margin is {}", part.margin), "the smallest is 0");
 }
 
 /// Throws Error unless all differ and have one unit: the longest is compared with none.
@@ -372,6 +392,8 @@ void check_parts(const StudyConfig& study) {
   }
   if (const auto& part = study.attention_cost) {
     within("attention_cost.lengths", part->lengths, 1);
+    within("attention_cost.d_model", {part->d_model}, 1);
+    within("attention_cost.heads", {part->heads}, 1);
     within("attention_cost.runs", {part->runs}, 1);
   }
   if (const auto& part = study.language_model) {
@@ -386,6 +408,7 @@ void check_parts(const StudyConfig& study) {
   }
   if (const auto& part = study.tricks) {
     within("tricks.layers", {part->layers}, 1);
+    check_rates("tricks.sgd_learning_rate", {part->sgd_learning_rate});
     within("tricks.seeds", {part->seeds}, 1);
   }
   if (const auto& part = study.norms) {
@@ -404,6 +427,26 @@ void check_parts(const StudyConfig& study) {
     within("along_training.examples", {part->examples}, 1);
     within("along_training.reference_products", {part->reference_products}, 0);
   }
+  if (const auto& part = study.backward_gain) {
+    within("backward_gain.layers", {part->layers}, 1);
+    within("backward_gain.seeds", {part->seeds}, 1);
+    within("backward_gain.pairs", {part->pairs}, 0);
+  }
+  if (const auto& part = study.first_step) {
+    within("first_step.layers", {part->layers}, 1);
+    within("first_step.seeds", {part->seeds}, 1);
+    within("first_step.pairs", {part->pairs}, 0);
+    if (part->optimizers.empty()) throw Error("first_step.optimizers is empty");
+  }
+  if (const auto& part = study.curvature) {
+    within("curvature.layers", {part->layers}, 1);
+    within("curvature.seeds", {part->seeds}, 1);
+    within("curvature.pairs", {part->pairs}, 0);
+    within("curvature.steps", {part->steps}, 1);
+    within("curvature.layer_steps", {part->layer_steps}, 0);
+    within("curvature.batch_tokens", {part->batch_tokens}, 1);
+  }
+  if (study.coordinate_check) check_coordinate_check(*study.coordinate_check);
   if (study.scale) check_scale(*study.scale);
   if (study.transfer) check_transfer(*study.transfer);
 }
@@ -432,13 +475,6 @@ StudyConfig read_study(const Config& config) {
   if (empty) {
     throw Error(fmt::format("{}: the study measures nothing", config.name()),
                 "add at least one of the sections " + join(parts));
-  }
-  if (study.coordinate_check) {
-    for (const int64_t layers : study.coordinate_check->depths) {
-      if (layers >= 2) continue;
-      throw Error(fmt::format("{}: coordinate_check.depths contains {}", config.name(), layers),
-                  "the check compares the first layer and the last, so list depths of at least 2");
-    }
   }
   if (study.study.schemes.empty()) throw Error(fmt::format("{}: study.schemes is empty", config.name()));
   check_parts(study);

@@ -107,10 +107,9 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   const double uniform = std::log(static_cast<double>(context.data.target_vocabulary()));
   Figure curves{"tricks_loss", "Validation loss during training, with one component removed"};
   curves.caption = fmt::format(
-      "Post-LN, {0}+{0} layers. Negative log-likelihood per target token, first seed; a cross marks a run that "
-      "diverged. A "
-      "uniform guess has {1:.2f}.",
-      part.layers, uniform);
+      "Post-LN, {}. Negative log-likelihood per target token, first seed; a cross marks a run that diverged. A uniform "
+      "guess has {:.2f}.",
+      layers_in_words(model_for(context, "post-ln", part.layers)), uniform);
   curves.kind = "line";
   curves.x = {"step"};
   curves.y = {"validation loss (nats per token)"};
