@@ -19,7 +19,7 @@ NamedTensors by_prefix(const NamedTensors& state, const std::string& prefix) {
 }
 
 TEST(Preconditioning, IsWhatAdamDividesTheRunningMeanBy) {
-  for (const char* name : {"adam", "adamw"}) {
+  for (const char* name : {"adam", "adamw", "radam"}) {
     Parameters parameters(at::kDouble);
     parameters.add("a", {2, 3}, Role::weight);
     parameters.add("b", {4}, Role::bias);
@@ -27,7 +27,7 @@ TEST(Preconditioning, IsWhatAdamDividesTheRunningMeanBy) {
     parameters.flat().copy_(at::linspace(-1, 1, 10, at::kDouble));
     const auto optimizer = make_optimizer(name, parameters);
     EXPECT_FALSE(optimizer->preconditioning());
-    for (int t = 1; t <= 4; ++t) {
+    for (int t = 1; t <= 9; ++t) {  // RAdam divides by √v from step 6 on
       // The second parameter takes part from step 3 on.
       const std::vector<ParameterStep> settings = {{.learning_rate = 0.1}, {.learning_rate = 0.1, .frozen = t < 3}};
       const Tensor before = parameters.flat().detach().clone();

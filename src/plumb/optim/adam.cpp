@@ -92,28 +92,35 @@ void AdamMoments::update(const OptimizerStep& step, const std::vector<size_t>& m
   std::vector<ops::AdamUpdate> updates;
   for (const size_t k : moving) {
     const ParameterStep& settings = step.parameters[set_.members()[k].index];
-    const auto t = static_cast<double>(steps_.next(k));
-    updates.push_back({.beta1 = options_.beta1,
-                       .beta2 = options_.beta2,
-                       .eps = options_.eps,
-                       .step = settings.learning_rate / (1 - std::pow(options_.beta1, t)),
-                       .root_scale = 1 / std::sqrt(1 - std::pow(options_.beta2, t)),
-                       .decay = settings.learning_rate * settings.weight_decay,
-                       .gradient_scale = step.gradient_scale});
-    if (rule_) rule_(updates.back(), steps_[k]);
+    ops::AdamUpdate update = coefficients(steps_.next(k), settings.learning_rate);
+    update.decay = settings.learning_rate * settings.weight_decay;
+    update.gradient_scale = step.gradient_scale;
+    updates.push_back(update);
   }
   ops::adam_update(updates, set_.gradients(step, moving), set_.pieces(m_, moving), set_.pieces(v_, moving), w);
+}
+
+ops::AdamUpdate AdamMoments::coefficients(int64_t t, double learning_rate) const {
+  const auto steps = static_cast<double>(t);
+  ops::AdamUpdate update{.beta1 = options_.beta1,
+                         .beta2 = options_.beta2,
+                         .eps = options_.eps,
+                         .step = learning_rate / (1 - std::pow(options_.beta1, steps)),
+                         .root_scale = 1 / std::sqrt(1 - std::pow(options_.beta2, steps))};
+  if (rule_) rule_(update, t);
+  return update;
 }
 
 std::vector<Tensor> AdamMoments::divisors() const {
   std::vector<Tensor> all;
   for (size_t k = 0; k < steps_.size(); ++k) {
-    const auto t = static_cast<double>(steps_[k]);
     const Tensor v = ParameterSet::piece(set_.members()[k], v_);
-    all.push_back(
-        steps_[k] == 0
-            ? at::full_like(v, std::numeric_limits<double>::infinity())
-            : (v / (1 - std::pow(options_.beta2, t))).sqrt_().add_(options_.eps).mul_(1 - std::pow(options_.beta1, t)));
+    if (steps_[k] == 0) {
+      all.push_back(at::full_like(v, std::numeric_limits<double>::infinity()));
+      continue;
+    }
+    const ops::AdamUpdate last = coefficients(steps_[k], 1);
+    all.push_back(v.sqrt().mul_(last.root_scale).add_(last.eps).div_(last.step));
   }
   return all;
 }

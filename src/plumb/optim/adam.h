@@ -39,13 +39,15 @@ class AdamMoments {
   void append_state(NamedTensors& tensors) const;
   void load_state(const NamedTensors& tensors, const std::string& origin);
 
-  /// For each member, (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps), by which the last step divided m; ∞ for one that has taken
-  /// none.
+  /// For each member, what the last step divided m by, (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps) unless a rule changes it;
+  /// ∞ for a member that has taken no step.
   [[nodiscard]] std::vector<Tensor> divisors() const;
   [[nodiscard]] bool started() const;
   [[nodiscard]] const AdamOptions& options() const { return options_; }
 
  private:
+  /// For step t of a parameter, without weight decay.
+  [[nodiscard]] ops::AdamUpdate coefficients(int64_t t, double learning_rate) const;
   /// With settings by the index of a parameter: w ← w − lr·[direction + weight_decay·w] for these w.
   void update(const OptimizerStep& step, const std::vector<size_t>& moving, const std::vector<Tensor>& w);
 
