@@ -172,10 +172,12 @@ Json inspect_step(const TryStep& again, const StepTrial& first, Model& model, co
   restore_buffers(model.parameters(), buffers);
   const Json own = inspection.findings(model.parameters(), checked.gradients);
   Json findings = own;
-  if (group.size() > 1) {  // the first process whose share is concerned
-    for (int64_t rank = group.size(); rank-- > 0;) {
+  if (group.size() >
+      1) {  // those of the first process with a number that is not finite in its forward pass, or of rank 0
+    findings = Json::parse(group.broadcast(own.dump(), 0));
+    for (int64_t rank = 1; rank < group.size(); ++rank) {
       const Json theirs = Json::parse(group.broadcast(own.dump(), rank));
-      if (theirs.contains("forward") || rank == 0 || !findings.contains("forward")) findings = theirs;
+      if (!findings.contains("forward") && theirs.contains("forward")) findings = theirs;
     }
   }
   equal = !group.any(!equal);
