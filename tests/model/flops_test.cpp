@@ -89,5 +89,22 @@ TEST(Flops, OfARecurrentModel) {
   EXPECT_DOUBLE_EQ(FlopCounter(*model).forward(batch), 2 * 7 * (token + 10.0 * kVocabulary));
 }
 
+TEST(Flops, OfAClassifiersHead) {
+  // A token does the same work with and without a head: the difference is in the labels.
+  ModelConfig config = counted_model("encoder");
+  config.labels = 3;
+  config.pooling = "mean";
+  Batch batch = two_pairs();
+  batch.target_input.clear();
+  batch.target_layout = {};
+  batch.labels = {0, 2};
+  const double plain = FlopCounter(*make_model(config)).forward(batch);
+  config.pooler = true;
+  EXPECT_DOUBLE_EQ(FlopCounter(*make_model(config)).forward(batch) - plain, 2.0 * 2 * kWidth * kWidth);
+  config.pooler = false;
+  config.pooling = "concat";  // the last, the largest and the mean
+  EXPECT_DOUBLE_EQ(FlopCounter(*make_model(config)).forward(batch) - plain, 2.0 * 2 * (3 - 1) * kWidth * 3);
+}
+
 }  // namespace
 }  // namespace plumb

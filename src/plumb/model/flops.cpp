@@ -15,6 +15,12 @@ double pairs(const Ragged& queries, const Ragged& keys) {
   return sum;
 }
 
+/// Whether it belongs to an adapter of keys or values, which in a cross-attention reads the source.
+bool adapts_keys_or_values(const Parameter& parameter) {
+  return parameter.role == Role::adapter &&
+         (parameter.name.find(".k_lora.") != std::string::npos || parameter.name.find(".v_lora.") != std::string::npos);
+}
+
 }  // namespace
 
 bool multiplies_each_token(const Parameter& parameter) {
@@ -31,12 +37,6 @@ bool multiplies_each_token(const Parameter& parameter) {
   }
 }
 
-/// Whether it belongs to an adapter of keys or values, which in a cross-attention reads the source.
-bool adapts_keys_or_values(const Parameter& parameter) {
-  return parameter.role == Role::adapter &&
-         (parameter.name.find(".k_lora.") != std::string::npos || parameter.name.find(".v_lora.") != std::string::npos);
-}
-
 FlopCounter::FlopCounter(const Model& model) {
   const ModelConfig& config = model.config();
   for (const Parameter& parameter : model.parameters().all()) {
@@ -51,8 +51,11 @@ FlopCounter::FlopCounter(const Model& model) {
     source_ += of_source * elements;
     target_ += (1 - of_source) * elements;
   }
-  const int64_t transform = config.output_transform ? config.d_model : 0;
-  label_ = static_cast<double>(width_of(config) * (model.outputs() + transform));
+  const Parameter* output = model.parameters().find("output.weight");  // null if it is the embedding
+  label_ = static_cast<double>(model.outputs() * (output != nullptr ? output->value.size(1) : width_of(config)));
+  for (const char* name : {"pooler.weight", "transform.weight"}) {
+    if (const Parameter* matrix = model.parameters().find(name)) label_ += static_cast<double>(matrix->value.numel());
+  }
   const ModelDepth depth = depth_of(config);
   crosses_ = depth.encoder_layers > 0 && depth.decoder_layers > 0;
   if (config.kind == "awd-lstm" || config.attention != "softmax") return;

@@ -10,9 +10,10 @@ namespace plumb {
 bool multiplies_each_token(const Parameter& parameter);
 
 /// Floating-point operations of a model, as model FLOPs utilization counts them (Chowdhery et al. 2022, arXiv
-/// 2204.02311, appendix B): 2 per element of a weight matrix and token that it is applied to, 2·d_model·classes per
-/// label, and 4·heads·head_size per pair of query and key that softmax attention forms. Norms, embeddings, activation
-/// functions and the recurrences of other attentions count nothing.
+/// 2204.02311, appendix B): 2 per element of a weight matrix and token that it is applied to, 2 per
+/// element of the output matrix, and of a pooler or transform before it, and label, and 4·heads·head_size per pair of
+/// query and key that softmax attention forms. Norms, embeddings, activation functions and the recurrences of other
+/// attentions count nothing.
 class FlopCounter {
  public:
   /// Sums up the matrices of the model, whose shapes do not change.
