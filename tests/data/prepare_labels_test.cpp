@@ -6,6 +6,7 @@
 
 #include "plumb/base/error.h"
 #include "plumb/base/files.h"
+#include "plumb/base/json.h"
 #include "plumb/base/progress.h"
 #include "plumb/data/directory.h"
 #include "plumb/data/prepare_text.h"
@@ -157,6 +158,17 @@ TEST_F(PrepareLabels, TheTokenizerOfAModelsFolder) {
   EXPECT_EQ(std::vector<int32_t>(ids.begin(), ids.end()), tokenizer.encode(data.raw_source("train")[0]));
   options_.tokenizer_from = directory_ / "nowhere";
   EXPECT_NE(failure().find("nowhere"), std::string::npos);
+}
+
+TEST_F(PrepareLabels, ATokenizerOfSeveralFilesIsRefused) {
+  const fs::path model = directory_ / "marian";
+  fs::create_directory(model);
+  const std::vector<std::string> lines = {"the cat sat on the mat", "a dog ran after the cat", "the mat was red"};
+  for (const char* name : {"source.spm", "target.spm"})
+    Tokenizer::train(lines, {.kind = "unigram", .vocabulary = 40}).save(model / name);
+  write_json(model / "vocab.json", {{"</s>", 0}, {"<unk>", 1}});  // where Marian has the ids
+  options_.tokenizer_from = model;
+  EXPECT_NE(failure().find("a tokenizer of Marian"), std::string::npos) << failure();
 }
 
 TEST_F(PrepareLabels, ExamplesWithoutTextAreDroppedFromTrainingAlone) {

@@ -52,6 +52,11 @@ Tokenizer train_tokenizer(const std::vector<std::string>& lines, const Tokenizer
 DescribedTokenizer borrow_tokenizer(const fs::path& from) {
   if (!fs::exists(from / "splits")) {
     const Tokenizer tokenizer = Tokenizer::from_file(from);
+    if (!tokenizer.is_one_file()) {
+      throw Error(fmt::format("{}: a tokenizer of Marian, which consists of several files, cannot be stored with data",
+                              from.string()),
+                  "name another model's folder, or omit --tokenizer-from to train a tokenizer");
+    }
     return {tokenizer,
             {{"kind", "imported"},
              {"joint", true},

@@ -66,6 +66,9 @@ class Tokenizer {
   /// The number of pieces, including special tokens: ids are below it.
   [[nodiscard]] int64_t vocabulary() const;
 
+  /// Whether what `save` writes is the whole tokenizer. Marian's ids are in another file.
+  [[nodiscard]] bool is_one_file() const;
+
   /// Writes the model atomically: in SentencePiece's own format, or words as a `tokenizer.json`.
   void save(const std::filesystem::path& path) const;
 
