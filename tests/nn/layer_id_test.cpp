@@ -31,9 +31,9 @@ TEST(LayerId, IsReadFromItsName) {
     }
   }
   for (const LayerId& id : ids) EXPECT_EQ(LayerId::parse(to_string(id)), id) << to_string(id);
-  for (const char* name :
-       {"", "middle", "encoder.feed_forward", "encoder.layers", "encoder.layers.x", "encoder.layers.-1",
-        "encoder.layers.1x", "encoder.layers.1.feed", "encoder.layers.1.norm1", "encoder.layers.1.feed_forward.sum"}) {
+  for (const char* name : {"", "middle", "encoder.", "encoder.layers.1.", "encoder.layers.01", "encoder.feed_forward",
+                           "encoder.layers", "encoder.layers.x", "encoder.layers.-1", "encoder.layers.1x",
+                           "encoder.layers.1.feed", "encoder.layers.1.norm1", "encoder.layers.1.feed_forward.sum"}) {
     EXPECT_EQ(LayerId::parse(name), std::nullopt) << name;
   }
 }

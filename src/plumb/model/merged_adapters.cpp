@@ -45,6 +45,7 @@ NamedTensors merge_adapters(const NamedTensors& tensors, const LoraOptions& opti
   };
   for (const auto& [name, b] : tensors) {
     for (const auto& [adapter, matrix, from_end] : kAdapterPlaces) {
+      if (name.ends_with(std::string(adapter) + ".a")) (void)found(name.substr(0, name.size() - 1) + "b");
       const std::string end = std::string(adapter) + ".b";
       if (!name.ends_with(end)) continue;
       const std::string prefix = name.substr(0, name.size() - end.size());

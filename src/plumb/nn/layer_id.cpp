@@ -84,10 +84,10 @@ std::optional<LayerId> LayerId::of_parameter(std::string_view name) {
 }
 
 std::optional<LayerId> LayerId::parse(std::string_view name) {
-  std::optional<LayerId> id = take_layer(name);
-  if (!id || name.empty()) return id;
-  id->sub_layer = kind_of<SubLayerKind>(kSubLayers, name);
-  return id->layer && id->sub_layer ? id : std::nullopt;
+  std::string_view rest = name;
+  std::optional<LayerId> id = take_layer(rest);
+  if (id && id->layer) id->sub_layer = kind_of<SubLayerKind>(kSubLayers, rest);
+  return id && to_string(*id) == name ? id : std::nullopt;
 }
 
 std::string to_string(StackKind stack) { return std::string(kStacks.at(static_cast<size_t>(stack))); }

@@ -40,6 +40,9 @@ Tensor Parameters::add_adapter(const std::string& name, at::IntArrayRef shape, d
 }
 
 Tensor Parameters::add_buffer(const std::string& name, at::IntArrayRef shape, double initial) {
+  for (const Parameter& buffer : buffers_) {
+    if (buffer.name == name) throw Error(fmt::format("buffer '{}' is declared twice", name));
+  }
   Tensor value = at::full(shape, initial, options_);
   buffers_.push_back({name, Role::constant, value, initial});
   return value;
