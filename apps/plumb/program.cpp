@@ -220,6 +220,7 @@ extern "C" int plumb_main(int argc, char** argv) {
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "plumb: error: out of memory\nhint: use smaller batches or a smaller model\n");
+    app::tell_others(argc, argv, globals, "out of memory");
   } catch (const std::filesystem::filesystem_error& error) {
     const std::string reason = fmt::format("{}: {}", error.path1().string(), error.code().message());
     fmt::print(stderr, "plumb: error: {}\nhint: check that the directory exists and may be written\n", reason);

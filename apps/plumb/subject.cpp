@@ -154,8 +154,9 @@ Facts facts_of(const Subject& subject) {
   }
   uint32_t examples = 0;
   for (const Batch& batch : subject.batches) {
-    for (const std::vector<int64_t>* ids : {&batch.source, &batch.segments, &batch.target_input, &batch.labels,
-                                            &batch.source_layout.offsets(), &batch.target_layout.offsets()}) {
+    for (const std::vector<int64_t>* ids :
+         {&batch.source, &batch.segments, &batch.target_input, &batch.labels, &batch.places,
+          &batch.source_layout.offsets(), &batch.target_layout.offsets()}) {
       examples = checksum_of(*ids, examples);
     }
     examples = checksum_of(batch.weights, examples);
