@@ -56,6 +56,22 @@ TEST(Plan, StagesWaitForTheFirstAndTheLastMicroBatch) {
   EXPECT_NEAR(found.time.bubble / found.time.compute, 7.0 / 128, 1e-12);
 }
 
+// The first stage has the embedding and the last the output matrix, whether it is a copy or not.
+TEST(Plan, StagesHaveTheEmbeddingOrTheOutputMatrix) {
+  ModelConfig config;
+  config.kind = "decoder";
+  config.decoder_layers = 4;
+  config.target_vocabulary = 50'000;
+  const auto weights = [&](const std::string& shared, int64_t pipeline) {
+    config.share_embeddings = shared;
+    const TrainingJob job{128, 1024, 0, Precision::float32};
+    return estimate(cost_of(config), job, {.devices = pipeline}, {1, 1, pipeline, 0, 1, Recompute::none})
+        .memory.weights;
+  };
+  EXPECT_DOUBLE_EQ(weights("none", 2), weights("target", 2));
+  EXPECT_DOUBLE_EQ(weights("none", 1) - weights("target", 1), 4.0 * 50'000 * static_cast<double>(config.d_model));
+}
+
 // Computation alone: 4 forward passes' worth over the machine's rate.
 TEST(Plan, TimeIsOperationsOverRate) {
   const ModelCost model = gpt_3();

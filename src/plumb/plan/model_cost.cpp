@@ -42,6 +42,7 @@ ModelCost cost_of(const ModelConfig& config) {
   for (const Parameter& parameter : model->parameters().all()) {
     const auto elements = static_cast<double>(parameter.value.numel());
     const std::optional<LayerId> id = LayerId::of_parameter(parameter.name);
+    if (parameter.name == "output.weight") cost.output_matrix = parameter.value.numel();
     if (is_table(parameter)) {
       cost.embeddings += parameter.value.numel();
     } else if (id && id->layer) {

@@ -12,6 +12,7 @@ namespace plumb::plan {
 struct ModelCost {
   int64_t parameters = 0;
   int64_t embeddings = 0;       // of them: tables of tokens, positions and segments, and an output matrix of its own
+  int64_t output_matrix = 0;    // of them: the output matrix; 0 if it is an embedding
   int64_t layers = 0;           // of all stacks
   int64_t attentions = 0;       // sub-layers of attention: a decoder with cross-attention has two per layer
   double layer_parameters = 0;  // mean over layers

@@ -58,8 +58,9 @@ void check(const ModelCost& model, const TrainingJob& job, const Split& split) {
 double parameters_per_device(const ModelCost& model, const Split& split) {
   const int64_t layers_per_stage = model.layers / split.pipeline;
   const double layers = model.layer_parameters * static_cast<double>(layers_per_stage);
-  const double rest =
-      static_cast<double>(model.parameters) - model.layer_parameters * static_cast<double>(model.layers);
+  double rest = static_cast<double>(model.parameters) - model.layer_parameters * static_cast<double>(model.layers);
+  const auto output = static_cast<double>(model.output_matrix);
+  if (split.pipeline > 1 && output > 0) rest = std::max(rest - output, output);
   return (layers + rest) / static_cast<double>(split.tensor);
 }
 
