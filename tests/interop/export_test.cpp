@@ -154,6 +154,22 @@ TEST(ExportedEncoders, AsTrained) {
   }
 }
 
+TEST(ExportedEncoders, AnOutputMatrixThatIsNoEmbeddingIsNamed) {
+  const test::TemporaryDirectory scratch;
+  import_model(folder_of("bert_body"), scratch / "run");
+  fs::remove(scratch / "run" / "config.json");
+  RunConfig config = load_run_config(scratch / "run");
+  ASSERT_EQ(config.model.pooling, "none");
+  config.model.share_embeddings = "none";
+  write_file_atomic(scratch / "run" / "config.toml", to_toml(config));
+  try {
+    export_model((scratch / "run").string(), scratch / "folder");
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("model.share_embeddings = \"none\""), std::string::npos) << error.what();
+  }
+}
+
 /// A run that was trained leaves the size of its heads to the model.
 TEST(ExportedTranslator, HeadsOfTheDefaultSize) {
   const test::TemporaryDirectory scratch;

@@ -19,7 +19,7 @@ void check_embedding(const EmbedOptions& options) {
   if (options.batch_tokens < 1)
     throw Error(fmt::format("batch_tokens must be at least 1, not {}", options.batch_tokens));
   if (options.pooling == "none")
-    throw Error("the pooling \"none\" yields no vector for a text", "known: first, last, max, mean");
+    throw Error("the pooling \"none\" yields no vector for a text", "known: first, last, max, mean, concat");
 }
 
 std::vector<int32_t> with_special_tokens(const Tokenizer& tokenizer, std::vector<int32_t> ids, bool as_tokenizer_says) {

@@ -286,7 +286,7 @@ std::string name_of(Finish finish) {
 Generates& generator_of(Model& model) {
   if (Generates* generator = model.generates()) return *generator;
   throw Error(fmt::format("a model of kind \"{}\" cannot generate text", model.config().kind),
-              "only a decoder can; `plumb translate` translates text, `plumb classify` labels it");
+              "a decoder and an AWD-LSTM can; `plumb translate` translates text, `plumb classify` labels it");
 }
 
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,

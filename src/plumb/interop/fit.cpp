@@ -35,7 +35,8 @@ ModelConfig canonical(ModelConfig config) {
     config.decoder_layers = defaults.decoder_layers;
     config.source_vocabulary = source_vocabulary_of(config);
     config.target_vocabulary = 0;
-    config.share_embeddings = defaults.share_embeddings;
+    if (config.pooling != "none" || config.share_embeddings != "none")  // else its output matrix is a parameter
+      config.share_embeddings = defaults.share_embeddings;
   } else if (config.labels == 0) {
     config.pooling = defaults.pooling;
     config.pooler = defaults.pooler;
