@@ -25,7 +25,7 @@ help:  ## List the targets
 packages:
 	@$(SETUP)
 
-setup: packages  ## Install packages, fetch those of the report and configure; `build`, `test`, `demo` and `install` then work offline
+setup: packages  ## Install packages, fetch the report's packages and configure; `build`, `test`, `demo` and `install` then work offline
 	cmake --preset release -B '$(BUILD)' $(CMAKE_ARGS)
 
 build: setup  ## Compile everything, optimized
@@ -49,11 +49,11 @@ program: setup  ## Compile only the program, without tests and benchmarks
 demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpus
 	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'
 
-bench: build  ## Race the newest PyTorch and CTranslate2 (installed in BUILD-peers); write docs/performance.md
+bench: build  ## Benchmark against the newest PyTorch and CTranslate2 (installed in BUILD-peers); write docs/performance.md
 	scripts/bench.py --plumb '$(BUILD)/plumb' --peers '$(BUILD)-peers' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
-studies: program  ## Run all studies on that corpus
+studies: program  ## Run all studies on the synthetic corpus
 	for study in layernorm residual_schemes collapse tricks initialization along_training norms fast_weights; do '$(BUILD)/plumb' study $$study --out "$(OUT)/$$study" || exit 1; done
 
 variants: build  ## Write docs/variants.md from the registries
@@ -76,7 +76,7 @@ sanitize: packages  ## Run all tests under the address and undefined-behavior sa
 	cmake --build '$(BUILD)-$(PRESET)' --parallel $(JOBS)
 	$(CTEST) --test-dir '$(BUILD)-$(PRESET)'
 
-fuzz:  ## Fuzz what reads files, FUZZ seconds each (libFuzzer); KEEP=1: add the inputs that reach new code to the corpus
+fuzz:  ## Fuzz the file readers, FUZZ seconds each (libFuzzer); KEEP=1: add the inputs that reach new code to the corpus
 	@$(SETUP) scripts/packages.txt scripts/packages-fuzz.txt
 	scripts/fuzz.sh '$(BUILD)-fuzz' $(FUZZ)
 

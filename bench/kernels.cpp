@@ -1,6 +1,7 @@
-// Google Benchmarks of the kernels on one thread, at the sizes of a 6+6 model of width 512 (64 sentences of 32 tokens).
+// Times the kernels on one thread with Google Benchmark, at the sizes of a 6+6 model of width 512 (64 sentences of 32
+// tokens).
 //   build/bench/kernels --benchmark_filter=norm
-//   PLUMB_INSTRUCTIONS=AVX2 build/bench/kernels      on other instructions than the machine's best
+//   PLUMB_INSTRUCTIONS=AVX2 build/bench/kernels      with other instructions than the machine's best
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -34,7 +35,7 @@ std::vector<float> values(int64_t count) {
   return all;
 }
 
-/// Reports the rate at which `count` floats, read and written, go by.
+/// Reports the throughput for `count` floats read or written per iteration.
 void count_floats(benchmark::State& state, int64_t count) {
   state.SetBytesProcessed(state.iterations() * count * static_cast<int64_t>(sizeof(float)));
 }
@@ -82,7 +83,7 @@ void norm_double_backward(benchmark::State& state) {
 }
 BENCHMARK(norm_double_backward);
 
-/// One head of one sentence of state.range(0) tokens among three matrices side by side.
+/// One head of one sentence; query, key and value are side by side in the rows of `packed`.
 struct Head {
   explicit Head(int64_t length_in) : length(length_in), packed(values(length * kStride)) {}
   [[nodiscard]] kernels::AttentionHead<float> operator()() const {
@@ -147,7 +148,7 @@ void cached_attention(benchmark::State& state) {
 }
 BENCHMARK(cached_attention)->Arg(8)->Arg(32);
 
-constexpr int64_t kLogitRows = 64;  // about what is held at a time
+constexpr int64_t kLogitRows = 64;  // about as many as are held at a time
 
 void cross_entropy(benchmark::State& state) {
   const auto logits = values(kLogitRows * kVocabulary);
@@ -270,7 +271,7 @@ void top_values(benchmark::State& state) {
 }
 BENCHMARK(top_values);
 
-/// (m, k) by (k, n): the products of a layer, of few tokens and of many.
+/// (m, k) by (k, n): the products of a layer, for few tokens and for many.
 void matrix_product(benchmark::State& state) {
   const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
   const Tensor a = at::ones({m, k}), b = at::ones({n, k});

@@ -1,5 +1,5 @@
-# The Git commit that a build is of, as a source of its own: written anew when HEAD moves, and from what `git archive`
-# put into commit.txt where there is no repository. Also run as a script, with OUTPUT.
+# Generates a source with the Git commit of the build, again whenever HEAD moves. Without a repository, the commit is
+# taken from commit.txt, which `git archive` fills in. Also run as a script, with OUTPUT.
 if(CMAKE_SCRIPT_MODE_FILE)
   get_filename_component(root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
   set(commit)

@@ -2,10 +2,10 @@
 include(LibTorch)
 find_package(OpenMP REQUIRED)
 
-# Header-only libraries, installed or in a folder of their own (docs/gpu.md).
+# Header-only libraries, installed or in a separate folder (docs/gpu.md).
 set(PLUMB_HEADERS "" CACHE PATH "A folder with the headers of nlohmann-json, fmt, CLI11, toml++ and Eigen, as in their repositories")
 
-# Defines TARGET for the library whose headers HEADER stands for.
+# Defines TARGET for the header-only library that contains HEADER.
 function(plumb_header_library target header)
   file(GLOB folders LIST_DIRECTORIES true ${PLUMB_HEADERS}/* ${PLUMB_HEADERS}/*/include)
   string(MAKE_C_IDENTIFIER "PLUMB_HEADERS_${header}" place)
@@ -29,7 +29,7 @@ else()
   find_package(tomlplusplus REQUIRED)
   find_package(Eigen3 REQUIRED)
 endif()
-# A LibTorch that brings fmt's headers along hides those of the installed library, which may be another version.
+# A LibTorch that comes with fmt's headers hides those of the installed library, which may have another version.
 set(PLUMB_FMT fmt::fmt)
 if(PLUMB_HEADERS OR PLUMB_TORCH_BRINGS_FMT)
   set(PLUMB_FMT fmt::fmt-header-only)
@@ -41,7 +41,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(oniguruma REQUIRED IMPORTED_TARGET oniguruma)
 
-# Only for `plumb watch`, which is built without it too and then says so.
+# Only for `plumb watch`, which without it reports that it is missing.
 pkg_check_modules(httplib IMPORTED_TARGET cpp-httplib)
 
 find_package(ZLIB REQUIRED)
@@ -55,7 +55,7 @@ if(PLUMB_CPU_KERNELS)
   set(PLUMB_KERNEL_DEPENDENCIES PkgConfig::hwy ${DNNL_LIBRARY})
 endif()
 
-# Used by public headers, and used only by the library's own sources.
+# The first two are used by public headers, the third only by the library's sources.
 set(PLUMB_PLAIN_DEPENDENCIES nlohmann_json::nlohmann_json ${PLUMB_FMT} OpenMP::OpenMP_CXX)
 set(PLUMB_TENSOR_DEPENDENCIES ${TORCH_LIBRARIES})
 set(PLUMB_PRIVATE_DEPENDENCIES Eigen3::Eigen tomlplusplus::tomlplusplus ICU::uc ICU::i18n ZLIB::ZLIB OpenSSL::Crypto

@@ -1,8 +1,8 @@
 # LibTorch: TORCH_LIBRARIES, from Debian's packages, an archive of pytorch.org or a PyTorch wheel.
 #
-# find_package(Torch) serves Debian's. The others lie in one folder and are named here: built for CUDA, they would ask
-# for the CUDA toolkit with nvcc, which Plumb does not need and a machine with a PyTorch wheel does not have; and they
-# bring along headers and an OpenMP runtime of their own.
+# find_package(Torch) is used for Debian's. The libraries of the others are in one folder and listed here: with
+# find_package, CUDA builds would require the CUDA toolkit with nvcc, which Plumb does not need and a machine with a
+# PyTorch wheel does not have. They also come with their own headers and OpenMP runtime.
 include(CMakeFindDependencyMacro)
 
 find_path(PLUMB_TORCH_CONFIG TorchConfig.cmake HINTS ${Torch_DIR} PATH_SUFFIXES Torch share/cmake/Torch lib/cmake/Torch)
@@ -12,7 +12,7 @@ if(PLUMB_TORCH_CONFIG)
 endif()
 
 if(PLUMB_TORCH_CONFIG AND EXISTS ${torch_root}/lib/libtorch_cpu.so)
-  # Before PyTorch 2.6 the wheels had the ABI of before C++11, with which other libraries cannot be linked.
+  # Wheels before PyTorch 2.6 use the pre-C++11 ABI, which is incompatible with other libraries.
   file(STRINGS ${torch_root}/lib/libc10.so new_abi REGEX "__cxx11" LIMIT_COUNT 1)
   if(NOT new_abi)
     message(FATAL_ERROR "${torch_root} has the C++ ABI of before C++11: take a wheel of PyTorch 2.6 or later, or the "
@@ -25,14 +25,14 @@ if(PLUMB_TORCH_CONFIG AND EXISTS ${torch_root}/lib/libtorch_cpu.so)
       INTERFACE_COMPILE_DEFINITIONS "USE_DISTRIBUTED;USE_C10D_GLOO"
       INTERFACE_LINK_LIBRARIES "${torch_root}/lib/libtorch_cpu.so;${torch_root}/lib/libc10.so")
     if(PLUMB_CPU_KERNELS)
-      # The wheel contains a oneDNN of another version and exports a few of its instances of std::call_once. The library
-      # that is loaded first provides them to both, and with PyTorch's, products of the installed one fail.
+      # The wheel contains another version of oneDNN and exports some of its std::call_once instantiations. The library
+      # loaded first provides them to both, and with PyTorch's, matrix products of the installed oneDNN fail.
       find_library(DNNL_LIBRARY dnnl REQUIRED)
       set_property(TARGET plumb_libtorch PROPERTY INTERFACE_LINK_OPTIONS
                    "LINKER:--push-state,--no-as-needed,${DNNL_LIBRARY},--pop-state")
     endif()
     if(EXISTS ${torch_root}/lib/libtorch_cuda.so)
-      # It registers what runs on a GPU; no symbol of it is named, and linkers would drop it.
+      # It registers the GPU operations. No symbol of it is referenced, so linkers would drop it.
       set_property(TARGET plumb_libtorch APPEND PROPERTY INTERFACE_LINK_OPTIONS
                    "LINKER:--push-state,--no-as-needed,${torch_root}/lib/libtorch_cuda.so,--pop-state")
     endif()
@@ -45,14 +45,14 @@ if(PLUMB_TORCH_CONFIG AND EXISTS ${torch_root}/lib/libtorch_cpu.so)
     set(PLUMB_TORCH_BRINGS_FMT ON)
   endif()
   file(GLOB openmp ${torch_root}/lib/libgomp*.so*)
-  if(openmp)  # with the compiler's own there would be two in one process
+  if(openmp)  # with the compiler's, a process would load two
     list(GET openmp 0 openmp)
     set(OpenMP_gomp_LIBRARY ${openmp} CACHE FILEPATH "The OpenMP runtime that LibTorch uses")
   endif()
   message(STATUS "LibTorch: ${torch_root}")
 else()
   find_dependency(Torch)
-  # Programs with Plumb's library need it, too, so it is installed beside this file.
+  # Programs that use Plumb's library need it too, so it is installed next to this file.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND Torch_VERSION VERSION_LESS 2)
     set_property(TARGET torch APPEND PROPERTY INTERFACE_COMPILE_OPTIONS
                  "SHELL:-include \"${CMAKE_CURRENT_LIST_DIR}/libtorch_clang.h\"")

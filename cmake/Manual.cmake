@@ -1,4 +1,4 @@
-# The man pages and the shells' completions: the program writes them from what `--help` says, so they are never behind it.
+# Man pages and shell completions, which the program generates from its `--help` texts, so they are always up to date.
 function(plumb_add_manual program)
   set(folder ${PROJECT_BINARY_DIR}/manual)
   set(stamp ${folder}/written)

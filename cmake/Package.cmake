@@ -15,7 +15,7 @@ install(FILES ${PROJECT_BINARY_DIR}/report/dist/report.html DESTINATION ${CMAKE_
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
-if(NOT CMAKE_CROSSCOMPILING AND NOT PLUMB_SANITIZE)  # the program has to run here
+if(NOT CMAKE_CROSSCOMPILING AND NOT PLUMB_SANITIZE)  # the program must run here
   plumb_add_manual(plumb_app plumb_program plumb)
 endif()
 install(EXPORT plumbTargets NAMESPACE plumb:: DESTINATION ${PLUMB_PACKAGE_DIR})
@@ -25,7 +25,7 @@ install(FILES ${PROJECT_BINARY_DIR}/plumbConfig.cmake ${PROJECT_BINARY_DIR}/plum
         ${PROJECT_SOURCE_DIR}/cmake/LibTorch.cmake ${PROJECT_SOURCE_DIR}/cmake/libtorch_clang.h
         DESTINATION ${PLUMB_PACKAGE_DIR})
 
-# All that is installed, without tests and benchmarks.
+# Everything that is installed, without tests and benchmarks.
 add_custom_target(installable)
 add_dependencies(installable plumb_app plumb_program plumb_sentencepiece plumb_oniguruma plumb)
 if(TARGET plumb_manual)

@@ -1,6 +1,6 @@
-# The public headers: what is installed and documented (docs/library.md has a line for each). A user measures, trains and
-# decodes with them, and adds variants. The classes behind make_model(), the kernels, the studies and the program's own
-# parts are not included. The list is closed: a public header includes only public headers (tests/app/library_test.cpp).
+# The public headers, which are installed and documented (one line each in docs/library.md). Users measure, train and
+# decode with them, and add variants. The classes behind make_model(), the kernels, the studies and the parts of the
+# program are not public. A public header includes only public headers (tests/app/library_test.cpp).
 set(PLUMB_PUBLIC_HEADERS
   # Basics
   base/batch.h

@@ -1,13 +1,13 @@
 # The report: the page of web/report, bundled and compiled into the library, and TensorBoard's messages.
 #
 # Node.js (18 or later) and npm bundle the page in the build directory, not in the source tree. npm fetches its
-# packages when the build is configured, so that compiling needs no network, and again only if the lock file changes.
-# On a machine without Node.js, a page that was built elsewhere (<build>/report/dist/report.html, or
-# share/plumb/report.html of a release) is taken from web/report/dist, where a source archive has it, or from
+# packages when the build is configured, so that compiling needs no network, and again only if a list of packages or
+# .npmrc changes. A page built elsewhere (<build>/report/dist/report.html, or share/plumb/report.html of a release) is
+# used instead, without Node.js, if it is in web/report/dist, as in a source archive, or given as
 # -DPLUMB_REPORT_PAGE=FILE.
 set(PLUMB_REPORT_PAGE "" CACHE FILEPATH "A built page of the report, for a machine without Node.js")
 
-# Installs npm's packages in `build`, unless those of the same lists are already there.
+# Installs the npm packages in `build`, unless those of the same lists are already there.
 function(plumb_fetch_report_packages source build)
   set(lists ${source}/package.json ${source}/package-lock.json ${source}/.npmrc)
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lists})
@@ -87,7 +87,7 @@ function(plumb_add_report target)
       COMMENT "Bundling the report's page" VERBATIM)
   endif()
 
-  # Not find_package's protobuf_generate(): the header has to appear as "plumb/report/tensorboard.pb.h".
+  # Not find_package's protobuf_generate(): the header must appear as "plumb/report/tensorboard.pb.h".
   set(messages ${build}/plumb/report/tensorboard.pb)
   add_custom_command(
     OUTPUT ${messages}.cc ${messages}.h

@@ -1,5 +1,5 @@
-# Where installed programs and libraries look for libraries: in their own folder, and from the folder of programs in that
-# of libraries. An installed tree can thus be moved, and CMAKE_INSTALL_LIBDIR may have several parts.
+# Where installed programs and libraries look for libraries: in their own folder, and in the folder of libraries
+# relative to that of programs. So an installed tree can be moved, and CMAKE_INSTALL_LIBDIR may have several parts.
 include(GNUInstallDirs)
 file(RELATIVE_PATH PLUMB_LIBRARIES_FROM_PROGRAMS ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/${PLUMB_LIBRARIES_FROM_PROGRAMS}")

@@ -1,6 +1,5 @@
-// Clang and clang-tidy read this before every source. Clang instantiates the constexpr members of libstdc++'s
-// std::vector for element types that are still incomplete, as LibTorch 1.13 has them; so for Clang they are not
-// constexpr.
+// Included before every source with Clang and clang-tidy. Clang instantiates the constexpr members of libstdc++'s
+// std::vector for incomplete element types, which LibTorch 1.13 uses; so for Clang they are not constexpr.
 #include <string>
 #undef _GLIBCXX20_CONSTEXPR
 #define _GLIBCXX20_CONSTEXPR

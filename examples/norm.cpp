@@ -1,4 +1,4 @@
-// A norm from outside the library: it registers itself under a name, which then works in every configuration.
+// A norm defined outside the library: it registers itself under a name that then works in every configuration.
 #include <plumb/base/config.h>
 #include <plumb/base/error.h>
 #include <plumb/data/sequences.h>
@@ -45,7 +45,7 @@ int main() try {
   plumb::Batch batch;
   plumb::append_sentence(batch, std::vector<int32_t>{11, 22, 33, 44}, {}, 0);
 
-  // With Post-LN every layer ends in the norm, whose gains are 1 now: there mean(|x|) is 1 for every token.
+  // In Post-LN every layer ends with the norm, and all gains are 1 now, so mean(|x|) is 1 for every token.
   double worst = 0;
   int layers = 0;
   plumb::ForwardContext context;
@@ -56,7 +56,7 @@ int main() try {
   });
   const plumb::Loss loss = model->loss(batch, {}, context);
 
-  // What is composed of LibTorch's operations has its derivatives.
+  // A composition of LibTorch operations is differentiable.
   const std::vector<Tensor> gradient = plumb::gradients({loss.value}, model->parameters().values(), {});
   double norm = 0;
   for (const Tensor& piece : gradient) norm = std::hypot(norm, piece.norm().item<double>());

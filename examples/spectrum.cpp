@@ -1,5 +1,5 @@
-// The spectrum of a loss function of one's own: first of a plain function of tensors, then of a model with a criterion
-// that Plumb does not have. The eigenvalues of both are known beforehand, and checked.
+// The spectrum of a custom loss: first of a plain function of tensors, then of a model with a criterion that Plumb does
+// not have. The results are checked against known eigenvalues.
 #include <plumb/analysis/curvature/function_hessian.h>
 #include <plumb/analysis/curvature/spectrum.h>
 #include <plumb/base/error.h>
@@ -32,7 +32,7 @@ bool measure_a_function() {
 
 constexpr double kStrength = 0.5;
 
-/// Cross-entropy and ½·strength·‖θ‖². A batch can be one of several, and its loss is its share of their mean.
+/// Cross-entropy plus ½·strength·‖θ‖². A batch may be one of several; its loss is then its share of their mean.
 plumb::Loss regularized(plumb::Model& model, const plumb::Batch& batch, const plumb::LossOptions& options,
                         plumb::ForwardContext& context) {
   plumb::Loss loss = model.loss(batch, options, context);
@@ -43,7 +43,7 @@ plumb::Loss regularized(plumb::Model& model, const plumb::Batch& batch, const pl
   return loss;
 }
 
-/// The penalty moves every eigenvalue of a model's Hessian up by its strength.
+/// The penalty increases every eigenvalue of a model's Hessian by its strength.
 bool measure_a_model() {
   plumb::ModelConfig config;
   config.d_model = 16;

@@ -1,5 +1,5 @@
-// A training loop of one's own: model, batches, optimizer and schedule are Plumb's parts, the loop is the program's. An
-// encoder-decoder learns to write sequences of digits backwards.
+// A custom training loop around Plumb's model, batches, optimizer and schedule. An encoder-decoder learns to reverse
+// sequences of digits.
 #include <plumb/base/error.h>
 #include <plumb/base/random.h>
 #include <plumb/data/sequences.h>
@@ -28,7 +28,7 @@ Sequence reversed(Sequence sequence) {
   return sequence;
 }
 
-/// A function of the step alone.
+/// Depends on the step alone.
 plumb::Batch batch_of(int64_t step) {
   plumb::Random random(static_cast<uint64_t>(step), "training");
   plumb::Batch batch;
@@ -62,7 +62,7 @@ int main() try {
     if (step % 100 == 0) std::cout << "step " << step << ": " << loss_per_token << " nats per token\n";
   }
 
-  // Other sequences, by beam search.
+  // Decodes new sequences by beam search.
   plumb::Random random(1, "test");
   std::vector<Sequence> sources(100);
   for (Sequence& source : sources) source = draw(random);

@@ -2,7 +2,7 @@
 # Creates the root directory of a bare Debian with debootstrap, and prints its path.
 # usage: bare-root.sh RELEASE PACKAGES [MIRROR]     (as root; RELEASE: 12 or 13; PACKAGES: a,b,… besides the essential)
 #
-# The mirror, the certificates and apt's settings are this machine's; nothing else of it is visible inside.
+# It uses this machine's mirror, certificates, name resolution and apt settings, and nothing else of it.
 set -euo pipefail
 case $1 in
   12) codename=bookworm ;;
@@ -14,7 +14,7 @@ mirror=${3:-}
 [ "$(id -u)" -eq 0 ] || { echo "bare-root.sh needs root, for chroot" >&2 && exit 1; }
 command -v debootstrap > /dev/null || { echo "bare-root.sh needs debootstrap: apt-get install debootstrap" >&2 && exit 1; }
 
-# Debian's archives as this machine reaches them, whichever release it has itself.
+# Debian's archives as configured on this machine, whatever its own release.
 repositories=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
   sed -nE "s/ (bookworm|trixie)([a-z-]*) main\$/ $codename\2 main/p" | sort -u || true)
 [ -n "$mirror" ] || mirror=$(sed -n "s/ $codename main\$//p" <<< "$repositories" | head -n 1)

@@ -26,7 +26,7 @@ BEGIN, END = '<!-- bench.py: begin -->', '<!-- bench.py: end -->'
 
 
 def run_race(race: Race, plumb: Plumb, python: pathlib.Path | None, threads: int, rounds: int) -> None:
-    """`rounds` rounds, in each of which Plumb and its peer run all of their work, one after the other."""
+    """Runs `rounds` rounds; in each, Plumb and its peer run all of their work, one after the other."""
     with tempfile.TemporaryDirectory() as directory:
         peer = None
         if python is not None and race.peer is not None:
@@ -45,7 +45,7 @@ def run_race(race: Race, plumb: Plumb, python: pathlib.Path | None, threads: int
 
 
 def start_seconds(program: str) -> float:
-    """The duration of a command that loads everything and computes nothing."""
+    """The duration of a command that loads the whole program and computes nothing."""
     begin = time.perf_counter()
     subprocess.run([program, 'list'], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begin

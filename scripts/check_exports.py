@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Loads what `plumb export` writes with the PyPI package `transformers`.
+"""Loads exported folders (`plumb export`) with the PyPI package `transformers`.
 
 Every folder of tests/golden/huggingface is imported and exported, once with the config.json that it came with and, if the
-family can be exported, once with a config.json that Plumb makes. The logits in float64 are compared with those that
+family can be exported, once with a config.json that Plumb writes. The logits in float64 are compared with those that
 `transformers` computed from the original. With --run, the greedy continuation of a prompt by a trained run is compared with
-that by its exported folder: the tokens, and their log-probability.
+that of its exported folder: the tokens, and their log-probability.
 
     pip install torch transformers safetensors
     scripts/check_exports.py --plumb build/plumb
@@ -30,18 +30,18 @@ def plumb(arguments, *command):
 
 
 def load(folder):
-    """What from_pretrained loads, in a model that is made in float64 throughout."""
+    """Loads a folder with from_pretrained, then copies it to a model built in float64 throughout."""
     make = getattr(transformers, json.loads((folder / 'config.json').read_text())['architectures'][0])
     loaded, report = make.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     strays = [key for kind in ('missing_keys', 'unexpected_keys', 'mismatched_keys') for key in report[kind]
-              if not (kind == 'missing_keys' and 'pooler.' in key or 'seq_relationship' in key)]  # which are left out
+              if not (kind == 'missing_keys' and 'pooler.' in key or 'seq_relationship' in key)]  # left out
     if strays:
         sys.exit(f'{folder}: {strays}')
     config = loaded.config
     config._attn_implementation = 'eager'
     with in_float64():
         model = make(config).double().eval()
-        if hasattr(getattr(model, 'lm_head', None), 'weight'):  # which may have been made the embedding
+        if hasattr(getattr(model, 'lm_head', None), 'weight'):  # may be tied to the embedding
             model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
         model.load_state_dict(loaded.double().state_dict())
     if config.model_type == 'marian':
@@ -102,7 +102,7 @@ def check_run(arguments, scratch):
         while len(found) < 64:
             scores = model(row[None]).logits[0, -1].log_softmax(0)
             scores_of_text = scores.clone()
-            scores_of_text[[0, 1, 3]] = -float('inf')  # padding, beginning and unknown, which Plumb never draws
+            scores_of_text[[0, 1, 3]] = -float('inf')  # PAD, BOS and unknown, which Plumb never draws
             token = scores_of_text.argmax().item()
             log_probability += scores[token].item()
             if token == end:

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds the programs of tests/fuzz in BUILD and runs each for SECONDS, from the corpus in tests/fuzz/corpus/NAME. New
-# inputs that reach new code are kept in BUILD/corpus/NAME; an input that fails is left as BUILD/NAME-crash-….
+# Builds the programs of tests/fuzz in BUILD and runs each for SECONDS, from the corpus in tests/fuzz/corpus/NAME.
+# Inputs that reach new code are kept in BUILD/corpus/NAME; failing inputs are saved as BUILD/NAME-crash-….
 #   scripts/fuzz.sh BUILD SECONDS [NAME…]
-# With KEEP=1 in the environment, the smallest of them that together reach the new code are added to tests/fuzz/corpus.
+# With KEEP=1 in the environment, a small set of them that reaches the new code is added to tests/fuzz/corpus.
 set -eu
 build=$1
 seconds=$2
@@ -29,7 +29,7 @@ if [ $# -eq 0 ]; then
 else
   cmake --build "$build" --target $(printf 'fuzz_%s ' "$@")
 fi
-# Temporary files in memory, where there is room for them.
+# Temporary files in memory, if possible.
 [ -n "${TMPDIR:-}" ] || [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 export LSAN_OPTIONS="suppressions=$here/tests/support/leaks.txt:print_suppressions=0"
 for name in "$@"; do

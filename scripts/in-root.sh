@@ -2,8 +2,8 @@
 # Runs a command in the root directory of another system, with that system's /proc, /dev/pts and /dev/shm.
 # usage: in-root.sh ROOT [--offline] [--user NAME] COMMAND…     (as root)
 #
-# Of this machine's environment, it sees only the proxy. The mounts are made in a separate namespace, and end with
-# it; with --offline, so does a network that has only the loopback interface.
+# The command sees only the proxy variables of this machine's environment. The mounts are made in a separate namespace
+# and end with it. With --offline, the command has only the loopback interface.
 set -euo pipefail
 root=$1 && shift
 isolate=()

@@ -18,9 +18,9 @@ if [ -n "$unformatted" ]; then
   exit 1
 fi
 
-# The unit of checking is what one compiler call sees: a group of sources (CMake's unity build) or a single one, so
-# LibTorch's headers are read once per group. Headers are checked through the sources that include them. A unit that
-# passed stays passed until one of its sources, a header or a rule changes.
+# The unit of checking is one compilation: a group of sources (CMake's unity build) or a single one, so LibTorch's
+# headers are read once per group. Headers are checked through the sources that include them. A unit that passed is not
+# checked again until one of its sources, a header or a rule changes.
 passed=$build/passed
 mkdir -p "$passed"
 rules=(.clang-tidy scripts/lint.sh cmake/libtorch_clang.h)
@@ -44,7 +44,7 @@ done < <(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$build/compile_commands.j
 
 export build
 check() {
-  # On standard error, clang-tidy only reports how many findings it suppressed. GCC's options are unknown to it.
+  # On standard error, clang-tidy only reports how many findings it suppressed. It does not know GCC's options.
   clang-tidy -p "$build" --quiet --extra-arg="-include$PWD/cmake/libtorch_clang.h" \
     --extra-arg=-Wno-unknown-warning-option "${1%$'\t'*}" 2> /dev/null && touch "${1#*$'\t'}"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Proves that a release installs and runs in a bare Debian: the .deb, and the .tar.gz unpacked by an ordinary user.
 # usage: prove-package.sh [--root ROOT] RELEASE PACKAGE.deb [ARCHIVE.tar.gz]
-#   (as root; RELEASE: 12 or 13, for which they were made; --root: goes on in a copy of this bare root)
+#   (as root; RELEASE: 12 or 13, for which they were made; --root: uses a copy of this bare root)
 set -euo pipefail
 bare=
 if [ "${1:-}" = --root ]; then bare=$2 && shift 2; fi

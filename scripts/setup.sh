@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the packages in the given lists (default: packages.txt) that are missing on this machine.
-# If nothing is missing, it ends immediately, without root or network access.
+# If nothing is missing, exits immediately, without root or network access.
 set -euo pipefail
 
 repository=$(dirname "$0")/..

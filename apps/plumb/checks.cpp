@@ -9,7 +9,7 @@
 namespace plumb::app {
 namespace {
 
-/// Refuses infinity and NaN, too. Text that is no number at all is left to the option's type.
+/// Rejects infinity and NaN, too. Text that is not a number is left to the option's type check.
 CLI::Validator checked(const std::string& what, const std::function<bool(double)>& fits) {
   const auto check = [what, fits](const std::string& text) {
     double number = 0;

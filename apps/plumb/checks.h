@@ -1,5 +1,5 @@
-// Checks of numeric options, whose messages say what a number must be. All refuse infinity and NaN, which CLI::Range
-// admits.
+// Checks of numeric options, with messages that say what is allowed. All reject infinity and NaN, which CLI::Range
+// accepts.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,9 +8,9 @@ namespace plumb::app {
 
 CLI::Validator positive();
 CLI::Validator not_negative();
-/// From `smallest` to `largest`.
+/// From `smallest` to `largest`, inclusive.
 CLI::Validator between(double smallest, double largest);
-/// From 0 to 2^63 − 1, where larger numbers would be taken for others.
+/// From 0 to 2^63 − 1; larger numbers would overflow.
 CLI::Validator fits_int64();
 
 }  // namespace plumb::app

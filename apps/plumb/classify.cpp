@@ -1,5 +1,5 @@
-// plumb classify: a label and its probability for every line of standard input or of a split, or how probable a label
-// is in generated text, by one model or by the mean of several.
+// plumb classify: a label and its probability for every line of standard input or of a split, or the probability of one
+// label in generated text. Uses one model or the mean of several.
 #include "plumb/decode/classify.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ namespace {
 struct ClassifyArguments {
   std::vector<std::string> models;  // run directories or checkpoints in them
   std::string data, split;
-  std::string generated, label;  // what `plumb generate --json` wrote, and the label that is looked for in it
+  std::string generated, label;  // output of `plumb generate --json`, and the label to look for in it
   bool pair = false;
   ClassifyOptions options;
 };
@@ -45,7 +45,7 @@ struct Member {
   std::unique_ptr<Model> model;
 };
 
-/// The data directory that names the labels of a run, and has its tokenizer.
+/// The data directory with the labels and the tokenizer of a run.
 DataDirectory data_of(const std::string& given, const RunConfig& config, const std::string& name) {
   if (!given.empty()) return DataDirectory::open(given);
   if (!config.data.empty()) return DataDirectory::open(config.data);
@@ -55,7 +55,7 @@ DataDirectory data_of(const std::string& given, const RunConfig& config, const s
                           name));
 }
 
-/// Throws Error unless the data have the labels and the vocabulary of the model.
+/// Throws Error unless the data directory has the labels and the vocabulary of the model.
 void require_data_of(const Member& member) {
   const Classifies& classifier = classifier_of(*member.model);
   const ModelConfig& config = member.config.model;
@@ -83,7 +83,7 @@ Member open_member(const std::string& name, const std::string& data) {
   return member;
 }
 
-/// Throws Error unless all members have the same labels: the mean is over probabilities of equal labels.
+/// Throws Error unless all members have the same labels, so that their probabilities can be averaged.
 void require_equal_labels(const std::vector<Member>& members) {
   for (const Member& member : members) {
     if (member.data.labels() == members.front().data.labels()) continue;
@@ -118,7 +118,7 @@ std::vector<TextExample> examples_of(const DataDirectory& data, const std::strin
   return examples;
 }
 
-/// What one model makes of the examples.
+/// The probabilities that one model predicts for the examples.
 Probabilities probabilities_of(const Member& member, const std::vector<TextExample>& examples,
                                ClassifyOptions options) {
   options.length_limit = member.data.info().value("length_limit", int64_t{0});
@@ -128,7 +128,7 @@ Probabilities probabilities_of(const Member& member, const std::vector<TextExamp
                   [&progress](int64_t done) { progress.update(done); });
 }
 
-/// The mean over the members of p(label).
+/// p(label), averaged over the members.
 Probabilities mean_over(const std::vector<Member>& members, const std::vector<TextExample>& examples,
                         const ClassifyOptions& options) {
   Probabilities sum;
@@ -152,7 +152,7 @@ size_t best_of(const std::vector<double>& probabilities) {
   return static_cast<size_t>(std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin());
 }
 
-/// How well the labels of a split are predicted.
+/// How well the labels of a split are predicted: accuracy, F1 and so on.
 Metrics metrics_on(const DataDirectory& data, const std::string& split, const Probabilities& probabilities) {
   const std::vector<int32_t> labels = data.labels_of(split);
   Confusion confusion{std::ssize(data.labels()), {}};
@@ -173,7 +173,7 @@ std::string summary(const Metrics& metrics) {
   return text;
 }
 
-/// What a document says of the models.
+/// The part of a document that describes the models.
 Json document_of(const std::vector<Member>& members) {
   Json json = make_document("classify", 1);
   json["run"] = members.front().place.run.string();
@@ -204,7 +204,7 @@ Json document(const std::vector<Member>& members, const std::vector<TextExample>
   return json;
 }
 
-/// How probable one label is in what a language model wrote after prompts.
+/// Reports how probable one label is in a language model's continuations of prompts.
 void classify_generated(const ClassifyArguments& arguments, const std::vector<Member>& members,
                         const Globals& globals) {
   const std::vector<std::string>& labels = members.front().data.labels();

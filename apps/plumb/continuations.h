@@ -1,4 +1,4 @@
-// What `plumb generate --json` wrote, for a classifier to judge.
+// Samples from `plumb generate --json`, for a classifier to judge.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace plumb::app {
 
-/// A prompt and what was written after it.
+/// A prompt and the texts generated after it.
 struct Continuations {
   std::string prompt;
   std::vector<std::string> samples;
 };
 
-/// By prompt, in the order of their first occurrence; equal prompts are one. Throws Error on a file of another schema,
-/// or without samples.
+/// Reads samples, grouped by prompt in order of first occurrence. Throws Error on a file of another schema, or without
+/// samples.
 std::vector<Continuations> read_continuations(const std::filesystem::path& file);
 
 /// "mean", TAB, rate, TAB, interval, and so on.

@@ -25,14 +25,14 @@ CorpusFiles corpus_files(const std::vector<std::string>& paths) {
   return {paths.at(0), paths.size() > 1 ? paths[1] : std::string()};
 }
 
-/// "NAME=VALUE", or just a value, whose name is then "test".
+/// "NAME=VALUE", or just a value, which gets the name "test".
 std::pair<std::string, std::string> named(const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) return {"test", text};
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-/// "SOURCE,TARGET" or "FILE.tsv", which is part of `given`.
+/// Parses "SOURCE,TARGET" or "FILE.tsv". `given` is the whole argument, for messages.
 CorpusFiles pair_files(const std::string& value, const std::string& given) {
   const std::vector<std::string> paths = split(value, ',');
   if (paths.size() > 2 || paths.front().empty() || paths.back().empty()) {
@@ -47,18 +47,18 @@ std::pair<std::string, CorpusFiles> test_set(const std::string& text) {
   return {name, pair_files(value, "--test " + text)};
 }
 
-/// "NAME=VALUE"
+/// "NAME=VALUE"; throws UsageError without a name.
 std::pair<std::string, std::string> named_corpus(const std::string& text) {
   if (text.find('=') != std::string::npos) return named(text);
   throw UsageError(fmt::format("--corpus {}: the corpus has no name", text), "give it one: --corpus NAME=FILE");
 }
 
-/// Throws UsageError unless there is text to train on.
+/// Throws UsageError unless training text is given.
 void require_training_text(bool given) {
   if (!given) throw UsageError("no training text given", "give --train, or --corpus for each of several corpora");
 }
 
-/// A line for each corpus of a split, if it has several; `examples`: what they consist of.
+/// One line per corpus if the split lists corpora; `examples`: the unit, such as "pairs".
 std::string corpus_summary(const Json& split, const char* examples) {
   std::string text;
   if (!split.contains("corpora")) return text;
@@ -119,7 +119,7 @@ std::string label_summary(const Json& info, const std::string& out) {
   return text;
 }
 
-/// Adds --corpus, which takes the place of --train.
+/// Adds --corpus, which replaces --train.
 void add_corpus_option(CLI::App* verb, CLI::Option* train, std::vector<std::string>& corpora, const char* meaning) {
   verb->add_option("--corpus", corpora, meaning)
       ->type_name("CORPUS")
@@ -128,7 +128,7 @@ void add_corpus_option(CLI::App* verb, CLI::Option* train, std::vector<std::stri
       ->excludes(train);
 }
 
-/// Adds the options and returns them.
+/// Adds the options for learning a tokenizer and returns them.
 std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer) {
   CLI::Option* vocabulary =
       verb->add_option("--vocabulary", tokenizer.vocabulary, "Vocabulary size, including special tokens")
@@ -148,7 +148,7 @@ std::vector<CLI::Option*> add_tokenizer_options(CLI::App* verb, TokenizerOptions
   return {vocabulary, kind, coverage, sample, mask};
 }
 
-/// With --tokenizer-from, which takes their place.
+/// The same with --tokenizer-from, which excludes them.
 void add_tokenizer_options(CLI::App* verb, TokenizerOptions& tokenizer, std::filesystem::path& from) {
   CLI::Option* option =
       verb->add_option("--tokenizer-from", from,

@@ -1,4 +1,4 @@
-// plumb embed: a vector for every line of text.
+// plumb embed: computes a vector for every line of text.
 #include "plumb/decode/embed.h"
 
 #include <fmt/format.h>
@@ -49,16 +49,16 @@ VectorFormat format_of(const std::string& out) {
                    "name it FILE.npy for NumPy, or FILE.jsonl for JSON Lines");
 }
 
-/// How the model pools where neither the user nor its folder says it: as it was trained to.
+/// The pooling used if neither the user nor the model's folder specifies one: as in training.
 std::string usual_pooling(const ModelConfig& config) {
   if (config.kind != "encoder") return config.labels > 0 ? config.pooling : "last";
   return config.pooling == "none" ? "mean" : config.pooling;
 }
 
-/// The most tokens that the model can read; 0: any number.
+/// The most tokens that the model can read; 0: unlimited.
 int64_t most_positions(const ModelConfig& config) { return config.positions == "learned" ? config.max_positions : 0; }
 
-/// Throws Error if more tokens are asked for than the model has positions.
+/// The most tokens of a text to read; 0: unlimited. Throws Error if more are asked for than the model has positions.
 int64_t tokens_limit(const ModelConfig& config, const std::optional<int64_t>& asked, int64_t of_encoder) {
   // Time and memory of attention are quadratic in the length.
   constexpr int64_t kUsual = 512;
@@ -81,7 +81,7 @@ EmbedOptions complete(const EmbedArguments& arguments, const RunConfig& config, 
   return options;
 }
 
-/// A line for each text: {"text": …, "vector": […]}, with as few digits as give the same float32.
+/// One line per text: {"text": …, "vector": […]}, with the fewest digits that round-trip in float32.
 std::string json_lines(const std::vector<std::string>& texts, const Tensor& vectors) {
   const Tensor values = vectors.to(at::kFloat).contiguous();
   std::string lines;
@@ -118,7 +118,7 @@ Json document(const RunAndCheckpoint& place, const EmbedArguments& arguments, co
   return json;
 }
 
-/// That of the data, or of an imported model. Throws Error if it knows tokens that the model does not.
+/// The tokenizer of the data, or of an imported model. Throws Error if it has more pieces than the model's vocabulary.
 Tokenizer tokenizer_of(const ModelConfig& model, const std::string& data, const std::filesystem::path& run) {
   Tokenizer tokenizer = data.empty() ? Tokenizer::from_file(run) : DataDirectory::open(data).target_tokenizer();
   const int64_t vocabulary = model.kind == "encoder" ? source_vocabulary_of(model) : model.target_vocabulary;
@@ -137,7 +137,7 @@ std::vector<std::string> read_texts(const std::string& file) {
   return texts;
 }
 
-/// Writes the file that was asked for; returns what is printed: a summary of it, or the vectors themselves.
+/// Writes the requested file. Returns the text to print: a summary of the file, or the vectors themselves.
 std::string write_vectors(const std::string& out, const std::vector<std::string>& texts, const EmbedOptions& options,
                           const Tensor& vectors) {
   if (out.empty()) return json_lines(texts, vectors);
@@ -170,7 +170,7 @@ void embed_input(const EmbedArguments& arguments, const Globals& globals) {
     say(fmt::format("{} of {} texts were truncated to {} tokens", with_thousands(embedded.truncated),
                     with_thousands(std::ssize(texts)), options.max_tokens));
   }
-  const bool printed = arguments.out.empty() && !globals.json.empty();  // the document has them
+  const bool printed = arguments.out.empty() && !globals.json.empty();  // the document contains them
   const std::string text = printed ? "" : write_vectors(arguments.out, texts, options, embedded.vectors);
   emit(globals, document(place, arguments, options, embedded), text);
 }

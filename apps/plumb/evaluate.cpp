@@ -1,4 +1,4 @@
-// plumb evaluate: what a language model scores on benchmarks, as lm-evaluation-harness measures it.
+// plumb evaluate: evaluates a language model on benchmarks, as lm-evaluation-harness does.
 #include "plumb/evaluate/evaluate.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ struct EvaluateArguments {
   EvaluateOptions options;
 };
 
-/// A model that is evaluated, with what turns text into its tokens.
+/// A model to evaluate, with the tokenizer of its texts.
 struct Evaluated {
   TrainedModel trained;
   EvaluatedText kind = EvaluatedText::whole;
@@ -61,8 +61,8 @@ Evaluated open_model(const EvaluateArguments& arguments) {
           .tokenizer = std::move(tokenizer)};
 }
 
-/// --max-length; or else as many tokens as the model has positions, or its config.json says; or else the harness's
-/// default.
+/// The context length: --max-length; else the model's number of positions or the one in its config.json; else the
+/// harness's default.
 int64_t length_of(const Generates& model, const fs::path& run, int64_t wanted) {
   constexpr int64_t kUnlimited = 2048;
   if (wanted > model.longest()) {
@@ -90,7 +90,7 @@ Json settings_json(const EvaluateArguments& arguments, const Evaluated& evaluate
           {"fewshot_seed", options.few_shot.seed}};
 }
 
-/// Prepares the directory that answers, samples and results go to.
+/// Prepares the directory for answers, samples and results.
 void prepare_output(EvaluateArguments& arguments, const Evaluated& evaluated) {
   if (arguments.out.empty()) {
     if (arguments.samples) throw UsageError("--samples writes files: give their directory with --out");

@@ -13,7 +13,7 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Writes every number in an object of numbers and objects.
+/// Writes every number of a JSON object, including nested objects.
 void write_numbers(EventWriter& writer, const std::string& tag, int64_t step, const Json& value, double now) {
   if (value.is_number()) writer.scalar(tag, step, value.get<double>(), now);
   if (!value.is_object()) return;
@@ -34,7 +34,7 @@ EventWriter& EventFiles::writer_of(const std::filesystem::path& run, int64_t ste
 
 void EventFiles::go_back(const std::filesystem::path& run, int64_t step) {
   EventWriter& writer = writer_of(run, step + 1);
-  writer.start(step + 1, wall_time());  // TensorBoard drops earlier points from this step on
+  writer.start(step + 1, wall_time());  // from this step on, TensorBoard drops earlier points
   writer.flush();
 }
 

@@ -11,13 +11,13 @@
 
 namespace plumb::app {
 
-/// Writes each point of a run and each record of its watches to an event file in the run's directory, one file per run.
+/// Writes the points and the watch records of runs to event files, one in each run's directory.
 class EventFiles {
  public:
   void write(const std::filesystem::path& run, const TrainPoint& point);
-  /// Every number of a record, under its path: "watch/curvature/hessian/value".
+  /// Writes every number of a record under its path: "watch/curvature/hessian/value".
   void write(const std::filesystem::path& run, const WatchRecord& record);
-  /// What was written after `step` does not count: the run has gone back to it.
+  /// Discards what was written after `step`: the run has gone back to that step.
   void go_back(const std::filesystem::path& run, int64_t step);
 
  private:

@@ -1,4 +1,4 @@
-// plumb export: a run as a Hugging Face model.
+// plumb export: writes a run as a Hugging Face model.
 #include "plumb/interop/export.h"
 
 #include <fmt/format.h>

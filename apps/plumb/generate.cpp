@@ -55,7 +55,7 @@ std::vector<std::string> prompts_of(const GenerateArguments& arguments) {
   return {join(read_standard_input(), "\n")};
 }
 
-/// A prompt as printed before its continuation: without the white space at its end that Plumb's tokenizers drop.
+/// A prompt as printed before its continuation: without the trailing white space that Plumb's tokenizers drop.
 std::string_view shown(std::string_view prompt, const GenerateOptions& options) {
   if (options.whole_texts) return prompt;
   const size_t last = prompt.find_last_not_of(" \t\r\n");
@@ -123,7 +123,7 @@ void generate_samples(GenerateArguments arguments, const Globals& globals) {
   }
   Generates& generator = generator_of(*model);
   const std::string data = arguments.data.empty() ? config.data : arguments.data;
-  options.whole_texts = data.empty();  // an imported model, with a tokenizer of its own
+  options.whole_texts = data.empty();  // an imported model with its own tokenizer
   if (options.whole_texts) options.ends = ends_of_texts(place.run);
   if (!arguments.repetition_penalty) options.sampling.repetition_penalty = stated_repetition_penalty(place.run);
   const Tokenizer tokenizer =

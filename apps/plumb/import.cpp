@@ -1,4 +1,4 @@
-// plumb import: a Hugging Face model as a directory that is used like a run.
+// plumb import: converts a Hugging Face model into a directory that is used like a run.
 #include "plumb/interop/import.h"
 
 #include <fmt/format.h>

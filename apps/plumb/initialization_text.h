@@ -1,4 +1,4 @@
-// The measurements at initialization, as `plumb probe` prints them.
+// The measurements at initialization, formatted as `plumb probe` prints them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace plumb::app {
 /// "1.234 ± 0.056" with the half-width of the interval, or just the mean of a single value.
 std::string with_interval(const Interval& interval, double unit = 1);
 
-/// One table for each measurement that was made, each after an empty line.
+/// One table per measurement in the report, each preceded by an empty line.
 std::string to_text(const InitializationReport& report);
 
 }  // namespace plumb::app

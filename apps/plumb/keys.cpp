@@ -11,7 +11,7 @@
 namespace plumb::app {
 namespace {
 
-/// Keys with a few values that are no variants'.
+/// Keys with a few possible values that are not names of variants.
 std::map<std::string, std::vector<std::string>> fixed_values() {
   std::vector<std::string> qk_norms = norms().names();
   qk_norms.emplace_back("none");
@@ -38,7 +38,7 @@ class Keys {
     if (known.empty()) known = values;
   }
 
-  /// Sorted, with the names of variants and the fixed values.
+  /// All keys, sorted, including the names of variants and the fixed values.
   std::vector<ConfigurationKey> finish() {
     for (const ChoiceKey& choice : choice_keys()) {
       add(choice.name, choice.names);

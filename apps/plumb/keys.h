@@ -1,4 +1,4 @@
-// The keys of the configuration as `--set` takes them, with the values to choose from: for the shells' completions.
+// The configuration keys that `--set` accepts, with the values to choose from, for shell completion.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace plumb::app {
 
 struct ConfigurationKey {
   std::string name;                 // "model.norm"
-  std::vector<std::string> values;  // the names to choose from; empty: a number, a path or a text
+  std::vector<std::string> values;  // the values to choose from; empty: a number, a path or text
 };
 
 /// The keys of a run: [model], [train], [task], [watch] and [data], and the options of variants.
@@ -17,8 +17,8 @@ std::vector<ConfigurationKey> run_keys();
 /// The keys of a study: those of a run, and those of its parts.
 std::vector<ConfigurationKey> study_keys();
 
-/// A key whose value is the name of a variant, and the keys of the variants' options. Made by list.cpp, which knows the
-/// registries.
+/// A key whose value is the name of a variant, and the option keys of the variants. Listed by list.cpp, which knows
+/// the registries.
 struct ChoiceKey {
   std::string name;
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// plumb list: every variant available in a configuration, with its equation and paper; also prints docs/variants.md.
+// plumb list: lists the variants for configurations, with equations and papers; also prints docs/variants.md.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -39,11 +39,11 @@ struct Variant {
   std::vector<KeyList::Key> options;  // the variant's own options, with their defaults
 };
 
-/// A kind of variant: one section of the documentation.
+/// A kind of variant; becomes one section of the documentation.
 struct Kind {
-  std::string id;     // as given on the command line
+  std::string id;     // the name on the command line
   std::string title;  // "Norms"
-  std::string key;    // the key that takes its name: "model.norm"
+  std::string key;    // the key that selects a variant: "model.norm"
   std::string before;
   std::string after;
   std::vector<Variant> variants;
@@ -174,7 +174,7 @@ std::vector<Kind> kinds() {
   return all;
 }
 
-/// Words wrapped at 120 characters.
+/// Wraps text at 120 characters.
 std::string wrapped(const std::string& text) {
   std::string out;
   size_t width = 0;  // in characters, not bytes
@@ -199,7 +199,7 @@ std::string options_table(const Kind& kind) {
   return text.empty() ? text : "\n| option | default | meaning |\n| --- | --- | --- |\n" + text;
 }
 
-/// Only to show the options of model.kind = "awd-lstm".
+/// Only for the table of options of model.kind = "awd-lstm".
 Kind awd_lstm_kind() {
   KeyList options;
   AwdLstmOptions defaults;

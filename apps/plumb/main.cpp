@@ -1,5 +1,5 @@
-// The program's entry point: configures how OpenMP waits, which must happen before OpenMP is loaded, then loads and
-// runs the rest.
+// The program's entry point: configures how OpenMP threads wait, which must be done before OpenMP is loaded, then loads
+// and runs the rest.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 int main(int argc, char** argv) {
   // Waiting threads spin for tens of microseconds, about the time between our parallel loops, instead of milliseconds:
-  // when another process needs the cores, spinning threads would delay the very process they wait for.
+  // if another process needs the cores, spinning threads delay the very process that they wait for.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "20000", 0);
   // Other programs may have set this, which would restrict OpenBLAS (used for float64 only) to older instructions.
   ::unsetenv("OPENBLAS_CORETYPE");

@@ -1,4 +1,4 @@
-// plumb man: the manual pages plumb(1) and plumb-COMMAND(1), in roff, from what the commands say of themselves.
+// plumb man: the manual pages plumb(1) and plumb-COMMAND(1), in roff, generated from the command-line definitions.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -14,8 +14,8 @@
 namespace plumb::app {
 namespace {
 
-/// Text as roff takes it: characters beyond ASCII by their numbers, since not every roff reads UTF-8, dashes that can
-/// be copied into a shell, and no line that looks like a request.
+/// Escapes text for roff: non-ASCII characters as code points, since not every roff reads UTF-8; dashes that can be
+/// copied into a shell; no line that looks like a request.
 std::string escaped(const std::string& text) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
@@ -58,7 +58,7 @@ std::string reference(const std::string& page) { return bold(page) + "(1)"; }
 /// "A description, in plain words" as a sentence.
 std::string sentence(const std::string& text) { return text.ends_with('.') ? text : text + '.'; }
 
-/// The summary as man's index has it: in lower case and without a period.
+/// The summary in the style of man's index: no initial capital, no period.
 std::string brief(std::string text) {
   if (text.ends_with('.')) text.pop_back();
   if (text.size() > 1 && (std::islower(static_cast<unsigned char>(text[1])) != 0 || text[1] == ' '))
@@ -90,7 +90,7 @@ std::string options_text(const ManualVerb& verb) {
   return text;
 }
 
-/// What holds for every verb, on the page of the program.
+/// The sections of the program's page that apply to every verb.
 constexpr const char* kProgram = R"(.SH CONFIGURATION
 Models and runs are configured in TOML, in the sections [model], [train], [task], [watch] and [data]; a study has
 further sections.
@@ -107,7 +107,7 @@ Progress goes to standard error, results go to standard output, or as JSON to th
 names.
 )";
 
-/// The environment variables, as in docs/command-line.md.
+/// The environment variables, also listed in docs/command-line.md.
 std::string environment_text() {
   struct Variable {
     std::vector<std::string> names;

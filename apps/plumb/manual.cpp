@@ -23,7 +23,7 @@ std::vector<std::string> members(const std::string& type_name) {
   return split(type_name.substr(begin + 2, end - begin - 2), ',');
 }
 
-/// CLI11's name of a type, without what its validators add, in the words of a manual.
+/// CLI11's name of a type, without validators' additions, in the manual's terms.
 std::string value_name(const std::string& type_name) {
   std::string name = type_name.substr(0, type_name.find(':'));
   if (name == "INT" || name == "UINT") return "N";
@@ -38,7 +38,7 @@ ValueKind value_kind(const std::string& value, const std::string& verb) {
   return ValueKind::text;
 }
 
-/// The description with what the declaration says besides: "Beam width (default: 5)".
+/// The description with notes from the declaration: "Beam width (default: 5)".
 std::string described(const CLI::Option& option, const std::string& description) {
   std::vector<std::string> notes;
   if (option.get_required()) notes.emplace_back("required");
@@ -83,7 +83,7 @@ ManualOption manual_option(const CLI::Option& option, const std::string& verb) {
   return manual;
 }
 
-/// In the order of declaration, but what every verb has after the verb's own.
+/// Arguments first, then the verb's own options in order of declaration, then the common options.
 std::vector<ManualOption> manual_options(const CLI::App& app) {
   std::vector<ManualOption> options;
   for (const CLI::Option* option : app.get_options()) {
@@ -111,7 +111,7 @@ ManualVerb manual_of(const CLI::App& app, const std::vector<std::string>& path) 
   return verb;
 }
 
-/// "--set KEY=VALUE" or "-q, --quiet"; of an argument its name.
+/// "--set KEY=VALUE" or "-q, --quiet"; for an argument, its name.
 std::string heading(const ManualOption& option) {
   const std::string names = join(option.names);
   return option.takes_value() ? names + ' ' + option.value : names;
@@ -130,7 +130,7 @@ constexpr const char* kExitStatuses =
 constexpr size_t kWidth = 100;
 constexpr size_t kColumn = 28;
 
-/// "  heading   text", the text in a column of its own.
+/// "  heading   text", with the text in a separate column.
 std::string entry(const std::string& heading, const std::string& text) {
   std::string out = "  " + heading;
   size_t column = 2 + width(heading);
@@ -155,7 +155,7 @@ std::string entry(const std::string& heading, const std::string& text) {
   return out + '\n';
 }
 
-/// Sections with their headings, in the order in which the headings first occur.
+/// Sections with their headings, in order of first occurrence.
 class Sections {
  public:
   void add(const std::string& heading, const std::string& text) {

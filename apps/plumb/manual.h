@@ -1,5 +1,5 @@
-// The command line as data: its verbs and their options, read from the CLI11 tree once. `--help`, the man pages and the
-// shells' completions are all written from it.
+// The command line as data: its verbs and their options, read from the CLI11 tree. `--help`, the man pages and the
+// shell completions are generated from it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,14 +11,14 @@ namespace plumb::app {
 /// The heading of the options that verbs share; they come last.
 inline constexpr const char* kCommonOptions = "Common options";
 
-/// What a value is, for completion.
+/// The kind of a value, for completion.
 enum class ValueKind { text, file, directory, run_key, study_key };
 
 struct ManualOption {
   std::vector<std::string> names;    // "-q", "--quiet"; the name of an argument: "RUN"
   std::string value;                 // "N", "FILE", "float32|bf16"; empty: a flag, or an argument
   std::vector<std::string> choices;  // values to choose from; with `open`, some of them
-  bool open = true;                  // other values are taken too
+  bool open = true;                  // other values are accepted too
   ValueKind kind = ValueKind::text;
   std::string description;  // with the default and what it excludes
   std::string group;        // a heading: "Options"
@@ -44,20 +44,20 @@ struct ManualVerb {
 
 ManualVerb manual_of(const CLI::App& app);
 
-/// visit(verb) for the program and every verb, each before the verbs within it.
+/// Calls visit(verb) for the program and every verb, parents first.
 template <typename Visit>
 void for_each_verb(const ManualVerb& verb, const Visit& visit) {
   visit(verb);
   for (const ManualVerb& inner : verb.verbs) for_each_verb(inner, visit);
 }
 
-/// What `--help` prints of a verb or of the program, in lines of at most 100 characters.
+/// The text of `--help` for a verb or the program, in lines of at most 100 characters.
 std::string help_text(const ManualVerb& verb);
 
-/// Values of an option that the shell is to propose and the manual to name, though others are taken too.
+/// Sets values that shell completion and the manual suggest for an option; other values are accepted too.
 CLI::Option* suggest(CLI::Option* option, std::vector<std::string> values);
 
-/// Has `--help` of this program and of verbs added later print help_text.
+/// Makes `--help` of this program, and of verbs added later, print help_text.
 void set_help(CLI::App& app);
 
 }  // namespace plumb::app

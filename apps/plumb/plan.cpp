@@ -1,4 +1,4 @@
-// plumb plan: what a model costs to train, and how to divide it over devices.
+// plumb plan: estimates the cost of training a model and how to divide it over devices.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -98,14 +98,15 @@ std::string time_text(const plan::Estimate& best, const plan::TrainingJob& job, 
   return text + '\n';
 }
 
-/// Throws Error unless it is greater than 0.
+/// Throws UsageError unless the quantity is greater than 0.
 double positive_quantity(const std::string& text, const std::string& option) {
   const double value = parse_quantity(text, option);
   if (value > 0) return value;
   throw UsageError(fmt::format("{}: {} is not greater than 0", option, text));
 }
 
-/// The tokens that a configuration trains on, with batches of `batch_tokens` tokens.
+/// The tokens that a configuration trains on, with `batch_tokens` tokens per step. Throws Error if train.steps is in
+/// epochs.
 double tokens_of(const TrainConfig& config, int64_t batch_tokens) {
   if (config.steps.unit() == Duration::Unit::epochs) {
     throw Error(fmt::format("train.steps = {} depends on the data", config.steps.text()),

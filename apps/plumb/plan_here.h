@@ -1,4 +1,4 @@
-// What `plumb plan --here` and `plumb bench plan` have in common: a configuration, and what it takes on this machine.
+// The common part of `plumb plan --here` and `plumb bench plan`: a configuration, and its cost on this machine.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,10 +25,10 @@ struct PlannedFile {
 /// Adds CONFIG, --set, --vocabulary, --sequence and --batch-tokens.
 void add_planned_file(CLI::App& verb, PlannedFile& file);
 
-/// The run that it describes, with train.batch_tokens as given. Throws Error if its vocabulary is left to the data.
+/// The run that `file` describes. Throws Error if its vocabulary is left to the data.
 RunConfig planned_run(const PlannedFile& file);
 
-/// How `plumb train` divides a step of a run, in one process, into batches that are computed at once.
+/// How `plumb train`, in one process, divides a step into batches that are computed at once.
 struct LocalStep {
   plan::LocalBatch batch;
   int64_t repetitions = 1;
@@ -36,13 +36,13 @@ struct LocalStep {
 /// Throws Error if the run has several processes.
 LocalStep local_step(const RunConfig& run, int64_t sequence);
 
-/// What of the run determines its memory in the step.
+/// The settings of the run that determine its memory in the step.
 plan::LocalRun local_run(const TrainConfig& train, const LocalStep& step);
 
 Json to_json(const plan::LocalMemory& memory);
 Json to_json(const plan::LocalTime& time);
 
-/// `plumb plan --here`: prints memory by part, and time by kind of work.
+/// `plumb plan --here`: returns the document, and sets `text` to memory by part and time by kind of work.
 Json plan_here(const RunConfig& run, int64_t sequence, std::string& text);
 
 }  // namespace plumb::app

@@ -1,4 +1,5 @@
-// plumb probe: activations and gradients of a model at initialization, or with weights, compared with theory.
+// plumb probe: measures activations and gradients of a model at initialization, or with given weights, and compares
+// them with theory.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -31,7 +32,7 @@ struct ProbeArguments {
   int64_t processes = 1;
 };
 
-/// fmt counts "±" as one column, as a terminal does.
+/// fmt counts "±" as one column, like a terminal.
 std::string line(const std::string& layer, const std::string& first, const std::string& second,
                  const std::string& signal, const std::string& theory, const std::string& delta) {
   std::string text = fmt::format("{:<8} {:<19} {:<19} {:<19} {:<15} {}", layer, first, second, signal, theory, delta);
@@ -44,7 +45,7 @@ std::string adapted_bounds(const std::optional<SignalReport::Lemma2>& theory, do
   return low == high ? fmt::format("{:.4g}", low / d) : fmt::format("{:.4g} .. {:.4g}", low / d, high / d);
 }
 
-/// One stack: a line for each layer.
+/// One stack: one line per layer.
 std::string stack_table(const ProbeReport& report, StackKind stack, int64_t layers, double d) {
   const bool post = report.theory.placement == theory::Placement::post_ln;
   std::string table =
@@ -104,7 +105,7 @@ std::string human(const ProbeReport& report, const Subject& subject) {
   return text + theory_text(report.theory);
 }
 
-/// What the options beyond the usual measurements ask for, if any; in rank 0, which alone has all of it.
+/// The optional measurements, if any are requested; nullopt in ranks above 0, since only rank 0 has complete results.
 std::optional<InitializationReport> more_measurements(const ProbeArguments& arguments, const Subject& subject,
                                                       const Globals& globals, const Group& group) {
   InitializationOptions options;
@@ -127,7 +128,7 @@ std::optional<InitializationReport> more_measurements(const ProbeArguments& argu
   return group.rank() == 0 ? std::optional(summarize(measurements)) : std::nullopt;
 }
 
-/// Measures and, in rank 0, writes the result.
+/// Measures; rank 0 writes the result.
 void measure_and_report(const ProbeArguments& arguments, const Subject& subject, const Globals& globals,
                         const Group& group) {
   ProbeOptions options;

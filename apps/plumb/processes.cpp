@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kProcesses = "--processes";
 
-/// The verb's options as they were given, for a process that computes but neither shows nor writes anything.
+/// The verb's options as given, for a process that computes but prints and writes nothing.
 std::vector<std::string> arguments_of_worker(const CLI::App& verb, int64_t threads) {
   std::vector<std::string> arguments = {verb.get_name(), "--quiet", "--threads=" + std::to_string(threads),
                                         std::string("--device=") + (ops::default_device().is_cuda() ? "cuda" : "cpu")};
@@ -37,14 +37,14 @@ std::vector<std::string> arguments_of_worker(const CLI::App& verb, int64_t threa
   return arguments;
 }
 
-/// The options that determine what is measured, except those that only say where something lies, which may differ, and
-/// --set, whose effect is compared instead.
+/// The options that determine what is measured, except paths, which may differ, and --set, whose effect is compared
+/// instead.
 Facts facts_of_options(const CLI::App& verb) {
   Facts facts = {{"the version of LibTorch", TORCH_VERSION}};
   const std::set<std::string> places = {"FILE", "DIR", "RUN", "KEY=VALUE"};
   for (const CLI::Option* option : verb.get_options()) {
     const std::string name = option->get_name();
-    const std::string type = option->get_type_name();  // "DIR:DIR" if it is checked
+    const std::string type = option->get_type_name();  // "DIR:DIR" with a check
     const bool common = option->get_group() == kCommonOptions && name != "--seed";
     if (common || name == kProcesses || places.contains(type.substr(0, type.find(':')))) continue;
     facts.emplace_back(name, option->count() > 0 ? join(option->results()) : option->get_default_str());
@@ -52,7 +52,7 @@ Facts facts_of_options(const CLI::App& verb) {
   return facts;
 }
 
-/// The group of this process, which is rank 0, and of workers that it starts on this machine.
+/// The group of this process, as rank 0, and the workers that it starts on this machine.
 Group with_workers(Workers& workers, const CLI::App& verb, int64_t processes, int64_t threads) {
   Rendezvous rendezvous{0, processes};
   rendezvous.local_size = processes;
@@ -93,9 +93,9 @@ void measure_in_processes(const CLI::App& verb, int64_t processes, Globals& glob
     });
     return;
   }
-  work.prepare();  // before others are started, so that a mistake is reported once
+  work.prepare();  // before starting workers, so that mistakes are reported once
   const ThreadShare share(processes);
-  Workers workers;  // outlives the group, by which those that still run learn why the measurement has failed
+  Workers workers;  // outlives the group, which tells running workers why the measurement failed
   const Group group = processes == 1 ? Group() : with_workers(workers, verb, processes, share.own());
   telling_others(group, [&] { measure(group); });
   group.leave();

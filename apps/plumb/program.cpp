@@ -1,5 +1,5 @@
-// plumb: measures Transformers at initialization, trains them, and reports. Loaded by main.cpp. Errors are caught here
-// and nowhere else.
+// plumb: measures Transformers at initialization, trains them, and reports. Loaded by main.cpp. Catches the errors of
+// all verbs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 /// Throws UsageError with the nearest option if a word is an option that the verb does not have.
 void check_options(const CLI::App& verb, const std::vector<std::string>& words) {
-  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {  // after "--" there are no options
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {  // no options after "--"
     const std::string name = words[i].substr(0, words[i].find('='));
     if (!name.starts_with('-')) continue;
     if (const CLI::Option* option = verb.get_option_no_throw(name)) {
@@ -70,10 +70,10 @@ void check_words(const CLI::App& app, int argc, const char* const* argv) {
   check_options(*parent, {argv + i, argv + argc});
 }
 
-/// What CLI11 finds wrong with a command line, in the form of all errors.
+/// Converts an error of CLI11 to the form of all errors.
 UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* verb = &program;
-  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();  // what the line names
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();  // the verb on the command line
   const bool has_commands = !verb->get_subcommands({}).empty();
   std::string message = error.what();
   if (has_commands && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
@@ -89,7 +89,7 @@ UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
 
 using AddVerb = void (*)(CLI::App&, Globals&);
 
-/// The verbs by what they are for, as `plumb --help` lists them.
+/// Adds the verbs, grouped as in `plumb --help`.
 void add_verbs(CLI::App& app, Globals& globals) {
   const std::vector<std::pair<std::string, std::vector<AddVerb>>> groups = {
       {"Measure and compare", {add_probe, add_spectrum, add_plan, add_study, add_runs, add_watch, add_report}},
@@ -115,18 +115,18 @@ void check_standard_output() {
 /// The verbs that all processes of a launcher, such as torchrun, run together.
 constexpr std::array<std::string_view, 4> kJointVerbs = {"train", "finetune", "probe", "spectrum"};
 
-/// Called with the reason when this process ends with an error that has been printed. If it should have joined others,
-/// which still wait for it, they are told.
+/// Called with the reason after this process has printed an error. Tells the processes of a launcher that wait for this
+/// one, unless it has already begun to join them.
 void tell_others(int argc, const char* const* argv, const Globals& globals, const std::string& reason) {
   const bool joint = argc > 1 && std::find(kJointVerbs.begin(), kJointVerbs.end(), argv[1]) != kJointVerbs.end();
   if (!joint || globals.joins) return;
   try {
     if (const std::optional<Rendezvous> launched = rendezvous_of_environment()) decline(*launched, reason);
-  } catch (const Error&) {  // the launcher's variables are invalid: nobody can be found
+  } catch (const Error&) {  // the launcher's variables are invalid: the others cannot be found
   }
 }
 
-/// Parses the command line and runs its verb. Throws UsageError for a command line that is wrong.
+/// Parses the command line and runs its verb. Throws UsageError if the command line is wrong.
 void parse_and_run(CLI::App& app, int argc, const char* const* argv) {
   check_words(app, argc, argv);
   try {

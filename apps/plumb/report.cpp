@@ -1,4 +1,4 @@
-// plumb report: the HTML page of a study's results, or of any set of training runs.
+// plumb report: writes the HTML report of a study, or of any set of training runs.
 #include <fmt/format.h>
 
 #include <filesystem>

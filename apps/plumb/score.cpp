@@ -1,4 +1,4 @@
-// plumb score: BLEU, chrF and TER of translations against references, their intervals, and tests between systems.
+// plumb score: BLEU, chrF and TER of translations, with confidence intervals and tests between systems.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct ScoreOptions {
   TerOptions ter;
 };
 
-// As sacreBLEU reads them: white space at the end of a line does not count.
+// As in sacreBLEU, white space at the end of a line is ignored.
 Sentences read_sentences(const std::string& path) {
   Sentences lines = path == "-" ? read_standard_input() : read_lines(path);
   for (std::string& line : lines) line.resize(without_trailing_space(line).size());
@@ -61,7 +61,7 @@ void require_equal_lengths(const std::string& name, const Sentences& system, con
 struct ChosenMetric {
   std::string key;
   CorpusMetric metric;
-  CorpusMetric of_sentences;  // BLEU of a sentence has no use for orders that the sentence does not reach
+  CorpusMetric of_sentences;  // for single sentences: BLEU leaves out orders without n-grams
 };
 
 ChosenMetric choose_metric(const std::string& key, const ScoreOptions& options) {

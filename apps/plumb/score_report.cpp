@@ -31,7 +31,7 @@ std::string score_line(const MetricScores& metric, const SystemScore& system) {
   return line + '\n';
 }
 
-// In characters, not bytes.
+// The number of characters, not bytes.
 size_t display_width(const std::string& text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -39,7 +39,7 @@ size_t display_width(const std::string& text) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// The first column flush left, the others flush right.
+// Aligns the first column left and the others right.
 std::string aligned(const Rows& rows) {
   std::vector<size_t> widths;
   for (const std::vector<std::string>& row : rows) {
@@ -157,7 +157,7 @@ Json system_json(const SystemScore& system) {
   return json;
 }
 
-// The keys of the first system at the top of the document.
+// Puts the keys of the first system at the top of the document.
 void add_first_system(Json& json, const MetricScores& metric) {
   const SystemScore& first = metric.systems.front();
   json[metric.key] = first.score;

@@ -1,4 +1,4 @@
-// What `plumb score` found, as text and as JSON.
+// The results of `plumb score`, as text and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace plumb::app {
 
 /// One system against the first.
 struct ScoreComparison {
-  double difference = 0;                   // above 0 if the system's score is higher
+  double difference = 0;                   // positive if this system's score is higher
   std::optional<SampleInterval> interval;  // of the difference
   double p_value = 1;
 };
@@ -23,11 +23,11 @@ struct ScoreComparison {
 /// One system under one metric.
 struct SystemScore {
   double score = 0;
-  std::optional<BleuScore> bleu;  // its parts, if that is the metric
+  std::optional<BleuScore> bleu;  // with its parts, if this is the metric
   std::optional<TerScore> ter;
   std::optional<SampleInterval> interval;
   std::optional<ScoreComparison> comparison;  // absent for the first system
-  std::vector<double> sentences;              // the score of each; empty if not asked for
+  std::vector<double> sentences;              // one score per sentence; empty if not requested
 };
 
 /// All systems under one metric.
@@ -43,15 +43,15 @@ struct ScoreReport {
   std::vector<std::string> systems;  // file names
   std::vector<MetricScores> metrics;
   std::string paired;              // "bootstrap", "randomization"; empty: no test
-  std::optional<int64_t> samples;  // of the bootstrap, if there was one
-  std::optional<int64_t> trials;   // of approximate randomization, if there was one
+  std::optional<int64_t> samples;  // bootstrap samples, if any were drawn
+  std::optional<int64_t> trials;   // trials of approximate randomization, if any
   uint64_t seed = 0;
 };
 
 /// Lines as sacreBLEU prints them for a single system, tables for several.
 std::string human(const ScoreReport& report);
 
-/// The schema plumb.score/1 (docs/formats.md).
+/// A document with the schema plumb.score/1.
 Json document(const ScoreReport& report);
 
 }  // namespace plumb::app

@@ -12,13 +12,13 @@ constexpr std::string_view kMessage =
     "plumb: error: a data file was shortened while it was in use\n"
     "hint: prepare the data again with `plumb data`; an interrupted run resumes from its last checkpoint\n";
 
-/// Calls only what a signal handler may call.
+/// Calls only async-signal-safe functions.
 void on_bus_error(int, siginfo_t* info, void*) {
-  if (info->si_code == BUS_ADRERR) {  // beyond the end of a file
+  if (info->si_code == BUS_ADRERR) {  // access beyond the end of a mapped file
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
     ::_exit(1);
   }
-  ::signal(SIGBUS, SIG_DFL);  // anything else is raised again on return
+  ::signal(SIGBUS, SIG_DFL);  // any other error is raised again on return
 }
 
 }  // namespace

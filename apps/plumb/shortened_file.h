@@ -1,9 +1,9 @@
-// Data files are mapped into memory. If one is shortened meanwhile, reading its missing pages raises SIGBUS.
+// Data files are mapped into memory. If one is shortened while in use, reading its missing pages raises SIGBUS.
 #pragma once
 
 namespace plumb::app {
 
-/// From now on, reading what a mapped file has lost ends the process with an error message and status 1.
+/// Makes a read of missing pages end the process with an error message and status 1, from now on.
 void report_shortened_files();
 
 }  // namespace plumb::app

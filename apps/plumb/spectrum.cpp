@@ -70,7 +70,7 @@ std::string human(const SpectrumReport& report) {
                             report.hvp_seconds, report.gradient_seconds);
 }
 
-/// Measures and, in rank 0, writes the result.
+/// Measures; rank 0 writes the result.
 void measure_and_write(const Subject& subject, SpectrumOptions options, const Globals& globals) {
   const auto model = subject.make_model(globals.seed);
   options.seed = globals.seed;

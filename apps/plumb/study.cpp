@@ -1,4 +1,4 @@
-// plumb study: makes the measurements and training runs described by a TOML file, and writes the report.
+// plumb study: performs the measurements and training runs described by a TOML file, and writes the report.
 #include <fmt/format.h>
 
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Folders of the studies that come with Plumb: installed along with the program, or in its source tree.
+/// Folders of the studies that come with Plumb: installed with the program, or in its source tree.
 std::vector<fs::path> study_folders() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
@@ -55,7 +55,7 @@ std::string effect_text(const Json& verdict) {
   return text;
 }
 
-/// The verdicts, each with what it rests on, and the location of the report, which has the rest.
+/// The verdicts with the effects that they are based on, and the path of the full report.
 std::string study_summary(const Json& results, const fs::path& out) {
   std::string text;
   for (const Json& verdict : results["verdicts"]) {

@@ -20,8 +20,8 @@
 namespace plumb::app {
 namespace {
 
-/// Throws Error if a model of this configuration cannot read the batch; fills in the number of classes if a batch of
-/// labeled sequences leaves it open.
+/// Throws Error if a model of this configuration cannot read the batch; sets the number of classes from the labels if
+/// the configuration leaves it open.
 void fit_to_batch(ModelConfig& config, const Batch& batch) {
   const bool classifies = config.kind == "encoder";
   const bool labeled = batch.target_input.empty();
@@ -94,7 +94,7 @@ Subject open_subject(const SubjectOptions& options) {
   }
   std::string data = options.data;
   std::string weights = options.weights;
-  const bool at_rest = weights.empty() && !options.at_initialization;  // whether the weights are the run's
+  const bool at_rest = weights.empty() && !options.at_initialization;  // whether to use the run's weights
   const bool is_run = !options.run.empty() && !is_model_folder(options.run);
   std::optional<ImportedModel> imported;
   if (!options.run.empty() && !is_run) imported = read_model_folder(options.run);
@@ -110,7 +110,7 @@ Subject open_subject(const SubjectOptions& options) {
 
   config.allow_only({"model", "train", "task", "watch", "data", "initial"});
   Subject subject;
-  TrainConfig training;  // like [watch], read only to detect misspelled keys
+  TrainConfig training;  // read only to detect misspelled keys, as is [watch]
   config.read("train", training);
   WatchConfig watch;
   config.read("watch", watch);

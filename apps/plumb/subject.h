@@ -1,4 +1,4 @@
-// What probe and spectrum measure: a model, initialized or with weights, and the batches to measure it on.
+// The subject of probe and spectrum: a model, initialized or with weights, and the batches to measure it on.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,10 +20,10 @@ struct SubjectOptions {
   std::vector<std::string> set;
   std::string weights;             // a safetensors file; empty: initialize
   bool at_initialization = false;  // ignore the run's checkpoint
-  std::string batch;               // a JSON file with token ids, or
-  std::string data;                // a data directory with
+  std::string batch;               // a JSON file with token ids; or
+  std::string data;                // a data directory, with
   std::string split = "valid";
-  int64_t pairs = 1000;  // the first pairs of the split; 0: all
+  int64_t pairs = 1000;  // number of examples from the start of the split; 0: all
   int64_t batch_tokens = 2048;
   std::string dtype = "float32";
 };
@@ -41,17 +41,18 @@ struct Subject {
   [[nodiscard]] int64_t examples() const;
   [[nodiscard]] int64_t target_tokens() const;
 
-  /// The document of a measurement, with "model" (model, data, weights, element type) before the results.
+  /// Adds "model" (model, data, weights, element type) before the results of a measurement.
   [[nodiscard]] Json document(const Json& measured) const;
 };
 
 void add_subject_options(CLI::App& verb, SubjectOptions& options);
 
-/// Throws Error if the options specify no model or no data.
+/// Throws UsageError if the options specify no model or no data, and Error if they cannot be read or do not fit
+/// together.
 Subject open_subject(const SubjectOptions& options);
 
-/// What processes that measure a subject together must have in common: the model's configuration, and checksums of its
-/// weights and of the batches.
+/// Facts that must agree between processes that measure a subject together: the model's configuration, and checksums of
+/// its weights and of the batches.
 Facts facts_of(const Subject& subject);
 
 }  // namespace plumb::app

@@ -21,7 +21,7 @@ struct TrainArguments {
   bool seed_given = false;
 };
 
-/// The configuration of the run in --out if no other option is given, else that of --config, --set, --data and --seed.
+/// The configuration of the run in --out if no other option is given, else of --config, --set, --data and --seed.
 RunConfig requested(const TrainArguments& arguments, const Globals& globals) {
   const bool stored = std::filesystem::exists(std::filesystem::path(arguments.out) / "config.toml");
   const bool nothing_said = arguments.config.empty() && arguments.data.empty() && arguments.set.empty() &&

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The files beside its weights that the texts of a model of `transformers` depend on.
+/// The files of a Hugging Face model, besides its weights, that affect its output.
 constexpr const char* kSettings[] = {"config.json",       "generation_config.json",
                                      "tokenizer.json",    "tokenizer_config.json",
                                      "tokenizer.model",   "special_tokens_map.json",
@@ -40,7 +40,7 @@ TrainedModel open_trained_model(const std::string& name) {
 }
 
 Json model_digests(const RunAndCheckpoint& place) {
-  std::map<std::string, std::string> digests;  // by name: directories are listed in any order
+  std::map<std::string, std::string> digests;  // by name, since directories list entries in any order
   for (const auto& entry : fs::directory_iterator(place.checkpoint)) {
     const std::string name = entry.path().filename().string();
     const bool has_weights = name == "model.safetensors" || is_model_folder(place.run);

@@ -1,4 +1,4 @@
-// The models that commands use: of runs and checkpoints, and Hugging Face folders as they are on disk.
+// The models that commands use: runs and checkpoints, and Hugging Face folders in their original form.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,23 @@
 
 namespace plumb::app {
 
-/// What the help says of an argument that names such a model.
+/// The help text of an argument that names a model.
 inline constexpr const char* kModelHelp =
     "A run directory (its latest checkpoint), a checkpoint in one, or a folder of a Hugging Face model";
 
 struct TrainedModel {
-  RunAndCheckpoint place;  // of a Hugging Face model, both are its folder, where its tokenizer is
+  RunAndCheckpoint place;  // for a Hugging Face model, both are its folder
   RunConfig config;
   std::unique_ptr<Model> model;
 };
 
 /// Reads the model at a path given by the user: a run directory (its latest checkpoint), a checkpoint in one, or a
-/// folder with config.json and safetensors (interop/import.h). Throws Error if it is something else, or for the reasons
-/// of `load_model` and `read_model_folder`.
+/// folder with config.json and safetensors (interop/import.h). Throws Error if it is anything else, and as `load_model`
+/// and `read_model_folder` do.
 TrainedModel open_trained_model(const std::string& name);
 
-/// SHA-256 of the files that its answers depend on, by name: those with weights, and of an imported model or a Hugging
-/// Face folder also the configuration and the tokenizer.
+/// SHA-256, by name, of the files that the model's answers depend on: the weights and, for an imported model or a
+/// Hugging Face folder, the configuration and the tokenizer.
 Json model_digests(const RunAndCheckpoint& place);
 
 }  // namespace plumb::app

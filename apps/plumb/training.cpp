@@ -22,7 +22,7 @@ namespace {
 // The signal received, or 0. A signal handler may only write to this.
 volatile std::sig_atomic_t interrupted = 0;
 
-/// A first interrupt ends the run after the current step; a second one, of either signal, ends the process as usual.
+/// The first SIGINT or SIGTERM ends the run after the current step; a second one, of either kind, kills the process.
 class InterruptGuard {
  public:
   InterruptGuard() {
@@ -67,12 +67,12 @@ std::string summary(const TrainResult& result, const std::string& out) {
   return line + "\n";
 }
 
-/// ": the loss is nan …", from the last trouble of a run that diverged.
+/// ": the loss is nan …", from the last trouble of a diverged run.
 std::string reason_of(const TrainResult& result) {
   return result.troubles.empty() ? "" : ": " + result.troubles.back().values.value("text", std::string());
 }
 
-/// What its diagnosis says to try.
+/// The suggestions in the run's diagnosis.
 std::string advice_of(const TrainResult& result) {
   std::string advice;
   constexpr std::string_view kTry = "try: ";
@@ -101,7 +101,7 @@ void train_and_report(const RunConfig& config, const std::string& out, Globals& 
   globals.joins = true;
   const TrainResult result = run_training(config, out, hooks);
   const auto rendezvous = rendezvous_of_environment();
-  const bool reports = !rendezvous || rendezvous->rank == 0;  // the others have only the exit status
+  const bool reports = !rendezvous || rendezvous->rank == 0;  // the others return only an exit status
   if (reports) emit(globals, result.to_json(), summary(result, out));
   if (result.outcome == "stopped") {
     if (reports) say(fmt::format("continue with `plumb train --out {}`", out));

@@ -1,4 +1,4 @@
-// A training run as the program carries it out, for the verbs that begin one.
+// Carries out a training run, for the verbs that start one.
 #pragma once
 
 #include <string>

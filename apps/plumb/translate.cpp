@@ -29,7 +29,7 @@ struct TranslateOptions {
   DecodeOptions decode;
 };
 
-/// Those of the data, or, of an imported model, of its run.
+/// The tokenizers of the data, or those of an imported model's run.
 TranslationTokenizers tokenizers_of(const fs::path& run, const std::string& data) {
   if (data.empty()) return translation_tokenizers(run);
   const DataDirectory directory = DataDirectory::open(data);

@@ -1,4 +1,4 @@
-// A command of the program ("verb"): one file each, which registers its options and what it does.
+// A command of the program ("verb"): each has a file that registers its options and its action.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,17 +12,17 @@ namespace plumb::app {
 
 /// Options shared by all verbs.
 struct Globals {
-  std::string json;     // --json FILE: write the result there; "-": standard output; empty: as text for people
+  std::string json;     // --json FILE: write the result there; "-": to standard output; empty: print text
   int64_t threads = 0;  // 0: all cores
   std::string device = "cpu";
   uint64_t seed = 1;
   bool quiet = false;
   bool verbose = false;
-  bool joins = false;  // a verb that a launcher's processes run together has begun to join the others
+  bool joins = false;  // has begun to join the other processes of a launcher
 };
 
 /// Adds the options that every verb has, and an example to its help.
-/// `run` is called after parsing; main() reports the errors it throws.
+/// `run` is called after parsing; plumb_main() reports the errors that it throws.
 CLI::App* add_verb(CLI::App& parent, Globals& globals, const std::string& name, const std::string& description,
                    const std::string& example, std::function<void()> run);
 

@@ -36,7 +36,7 @@ struct WatchArguments {
 
 constexpr const char* kHost = "127.0.0.1";
 
-/// Changes whenever a run has something new to show.
+/// Changes whenever a run has new content to show.
 std::string revision_of(const std::vector<std::string>& places) {
   std::string revision;
   for (const fs::path& run : find_runs(places)) {
@@ -51,7 +51,7 @@ std::string revision_of(const std::vector<std::string>& places) {
   return revision;
 }
 
-/// The report, drawn again only if a run has something new.
+/// The report, rendered again only if a run has new content.
 class LatestReport {
  public:
   explicit LatestReport(std::vector<std::string> places) : places_(std::move(places)) {}
@@ -71,7 +71,7 @@ class LatestReport {
   std::string revision_, page_;
 };
 
-/// Answers with what `make` returns, or with the message of its error.
+/// Responds with the result of `make`, or with the message of its error.
 template <typename Make>
 httplib::Server::Handler answer(const char* type, Make make) {
   return [type, make](const httplib::Request&, httplib::Response& response) {
@@ -87,14 +87,14 @@ httplib::Server::Handler answer(const char* type, Make make) {
 
 void watch(const WatchArguments& arguments) {
   LatestReport report(arguments.places);
-  (void)report.page();  // throws now what is wrong with the request
+  (void)report.page();  // reports mistakes in the request now
   httplib::Server server;
-  server.new_task_queue = [] { return new httplib::ThreadPool(2); };  // the server takes it
+  server.new_task_queue = [] { return new httplib::ThreadPool(2); };  // the server takes ownership
   const char* html = "text/html; charset=utf-8";
   server.Get("/", answer(html, [] { return std::string(kWatchPage); }));
   server.Get("/report", answer(html, [&] { return report.page(); }));
   server.Get("/revision", answer("text/plain; charset=utf-8", [&] { return revision_of(arguments.places); }));
-  // Without SO_REUSEPORT, with which a second server could share a port.
+  // Without SO_REUSEPORT, which would let a second server share the port.
   server.set_socket_options([](auto socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -107,7 +107,7 @@ void watch(const WatchArguments& arguments) {
     throw Error(fmt::format("port {} cannot be opened on {}", port, kHost),
                 "another program may be using it: choose another --port, or omit it to use any free port");
   }
-  // A page of another site that has its name resolved to this machine is not answered.
+  // Requests with another host name are rejected: a protection against DNS rebinding.
   const std::vector<std::string> names = {fmt::format("{}:{}", kHost, port), fmt::format("localhost:{}", port)};
   server.set_pre_routing_handler([names](const httplib::Request& request, httplib::Response& response) {
     const std::string host = request.get_header_value("Host");

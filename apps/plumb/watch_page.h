@@ -1,12 +1,12 @@
-// The page around a report that `plumb watch` serves: loads the report again once the run has something new.
+// The page around the report that `plumb watch` serves: reloads the report when a run has new content.
 #pragma once
 
 #include <string_view>
 
 namespace plumb::app {
 
-/// Asks for /revision every two seconds and loads /report into its frame when the answer changes. A report remembers
-/// what its reader zoomed into.
+/// Requests /revision every two seconds and reloads /report in its frame when the answer changes. A report keeps its
+/// zoom.
 inline constexpr std::string_view kWatchPage = R"page(<!doctype html>
 <html lang="en">
 <head>

@@ -13,7 +13,7 @@ PRECISIONS = ['float32', 'int8']
 
 
 class Decoding:
-    """One search, with the settings that are fastest here."""
+    """One search, with the settings that are fastest on this machine."""
 
     def __init__(self, work: dict[str, Any], beam: dict[str, Any], translators: list[ctranslate2.Translator]) -> None:
         self.beam, self.reference, self.tokens = beam['beam'], beam['translations'], beam['tokens']
@@ -22,7 +22,7 @@ class Decoding:
         if len(lengths) != 1:
             raise ValueError('CTranslate2 has one limit for all: sentences have to be of equal length')
         self.limit = int(work['length_factor'] * lengths.pop()) + work['length_extra']
-        # As many steps as in Plumb: with a beam, it asks the model for the score of EOS at the limit.
+        # As many steps as in Plumb, which with a beam also asks the model for the score of EOS at the limit.
         self.steps = self.limit + (0 if self.beam == 1 else 1)
         batch_tokens = [1024, 4096] if self.beam == 1 else [512, 2048]
         trials = {(i, size): self.seconds(translator, size)
@@ -38,13 +38,13 @@ class Decoding:
         return [[[int(token) for token in tokens] for tokens in result.hypotheses] for result in results]
 
     def seconds(self, translator: ctranslate2.Translator, batch_tokens: int) -> float:
-        """For a part of the sentences that still keeps all threads busy."""
+        """The time for a quarter of the sentences, which still keeps all threads busy."""
         begin = time.perf_counter()
         self.translate(translator, batch_tokens, len(self.sources) // 4 + 1, self.steps)
         return time.perf_counter() - begin
 
     def agreement(self) -> float:
-        """The share of sentences that Plumb translates so in float32: Plumb's translation is among the hypotheses here."""
+        """The fraction of sentences for which Plumb's float32 translation is among the hypotheses."""
         found = self.translate(self.translator, self.batch_tokens, len(self.sources), self.limit, self.beam)
         return sum(mine in theirs for mine, theirs in zip(self.reference, found)) / len(found)
 

@@ -14,11 +14,11 @@ PRECISIONS = ['float32', 'int8']
 
 
 class FastestGeneration(Generation):
-    """With the settings that are fastest here."""
+    """Generation with the settings that are fastest on this machine."""
 
     def __init__(self, work: dict[str, Any], batch: dict[str, Any],
                  generators: list[tuple[ctranslate2.Generator, int]]) -> None:
-        """`generators`: each with the number of threads that share the prompts."""
+        """`generators`: pairs of a generator and the number of threads that share the prompts."""
         super().__init__(work, batch)
         self.prompts = [[str(i) for i in prompt] for prompt in batch['prompts']]
         self.continuations = [[str(i) for i in ids] for ids in batch['continuations']]

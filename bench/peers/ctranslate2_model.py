@@ -1,5 +1,5 @@
 """Converts models of Plumb (safetensors) to CTranslate2's format: an encoder-decoder (Pre-LN, ReLU, sinusoidal positions),
-and a language model with GPT-2's architecture. Tokens are called by their ids: "17"."""
+and a language model with GPT-2's architecture. Tokens are named by their ids: "17"."""
 import pathlib
 from typing import Any
 
@@ -60,7 +60,7 @@ def waves(length: int, width: int) -> Array:
 
 
 def convert(safetensors: pathlib.Path, sizes: dict[str, Any], directory: pathlib.Path) -> None:
-    """Writes the model of `safetensors` into `directory`, in float32; it is quantized when it is loaded."""
+    """Writes the model of `safetensors` into `directory`, in float32; CTranslate2 quantizes when loading."""
     converter = Converter(load_file(safetensors), sizes)
     spec = transformer_spec.TransformerSpec.from_config(
         sizes['layers'], sizes['heads'], pre_norm=True, activation=common_spec.Activation.RELU)
@@ -85,7 +85,7 @@ def convert(safetensors: pathlib.Path, sizes: dict[str, Any], directory: pathlib
 
 
 def convert_decoder(safetensors: pathlib.Path, sizes: dict[str, Any], directory: pathlib.Path) -> None:
-    """The same for a language model: Pre-LN, GELU by its approximation, learned positions, the output tied."""
+    """The same for a language model: Pre-LN, approximate GELU, learned positions, tied output matrix."""
     converter = Converter(load_file(safetensors), sizes)
     spec = transformer_spec.TransformerDecoderModelSpec.from_config(
         sizes['layers'], sizes['heads'], pre_norm=True, activation=common_spec.Activation.GELUTanh)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """With the arguments of every peer."""
+    """A parser with the arguments that all peers share."""
     made = argparse.ArgumentParser(description=description)
     made.add_argument('--export', type=pathlib.Path, required=True, metavar='DIR', help='what `plumb bench` exported')
     made.add_argument('--threads', type=int, default=2)

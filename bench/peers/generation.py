@@ -1,11 +1,11 @@
-"""What the peers that continue prompts have in common."""
+"""The common part of the peers that continue prompts."""
 from typing import Any
 
 from turns import Figures, median_seconds
 
 
 class Generation:
-    """Prompts of equal length, continued together. A subclass generates, and scores what Plumb generated."""
+    """Prompts of equal length, continued together. A subclass generates, and scores Plumb's continuations."""
 
     def __init__(self, work: dict[str, Any], batch: dict[str, Any]) -> None:
         if work['sizes']['attention'] != 'softmax' or work['sizes']['positions'] != 'learned':
@@ -14,7 +14,7 @@ class Generation:
         self.log_probabilities = batch['log_probabilities']
 
     def generate(self, tokens: int) -> list[list[int]]:
-        """Exactly as many tokens for each prompt, each the most probable one; the prompt is read in one pass."""
+        """Continues each prompt by exactly `tokens` tokens, greedily; each prompt is read in one pass."""
         raise NotImplementedError
 
     def scores(self) -> list[float]:
@@ -28,7 +28,7 @@ class Generation:
                 raise ValueError(f'log p of continuation {row} is {found} here and {expected} in Plumb')
 
     def figures(self) -> Figures:
-        """The first token is found by reading the prompt; the others are continued."""
+        """Times the prefill, which also gives the first token, and the decoding of the other tokens."""
         prefill = median_seconds(lambda: self.generate(1), runs=3)
         decode = max(median_seconds(lambda: self.generate(self.tokens), runs=1) - prefill, 1e-9)
         return {'prefill_seconds': prefill, 'prefill_tokens_per_second': self.rows * self.length / prefill,

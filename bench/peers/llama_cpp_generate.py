@@ -16,7 +16,7 @@ from turns import Figures, take_turns
 
 Array = NDArray[np.float32]
 TYPES = {'float32': gguf.GGMLQuantizationType.F32, 'int8': gguf.GGMLQuantizationType.Q8_0}
-# Plumb's names in a layer, and those of GGUF.
+# Plumb's names within a layer, and GGUF's.
 LAYER = {'self_attn.in_proj_': 'attn_qkv.', 'self_attn.out_proj.': 'attn_output.', 'norm1.': 'attn_norm.',
          'norm2.': 'ffn_norm.', 'linear1.': 'ffn_up.', 'linear2.': 'ffn_down.'}
 
@@ -53,7 +53,7 @@ def convert(safetensors: pathlib.Path, sizes: dict[str, Any], precision: str, pa
 
 
 class BatchedGeneration(Generation):
-    """Each prompt is a sequence of the same batch."""
+    """All prompts are sequences of one batch."""
 
     def __init__(self, work: dict[str, Any], batch: dict[str, Any], model: Any, precision: str,
                  threads: int) -> None:
@@ -74,7 +74,7 @@ class BatchedGeneration(Generation):
         self.batch = llama_cpp.llama_batch_init(places, 0, self.rows)
 
     def run(self, texts: list[list[int]], position: int, all_logits: bool) -> Array:
-        """Reads further tokens of each sequence, which begin at `position`. Returns the logits of the last of each, or of
+        """Reads more tokens of each sequence from `position` on. Returns the logits of the last token of each, or of
         all: (rows, vocabulary), (rows, tokens, vocabulary)."""
         wanted = []
         place = 0

@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def write_checkpoint(export: pathlib.Path, sizes: dict[str, Any], path: pathlib.Path) -> None:
-    """Plumb's weights in the order of llm.c, each kind for all layers together."""
+    """Writes Plumb's weights in llm.c's order: each kind of tensor for all layers together."""
     weights = load_file(export / 'model.safetensors')
     width, layers, vocabulary = sizes['d_model'], sizes['layers'], sizes['vocabulary']
     if sizes['feed_forward'] != 4 * width:
@@ -43,13 +43,13 @@ def write_checkpoint(export: pathlib.Path, sizes: dict[str, Any], path: pathlib.
 
 
 def revision(directory: pathlib.Path) -> str:
-    """Of the clone."""
+    """The Git revision of the llm.c clone."""
     asked = subprocess.run(['git', '-C', directory, 'rev-parse', '--short', 'HEAD'], capture_output=True, text=True)
     return asked.stdout.strip() or 'of unknown revision'
 
 
 class Training:
-    """The running program."""
+    """A running llm.c program."""
 
     def __init__(self, options: argparse.Namespace, work: dict[str, Any], directory: pathlib.Path) -> None:
         batch = work['batches'][0]
@@ -63,12 +63,12 @@ class Training:
             [directory / 'train', directory / 'checkpoint', directory / 'tokens', *map(str, tokens.shape[1:])],
             env={**os.environ, 'OMP_NUM_THREADS': str(options.threads)}, text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE)
-        loss = self.steps(1)[0][0]  # the warm-up
+        loss = self.steps(1)[0][0]  # warm-up
         if not math.isclose(loss, batch['loss'], rel_tol=1e-4):
             raise ValueError(f'the loss is {loss} here and {batch["loss"]} in Plumb: this is not the same work')
 
     def steps(self, count: int) -> list[tuple[float, float]]:
-        """The loss and the seconds of each."""
+        """Takes `count` steps; returns the loss and the time in seconds of each."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(f'{count}\n')
         self.process.stdin.flush()

@@ -43,7 +43,7 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
         return {'lengths': entries}
 
     compiled = torch.compile(attend, dynamic=True)
-    for packed in inputs:  # compiles for all lengths
+    for packed in inputs:  # warm-up: compiles for all lengths
         compiled(packed).sum().backward()
     return ({'eager': lambda: figures(attend), 'compiled': lambda: figures(compiled)},
             {'versions': {'PyTorch': torch.__version__}})

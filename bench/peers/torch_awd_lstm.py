@@ -1,5 +1,5 @@
 """The recipe wikitext-2-awd-lstm.toml (Merity et al. 2018, arXiv 1708.02182) in PyTorch, for some steps: perplexities and
-times to set beside those of `plumb train`.
+times to compare with those of `plumb train`.
 
     torch_awd_lstm.py --train wikitext-2/train.txt --valid wikitext-2/valid.txt --steps 380 --threads 2
 """
@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy, dropout
 
 
 def stream_of(path: str, vocabulary: dict[str, int]) -> torch.Tensor:
-    """The ids of the words of all lines that are not blank, with the end of each line."""
+    """The ids of the words of all nonblank lines, each line followed by its end token."""
     ids = []
     for line in open(path, encoding='utf-8'):
         if line.strip():

@@ -38,7 +38,7 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
     def compiled_gradient() -> tuple[Tensor, ...]:
         return torch.autograd.grad(compiled_loss(parameters), leaves)
 
-    with sdpa_kernel(SDPBackend.MATH):  # the only one that can be differentiated twice
+    with sdpa_kernel(SDPBackend.MATH):  # the only backend that can be differentiated twice
         value = loss(parameters)
         kept = torch.autograd.grad(value, leaves, create_graph=True)
     torch_model.check('the loss', value.item(), work['loss'], 1e-4)

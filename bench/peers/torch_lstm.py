@@ -1,4 +1,4 @@
-"""Layers of LSTM in PyTorch (torch.nn.LSTM), forward and backward. The counterpart of `plumb bench lstm`."""
+"""LSTM layers in PyTorch (torch.nn.LSTM), forward and backward. The counterpart of `plumb bench lstm`."""
 from collections.abc import Callable, Mapping
 
 import torch
@@ -16,7 +16,7 @@ def prepare() -> tuple[Mapping[str, Callable[[], Figures]], Figures]:
     sizes = work['sizes']
     bf16 = sizes['precision'] == 'bf16'
     tensors = load_file(options.export / 'model.safetensors')
-    # PyTorch is fastest with the tokens of a time step next to each other.
+    # PyTorch is fastest with the tokens of one time step adjacent in memory.
     by_step = tensors.pop('x').view(sizes['rows'], sizes['length'], sizes['input']).transpose(0, 1).contiguous()
     model = torch.nn.LSTM(sizes['input'], sizes['hidden'], sizes['layers'])
     model.load_state_dict(tensors)

@@ -1,5 +1,5 @@
 """Plumb's encoder-decoder (Pre-LN, ReLU, sinusoidal positions) and its language model (GPT-2's: Pre-LN, GELU, learned
-positions, the output tied) in PyTorch, with Plumb's names of parameters.
+positions, tied output matrix) in PyTorch, with Plumb's parameter names.
 
 The same work as in Plumb, in PyTorch's fastest form: query, key and value in one product, fused attention, dropout on the
 embeddings and on the output of each sub-layer, and nowhere else. Sequences have equal length, so nothing is padded.
@@ -36,7 +36,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Attention of x to the memory."""
+    """Cross-attention from x to the memory."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class CrossAttention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Of an encoder; of a decoder, `causal`; of one that attends to a memory, too, `cross`."""
+    """An encoder layer; with `causal`, a decoder layer; with `cross`, it also attends to a memory."""
 
     def __init__(self, sizes: dict[str, Any], dropout: float, causal: bool = False, cross: bool = False,
                  activation: Callable[[Tensor], Tensor] = F.relu) -> None:
@@ -141,7 +141,7 @@ class LanguageModel(nn.Module):
 
 
 def load(directory: pathlib.Path, sizes: dict[str, Any], dropout: float) -> Model:
-    """The model with Plumb's weights."""
+    """Loads the model with Plumb's weights."""
     model = Model(sizes, dropout)
     model.load_state_dict(load_file(directory / 'model.safetensors'))
     return model
@@ -154,7 +154,7 @@ def load_language_model(directory: pathlib.Path, sizes: dict[str, Any]) -> Langu
 
 
 def tensors(batch: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
-    """Source, target input and labels, (rows, length) each."""
+    """Source, target input and labels, each (rows, length)."""
     return torch.tensor(batch['source']), torch.tensor(batch['target_input']), torch.tensor(batch['labels'])
 
 

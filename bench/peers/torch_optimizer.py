@@ -16,12 +16,12 @@ Make = Callable[[Named], list[torch.optim.Optimizer]]
 
 
 def is_hidden_matrix(name: str, parameter: Tensor) -> bool:
-    """Whether Muon trains it; AdamW trains the others."""
+    """True if Muon trains the parameter; AdamW trains the others."""
     return parameter.dim() == 2 and '.layers.' in name
 
 
 def with_parts(tensors: Named) -> Named:
-    """Query, key and value as three matrices, which Muon orthogonalizes separately."""
+    """Splits query, key and value into three matrices, which Muon orthogonalizes separately."""
     separate = {}
     for name, tensor in tensors.items():
         if name.endswith('in_proj_weight'):
@@ -32,7 +32,7 @@ def with_parts(tensors: Named) -> Named:
 
 
 def makers(rate: float, decay: float) -> dict[str, Make]:
-    """By the name of Plumb's optimizer and the form of PyTorch's, with Plumb's defaults."""
+    """Factories by Plumb's optimizer name and the form of PyTorch's optimizer, with Plumb's defaults."""
     both: dict[str, Any] = {'lr': rate, 'weight_decay': decay}
 
     def muon(parameters: Named) -> list[torch.optim.Optimizer]:
@@ -71,7 +71,7 @@ class Update:
             optimizer.step()
 
     def moved(self) -> float:
-        """The root mean square of what the steps so far have added to the parameters."""
+        """The root mean square change of the parameters so far."""
         with torch.no_grad():
             squares = [(p - self.start[name]).square().sum(dtype=torch.float64) for name, p in self.parameters.items()]
         count = sum(p.numel() for p in self.parameters.values())

@@ -15,7 +15,7 @@ Figures = dict[str, Any]
 
 
 def median_seconds(work: Callable[[], object], runs: int) -> float:
-    """The median over `runs` calls, after a warm-up call."""
+    """Seconds per call: the median of `runs` calls after a warm-up call."""
     work()
     seconds = []
     for _ in range(runs):
@@ -26,8 +26,8 @@ def median_seconds(work: Callable[[], object], runs: int) -> float:
 
 
 def take_turns(prepare: Callable[[], tuple[Mapping[str, Callable[[], Figures]], Figures]]) -> None:
-    """Serves what `prepare` returns, the works by name and a description, until there is nothing left to read."""
-    # Output printed by libraries is not an answer; it goes to standard error.
+    """Serves the works by name that `prepare` returns, with a description, until the end of standard input."""
+    # Output that libraries print is not an answer; it goes to standard error.
     answers = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)
 

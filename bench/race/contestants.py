@@ -1,4 +1,4 @@
-"""Plumb and its peers, as the race calls them."""
+"""Interfaces to Plumb and its peers for the race."""
 import json
 import os
 import pathlib
@@ -34,7 +34,7 @@ class Plumb:
 
 
 class Peer:
-    """A script of bench/peers, prepared once and then called repeatedly."""
+    """A script of bench/peers, prepared once, then called repeatedly."""
 
     def __init__(self, python: pathlib.Path, script: str, export: pathlib.Path, threads: int,
                  options: list[str]) -> None:

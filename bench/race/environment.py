@@ -1,4 +1,4 @@
-"""The Python in which the peers run: a virtual environment with the newest PyTorch and CTranslate2."""
+"""The peers' Python: a virtual environment with the newest PyTorch and CTranslate2."""
 import os
 import pathlib
 import subprocess
@@ -8,7 +8,7 @@ PEERS = pathlib.Path(__file__).resolve().parent.parent / 'peers'
 
 
 class Missing(Exception):
-    """Why there are no peers."""
+    """The reason why there are no peers."""
 
 
 def _run(command: list[str | os.PathLike[str]]) -> subprocess.CompletedProcess[str]:
@@ -16,7 +16,7 @@ def _run(command: list[str | os.PathLike[str]]) -> subprocess.CompletedProcess[s
 
 
 def _reason(text: str) -> str:
-    """Of what pip or venv printed."""
+    """A one-line reason from the output of pip or venv."""
     if any(sign in text for sign in ('NewConnectionError', 'Connection refused', 'name resolution', 'timed out')):
         return 'the package index cannot be reached'
     lines = [line for line in text.splitlines() if line.strip()]
@@ -29,8 +29,8 @@ def _complete(python: pathlib.Path) -> bool:
 
 
 def make(directory: pathlib.Path) -> pathlib.Path:
-    """The Python of the environment in `directory`, made or updated first. Packages come from where the user's
-    pip looks for them. Throws Missing if there is no environment and none can be created."""
+    """Creates or updates the environment in `directory` and returns its Python. Packages come from where the user's
+    pip looks for them. Raises Missing if there is no environment and none can be created."""
     python = directory / 'bin' / 'python'
     if not python.exists():
         print(f'bench.py: making {directory} for the newest PyTorch and CTranslate2 (some gigabytes)', file=sys.stderr)
@@ -50,7 +50,7 @@ def make(directory: pathlib.Path) -> pathlib.Path:
 
 
 def has(python: pathlib.Path, packages: list[str]) -> bool:
-    """Whether that Python can import the packages."""
+    """True if this Python can import the packages."""
     return _run([python, '-c', f'import {", ".join(packages)}']).returncode == 0
 
 

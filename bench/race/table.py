@@ -10,7 +10,7 @@ HEADER = ['| work | command | Plumb | of the ceiling | peers | times as fast as 
 
 
 def median(results: list[Figures], *path: Any) -> float | None:
-    """Of one figure over the rounds; None where it was not measured."""
+    """The median of one figure over the rounds; None if it was not measured."""
     values = []
     for result in results:
         found: Any = result
@@ -45,8 +45,8 @@ def row(title: str, command: str, plumb: str, of_ceiling: float | None = None, p
 
 
 def compared(race: Race, mine: float | None, key: Any, prefix: str = '') -> tuple[str, float | None]:
-    """The peers' seconds, and how many times as long as Plumb the fastest of them takes. `key`: of the seconds; only works
-    whose names begin with `prefix`."""
+    """The peers' times, and the fastest peer's time relative to Plumb's. `key`: the key of the seconds; only works
+    whose names begin with `prefix` count."""
     path = key if isinstance(key, tuple) else (key,)
     found = {name.removeprefix(prefix): median(results, *path) for name, results in race.peers.items()
              if name.startswith(prefix)}
@@ -157,7 +157,7 @@ ROWS = {'train': train_rows, 'decoder': train_rows, 'hvp': hvp_rows, 'decode': d
 
 
 def versions(races: list[Race]) -> str:
-    """Of the peers."""
+    """The versions of the peers."""
     found: dict[str, str] = {}
     for race in races:
         found.update(race.description.get('versions', {}))
@@ -172,7 +172,7 @@ def agreements(races: list[Race]) -> str:
 
 
 def text(races: list[Race], starts: list[float], machine: str, absent: str, threads: int) -> str:
-    """`absent`: why there are no peers, or empty."""
+    """The whole table as text. `absent`: the reason why there are no peers, or empty."""
     results = [result for race in races for ours in race.plumb.values() for result in ours]
     ceilings = [result['ceiling_gflops'] for result in results if 'ceiling_gflops' in result]
     rounds = max(len(ours) for race in races for ours in race.plumb.values())

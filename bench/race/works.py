@@ -1,4 +1,4 @@
-"""The works that are raced."""
+"""The workloads of the race."""
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -6,11 +6,11 @@ Figures = dict[str, Any]
 
 SMALL_MODEL = ['--d-model', '128', '--feed-forward', '256', '--layers', '4', '--sentences', '128']
 TINY_MODEL = ['--d-model', '32', '--feed-forward', '64', '--layers', '1', '--vocabulary', '100']
-# Those of which PyTorch has a fast form, and three besides. SOAP's decompositions would take minutes.
+# Those of which PyTorch has a fast version, and three others. SOAP's decompositions would take minutes.
 OPTIMIZERS = ['--optimizer', 'adam,adamw,sgd,radam,adafactor,muon,lion,lamb,schedule-free-adamw']
 LONG_TEXTS = ['--attention', 'linear', '--positions', 'none', '--layers', '4', '--d-model', '256', '--feed-forward', '1024',
               '--heads', '4', '--vocabulary', '8192', '--batch', '1', '--contexts', '1024,8192,65536']
-TINY = {  # to try the race
+TINY = {  # for trying out the race
     'train': [*TINY_MODEL, '--sentences', '4', '--length', '8'],
     'decoder': ['--d-model', '32', '--feed-forward', '128', '--layers', '1', '--vocabulary', '100', '--heads', '4',
                 '--texts', '2', '--length', '8'],
@@ -31,15 +31,15 @@ class Race:
     verb: str
     sizes: list[str] = field(default_factory=list)
     peer: str | None = None                                          # a script of bench/peers
-    options: list[str] = field(default_factory=list)                 # of the peer
-    packages: list[str] = field(default_factory=list)                # that the peer needs besides the usual ones
+    options: list[str] = field(default_factory=list)                 # of the peer's script
+    packages: list[str] = field(default_factory=list)                # beyond the usual ones
     precisions: list[str] = field(default_factory=lambda: ['float32'])
     description: Figures = field(default_factory=dict)               # the peer's description of itself
     plumb: dict[str, list[Figures]] = field(default_factory=dict)    # by precision: a result per round
     peers: dict[str, list[Figures]] = field(default_factory=dict)    # by the peer's name of the work
 
     def arguments(self, precision: str) -> list[str]:
-        """Of `plumb bench`."""
+        """The arguments of `plumb bench`."""
         extra = [] if precision == 'float32' else ['--precision', precision]
         return [self.verb, *self.sizes, *extra]
 

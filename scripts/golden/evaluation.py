@@ -3,7 +3,7 @@
 
 Writes tests/golden/evaluation: made-up items in four files of JSON Lines, folders of tiny models with random weights and
 tokenizers as `transformers` saves them, and harness.json, which has for each model, task and number of examples the
-log-likelihood of every request, whether it is what greedy decoding gives, or the text that the model writes, and the
+log-likelihood of every request, whether greedy decoding gives it, or the text that the model generates, and the
 metrics. Also prompts of the harness's own tasks on made-up files, and what its filters find in made-up answers.
 
     pip install lm_eval torch transformers tokenizers
@@ -93,7 +93,7 @@ def write_items(folder, greedy, written):
 
 
 def tokenizer_of(begins):
-    """Byte-level BPE, trained on the items; with `begins`, a token goes before each text, as in Llama."""
+    """Byte-level BPE, trained on the items; with `begins`, a token precedes each text, as in Llama."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -120,7 +120,7 @@ def tiny_models():
 
 
 def fill(model, seed):
-    """Random weights."""
+    """Sets random weights."""
     generator = torch.Generator().manual_seed(seed)
     for parameter in model.parameters():
         scale = 0.2 if parameter.dim() > 1 else 0.1
@@ -129,7 +129,7 @@ def fill(model, seed):
 
 
 def greedy_items(model, tokenizer, count):
-    """Contexts with the most probable token after them, if the tokenizer makes the same token of its text."""
+    """Contexts with their most probable next token, if the tokenizer maps its text to the same token."""
     items = []
     words = sorted({word for text in TEXTS + [context for context, _, _ in CHOICES] for word in text.split()})
     for context in words:
@@ -143,7 +143,7 @@ def greedy_items(model, tokenizer, count):
 
 
 def written_items(model, tokenizer, count):
-    """Contexts with what the model writes after them, up to a line break; every other answer is made a wrong one."""
+    """Contexts with the model's output up to a line break; every other answer is made wrong."""
     items = []
     for context in [context for context, _, _ in CHOICES if context] + TEXTS[:2]:
         ids = tokenizer(context, return_tensors='pt').input_ids[:, -42:]
@@ -156,7 +156,7 @@ def written_items(model, tokenizer, count):
 
 
 def write_models(folder):
-    """Returns items whose continuation is the models' greedy one, and items with what they write."""
+    """Writes the models. Returns items with the models' greedy continuations, and items with their output."""
     greedy, written = [], []
     for seed, (name, tokenizer, model) in enumerate(tiny_models(), start=1):
         fill(model, seed)
@@ -171,7 +171,7 @@ def write_models(folder):
 
 
 def configured(name, settings, file, examples=None):
-    """A task of the harness; `file` has its items, and `examples` those of its prompts, otherwise the items themselves."""
+    """A task of the harness. `file` has its items; `examples` those for its prompts (default: the items themselves)."""
     files = {'test': str(file)} | ({'dev': str(examples)} if examples else {})
     settings = dict(settings, metric_list=[metric if isinstance(metric, dict) else dict(metric=metric)
                                            for metric in settings['metric_list']])
@@ -187,7 +187,7 @@ def evaluate(model, tasks, shots, limit=None):
 
 
 def answers_of(samples):
-    """[[log-likelihood, greedy], …] of every item; [log-likelihood] of a text; [text] that is written."""
+    """[[log-likelihood, greedy], …] of every item; [log-likelihood] of a text; [text] for generated text."""
     rows = []
     for sample in sorted(samples, key=lambda s: s['doc_id']):
         row = []
@@ -202,13 +202,13 @@ def metrics_of(result):
 
 
 def prompts(task, shots):
-    """What precedes the continuation of each item, with `shots` examples."""
+    """The prompt of each item, with `shots` examples."""
     task.set_fewshot_seed(1234)
     return [task.fewshot_context(document, shots) for document in task.eval_docs]
 
 
 def golden_prompts(folder):
-    """Prompts with examples, drawn from the items themselves, drawn from others, and the first ones of others."""
+    """Prompts with examples: drawn from the items themselves, drawn from others, and the first ones of others."""
     plain, apart = folder / 'choices.jsonl', folder / 'continuations.jsonl'
     first = dict(TASKS['choices'], description='A description.\n\n', fewshot_config={'sampler': 'first_n', 'split': 'test'})
     cases = [('choices', TASKS['choices'], plain, shots) for shots in (0, 1, 3, 7)]
@@ -251,7 +251,7 @@ def largest_difference(one, other, path=''):
     return 0 if one == other else math.inf
 
 
-# ---- The data sets: items as documents with a context, choices and the right one, as the harness's tasks make them.
+# ---- The data sets: items as documents with a context, choices and the correct one, as in the harness's tasks.
 
 def read_lines(file):
     return [json.loads(line) for line in file.read_text().splitlines() if line.strip()]
@@ -299,7 +299,7 @@ GENDERS = {'female': {'she', 'her'}, 'male': {'he', 'his', 'him'}, 'neutral': {'
 
 
 def winogender(data, part):
-    """The harness's fields, from the authors' files."""
+    """The fields that the harness uses, from the authors' files."""
     with open(data / 'winogender/occupations-stats.tsv') as stream:
         women = {row['occupation']: float(row['bls_pct_female']) for row in csv.DictReader(stream, delimiter='\t')}
     documents = []
@@ -335,7 +335,7 @@ def pages(data):
 
 
 def data_set(name, data):
-    """Settings, documents, and documents for examples, of a task of `plumb evaluate`."""
+    """For a task of `plumb evaluate`: settings, documents, and documents for the examples."""
     choices = dict(TASKS['choices'], metric_list=['acc', 'acc_norm'])
     accuracy = dict(choices, metric_list=['acc'])
     if name == 'lambada_openai':
@@ -375,7 +375,7 @@ def data_set(name, data):
 
 
 def compare(arguments):
-    """Evaluates with the harness and prints how far Plumb's results are from it."""
+    """Evaluates with the harness and prints how much Plumb's results differ."""
     model = HFLM(pretrained=arguments.model, device='cpu', dtype='float32', batch_size=arguments.batch_size)
     plumb = json.loads((arguments.compare / 'results.json').read_text())
     good = True

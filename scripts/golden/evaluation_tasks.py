@@ -40,8 +40,8 @@ def gap_line(item):
     return dict(zip(('sentence', 'option1', 'option2', 'answer'), item), qID=item[0][:3])
 
 
-# For each task: the file of its settings in the harness, ours of items and of examples, the items, and what a line of ours
-# and a document of the harness have of an item.
+# For each task: the harness's settings file, our files of items and of examples, the items, and two functions from an
+# item to a line of our file and to a document of the harness.
 AUTHORS = {
     'arc_challenge': ('arc/arc_challenge.yaml', 'ARC-Challenge-Test.jsonl', 'ARC-Challenge-Train.jsonl', SCIENCE,
                       science_line, science_document('question')),
@@ -74,14 +74,14 @@ def write_authors_files(folder):
 
 
 def settings_of(file):
-    """The settings of one of the harness's own tasks, apart from where its documents are."""
+    """The settings of one of the harness's own tasks, without the location of its documents."""
     settings = load_yaml(pathlib.Path(lm_eval.__file__).parent / 'tasks' / file)
     return {key: value for key, value in settings.items()
             if key not in ('task', 'tag', 'dataset_path', 'dataset_name') and not key.endswith('_split')}
 
 
 def authors_task(name, folder):
-    """The harness's own task on the documents that its data set would have."""
+    """The harness's own task, on documents in the form of its data set."""
     file, _, _, items, _, document = AUTHORS[name]
     files = {'test': folder / f'{name}.test', 'train': folder / f'{name}.train'}
     write_lines(files['test'], [document(item) for item in items[:2]])
@@ -110,7 +110,7 @@ def golden_tasks():
 
 
 def golden_filters():
-    """What the harness's filters of BIG-bench Hard find, and whether strict and flexible matches are right."""
+    """What the harness's BIG-bench Hard filters extract, and whether strict and flexible matches are right."""
     made = []
     options = MultiChoiceRegexFilter(regex_pattern='(\\([A-Z]\\))', group_select=0, ignore_case=True,
                                      ignore_punctuation=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Folders of the PyPI package `transformers`, as it saves them, for tests/interop/families_test.cpp.
+"""Writes model folders with the PyPI package `transformers`, for tests/interop/families_test.cpp.
 
 Tiny models with random weights that are float32 numbers, and results computed in float64. For each case NAME a folder is
 written:
@@ -29,11 +29,11 @@ from transformers_models import ROOT, VOCABULARY, fill_randomly, flat, in_float6
 
 LENGTHS = (7, 3)
 CONTINUATION = 64
-SINGLE = torch.float32  # which in_float64 calls something else
+SINGLE = torch.float32  # in_float64 rebinds this name
 
 
 def cases():
-    """Name, class, configuration, largest file."""
+    """Yields name, class, configuration and largest file size."""
     sizes = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=20, num_hidden_layers=2,
                  num_attention_heads=4, max_position_embeddings=128, pad_token_id=None, bos_token_id=None,
                  eos_token_id=None)
@@ -100,7 +100,7 @@ def cases():
 
 
 def waves(table):
-    """Marian's positions, which transformers rounds to float32."""
+    """Marian's positions in float64; transformers rounds them to float32."""
     length, width = table.shape
     angles = torch.arange(length, dtype=torch.float64)[:, None] / 10000 ** (
         torch.arange(0, width, 2, dtype=torch.float64) / width)
@@ -126,10 +126,10 @@ def build(make, config, seed):
             side.embed_positions.weight.data = waves(side.embed_positions.weight)
         bias = torch.randn(model.final_logits_bias.shape, generator=generator, dtype=SINGLE)
         model.final_logits_bias = bias.to(torch.float64)
-    if not getattr(config, 'scale_decoder_outputs', True):  # T5 1.1: an output matrix that is not the embedding
+    if not getattr(config, 'scale_decoder_outputs', True):  # T5 1.1: a separate output matrix
         matrix = torch.randn(model.lm_head.weight.shape, generator=generator, dtype=SINGLE) / 4
         model.lm_head.weight = torch.nn.Parameter(matrix.to(torch.float64))
-    rows = [torch.randint(2, VOCABULARY, (length,), generator=generator) for length in LENGTHS]  # no padding among them
+    rows = [torch.randint(2, VOCABULARY, (length,), generator=generator) for length in LENGTHS]  # no padding
     return model, rows
 
 
@@ -191,7 +191,7 @@ def values(make, config, seed):
 def write(folder, make, config, seed, largest_file):
     golden = values(make, config, seed)
     model = build(make, config, seed)[0].float()
-    with torch.no_grad():  # guards against a change of meaning by in_float64
+    with torch.no_grad():  # checks that in_float64 does not change the results
         row = torch.tensor(golden['tokens'][0])
         if 'segments' in golden:
             output = run_encoder(model, row, torch.tensor(golden['segments'][0]))

@@ -24,7 +24,7 @@ RATES = (0.01, 0.03, 0.05, 0.02, 0.04, 0.01, 0.03, 0.02, 0.01, 0.05)
 BETAS, EPS = (0.8, 0.95), 1e-6
 LION_BETAS = (0.9, 0.97)
 MOMENTUM, DECAY = 0.9, 0.1
-SCALE = 0.5  # of the gradients, as by clipping
+SCALE = 0.5  # of the gradients, as from clipping
 # Muon divides a matrix by its norm: PyTorch by max(norm, 1e-7), Jordan's own code by norm + 1e-7. The scale makes the
 # difference less than 1e-12.
 MUON_SCALE = 1e6
@@ -32,7 +32,7 @@ MUON_SCALE = 1e6
 
 @contextlib.contextmanager
 def in_float64():
-    """torch.optim.Muon rounds its matrices to bfloat16; here the name of that type means float64."""
+    """torch.optim.Muon rounds its matrices to bfloat16; here that type's name means float64."""
     half = torch.bfloat16
     torch.bfloat16 = torch.float64
     try:
@@ -71,13 +71,13 @@ def muon_section(scale):
 
 
 def training(optimizer):
-    """Weights are compared where gradients are taken."""
+    """Switches to the weights at which gradients are taken; those are compared."""
     optimizer.train()
     return optimizer
 
 
 def cases():
-    """Name, the optimizer's name and options in Plumb, weight decay, scale of gradients, the optimizers in PyTorch."""
+    """Yields name, Plumb's optimizer and its options, weight decay, gradient scale, PyTorch's optimizers."""
     yield ('sgd', 'sgd', section('sgd', momentum=MOMENTUM), DECAY, SCALE,
            lambda p: [torch.optim.SGD(p, lr=1, momentum=MOMENTUM, weight_decay=DECAY)])
     yield ('sgd_nesterov', 'sgd', section('sgd', momentum=MOMENTUM, nesterov=True), DECAY, SCALE,
@@ -91,7 +91,7 @@ def cases():
     yield ('radam', 'radam', section('radam', **BETA_KEYS), DECAY, SCALE,
            lambda p: [torch.optim.RAdam(p, lr=1, betas=BETAS, eps=EPS, weight_decay=DECAY,
                                         decoupled_weight_decay=True)])
-    # PyTorch limits the rate to 1/√t, which is larger here, and v from below where it would vanish.
+    # PyTorch limits the rate to 1/√t, which is larger here, and bounds v from below where it would vanish.
     yield ('adafactor', 'adafactor', '', DECAY, SCALE,
            lambda p: [torch.optim.Adafactor(p, lr=1, weight_decay=DECAY)])
     yield ('adafactor_options', 'adafactor', section('adafactor', decay=0.7, smallest_scale=1.5), DECAY, SCALE,
@@ -125,7 +125,7 @@ def flat(tensors):
 
 
 def json_text(value, indent=''):
-    """A list of numbers on a line of its own."""
+    """JSON with each list of numbers on a separate line."""
     deeper = indent + ' '
     if isinstance(value, dict):
         return '{\n' + ',\n'.join(f'{deeper}"{key}": {json_text(item, deeper)}' for key, item in value.items()) + \

@@ -3,10 +3,10 @@
 
   lstm.json                          one layer over sequences that begin with given states: outputs, last states, and
                                      the gradients of Σ weights∘outputs + Σ weights∘last states
-  awd_lstm_tiny.{toml,safetensors,json}  a language model without dropout whose output matrix is its embedding: loss,
+  awd_lstm_tiny.{toml,safetensors,json}  a language model without dropout and with a tied output matrix: loss,
                                      regularization terms, last states, the norm of each gradient
 
-Each sequence runs on its own.
+Each sequence runs separately.
 
     pip install torch safetensors
     scripts/golden/recurrent_models.py            # writes tests/golden
@@ -24,7 +24,7 @@ from torch.nn import functional
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MADE_BY = {'script': 'scripts/golden/recurrent_models.py', 'torch': torch.__version__.split('+')[0]}
-LENGTHS = (3, 1, 0, 5)  # of the single layer's sequences; one has no position
+LENGTHS = (3, 1, 0, 5)  # of the single layer's sequences; one is empty
 IN, SIZE = 4, 3
 VOCABULARY, EMBEDDING, HIDDEN, LAYERS = 17, 5, 7, 2
 TOKENS = ((3, 9, 16, 1, 9, 2), (5, 5), (12, 0, 7, 8))
@@ -35,7 +35,7 @@ def draw(generator, *shape, scale=1.0):
 
 
 def load(layer, weights):
-    """Puts tensors into a torch.nn.LSTM in the place of its parameters' values."""
+    """Copies tensors into the parameters of a torch.nn.LSTM."""
     with torch.no_grad():
         for name, tensor in weights.items():
             getattr(layer, name).copy_(tensor)
@@ -126,7 +126,7 @@ def json_text(golden):
 
 
 def largest_difference(a, b):
-    """Of two JSON values of the same shape; infinity where the shapes or other values differ."""
+    """The largest difference of two JSON values of the same shape; infinity if shapes or other values differ."""
     if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
         return max((largest_difference(a[key], b[key]) for key in a), default=0)
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):

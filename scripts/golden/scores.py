@@ -2,7 +2,7 @@
 """Reference values of the PyPI package sacrebleu for tests/metrics/sacrebleu_test.cpp.
 
 Writes tests/golden/scores.json: made-up sentences in several scripts as the output of three systems, with one or two
-references, and what sacreBLEU gives for them under many options; then its intervals and p-values.
+references, and sacreBLEU's scores for them under many options; then its intervals and p-values.
 
     pip install sacrebleu
     scripts/golden/scores.py
@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOOTSTRAP_SAMPLES = 4000
 RANDOMIZATION_TRIALS = 10000
 
-# Words, what joins them, and what ends a sentence.
+# For each language: words, the separator, and sentence ends.
 LANGUAGES = [
     ('the small ship Sails to Port with grain , and 1,250.5 tons of it don\'t fit ; Anna\'s crew (of seven) says "no" '
      '28-year-old 1999-2001 U.S. &quot;rope&quot; fish &amp; chips so-called A/B 50% $3.20 e.g. x_y [sic] wait...',
@@ -57,7 +57,7 @@ def numbered(letter, begin, end):
     return ' '.join(f'{letter}{i}' for i in range(begin, end))
 
 
-# Sentences whose TER depends on the limits of the search: length of the sentences, distance of shifts, distance from the
+# Sentences whose TER depends on the limits of the search: sentence length, distance of shifts, distance from the
 # diagonal, number of shifts tried.
 LONG = [
     ('one', numbered('w', 0, 80), 'one two'), (numbered('w', 0, 80), 'w3', 'w79 w0'),
@@ -86,7 +86,7 @@ class Text:
         return drawn, vocabulary, joiner, self.random.choice(ends.split(' '))
 
     def changed(self, words, vocabulary, rate):
-        """Words left out, replaced and put in, each at this rate, and with its probability two blocks exchanged."""
+        """Deletes, replaces or inserts words (rate/3 each), swaps case (rate/6) and two blocks (2·rate)."""
         result = []
         for word in words:
             draw = self.random.random()
@@ -114,7 +114,7 @@ class Text:
         return {'systems': systems, 'references': references}
 
 
-# The options of a case, by Plumb's names, and as sacreBLEU's arguments.
+# The options of each case, under Plumb's names and as sacreBLEU's arguments.
 
 def bleu_cases():
     for tokenizer in ('13a', 'intl', 'zh', 'char', 'none'):
@@ -191,13 +191,13 @@ def scored(corpus, cases=CASES):
 
 
 def with_ties(statistics, difference):
-    """sacreBLEU's p-value with ≥ for >."""
+    """sacreBLEU's p-value with ≥ instead of >."""
     as_extreme = int(numpy.sum(statistics >= difference - 1e-10))
     return (as_extreme + 1) / (len(statistics) + 1)
 
 
 def paired(corpus, test, samples):
-    """What the paired test gives for each metric: p-values as published, and with ties counted."""
+    """The result of the paired test for each metric, with p-values as published and with ties counted."""
     published = significance._compute_p_value
     named = [(f'system {i}', system) for i, system in enumerate(corpus['systems'])]
     for key, metric in (('bleu', BLEU()), ('chrf', CHRF()), ('ter', TER())):
@@ -221,7 +221,7 @@ def listed(sentences):
 
 
 def plain(value):
-    """numpy's numbers as Python's."""
+    """Converts numpy's numbers to Python's."""
     return value.item()
 
 
@@ -245,7 +245,7 @@ def main():
 
 
 def lines_of(golden):
-    """One line for each list of sentences, case and test."""
+    """JSON with one line per list of sentences, case and test."""
     def block(items):
         return '[\n' + ',\n'.join(json.dumps(item, ensure_ascii=True, default=plain) for item in items) + '\n]'
 

@@ -3,9 +3,9 @@
 tests/interop/sentence_encoder_test.cpp.
 
 Without options, writes tests/golden/sentence_encoder: a tiny BERT with random weights and a WordPiece vocabulary as
-sentence-transformers saves it, and of a few lines of many scripts
+sentence-transformers saves it, and for a few lines in many scripts
   texts.json             the lines, and the folder of the model, relative to this file or absolute
-  reference.safetensors  `ids` and `lengths`: the token ids of all lines, one after another, and how many each has;
+  reference.safetensors  `ids` and `lengths`: the token ids of all lines, concatenated, and their number per line;
                          `hidden`: the state of each token in float64, and `single`, in float32, as published;
                          `vectors`: the vector of each line, in float64
 
@@ -33,7 +33,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers_models import ROOT, fill_randomly
 
 SPECIALS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-LENGTH = 40  # of the texts of the tiny encoder, of which some are truncated
+LENGTH = 40  # of the tiny encoder's texts; some are truncated
 
 
 def word_piece(folder):
@@ -52,7 +52,7 @@ def word_piece(folder):
 
 
 def make_tiny(folder):
-    """A folder as sentence-transformers saves it."""
+    """Writes a folder as sentence-transformers saves it."""
     with tempfile.TemporaryDirectory() as plain:
         size = word_piece(plain)
         config = transformers.BertConfig(vocab_size=size, hidden_size=12, intermediate_size=20, num_hidden_layers=2,
@@ -65,7 +65,7 @@ def make_tiny(folder):
 
 
 def states(model, rows):
-    """Each row by itself, so that no padding takes part."""
+    """Runs each row separately, without padding."""
     with torch.no_grad():
         return torch.cat([model(torch.tensor(row)[None]).last_hidden_state[0] for row in rows])
 

@@ -2,13 +2,13 @@
 """Reference values of the PyPI package tokenizers for tests/text/hugging_face_test.cpp.
 
 Writes tests/golden/tokenizers.json: small tokenizers of every kind, trained on the text below, and what the package gives
-for lines of many scripts.
+for lines in many scripts.
 
     pip install tokenizers
     scripts/golden/tokenizer_files.py
 
 With --output DIRECTORY it writes one file per tokenizer there, with more lines and larger vocabularies, and also for
-tokenizers that lie in folders; PLUMB_TOKENIZERS=DIRECTORY build/tests/test_text --gtest_filter='HuggingFace*' compares.
+tokenizers in folders; PLUMB_TOKENIZERS=DIRECTORY build/tests/test_text --gtest_filter='HuggingFace*' compares.
 
     scripts/golden/tokenizer_files.py --output /tmp/reference --lines 10000 --corpus TEXT… --folder MODEL…
 """
@@ -37,7 +37,7 @@ Das grüne Haus steht über dem Fluß und kostet 3.499,99 €. Äpfel, Öl und S
 def sail(ship, port=None):\n    if ship.size > 10:\n\t\treturn [x ** 2 for x in range(port)]\n
 naïve café résumé coöperate Łódź İstanbul ışık ŒUVRE ﬁnance ½ ² ① Ⅻ 😀 👍🏽 👨‍👩‍👧 🇩🇪 🇫🇷 ♥️'''.split('\n')
 
-# Single characters and sequences that the rules treat in their own ways.
+# Single characters and sequences that the rules treat specially.
 PIECES = [
     ' ', '  ', '   ', '\t', '\n', '\r\n', '\r', '\n\n', '\u00a0', '\u3000', '\u2003', '\u200b', '\u200d', '\u2028',
     '\u0085', '\x0b', '\x0c', '\x1c', '\x1f', '\ufeff', '\u00ad', '\u2060', '\u180e', '\x00', '\x01', '\x7f', '\x9f',
@@ -52,7 +52,7 @@ WORD = 'newtoken'
 
 
 def random_line(source, text):
-    """A few words of the text, with separators of many kinds, or characters from anywhere in Unicode."""
+    """A few words of the text with various separators, or characters from anywhere in Unicode."""
     kind = source.random()
     if kind < 0.35:
         words = source.choice(text).split(' ')
@@ -74,7 +74,7 @@ def random_line(source, text):
     if source.random() < 0.3:
         block = source.choice(blocks)
     drawn = ''.join(chr(source.randrange(*block)) if source.random() < 0.85 else ' ' for _ in range(length))
-    # Characters that are newer than the systems' libraries may differ.
+    # Leaves out unassigned characters, which depend on the Unicode version of a library.
     return ''.join(c for c in drawn if unicodedata.category(c) != 'Cn')
 
 
@@ -142,7 +142,7 @@ def qwen(text, size):
 
 
 def with_bytes(tokenizer, specials):
-    """The vocabulary with tokens for unknown text and for bytes before all others."""
+    """The vocabulary with the special tokens and byte tokens before all others."""
     document = json.loads(tokenizer.to_str())
     vocabulary = document['model']['vocab']
     first = specials + [f'<0x{byte:02X}>' for byte in range(256)]
@@ -158,7 +158,7 @@ def llama2(text, size):
     tokenizer = trained(tokenizer, trainers.BpeTrainer(vocab_size=size, show_progress=False, limit_alphabet=90), words)
     document = with_bytes(tokenizer, ['<unk>', '<s>', '</s>'])
     document['model']['byte_fallback'] = True
-    # As in models that were converted: every way to put a token together is a merge.
+    # As in converted models: every way to combine two tokens into a token is a merge.
     vocabulary = document['model']['vocab']
     merges = []
     for token in sorted(vocabulary, key=vocabulary.get):
@@ -201,7 +201,7 @@ def cased_bert(text, size):
 
 
 def precompiled(rules):
-    """Compiled rules as SentencePiece stores them: a double array whose bytes each have a place of their own."""
+    """Compiled rules as SentencePiece stores them: a double array with a separate unit for each byte."""
     import base64
     import struct
     tree, strings = {}, b''
@@ -234,7 +234,7 @@ def precompiled(rules):
 
     place(tree, 0)
     array = [units.get(i, 0) for i in range(max(units) + 256)]
-    # The reader adds the offset of a unit to the unit's own place.
+    # The reader adds the offset of a unit to the unit's own index.
     return base64.b64encode(struct.pack(f'<I{len(array)}I', 4 * len(array), *array) + strings).decode()
 
 
@@ -248,7 +248,7 @@ def normalizer_of(rules):
 
 
 def t5(text, size):
-    """T5 and XLM-R: unigram."""
+    """As in T5 and XLM-R: unigram."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     tokenizer.decoder = decoders.Metaspace()
@@ -288,7 +288,7 @@ def words(text, size):
 
 
 def word_ends(text, size):
-    """The first byte-pair encoding: a suffix ends a word, and no bytes."""
+    """The original byte-pair encoding: a suffix ends a word; not byte-level."""
     tokenizer = Tokenizer(models.BPE(unk_token='<unk>', end_of_word_suffix='</w>'))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.Lowercase()])
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation('contiguous')])
@@ -298,7 +298,7 @@ def word_ends(text, size):
 
 
 def word_starts(text, size):
-    """A prefix continues a word; unknown characters are fused; splits in five ways."""
+    """A prefix continues a word; unknown characters are fused; five kinds of splits."""
     tokenizer = Tokenizer(models.BPE(unk_token='<unk>', continuing_subword_prefix='##', fuse_unk=True))
     tokenizer.normalizer = normalizers.Replace(Regex('[aeiou]{2}'), '')
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
@@ -322,7 +322,7 @@ KINDS = [gpt2, roberta, llama3, qwen, llama2, mistral, bert, cased_bert, t5, uni
 
 
 def reference(tokenizer, lines, every):
-    """Ids without special tokens for all lines, and everything else for some."""
+    """Ids without special tokens for all lines; all other results only for every `every`-th line."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
     result = []
@@ -350,7 +350,7 @@ def tokenizer_in(folder):
 
 
 def speed(tokenizer, lines):
-    """Tokens per second in one thread, the best of three rounds, and the tokens."""
+    """Tokens per second in one thread, the best of three rounds, and the number of tokens."""
     best = 0
     for _ in range(3):
         start = time.perf_counter()

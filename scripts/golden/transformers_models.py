@@ -2,13 +2,13 @@
 """Reference values of the PyPI package `transformers` for tests/model/transformers_test.cpp.
 
 Tiny models with random weights, computed in float64. For each case NAME three files are written:
-  NAME.toml         the model as a configuration of Plumb's
+  NAME.toml         the model's configuration for Plumb
   NAME.safetensors  its weights, F64, under Plumb's names
   NAME.json         a batch of sequences of different lengths; hidden states and logits of every token; the mean loss;
                     the norm of the loss's gradient with respect to every tensor of the weights
 
-Each sequence runs through the model on its own, so padding and its mask play no part; nor is a token reserved for it,
-as PyTorch would give its embedding no gradient. A language model's loss is the mean over all targets of the batch,
+Each sequence runs through the model separately, without padding or a padding mask. No token is reserved for padding,
+since PyTorch would give its embedding no gradient. A language model's loss is the mean over all targets of the batch,
 where position i of a sequence predicts i + 1; a classifier's is the mean over the sequences.
 
     pip install torch transformers safetensors
@@ -36,7 +36,7 @@ LENGTHS = (11, 2, 6)  # of the sequences of the batch
 @contextlib.contextmanager
 def in_float64():
     """transformers converts to float32 inside some models: RMSNorm, the softmax of attention, rotary angles. Here the
-    names that it uses for that type mean float64, so every intermediate value is float64."""
+    names of that type mean float64, so every intermediate value is float64."""
     single, to_single = torch.float32, torch.Tensor.float
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
@@ -57,7 +57,7 @@ class Case:
     config: object         # its configuration
     plumb: dict            # the keys of [model]; a dict among the values is a section
     rename: callable       # tensors by transformers' names → {Plumb's name: tensor}
-    gain_offset: float = 0  # what the class adds to the gains of its norms
+    gain_offset: float = 0  # added by the class to the gains of its norms
 
 
 # Names. Each function maps a dictionary of weights, or of their gradients, to the same under Plumb's names. Stacking
@@ -91,7 +91,7 @@ def gpt2_names(case, tensors):
         theirs, ours = f'transformer.h.{layer}', f'decoder.layers.{layer}'
         matrices = {'attn.c_attn': 'self_attn.in_proj_', 'attn.c_proj': 'self_attn.out_proj.',
                     'mlp.c_fc': 'linear1.', 'mlp.c_proj': 'linear2.'}
-        for their_part, our_part in matrices.items():  # Conv1D keeps (in, out)
+        for their_part, our_part in matrices.items():  # Conv1D stores (in, out)
             result[f'{ours}.{our_part}weight'] = tensors[f'{theirs}.{their_part}.weight'].T
             result[f'{ours}.{our_part}bias'] = tensors[f'{theirs}.{their_part}.bias']
         for their_part, our_part in {'ln_1': 'norm1', 'ln_2': 'norm2'}.items():
@@ -194,7 +194,7 @@ def cases():
                    head_size=6, embedding_factor=1.0, share_embeddings='none'),
         llama_names)
 
-    # With exact gelu: `gelu_python`, as this class takes the name `gelu` for the approximation by tanh.
+    # With exact GELU: `gelu_python`, since this class takes the name `gelu` for the tanh approximation.
     yield Case(
         'gemma_tiny', transformers.GemmaForCausalLM,
         transformers.GemmaConfig(**sizes, head_dim=6, rms_norm_eps=1e-6, hidden_act='gelu_python', pad_token_id=None,
@@ -240,7 +240,7 @@ def cases():
 # Values.
 
 def fill_randomly(model, gain_offset, generator):
-    """All weights are random: gains around 1 and biases around 0 too, so that one that is left out shows."""
+    """Makes all weights random, even gains (around 1) and biases (around 0), so that a missing one is noticed."""
     for name, parameter in model.named_parameters():
         if parameter.dim() == 2:
             is_table = any(part in name for part in ('embed', 'wte', 'wpe'))
@@ -312,7 +312,7 @@ def values(case, seed):
 
 
 def compare_with_unchanged_model(case, seed, logits):
-    """Guards against a change of meaning by in_float64: without it the results agree to float32's precision."""
+    """Checks that in_float64 does not change the results: without it they agree to float32's precision."""
     model, rows = build(case, seed)
     evaluate = classifier_values if case.plumb['kind'] == 'encoder' else language_model_values
     with torch.no_grad():
@@ -324,7 +324,7 @@ def compare_with_unchanged_model(case, seed, logits):
 
 
 def check_sizes(case, model, tensors):
-    """Every weight of the model has a place in the file, and only one."""
+    """Checks that every weight of the model is in the file exactly once."""
     theirs = sum(parameter.numel() for parameter in model.parameters())
     ours = sum(tensor.numel() for tensor in tensors.values())
     if theirs != ours:
@@ -346,7 +346,7 @@ def toml_text(keys, section='model'):
 
 
 def json_text(golden):
-    """One row of numbers per line."""
+    """JSON with one row of numbers per line."""
     entries = []
     for key, value in golden.items():
         if isinstance(value, list):
@@ -367,7 +367,7 @@ def write(base, case, golden, tensors):
 
 
 def largest_difference(a, b):
-    """Of two JSON values of the same shape; infinity where the shapes or other values differ."""
+    """The largest difference of two JSON values of the same shape; infinity if shapes or other values differ."""
     if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
         return max((largest_difference(a[key], b[key]) for key in a), default=0)
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):

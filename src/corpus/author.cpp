@@ -57,7 +57,7 @@ Clause told(Clause clause) {
 }
 
 const Noun& Author::noun(Selection selection) {
-  // Compounds would drown the simple words (among people all of them play or coach something).
+  // Limits compounds, which would outnumber simple words (those for people are all players or coaches).
   const bool compound = chance((selection.any & kind::person) != 0 ? 0.06 : 0.25);
   std::vector<const Noun*> fitting, others;
   for (const Noun& candidate : nouns()) {
@@ -86,7 +86,7 @@ const Adjective* Author::adjective(const Noun& noun, bool gradable) {
     if ((candidate.kinds & noun.kinds) == 0 || (gradable && candidate.comparative == "none")) continue;
     const bool of_body = candidate.rank == Rank::size || candidate.rank == Rank::age;
     if ((noun.kinds & kind::relative) != 0 && of_body) continue;  // no "kleine Großmutter"
-    // "groß" and "dick" have two readings; the first that fits is meant.
+    // "groß" and "dick" have two translations; the first that fits is used.
     const bool repeated = std::any_of(fitting.begin(), fitting.end(),
                                       [&](const Adjective* other) { return other->german == candidate.german; });
     if (!repeated) fitting.push_back(&candidate);
@@ -101,7 +101,7 @@ void Author::add_adjectives(NounPhrase& phrase, double probability) {
   phrase.adjectives = {first};
   if (chance(0.2)) {
     const Adjective* second = adjective(*phrase.noun, false);
-    // Two colors, or "old and new", are never said of one thing; "nice sad" sounds odd, "nice old" does not.
+    // Nothing has two colors, or is "old and new"; "nice sad" sounds odd, "nice old" does not.
     const auto plain = [](const Adjective* one) { return one->rank != Rank::opinion && one->rank != Rank::state; };
     if (second->rank < first->rank && plain(first)) phrase.adjectives = {second, first};
     if (second->rank > first->rank && plain(second)) phrase.adjectives = {first, second};
@@ -178,7 +178,7 @@ NounPhrase Author::subject(Selection selection) {
       worn.determiner = Determiner::indefinite;
       if ((worn.noun->kinds & kind::pairs) == 0) worn.number = Number::singular;
       add_adjectives(worn, 0.7);
-      // One is in a coat, but with a hat.
+      // "in a coat", but "with a hat".
       const bool clothes =
           (worn.noun->kinds & kind::garment) != 0 && (worn.noun->kinds & (kind::lies | kind::pairs)) == 0;
       phrase.attribute = {german_phrase(clothes ? "in" : "mit", worn, Case::dative),
@@ -336,7 +336,6 @@ Clause Author::event(Selection subjects) {
   const double draw = random_.uniform();
   const Kinds people_or_animals = subjects.any & (draw < 0.78 ? kind::person : kind::animal);
   const NounPhrase chosen = subject(people_or_animals != 0 ? Selection(people_or_animals) : subjects);
-  // The verb suits this subject, child or adult.
   return event(chosen);
 }
 

@@ -9,8 +9,8 @@
 
 namespace plumb::corpus {
 
-/// All randomness of the corpus. Every draw is a separate statement, because the order in which a compiler
-/// evaluates arguments is free, and the text must not depend on it.
+/// The corpus's only source of randomness. Every draw is a separate statement: the evaluation order of arguments is
+/// unspecified, and the text must not depend on it.
 class Author {
  public:
   explicit Author(Random random) : random_(random) {}
@@ -31,32 +31,32 @@ class Author {
 
   /// "der alte Mann", "Anna", "zwei Kinder", "mein Bruder", "wir".
   NounPhrase subject(Selection selection);
-  /// One that a pronoun can refer to in both languages ("das Kind" cannot: he or she?).
+  /// A subject that a pronoun can refer to in both languages (not "das Kind": he or she?).
   NounPhrase referable_subject(Selection selection);
   /// "einen roten Apfel", "die Bücher", "sein Fahrrad" (the subject's).
   NounPhrase object(const NounPhrase& subject, Selection selection);
   void add_adjectives(NounPhrase& phrase, double probability);
-  /// An adjective that applies to the noun, or null.
+  /// An adjective that applies to the noun, or null; `gradable`: only those with a comparative.
   const Adjective* adjective(const Noun& noun, bool gradable);
 
-  /// Where, whereto, which way: each empty if no such place is known.
+  /// "in the garden", "into the garden", "through the garden"; empty if no place has one of these sites.
   Words place(uint32_t sites);
   Words goal(uint32_t sites);
   Words way(uint32_t sites);
-  /// "auf den Tisch" (at rest: "auf dem Tisch") for things that stand, lie or hang.
+  /// "auf den Tisch" (resting: "auf dem Tisch") for things that stand, lie or hang.
   Words spot(Kinds thing, bool resting);
 
-  /// An action with its objects, in the present, without place and time.
+  /// An action with its objects, in the present tense, without time; with a place or goal only if the verb needs one.
   Clause event(const NounPhrase& subject, std::initializer_list<Frame> frames);
   Clause event(const NounPhrase& subject);
-  /// With its own subject.
+  /// Chooses the subject, too.
   Clause event(Selection subjects = kind::person | kind::animal);
   Clause event_with(const NounPhrase& subject, const Verb& verb);
-  /// Place, manner, company: at most two.
+  /// Adds place, manner or company: at most two of them.
   void add_circumstances(Clause& clause, double probability);
-  /// A time expression and the tense that goes with it.
+  /// Adds a time expression and sets the matching tense.
   void add_time(Clause& clause, bool in_front);
-  /// English without, German in the first position.
+  /// Puts `words` before the rest of the clause, with a comma in English.
   void put_in_front(Clause& clause, Words words);
 
  private:
@@ -69,16 +69,15 @@ class Author {
 
 /// The kinds of nouns that a phrase represents; a name or "wir" is a person.
 Kinds kinds_of(const NounPhrase& phrase);
-/// Where such a creature or object is found.
+/// The sites where a creature or object of these kinds is found.
 uint32_t habitat(Kinds kinds);
-/// "sein", "ihr" … of this owner; the definite article if none is certain.
+/// "sein", "ihr" … for this owner; the definite article if its pronoun is unknown.
 Determiner possessive_of(const NounPhrase& owner);
-/// The selection without dresses and skirts unless a woman is meant.
+/// The selection, without women's clothes unless the person is a woman.
 Selection wearable_by(const NounPhrase& person, Selection selection);
-/// Whether the accusative shows that the phrase is the object ("den Mann"; "die Frau" could be the subject as well), or
-/// its meaning does.
+/// Whether the accusative ("den Mann"; "die Frau" could be the subject as well) or the meaning marks it as the object.
 bool is_clearly_object(const NounPhrase& phrase);
-/// Past events in order: preterite, English simple past.
+/// The clause as a past event in a sequence: German preterite, English simple past.
 Clause told(Clause clause);
 
 }  // namespace plumb::corpus

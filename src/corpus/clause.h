@@ -1,6 +1,5 @@
-// A sentence before it becomes words: noun phrases and clauses from which both languages are written. The content is
-// fixed here; how it is said in German (order, case, agreement) and in English (aspect, do-support) follows from it
-// alone.
+// Language-independent sentence structure: noun phrases and clauses from which both languages are generated. German
+// (order, case, agreement) and English (aspect, do-support) are functions of this structure alone.
 #pragma once
 
 #include <string>
@@ -34,13 +33,13 @@ enum class Determiner : uint8_t {
 
 struct Clause;
 
-/// A noun with what belongs to it, a name, or a pronoun (neither noun nor name).
+/// A noun with its modifiers, a name, or a pronoun (neither noun nor name).
 struct NounPhrase {
   const Noun* noun = nullptr;
   const Name* name = nullptr;
   Number number = Number::singular;
   Determiner determiner = Determiner::definite;
-  int count = 0;  // of a numeral: up to twelve in words, then in figures
+  int count = 0;  // for Determiner::numeral: written in words up to twelve, then in figures
   std::vector<const Adjective*> adjectives;
   bool very = false;                // "sehr" before the first adjective
   Words attribute;                  // "mit einem roten Hut"
@@ -49,7 +48,7 @@ struct NounPhrase {
   std::vector<Clause> relative;     // at most one
   bool relative_to_object = false;  // the relative pronoun is its clause's object, not its subject
 
-  // Of a pronoun.
+  // Pronouns only.
   Person person = Person::third;
   Gender gender = Gender::neuter;
   Referent referent = Referent::it;
@@ -62,20 +61,20 @@ enum class Tense : uint8_t { present, preterite, perfect, pluperfect, future };
 struct Clause {
   NounPhrase subject;
   const Verb* verb = nullptr;
-  std::vector<NounPhrase> object;    // at most one, in the case that the verb's frame asks for
+  std::vector<NounPhrase> object;    // at most one, in the case that the verb's frame requires
   std::vector<NounPhrase> receiver;  // at most one, dative
   const Modal* modal = nullptr;
   Tense tense = Tense::present;
-  bool simple = false;     // English without the progressive: habits, sequences of events
+  bool simple = false;     // no progressive in English: habits, sequences of events
   bool past_time = false;  // a perfect with "gestern": English takes the simple past
   bool negated = false;
   bool passive = false;
-  Words front;  // what precedes the verb instead of the subject; the English has its comma
+  Words front;  // precedes the verb in place of the subject; the English includes its comma
   Words time, frequency, manner, companion, place, goal, complement;
   bool manner_last = false;
 };
 
-/// What is omitted because it appears elsewhere: a relative or question pronoun, or the subject shared by "und".
+/// What a clause omits: the role of its relative or question pronoun, or the subject shared by "und".
 enum class Gap : uint8_t { none, subject, object };
 
 /// "sein" with a complement.
@@ -84,13 +83,14 @@ const Verb& copula();
 /// The pronoun that refers back to the phrase.
 NounPhrase pronoun_for(const NounPhrase& phrase);
 
-/// Number and person that verbs agree with; English counts "pants" and "glasses" as plural.
+/// The number that verbs agree with; "pants" and "glasses" are plural in English.
 Number german_number(const NounPhrase& phrase);
 Number english_number(const NounPhrase& phrase);
 
 std::string german_phrase(const NounPhrase& phrase, Case grammatical_case);
 /// With a preposition, contracted with the article where possible.
 std::string german_phrase(std::string_view preposition, const NounPhrase& phrase, Case grammatical_case);
+/// `subject`: pronouns are in the subject form ("he").
 std::string english_phrase(const NounPhrase& phrase, bool subject);
 
 /// Verb second: "Gestern hat der Mann das Auto gewaschen".
@@ -107,13 +107,13 @@ std::string english_question(const Clause& clause, std::string_view question_wor
 /// "to wash the car".
 std::string english_infinitive(const Clause& clause);
 
-/// "zwei" … "zwölf", then figures.
+/// "null" … "zwölf", then figures.
 std::string german_number_word(int count);
 std::string english_number_word(int count);
 
 /// Joins with spaces, omitting empty parts.
 std::string say(std::initializer_list<std::string_view> parts);
-/// Sets the commas and the end, capitalizes: "heute , lacht er" with "." → "Heute, lacht er."
+/// Attaches commas, capitalizes, and appends `end`: "heute , lacht er" with "." → "Heute, lacht er."
 std::string finish(std::string_view text, std::string_view end);
 
 }  // namespace plumb::corpus

@@ -1,4 +1,4 @@
-// English clauses: aspect, auxiliaries and do-support, and the order subject, verb, object, manner, place, time.
+// English clauses: aspect, auxiliaries, do-support, and the order subject, verb, object, manner, place, time.
 #include "corpus/clause.h"
 #include "corpus/english.h"
 
@@ -6,7 +6,7 @@ namespace plumb::corpus {
 namespace {
 
 struct VerbForms {
-  std::string auxiliary;  // empty: none; inverts in questions, "not" follows it
+  std::string auxiliary;  // may be empty; inverted in questions, followed by "not"
   std::string between;    // "allowed to", "being", "have been"
   std::string main;
 };
@@ -25,7 +25,7 @@ std::string be_past(const NounPhrase& subject) {
   return singular ? "was" : "were";
 }
 
-// "wants to" → no auxiliary; "is allowed to", "can" → auxiliary and rest.
+// "wants to" has no auxiliary; "is allowed to" and "can" consist of an auxiliary and a rest.
 VerbForms modal_forms(const Clause& clause, bool needs_auxiliary) {
   const Modal& modal = *clause.modal;
   const bool third = is_third_singular(clause.subject);
@@ -111,7 +111,7 @@ std::string predicate(const Clause& clause, const VerbForms& verb, bool with_aux
               clause.manner_last ? "" : clause.manner.english, verb.main, tail(clause, gap)});
 }
 
-// "can not" is one word; where the auxiliary stands apart ("Can he not") nothing changes.
+// Joins "can not" to one word; "Can he not" is unchanged.
 std::string join_cannot(std::string text) {
   const size_t position = text.find("can not ");
   if (position != std::string::npos) text.erase(position + 3, 1);

@@ -1,4 +1,4 @@
-// German word order: the finite verb second (first, last), the rest of the verb at the end, the middle field between.
+// German word order: finite verb second (or first, or last), rest of the verb at the end, middle field between them.
 #include "corpus/clause.h"
 
 namespace plumb::corpus {
@@ -6,7 +6,7 @@ namespace {
 
 struct VerbForms {
   std::string finite;
-  std::string prefix;  // separable; apart only where the finite verb is not last
+  std::string prefix;  // separable; separated unless the finite verb is last
   std::string rest;    // participle or infinitive
 };
 
@@ -24,7 +24,7 @@ VerbForms verb_forms(const Clause& clause) {
   const GermanVerb& full = clause.verb == &copula() ? to_be() : verb;
   const Person person = clause.subject.person;
   const Number number = german_number(clause.subject);
-  // Under the passive the verb that is conjugated is "werden".
+  // In the passive, "werden" is conjugated.
   const GermanVerb& conjugated = clause.passive ? to_become() : full;
   const std::string bare = clause.passive ? verb.participle + " werden" : infinitive(full);
   if (clause.modal != nullptr) return {modal_form(*clause.modal, clause.tense, person, number), "", bare};
@@ -46,7 +46,7 @@ VerbForms verb_forms(const Clause& clause) {
   return {present(conjugated, person, number), conjugated.prefix, apart};
 }
 
-// "einen Apfel" comes late, "den Apfel" early, "ihn" first of all.
+// "einen Apfel" comes late in the middle field, "den Apfel" early, "ihn" first.
 bool is_indefinite(const NounPhrase& phrase) {
   switch (phrase.determiner) {
     case Determiner::none:

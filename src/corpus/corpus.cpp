@@ -12,7 +12,7 @@
 namespace plumb::corpus {
 namespace {
 
-/// Longer sentences are not written; the corpus is for models that train in minutes.
+/// Longer sentences are discarded: the corpus is for models that train in minutes.
 constexpr int64_t kMaximumWords = 26;
 
 struct WeightedKind {
@@ -71,13 +71,13 @@ SentenceKind choose_kind(Author& author) {
 
 int64_t count_words(const std::string& text) { return std::count(text.begin(), text.end(), ' ') + 1; }
 
-/// A set of 64-bit numbers that grows only to a size known before, with open addressing.
+/// A set of 64-bit numbers with open addressing and a fixed capacity of `most`.
 class NumberSet {
  public:
   explicit NumberSet(int64_t most) : places_(std::bit_ceil(2 * static_cast<uint64_t>(most) + 1)) {}
-  /// False if it was there.
+  /// Returns false if the number was present already.
   bool insert(uint64_t number) {
-    if (number == 0) number = 1;  // 0 marks a free place
+    if (number == 0) number = 1;  // 0 marks a free slot
     for (uint64_t place = number;; ++place) {
       uint64_t& found = places_[place & (places_.size() - 1)];
       if (found == number) return false;
@@ -102,7 +102,7 @@ void check_count(int64_t count, int64_t most) {
 void synthesize_each(int64_t count, uint64_t seed, const std::function<void(SentencePair&&)>& take) {
   check_count(count, kMaximumStreamedPairs);
   Author author(Random(seed, "synthetic corpus"));
-  NumberSet seen(count);  // hashes of the German sentences: two that share one count as the same
+  NumberSet seen(count);  // hashes of the German sentences; a collision counts as a repetition
   for (int64_t made = 0; made < count;) {
     SentencePair pair = choose_kind(author)(author);
     if (std::max(count_words(pair.source), count_words(pair.target)) > kMaximumWords) continue;

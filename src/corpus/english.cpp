@@ -16,7 +16,7 @@ bool ends_in_consonant_y(std::string_view word) {
   return word.size() > 1 && word.back() == 'y' && !is_vowel(word[word.size() - 2]);
 }
 
-// "stop", "run": one short syllable that ends consonant, vowel, consonant doubles the last letter.
+// "stop", "run": one syllable that ends in consonant, vowel, consonant.
 bool doubles_last_letter(std::string_view word) {
   if (word.size() < 3) return false;
   int syllables = 0;
@@ -28,7 +28,7 @@ bool doubles_last_letter(std::string_view word) {
   const char first = word[word.size() - 3];
   const bool pattern = !is_vowel(last) && last != 'w' && last != 'x' && last != 'y' && is_vowel(before) &&
                        (!is_vowel(first) || word.find("qu") != std::string_view::npos);
-  // Stressed on the last syllable although it has two.
+  // "forget" and "begin" have two syllables, the last of which is stressed.
   return pattern && (syllables == 1 || word == "forget" || word == "begin");
 }
 
@@ -52,7 +52,7 @@ std::string_view english_article(std::string_view next_word) {
   constexpr std::array<std::string_view, 5> consonantal = {"uni", "use", "eu", "one", "unit"};
   const auto begins = [&](std::string_view start) { return next_word.starts_with(start); };
   if (std::any_of(silent.begin(), silent.end(), begins)) return "an";
-  // "uni-" is spoken "yoo", but in "unimportant" it is "un" + "important".
+  // "uni-" is pronounced "yoo-", but "unimportant" is "un" + "important".
   if (std::any_of(consonantal.begin(), consonantal.end(), begins) && !next_word.starts_with("unim") &&
       !next_word.starts_with("unin")) {
     return "a";

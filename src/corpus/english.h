@@ -8,7 +8,7 @@
 
 namespace plumb::corpus {
 
-/// "a" or "an", by the sound of the word that follows ("an hour", "a uniform").
+/// "a" or "an", by the sound of the next word ("an hour", "a uniform").
 std::string_view english_article(std::string_view next_word);
 
 /// "boxes", "cities", "knives" (from the table), "pants".
@@ -26,7 +26,7 @@ std::string third_person(const std::string& base);
 /// "running", "writing", "lying".
 std::string progressive(const std::string& base);
 
-/// "walked", "stopped", "carried"; or the table's irregular form.
+/// "walked", "stopped", "carried", or the irregular form from the table.
 std::string past(const EnglishVerb& verb);
 std::string past_participle(const EnglishVerb& verb);
 

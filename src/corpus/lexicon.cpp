@@ -23,7 +23,7 @@ BitNames kind_names() {
 
 BitNames site_names() { return {site::kNames, {{"outdoors", site::outdoors}, {"anywhere", site::anywhere}}}; }
 
-/// A table of a file, one entry for each row.
+/// A table with one entry per row of a file.
 template <typename Make>
 auto read_table(std::string_view name, const Make& make) {
   std::vector<decltype(make(std::declval<const Row&>()))> table;
@@ -48,7 +48,7 @@ std::vector<Noun> read_nouns(std::string_view name) {
 }
 
 std::string lower_first(std::string word) {
-  // Umlauts and ß are two bytes; the only capital one that begins a head here would be Ä, Ö or Ü.
+  // Ä, Ö and Ü are two bytes in UTF-8.
   if (word.size() > 1 && static_cast<unsigned char>(word[0]) == 0xC3) {
     word[1] = static_cast<char>(word[1] | 0x20);
   } else {

@@ -1,5 +1,5 @@
-// What the grammar knows about words. Each table is a file of lexicon/; inflection is in morphology.h (German) and
-// english.h. A word's `kinds` say what it means, so that verbs take sensible subjects and objects.
+// The words of the grammar. Each table is a file in lexicon/; inflection is in morphology.h (German) and english.h. A
+// word's `kinds` are its semantic classes, so that verbs take sensible subjects and objects.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plumb::corpus {
 
-/// Bit i for the i-th name. A name that is not among them does not compile.
+/// Bit i for the i-th name. An unknown name does not compile.
 template <size_t count>
 consteval uint64_t bit_named(const std::string_view (&names)[count], std::string_view name) {
   for (size_t i = 0; i < count; ++i) {
@@ -29,16 +29,16 @@ enum class Gender : uint8_t { masculine, feminine, neuter };
 enum class Number : uint8_t { singular, plural };
 enum class Case : uint8_t { nominative, accusative, dative, genitive };
 
-/// The ending of the genitive singular; weak nouns ("der Junge", "des Jungen") take it in every case but the
+/// The ending of the genitive singular; weak nouns ("der Junge", "des Jungen") take it in every case except the
 /// nominative.
 enum class Genitive : uint8_t { none, s, es, weak_n, weak_en };
 
-/// The English pronoun of a noun; a referent that is `unspecified` ("das Kind") is never replaced by a pronoun.
+/// The English pronoun for a noun. `unspecified`: the gender is unknown ("das Kind").
 enum class Referent : uint8_t { it, he, she, unspecified };
 
 using Kinds = uint64_t;
 
-/// Semantic classes of nouns; a noun has one or more. The lexicon's files use all of these names, the grammar some.
+/// Semantic classes of nouns; a noun has one or more. The lexicon files use all of these names, the grammar some.
 namespace kind {
 inline constexpr std::string_view kNames[] = {
     "adult", "child", "relative", "worker", "pet", "farm", "wild", "bird", "swimmer", "car", "cycle", "rail", "boat",
@@ -48,8 +48,8 @@ inline constexpr std::string_view kNames[] = {
     "writing", "present", "barrier", "dog", "grazer", "mount", "candle", "treasure", "correspondence", "tale", "seat",
     // How a thing rests: "steht", "liegt" or "hängt an der Wand".
     "stands", "lies", "hangs",
-    // How a noun is used: without plural and indefinite article; only in the plural; in the singular, which English
-    // makes a plural ("Hose", "pants").
+    // How a noun is used: without plural or indefinite article; in the plural only; as a singular that is a plural in
+    // English ("Hose", "pants").
     "mass", "pairs", "plural_in_english"};
 constexpr Kinds compound = Kinds{1} << 63;  // made of two nouns
 
@@ -92,7 +92,7 @@ struct Noun {
   std::string german;
   Gender gender;
   Genitive genitive;
-  std::string plural;  // empty: none
+  std::string plural;  // empty: no plural
   std::string english;
   std::string english_plural;  // empty: regular
   Kinds kinds;
@@ -105,7 +105,7 @@ struct Name {
   Referent referent;
 };
 
-/// Where a place lies; a verb and the habitat of its subject restrict it.
+/// Where a place is; a verb and the habitat of its subject restrict it.
 namespace site {
 inline constexpr std::string_view kNames[] = {"indoors",     "yard", "town",      "nature",  "shore", "water",
                                               "public_room", "farm", "workplace", "kitchen", "sport", "shop"};
@@ -118,13 +118,13 @@ constexpr uint32_t outdoors = yard | town | nature | shore | farm;
 constexpr uint32_t anywhere = indoors | outdoors | public_room | kitchen | sport;
 }  // namespace site
 
-/// A noun as a place, with the prepositions of rest (dative), of motion toward it, and of a way over it (accusative).
+/// A noun as a place, with its prepositions for being at it (dative), moving to it, and moving over it (accusative).
 struct Place {
   std::string noun;
   uint32_t sites;
   std::string german_at, english_at;
   std::string german_to, english_to;      // "zu" takes the dative, the others the accusative
-  std::string german_over, english_over;  // empty: no way leads over it
+  std::string german_over, english_over;  // empty: one cannot move over it
 };
 
 /// The order of adjectives before a noun, in both languages.
@@ -132,8 +132,8 @@ enum class Rank : uint8_t { opinion, size, state, age, color };
 
 struct Adjective {
   std::string german;
-  std::string stem;         // before an ending: "dunkel" → "dunkl"; empty: as it is
-  std::string comparative;  // "größer"; empty: stem + "er"; "none": it has none
+  std::string stem;         // before an ending: "dunkel" → "dunkl"; empty: unchanged
+  std::string comparative;  // "größer"; empty: regular; "none": no comparative
   std::string english;
   std::string english_comparative;  // empty: regular
   Rank rank;
@@ -143,7 +143,7 @@ struct Adjective {
 /// What a verb requires besides its subject; a posture ("sitzen") requires a place.
 enum class Frame : uint8_t { intransitive, posture, accusative, dative, prepositional, motion, put, ditransitive };
 
-/// How an action can be done; an adverb names the manners it describes.
+/// How an action can be done; adverbs and verbs are matched by their manners.
 namespace manner {
 inline constexpr std::string_view kNames[] = {"speed", "care",  "joy",       "quiet",   "loud",    "warmth",
                                               "calm",  "peace", "curiosity", "on_foot", "cleaning"};
@@ -174,8 +174,8 @@ struct Verb {
   Selection objects = 0;
   uint32_t sites = site::anywhere;
   uint32_t manners = 0;
-  // The preposition of a prepositional object and its English counterpart (empty: a direct object in English; with
-  // frames other than prepositional, English alone may want one: "betrachten", "look at").
+  // The preposition of a prepositional object and its English counterpart (empty: a direct object in English). With
+  // other frames, only English may need one: "betrachten", "look at".
   std::string german_preposition = {};
   Case preposition_case = Case::accusative;
   std::string english_preposition = {};
@@ -193,7 +193,7 @@ struct Adverb {
   bool last;  // English places it after the object ("runs fast")
 };
 
-/// What a time expression says about the tense of its clause.
+/// The tense that a time expression requires.
 enum class TimeKind : uint8_t { now, habit, past, future, day };
 struct TimeExpression {
   Words words;
@@ -211,7 +211,7 @@ const std::vector<Adverb>& adverbs();
 const std::vector<Words>& frequencies();  // "oft", "often"
 const std::vector<TimeExpression>& times();
 
-/// The noun or verb of this name. Throws Error when the tables lack it (a mistake in a table, never of a user).
+/// The noun or verb with this name. Throws Error if the tables lack it, which is a bug, not a user error.
 const Noun& noun(std::string_view german);
 const Verb& verb(std::string_view infinitive_with_prefix, Frame frame);
 

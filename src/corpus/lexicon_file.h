@@ -1,5 +1,5 @@
-// The files of the lexicon: one entry on a line, its fields apart by two spaces or more; "-" is an empty field, and "#"
-// begins a comment. A line "name = names" gives a name to several kinds at once.
+// Lexicon files: one entry per line, with fields separated by two or more spaces; "-" is an empty field, and a line
+// that starts with "#" is a comment. A line "name = names" defines a name for a group of kinds.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace plumb::corpus {
 
-/// The content of lexicon/NAME.txt, which the build compiles in.
+/// The content of lexicon/NAME.txt, which is compiled in. Throws Error if there is no such file.
 std::string_view lexicon_text(std::string_view name);
 
-/// Pieces between separators, without the spaces around them; empty pieces are left out.
+/// The pieces between separators, without surrounding spaces; empty pieces are omitted.
 std::vector<std::string> pieces(std::string_view text, std::string_view separator);
 
-/// An entry. Whatever does not fit is an Error that names the line: a mistake in a file, never of a user.
+/// An entry. Methods throw an Error that names the line if a field is malformed, which is a bug, not a user error.
 class Row {
  public:
   Row(std::vector<std::string> fields, std::string where) : fields_(std::move(fields)), where_(std::move(where)) {}
@@ -26,16 +26,16 @@ class Row {
   /// Field i; empty if the line ends before it.
   [[nodiscard]] std::string text(size_t i) const { return i < fields_.size() ? fields_[i] : std::string(); }
 
-  /// The pieces of field i between separators, by default its words.
+  /// The pieces of field i between separators; by default, its words.
   [[nodiscard]] std::vector<std::string> list(size_t i, std::string_view separator = " ") const;
 
-  /// The place of field i in a list of names, as an enumeration.
+  /// The index of field i in a list of names, as an enumeration.
   template <typename Enum>
   [[nodiscard]] Enum one_of(size_t i, std::initializer_list<std::string_view> names) const {
     return static_cast<Enum>(index_of(text(i), names));
   }
 
-  /// The place of `word` in a list of names.
+  /// The index of `word` in a list of names.
   [[nodiscard]] size_t index_of(const std::string& word, std::initializer_list<std::string_view> names) const;
 
   [[noreturn]] void fail(const std::string& what) const;
@@ -47,21 +47,21 @@ class Row {
 
 struct LexiconFile {
   std::vector<Row> rows;
-  std::vector<Row> groups;  // the name, and the names it stands for
+  std::vector<Row> groups;  // the group's name, and its members
 
   explicit LexiconFile(std::string_view name);
 };
 
-/// Names of bits and of groups of bits.
+/// Maps names to bits and groups of bits.
 class BitNames {
  public:
   using Group = std::pair<std::string_view, uint64_t>;
   BitNames(std::span<const std::string_view> names, std::initializer_list<Group> groups);
 
-  /// Takes in the groups that a file defines.
+  /// Adds the groups that a file defines.
   void define(const LexiconFile& file);
 
-  /// All bits named in field i of a row; "-name" takes some out of a group, "!name" is passed over.
+  /// All bits named in field i of a row; "-name" removes bits, "!name" is ignored.
   [[nodiscard]] uint64_t mask(const Row& row, size_t i) const;
 
   /// The bits after "!" in field i.

@@ -35,7 +35,7 @@ constexpr Table kPersonal = {
 
 bool ends_with(std::string_view word, std::string_view ending) { return word.ends_with(ending); }
 
-// "arbeit-en", "öffn-en", "zeichn-en": an e stands between stem and ending, as the third person shows.
+// "arbeit-en", "öffn-en", "zeichn-en": an e is inserted between stem and ending, as the third person shows.
 bool has_linking_e(const GermanVerb& verb) { return ends_with(verb.third, "et"); }
 
 std::string stem_of(const GermanVerb& verb) {
@@ -119,7 +119,7 @@ std::string decline_noun(const Noun& noun, Number number, Case grammatical_case)
   }
   if (grammatical_case != Case::genitive || noun.genitive == Genitive::none) return noun.german;
   if (noun.genitive == Genitive::s) return noun.german + "s";
-  // "der Bus", "des Busses": a final s that the plural doubles is doubled here, too.
+  // "der Bus", "des Busses": a final s that is doubled in the plural is doubled here, too.
   const bool doubled = ends_with(noun.german, "s") && !ends_with(noun.german, "ss") && ends_with(noun.plural, "sse");
   return noun.german + (doubled ? "ses" : "es");
 }
@@ -144,7 +144,7 @@ std::string present(const GermanVerb& verb, Person person, Number number) {
     if (number == Number::plural) return person == Person::second ? "seid" : "sind";
     return person == Person::first ? "bin" : person == Person::second ? "bist" : "ist";
   }
-  if (number == Number::plural) return verb.infinitive;  // "ihr" is not used
+  if (number == Number::plural) return verb.infinitive;  // the second person plural is not used
   if (person == Person::third) return verb.third;
   if (&verb == &to_become() && person == Person::second) return "wirst";
   return person == Person::first ? first_person(verb) : second_person(verb);

@@ -31,7 +31,7 @@ std::string_view personal_pronoun(Gender gender, Number number, Case grammatical
 /// "e", "en", "er", "es", "em".
 std::string_view adjective_ending(Declension declension, Gender gender, Number number, Case grammatical_case);
 
-/// The positive with its ending; "lila" and "rosa" have none.
+/// The positive form with its ending; "lila" and "rosa" take no ending.
 std::string decline_adjective(const Adjective& adjective, Declension declension, Gender gender, Number number,
                               Case grammatical_case);
 
@@ -41,10 +41,10 @@ std::string comparative(const Adjective& adjective);
 /// The noun in its case: "Hunden", "Jungen", "Mannes".
 std::string decline_noun(const Noun& noun, Number number, Case grammatical_case);
 
-/// Preposition and definite article, contracted where German does: "im", "am", "ins", "zum", "zur", "beim", "vom".
+/// Preposition and definite article, contracted as usual: "im", "am", "ins", "zum", "zur", "beim", "vom".
 std::string contract(std::string_view preposition, std::string_view article);
 
-/// The present without the separable prefix: "hebt", "läufst", "gehe".
+/// Without the separable prefix: "hebt", "läufst", "gehe".
 std::string present(const GermanVerb& verb, Person person, Number number);
 std::string preterite(const GermanVerb& verb, Person person, Number number);
 

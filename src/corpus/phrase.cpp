@@ -12,7 +12,7 @@ namespace {
 Declension declension_after(const NounPhrase& phrase) {
   switch (phrase.determiner) {
     case Determiner::definite:
-      // "Annas kleiner Hund": a name in the genitive stands for the article.
+      // "Annas kleiner Hund": a name in the genitive replaces the article.
       return !phrase.owner.empty() && phrase.owner.front().name != nullptr ? Declension::strong : Declension::weak;
     case Determiner::demonstrative:
     case Determiner::every:
@@ -91,7 +91,7 @@ std::string german_pronoun(const NounPhrase& phrase, Case c) {
   return std::string(kForms[static_cast<size_t>(c)][column]);
 }
 
-// What follows the determiner.
+// The phrase after its determiner.
 std::string german_rest(const NounPhrase& phrase, Case c) {
   std::string text;
   bool first = true;
@@ -118,7 +118,7 @@ std::string german_rest(const NounPhrase& phrase, Case c) {
 }
 
 std::string english_determiner(const NounPhrase& phrase, std::string_view next_word) {
-  // Of this noun alone: "a man and a woman" is plural, "a man" is not.
+  // The number of this noun alone, without the partner: "a man and a woman" is plural, "a man" is not.
   const bool plural = phrase.number == Number::plural || (phrase.noun->kinds & kind::plural_in_english) != 0;
   const bool counted = (phrase.noun->kinds & kind::mass) == 0 && !plural;
   switch (phrase.determiner) {
@@ -128,7 +128,7 @@ std::string english_determiner(const NounPhrase& phrase, std::string_view next_w
       return "the";
     case Determiner::indefinite:
       return counted ? std::string(english_article(next_word)) : "";
-    // "kein" is said by the verb: "is not eating an apple", "does not drink any milk".
+    // The verb expresses "kein": "is not eating an apple", "does not drink any milk".
     case Determiner::negative:
       return counted ? std::string(english_article(next_word)) : "any";
     case Determiner::demonstrative:
@@ -195,7 +195,7 @@ NounPhrase pronoun_for(const NounPhrase& phrase) {
   } else {
     pronoun.referent = phrase.noun->referent;
     pronoun.gender = phrase.noun->gender;
-    // German says "sie" (the pair of pants), English "them": told by a plural in English alone.
+    // "die Hose" is "sie" in German, but "pants" are "they" in English: marked by `unspecified`.
     if ((phrase.noun->kinds & kind::plural_in_english) != 0) pronoun.referent = Referent::unspecified;
   }
   return pronoun;
@@ -219,7 +219,7 @@ std::string german_phrase(const NounPhrase& phrase, Case c) {
 
 std::string german_phrase(std::string_view preposition, const NounPhrase& phrase, Case c) {
   const bool article = phrase.noun != nullptr && phrase.determiner == Determiner::definite && !has_owner_name(phrase);
-  // "in dem Haus, das ...": the article that a relative clause picks up again stays whole.
+  // "in dem Haus, das ...": not contracted before a relative clause.
   if (!article || !phrase.relative.empty()) return say({preposition, german_phrase(phrase, c)});
   return say({contract(preposition, german_determiner(phrase, c)), german_rest(phrase, c)});
 }
@@ -282,7 +282,7 @@ std::string say(std::initializer_list<std::string_view> parts) {
 std::string finish(std::string_view text, std::string_view end) {
   std::string result;
   bool start = true;
-  bool comma = false;  // one is pending; it is dropped before another and before the end
+  bool comma = false;  // pending; dropped before another comma and before the end of a sentence
   size_t position = 0;
   while (position < text.size()) {
     size_t next = text.find(' ', position);

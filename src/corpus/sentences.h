@@ -1,4 +1,4 @@
-// Kinds of sentences; each function writes one pair. sentences_*.cpp hold a few kinds each.
+// Kinds of sentences; each function generates one pair.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace plumb::corpus {
 
-/// Clauses as a sentence of both languages.
+/// A clause as a sentence in both languages.
 SentencePair statement(const Clause& clause);
 SentencePair question(const Clause& clause, const Words& question_word, Gap gap = Gap::none);
 
@@ -48,7 +48,7 @@ SentencePair open_question(Author& author);      // Wo schläft die Katze?
 SentencePair counting_question(Author& author);  // Wie viele Bücher liest die Frau?
 SentencePair request(Author& author);            // Bitte öffnen Sie das Fenster!
 
-// Stories of two steps.
+// Two-step stories.
 SentencePair shared_subject(Author& author);  // Der Mann öffnete die Tür und ging in den Garten.
 SentencePair two_sentences(Author& author);   // Der Hund lief weg. Dann ...
 SentencePair same_object(Author& author);     // Die Frau kaufte einen Apfel und aß ihn.

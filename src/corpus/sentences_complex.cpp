@@ -1,10 +1,10 @@
-// Main and subordinate clause: relative clauses, reasons, conditions, purposes.
+// Sentences with a subordinate clause: relative clauses, reasons, conditions, purposes.
 #include "corpus/sentences.h"
 
 namespace plumb::corpus {
 namespace {
 
-/// A clause without a person in it: "es regnet", "die Sonne scheint", "es ist kalt".
+/// An impersonal clause: "es regnet", "die Sonne scheint", "es ist kalt".
 struct Weather {
   const char* verb;  // empty: "es ist" with a complement
   Words complement;
@@ -39,7 +39,7 @@ const std::vector<Weather>& good_weather() {
   return table;
 }
 
-/// What someone does because of how he feels.
+/// A feeling, and the actions that it motivates.
 struct Motive {
   Words state;
   std::vector<const Verb*> actions;
@@ -87,13 +87,13 @@ Words subordinate(const Words& conjunction, const Clause& clause) {
   return {say({conjunction.german, german_subordinate(clause)}), say({conjunction.english, english_main(clause)})};
 }
 
-/// Main clause first, or the subordinate one in front of it.
+/// Puts the subordinate clause before or after the main clause.
 SentencePair combined(Author& author, Clause main, const Words& dependent) {
   if (author.chance(0.4)) {
     author.put_in_front(main, {dependent.german + " ,", dependent.english + " ,"});
     return statement(main);
   }
-  // English sets a comma before "although", none before "because" and "when".
+  // English has a comma before "although", but not before "because" and "when".
   const bool comma = dependent.english.starts_with("although");
   return {finish(say({german_main(main), ",", dependent.german}), "."),
           finish(say({english_main(main), comma ? "," : "", dependent.english}), ".")};
@@ -158,7 +158,7 @@ SentencePair reason(Author& author) {
   const NounPhrase subject = author.referable_subject(kind::person);
   const size_t form = author.below(4);
   if (form == 0) {
-    // Because of the weather.
+    // The reason is the weather.
     const bool good = author.chance(0.5);
     Clause main =
         good ? outdoor_event(author, subject) : author.event_with(subject, verb("bleiben", Frame::intransitive));
@@ -171,7 +171,7 @@ SentencePair reason(Author& author) {
     return combined(author, main, subordinate({"weil", "because"}, cause));
   }
   if (form == 1) {
-    // Because something is still to be done there.
+    // The reason is something to do there.
     Clause cause = author.event(pronoun_for(subject), {Frame::accusative});
     while (cause.verb->stative) cause = author.event(pronoun_for(subject), {Frame::accusative});
     static const char* const willing[] = {"wollen", "müssen"};
@@ -298,7 +298,7 @@ SentencePair purpose(Author& author) {
     main.goal = author.goal(errand.sites);
     const Clause aim = author.event_with(subject, action);
     if (author.chance(0.5)) author.add_time(main, true);
-    // A participle would stand between the goal and its aim; the preterite tells the same.
+    // A participle would separate the goal from the purpose clause; the preterite has the same meaning.
     if (main.tense == Tense::perfect) main.tense = Tense::preterite;
     return {finish(say({german_main(main), ",", "um", german_infinitive(aim)}), "."),
             finish(say({english_main(main), english_infinitive(aim)}), ".")};

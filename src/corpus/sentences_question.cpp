@@ -114,7 +114,7 @@ SentencePair request(Author& author) {
   while (event.verb->stative) event = author.event_with(clause.subject, author.verb({Frame::accusative}, kind::adult));
   for (auto* phrases : {&event.object, &event.receiver}) {
     for (NounPhrase& phrase : *phrases) {
-      // "their" would be said of others.
+      // "their" would refer to other people.
       if (phrase.determiner == Determiner::their) phrase.determiner = Determiner::my;
     }
   }

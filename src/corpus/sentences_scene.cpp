@@ -1,4 +1,4 @@
-// Scenes: what a picture shows, who travels where, what stands on the table.
+// Scenes: picture captions, travel, things and where they are.
 #include "corpus/sentences.h"
 
 namespace plumb::corpus {
@@ -32,7 +32,7 @@ SentencePair question(const Clause& clause, const Words& question_word, Gap gap)
 SentencePair caption(Author& author) {
   Clause clause = author.event();
   author.add_circumstances(clause, 0.85);
-  // "finds", "loses": of the moment, told rather than shown.
+  // "finds", "loses": momentary events, in the past tense.
   if (clause.verb->stative && clause.verb->sites != 0) clause = told(clause);
   if (!clause.place.empty() && author.chance(0.2)) {
     author.put_in_front(clause, clause.place);
@@ -58,7 +58,7 @@ SentencePair thing_at_spot(Author& author) {
   clause.verb = &resting_verb(thing);
   const bool in_room = (thing & (kind::furniture | kind::hangs)) == kind::furniture;
   const Words where = in_room ? author.place(site::indoors | site::workplace) : author.spot(thing, true);
-  // German likes the place first and the thing as news at the end; English keeps its order.
+  // German prefers the place first and new information last; English keeps its order.
   const bool known =
       clause.subject.determiner == Determiner::definite || clause.subject.determiner == Determiner::demonstrative;
   if (!known && author.chance(0.75)) {

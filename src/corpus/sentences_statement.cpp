@@ -1,4 +1,4 @@
-// What is said of someone or something: qualities, comparisons, wishes, denials, habits.
+// Statements about someone or something: qualities, comparisons, wishes, denials, habits.
 #include "corpus/english.h"
 #include "corpus/sentences.h"
 
@@ -23,7 +23,7 @@ SentencePair description(Author& author) {
   const Adjective* quality = nullptr;
   while (quality == nullptr) {
     if (draw < 0.35) {
-      // Of someone: "das Fahrrad des Jungen", "Annas Fahrrad".
+      // With an owner: "das Fahrrad des Jungen", "Annas Fahrrad".
       constexpr Kinds owned = kind::garment | kind::luggage | kind::machine | kind::pet | kind::instrument |
                               kind::device | kind::toy | kind::jewelry;
       clause.subject = definite(author.noun(Selection(owned, kind::pairs)));

@@ -1,4 +1,4 @@
-// Stories of two steps: shared subjects, pronouns that take up what was named, sequence of tenses.
+// Two-step stories: shared subjects, pronouns that refer back, sequences of tenses.
 #include "corpus/sentences.h"
 
 namespace plumb::corpus {

@@ -1,4 +1,4 @@
-// Measurements along a training run against loops, dense matrices and all possible draws, in float64.
+// Measurements along a training run compared with loops, dense matrices and all possible draws, in float64.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ class AlongTraining : public ::testing::Test {
   std::unique_ptr<Task> task_;
 };
 
-/// The tensors of a file whose names begin with a prefix, one after another in the order of the parameters.
+/// The tensors of a file whose names begin with a prefix, concatenated in the order of the parameters.
 Tensor stored(const NamedTensors& state, const std::string& prefix, const Parameters& parameters) {
   std::vector<Tensor> pieces;
   for (const Parameter& parameter : parameters.all()) {
@@ -182,7 +182,7 @@ TEST_F(AlongTraining, UpdateRatiosAreThoseOfTheSteps) {
   const TrainResult result = train(*trained, run_.train, *task_, {}, run_.watch);
   ASSERT_EQ(result.watched.size(), 3U);
   EXPECT_TRUE(result.watched[0].values.empty());
-  // The same run again, looked at after every step.
+  // The same run again, inspected after every step.
   std::vector<std::map<std::string, Tensor>> values(1);
   const auto look = [&] {
     for (const Parameter& parameter : again->parameters().all())
@@ -220,7 +220,7 @@ TEST_F(AlongTraining, UpdateRatiosAreThoseOfTheSteps) {
   }
 }
 
-// Gradient descent without momentum moves by learning rate × gradient, here clipped to a norm of 0.1: the gradients
+// Gradient descent without momentum moves by learning rate × gradient, here clipped to a norm of 0.1, so the gradients
 // follow from the weights before and after each step.
 TEST_F(AlongTraining, LayersHaveTheNormsOfTheirGradientsWeightsAndUpdates) {
   read_watch("what = \"layers\"\n");
@@ -268,7 +268,7 @@ TEST_F(AlongTraining, LayersHaveTheNormsOfTheirGradientsWeightsAndUpdates) {
 }
 
 TEST(NoiseScale, HasNoBiasOverAllDraws) {
-  // Per-example gradients of ½(x·w − y)² at a given w: x·(x·w − y). Every draw of two batches of two examples.
+  // Per-example gradients of ½(x·w − y)² at a given w, x·(x·w − y), over every draw of two batches of two examples.
   const double x[4][2] = {{1, 0.5}, {-2, 1}, {0.25, 3}, {1.5, -1}}, y[4] = {1, -2, 0.5, 3}, w[2] = {0.7, -0.4};
   double g[4][2];
   double mean[2] = {0, 0};
@@ -373,7 +373,7 @@ TEST_F(AlongTraining, SimilarityIsTheMeanCosineOfAllPairs) {
 }
 
 TEST_F(AlongTraining, ScoresAreTheArgumentOfTheSoftmax) {
-  // The outputs of attention, from the scores shown and the values projected by hand.
+  // The outputs of attention, recomputed from the observed scores and the values projected by hand.
   for (const char* positions : {"sinusoidal", "alibi", "rotary"}) {
     SCOPED_TRACE(positions);
     run_.model.positions = positions;

@@ -1,4 +1,4 @@
-// Backward gains compared with differences of the loss, in which every element of the stream is disturbed.
+// Backward gains compared with finite differences of the loss in every element of the stream.
 #include "plumb/analysis/backward_gain.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ double total_weight(const std::vector<Batch>& batches) {
   return weight;
 }
 
-/// The mean loss, with `tap` between the parts.
+/// The mean loss with `tap` between the parts.
 double disturbed_loss(Model& model, const std::vector<Batch>& batches, const Tap& tap) {
   const at::NoGradGuard no_graph;
   double sum = 0;
@@ -67,7 +67,7 @@ double disturbed_loss(Model& model, const std::vector<Batch>& batches, const Tap
   return sum;
 }
 
-/// √Σ (∂L/∂x)² over the elements of everything that passes each point, by central differences.
+/// √Σ (∂L/∂x)² over the elements of the tensors at each point, by central differences.
 std::map<ActivationPoint, double> norms_by_differences(Model& model, const std::vector<Batch>& batches) {
   std::vector<std::pair<ActivationPoint, int64_t>> passages;  // with their number of elements
   disturbed_loss(model, batches, [&](const ActivationPoint& point, const Tensor& x) {
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Models, BackwardGainOf,
                                            GainCase{"decoder", "residual-dual"}, GainCase{"encoder", "pre-ln"},
                                            GainCase{"encoder", "post-ln"}));
 
-/// The gradients of what observers see of the stream: a profile that knows nothing of boundaries.
+/// The gradients with respect to the stream as observers see it: a profile that is independent of boundaries.
 std::map<ActivationPoint, double> observed_profile(Model& model, const Batch& batch) {
   std::vector<std::pair<ActivationPoint, Tensor>> stream;
   ForwardContext context(Pass::measurement);
@@ -152,7 +152,7 @@ std::map<ActivationPoint, double> observed_profile(Model& model, const Batch& ba
 }
 
 TEST(BackwardGains, MultiplyOutToTheObservedProfileWithEveryScheme) {
-  // Their streams have several tensors, of which observers see one, or the sum.
+  // Schemes whose streams have several tensors; observers see one of them, or the sum.
   const std::set<std::string> several = {"residual-dual", "siamesenorm", "hyper-connections",
                                          "mhc",           "attnres",     "parallel-ln"};
   for (const std::string& scheme : residual_schemes().names()) {

@@ -1,4 +1,5 @@
-// Representation collapse: the measure compared with plain loops, the prediction with a simulation of its assumption.
+// Representation collapse: the measurement compared with plain loops, the prediction with a simulation of its
+// assumption.
 #include "plumb/analysis/collapse.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +100,7 @@ TEST(Collapse, OfResiDualIsThatOfBothStreamsTogether) {
   model->initialize(1);
   Batch batch;
   append_running_text(batch, std::vector<int32_t>{4, 5, 6, 7, 8}, {}, 0);
-  // The plain sum r of the input and all outputs, and the stream x, put together after every sub-layer.
+  // The plain sum r of the input and all outputs, and the stream x, combined after every sub-layer.
   Tensor r;
   std::vector<Tensor> together;
   std::vector<Tensor> streams;
@@ -130,7 +131,7 @@ TEST(Collapse, OfResiDualIsThatOfBothStreamsTogether) {
   ASSERT_EQ(profile.decoder.size(), 6U);
   for (size_t k = 0; k < 6; ++k) {
     EXPECT_NEAR(profile.decoder[k].change, changes(together)[k], 1e-9) << k;
-    // Post-LN's stream alone is another, except after the first sub-layer, where r and x have the same direction.
+    // The stream of Post-LN alone differs, except after the first sub-layer, where r and x have the same direction.
     if (k > 0) {
       EXPECT_GT(std::abs(profile.decoder[k].change - changes(streams)[k]), 1e-3) << k;
     }

@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// scale^exponent·noise for each of three seeds.
+/// [seed]: 3·scale^(exponent + slopes_off[seed]).
 std::vector<std::vector<double>> made_up(const std::vector<double>& scales, double exponent,
                                          const std::vector<double>& slopes_off) {
   std::vector<std::vector<double>> sizes;
@@ -36,7 +36,7 @@ TEST(ScalingExponent, IsJudgedByItsIntervalAndTheMargin) {
   EXPECT_EQ(trend(0, steady), Trend::constant);
   EXPECT_EQ(trend(0.05, steady), Trend::constant);
   EXPECT_EQ(trend(0.1, steady), Trend::undecided);  // the interval covers the margin
-  EXPECT_EQ(trend(0, noisy), Trend::undecided);     // a wide interval is no constancy
+  EXPECT_EQ(trend(0, noisy), Trend::undecided);     // a wide interval does not show constancy
   EXPECT_EQ(trend(0.5, noisy), Trend::undecided);
   EXPECT_EQ(trend(0, {0.0}), Trend::undecided);  // one seed
 
@@ -64,8 +64,8 @@ TEST(ScalingExponent, DivergenceIsNoTrend) {
   EXPECT_THROW(scaling_exponent({1, 2}, {{1, 1, 1}}, 0.1), Error);
 }
 
-/// About one exponent in twenty of a constant size, with noise of a size that the interval can resolve, leaves its
-/// interval, and none is called growing or shrinking beyond the margin.
+/// Of a constant size with noise that the interval can resolve, about one interval in twenty excludes the exponent 0,
+/// and at most 1% are judged to grow or shrink beyond the margin.
 TEST(ScalingExponent, IsRarelyWrongAboutNoise) {
   const std::vector<double> scales = {32, 64, 128, 256};
   Random random(1, "test");

@@ -1,4 +1,4 @@
-// The critical learning rate along a training run against a scan of the loss along the steps that the run took.
+// The critical learning rate along a training run compared with a scan of the loss along the run's steps.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -109,7 +109,7 @@ TEST_F(CriticalRateAlongTraining, IsWhereTheLossRisesAlongTheStepThatWasTaken) {
 }
 
 TEST_F(CriticalRateAlongTraining, IsBelowTheRateOfAStepThatRaisesTheLoss) {
-  // Gradient descent with heavy momentum overshoots, and then goes uphill from the start.
+  // Gradient descent with heavy momentum overshoots, and then starts uphill.
   run_.train.optimizer = "sgd";
   Config::from_string("[train.sgd]\nmomentum = 0.98\n", "test").read("train", run_.train);
   run_.train.warm_up = 0;

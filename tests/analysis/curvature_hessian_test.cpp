@@ -99,7 +99,7 @@ TEST_P(Curvature, MicroBatchesMakeNoDifference) {
   EXPECT_LT(distance(whole(probe(0)), parts(probe(0))), 1e-12);
 }
 
-/// The exception: norms over a batch have the statistics of each micro-batch.
+/// The exception: norms over a batch use the statistics of each micro-batch.
 TEST_P(Curvature, MicroBatchesMakeADifferenceToNormsOverABatch) {
   for (const std::string& norm : norms().names()) {
     SCOPED_TRACE(norm);
@@ -226,7 +226,7 @@ TEST_P(Curvature, DenseSpectrumIsTheIndependentOne) {
     EXPECT_NEAR(values[values.size() - 1 - i], expected["top"][i].get<double>(), tolerance);
     EXPECT_NEAR(values[i], expected["bottom"][i].get<double>(), tolerance);
   }
-  // Quantiles there are defined by (i − 1)/(n − 1), here by (i − ½)/n: up to half a step apart.
+  // The reference defines quantiles by (i − 1)/(n − 1), Plumb by (i − ½)/n: up to half a step apart.
   ASSERT_EQ(found.quantiles.size(), expected["quantiles"].size());
   for (const auto& [share, value] : found.quantiles) {
     const double there = expected["quantiles"].at(fmt::format("{:g}", share)).get<double>();

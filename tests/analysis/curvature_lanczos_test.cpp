@@ -51,7 +51,7 @@ TEST(Lanczos, FindsOutliersOfAKnownSpectrum) {
 }
 
 TEST(Lanczos, AllStepsGiveEveryEigenvalueOnce) {
-  // Without re-orthogonalization, copies of the outliers would take the place of others.
+  // Without re-orthogonalization, copies of the outliers would replace other eigenvalues.
   Tensor expected = at::arange(60, at::kDouble) * at::arange(60, at::kDouble) / 100;
   const Ritz found = run(turned(expected), 60, 60);
   ASSERT_EQ(found.values.size(), 60U);
@@ -77,7 +77,7 @@ TEST(Lanczos, ResidualsBoundTheErrorBeforeConvergence) {
 }
 
 TEST(Lanczos, StopsWhenTheSubspaceIsExhausted) {
-  // Of rank 3: a start vector spans at most three eigenvectors and its part in the null space.
+  // Rank 3: the start vector spans at most three eigenvectors and its part in the null space.
   Tensor values = at::zeros({50}, at::kDouble);
   values[3] = 2.0;
   values[20] = -1.0;
@@ -117,8 +117,8 @@ TEST(Lanczos, ReportsWhatIsNotSymmetric) {
   EXPECT_LT(rounding, 2e-3);
 }
 
-/// Products that have c too much of every earlier direction differ from those of a symmetric matrix, in the basis, by a
-/// matrix E with c everywhere off the diagonal. By Weyl, Ritz values may be wrong by its spectral norm, c·(m − 1).
+/// In the basis, products with an error c along every earlier direction differ from those of a symmetric matrix by a
+/// matrix E with c everywhere off the diagonal. By Weyl, Ritz values may be off by its spectral norm, c·(m − 1).
 TEST(Lanczos, RoundingBoundsTheSpectralNormOfTheDeviation) {
   constexpr double kError = 1e-3;
   LanczosOptions options;
@@ -231,7 +231,7 @@ TEST(Quadrature, DensityIsThatOfTheExactEigenvalues) {
   }
 }
 
-/// Where the mean of a few probes is normally distributed, 95% of the bands contain its expectation, however few.
+/// If a probe's density is normally distributed, 95% of the bands contain its expectation, even with two probes.
 TEST(Quadrature, BandsOfTwoProbesContainTheDensity) {
   constexpr int kRepetitions = 400;
   Random random(3, "bands");

@@ -1,4 +1,4 @@
-// What is said about a run that diverged, against arithmetic on what was measured and a scan of the loss.
+// Diagnoses of a diverged run compared with arithmetic on its measurements and with a scan of the loss.
 #include "plumb/train/diagnosis.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class DiagnosisOfARun : public ::testing::Test {
   }
   ~DiagnosisOfARun() override { set_verbosity(Verbosity::normal); }
 
-  /// The text of this diagnosis, its advice after "→", for a run at this learning rate.
+  /// The text of this diagnosis, with its advice after "→", for a run at this learning rate.
   [[nodiscard]] std::string said(const std::string& name, double rate = 0.5) const {
     const std::vector<ParameterStep> steps(gradients_.size(), {.learning_rate = rate});
     const WatchedRun run{*model_, *task_, run_.train, *optimizer_, *train_, batches_, 412, rate, steps};
@@ -83,7 +83,7 @@ TEST_F(DiagnosisOfARun, HoldsTheLastWatchesCurvatureAgainstTheThreshold) {
   watched_[0].values["curvature"]["hessian"]["value"] = 100.0;
   text = said("curvature");
   EXPECT_TRUE(text.starts_with("λ_max(H)·η was 1 at the last watch, step 400, below 2, ")) << text;
-  EXPECT_NE(text.find("→\n"), std::string::npos) << text;  // no reason, no advice
+  EXPECT_NE(text.find("→\n"), std::string::npos) << text;  // not a reason, so no advice
 }
 
 TEST_F(DiagnosisOfARun, MeasuresTheCurvatureWhereNoWatchHas) {

@@ -122,7 +122,7 @@ TEST(CriticalRate, OfAQuadraticLossIsTwiceTheMinimum) {
   options.loss = quadratic(0.25, 0.1);
   const Tensor gradient = 0.5 * before + 0.1;
   for (const double scale : {1e-4, 1.0, 300.0}) {
-    const Tensor update = scale * gradient;  // H = I/2: the loss is that of the start again at η = 4/scale
+    const Tensor update = scale * gradient;  // H = I/2: the loss returns to its start value at η = 4/scale
     const std::optional<CriticalRate> found = critical_learning_rate(*model, step_batches(), gradient, update, options);
     ASSERT_TRUE(found.has_value()) << scale;
     EXPECT_LE(found->low, 4 / scale);

@@ -1,4 +1,4 @@
-// The Hessian of a function that is no model's loss, and the spectrum of any operator.
+// The Hessian of a function other than a model's loss, and the spectrum of any operator.
 #include "plumb/analysis/curvature/function_hessian.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(FunctionHessian, SaysWhatItCannotDifferentiate) {
   const Tensor x = variable(1.0);
   EXPECT_THROW(function_hessian(at::ones({1}), {x}), Error);             // does not depend on it
   EXPECT_THROW(function_hessian(at::cat({x, x}).square(), {x}), Error);  // two values
-  EXPECT_THROW(function_hessian(x.square(), {}), Error);                 // nothing to differentiate by
+  EXPECT_THROW(function_hessian(x.square(), {}), Error);                 // nothing to differentiate with respect to
   const LinearOperator hessian = function_hessian(x.square(), {x});
   EXPECT_THROW(hessian(at::ones({2}, at::kDouble)), Error);
   EXPECT_THROW(hessian(at::ones({1}, at::kFloat)), Error);

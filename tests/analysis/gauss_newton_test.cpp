@@ -1,4 +1,4 @@
-// The Gauss–Newton part of the Hessian compared with dense matrices from the derivative of each logit.
+// The Gauss–Newton part of the Hessian compared with dense matrices built from the derivative of each logit.
 #include "plumb/analysis/curvature/gauss_newton.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::vector<Batch> newton_batches() {
   return batches;
 }
 
-constexpr double kWeight = 5.75;  // the sum of those
+constexpr double kWeight = 5.75;  // their sum
 
 Tensor logits_of(Model& model, const Batch& batch) {
   ForwardContext context(Pass::measurement);
@@ -140,7 +140,7 @@ TEST(CurvatureSplit, ExtremesAreThoseOfTheDenseMatrices) {
   HessianOperator operator_(*model, newton_batches());
   const Tensor hessian = dense_of(std::ref(operator_), operator_.size());
   CurvatureSplitOptions options;
-  options.steps = 200;  // of the matrices' rank or more
+  options.steps = 200;  // at least the rank of the matrices
   options.layer_steps = 60;
   std::vector<std::string> said;
   const CurvatureSplit found = measure_curvature_split(*model, newton_batches(), options,
@@ -158,7 +158,7 @@ TEST(CurvatureSplit, ExtremesAreThoseOfTheDenseMatrices) {
   EXPECT_LT(found.whole.rest.min.value, -1e-3);
   ASSERT_EQ(found.layers.size(), 2U);
   EXPECT_EQ(to_string(found.layers[1].id), "decoder.layers.0");
-  for (const CurvatureSplit::Layer& layer : found.layers) {  // interlacing: a block reaches no further than the whole
+  for (const CurvatureSplit::Layer& layer : found.layers) {  // interlacing: a block's extremes are within the whole's
     EXPECT_LE(layer.extremes.hessian.max.value, found.whole.hessian.max.value + 1e-10);
     EXPECT_LE(layer.extremes.gauss_newton.max.value, found.whole.gauss_newton.max.value + 1e-10);
     EXPECT_GE(layer.extremes.rest.min.value, found.whole.rest.min.value - 1e-10);

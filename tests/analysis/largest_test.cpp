@@ -1,4 +1,4 @@
-// The largest eigenvalue of operators with known spectra, from random and from old vectors.
+// The largest eigenvalue of operators with known spectra, from random and from previous vectors.
 #include "plumb/analysis/curvature/largest.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ Tensor eigenvectors() {
   return std::get<0>(at::linalg_qr(mixed));
 }
 
-/// A bulk in [−1, 1] and two outliers: −9, and `largest` at place 0.
+/// A bulk in [−1, 1] and two outliers: `largest` at index 0, and −9.
 Tensor spectrum(double largest) {
   Tensor values = at::cos(at::arange(kSize, at::kDouble) * 0.9);
   values[0] = largest;

@@ -1,4 +1,4 @@
-// Power laws: exact data, the closed form for three sizes, and the conditions of least squares.
+// Power laws: exact data, the closed form for three sizes, and the stationarity of least squares.
 #include "plumb/analysis/power_law.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(PowerLaw, NeedsNoLimit) {
   EXPECT_NEAR(found.at(1e7), std::pow(8.8e6, 0.076), 1e-5);
 }
 
-/// A law with a negative limit is not on offer: the best with the limit 0 is, whose amplitude has a closed form.
+/// A negative limit is not allowed: the fit is the best with limit 0, whose amplitude has a closed form.
 TEST(PowerLaw, HasNoNegativeLimit) {
   std::vector<double> losses = losses_of(0, 5e7, 0.3);
   for (double& loss : losses) loss -= 1;
@@ -83,7 +83,7 @@ TEST(PowerLaw, HasTheLeastSquares) {
   EXPECT_NEAR(found.residual, std::sqrt(squares / 6), 1e-9);
   EXPECT_LT(found.residual,
             std::sqrt((0.012 * 0.012 + 0.02 * 0.02 + 0.008 * 0.008 + 0.011 * 0.011 + 0.015 * 0.015 + 0.004 * 0.004) /
-                      6));  // the noise, which the true law leaves
+                      6));  // the noise, which is the true law's residual
 }
 
 TEST(PowerLaw, IsAConstantWhereLossesGrow) {
@@ -94,8 +94,8 @@ TEST(PowerLaw, IsAConstantWhereLossesGrow) {
   EXPECT_EQ(found.at(100), found.limit);
 }
 
-/// Losses that fall by the same amount with every doubling need an exponent of 0, and a fall between the first two
-/// sizes alone an infinite one.
+/// Losses that fall by the same amount with every doubling need an exponent of 0; a fall between only the first two
+/// sizes needs an infinite one.
 TEST(PowerLaw, SaysThatAnExponentIsABound) {
   const PowerLaw slow = fit_power_law({1, 2, 4, 8}, {9.03, 9.02, 9.01, 9});
   EXPECT_NEAR(slow.exponent, PowerLaw::kSmallestExponent, 1e-5);

@@ -1,4 +1,4 @@
-// Measurements compared with an independent float64 implementation, through the library and through the program.
+// Measurements compared with an independent float64 implementation, through the library and the program.
 #include "plumb/analysis/probe_json.h"
 
 #include <gtest/gtest.h>
@@ -248,7 +248,7 @@ TEST(Report, TheoryStandsBesideWhatWasMeasured) {
   }
   EXPECT_EQ(with_theory, 6);
 
-  // A slope is that of a line through the norms listed.
+  // A slope is that of a line through the listed norms.
   const TheoryReport::Slope& slope = post.theory.layer_slopes.at(3);
   EXPECT_EQ(slope.stack, StackKind::decoder);
   EXPECT_EQ(slope.matrix, 2);

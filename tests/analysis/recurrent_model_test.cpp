@@ -1,5 +1,5 @@
-// Measurements of a recurrent model: what a probe shows of it, and its Hessian, compared with differences of gradients
-// and an independent dense one.
+// Measurements of a recurrent model: its probe, and its Hessian compared with differences of gradients and with an
+// independent dense one.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-/// The model, its weights and the batch of the files NAME.toml, NAME.safetensors and NAME.json.
+/// The model, weights and batch from the files NAME.toml, NAME.safetensors and NAME.json.
 struct RecurrentCase {
   std::unique_ptr<Model> model;
   Json golden;
@@ -52,7 +52,7 @@ TEST(RecurrentProbe, ShowsTheLayersAndNoTheory) {
   EXPECT_EQ(report.theory.differs.front(), "the layers are recurrent");
 }
 
-// Evaluating weights of a file gives the loss of the file.
+// With the weights of a file, the probe reports the loss and gradients of the file.
 TEST(RecurrentProbe, OfGivenWeightsHasTheirLossAndGradients) {
   const RecurrentCase given(test::source_directory() / "tests" / "golden" / "awd_lstm_tiny");
   ProbeOptions options;

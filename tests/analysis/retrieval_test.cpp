@@ -40,16 +40,16 @@ TEST(AttentionCost, TimesAreSecondsOfTheWorkDone) {
   const AttentionCost cost = measure_attention_cost("softmax", {}, 16, 2, 6144, 1, 1);
   const double whole = watch.seconds();
   EXPECT_GT(cost.gradient_seconds, cost.forward_seconds);  // a gradient includes a forward pass
-  // Each had one warm-up run and one timed run, and a final forward pass for the memory.
+  // Each measurement had a warm-up run and a timed run; a final forward pass measured the memory.
   EXPECT_LT(cost.forward_seconds + cost.gradient_seconds, whole);
   EXPECT_GT(cost.forward_seconds + cost.gradient_seconds, whole / 10);
   EXPECT_GT(cost.forward_seconds, 1e-3);  // 4 · 16 · 6144²/2 multiplications and additions
 }
 
 TEST(AttentionCost, EveryKindHoldsMemoryInProportionToLength) {
-  PLUMB_REQUIRE_KERNELS();  // the reference of softmax attention holds its whole matrix
+  PLUMB_REQUIRE_KERNELS();  // the reference softmax attention holds its full matrix
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's allocator holds more than is asked for";
+  GTEST_SKIP() << "a sanitizer's allocator rounds sizes up";
 #endif
   for (const std::string& kind : attentions().names()) {
     const auto held = [&](int64_t length) { return measure_attention_cost(kind, {}, 16, 2, length, 1, 1).held_bytes; };

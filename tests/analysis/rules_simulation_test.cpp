@@ -58,7 +58,7 @@ std::vector<double> losses(Random& random, int n, double mean, double diverging)
   return values;
 }
 
-/// Losses over four learning rates with their best inside; noise of 0.05 between runs.
+/// Losses over four learning rates, the best of them inside the sweep; noise of 0.05 between runs.
 Sweep noisy_sweep(Random& random, double best, int seeds) {
   Sweep sweep;
   for (const double excess : {0.3, 0.0, 0.02, 0.4}) {

@@ -1,4 +1,4 @@
-// Rules on made-up measurements where the claim is true, false, and cannot be decided, and where runs diverge.
+// Rules on made-up measurements: true, false and undecidable claims, and diverged runs.
 #include "plumb/analysis/rules.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST(JudgeEach, EveryConditionHasToHold) {
   EXPECT_EQ(both.outcome, Outcome::supported);
   EXPECT_NEAR(both.effect.mean, 3, 1e-12);  // it has the least room
   EXPECT_EQ(judge_each({{one, Region::around(1, 0.3)}, {three, Region::around(3, 0.2)}}).outcome, Outcome::undecided);
-  // With two conditions, contradiction takes 97.5%: t = 6.2053 for two degrees of freedom, 3 ± 0.3583.
+  // With two conditions, contradiction requires 97.5%: t = 6.2053 for two degrees of freedom, 3 ± 0.3583.
   EXPECT_EQ(judge_each({{one, Region::around(1, 0.3)}, {three, Region::above(3.3)}}).outcome, Outcome::undecided);
   EXPECT_EQ(judge(three, Region::above(3.3)).outcome, Outcome::contradicted);
   EXPECT_EQ(judge_each({{one, Region::around(1, 0.3)}, {three, Region::above(3.4)}}).outcome, Outcome::contradicted);
@@ -140,7 +140,7 @@ TEST(JudgeGrowth, ByTheExactDistributionOfKendallsS) {
   // Two seeds, each with one discordant pair of six: P(S₁ + S₂ has at most 2) = (1 + 6 + 9 + 10)/576 — 1 order without
   // a discordant pair, 3 with one and 5 with two: 1·1; 2·3; 3·3 + 2·5.
   EXPECT_EQ(judge_growth({{2, 1, 3, 4}, {1, 2, 4, 3}}).reason, "p = 0.045");
-  EXPECT_EQ(judge_growth({{2, 2, 2, 2}, {2, 2, 2, 2}}).outcome, Outcome::undecided);  // ties grow and fall nowhere
+  EXPECT_EQ(judge_growth({{2, 2, 2, 2}, {2, 2, 2, 2}}).outcome, Outcome::undecided);  // ties neither grow nor fall
   EXPECT_EQ(judge_growth({{1, 2, kInfinity, 4}, up}).outcome, Outcome::undecided);
   EXPECT_THROW(judge_growth({up, {1, 2}}), Error);
   EXPECT_THROW(judge_growth({{1}}), Error);

@@ -1,4 +1,4 @@
-// Measurements that several processes share, compared with those of one.
+// Measurements shared by several processes compared with those of one.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using test::tiny_translator;
 
 constexpr double kSharedRounding = 1e-12;
 
-/// The first of four micro-batches with sentences of different lengths; the third has weights.
+/// The first `count` of four micro-batches with sentences of different lengths; the third has weights.
 std::vector<Batch> ragged_batches(int64_t count) {
   using Words = std::vector<int32_t>;
   std::vector<Batch> batches(4);
@@ -47,7 +47,7 @@ double relative_distance(const Tensor& found, const Tensor& expected) {
   return ((found - expected).norm() / expected.norm()).item<double>();
 }
 
-/// Within rounding, relative to `scale`; NaN, for what is not defined there, in both or neither.
+/// Equal within rounding, relative to `scale`; NaN, for undefined values, in both or neither.
 void expect_same(double found, double expected, double scale, const std::string& what,
                  double rounding = kSharedRounding) {
   EXPECT_EQ(std::isnan(found), std::isnan(expected)) << what;
@@ -70,7 +70,7 @@ class SharedMeasurement : public ::testing::TestWithParam<Division> {
   [[nodiscard]] static int64_t processes() { return GetParam().processes; }
   [[nodiscard]] static std::vector<Batch> batches() { return ragged_batches(GetParam().micro_batches); }
 
-  /// What rank 0 finds. Only it reports progress, and only it has eigenvalues.
+  /// Rank 0's report. Only rank 0 reports progress and has eigenvalues.
   [[nodiscard]] static SpectrumReport spectrum(const SpectrumOptions& options, const ModelConfig& config) {
     SpectrumReport report;
     as_ranks(processes(), [&](const Group& group) {
@@ -124,7 +124,7 @@ TEST_P(SharedMeasurement, GradientsAndProductsAreThoseOfOneProcess) {
     const MeanLoss found = mean_loss(*own, batches(), 0.1, model_loss, group);
     expect_same(found.loss, mean.loss, "loss");
     EXPECT_LT(relative_distance(found.gradient, mean.gradient), kSharedRounding);
-    for (const int64_t memory : {int64_t{1} << 30, int64_t{0}}) {  // graphs that are kept, and others
+    for (const int64_t memory : {int64_t{1} << 30, int64_t{0}}) {  // graphs kept, and rebuilt
       HessianOptions shared = options;
       shared.group = group;
       shared.graph_memory = memory;
@@ -184,7 +184,7 @@ TEST_P(SharedMeasurement, SpectraOfLayersAreThoseOfOneProcess) {
   }
 }
 
-// Norms over a batch have the statistics of each micro-batch, whoever computes it.
+// Norms over a batch use the statistics of each micro-batch, whichever process computes it.
 TEST_P(SharedMeasurement, NormsOverABatchSeeTheSameBatches) {
   ModelConfig config = tiny_translator();
   config.norm = "batchnorm";
@@ -203,7 +203,7 @@ void expect_same_interval(const Interval& found, const Interval& one, const std:
   expect_same(found.mean, one.mean, what);
 }
 
-/// Every process, also one without a batch, has the whole report.
+/// Every process gets the whole report, even one without a batch.
 TEST_P(SharedMeasurement, ProbesAreThoseOfOneProcess) {
   ProbeOptions options;
   options.seeds = {1, 2};
@@ -258,7 +258,7 @@ void expect_same_gains(const BackwardGains& found, const BackwardGains& one) {
   }
 }
 
-/// Adam divides by the size of each element, and the search by the change of the loss: both magnify rounding.
+/// Adam divides by the size of each element, and the search by the change of the loss: both amplify rounding.
 constexpr double kStepRounding = 1e-8;
 
 void expect_same_step(const FirstStep& found, const FirstStep& one) {
@@ -275,7 +275,7 @@ void expect_same_step(const FirstStep& found, const FirstStep& one) {
   expect_same(found.critical->high, one.critical->high, one.optimizer, kStepRounding);
 }
 
-/// An extreme that has not converged is known up to its error.
+/// An extreme that has not converged is accurate only to its error.
 void expect_same_split(const SplitExtremes& found, const SplitExtremes& one, const std::string& what) {
   for (Extremes SplitExtremes::*matrix :
        {&SplitExtremes::hessian, &SplitExtremes::gauss_newton, &SplitExtremes::rest}) {
@@ -320,7 +320,7 @@ INSTANTIATE_TEST_SUITE_P(Of, SharedMeasurement,
                            return fmt::format("{}Batches{}Processes", info.param.micro_batches, info.param.processes);
                          });
 
-// Whichever process it is, and whatever the others are waiting for.
+// Whichever process fails, and whatever the others wait for.
 TEST(SharedMeasurements, AnErrorInOneProcessEndsAllWithItsReason) {
   for (const int64_t failing : {0, 1, 2}) {
     for (const int calls_before : {0, 4}) {  // in the gradient; in a product
@@ -349,7 +349,7 @@ TEST(SharedMeasurements, AnErrorInOneProcessEndsAllWithItsReason) {
         EXPECT_NE(message.find("the sentences are too long"), std::string::npos) << message;
     }
   }
-  // What others have sent to a rank that no longer receives does not keep a thread of that rank busy.
+  // Messages sent to a rank that no longer receives do not keep one of its threads busy.
   EXPECT_LT(test::processor_time_of_waiting(), 0.25);
 }
 

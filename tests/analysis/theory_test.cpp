@@ -1,4 +1,4 @@
-// The paper's lemmas against Monte Carlo on models in its setting.
+// The paper's lemmas compared with Monte Carlo simulations of models in its setting.
 #include "plumb/analysis/theory.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ std::string point(const std::string& stack, int64_t layer, const std::string& wh
   return stack + ".layers." + std::to_string(layer - 1) + "." + where;
 }
 
-/// The expectation lies within twice the 95% interval, which is narrow: about four standard errors.
+/// The expectation lies within twice the 95% interval, about four standard errors; the interval is narrow.
 void expect_mean(const Interval& measured, double expected, const std::string& what) {
   const double half = measured.high - measured.mean;
   EXPECT_NEAR(measured.mean, expected, 2 * half) << what;
@@ -121,7 +121,7 @@ TEST(Theory, Lemma2PreLayerNorm) {
 }
 
 TEST(Theory, Lemma2PreLayerNormReachesItsUpperBoundWithOneToken) {
-  // The mean over one position is that position: attention adds d in full. The source holds EOS alone.
+  // The mean over one position is the position itself, so attention adds the full d. The source holds only EOS.
   const auto measured = mean_squares(setting("pre-ln"), sentences(1, 0), 500);
   for (int64_t layer = 1; layer <= kLayers; ++layer) {
     const std::string stream = point("encoder", layer, "feed_forward.stream");
@@ -168,7 +168,7 @@ TEST(Theory, PlacementKnowsTheSchemesByBothNames) {
   EXPECT_EQ(theory::placement("residual"), Placement::other);
 }
 
-// Theorem 1 is a statement about depth: the last layer's gradient decreases with √L under Pre-LN and not under Post-LN.
+// Theorem 1 is about depth: the last layer's gradient decreases as 1/√L under Pre-LN, and not under Post-LN.
 TEST(Theory, Theorem1DepthDependence) {
   const auto last_gradient = [](const std::string& residual, int64_t layers) {
     ModelConfig config = setting(residual);

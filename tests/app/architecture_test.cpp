@@ -1,4 +1,4 @@
-// The table of folders in docs/architecture.md compared with every include in the code.
+// Compares the table of folders in docs/architecture.md with every include in the code.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ struct Folder {
   bool all_above = false;
 };
 
-/// The words in backquotes in a cell.
+/// The words in backquotes within a cell.
 std::vector<std::string> quoted(const std::string& cell) {
   static const std::regex name("`([^`]+)`");
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// plumb bench decoder: what it reports and exports.
+// plumb bench decoder: its report and its export.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ TEST(BenchDecoder, ReportsAStepAndWhatAnotherProgramNeeds) {
   EXPECT_EQ(json["parameters"], (50 + 8) * 16 + 2 * (4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 2 * 2 * 16) + 2 * 16);
   const double seconds = json["seconds_per_step"];
   EXPECT_NEAR(json["target_tokens_per_second"].get<double>() * seconds, 3 * 8, 1e-6);
-  // Two operations per parameter of a matrix and token, half of 4·d·length for causal attention, three passes.
+  // Two operations per matrix parameter and token, half of 4·d·length for causal attention, three passes.
   const double flops = 3.0 * 3 * 8 * (2 * (2 * (4 * 16 * 16 + 2 * 16 * 32) + 2 * 16 * 8) + 2 * 16 * 50);
   EXPECT_NEAR(1e9 * json["gflops"].get<double>() * seconds, flops, 1e-3);
 
@@ -40,7 +40,7 @@ TEST(BenchDecoder, ReportsAStepAndWhatAnotherProgramNeeds) {
     ASSERT_EQ(batch["target_input"][row].size(), 8U);
     for (size_t i = 0; i + 1 < 8; ++i) EXPECT_EQ(batch["labels"][row][i], batch["target_input"][row][i + 1]);
   }
-  EXPECT_NEAR(batch["loss"].get<double>(), std::log(50), 0.1);  // of nearly equal probabilities
+  EXPECT_NEAR(batch["loss"].get<double>(), std::log(50), 0.1);  // probabilities are nearly uniform
   EXPECT_TRUE(std::filesystem::exists(folder + "/model.safetensors"));
 }
 

@@ -1,4 +1,4 @@
-// plumb bench generate: what it reports and exports.
+// plumb bench generate: its report and its export.
 #include <gtest/gtest.h>
 
 #include <filesystem>

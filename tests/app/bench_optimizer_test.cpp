@@ -1,4 +1,4 @@
-// plumb bench optimizer: what it reports and exports.
+// plumb bench optimizer: its report and its export.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,7 +46,7 @@ TEST(BenchOptimizer, ReportsEveryOptimizer) {
     const double bytes = entry["state_bytes_per_parameter"];
     EXPECT_NEAR(1e9 * entry["gigabytes_per_second"].get<double>() * entry["seconds"].get<double>(),
                 (12 + 2 * bytes) * json["parameters"].get<double>(), 1);
-    // Beside floats, a number of steps per parameter tensor.
+    // Besides floats, the state has a step count per parameter.
     const auto expected = std::map<std::string, double>{{"sgd", 4}, {"adam", 8}, {"schedule-free-adamw", 12}};
     const auto found = expected.find(entry["optimizer"]);
     if (found != expected.end()) {

@@ -72,7 +72,7 @@ class ClassifyVerb : public ::testing::Test {
   static inline test::TemporaryDirectory* folder_ = nullptr;
 };
 
-/// Its positions are not limited, but the time that attention takes grows with the square of the length.
+/// The number of positions is unlimited, but the time of attention grows with the square of the length.
 TEST_F(ClassifyVerb, AnEncoderReadsAtMost512TokensOfATextForItsVector) {
   std::string text = "good";
   for (int i = 0; i < 700; ++i) text += " bad";
@@ -120,7 +120,7 @@ TEST_F(ClassifyVerb, WritesJson) {
   EXPECT_FALSE(json["examples"][1].contains("second"));
 }
 
-// Equal weights, as forward and backward models are averaged by Howard & Ruder 2018.
+// With equal weights, as Howard & Ruder 2018 average forward and backward models.
 TEST_F(ClassifyVerb, SeveralModelsVoteWithTheMeanOfTheirProbabilities) {
   const std::string input = "the film was very good\nthe book was so bad\nbook\n";
   const auto examples = [&](const std::string& run, const std::string& options) {
@@ -160,7 +160,7 @@ TEST_F(ClassifyVerb, MeasuresASplit) {
   EXPECT_EQ(classify("", "run", "--split nowhere").status, 1);
 }
 
-/// A file as `plumb generate --json` writes it.
+/// The file has the format of `plumb generate --json`.
 TEST_F(ClassifyVerb, FindsALabelInGeneratedText) {
   const Json sample = {{"tokens", {1, 2}}, {"finish", "end"}, {"log_probability", -1.0}};
   Json file = {{"schema", "plumb.generate/1"}, {"samples", Json::array()}};
@@ -188,7 +188,7 @@ TEST_F(ClassifyVerb, FindsALabelInGeneratedText) {
   ASSERT_EQ(json["prompts"].size(), 2U);
   EXPECT_EQ(json["prompts"][1]["prompt"], "the book");
   EXPECT_NEAR(json["prompts"][0]["probability"].get<double>(), bad(5), 1e-6);
-  EXPECT_EQ(json["prompts"][0]["samples"].size(), 3U);  // an equal prompt, further down
+  EXPECT_EQ(json["prompts"][0]["samples"].size(), 3U);  // includes the later samples of the same prompt
   EXPECT_NEAR(json["prompts"][1]["samples"][1].get<double>(), bad(3), 1e-6);
   const Json& rates = json["rates"];
   EXPECT_EQ(rates["label"], "blame");
@@ -235,7 +235,7 @@ TEST_F(ClassifyVerb, RefusesOtherModelsAndOtherData) {
       run_plumb({"finetune", "--from", path("run"), "--data", path("single"), "--out", path("run"), "-q"});
   EXPECT_EQ(itself.status, 2);
   EXPECT_NE(itself.errors.find("the run to start from"), std::string::npos) << itself.errors;
-  // As many labels and pieces, but others.
+  // The same numbers of labels and pieces, but different ones.
   std::string reversed;
   for (const std::string& line : read_lines(*folder_ / "single.tsv")) reversed += fmt::format("{} never ever\n", line);
   write_file_atomic(*folder_ / "reversed.tsv", reversed);

@@ -72,7 +72,7 @@ TEST(CommandLine, AMisspelledOptionIsAnsweredWithTheNearest) {
     EXPECT_EQ(finished.status, 2);
     EXPECT_EQ(finished.errors, "plumb: error: unknown option '" + name + "'\nhint: did you mean '" + meant + "'?\n");
   };
-  expect_hint({"train", "--oot", "run"}, "--oot", "--out");  // before the option that is required is missed
+  expect_hint({"train", "--oot", "run"}, "--oot", "--out");  // reported before the missing required option
   expect_hint({"generate", "run", "--max-token=3"}, "--max-token", "--max-tokens");
   expect_hint({"data", "text", "--vocabluary", "100"}, "--vocabluary", "--vocabulary");
   EXPECT_EQ(run_plumb({"train", "--qwertyuiop"}).errors,

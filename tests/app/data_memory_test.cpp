@@ -14,10 +14,10 @@
 namespace plumb {
 namespace {
 
-#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory
+#ifndef __SANITIZE_ADDRESS__  // it keeps freed memory
 namespace fs = std::filesystem;
 
-/// What the system says of a process.
+/// The system's information about a process.
 struct Status {
   bool ended = false;
   int64_t peak = 0;  // most memory so far, in bytes
@@ -33,8 +33,8 @@ Status status_of(pid_t id) {
   return status;
 }
 
-/// Runs `plumb` and returns the most memory that it had. The system's count for ended processes would include what the
-/// parent had when the child began.
+/// Runs `plumb` and returns its peak memory. The system's figure for ended processes would include the parent's memory
+/// at the fork.
 int64_t peak_of(const std::vector<std::string>& arguments) {
   test::Process process(PLUMB_BINARY, arguments);
   const fs::path program = fs::canonical(PLUMB_BINARY), running = "/proc/" + std::to_string(process.id()) + "/exe";
@@ -66,7 +66,7 @@ TEST(DataMemory, DoesNotGrowWithTheText) {
   };
   const int64_t small = prepare(40'000);
   EXPECT_GT(small, 0);
-  // 120,000 pairs more: 23 MiB of text, and as many tokens of four bytes.
+  // 120,000 more pairs: 23 MiB of text, and as many tokens of four bytes.
   EXPECT_LT(prepare(160'000) - small, int64_t{12} << 20);
 }
 #endif

@@ -1,4 +1,4 @@
-// `plumb data` as a user runs it.
+// `plumb data` from the user's perspective.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -83,7 +83,7 @@ TEST(DataPrepare, JoinsSeveralCorpora) {
                  "0", "--vocabulary", "40", "--out", path("text"), "--json", "-"});
   ASSERT_EQ(text.status, 0) << text.errors;
   EXPECT_EQ(Json::parse(text.output)["splits"]["train"]["corpora"],
-            Json::parse(R"([{"name": "de", "pairs": 19}, {"name": "en", "pairs": 19}])"));  // 1 of 20 is held out
+            Json::parse(R"([{"name": "de", "pairs": 19}, {"name": "en", "pairs": 19}])"));  // 1 of 20 lines is held out
 }
 
 TEST(DataSynthesize, ASmallCorpusHasSplitsToo) {

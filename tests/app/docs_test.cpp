@@ -1,4 +1,4 @@
-// Documentation compared with the code: commands, keys and their defaults, registered names, and links.
+// Compares the documentation with the code: commands, keys and their defaults, registered names, and links.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ std::string section(const std::string& text, const std::string& heading) {
   return text.substr(begin, end - begin);
 }
 
-/// Every key of a section is in the table under `heading`, with its default; keys of nested sections are not.
+/// Every key of a section is in the table under `heading`, with its default; keys of nested sections are skipped.
 template <typename T>
 void expect_keys(const std::string& heading, const T& defaults) {
   const std::string table = section(document("docs/configuration.md"), heading);
@@ -54,12 +54,12 @@ void expect_keys(const std::string& heading, const T& defaults) {
     ++keys;
   }
   EXPECT_GT(keys, 0) << heading;
-  int rows = -1;  // the head of the table is none
+  int rows = -1;  // do not count the table's header
   for (const std::string& line : split(table, '\n')) rows += line.starts_with("| ") && !line.starts_with("| ---");
   EXPECT_EQ(rows, keys) << "rows under '" << heading << "', and keys";
 }
 
-/// Every name of a registry has a row in the section under `heading`, and so has every option with its meaning.
+/// Every name of a registry has a row in the section under `heading`, and every option is listed with its meaning.
 template <typename Factory>
 void expect_names(const std::string& heading, const Registry<Factory>& registry) {
   const std::string table = section(document("docs/variants.md"), heading);
@@ -146,7 +146,7 @@ TEST(Documentation, HasEveryVerb) {
   const std::string table = section(document("docs/command-line.md"), "## Commands");
   EXPECT_GE(test::all_help().size(), 20U);
   for (const auto& [verb, help] : test::all_help()) {
-    if (!help.verbs.empty()) continue;  // has verbs of its own
+    if (!help.verbs.empty()) continue;  // a group of verbs
     EXPECT_NE(table.find("\n| `plumb " + verb + "` |"), std::string::npos) << verb;
   }
 }
@@ -190,7 +190,7 @@ TEST(Documentation, ShowsTheExamplesThatAreTested) {
   expect_quoted("docs/extending.md", document("tests/nn/extending_test.cpp"), {"cpp"});
 }
 
-/// A page without its fenced blocks, in which lambdas look like links.
+/// A page without its fenced blocks, in which lambdas would look like links.
 std::string prose(const std::string& text) {
   std::string kept;
   bool code = false;
@@ -207,7 +207,7 @@ TEST(Documentation, LinksToWhatExists) {
   for (const auto& entry : fs::recursive_directory_iterator(root / "docs")) {
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   }
-  const std::regex link(R"((?:^|[^!])\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\))");  // not pictures
+  const std::regex link(R"((?:^|[^!])\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\))");  // not images
   size_t links = 0;
   for (const fs::path& page : pages) {
     const std::string text = prose(read_file(page));

@@ -1,4 +1,4 @@
-// A sentence encoder from a folder of `transformers` to vectors, measurements, and a classifier, as a user gets there.
+// From the folder of a sentence encoder to vectors, measurements, and a classifier, as a user would do it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ class EmbedVerb : public ::testing::Test {
   static fs::path golden() { return test::source_directory() / "tests" / "golden" / "sentence_encoder"; }
   static std::string path(const std::string& name) { return (*folder_ / name).string(); }
 
-  /// The lines of the golden texts that stand on one line of a file, and their vectors.
+  /// The golden texts without line breaks, and their vectors.
   static std::pair<std::vector<std::string>, Tensor> lines() {
     const Json texts = read_json(golden() / "texts.json")["texts"];
     Tensor all;
@@ -83,7 +83,7 @@ TEST_F(EmbedVerb, WritesTheVectorsOfSentenceTransformers) {
   std::memcpy(found.data_ptr<float>(), bytes.data() + 128, values * sizeof(float));
   EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(), 1e-5);
 
-  // The folder that was imported is the same model.
+  // The folder itself is the same model as its import.
   run({"embed", (golden() / "model").string(), "--text", path("texts.txt"), "--out", path("folder.npy"), "-q"});
   EXPECT_EQ(read_file(path("folder.npy")), bytes);
 
@@ -126,7 +126,7 @@ TEST_F(EmbedVerb, OptionsComeBeforeTheFolders) {
   EXPECT_NE(run_plumb({"embed", path("run")}).errors.find("standard input contains no text"), std::string::npos);
 }
 
-/// Data with the encoder's tokenizer in one step; then a classifier, and vectors of that, too.
+/// Prepares data with the encoder's tokenizer in one step, then trains a classifier and computes its vectors, too.
 TEST_F(EmbedVerb, FineTunesTheEncoder) {
   std::string labels;
   for (int i = 0; i < 80; ++i)
@@ -149,7 +149,7 @@ TEST_F(EmbedVerb, FineTunesTheEncoder) {
   run({"embed", path("classifier"), "--text", path("one.txt"), "--json", path("one.json"), "-q"});
   EXPECT_EQ(read_json(path("one.json"))["pooling"], "mean");
 
-  // Another vocabulary is refused.
+  // Another vocabulary is rejected.
   run({"data", "labels", "--train", path("labels.tsv"), "--vocabulary", "40", "--out", path("other"), "-q"});
   const Finished refused =
       run_plumb({"finetune", "--from", path("run"), "--data", path("other"), "--out", path("none"), "-q"});

@@ -1,4 +1,4 @@
-// plumb evaluate, from an imported model to results, and again after an interruption.
+// plumb evaluate: from an imported model to results, including resumption after an interruption.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ TEST_F(EvaluateVerb, WritesResultsInTheSchemaOfTheHarness) {
   EXPECT_EQ(sample["resps"].size(), 3U);
 }
 
-// What the model writes depends on the penalty of its generation_config.json, so its answers are asked for again.
+// The model's output depends on the penalty in its generation_config.json, so its answers are requested again.
 TEST_F(EvaluateVerb, AnotherRepetitionPenaltyAsksAgain) {
   const std::string tasks = items("answers.jsonl");
   const auto answers = [&] {
@@ -78,7 +78,7 @@ TEST_F(EvaluateVerb, ContinuesWithTheAnswersThatAreKept) {
   const Json whole = answers["answers"];
   const Json results = read_json(path("out/results.json"))["results"];
 
-  // As after an interruption: what is missing is asked, and what is there is believed.
+  // As after an interruption: missing answers are requested, existing ones are trusted.
   answers["answers"][0] = {-1000.5, false};
   answers["answers"][1] = nullptr;
   write_json(file, answers);
@@ -87,7 +87,7 @@ TEST_F(EvaluateVerb, ContinuesWithTheAnswersThatAreKept) {
   EXPECT_EQ(continued[0], (Json{-1000.5, false}));
   EXPECT_NEAR(continued[1][0].get<double>(), whole[1][0].get<double>(), 1e-5);
 
-  // With other prompts, or with damage, everything is asked again.
+  // With other prompts, or a damaged file, everything is requested again.
   ASSERT_EQ(evaluate(tasks, {"--out", path("out"), "--few-shot", "1"}).status, 0);
   EXPECT_NE(read_json(file)["answers"][0], continued[0]);
   write_file_atomic(file, "{");
@@ -111,7 +111,7 @@ TEST_F(EvaluateVerb, ReadsAFolderOfTransformersAsItIs) {
   EXPECT_EQ(folder["config"]["max_length"], 64);
 }
 
-/// Answers are asked again if the tokenizer or the configuration has changed, besides the weights.
+/// Answers are requested again if the tokenizer, the configuration or the weights have changed.
 TEST_F(EvaluateVerb, AsksAgainIfTheFolderHasChanged) {
   fs::copy(items("llama"), path("folder"));
   const fs::path file = path("out/answers/choices.json");
@@ -134,7 +134,7 @@ TEST_F(EvaluateVerb, AsksAgainIfTheFolderHasChanged) {
   }
 }
 
-/// As `plumb import` refuses it.
+/// As `plumb import` does.
 TEST_F(EvaluateVerb, RefusesAFolderWhoseSpecialTokensAreUnknown) {
   fs::copy(items("llama"), path("folder"));
   fs::remove(path("folder/tokenizer.json"));
@@ -154,7 +154,7 @@ TEST_F(EvaluateVerb, KeepsAnswersThatAreWritten) {
   Json answers = read_json(file);
   EXPECT_EQ(answers["answers"][0], sample["resps"][0][0]);
 
-  // What is there is believed, unless answers may be longer now.
+  // Existing answers are trusted, unless answers may be longer now.
   answers["answers"][0] = "believed";
   write_json(file, answers);
   ASSERT_EQ(evaluate(tasks, {"--max-tokens", "6", "--out", path("out")}).status, 0);

@@ -21,7 +21,7 @@ class ExportVerb : public ::testing::Test {
  protected:
   [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  /// Lines of three columns: a label, and the two texts of a pair.
+  /// Lines with three columns: a label, and the two texts of a pair.
   void write_text() const {
     std::string pairs, first, second;
     for (int i = 0; i < 40; ++i) {
@@ -40,7 +40,7 @@ class ExportVerb : public ::testing::Test {
     ASSERT_EQ(finished.status, 0) << finished.errors;
   }
 
-  /// Trains for a step, and exports.
+  /// Trains for one step and exports.
   void train_and_export(const Words& settings) const {
     Words arguments = {"train", "--data", path("data"), "--out", path("run"), "-q"};
     for (const char* setting : {"model.d_model=16", "model.heads=2", "model.feed_forward=32", "model.encoder_layers=1",

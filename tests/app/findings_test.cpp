@@ -1,4 +1,4 @@
-// docs/findings.md compared with the results that it quotes.
+// Compares docs/findings.md with the results that it quotes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::string with_limits(const Json& mean, const Json& low, const Json& high) {
   return fmt::format("{} ({} to {}", rounded(mean), rounded(low), rounded(high));
 }
 
-// Every verdict, every arm at its best and every difference is quoted, with its interval.
+// Every verdict, every arm at its best and every difference is quoted with its interval.
 TEST(Findings, QuoteAllArmsAndVerdicts) {
   const fs::path docs = test::source_directory() / "docs";
   const std::string page = read_file(docs / "findings.md");
@@ -68,7 +68,7 @@ TEST(Findings, AreThoseOfTheResults) {
   ASSERT_GT(numbers.size(), 1000U);
   const std::string page =
       std::regex_replace(read_file(docs / "findings.md"), std::regex(R"(arXiv \d+\.\d+|\]\([^)]*\))"), "");
-  // Every number of the page with two decimals or more is one of the results, rounded.
+  // Every number with two or more decimals on the page is one of the results, rounded.
   const std::regex quoted(R"(\d+\.(\d{2,}))");
   std::map<size_t, std::set<std::string>> rounded;  // by decimals
   size_t count = 0;

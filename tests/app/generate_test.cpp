@@ -69,7 +69,7 @@ class GenerateVerb : public ::testing::Test {
     return read_json(path("samples.json")).at("samples");
   }
 
-  /// With `input` as standard input.
+  /// Runs the verb with `input` as standard input.
   static Finished piped(const std::string& input, const std::string& options) {
     write_file_atomic(*folder_ / "input", input);
     return Process("/bin/sh", {"-c", fmt::format("'{}' generate '{}' -q {} < '{}'", PLUMB_BINARY, path("run"), options,
@@ -114,7 +114,7 @@ TEST_F(GenerateVerb, WritesSamplesAsJson) {
 
 TEST_F(GenerateVerb, WhatItLearned) {
   const std::string text = samples({"--prompt", "the", "--greedy", "--max-tokens", "40"})[0]["text"];
-  EXPECT_NE(text.find(" the "), std::string::npos) << text;  // as every line of the text has it
+  EXPECT_NE(text.find(" the "), std::string::npos) << text;  // as in every line of the text
 }
 
 TEST_F(GenerateVerb, IsAFunctionOfSeedAndSample) {
@@ -145,7 +145,7 @@ TEST_F(GenerateVerb, ShowsOneSampleAsItIsMade) {
   EXPECT_EQ(generate({"--prompt", "the dog ", "--max-tokens", "15"}).output, "the dog" + text + "\n");
   EXPECT_EQ(piped("the dog\n", "--max-tokens 15").output, "the dog" + text + "\n");
   const std::string free = samples({"--max-tokens", "15"})[0]["text"];
-  EXPECT_EQ(generate({"--max-tokens", "15"}).output, free + "\n");  // standard input is empty here
+  EXPECT_EQ(generate({"--max-tokens", "15"}).output, free + "\n");  // standard input is empty
   EXPECT_EQ(generate({"--prompt", "", "--max-tokens", "15"}).output, free + "\n");
   const std::string lines = samples({"--prompt", "the dog\nthe", "--max-tokens", "15"})[0]["text"];
   EXPECT_EQ(piped("the dog\nthe\n", "--max-tokens 15").output, "the dog\nthe" + lines + "\n");

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using test::Finished;
 using test::run_plumb;
 
-/// A model of `transformers` with a tokenizer in which every token is a letter.
+/// A Hugging Face model with a tokenizer in which every token is a letter.
 class ImportVerb : public ::testing::Test {
  protected:
   ImportVerb() {
@@ -61,7 +61,7 @@ TEST_F(ImportVerb, WritesARunThatGeneratesAsTransformersDoes) {
 
   const Json values = read_json(path("model/values.json"));
   const auto prompt = values["tokens"][0].get<std::vector<int64_t>>();
-  for (const char* model : {"run", "model"}) {  // with the import, and without
+  for (const char* model : {"run", "model"}) {  // the import, and the folder itself
     const Finished generated = run_plumb({"generate", path(model), "--prompt", letters(prompt), "--greedy",
                                           "--max-tokens", "64", "--json", path("text.json"), "-q"});
     ASSERT_EQ(generated.status, 0) << generated.errors;
@@ -80,22 +80,22 @@ TEST_F(ImportVerb, WritesARunThatIsMeasured) {
           run_plumb({command, path(model), "--batch", path("batch.json"), "--json", path("measured.json"), "-q"});
       EXPECT_EQ(finished.status, 0) << finished.errors;
       Json json = read_json(path("measured.json"));
-      json["model"].erase("weights");  // the name of their file
+      json["model"].erase("weights");  // the path of the weights
       for (const char* of_the_call : {"command", "seconds", "gradient_seconds", "hvp_seconds"}) json.erase(of_the_call);
       return json;
     };
     const Json of_run = measured("run");
     EXPECT_EQ(of_run["model"]["kind"], "decoder");
-    EXPECT_EQ(measured("model"), of_run);  // a folder that is not imported
+    EXPECT_EQ(measured("model"), of_run);  // the folder, without importing it
   }
 }
 
-/// Each of the tokens that generation_config.json lists ends a text.
+/// Each token listed in generation_config.json ends a text.
 TEST_F(ImportVerb, SeveralTokensEndAText) {
   const Json values = read_json(path("model/values.json"));
   const auto prompt = values["tokens"][0].get<std::vector<int64_t>>();
   const auto greedy = values["greedy"].get<std::vector<int64_t>>();
-  int64_t other = 0;  // which the continuation does not contain
+  int64_t other = 0;  // not in the continuation
   while (std::find(greedy.begin(), greedy.end(), other) != greedy.end()) ++other;
   write_json(path("model/generation_config.json"), {{"eos_token_id", {other, greedy[5]}}});
   ASSERT_EQ(run_plumb({"import", path("model"), "--out", path("run"), "-q"}).status, 0);
@@ -112,7 +112,7 @@ TEST_F(ImportVerb, SeveralTokensEndAText) {
             std::string::npos);
 }
 
-/// The penalty of generation_config.json applies unless another is given.
+/// The penalty of generation_config.json applies unless the command line gives another one.
 TEST_F(ImportVerb, RepetitionsArePenalizedAsTheModelSays) {
   const auto continued = [&](std::vector<std::string> options) {
     const Json values = read_json(path("model/values.json"));
@@ -154,10 +154,10 @@ TEST_F(ImportVerb, IsUndoneByExport) {
     EXPECT_EQ(read_file(path("folder/") + name), read_file(path("model/") + name)) << name;
   ASSERT_EQ(run_plumb({"import", path("folder"), "--out", path("again"), "-q"}).status, 0);
   EXPECT_EQ(read_file(path("again/model.safetensors")), read_file(path("run/model.safetensors")));
-  EXPECT_NE(run_plumb({"export", path("run"), path("model"), "-q"}).status, 0);  // a folder that Plumb did not make
+  EXPECT_NE(run_plumb({"export", path("run"), path("model"), "-q"}).status, 0);  // a folder not created by Plumb
 }
 
-/// A sentence, its end, and greedy tokens after the first one of every target; PAD, which is that one here, never.
+/// A sentence, its end token, and greedy target tokens. PAD, the first token of every target here, is never chosen.
 TEST_F(ImportVerb, WritesARunThatTranslates) {
   fs::remove_all(scratch_ / "model" / "model.safetensors");
   for (const char* name : {"config.json", "model.safetensors"})

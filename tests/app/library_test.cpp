@@ -1,4 +1,5 @@
-// The public face of the library: cmake/PublicHeaders.cmake against the headers, and docs/library.md against both.
+// The public interface of the library: checks cmake/PublicHeaders.cmake against the headers, and docs/library.md
+// against
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +50,7 @@ TEST(PublicHeaders, LeaveOutWhatIsInternal) {
   }
 }
 
-/// What every program is given must not ask it for a library of the implementation's own.
+/// Public headers must not require libraries that only the implementation uses.
 TEST(PublicHeaders, NameNoLibraryOfTheImplementation) {
   const std::regex private_library(
       R"re(#\s*include\s+<(Eigen|toml\+\+|unicode|zlib|openssl|google/protobuf|hwy|oneapi|dnnl|sentencepiece|CLI)[/.])re");

@@ -1,4 +1,4 @@
-// The man pages and the shells' completions against `--help`: every verb and every option is in all of them.
+// Checks the man pages and the shell completions against `--help`: all contain every verb and every option.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST(Help, SaysWhatEveryVerbAndOptionIsFor) {
       size_t characters = 0;
       for (const char c : lines[i]) characters += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
       EXPECT_LE(characters, 100U) << lines[i];
-      // An entry has its text in the column of texts, on its line or the next.
+      // The text of an entry starts in the text column, on the entry's line or the next.
       if (!lines[i].starts_with("  -")) continue;
       const bool beside = lines[i].size() > 28 && lines[i][27] == ' ' && lines[i][28] != ' ';
       const bool below = i + 1 < lines.size() && lines[i + 1].starts_with(std::string(28, ' '));
@@ -135,7 +135,7 @@ class Completion : public testing::Test {
  protected:
   static std::string script(const std::string& shell) { return test::run_plumb({"completion", shell}).output; }
 
-  /// What bash proposes for each of these command lines; the word to be completed is the last one.
+  /// Bash's completions of each of these command lines; the word to complete is the last one.
   static std::vector<Words> bash(const std::vector<std::vector<std::string>>& lines, const fs::path& directory = ".") {
     static const TemporaryDirectory folder;
     static const fs::path file = folder / "plumb.bash";
@@ -203,7 +203,7 @@ TEST_F(Completion, OfBashProposesKeysAndTheirValues) {
   const Words proposed = bash_for({"train", "--set", "model."});
   for (const std::string& key : keys) EXPECT_EQ(proposed.count(key), 1U) << key;
   EXPECT_EQ(proposed.count("model.rotary.factor="), 1U) << "the option of a variant";
-  // Bash has cut the word at "=", and puts the reply in the place of what follows it.
+  // Bash has split the word at "=", and replaces the part after it with the reply.
   EXPECT_EQ(bash_for({"train", "--set", "model.norm", "="}), set_of(norms().names()));
   EXPECT_EQ(bash_for({"train", "--set", "train.optimizer", "=", "ad"}), (Words{"adafactor", "adam", "adamw"}));
   EXPECT_EQ(bash_for({"train", "--set", "model.parallel", "=", ""}), (Words{"true", "false"}));
@@ -213,7 +213,7 @@ TEST_F(Completion, OfBashProposesKeysAndTheirValues) {
   EXPECT_EQ(bash_for({"study", "--set", "collapse."}), collapse);
 }
 
-/// Every value that is proposed for a key of a model is one that a model takes.
+/// Every value proposed for a key of a model is one that a model accepts.
 TEST_F(Completion, ProposesValuesThatAreTaken) {
   std::vector<std::vector<std::string>> lines;
   std::vector<std::string> keys;

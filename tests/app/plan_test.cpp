@@ -85,7 +85,7 @@ TEST_F(PlanHere, RefusesSeveralProcesses) {
   EXPECT_NE(finished.errors.find("only one process is planned here"), std::string::npos) << finished.errors;
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // with which memory is another
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they change memory use
 TEST_F(PlanHere, PredictsTheMemoryOfSteps) {
   const test::Finished finished = planned({"bench", "plan"}, {"--runs", "1"});
   ASSERT_EQ(finished.status, 0) << finished.errors;

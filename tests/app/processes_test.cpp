@@ -1,4 +1,4 @@
-// plumb spectrum and plumb probe in several processes, started by the program itself or as a launcher starts them.
+// plumb spectrum and plumb probe in several processes, started by the program itself or by a launcher.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ class SharedVerb : public ::testing::Test {
   }
   static void TearDownTestSuite() { delete folder_; }
 
-  /// The verb on twelve pairs in several micro-batches, with the result on standard output.
+  /// The command line for twelve pairs in several micro-batches, with the result on standard output.
   static Arguments command(const std::string& verb, const Arguments& more = {}) {
     return Arguments{verb,
                      "--config",
@@ -61,7 +61,7 @@ class SharedVerb : public ::testing::Test {
     return finished.status == 0 ? Json::parse(finished.output) : Json();
   }
 
-  /// Starts a process with these variables.
+  /// Starts a process with these environment variables.
   static std::unique_ptr<Process> start(const Arguments& variables, const Arguments& arguments) {
     return std::make_unique<Process>("env", variables + Arguments{PLUMB_BINARY} + arguments, folder_->path());
   }
@@ -74,7 +74,7 @@ class SharedVerb : public ::testing::Test {
 };
 test::TemporaryDirectory* SharedVerb::folder_ = nullptr;
 
-/// The numbers that do not depend on how far Lanczos has converged at the lower end.
+/// Compares the numbers that do not depend on how far Lanczos has converged at the lower end.
 void expect_same_spectrum(const Json& found, const Json& one) {
   for (const char* key : {"parameters", "tokens", "micro_batches", "graphs_kept", "products"})
     EXPECT_EQ(found[key], one[key]) << key;
@@ -100,7 +100,7 @@ TEST_F(SharedVerb, SpectraOfSeveralProcessesAreThoseOfOne) {
   }
 }
 
-// A single micro-batch, so that two of three processes have none.
+// With a single micro-batch, so that two of the three processes have none.
 TEST_F(SharedVerb, ProbesOfSeveralProcessesAreThoseOfOne) {
   const auto golden = [](const char* extension) {
     return (test::source_directory() / "tests" / "golden" / (std::string("post_tiny") + extension)).string();
@@ -141,7 +141,7 @@ TEST_F(SharedVerb, ProbesOfSeveralProcessesAreThoseOfOne) {
   }
 }
 
-// As torchrun, Open MPI and Slurm start processes. Rank 0 alone says anything.
+// Processes as torchrun, Open MPI and Slurm start them. Only rank 0 prints.
 TEST_F(SharedVerb, LaunchedProcessesShareASpectrum) {
   const Arguments spectrum = command("spectrum", {"--steps", "60"});
   const Json one = result_of(run(spectrum));
@@ -202,7 +202,7 @@ TEST_F(SharedVerb, AnErrorInOneProcessEndsAllWithItsReason) {
     EXPECT_EQ(finished.output, "");
     EXPECT_NE(finished.errors.find("absent"), std::string::npos) << finished.errors;
   }
-  // Where this program starts the others, it does so after it has found its data: one process, one message.
+  // If this program starts the others, it finds its data first: one process, one message.
   const Finished alone = run(without_data + Arguments{"--processes", "2"});
   EXPECT_EQ(alone.status, 1);
   EXPECT_NE(alone.errors.find("plumb: error: "), std::string::npos) << alone.errors;

@@ -1,4 +1,4 @@
-// plumb runs and plumb report on training runs, as used by people and scripts.
+// plumb runs and plumb report on training runs, as people and scripts use them.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -27,7 +27,7 @@ class TrainVerb : public ::testing::Test {
   }
   static void TearDownTestSuite() { delete folder_; }
 
-  /// The arguments to train a tiny model, and more.
+  /// The arguments to train a tiny model, followed by `more`.
   static std::vector<std::string> arguments(const std::string& out, const std::vector<std::string>& more) {
     std::vector<std::string> all = {"train", "--data", "data", "--out", out, "-q"};
     for (const char* key : {"model.d_model=16", "model.heads=2", "model.feed_forward=16", "model.encoder_layers=1",
@@ -62,7 +62,7 @@ test::TemporaryDirectory* TrainVerb::folder_ = nullptr;
 TEST_F(TrainVerb, DivergenceIsAFailure) {
   const std::vector<std::string> wild = {"--set", "train.optimizer=sgd",      "--set", "train.schedule=constant",
                                          "--set", "train.learning_rate=1e30", "--set", "train.warm_up=0"};
-  for (const char* time : {"first", "again"}) {  // the second call only reports it
+  for (const char* time : {"first", "again"}) {  // the second call only reports the outcome
     const Finished finished = train("wild", wild);
     EXPECT_EQ(finished.status, 3) << time;
     EXPECT_NE(finished.output.find("wild: diverged at step "), std::string::npos) << finished.output;
@@ -70,7 +70,7 @@ TEST_F(TrainVerb, DivergenceIsAFailure) {
   }
 }
 
-// At the start of a session, TensorBoard drops what earlier files have from its step on.
+// At a START event, TensorBoard drops what earlier files contain from its step on.
 TEST_F(TrainVerb, EventsForgetWhatARollbackUndid) {
   std::vector<std::string> wild = {"--set", "train.trouble.on_nonfinite=rollback"};
   for (const char* key : {"optimizer=sgd", "schedule=constant", "learning_rate=1e30", "warm_up=0", "log_every=1",
@@ -103,7 +103,7 @@ TEST_F(TrainVerb, AnInterruptionHasTheStatusOfItsSignal) {
 }
 
 TEST_F(TrainVerb, ASecondSignalOfAnotherKindEndsItAtOnce) {
-  // Steps of a second or more, one of which the first signal would wait for.
+  // Each step takes a second or more, and the first signal waits for one.
   std::vector<std::string> slow;
   for (const char* key : {"model.d_model=384", "model.feed_forward=1536", "model.encoder_layers=4",
                           "model.decoder_layers=4", "train.batch_tokens=8000", "train.log_every=1"})
@@ -122,14 +122,14 @@ TEST_F(TrainVerb, ASecondProcessIsRefusedWhileTheFirstLives) {
   Process process(PLUMB_BINARY, arguments("shared", {"--set", "train.steps=1000000", "--set", "train.log_every=1"}),
                   folder_->path());
   wait_for_a_step("shared");
-  const Finished second = train("shared", {"--set", "train.steps=2"});  // it would end
+  const Finished second = train("shared", {"--set", "train.steps=2"});  // it would finish
   EXPECT_EQ(second.status, 1);
   EXPECT_NE(second.errors.find("shared: another process is training here"), std::string::npos) << second.errors;
   process.signal(SIGKILL);
   (void)process.wait();
 }
 
-// A launcher such as torchrun sees how the run ended in every process.
+// A launcher such as torchrun sees in every process how the run ended.
 TEST_F(TrainVerb, EveryRankHasTheStatusOfTheRun) {
   const auto as_rank = [](int rank, int port, const std::vector<std::string>& command) {
     std::vector<std::string> all = {"RANK=" + std::to_string(rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
@@ -150,13 +150,13 @@ TEST_F(TrainVerb, EveryRankHasTheStatusOfTheRun) {
       first->signal(SIGTERM);
     }
     EXPECT_EQ(first->wait().status, diverges ? 3 : 128 + SIGTERM);
-    const Finished other = second->wait();  // who had no signal reports an interruption
+    const Finished other = second->wait();  // the process without a signal reports an interruption
     EXPECT_EQ(other.status, diverges ? 3 : 128 + SIGINT) << other.errors;
     EXPECT_EQ(other.output, "");
   }
 }
 
-// In a mount namespace of its own, where the test may make one.
+// Runs in a separate mount namespace, if the test is allowed to create one.
 TEST_F(TrainVerb, AFullDiskAndAReadOnlyDirectoryAreErrors) {
   const auto in_namespace = [](const std::string& script) {
     return Process("unshare", {"-m", "--propagation", "private", "sh", "-c", script}, folder_->path()).wait();
@@ -165,7 +165,7 @@ TEST_F(TrainVerb, AFullDiskAndAReadOnlyDirectoryAreErrors) {
     GTEST_SKIP() << "cannot mount";
   ASSERT_EQ(train("stopped", {"--set", "train.steps=4", "--set", "train.checkpoint_every=2"}).status, 0);
   const std::string plumb = "'" PLUMB_BINARY "' train -q --out ";
-  // Room for half a checkpoint more than there is.
+  // Room for the run and half a checkpoint.
   uintmax_t room = 0, checkpoint = 0;
   for (const auto& entry : fs::recursive_directory_iterator(*folder_ / "stopped")) {
     if (!entry.is_regular_file()) continue;
@@ -198,7 +198,7 @@ TEST_F(TrainVerb, WritesWhatIsWatchedForTensorBoard) {
   }
   EXPECT_EQ(events.find("watch/curvature"), std::string::npos);
   EXPECT_NE(read_file(*folder_ / "watched" / "metrics.jsonl").find("{\"step\":2,\"watch\":{"), std::string::npos);
-  // A run's own configuration is understood by the commands that measure it.
+  // The commands that measure a run accept its configuration.
   EXPECT_EQ(run_plumb({"probe", "watched", "--pairs", "2", "-q"}, folder_->path()).status, 0);
 }
 
@@ -250,7 +250,7 @@ TEST_F(TrainVerb, ContinuesWithDataAtANewLocation) {
   EXPECT_NE(finished.output.find("after: finished at step 4 "), std::string::npos) << finished.output;
 }
 
-// Control characters used to make config.toml unreadable.
+// Control characters must not make config.toml unreadable.
 TEST_F(TrainVerb, PathsMayContainAnyCharacterButMustBeUtf8) {
   const std::string odd = "odd \x01\t\"\\ \x7F\nname";
   fs::copy(*folder_ / "data", *folder_ / odd, fs::copy_options::recursive);

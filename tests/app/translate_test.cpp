@@ -63,7 +63,7 @@ TEST_F(TranslateVerb, OneLineForEachInOrder) {
       translate("Ein Hund schläft.\n\nDie Katze sieht den Hund.\r\nEin Mann läuft", run(), "--beam 2 -q");
   ASSERT_EQ(all.status, 0) << all.errors;
   const std::vector<std::string> lines = split(all.output, '\n');
-  ASSERT_EQ(lines.size(), 5U) << all.output;  // the last is what follows the last line's end
+  ASSERT_EQ(lines.size(), 5U) << all.output;  // the last piece follows the final line end
   EXPECT_EQ(lines[1], "");
   EXPECT_EQ(lines[4], "");
   EXPECT_EQ(translate("Die Katze sieht den Hund.\n", run(), "--beam 2 --threads 1 -q").output, lines[2] + "\n");

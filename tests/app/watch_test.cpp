@@ -1,4 +1,4 @@
-// plumb watch as a browser sees it.
+// plumb watch from the browser's perspective.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -39,7 +39,7 @@ class Socket {
     const sockaddr_in to = address_of(host, port);
     return ::connect(descriptor_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
   }
-  /// Listens at a free port; returns it.
+  /// Listens on a free port; returns it.
   [[nodiscard]] int listen() const {
     sockaddr_in at = address_of("127.0.0.1", 0);
     socklen_t size = sizeof at;
@@ -63,7 +63,7 @@ class Socket {
 
 int free_port() { return Socket().listen(); }
 
-/// The whole answer, with its head; empty if nobody answers.
+/// The whole response, including its header; empty if there is none.
 std::string get(int port, const std::string& path, std::string host = "") {
   const Socket socket;
   if (!socket.connect("127.0.0.1", port)) return {};
@@ -95,7 +95,7 @@ class WatchVerb : public ::testing::Test {
     return R"({"step":)" + std::to_string(step) +
            R"(,"epoch":0,"learning_rate":0.001,"loss":3.5,"nll":3.25,"tokens_per_second":100})" + "\n";
   }
-  /// Until the server answers.
+  /// Waits until the server responds.
   static void wait_for(int port) {
     for (int i = 0; i < 1000 && get(port, "/revision").empty(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -128,7 +128,7 @@ TEST_F(WatchVerb, AnswersThisMachineAlone) {
   const int port = free_port();
   Process server(PLUMB_BINARY, {"watch", "run", "--port", std::to_string(port)}, folder_->path());
   wait_for(port);
-  EXPECT_FALSE(Socket().connect("127.0.0.2", port));  // of this machine too, but not what is served
+  EXPECT_FALSE(Socket().connect("127.0.0.2", port));  // also this machine, but not served
   EXPECT_TRUE(get(port, "/report", "attacker.example:" + std::to_string(port)).starts_with("HTTP/1.1 403"));
   EXPECT_TRUE(get(port, "/report", "localhost:" + std::to_string(port)).starts_with("HTTP/1.1 200"));
 }

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-/// The test vectors of RFC 4648, section 10, and bytes of which each has another digit.
+/// The test vectors of RFC 4648, section 10, and bytes that cover every digit.
 TEST(Base64, TestVectors) {
   for (const auto& [bytes, text] : {std::pair("", ""),
                                     {"f", "Zg=="},

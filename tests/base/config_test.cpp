@@ -22,7 +22,7 @@ struct Sample {
   bool operator==(const Sample&) const = default;
 };
 
-// Found by argument-dependent look-up.
+// Found by argument-dependent lookup.
 static void describe(Fields& fields, Sample& sample) {
   fields("layers", sample.layers);
   fields("dropout", sample.dropout);
@@ -211,7 +211,7 @@ TEST(ConfigSet, AMistakeIsOneOfUsage) {
     EXPECT_THROW(read(changed), UsageError) << wrong;
   }
   try {
-    read("[model]\nlayer = 2\n");  // of a file
+    read("[model]\nlayer = 2\n");  // from a file
     ADD_FAILURE();
   } catch (const UsageError&) {
     ADD_FAILURE();

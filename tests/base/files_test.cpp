@@ -15,7 +15,7 @@
 #include "plumb/base/json.h"
 #include "support/paths.h"
 
-// System calls that tests can make fail. A program's own functions take precedence over the C library's.
+// System calls that tests can make fail. The program's own definitions take precedence over the C library's.
 namespace {
 bool exchange_fails = false;
 bool sync_fails = false;
@@ -24,7 +24,7 @@ bool sync_fails = false;
 extern "C" int renameat2(int from, const char* old_name, int to, const char* new_name, unsigned int flags) noexcept {
   if (!exchange_fails || flags == 0)
     return static_cast<int>(::syscall(SYS_renameat2, from, old_name, to, new_name, flags));
-  errno = EINVAL;  // as NFS, 9p and FUSE answer
+  errno = EINVAL;  // as on NFS, 9p and FUSE
   return -1;
 }
 
@@ -87,7 +87,7 @@ TEST(Files, ReadingWhatIsNoFileNamesIt) {
   EXPECT_THROW(write_file_atomic(directory.path(), "x"), Error);
 }
 
-// The memory of a process has nothing at address 0: reading there fails with EIO.
+// A process has no memory at address 0: reading there fails with EIO.
 TEST(Files, AReadErrorIsNoEnd) {
   EXPECT_EQ(message_of([] { read_file("/proc/self/mem"); }), "/proc/self/mem: cannot be read: Input/output error");
   const int input = ::dup(STDIN_FILENO);
@@ -204,7 +204,7 @@ TEST(Directories, AKillBetweenTwoRenamesLosesNothing) {
   EXPECT_EQ(read_file(directory / "best" / "content"), "old");
   EXPECT_EQ(entries(directory.path()), 1U);
 
-  kill_after_the_first();  // this time after the second rename: both exist
+  kill_after_the_first();  // now killed after the second rename: both exist
   clear_unfinished(directory.path());
   EXPECT_EQ(entries(directory.path()), 1U);
 

@@ -95,7 +95,7 @@ TEST(Json, DeepNestingIsRefused) {
   const auto path = directory / "deep.json";
   write_file_atomic(path, deep);
   EXPECT_EQ(json_message_of([&] { read_json(path); }), path.string() + ": nested too deeply");
-  // Brackets in strings, and those that are closed again, do not count.
+  // Brackets in strings and closed brackets do not count.
   EXPECT_FALSE(nests_too_deeply("[\"" + deep + "\\\"[\"]"));
   std::string wide = "[0";
   for (int i = 0; i < 1000; ++i) wide += ", [{}]";

@@ -1,4 +1,4 @@
-// Work on all threads, some of which fails, and the threads themselves.
+// Parallel work in which some threads fail, and the lifetime of the threads themselves.
 #include "plumb/base/parallel.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(ParallelRanges, CoverEverythingOnce) {
   }
 }
 
-/// As many threads as are asked for, until the test ends.
+/// Sets the number of threads until the test ends.
 class ParallelFailures : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override { omp_set_num_threads(GetParam()); }

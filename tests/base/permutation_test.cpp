@@ -32,7 +32,7 @@ TEST(Permutation, IsAFunctionOfItsArguments) {
   EXPECT_NE(all, elements(Permutation(1000, 7, 4), 1000));
 }
 
-// The correlation of place and element of a random permutation has mean 0 and variance 1 / (n − 1).
+// The correlation of index and element in a random permutation has mean 0 and variance 1 / (n − 1).
 TEST(Permutation, LeavesNoTraceOfTheOrder) {
   constexpr int64_t kElements = 3000;
   for (uint64_t seed = 0; seed < 5; ++seed) {

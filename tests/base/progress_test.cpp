@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// Standard error on a terminal of the test's own.
+/// Redirects standard error to a terminal that the test controls.
 class Terminal {
  public:
   Terminal() : before_(::dup(STDERR_FILENO)) {
@@ -34,7 +34,7 @@ class Terminal {
     ::ioctl(inside_, TIOCSWINSZ, &size);
   }
 
-  /// What was written since the last call, without the sequence that clears a line.
+  /// The output since the last call, without the sequence that clears a line.
   [[nodiscard]] std::string line() const {
     std::array<char, 4096> buffer{};
     const ssize_t count = ::read(outside_, buffer.data(), buffer.size());
@@ -55,7 +55,7 @@ TEST(Progress, FitsTheTerminalAsItIsNow) {
   const std::string note = "step 10000  loss 3.214  lr 1.00e-03  12345 tok/s";
   const auto shown = [&](unsigned short columns) {
     terminal.resize(columns);
-    progress.update(10000, note);  // the end is shown at once
+    progress.update(10000, note);  // the last update is shown immediately
     return terminal.line();
   };
   EXPECT_EQ(shown(120), "train [########################] 10000/10000  0 s  " + note);
@@ -63,7 +63,7 @@ TEST(Progress, FitsTheTerminalAsItIsNow) {
   EXPECT_EQ(shown(80), "train 10000/10000  0 s  " + note);
   EXPECT_EQ(shown(40), "train 10000/10000  0 s  step 10000  los");
   EXPECT_EQ(shown(1), "");
-  EXPECT_EQ(shown(0).size(), 72U);  // unknown: 80
+  EXPECT_EQ(shown(0).size(), 72U);  // unknown width: 80
 }
 
 TEST(Progress, LeavesOutTheLeastImportantNotes) {
@@ -97,7 +97,7 @@ TEST(Progress, CountsWhatWasDoneBefore) {
   const ListenToProgress listener([&](double share) { heard = share; });
   Progress resumed("train", 100, Progress::Unit::steps, 40);
   resumed.update(55);
-  EXPECT_DOUBLE_EQ(heard, 0.25);  // 15 of the 60 that were left
+  EXPECT_DOUBLE_EQ(heard, 0.25);  // 15 of the remaining 60
 }
 
 TEST(Progress, CountsCharactersNotBytes) {

@@ -20,7 +20,7 @@ TEST(Ragged, SequencesThatFollowEachOtherInTheWholeAreOneRun) {
   EXPECT_EQ(layout.runs(), (Runs{{0, 10}, {5, 20}}));
   layout.set_origins({7, 10, 12, 17});
   EXPECT_EQ(layout.runs(), (Runs{{0, 7}}));
-  layout.set_origins({0, 4, 6, 1});  // only the first is where it is in the whole
+  layout.set_origins({0, 4, 6, 1});  // only the first has the same position in the whole
   EXPECT_EQ(layout.runs(), (Runs{{0, 0}, {3, 4}, {10, 1}}));
 }
 

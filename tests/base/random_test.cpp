@@ -10,7 +10,7 @@ namespace {
 
 using Words = std::array<uint32_t, 4>;
 
-// The known answers that the authors of the generator publish with it (Random123, kat_vectors, philox4x32 10).
+// The known answers that the authors of the generator published (Random123, kat_vectors, philox4x32 10).
 TEST(Philox, GivesThePublishedAnswers) {
   EXPECT_EQ(philox(0, 0, 0), (Words{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}));
   EXPECT_EQ(philox(~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}), (Words{0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD}));
@@ -51,7 +51,7 @@ TEST(Random, UniformHasItsMomentsAndStaysInItsInterval) {
     sum += value;
     squares += value * value;
   }
-  EXPECT_NEAR(sum / kDraws, 1.0 / 2, 0.004);  // over four standard errors
+  EXPECT_NEAR(sum / kDraws, 1.0 / 2, 0.004);  // more than four standard errors
   EXPECT_NEAR(squares / kDraws, 1.0 / 3, 0.004);
 }
 

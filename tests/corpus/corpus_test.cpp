@@ -1,4 +1,4 @@
-// The embedded corpus: its grammar against hand-written forms, and properties that every sentence must have.
+// The built-in corpus: its grammar against hand-written forms, and invariants of every sentence.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -157,7 +157,7 @@ TEST_F(SyntheticCorpus, IsCleanText) {
   }
 }
 
-// Articles that no noun can follow in this form reveal a wrong case or number.
+// An article that cannot precede its noun in any case or number reveals an error.
 TEST_F(SyntheticCorpus, EveryArticleAgreesWithItsNoun) {
   std::map<std::string, std::set<std::string>> allowed;  // noun form → articles directly before it
   for (const Noun& entry : nouns()) {

@@ -52,7 +52,7 @@ TEST_F(BatchPlanOf, WindowsHaveEveryExampleOnceInBatchesThatFit) {
   for (size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], static_cast<int64_t>(i));
 }
 
-// A window's examples come from the whole corpus, and a batch's are of similar length.
+// A window's examples come from the whole corpus, and those of a batch have similar lengths.
 TEST_F(BatchPlanOf, WindowsAreSamplesOfTheCorpus) {
   const BatchPlan plan(costs_, {.tokens = 100, .seed = 3, .largest = 0, .window = 250}, 0);
   for (int64_t w = 0; w < plan.windows(); ++w) {
@@ -70,7 +70,7 @@ TEST_F(BatchPlanOf, WindowsAreSamplesOfTheCorpus) {
     });
     spread += costs_[static_cast<size_t>(*longest)].larger() - costs_[static_cast<size_t>(*shortest)].larger();
   }
-  EXPECT_LT(spread, 2 * std::ssize(batches));  // two tokens on average, of 30
+  EXPECT_LT(spread, 2 * std::ssize(batches));  // on average, less than 2 tokens, of up to 30
 }
 
 TEST_F(BatchPlanOf, ABatchDependsOnItsNumberAlone) {
@@ -78,7 +78,7 @@ TEST_F(BatchPlanOf, ABatchDependsOnItsNumberAlone) {
   const Batches all = all_of(BatchPlan(costs_, settings, 4));
   const BatchPlan plan(costs_, settings, 4);
   ASSERT_EQ(plan.size(), std::ssize(all));
-  // Backward, so that no window is in use from before, and across the borders of windows.
+  // Backward, so that windows are not cached in order, and across window boundaries.
   for (int64_t first = plan.size() - 1; first >= 0; --first) {
     const int64_t count = std::min<int64_t>(5, plan.size() - first);
     EXPECT_EQ(plan.batches(first, 5), Batches(all.begin() + first, all.begin() + first + count)) << first;
@@ -95,7 +95,7 @@ TEST_F(BatchPlanOf, EpochsAndSeedsDiffer) {
   EXPECT_NE(all, all_of(BatchPlan(costs_, other, 0)));
 }
 
-// Two corpora, the first of which is drawn from at less than half its size.
+// Two corpora; the draws from the first are less than half its size.
 TEST_F(BatchPlanOf, AMixtureHasItsDrawsInBatchesThatFit) {
   const CorpusMixture mixture({{"large", 900, 0.1}, {"small", 103}}, 2, 3);
   ASSERT_LT(mixture.shares()[0], 450);

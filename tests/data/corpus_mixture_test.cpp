@@ -39,7 +39,7 @@ TEST(CorpusProbabilities, AreWeightTimesSizeToThePowerOfOneOverTheTemperature) {
     ASSERT_EQ(found.size(), 3U);
     for (size_t c = 0; c < 3; ++c) EXPECT_NEAR(found[c], expected[c] / sum, 1e-14) << temperature;
   }
-  // 1000^(1/5), 100^(1/5) and 10^(1/5), as multilingual models use it, by hand: 3.98107, 2.51189, 1.58489.
+  // T = 5, as in multilingual models: 1000^(1/5), 100^(1/5) and 10^(1/5) are 3.98107, 2.51189 and 1.58489.
   const auto five = corpus_probabilities(std::vector<WeightedCorpus>{{"a", 1000}, {"b", 100}, {"c", 10}}, 5);
   EXPECT_NEAR(five[0], 3.98107 / 8.07785, 1e-5);
   EXPECT_NEAR(five[1], 2.51189 / 8.07785, 1e-5);
@@ -62,7 +62,7 @@ TEST(CorpusMixture, SharesAreTheProbabilitiesOfAllExamplesRounded) {
   EXPECT_FALSE(CorpusMixture({{"a", 300}, {"b", 100, 1.1}}, 1, 1).every_example_once());
 }
 
-// 10 examples drawn 4 at a time, 30 drawn 28 at a time and 3 drawn 11 at a time.
+// Per epoch, 4 draws from 10 examples, 28 from 30 and 11 from 3.
 TEST(CorpusMixture, EveryCorpusIsGoneThroughEvenlyOverTheEpochs) {
   const std::vector<WeightedCorpus> corpora = {{"a", 10, 0.4}, {"b", 30, 28.0 / 30}, {"c", 3, 11.0 / 3}};
   const CorpusMixture mixture(corpora, 1, 9);
@@ -98,7 +98,7 @@ TEST(CorpusMixture, AnEpochIsAFunctionOfSeedAndNumber) {
   EXPECT_NE(epoch_of(other, 3), third);
   EXPECT_NE(epoch_of(mixture, 4), third);
   // The order differs from pass to pass.
-  const CorpusMixture twice({{"a", 50}, {"b", 50, 1e-2}}, 1, 5);  // 99 draws from 50
+  const CorpusMixture twice({{"a", 50}, {"b", 50, 1e-2}}, 1, 5);  // 99 draws from 50 examples
   std::vector<int64_t> first_pass, second_pass;
   for (int64_t draw = 0; draw < 49; ++draw) {
     first_pass.push_back(twice.example(0, draw));

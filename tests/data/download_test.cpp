@@ -34,7 +34,7 @@ std::string gzip(const std::string& text) {
 
 const std::string kText = "Hallo!\nGut.\n";
 
-// A data set of one file whose "network" is a directory on this machine.
+// A data set of one file that is "downloaded" from a local directory.
 class Download : public testing::Test {
  protected:
   Download() {
@@ -61,7 +61,7 @@ class Download : public testing::Test {
 };
 
 TEST(Checksum, PublishedValues) {
-  // FIPS 180-4, examples; CRC-32's check value.
+  // Examples for FIPS 180-4; the check value of CRC-32.
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   const std::string digits = "123456789";

@@ -27,7 +27,7 @@ class LabeledTextFiles : public testing::Test {
     }
     return result;
   }
-  /// The message without the temporary directory, a bar and the hint.
+  /// "MESSAGE | HINT", without the temporary directory.
   [[nodiscard]] std::string failure(const std::string& content) const {
     try {
       (void)read(content);
@@ -113,7 +113,7 @@ TEST_F(LabeledTextFiles, BadInputHasOneClearLine) {
   EXPECT_EQ(failure("a\tb\nno label\n"),
             "file:2: 1 column, but column 2 is needed | check --separator, --label and --text");
   EXPECT_TRUE(failure("a\tb\n \tc\n").starts_with("file:2: the label is empty"));
-  // A text is not cut at a separator within it.
+  // A separator within a text is an error.
   EXPECT_TRUE(failure("a\tb\n\na\tb\tc\n").starts_with("file:3: 3 columns, but the first line has 2 | check"));
   EXPECT_TRUE(failure("a\tb\tc\na\tb\n").starts_with("file:2: 2 columns, but the first line has 3"));
   format_.label = "Quality";

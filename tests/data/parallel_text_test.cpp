@@ -81,7 +81,7 @@ TEST(HoldOut, NoTargetOnBothSides) {
   EXPECT_EQ(rest.size() + held.size(), text.size());
   const std::set<std::string> trained(rest.targets.begin(), rest.targets.end());
   for (const std::string& target : held.targets) EXPECT_EQ(trained.count(target), 0U) << target;
-  // Every pair is still a pair: source k n with target k.
+  // Pairs stay together: "source K N" with "target K".
   for (size_t i = 0; i < held.size(); ++i) {
     const std::string k = held.targets[i].substr(7);
     EXPECT_EQ(held.sources[i].substr(0, 7 + k.size() + 1), "source " + k + " ");

@@ -39,7 +39,7 @@ class PrepareSeveral : public testing::Test {
     for (int i = 0; i < count; ++i) lines.push_back(word + " " + std::to_string(i));
     return lines;
   }
-  /// More words than the length limits below, and a word is at least one token.
+  /// Has more words, and thus tokens, than the length limits below.
   static std::string many_words() {
     std::string line;
     for (int i = 0; i < 100; ++i) line += "so ";
@@ -190,7 +190,7 @@ TEST_F(PrepareSeveral, CorporaThatDoNotAddUpAreDamage) {
   EXPECT_EQ(DataDirectory::open(directory_ / "out").split("train").corpora().size(), 2U);
 }
 
-// Equal pairs have equal checksums wherever they are.
+// Equal pairs have equal checksums regardless of their position.
 TEST_F(PrepareSeveral, AChecksumIsOfThePairsAlone) {
   const std::vector<std::vector<int32_t>> sources = {{5, 6}, {7}, {5, 6}, {7}, {5}, {6, 7}},
                                           targets = {{8}, {9, 4}, {8}, {9, 4}, {8}, {9, 4}};

@@ -79,7 +79,7 @@ TEST_F(PrepareLabels, DocumentSaysWhatThereIs) {
   EXPECT_EQ(info["held_out"], true);
   EXPECT_EQ(info["splits"]["train"]["pairs"], 190);  // 5% of 200 are held out
   EXPECT_EQ(info["splits"]["valid"]["pairs"], 10);
-  EXPECT_EQ(info["splits"]["train"]["labels"]["question"], 48);  // each label in proportion: 2.5 of 50, rounded to 2
+  EXPECT_EQ(info["splits"]["train"]["labels"]["question"], 48);  // proportional: 2.5 of 50, rounded to 2
   EXPECT_EQ(info["splits"]["valid"]["labels"]["answer"], 8);
   EXPECT_EQ(info["splits"]["a"]["labels"], Json({{"answer", 0}, {"question", 1}}));
   EXPECT_EQ(info["inputs"]["a"][0]["bytes"], 18);
@@ -240,7 +240,7 @@ TEST_F(PrepareLabels, OtherDataHaveNoLabels) {
   EXPECT_THROW((void)data.labels_of("train"), Error);
 }
 
-// Public data sets in their published form, each read only with options.
+// Public data sets in their published form, read with nothing but options.
 class SharedLabels : public testing::Test {
  protected:
   void TearDown() override { set_verbosity(Verbosity::normal); }
@@ -273,8 +273,7 @@ TEST_F(SharedLabels, Trec) {
   EXPECT_EQ(info["splits"]["train"]["pairs"].get<int>() + info["splits"]["valid"]["pairs"].get<int>(), 5452);
   EXPECT_EQ(
       info["splits"]["test"]["labels"],
-      Json({{"ABBR", 9}, {"DESC", 138}, {"ENTY", 94}, {"HUM", 65}, {"LOC", 81}, {"NUM", 113}}));  // as Li and Roth
-                                                                                                  // count them
+      Json({{"ABBR", 9}, {"DESC", 138}, {"ENTY", 94}, {"HUM", 65}, {"LOC", 81}, {"NUM", 113}}));  // Li & Roth's counts
   options.format.label_end.clear();
   EXPECT_EQ(prepare(options, "trec/train.txt")["labels"].size(), 50U);
 }
@@ -286,7 +285,7 @@ TEST_F(SharedLabels, Sst2) {
   options.format.text = {"1"};
   const Json info = prepare(options, "sst2/train.tsv", "sst2/dev.tsv", "sst2/test.tsv");
   EXPECT_EQ(info["labels"], Json({"0", "1"}));
-  EXPECT_EQ(info["splits"]["train"]["pairs"], 6920);  // as Socher et al. count them
+  EXPECT_EQ(info["splits"]["train"]["pairs"], 6920);  // Socher et al.'s counts
   EXPECT_EQ(info["splits"]["valid"]["pairs"], 872);
   EXPECT_EQ(info["splits"]["test"]["pairs"], 1821);
 }

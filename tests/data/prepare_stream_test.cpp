@@ -1,4 +1,4 @@
-// Preparing in a stream writes the bytes that the same steps write when everything is in memory.
+// Streaming preparation writes the same bytes as the same steps in memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class PrepareStream : public testing::Test {
     return directory_ / name;
   }
 
-  /// More pairs than are prepared at once, with repeated targets, empty sides and long pairs.
+  /// Pairs with repeated targets, empty sides and long sources.
   static ParallelText text_of(int64_t pairs) {
     const Lines words = {"Hund", "Katze", "rennt", "schläft", "im", "Garten", "mit", "Ball"};
     ParallelText text;
@@ -102,7 +102,7 @@ TEST_F(PrepareStream, PairsAreThoseOfTheStepsInMemory) {
   EXPECT_EQ(info["dropped"]["over_length_limit"],
             std::ssize(train.sources) - info["splits"]["train"]["pairs"].get<int64_t>());
   EXPECT_FALSE(info["tokenizer"].contains("sample"));
-  // Nothing of the work is left.
+  // No temporary files are left.
   int64_t files = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(directory_ / "out" / "splits")) ++files;
   EXPECT_EQ(files, 6);
@@ -228,7 +228,7 @@ TEST_F(PrepareStream, AFilesDigestIsThatOfItsContent) {
   const FileDigest digest = digest_of(file("large", content));
   EXPECT_EQ(digest.bytes, content.size());
   EXPECT_EQ(digest.sha256, sha256(content));
-  // FIPS 180-4, the example of one block.
+  // The one-block example for FIPS 180-4.
   EXPECT_EQ(digest_of(file("abc", "abc")).sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 

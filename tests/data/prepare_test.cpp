@@ -37,7 +37,7 @@ class Prepare : public testing::Test {
     write_file_atomic(directory_ / name, content);
     return directory_ / name;
   }
-  // What is next to the inputs after a failure: nothing.
+  // After a failure, there is nothing new beside the inputs.
   void expect_nothing_new() const {
     for (const auto& entry : fs::directory_iterator(directory_.path())) {
       EXPECT_FALSE(entry.is_directory()) << entry.path();
@@ -111,7 +111,7 @@ TEST_F(Prepare, SeparateVocabularies) {
   prepare_data(options_, directory_ / "out");
   const DataDirectory data = DataDirectory::open(directory_ / "out");
   EXPECT_FALSE(data.joint());
-  const auto ids = data.source_tokenizer().encode("dog");  // "g" occurs only in the target language: "Hund" has none
+  const auto ids = data.source_tokenizer().encode("dog");  // "g" occurs only in the target language
   EXPECT_NE(std::count(ids.begin(), ids.end(), 3), 0);
   const auto known = data.target_tokenizer().encode("dog");
   EXPECT_EQ(std::count(known.begin(), known.end(), 3), 0);
@@ -195,7 +195,7 @@ TEST_F(Prepare, FailuresLeaveNothing) {
   expect_nothing_new();
 }
 
-// U+3000 is a space, and U+200B has no width; a line of the TSV file ends with its tab.
+// U+3000 is a space, and U+200B has no width; a line of the TSV file ends with a tab.
 TEST_F(Prepare, TextThatGivesNoTokensIsNamed) {
   const PrepareOptions good = options_;
   const fs::path spaces = file("spaces", "\u3000\n\u3000\u3000\n"), marks = file("marks", "\u200B\n\u200B\n");
@@ -305,7 +305,7 @@ TEST_F(Prepare, ASplitIsVerifiedWhenItIsUsed) {
   write_file_atomic(out / "splits" / "train.tokens", damaged);
   const DataDirectory data = DataDirectory::open(out);
   EXPECT_EQ(data.split("valid").size(), 10);
-  EXPECT_EQ(data.raw_source("train").size(), 190U);  // the text needs no tokens
+  EXPECT_EQ(data.raw_source("train").size(), 190U);  // the text does not depend on the tokens
   EXPECT_THROW((void)data.split("train"), Error);
 }
 
@@ -313,7 +313,7 @@ TEST_F(Prepare, TheTaskIsTranslation) {
   const fs::path out = directory_ / "out";
   Json info = prepare_data(options_, out);
   EXPECT_EQ(DataDirectory::open(out).task(), "translation");
-  // Directories written by earlier versions do not contain it.
+  // Older directories do not record the task.
   info.erase("task");
   write_json(out / "data.json", info);
   EXPECT_EQ(DataDirectory::open(out).task(), "translation");

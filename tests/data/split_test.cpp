@@ -82,7 +82,7 @@ TEST(Split, ReadsTheWholeFileOnlyToVerifyIt) {
   const TemporaryDirectory directory;
   write_split(directory / "s", kSources, kTargets);
   std::string damaged = read_file(directory / "s");
-  damaged.back() = static_cast<char>(damaged.back() ^ 1);  // of the last id
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);  // in the last id
   write_file_atomic(directory / "s", damaged);
   const ParallelSplit split = ParallelSplit::open(directory / "s");
   EXPECT_EQ(split.size(), 3);

@@ -77,7 +77,7 @@ TEST(StreamCut, VariedLengthsAreAFunctionOfSeedEpochAndNumber) {
   EXPECT_EQ(plan.batches(0, plan.size()), segments);
 }
 
-// Columns have no order of length, no limit of tokens, and no windows.
+// Columns are not sorted by length, limited in tokens, or planned in windows.
 TEST(StreamCut, APlanOfAStreamIsItsSegments) {
   const std::vector<ExampleCost> costs(25, {0, 80});
   for (const int64_t epoch : {0, 1}) {

@@ -19,7 +19,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-/// A model whose next tokens depend strongly on source and prefix; `eos` moves all scores of EOS.
+/// A model whose next tokens depend strongly on source and prefix.
 EncoderDecoder random_model(uint64_t seed, int64_t vocabulary = 7, const std::string& positions = "sinusoidal") {
   ModelConfig config;
   config.d_model = 8;
@@ -99,7 +99,7 @@ Ids greedy(Oracle& oracle, int64_t limit) {
   return ids;
 }
 
-/// The rules in beam_search.h, literally, without the early end.
+/// The rules in beam_search.h, literally, without early stopping.
 Ids plain_beam_search(Oracle& oracle, int64_t limit, int64_t beam, double length_penalty) {
   std::vector<Scored> active(1);
   Scored best;
@@ -266,7 +266,7 @@ TEST(BeamSearch, ADivergedModelIsAnError) {
   for (const int64_t beam : {1, 3}) EXPECT_THROW(beam_search(model, {{4}}, options_of(beam, 1.0, 5)), Error);
 }
 
-/// The same weights in float32, which is what the precisions are about.
+/// The same weights in float32, to which the precisions apply.
 EncoderDecoder in_float32(const EncoderDecoder& model) {
   EncoderDecoder narrow(model.config(), at::kFloat);
   narrow.parameters().flat().copy_(model.parameters().flat());
@@ -278,7 +278,7 @@ TEST(BeamSearch, ADamagedParameterIsAnErrorInEveryPrecision) {
     const bool wide = precision == std::string("float64");
     EncoderDecoder model = wide ? random_model(1) : in_float32(random_model(1));
     for (const Parameter& parameter : model.parameters().all()) {
-      // Of what has rows for tokens, all: a token that never occurs does no harm.
+      // Damages all rows of an embedding: a token that never occurs does no harm.
       const Tensor value = parameter.value.detach().view({-1});
       const Tensor damaged = parameter.role == Role::embedding ? value : value.narrow(0, value.size(0) / 2, 1);
       const Tensor before = damaged.clone();

@@ -1,5 +1,5 @@
-// Fast weights and recurrent layers continue a text with a state, and by operations, that do not depend on how much has
-// been read.
+// Fast weights and recurrent layers continue a text with a state and operations whose size does not depend on how much
+// text has been read.
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@
 namespace plumb {
 namespace {
 
-/// What LibTorch was asked to do.
+/// The LibTorch operations called.
 struct Operations {
   int64_t count = 0;
-  int64_t numbers = 0;  // in all tensors that they were given
+  int64_t numbers = 0;  // elements of all tensors passed to them
 
   bool operator==(const Operations&) const = default;
 };
@@ -55,7 +55,7 @@ ModelConfig small_decoder() {
   return config;
 }
 
-/// What one step takes after `length` tokens.
+/// The cost of one step.
 struct Step {
   int64_t state_bytes = 0;
   Operations operations;

@@ -126,7 +126,7 @@ TEST_F(Embedding, TruncatesBeforeTheLastSpecialToken) {
   EXPECT_EQ(cut.ids, (std::vector<int32_t>{tokenizer_.specials().bos, whole[0], whole[1], tokenizer_.specials().eos}));
 }
 
-// What comes last in a text is read first; of a text that is too long, the same tokens are left out.
+// Reads texts from their ends; a text that is too long loses the same tokens as in a forward model.
 TEST_F(Embedding, ABackwardModelReadsTextsFromTheirEnds) {
   EmbedOptions options;
   options.backward = true;
@@ -148,7 +148,7 @@ TEST_F(Embedding, SaysWhatIsWrong) {
   options.batch_tokens = 0;
   EXPECT_NE(error(options).find("batch_tokens"), std::string::npos);
   options = {};
-  options.as_tokenizer_says = true;  // which adds none
+  options.as_tokenizer_says = true;  // this tokenizer adds none
   EXPECT_NE(error(options).find("text 2 has no tokens"), std::string::npos);
   options = {};
   model_.broken = true;

@@ -1,4 +1,4 @@
-// Generation from real models: incremental decoding compared with reading the entire sequence again for every token.
+// Generation from real models: incremental decoding compared with rereading the whole sequence for every token.
 #include <gtest/gtest.h>
 
 #include <algorithm>

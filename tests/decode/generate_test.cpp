@@ -21,7 +21,7 @@ using Ids = std::vector<int32_t>;
 
 const Specials kSpecials;
 
-/// The expected output of `generate` for one sample: the tokens one by one, each computed from the entire sequence.
+/// The expected output of `generate` for one sample: token by token, each computed from the whole sequence.
 Generated plain(const RandomModel& model, const Ids& prompt, const GenerateOptions& options, int64_t sample) {
   Ids never = {kSpecials.pad, kSpecials.bos, kSpecials.unknown};
   if (options.whole_texts) never.clear();
@@ -81,7 +81,7 @@ TEST(Generate, WholeTextsBeginAndEndWithTheirOwnTokens) {
       specials += id == kSpecials.pad || id == kSpecials.bos || id == kSpecials.unknown ? 1 : 0;
     }
   }
-  EXPECT_GT(specials, 0);  // tokens like any other
+  EXPECT_GT(specials, 0);  // generated like any other token
   EXPECT_THROW(generate(model, {{4}, {}}, options), Error);
 }
 
@@ -164,7 +164,7 @@ TEST(Generate, SamplesShareTheReadingOfTheirPromptAndLeaveWhenTheyEnd) {
   options.max_tokens = 10;
   const std::vector<Generated> found = generate(model, {{5, 6, 7}, {}}, options);
   EXPECT_EQ(model.reads[0], Ragged({4, 1}));
-  std::vector<int64_t> steps;  // what each sample needs: one for every token except the last
+  std::vector<int64_t> steps;  // needed by each sample: one for every token except the last
   for (const Generated& one : found) {
     steps.push_back(std::ssize(one.ids) - (one.finish == Finish::length ? 1 : 0));
   }
@@ -199,7 +199,7 @@ TEST(Generate, EndsWhereTheModelCanReadNoFurther) {
   GenerateOptions options;
   options.max_tokens = 100;
   const std::vector<Generated> found = generate(model, {{5}, {}, {5, 6, 7, 8, 9}}, options);
-  EXPECT_EQ(found[0].ids.size(), 5U);  // BOS, one of the prompt, and four of these five are read
+  EXPECT_EQ(found[0].ids.size(), 5U);  // BOS, one prompt token, and four of these five are read
   EXPECT_EQ(found[1].ids.size(), 6U);
   EXPECT_EQ(found[2].ids.size(), 1U);
   for (const Generated& one : found) EXPECT_EQ(one.finish, Finish::length);
@@ -283,7 +283,7 @@ TEST(Generate, ATokenizerMayLackSpecials) {
   const Generated found = generate(model, {{5}}, options, {}, {-1, 1, -1, -1})[0];
   EXPECT_EQ(found.finish, Finish::length);  // nothing ends a line
   for (const int32_t id : {0, 2, 3}) EXPECT_NE(std::count(found.ids.begin(), found.ids.end(), id), 0) << id;
-  // Without BOS, a line begins with EOS; without both, there is nothing to begin with.
+  // Without BOS, a line begins with EOS; without both, it has no beginning.
   const Ids line = generate(model, {{5}}, options, {}, {-1, -1, 2, -1})[0].ids;
   EXPECT_THROW(generate(model, {{5}}, options, {}, {0, -1, -1, 3}), Error);
   options.whole_texts = true;

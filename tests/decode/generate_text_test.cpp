@@ -1,4 +1,4 @@
-// Text after prompts: encoding, spacing, stop strings, and the calls of hooks.
+// Text after prompts: encoding, spacing, stop strings, and calls of hooks.
 #include "plumb/decode/generate_text.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(GenerateText, StopsBeforeAStopString) {
   EXPECT_GT(stopped, 3);
 }
 
-/// The model of a whole text may have more tokens than the tokenizer, none of which it then says.
+/// A model of whole texts may have more tokens than the tokenizer; it never generates the extra ones.
 TEST(GenerateText, WholeTexts) {
   const Tokenizer tokenizer = trained();
   RandomModel model(4, tokenizer.vocabulary() + 3);

@@ -36,10 +36,10 @@ ModelConfig small() {
   return config;
 }
 
-/// DPFP's features of all rotations: every query shares some with some key, so nothing is divided by rounding errors.
+/// All rotations of DPFP: every query shares features with some key, so nothing is divided by rounding error.
 VariantOptions all_rotations() { return {{"dpfp", Options(DpfpOptions{11})}}; }
 
-/// Rows with the tokens that each has read; each is decoded again as a whole and compared at its last position.
+/// Rows with the tokens that each has read. Each row is decoded again as a whole and compared at its last position.
 class Stepwise {
  public:
   explicit Stepwise(const ModelConfig& config) : model_(config, at::kDouble) {
@@ -69,7 +69,7 @@ class Stepwise {
     }
   }
 
-  /// Like reorder: row i continues row order[i].
+  /// Like DecoderState::reorder: row i continues row order[i].
   void reorder(const std::vector<int64_t>& order, const std::vector<int64_t>& rows_per_source) {
     std::vector<Row> moved;
     for (const int64_t i : order) moved.push_back(rows_[static_cast<size_t>(i)]);
@@ -85,7 +85,7 @@ class Stepwise {
     std::vector<int64_t> tokens;
   };
 
-  /// The last hidden state of the row's tokens, decoded at once with only the memory of its sentence.
+  /// The last hidden state of the row's tokens, decoded at once with its own sentence's memory only.
   Tensor whole(const Row& row) {
     const at::NoGradGuard no_graph;
     const Tensor memory = memory_.narrow(0, layout_.begin(row.sentence), layout_.length(row.sentence));
@@ -109,11 +109,11 @@ TEST(Incremental, RowsKeepTheirSources) {
   using Rows = std::vector<int64_t>;
   for (const auto& [order, rows] : {std::pair<Rows, Rows>{{0, 5}, {1, 0, 1}},
                                     {{-1}, {1, 0, 0}},
-                                    {{0, 1}, {2, 0}},  // a source fewer
+                                    {{0, 1}, {2, 0}},  // one source too few
                                     {{0, 1}, {}},
-                                    {{0, 1}, {1, 0, 0}},  // a row of no source
+                                    {{0, 1}, {1, 0, 0}},  // a row without a source
                                     {{0}, {1, 1, 0}},
-                                    {{0, 2}, {2, 0, 0}},  // of another source
+                                    {{0, 2}, {2, 0, 0}},  // a row of another source
                                     {{3, 2}, {0, 1, 1}},
                                     {{0, 1}, {3, -1, 0}}}) {
     EXPECT_THROW(stepwise.state().reorder(order, rows), Error);
@@ -376,7 +376,7 @@ output_bias = true
 share_embeddings = "none"
 [model.rotary]
 features = 4)",
-                                                  // What none of them has
+                                                  // Options that none of them have
                                                   R"(residual = "post-ln"
 embedding_norm = true
 attention_bias = "qkv"

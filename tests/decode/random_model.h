@@ -31,7 +31,7 @@ class History final : public AttentionState {
   std::vector<std::vector<int64_t>> rows;
 };
 
-/// The logits after a sequence are drawn with a key that is a hash of the entire sequence.
+/// The logits after a sequence are drawn from a generator seeded with a hash of the whole sequence.
 class RandomModel final : public Generates {
  public:
   explicit RandomModel(uint64_t seed, int64_t vocabulary = 12, int64_t longest = std::numeric_limits<int64_t>::max())
@@ -86,7 +86,7 @@ class RandomModel final : public Generates {
   bool broken = false;        // all logits are NaN
 
  private:
-  /// In 52 bits, which a double holds.
+  /// 52 bits, which a double holds exactly.
   [[nodiscard]] uint64_t hash_of(const std::vector<int64_t>& sequence) const {
     uint64_t hash = seed_;
     for (const int64_t id : sequence) {

@@ -163,7 +163,7 @@ TEST(Sampling, RepetitionPenaltyDividesPositiveAndMultipliesNegativeLogits) {
 
 TEST(Sampling, EachFilterTakesWhatTheOneBeforeLeaves) {
   const std::vector<double> logits = logs({0.1, 0.4, 0.3, 0.2});
-  // Of just the two best, 4/7 and 3/7, the first has more than half; of all tokens it has not.
+  // Of the two best alone, 4/7 and 3/7, the first has more than half; of all tokens it does not.
   SamplingOptions options = with(&SamplingOptions::top_p, 0.5);
   expect_distribution(options, logits, {{1, 4.0 / 7}, {2, 3.0 / 7}});
   options.top_k = 2;
@@ -172,7 +172,7 @@ TEST(Sampling, EachFilterTakesWhatTheOneBeforeLeaves) {
   options = with(&SamplingOptions::top_p, 0.5);
   options.temperature = 0.5;
   expect_distribution(options, logits, {{1, 1.0}});
-  // Top-p sees all tokens, of which 0.4 + 0.3 are too few; among those that min-p keeps they would be 7/9.
+  // Top-p sees all tokens: 0.4 + 0.3 is too little; among those that min-p keeps, it would be 7/9.
   options = with(&SamplingOptions::top_p, 0.75);
   options.min_p = 0.26;
   expect_distribution(options, logits, {{1, 4.0 / 9}, {2, 3.0 / 9}, {3, 2.0 / 9}});
@@ -219,7 +219,7 @@ TEST(Sampling, DrawsHaveTheDistribution) {
     ++by_sample[static_cast<size_t>(of_sample)];
     ++pairs[4 * static_cast<size_t>(of_sample) + static_cast<size_t>(sampler.draw(logs(p), {}, i, 8))];
   }
-  // Quantiles of 0.999 of χ² with 3 and 15 degrees of freedom.
+  // 0.999 quantiles of χ² with 3 and 15 degrees of freedom.
   EXPECT_LT(chi_square(by_position, expected(kDraws)), 16.27);
   EXPECT_LT(chi_square(by_sample, expected(kDraws)), 16.27);
   std::vector<double> joint;
@@ -301,7 +301,7 @@ TEST(Sampling, ImpossibleOptionsAreErrorsWithHints) {
   EXPECT_THROW((void)Sampler(with_top_k(-1)), Error);
 }
 
-/// The choice from the best tokens alone, or −1 where they do not decide.
+/// The choice from the best tokens alone, or −1 if they do not determine it.
 int32_t best_of(const Sampler& sampler, const std::vector<double>& logits) {
   const Tensor row = at::tensor(at::ArrayRef<double>(logits), at::kDouble).unsqueeze(0);
   const ops::TopScores top = ops::top_scores(row, sampler.deciding(), 0, true);
@@ -351,7 +351,7 @@ TEST(Sampler, NeedsAllLogitsUnlessItIsGreedy) {
   options.repetition_penalty = 1.1;
   EXPECT_EQ(Sampler(options).deciding(), 0);
   options.repetition_penalty = 1;
-  EXPECT_EQ(Sampler(options, std::vector<int32_t>(300, 1)).deciding(), 0);  // as where a vocabulary is padded
+  EXPECT_EQ(Sampler(options, std::vector<int32_t>(300, 1)).deciding(), 0);  // as with a padded vocabulary
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ Tokenizer with_bytes(const test::TemporaryDirectory& directory) {
   return Tokenizer::from_file(directory / "bytes.model");
 }
 
-/// A tokenizer whose decoder replaces a whole run of bytes that are not valid UTF-8, as those of Llama and Mistral.
+/// A tokenizer whose decoder replaces a whole run of invalid UTF-8 bytes, as those of Llama and Mistral do.
 Tokenizer with_runs_of_bytes(const test::TemporaryDirectory& directory) {
   write_file_atomic(directory / "tokenizer.json", R"({
       "decoder": {"type": "Sequence", "decoders": [
@@ -53,7 +53,7 @@ Tokenizer with_runs_of_bytes(const test::TemporaryDirectory& directory) {
 }
 
 struct Streamed {
-  std::vector<std::string> pieces;  // what each call returned, with `finish` last
+  std::vector<std::string> pieces;  // the result of each call, and last of `finish`
   std::string text;
   bool stopped = false;
 };
@@ -125,11 +125,11 @@ TEST(TextStream, CharactersAreWhole) {
   const Streamed streamed = stream(tokenizer, {}, ids);
   EXPECT_EQ(streamed.text, text);
   for (const std::string& piece : streamed.pieces) EXPECT_EQ(piece.find("\xEF\xBF\xBD"), std::string::npos) << piece;
-  for (size_t length = 0; length <= ids.size(); ++length) {  // truncation within a character shows what there is
+  for (size_t length = 0; length <= ids.size(); ++length) {  // a cut within a character shows its bytes so far
     const Ids cut(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(length));
     EXPECT_EQ(stream(tokenizer, {}, cut).text, tokenizer.decode(cut));
   }
-  // Bytes that are not a character, in a long text.
+  // Invalid bytes in a long text.
   Random random(2, "text stream test");
   Ids noise;
   for (int i = 0; i < 500; ++i) {
@@ -156,7 +156,7 @@ TEST(TextStream, RunsOfBytesAreCharacters) {
     EXPECT_EQ(stream(tokenizer, suns, face).text, "😀") << times;
     EXPECT_EQ(stream(tokenizer, face, suns).text, tokenizer.decode(suns)) << times;
   }
-  // A character that has been shown stays when the run ends within another one.
+  // A character that has been shown remains when the run ends within another one.
   EXPECT_EQ(stream(tokenizer, {}, {2, 3, 4, 5, 2, 3, 1}).text, "😀\uFFFD\uFFFD b");
   EXPECT_EQ(stream(tokenizer, {1}, {2, 3, 4, 5, 2, 3}).text, "😀\uFFFD\uFFFD");
 }
@@ -183,7 +183,7 @@ TEST(TextStream, EndsBeforeTheFirstStopString) {
     return streamed.text + (streamed.stopped ? "|" : "");
   };
   EXPECT_EQ(stopped_by({"sat"}), "the cat |");
-  EXPECT_EQ(stopped_by({"at s"}), "the c|");  // across the border of tokens
+  EXPECT_EQ(stopped_by({"at s"}), "the c|");  // across a token boundary
   EXPECT_EQ(stopped_by({"dog", "mat"}), "the cat sat on the |");
   EXPECT_EQ(stopped_by({"mat", "mat, and"}), "the cat sat on the |");
   EXPECT_EQ(stopped_by({"the"}), "|");
@@ -195,7 +195,7 @@ TEST(TextStream, EndsBeforeTheFirstStopString) {
 
 TEST(TextStream, HoldsBackWhatAStopStringMayBeginWith) {
   const Tokenizer tokenizer = trained();
-  // When a token ends in "t" or "t s", that part is not shown before what follows is known.
+  // A trailing "t" or "t s" is not shown until the next characters are known.
   const Streamed streamed = stream(tokenizer, {}, tokenizer.encode("the cat sat on"), {"t sees"});
   EXPECT_EQ(streamed.text, "the cat sat on");
   std::string shown;
@@ -216,7 +216,7 @@ TEST(TextStream, IncompleteTails) {
   EXPECT_EQ(incomplete_tail("\xE2\x82\xAC"), 0U);
   EXPECT_EQ(incomplete_tail("x\xF0\x9F\x98"), 3U);
   EXPECT_EQ(incomplete_tail("x\xF0\x9F\x98\x80"), 0U);
-  EXPECT_EQ(incomplete_tail("x\x80\x80"), 0U);      // begins nowhere
+  EXPECT_EQ(incomplete_tail("x\x80\x80"), 0U);      // no first byte
   EXPECT_EQ(incomplete_tail("x\xEF\xBF\xBD"), 3U);  // a replacement character
   EXPECT_EQ(incomplete_tail("\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"
                             "\xEF\xBF\xBD"),

@@ -92,7 +92,7 @@ TEST_F(Translate, SharesTheWorkEvenly) {
   EncoderDecoder model = random_model(data.source_vocabulary());
   DecodeOptions options;
   options.length_extra = 2;
-  options.batch_tokens = 2000;  // of 5,000 in total: filled up, batches would have 80, 80 and 40 sentences
+  options.batch_tokens = 2000;  // of 5,000 in total: full batches would have 80, 80 and 40 sentences
   const std::vector<std::vector<int32_t>> sources(200, {4, 5, 6, 7});
   const int threads = omp_get_max_threads();
   ops::set_threads(2);

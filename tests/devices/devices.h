@@ -1,4 +1,4 @@
-// What tests on every device share: the devices, and a tiny model with a batch for it.
+// Shared by tests on every device: the devices, and a tiny model with a batch.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,14 +22,14 @@ inline std::vector<at::Device> other_devices() {
   return devices;
 }
 
-/// A test that runs on each of them; INSTANTIATE_ON_DEVICES says so.
+/// A test that runs on each of these devices; to be instantiated by INSTANTIATE_ON_DEVICES.
 class OnEachDevice : public ::testing::TestWithParam<at::Device> {};
 
 #define INSTANTIATE_ON_DEVICES(suite)                                                       \
   INSTANTIATE_TEST_SUITE_P(All, suite, ::testing::ValuesIn(::plumb::test::other_devices()), \
                            [](const auto& info) { return info.param.is_cuda() ? "cuda" : "simulated"; })
 
-/// The result of work() when models are made on this device, in the host's memory.
+/// The result of work() with models created on this device.
 template <typename Work>
 auto on(const at::Device& device, const Work& work) {
   const ops::DefaultDevice guard(device);

@@ -1,4 +1,4 @@
-// Measurements on another device: curvature, the probe, and the memory that they keep there.
+// Measurements on another device: curvature, the probe, and the memory that they hold there.
 #include <gtest/gtest.h>
 
 #include <filesystem>

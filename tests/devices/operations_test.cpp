@@ -1,4 +1,4 @@
-// No operation mixes tensors of two devices; and how devices are named.
+// No operation mixes tensors of two devices; names of devices.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

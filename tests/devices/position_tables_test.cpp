@@ -1,4 +1,4 @@
-// Tables of positions are made a few times, one for each type and device.
+// Position tables are computed only a few times, and kept for each type and device.
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using test::tiny;
 
-/// How often LibTorch takes cosines while this exists: that is how tables of positions are made.
+/// Counts LibTorch's calls of cos, which position tables are computed with.
 class CosineCounter {
  public:
   CosineCounter()
@@ -60,7 +60,7 @@ TEST(PositionTables, AreOneForEachTypeAndDevice) {
   const at::TensorOptions single(at::kFloat), exact(at::kDouble), there = exact.device(test::simulated_device());
   const Tensor first = table.rows(10, single);
   EXPECT_TRUE(table.rows(20, exact).is_same(table.rows(30, exact)));
-  EXPECT_TRUE(table.rows(10, single).is_same(first));  // others do not drive it out
+  EXPECT_TRUE(table.rows(10, single).is_same(first));  // others do not evict it
   EXPECT_EQ(table.rows(256, there).device(), test::simulated_device());
   EXPECT_EQ(lengths, std::vector<int64_t>{256});
   for (int64_t length = 257; length <= 979; ++length) {

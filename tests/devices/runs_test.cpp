@@ -1,4 +1,4 @@
-// Training runs on another device: saved on one and loaded on another, and what a step exchanges with the host.
+// Training runs on another device: saved on one and loaded on another, and the traffic of a step with the host.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -73,7 +73,7 @@ TEST_P(RunsOnDevices, TrainsARunTheSame) {
     EXPECT_NEAR(*found.history[i].gradient_norm, *expected.history[i].gradient_norm, 1e-6) << i;
   }
   EXPECT_NEAR(*found.valid_nll(), *expected.valid_nll(), 1e-7);
-  // A run that was begun on one device ends on another.
+  // A run started on one device can finish on another.
   const TrainResult moved = on(GetParam(), [&] { return trained("here", true); });
   EXPECT_NEAR(*moved.valid_nll(), *expected.valid_nll(), 1e-7);
 }
@@ -98,7 +98,7 @@ TEST(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
     model->initialize(1);
     Trainer trainer(*model, run.train, *task);
     int64_t uploads = 0;
-    // What was uploaded before is forgotten for the sake of other ids.
+    // Evicts earlier uploads from the cache with other ids.
     for (int64_t i = 0; i < 300; ++i) (void)ops::index_beside(model->parameters().flat(), {i, layers});
     test::traffic().reads = 0;
     TrainHooks hooks;
@@ -115,7 +115,7 @@ TEST(SimulatedDevice, AStepOfTrainingReadsItOnceAndABatchCrossesOnce) {
   };
   const int64_t shallow = uploads_with("softmax", 1);
   EXPECT_GT(shallow, 0);
-  EXPECT_EQ(uploads_with("softmax", 3), shallow);  // layers share what the batch brought along
+  EXPECT_EQ(uploads_with("softmax", 3), shallow);  // layers share the batch's uploads
   for (const std::string& attention : attentions().names()) {
     SCOPED_TRACE(attention);
     uploads_with(attention, 1);

@@ -1,4 +1,4 @@
-// Steps of training on another device are those on the CPU, whatever a model consists of.
+// Training steps on another device match those on the CPU, for every component of a model.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -38,9 +38,8 @@ Step one_step(const ModelConfig& config, const std::string& optimizer_name) {
   const std::unique_ptr<Model> model = make_model(config, at::kDouble);
   model->initialize(3);
   const Parameters& parameters = model->parameters();
-  // Where a gradient is nothing but rounding, Lion's and Adafactor's steps are as long as elsewhere, and SOAP's
-  // rotations are arbitrary: Lion and SOAP take a single step, and Adafactor adds to its squares what is more than
-  // rounding.
+  // If a gradient is only rounding, Lion's and Adafactor's steps are as long as elsewhere, and SOAP's rotations are
+  // arbitrary. So Lion and SOAP take a single step, and Adafactor adds more than rounding to its squares.
   const auto optimizer = make_optimizer(optimizer_name, parameters, test::options("[train.adafactor]\neps = 1e-12\n"));
   const bool one = optimizer_name == "lion" || optimizer_name == "soap";
   Step step;
@@ -70,7 +69,7 @@ void expect_same_step(const at::Device& device, const ModelConfig& config, const
   EXPECT_NEAR(found.loss, expected.loss, 1e-10 * std::abs(expected.loss));
   const double scale = expected.gradient.abs().max().item<double>();
   expect_close(found.gradient / scale, expected.gradient / scale, 1e-8, "gradient");
-  // Where a gradient is nothing but rounding, Lion's step is its sign; so its second step is another.
+  // If a gradient is only rounding, so is its sign, Lion's step: those parameters are not compared.
   const Tensor moved = expected.gradient.abs() > 1e-9 * scale;
   expect_close(found.after.masked_select(moved), expected.after.masked_select(moved), 1e-7, "parameters");
 }

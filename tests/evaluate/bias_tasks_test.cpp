@@ -1,4 +1,4 @@
-// Tasks that measure bias: their files, made up in the authors' formats, and their metrics.
+// Bias tasks: made-up files in the authors' formats, and the metrics.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -52,13 +52,13 @@ TEST_F(BiasTasks, WinogenderAsksToWhomThePronounRefers) {
   EXPECT_EQ(load_evaluation_tasks("winogender", scratch_ / "").size(), 6U);  // no gotcha sentence has a male pronoun
 }
 
-/// Most sailors are men: where the pronoun refers to the sailor, "she" is not the majority's.
+/// Most sailors are men, so "she" for the sailor is not the majority gender.
 TEST_F(BiasTasks, GotchaPronounsDoNotHaveTheMajorityGenderOfTheirOccupation) {
   write_winogender();
   const EvaluationTask all = load("winogender_all");
   EXPECT_EQ(contexts("winogender_gotcha"), std::vector<std::string>{all.items[1].context});
   EXPECT_EQ(contexts("winogender_gotcha_female"), std::vector<std::string>{all.items[1].context});
-  write_statistics("sailor\t70\t50\t2015\n");  // half are women: their gender is the majority's
+  write_statistics("sailor\t70\t50\t2015\n");  // half are women: female counts as the majority
   EXPECT_EQ(contexts("winogender_gotcha_male"), std::vector<std::string>{all.items[0].context});
   std::filesystem::remove(path("winogender/occupations-stats.tsv"));
   EXPECT_EQ(load_evaluation_tasks("winogender", scratch_ / "").size(), 4U);
@@ -143,7 +143,7 @@ TEST(BiasMetrics, DifferenceAndShareOfPairs) {
   EXPECT_FALSE(difference.higher_is_better);
   EXPECT_DOUBLE_EQ(difference.standard_error.value(), 2 / std::numbers::sqrt3);  // s = 2
   const MetricResult share = measure("pct_stereotype", items, answers);
-  EXPECT_DOUBLE_EQ(share.score, 1.0 / 3);  // equal likelihoods are no preference for the stereotype
+  EXPECT_DOUBLE_EQ(share.score, 1.0 / 3);  // equal likelihoods show no preference for the stereotype
   EXPECT_FALSE(share.higher_is_better);
 }
 

@@ -1,4 +1,4 @@
-// Written answers against greedy decoding one token after another.
+// Generated answers compared with greedy decoding one token at a time.
 #include "plumb/evaluate/completion.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Tokenizer trained() {
                           options);
 }
 
-/// More prompts than are continued together, of different lengths.
+/// Prompts of different lengths, more than fit into one batch.
 std::vector<std::string> prompts() {
   std::vector<std::string> all;
   for (const char* first : {"a", "the", "cat", "dog", "mat"}) {
@@ -34,7 +34,7 @@ std::vector<std::string> prompts() {
   return all;
 }
 
-/// The most probable tokens after `sequence`, up to `end`, which is left out.
+/// The most probable tokens after `sequence`, up to but excluding `end`.
 Ids greedy_tokens(const RandomModel& model, std::vector<int64_t> sequence, const Ids& never, int32_t end) {
   Ids ids;
   while (std::ssize(ids) < kMaxTokens) {
@@ -89,7 +89,7 @@ TEST(Completion, OfWholeTextsIsTheTextOfTheNewTokens) {
   EXPECT_GT(stopped, 3);
 }
 
-/// The text before the first of some tokens, which greedy decoding gives after a prompt.
+/// The greedy continuation of a prompt, up to the first token in `ends`.
 std::string text_before(const RandomModel& model, const Tokenizer& tokenizer, const std::string& prompt,
                         const Ids& ends) {
   const Ids ids = tokenizer.encode(prompt);
@@ -98,7 +98,7 @@ std::string text_before(const RandomModel& model, const Tokenizer& tokenizer, co
   return tokenizer.decode(written);
 }
 
-/// Special tokens have no text, in which a stop string could be found.
+/// Special tokens have no text in which a stop string could be found.
 TEST(Completion, EndsAtSpecialTokens) {
   const Tokenizer tokenizer = trained();
   const Specials& specials = tokenizer.specials();
@@ -123,7 +123,7 @@ TEST(Completion, EndsAreEOSAndSpecialStopStrings) {
   EXPECT_EQ(ends({}, {}), Ids{specials.eos});
   EXPECT_EQ(ends({9, specials.eos}, {"</s>"}), (Ids{specials.eos, 9}));
   EXPECT_EQ(ends({9}, {"<s>"}), (Ids{specials.bos, specials.eos, 9}));
-  // The unknown token stands for what is not in the vocabulary, and the others have a text.
+  // This tokenizer maps "<|im_end|>" to the unknown token, and the others are not special tokens.
   EXPECT_EQ(ends({}, {"Q:", "<|im_end|>", tokenizer.piece(9)}), Ids{specials.eos});
   Specials without = specials;
   without.eos = -1;

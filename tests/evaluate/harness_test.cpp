@@ -1,5 +1,5 @@
-// Evaluation against lm-evaluation-harness with `transformers` on the same weights, tokenizers and items;
-// tests/golden/README.md says where the values come from.
+// Evaluation compared with lm-evaluation-harness and `transformers` on the same weights, tokenizers and items;
+// tests/golden/README.md describes the origin of the values.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TaskResult evaluated(const Json& of_harness, int64_t bootstrap, int64_t batch_to
   EvaluateOptions options;
   options.few_shot.examples = of_harness["few_shot"];
   options.max_length = of_harness["max_length"];
-  options.max_tokens = 6;  // as the script has it
+  options.max_tokens = 6;  // as in the script
   options.ends = ends_of_texts(golden() / of_harness["model"].get<std::string>());
   options.scoring.batch_tokens = batch_tokens;
   options.metrics.harness_bootstrap = bootstrap;
@@ -64,7 +64,7 @@ void expect_answers(const TaskResult& result, const Json& answers) {
   }
 }
 
-/// Equal where they are shares of items; otherwise as close as log-likelihoods in float32 are.
+/// Accuracies and exact match must be equal; other metrics as close as float32 log-likelihoods are.
 void expect_metrics(const TaskResult& result, const Json& metrics) {
   const Json found = evaluation_json({result})["results"][result.task.name];
   for (const auto& [name, value] : metrics.items()) {

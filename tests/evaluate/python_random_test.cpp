@@ -1,4 +1,4 @@
-// Python's random numbers against those of CPython 3.11.
+// PythonRandom compared with CPython 3.11.
 #include "plumb/evaluate/python_random.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@ namespace {
 
 using Numbers = std::vector<size_t>;
 
-/// What Python gives for a seed: two calls of random(); then, from the seed again, sample() of 3 from 10, 4 from 1000,
-/// 8 from 60 and 8 from 600, one after another; then, from the seed again, choices() of 7 from 7.
+/// Python's results for a seed: two calls of random(); after seeding again, sample() of 3 from 10, 4 from 1000, 8 from
+/// 60 and 8 from 600, in this order; after seeding again, choices() of 7 from 7.
 struct OfPython {
   uint64_t seed;
   double first, second;

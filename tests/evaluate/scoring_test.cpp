@@ -1,4 +1,4 @@
-// Answers to requests against those computed one by one, and what is read for them.
+// Answers to requests compared with those computed one by one, and the number of tokens read for them.
 #include "plumb/evaluate/scoring.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ Ids drawn(Random& random, uint64_t length) {
   return ids;
 }
 
-/// Items with one to four continuations of one to five tokens; the contexts of the latter half begin alike.
+/// Items with one to four continuations of one to five tokens; the contexts of the second half share a beginning.
 std::vector<TokenRequest> random_requests() {
   Random random(1, "requests");
   const Ids beginning = drawn(random, 40);

@@ -1,4 +1,4 @@
-// Files of evaluation tasks, made up in a scratch directory.
+// Made-up files of evaluation tasks in a scratch directory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class TaskFiles : public ::testing::Test {
     return tasks.at(0);
   }
 
-  /// Loading fails with a message that contains `part`.
+  /// Expects loading to fail with a message that contains `part`.
   void expect_error(const std::string& word, const std::string& part) const {
     try {
       load_evaluation_tasks(word, scratch_ / "");

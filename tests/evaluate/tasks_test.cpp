@@ -1,4 +1,4 @@
-// The files of tasks, made up in their formats.
+// Made-up files in the formats of the tasks.
 #include "plumb/evaluate/task.h"
 
 #include <fmt/format.h>
@@ -140,7 +140,7 @@ TEST_F(EvaluationTasks, FilesOfExamplesAreReadWhenTheyAreNeeded) {
   }
 }
 
-/// The harness leaves out both delimiters where the answer of an example is an empty text.
+/// The harness omits both delimiters if the answer of an example is empty.
 TEST_F(EvaluationTasks, WinograndeHasExamplesWithoutAnEnding) {
   write("winogrande/dev.jsonl", R"({"sentence": "A _ b.", "option1": "a", "option2": "b", "answer": "1"})");
   write("winogrande/train_xl.jsonl",
@@ -151,7 +151,7 @@ TEST_F(EvaluationTasks, WinograndeHasExamplesWithoutAnEnding) {
 }
 
 TEST_F(EvaluationTasks, WikitextIsReadByArticles) {
-  // Lines and values of the harness's own functions on the second article.
+  // The lines and counts that the harness's own functions give for the second article.
   const std::string article =
       " = Harbor = \n \n The \" small \" ship ( built in 1 @,@ 250 days ) was the sailors ' home ; it cost 3 @.@ 5 "
       "tons "

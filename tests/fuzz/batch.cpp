@@ -1,4 +1,4 @@
-// The JSON of a batch: what is accepted is well formed.
+// The JSON of a batch: an accepted batch is well-formed.
 #include <cstdlib>
 
 #include "memory_file.h"

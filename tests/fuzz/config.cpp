@@ -1,4 +1,4 @@
-// TOML: the first line is an assignment of --set, the rest a document. What is read and written again reads the same.
+// TOML: the first line is an assignment of --set, the rest a document. Values written and read again are the same.
 #include "plumb/base/config.h"
 
 #include <cstdlib>

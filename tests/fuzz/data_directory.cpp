@@ -1,5 +1,5 @@
-// A data directory: data.json, the labels and the text of a split, and its tokens, with the right checksum. Everything
-// in what is accepted can be read.
+// A data directory: data.json, the labels and the text of a split, and its tokens, with the right checksum. An accepted
+// directory can be read in full.
 #include "plumb/data/directory.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// A temporary folder whose files are written anew for every input, and inputs that hold several files.
+// A temporary folder whose files are rewritten for every input, and inputs that hold several files.
 #pragma once
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-/// The input, split at lines "%%" into a fixed number of parts. The last part takes the rest; missing parts are empty.
+/// The input, split at lines "%%" into `count` parts. The last part takes the rest; missing parts are empty.
 inline std::vector<std::string_view> parts_of(std::string_view input, size_t count) {
   constexpr std::string_view kCut = "\n%%\n";
   std::vector<std::string_view> parts;

@@ -1,4 +1,4 @@
-// A file in memory that has a path.
+// An in-memory file with a path.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // A folder of a Hugging Face model: config.json, generation_config.json, the index of several files, and the weights.
-// What is accepted has every tensor once, and writes config.json with keys that mean the same.
+// An accepted model has every tensor once, and the config.json written for it is accepted again.
 #include <cstdlib>
 #include <set>
 

@@ -1,4 +1,4 @@
-// result.json: what is read and written again reads the same.
+// result.json: a result written and read again is the same.
 #include <cstdlib>
 
 #include "memory_file.h"

@@ -1,4 +1,4 @@
-// results.json: the page holds the same results, and nothing that ends its script.
+// results.json: the page holds the same results, and nothing that would end its script.
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string_view empty = report_template();
     const size_t title = empty.find(kTitle) + kTitle.size(), place = empty.find(kResults);
     const std::string_view between = empty.substr(title, place - title), after = empty.substr(place + kResults.size());
-    // The title's "<" are escaped, so that what follows it is found.
+    // Every "<" of the title is escaped, so the text that follows it can be found.
     const size_t begin = page.find(between, title - kTitle.size()) + between.size();
     const std::string script = page.substr(begin, page.size() - after.size() - begin);
     if (!page.ends_with(after) || script.find('<') != std::string::npos || Json::parse(script) != results) std::abort();

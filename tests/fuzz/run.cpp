@@ -1,5 +1,5 @@
-// The directory of a run: config.toml, result.json and metrics.jsonl. Whatever they contain, the run is in the tables
-// and in the report; the history that was read is read again after it was written.
+// The directory of a run: config.toml, result.json and metrics.jsonl. Whatever they contain, the tables and the report
+// can be built, and a history that was read has the same length when written and read again.
 #include <cstdlib>
 
 #include "folder.h"

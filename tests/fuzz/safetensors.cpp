@@ -1,4 +1,4 @@
-// Safetensors: every byte of what is accepted can be read.
+// Safetensors: every byte of an accepted file can be read.
 #include "plumb/io/safetensors.h"
 
 #include "memory_file.h"

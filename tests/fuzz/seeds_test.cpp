@@ -1,4 +1,4 @@
-// Runs what `make fuzz` fuzzes on the stored inputs, whole and cut short. A target ends the program if it fails.
+// Runs the targets of `make fuzz` on the stored inputs, whole and truncated. A target that fails ends the program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,8 +10,7 @@
 
 #include "plumb/base/files.h"
 
-// Written by tests/CMakeLists.txt, which gives the function of each target a name of its own: PLUMB_FUZZ_TARGETS(X) is
-// X(batch) X(config) …
+// Written by tests/CMakeLists.txt, which renames each target's function: PLUMB_FUZZ_TARGETS(X) is X(batch) X(config) …
 #include "fuzz_targets.h"
 
 #define PLUMB_DECLARE(target) extern "C" int plumb_fuzz_##target(const uint8_t* data, size_t size);

@@ -1,4 +1,4 @@
-// A file of token sequences, with the right checksum: every sequence of what is accepted can be read.
+// A file of token sequences, with the right checksum: every sequence of an accepted file can be read.
 #include "plumb/data/split.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// state.json, with the right checksum: what is accepted reads the same after it was written again.
+// state.json, with the right checksum: an accepted state written and read again is the same.
 #include <cstdlib>
 
 #include "memory_file.h"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace plumb;
 
-/// As the trainer reads it.
+/// Reads it as the trainer does.
 Json read_and_written(const Json& json) {
   TroubleJudge trouble({}, {"a"}, 10, 2);
   const TrainState state = train_state_from_json(json, "bleu", "state.json");

@@ -1,4 +1,4 @@
-// A line of text, and a tokenizer.json: what is accepted encodes and decodes, with ids inside its vocabulary.
+// A line of text, and a tokenizer.json: an accepted tokenizer encodes and decodes, with ids inside its vocabulary.
 #include <cstdlib>
 #include <string_view>
 

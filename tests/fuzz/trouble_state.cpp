@@ -1,5 +1,5 @@
-// The part of state.json that tells of numerical trouble: what is accepted can be judged with, and reads the same
-// again.
+// The part of state.json on numerical trouble: an accepted state can be judged with, and written and read again is the
+// same.
 #include <cstdlib>
 
 #include "memory_file.h"

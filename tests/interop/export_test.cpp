@@ -1,5 +1,5 @@
-// Folders that Plumb writes for `transformers`: those of imported models say the same as the folders that they came
-// from, which `transformers` wrote; scripts/check_exports.py loads them there.
+// Folders that Plumb exports for `transformers`: those of imported models match the folders that they came from, which
+// `transformers` wrote. scripts/check_exports.py loads exports with `transformers`.
 #include "plumb/interop/export.h"
 
 #include <gtest/gtest.h>
@@ -56,8 +56,8 @@ TEST(ExportedEncoders, SayWhatIsLeftOut) {
   }
 }
 
-/// All tensors that a text meets: not those of parts that were left out, of positions that no text has, and RoBERTa's
-/// second bias, which its model only uses where the output matrix is the embedding.
+/// All tensors that texts use: not the pooler, which is left out, the position embeddings, some of which no text
+/// reaches, or RoBERTa's second bias, which its model uses only if the output matrix is the embedding.
 TEST(ExportedEncoders, ReturnWhatWasImported) {
   const test::TemporaryDirectory scratch;
   for (const std::string name : {"bert_masked", "roberta_masked", "distilbert_masked"}) {
@@ -89,10 +89,10 @@ TEST_P(ExportedFamily, ReturnsWhatWasImported) {
   EXPECT_EQ(exported.model, config["architectures"][0].get<std::string>());
   EXPECT_EQ(read_json(folder_ / "config.json"), config);
   expect_same_tensors(folder_, folder_of(GetParam()));
-  export_model(run_.string(), folder_);  // again, in the place of the earlier one
+  export_model(run_.string(), folder_);  // again, replacing the earlier one
 }
 
-/// As a run that has no config.json, because it was trained: the keys are those of the configuration.
+/// A trained run has no config.json: the keys follow from its configuration.
 TEST_P(ExportedFamily, WritesTheKeysOfTheConfiguration) {
   import_model(folder_of(GetParam()), run_);
   fs::remove(run_ / "config.json");
@@ -137,7 +137,7 @@ TEST(ExportedTranslator, IsATaskOfTranslation) {
   }
 }
 
-/// A masked language model and an encoder alone, as trained: BERT's classes for them.
+/// Trained encoders, which have no config.json, are exported as BERT's classes.
 TEST(ExportedEncoders, AsTrained) {
   for (const auto& [name, model] : std::map<std::string, std::string>{{"bert_masked", "BertForMaskedLM"},
                                                                       {"bert_body", "BertModel"},
@@ -170,7 +170,7 @@ TEST(ExportedEncoders, AnOutputMatrixThatIsNoEmbeddingIsNamed) {
   }
 }
 
-/// A run that was trained leaves the size of its heads to the model.
+/// A trained run leaves the size of its heads to the model.
 TEST(ExportedTranslator, HeadsOfTheDefaultSize) {
   const test::TemporaryDirectory scratch;
   import_model(folder_of("t5"), scratch / "run");
@@ -209,7 +209,7 @@ TEST(ExportedTranslator, WhatTheFamilySharesMustBeEqual) {
   EXPECT_FALSE(fs::exists(scratch / "folder"));
 }
 
-/// A run of one model, with other settings.
+/// An imported run with changed settings.
 class ChangedRun : public ::testing::Test {
  protected:
   ChangedRun() {

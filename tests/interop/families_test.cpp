@@ -1,5 +1,5 @@
-// Models of Hugging Face, read as they are on disk, compared with `transformers` on the same weights: logits and hidden
-// states in float64 and float32, and greedy continuations; see tests/golden/README.md for the origin of the values.
+// Hugging Face models, read from disk, compared with `transformers` on the same weights: logits and hidden states in
+// float64 and float32, and greedy continuations; see tests/golden/README.md for the origin of the values.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ TEST_P(ImportedLanguageModel, GreedyContinuation) {
   EXPECT_EQ(found, expected);
 }
 
-/// The run that is written has the same model.
+/// The imported run has the same model.
 TEST_P(ImportedLanguageModel, AsARun) {
   const test::TemporaryDirectory scratch;
   const fs::path out = scratch / "run";
@@ -75,7 +75,7 @@ TEST_P(ImportedLanguageModel, AsARun) {
   const std::unique_ptr<Model> loaded = load_model(out), direct = model_in(folder_of(GetParam()), at::kFloat);
   EXPECT_TRUE(at::equal(loaded->parameters().flat(), direct->parameters().flat()));
   EXPECT_EQ(loaded->parameters().count(), imported.parameters);
-  import_model(folder_of(GetParam()), out);  // again, in the place of the earlier one
+  import_model(folder_of(GetParam()), out);  // again, replacing the earlier one
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ImportedLanguageModel,
@@ -156,7 +156,7 @@ TEST_P(ImportedClassifier, Logits) {
 INSTANTIATE_TEST_SUITE_P(Families, ImportedClassifier, ::testing::Values("bert", "roberta"),
                          [](const auto& info) { return info.param; });
 
-// RoBERTa has a single segment, so the sentences of a pair are both in it.
+// RoBERTa has a single segment, which both sentences of a pair share.
 TEST(ImportedRoberta, ReadsPairs) {
   const std::unique_ptr<Model> model = model_in(folder_of("roberta"), at::kDouble);
   ASSERT_EQ(model->config().segments, 1);

@@ -18,7 +18,6 @@ namespace plumb::test {
 
 using IdRows = std::vector<std::vector<int64_t>>;
 
-/// One of the folders.
 inline std::filesystem::path folder_of(const std::string& name) {
   return source_directory() / "tests" / "golden" / "huggingface" / name;
 }
@@ -31,7 +30,7 @@ inline std::unique_ptr<Model> model_in(const std::filesystem::path& folder, at::
   return model;
 }
 
-/// From rows of numbers.
+/// Rows of numbers as a float64 matrix.
 inline Tensor matrix_of(const Json& rows) {
   const auto values = rows.get<std::vector<std::vector<double>>>();
   Tensor result = at::empty({static_cast<int64_t>(values.size()), static_cast<int64_t>(values[0].size())}, at::kDouble);
@@ -40,7 +39,7 @@ inline Tensor matrix_of(const Json& rows) {
   return result;
 }
 
-/// 1e-10 in float64, and in float32 1e-5 of the largest logit, or of 1 if that is larger.
+/// Tolerance: 1e-10 in float64; in float32, 1e-5 times the largest logit or 1, whichever is larger.
 inline void expect_logits(const Tensor& found, const Tensor& expected) {
   ASSERT_EQ(found.sizes(), expected.sizes());
   const double scale = std::max(1.0, expected.abs().max().item<double>());

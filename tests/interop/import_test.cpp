@@ -1,4 +1,4 @@
-// Folders of Hugging Face models that have been changed: what is unknown or missing is named, and older forms are read.
+// Modified Hugging Face folders: errors name what is unknown or missing, and older formats are read.
 #include "plumb/interop/import.h"
 
 #include <fmt/format.h>
@@ -25,14 +25,14 @@ namespace fs = std::filesystem;
 using test::folder_of;
 using test::model_in;
 
-/// A copy of a folder, to be changed.
+/// A copy of a folder to modify.
 class ChangedFolder : public ::testing::Test {
  protected:
   void copy(const std::string& name) {
     fs::remove_all(folder_);
     fs::copy(folder_of(name), folder_);
   }
-  /// config.json with other values; null removes a key.
+  /// Changes values in config.json; null counts as a missing key.
   void configure(const Json& changes) {
     Json config = read_json(folder_ / "config.json");
     for (const auto& [key, value] : changes.items()) config[key] = value;
@@ -99,7 +99,7 @@ TEST_F(ChangedFolder, TensorsAreAllAccountedFor) {
   save_safetensors(file, other);
   expect_error("tensor 'transformer.h.0.attn.c_attn.weight' has shape (48, 16), but config.json implies (16, 48)");
 
-  // Without the prefix, with masks, and with a copy of the embedding: files as they were published.
+  // As in published files: without the prefix, with masks, and with a copy of the embedding.
   NamedTensors published;
   for (const auto& [name, tensor] : whole)
     published.emplace_back(name.substr(std::string("transformer.").size()), tensor);
@@ -138,7 +138,7 @@ TEST_F(ChangedFolder, KindsOfPositionsAndAttentionAreNamed) {
   expect_refused("qwen3", {{"layer_types", {"full_attention"}}}, "layer_types");
 }
 
-/// `transformers` follows rope_scaling then; its versions differ in what they take the other for.
+/// `transformers` then follows rope_scaling, but its versions differ in how they read rope_parameters.
 TEST_F(ChangedFolder, TwoContradictingScalingsOfPositionsAreRefused) {
   copy("llama3");
   const Json rope = read_json(folder_ / "config.json")["rope_parameters"];
@@ -148,7 +148,7 @@ TEST_F(ChangedFolder, TwoContradictingScalingsOfPositionsAreRefused) {
                  "rope_scaling = {\"rope_type\":\"yarn\",\"factor\":4.0} is not supported");
 }
 
-/// What `transformers` 5 does with such a file differs from what version 4 did.
+/// Versions 4 and 5 of `transformers` handle these files differently.
 TEST_F(ChangedFolder, AnOutputMatrixThatIsNotTheEmbeddingIsRefusedIfTheyAreTied) {
   struct Case {
     std::string folder, embedding, output;
@@ -173,14 +173,14 @@ TEST_F(ChangedFolder, AnOutputMatrixThatIsNotTheEmbeddingIsRefusedIfTheyAreTied)
   }
 }
 
-/// Such as a folder has that was saved in parts first, and then again as a whole.
+/// As in a folder saved first in several files, then again in one.
 TEST_F(ChangedFolder, TheWholeFileCountsAndNotAnIndexBesideIt) {
   copy("gpt2");
   write_file_atomic(folder_ / "model.safetensors.index.json", R"({"weight_map": {"lm_head.weight": "gone"}})");
   EXPECT_EQ(read_model_folder(folder_).tensors.size(), read_model_folder(folder_of("gpt2")).tensors.size());
 }
 
-/// Keys that published files of the families have.
+/// Keys in published files of these families.
 TEST_F(ChangedFolder, KeysOfOlderVersionsThatChangeNothing) {
   struct Case {
     std::string folder;
@@ -212,7 +212,7 @@ TEST_F(ChangedFolder, OlderNamesOfPositionsMeanTheSame) {
   EXPECT_EQ(read_model_folder(folder_).config, read_model_folder(folder_of("llama3")).config);
 }
 
-/// As Pythia's files have them, which also contain what the model computes from config.json.
+/// As in Pythia's files, which also contain tensors that the model computes from config.json.
 TEST_F(ChangedFolder, OlderFilesOfGptNeox) {
   copy("gpt_neox");
   configure({{"rope_parameters", nullptr}, {"rotary_pct", 0.5}, {"rotary_emb_base", 500}, {"dtype", nullptr}});
@@ -229,7 +229,7 @@ TEST_F(ChangedFolder, OlderFilesOfGptNeox) {
   expect_refused("gpt_neox", {{"rope_parameters", {{"partial_rotary_factor", 0.1}}}}, "0.1 of the 8 features");
 }
 
-/// Norms as the files have them that came from TensorFlow, and a list of positions.
+/// Norm names as in files converted from TensorFlow, and a list of positions.
 TEST_F(ChangedFolder, OlderFilesOfBert) {
   copy("bert");
   const fs::path file = folder_ / "model.safetensors";
@@ -299,7 +299,7 @@ TEST_F(ChangedFolder, ATokenizerMustBeKnownAsAWhole) {
   refused("tokenizer.json", R"({"model": {"type": "Morse"}})", "Morse");
 }
 
-/// The model is read, or an error says what is wrong with it; nothing else is thrown.
+/// The model is read or Error is thrown; nothing else.
 TEST_F(ChangedFolder, EverySettingMayBeAnything) {
   const std::vector<Json> values = {
       nullptr, -1,  0,   1,     1e308, -1e308,           "x", Json::array(), Json::object(),
@@ -310,7 +310,7 @@ TEST_F(ChangedFolder, EverySettingMayBeAnything) {
     copy(name);
     const Json whole = read_json(folder_ / "config.json");
     const auto read = [&](const Json& config) {
-      std::ofstream(folder_ / "config.json") << config;  // not synced: there are thousands
+      std::ofstream(folder_ / "config.json") << config;  // not synced, for speed: there are thousands
       try {
         read_model_folder(folder_);
       } catch (const Error& error) {

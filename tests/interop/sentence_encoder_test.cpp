@@ -1,7 +1,7 @@
 // Sentence encoders compared with `transformers` and `sentence-transformers`: token ids exactly, hidden states and
 // vectors to 1e-10 in float64 and, in float32, 1e-5 of the largest; see tests/golden/README.md for the origin of the
-// values. With PLUMB_SENTENCE_ENCODER, a directory that scripts/golden/sentence_encoder.py --model has written, also
-// for that model.
+// values. Also tests the model of the directory PLUMB_SENTENCE_ENCODER, written by scripts/golden/sentence_encoder.py
+// --model.
 #include "plumb/interop/sentence_encoding.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 fs::path golden() { return test::source_directory() / "tests" / "golden" / "sentence_encoder"; }
 
-/// What one of the directories says about its lines.
+/// The lines of a directory and their reference values.
 struct Reference {
   explicit Reference(const fs::path& directory)
       : about(read_json(directory / "texts.json")),
@@ -50,7 +50,7 @@ struct Reference {
 
 double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-/// Imports the model, and compares all that it makes of the lines.
+/// Imports the model and compares its token ids, hidden states and vectors of all lines.
 void compare(const Reference& reference) {
   const test::TemporaryDirectory scratch;
   const fs::path run = scratch / "run";
@@ -116,7 +116,7 @@ TEST(SentenceEncoder, EqualsSentenceTransformersOnAGivenModel) {
   compare(Reference(directory));
 }
 
-/// A copy of the golden folder, to be changed.
+/// A copy of the golden folder to modify.
 class SentenceFolder : public ::testing::Test {
  protected:
   SentenceFolder() { fs::copy(golden() / "model", folder_, fs::copy_options::recursive); }
@@ -215,7 +215,7 @@ TEST_F(SentenceFolder, ItsExportIsASentenceEncoderAgain) {
   }
 }
 
-/// Data with the model's tokenizer are recognized by the mark that the import leaves.
+/// The import records its tokenizer, so that data made with it are recognized.
 TEST_F(SentenceFolder, RecordsItsTokenizer) {
   import_model(folder_, scratch_ / "run");
   Tokenizer::from_file(folder_).save(scratch_ / "tokenizer.model");

@@ -1,4 +1,4 @@
-// NumPy's format, byte by byte as its description says.
+// NumPy's format, byte by byte as specified.
 #include "plumb/io/npy.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Files of weights are read, not mapped: a mapped file that is shortened meanwhile ends the process.
+// Weight files are read, not mapped: truncating a mapped file crashes the process that reads it.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

@@ -55,7 +55,7 @@ TEST(Bleu, DoesNotPenalizeLengthExceptThroughPrecision) {
 }
 
 TEST(Bleu, ClipsMatchesToTheCountInTheReference) {
-  // Papineni et al.'s example: "the" counts twice, as often as the reference has it.
+  // Papineni et al.'s example: "the" counts twice, as often as it occurs in the reference.
   const BleuScore score = bleu({"the the the the the the the"}, {{"the cat is on the mat"}}, "none");
   EXPECT_NEAR(score.precisions[0], 100 * 2 / 7.0, 1e-12);
   EXPECT_EQ(score.precisions[1], 0);
@@ -71,7 +71,7 @@ TEST(Bleu, ClipsToTheLargestCountInAnyOneReference) {
 TEST(Bleu, TakesTheClosestReferenceLength) {
   EXPECT_EQ(bleu({"a b c d e"}, {{"a b"}, {"a b c d e f"}}).reference_length, 6);
   EXPECT_EQ(bleu({"a b c d e"}, {{"a b c d"}, {"a b c d e f g"}}).reference_length, 4);
-  // Both one word away: the shorter counts, in whichever order they come.
+  // Both differ by one word: the shorter counts, in either order.
   EXPECT_EQ(bleu({"a b c d e"}, {{"a b c d e f"}, {"a b c d"}}).reference_length, 4);
   EXPECT_EQ(bleu({"a b c d e"}, {{"a b c d"}, {"a b c d e f"}}).reference_length, 4);
   // Sentence by sentence, not file by file.

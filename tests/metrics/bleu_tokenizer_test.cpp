@@ -36,12 +36,11 @@ TEST(Tokenizer13a, PeriodsAndCommasStayInsideNumbersOnly) {
 }
 
 TEST(Tokenizer13a, WhatOneMatchTookTheNextDoesNotSee) {
-  // "1.,2": after the digit neither mark follows a non-digit that is free to match, except ".,", which splits the
-  // comma.
+  // "1.,2": the period follows a digit, so the first match is ".,", which splits off the comma.
   EXPECT_EQ(tokenize_13a("1.,2"), (Words{"1", ".", ",", "2"}));
-  // "1..2": the pair ".." is one match and puts the second mark apart; the first is then followed by a space.
+  // "1..2": ".." is one match, which splits off the second period; the first is then followed by a space.
   EXPECT_EQ(tokenize_13a("1..2"), (Words{"1", ".", ".", "2"}));
-  // "a..2": the match "a." takes the first period, so the second has a digit after it and no free character before it.
+  // "a..2": the match "a." consumes the first period, so the second has a digit after it and no free character before.
   EXPECT_EQ(tokenize_13a("a..2"), (Words{"a", ".", ".2"}));
 }
 
@@ -102,7 +101,7 @@ TEST(TokenizerChinese, SeparatesIdeographsAndTheRestAs13aDoes) {
   EXPECT_EQ(tokenize("zh", "a—b…c"), (Words{"a", "—", "b", "…", "c"}));
   // Kana and Hangul stay together, and so do ideographs beyond U+FFFF.
   EXPECT_EQ(tokenize("zh", "カタカナ 배가 𠀋𠀋"), (Words{"カタカナ", "배가", "𠀋𠀋"}));
-  // Neither padded nor freed of entities: the stop stays with a number at the end.
+  // Neither padded nor unescaped: a period after a number at the end stays with it.
   EXPECT_EQ(tokenize("zh", "吨5."), (Words{"吨", "5."}));
   EXPECT_EQ(tokenize("zh", " &lt; "), (Words{"&", "lt", ";"}));
 }

@@ -20,7 +20,7 @@ TEST(Chrf, OfTheReferenceItselfIs100) {
 }
 
 TEST(Chrf, AveragesPrecisionAndRecallOverTheOrders) {
-  // "abcd" against "abcxyz", orders 1 and 2: common a b c and ab bc; 4 and 3 proposed, 6 and 5 wanted.
+  // "abcd" against "abcxyz", orders 1 and 2: common a b c and ab bc; the hypothesis has 4 and 3, the reference 6 and 5.
   const double precision = (3 / 4.0 + 2 / 3.0) / 2;
   const double recall = (3 / 6.0 + 2 / 5.0) / 2;
   EXPECT_NEAR(corpus_chrf({"abcd"}, {{"abcxyz"}}, {.character_order = 2}).score, f_score(precision, recall), 1e-12);
@@ -42,8 +42,8 @@ TEST(Chrf, LeavesOutOrdersThatASideDoesNotReach) {
 }
 
 TEST(Chrf, DropsHypothesisNgramsOfASentenceWhoseReferenceHasNone) {
-  // Order 2 of the second sentence: the reference "x" has no bigram, so "xyz" proposes none.
-  // Order 1: common 2 + 1, proposed 2 + 3, wanted 2 + 1. Order 2: common 1, proposed 1 (not 3), wanted 1.
+  // Order 2 of the second sentence: the reference "x" has no bigram, so those of "xyz" are not counted. Order 1: common
+  // 2 + 1, hypothesis 2 + 3, reference 2 + 1. Order 2: common 1, hypothesis 1 (not 3), reference 1.
   EXPECT_NEAR(corpus_chrf({"ab", "xyz"}, {{"ab", "x"}}, {.character_order = 2}).score, f_score((3 / 5.0 + 1) / 2, 1),
               1e-12);
 }
@@ -63,7 +63,7 @@ TEST(Chrf, CountsWordsWithPunctuationCutOff) {
   // Words only. "Hi, you." → Hi , you . against "Hi you" → 2 common of 4 and 2.
   EXPECT_NEAR(corpus_chrf({"Hi, you."}, {{"Hi you"}}, {.character_order = 0, .word_order = 1}).score,
               f_score(2 / 4.0, 1), 1e-12);
-  // One mark a word, at the end before the beginning: "(so)" → "(so" ")"; "(so" → "(" "so"; "!" stays.
+  // One mark per word, the last before the first: "(so)" → "(so" ")"; "(so" → "(" "so"; "!" stays.
   EXPECT_NEAR(corpus_chrf({"(so)"}, {{"(so"}}, {.character_order = 0, .word_order = 1}).score, 0, 1e-12);
   EXPECT_NEAR(corpus_chrf({"(so"}, {{"( so"}}, {.character_order = 0, .word_order = 2}).score, 100, 1e-12);
   EXPECT_NEAR(corpus_chrf({"so!!"}, {{"so! !"}}, {.character_order = 0, .word_order = 1}).score,
@@ -85,7 +85,7 @@ TEST(Chrf, PlusPlusAveragesWordOrdersWithCharacterOrders) {
 TEST(Chrf, TakesTheBestReferenceOfEachSentence) {
   const Lines hypotheses{"abcdef", "uvwxyz"};
   EXPECT_NEAR(corpus_chrf(hypotheses, {{"abcdef", "qqqqqq"}, {"qqqqqq", "uvwxyz"}}).score, 100, 1e-12);
-  // The better one by score, though the other shares as many characters: "ab" has fewer to miss.
+  // Both references share two characters with "ab", but the shorter one gives the better score.
   EXPECT_NEAR(corpus_chrf({"ab"}, {{"abcd"}, {"abc"}}, {.character_order = 1}).score, f_score(1, 2 / 3.0), 1e-12);
 }
 

@@ -65,13 +65,13 @@ TEST(ClassificationBootstrap, CoversWhatOtherExamplesWouldGive) {
   const ClassificationIntervals narrow = bootstrap_classification(larger);
   EXPECT_NEAR(narrow.matthews.half_width() / found.matthews.half_width(), 0.5, 0.08);
   EXPECT_NEAR(narrow.f1.half_width() / found.f1.half_width(), 0.5, 0.08);
-  // For a balanced table of two labels with the same errors, both are near functions of the accuracy alone: the
-  // interval of Matthews' correlation 2a − 1 is about twice that of a.
+  // For two balanced labels with the same errors, Matthews' correlation is nearly 2a − 1, where a is the accuracy, so
+  // its interval is about twice that of a.
   const Confusion balanced{2, {400, 100, 100, 400}};
   EXPECT_NEAR(bootstrap_classification(balanced).matthews.half_width(), 2 * 1.96 * std::sqrt(0.8 * 0.2 / 1000), 0.006);
 }
 
-// Half of the samples lack one of ten labels that are present once: that says nothing about the others.
+// Almost all samples lack some of ten labels that are present once; that says nothing about the others.
 TEST(ClassificationBootstrap, LabelsThatAreNotDrawnDoNotCount) {
   Confusion perfect{10, std::vector<double>(100, 0)};
   for (size_t label = 0; label < 10; ++label) perfect.counts[11 * label] = 1;

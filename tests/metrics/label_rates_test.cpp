@@ -1,4 +1,4 @@
-// How probable a label is in continuations: against sums by hand.
+// Label rates of continuations, compared with sums by hand.
 #include "plumb/metrics/label_rates.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(LabelRates, IntervalsAreOverPrompts) {
   EXPECT_DOUBLE_EQ(two.at_least_once.interval->high, 1);
   const LabelRates equal = label_rates({{0.2}, {0.2}, {0.2}});
   EXPECT_NEAR(equal.expected_maximum.interval->high - equal.expected_maximum.interval->low, 0, 1e-12);
-  EXPECT_FALSE(label_rates({{0.2, 0.9}}).mean.interval);  // one prompt says nothing of others
+  EXPECT_FALSE(label_rates({{0.2, 0.9}}).mean.interval);  // one prompt says nothing about others
 }
 
 TEST(LabelRates, NeedSamples) {

@@ -1,4 +1,4 @@
-// Resampling against all possible samples of small corpora, and against the normal distribution.
+// Resampling compared with all possible samples of small corpora, and with nominal error rates.
 #include "plumb/metrics/resampling.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ SentenceCounts counts_of(const std::vector<int64_t>& firsts, const std::vector<i
 
 double score_of(const SentenceCounts& counts) { return ratio_of_sums().score(counts.sum()); }
 
-// Five standard errors of a proportion estimated from this number of samples.
+// Five standard errors, plus two samples, of a proportion estimated from this number of samples.
 double share_tolerance(double share, int64_t samples) {
   return 5 * std::sqrt(share * (1 - share) / static_cast<double>(samples)) + 2.0 / static_cast<double>(samples);
 }
@@ -50,7 +50,7 @@ TEST(Interval, IsBetweenTheQuantiles) {
 }
 
 TEST(Bootstrap, DrawsEverySampleWithItsProbability) {
-  // Three sentences: 27 equally likely samples. Their scores, with multiplicities, against the shares drawn.
+  // Three sentences: 27 equally likely samples. Their scores, with multiplicities, compared with the shares drawn.
   const SentenceCounts counts = counts_of({1, 2, 4}, {2, 3, 7});
   std::map<double, double> expected;
   for (int sample = 0; sample < 27; ++sample) {
@@ -105,7 +105,7 @@ TEST(Bootstrap, RejectsWhatCannotBeResampled) {
 }
 
 TEST(BootstrapPValue, IsTheShareOfCenteredDifferences) {
-  // Differences 1 2 3 6, mean 3: 3 and above is reached by 6 alone.
+  // Absolute differences 1 2 3 6, mean 3: only 6 exceeds the mean by 3.
   EXPECT_EQ(bootstrap_p_value({0, 0, 0, 0}, {1, -2, 3, 6}, 3), 2 / 5.0);
   EXPECT_EQ(bootstrap_p_value({0, 0, 0, 0}, {1, -2, 3, 6}, -3), 2 / 5.0);
   EXPECT_EQ(bootstrap_p_value({0, 0, 0, 0}, {1, -2, 3, 6}, 3.1), 1 / 5.0);
@@ -158,8 +158,8 @@ TEST(RandomizationPValue, OfEqualSystemsAndOfOneSentenceIsOne) {
   EXPECT_THROW(randomization_p_value(ratio_of_sums(), counts, counts_of({1}, {4})), Error);
 }
 
-// How often two systems of equal quality are called different at 5%. Randomization and the interval keep to that; the
-// bootstrap's p-value, as sacreBLEU defines it, does so about twice as often.
+// How often two systems of equal quality are called different at 5%. Randomization and the interval have this error
+// rate; the bootstrap's p-value, as sacreBLEU defines it, has about twice that.
 TEST(Resampling, CallsEquallyGoodSystemsDifferentAsOftenAsDocumented) {
   constexpr int kCorpora = 400;
   int by_randomization = 0;
@@ -205,7 +205,7 @@ TEST(BleuWithInterval, IsBleuAndTheIntervalOfItsResamples) {
   const BleuWithInterval found = bleu_with_interval(hypotheses, {references}, {}, {.samples = 300, .seed = 5});
   EXPECT_NEAR(found.score, corpus_bleu(hypotheses, {references}).score, 1e-12);
   EXPECT_EQ(found.signature, "nrefs:1|bs:300|seed:5|case:mixed|eff:no|tok:13a|smooth:exp|version:plumb." PLUMB_VERSION);
-  // BLEU of texts put together anew, with other random numbers.
+  // BLEU of resampled texts, with other random numbers.
   std::vector<double> scores;
   for (int sample = 0; sample < 300; ++sample) {
     std::vector<std::string> drawn_hypotheses;

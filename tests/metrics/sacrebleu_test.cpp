@@ -1,5 +1,5 @@
-// Scores, intervals and p-values against those of sacreBLEU: a file that scripts/golden/scores.py wrote, and, where a
-// Python with sacreBLEU is at hand, other sentences as well. $PLUMB_PYTHON names that Python; the default is python3.
+// Scores, intervals and p-values compared with sacreBLEU's: a file that scripts/golden/scores.py wrote and, if a Python
+// with sacreBLEU is available, other sentences. $PLUMB_PYTHON names that Python; the default is python3.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -108,7 +108,7 @@ int expect_scores(const Json& golden) {
   return compared;
 }
 
-/// Both p-values are estimates, from these numbers of samples: five standard errors of their difference.
+/// Five standard errors of the difference of two p-values, estimated from these numbers of samples.
 double p_tolerance(double p, double samples, double other_samples) {
   const double share = std::min(0.5, std::max(p, 1 / samples));
   return 5 * std::sqrt(share * (1 - share) * (1 / samples + 1 / other_samples)) + 2 / std::min(samples, other_samples);
@@ -146,7 +146,7 @@ void expect_bootstrap(const Json& golden) {
       const auto half_width = of_system.at("half_width").get<double>();
       const double deviation = half_width / 1.96;
       EXPECT_NEAR(interval.mean, of_system.at("mean").get<double>(), 5 * deviation * error);
-      // The standard error of half the distance of these two quantiles is about 1.9 deviations / √samples.
+      // The standard error of half the distance between these two quantiles is about 1.9 deviations / √samples.
       EXPECT_NEAR(interval.half_width(), half_width, 5 * 1.9 * deviation * error);
       if (i == 0) continue;
       const double difference = metric.score(counts[i].sum()) - metric.score(counts[0].sum());

@@ -1,4 +1,4 @@
-// `plumb score` as a user meets it.
+// `plumb score` from the command line.
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-// Of one sentence against one reference.
+// TER of one sentence against one reference.
 TerScore ter(const std::string& hypothesis, const std::string& reference, const TerOptions& options = {}) {
   return corpus_ter({hypothesis}, {{reference}}, options);
 }
@@ -24,7 +24,7 @@ TEST(Ter, CountsEachKindOfEditOnce) {
 }
 
 TEST(Ter, ShiftsOnlyWhatThenMatches) {
-  // Snover et al.'s example: shift "this week", substitute "American", insert "the" before "Saudis" and one more.
+  // Snover et al.'s example: shift "this week", substitute both words of "the Saudis", insert "American".
   const TerScore score = ter("THIS WEEK THE SAUDIS denied information published in the new york times",
                              "SAUDI ARABIA denied THIS WEEK information published in the AMERICAN new york times");
   EXPECT_EQ(score.edits, 4);

@@ -1,4 +1,4 @@
-// Models with adapters: what they begin as, and what they are when adapters are merged into their matrices.
+// Models with adapters: at initialization, and with adapters merged into their matrices.
 #include <gtest/gtest.h>
 
 #include <cmath>

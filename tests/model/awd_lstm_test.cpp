@@ -34,7 +34,7 @@ void set_options(ModelConfig& config, const AwdLstmOptions& options) {
 /// Neither dropout nor penalties.
 AwdLstmOptions no_regularization() { return {0, 0, 0, 0, 0, 0, 0}; }
 
-/// A model whose parameters are random everywhere, biases too.
+/// A model with random parameters, biases included.
 AwdLstm random_awd_lstm(const ModelConfig& config) {
   AwdLstm model(config, at::kDouble);
   model.parameters().flat().copy_(testing::random_tensor({model.parameters().count()}, 5, 0.3));
@@ -45,7 +45,7 @@ Batch text_batch() {
   return batch_from_json(Json::parse(R"({"tokens": [[1, 4, 9, 2, 4, 4, 10], [3, 8], [7, 6, 5, 0]]})"));
 }
 
-/// A model, a batch and what it gives: the files NAME.toml, NAME.safetensors and NAME.json.
+/// A model, a batch and the expected values: the files NAME.toml, NAME.safetensors and NAME.json.
 void expect_golden_values(const std::filesystem::path& base) {
   const auto with = [&](const char* extension) { return std::filesystem::path(base).concat(extension); };
   ModelConfig config;
@@ -115,7 +115,8 @@ TEST(AwdLstm, IsRegularizedInTrainingStepsAlone) {
   EXPECT_NE(loss(ForwardContext(0.1, 2, 1)), step);
 }
 
-// However a step's batch is divided, the gradient is the same. TAR is left out: its mean is that of each part.
+// The gradient does not depend on how a step's batch is split. TAR is excluded: the means of the parts do not add up to
+// that of the whole.
 TEST(AwdLstm, MasksDoNotDependOnHowABatchIsDivided) {
   ModelConfig config = small_awd_lstm();
   AwdLstmOptions options;
@@ -197,7 +198,7 @@ TEST(AwdLstm, ContinuesAsIfItReadAllAtOnce) {
   EXPECT_THROW(generating.read(state, {1}, Ragged({1})), Error);
 }
 
-// Three rows in two batches, of which one row ends in the first.
+// Three rows in two batches; one row ends in the first batch.
 TEST(AwdLstm, CarriesItsStateFromBatchToBatch) {
   AwdLstm model = random_awd_lstm(small_awd_lstm());
   const std::vector<std::vector<int64_t>> rows = {{1, 4, 9, 2, 4, 4, 10, 0}, {3, 8, 5, 5, 7, 1}, {7, 6, 5, 0}};

@@ -97,7 +97,7 @@ TEST(ModelConfig, CountsBeyondEveryModelAreRefusedByName) {
   }
 }
 
-// Its profiling pass and its decoder also work with a single position.
+// The profiling pass also works with a single position.
 TEST(ModelConfig, AdminHasModelsOfOnePosition) {
   for (const std::string kind : {"encoder-decoder", "decoder"}) {
     const auto model =

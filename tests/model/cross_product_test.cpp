@@ -1,5 +1,5 @@
-// Every residual scheme with every norm and every attention: builds, trains, multiplies its Hessian with vectors,
-// saves, loads and decodes.
+// Every residual scheme with every norm and every attention: builds, trains, multiplies its Hessian by vectors, saves,
+// loads and decodes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -41,9 +41,9 @@ Batch small_batch() {
   return batch;
 }
 
-/// Combinations that the literature does not use either: the oldest fast weights, whose sums are unbounded, without a
-/// norm that bounds them for each token; and attentions built from products whose signal vanishes without a residual
-/// connection or explodes without a norm.
+/// Excludes combinations that the literature does not use: the fast weights of 1991, whose sums are unbounded, without
+/// a norm that bounds them for each token; and fast weights without residual connections, where the signal vanishes, or
+/// without norms, where it explodes.
 bool makes_sense(const std::string& residual, const std::string& norm, const std::string& attention) {
   if (attention == "softmax") return true;
   if (residual == "no-residual" || residual == "plain" || norm == "none") return false;
@@ -88,7 +88,7 @@ TEST_P(CrossProduct, TrainsCurvesSavesAndDecodes) {
     EXPECT_LT(loss(2).value.item<double>(), before.value.item<double>());
   }
 
-  // What is saved and loaded decodes like the original.
+  // The saved and loaded model decodes like the original.
   const test::TemporaryDirectory directory;
   save_safetensors(directory / "model.safetensors", named_values(model.parameters()));
   EncoderDecoder loaded(config, at::kDouble);

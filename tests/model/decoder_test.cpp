@@ -56,7 +56,7 @@ TEST(Decoder, HasTheParametersOfADecoderWithoutCrossAttention) {
 TEST(Decoder, IsAModelOfItsKindAlone) {
   EXPECT_THROW(Decoder{small("encoder-decoder")}, Error);
   ModelConfig config = small("decoder");
-  config.source_vocabulary = 0;  // which it does not use
+  config.source_vocabulary = 0;  // unused
   EXPECT_NO_THROW(make_model(config));
 }
 
@@ -150,8 +150,8 @@ TEST(Decoder, EmbeddingFactorMultipliesTokensAlone) {
   EXPECT_NEAR(input(2.5), 2.5, 1e-12);
 }
 
-/// A gradient step, a Hessian-vector product compared with differences of gradients where the model is smooth, and a
-/// file written and read back.
+/// A gradient step, a Hessian-vector product compared with finite differences of gradients where the model is smooth,
+/// and a file written and read back.
 void expect_to_train(const ModelConfig& config, bool smooth) {
   const Batch batch = small_batch();
   const auto model = make_model(config, at::kDouble);
@@ -220,12 +220,12 @@ TEST_P(DecoderCrossProduct, OfAttentionAndPositionsInBothKindsOfModel) {
         config.attention = attention;
         config.positions = encoding;
         config.qk_norm = qk_norm;
-        config.activation = "gelu";  // without kinks, which would spoil differences
+        config.activation = "gelu";  // without kinks, which would spoil finite differences
         if (biased && attention != "softmax") {
           EXPECT_THROW(make_model(config), Error);
           continue;
         }
-        // The rectified features of DPFP have kinks, where differences are meaningless.
+        // The rectified features of DPFP have kinks, where finite differences are meaningless.
         expect_to_train(config, attention != "dpfp" && attention != "delta");
       }
     }

@@ -1,5 +1,5 @@
-// The encoder-only model: its parameters, that each token sees its entire sequence and nothing of others, pooling and
-// pooler, segments, and its derivatives.
+// The encoder-only model: its parameters, that each token sees its entire sequence and no other, pooling and pooler,
+// segments, and its derivatives.
 #include "plumb/model/encoder.h"
 
 #include <fmt/format.h>
@@ -83,12 +83,12 @@ TEST(Encoder, HasTheParametersOfBert) {
   EXPECT_EQ(value(model, "src_segment.weight").sizes(), at::IntArrayRef({2, 8}));
   EXPECT_EQ(value(model, "output.weight").sizes(), at::IntArrayRef({3, 8}));
   EXPECT_EQ(value(model, "output.bias").sizes(), at::IntArrayRef({3}));
-  // No hidden matrix, as pooler.weight is one: an optimizer for those leaves it to another.
+  // Unlike pooler.weight, not a hidden matrix: optimizers for hidden matrices leave it to another one.
   EXPECT_EQ(model.parameters().at("output.weight").role, Role::readout);
   EXPECT_EQ(value(model, "pooler.weight").sizes(), at::IntArrayRef({8, 8}));
 }
 
-/// E[token] + P[position] + S[segment], normalized: what the first layer reads.
+/// E[token] + P[position] + S[segment], normalized: the input of the first layer.
 TEST(Encoder, AddsPositionsAndSegmentsAndNormalizes) {
   Encoder model = filled(bert());
   const Batch batch = small_batch();
@@ -186,7 +186,7 @@ TEST(Encoder, PredictsATokenForEachWhereNothingIsPooled) {
   }
 }
 
-/// LayerNorm(gelu(W·x + b)) of the states at the places that are predicted.
+/// LayerNorm(gelu(W·x + b)) of the states at the predicted places.
 TEST(Encoder, TransformsWhatItPredictsFrom) {
   ModelConfig config = bert();
   config.pooling = "none";
@@ -205,8 +205,7 @@ TEST(Encoder, TransformsWhatItPredictsFrom) {
   EXPECT_LT(distance(model.states(batch, context), expected), 1e-12);
 }
 
-/// A Hessian-vector product compared with differences of gradients, which are themselves compared with differences of
-/// the loss.
+/// A Hessian-vector product and the gradient compared with finite differences of the gradient and the loss.
 TEST(Encoder, CanBeDifferentiatedTwice) {
   for (const char* pooling : {"first", "mean", "max", "none"}) {
     SCOPED_TRACE(pooling);

@@ -67,7 +67,7 @@ TEST(Flops, OfAdapters) {
   const double added = both * (2 * source * 2 + 3 * target * 2 + 3 * (target + source));
   Batch longer = two_pairs();
   EXPECT_DOUBLE_EQ(FlopCounter(*make_model(config)).forward(longer), without + 2 * added);
-  // Of three more tokens of source: the encoder's adapters, and the keys of each cross-attention.
+  // With three more source tokens: the encoder's adapters, and the keys of each cross-attention.
   longer.source_layout.append(3);
   longer.target_layout.append(0);
   longer.source.insert(longer.source.end(), 3, 4);

@@ -1,4 +1,4 @@
-// A damaged parameter is seen in the loss, whatever the model.
+// A NaN in any parameter shows in the loss of every model.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,7 +46,7 @@ void expect_seen(const ModelConfig& config, at::ScalarType type) {
   model->initialize(1);
   const Batch batch = batch_of(*model);
   Random random(3, "nan test");
-  for (const Parameter& parameter : model->parameters().all()) {  // nothing at 0, which would close a branch
+  for (const Parameter& parameter : model->parameters().all()) {  // no zeros, which would close a branch
     const Tensor value = parameter.value.detach().view({-1});
     for (int64_t i = 0; i < value.size(0); ++i) value[i] = 0.4 * random.normal();
   }
@@ -57,7 +57,7 @@ void expect_seen(const ModelConfig& config, at::ScalarType type) {
   ASSERT_TRUE(std::isfinite(loss().nll));
   for (const Parameter& parameter : model->parameters().all()) {
     SCOPED_TRACE(parameter.name);
-    // Of what has rows for tokens and positions, all: one that never occurs does no harm.
+    // All of an embedding or position table, because a row that does not occur would do no harm.
     const bool rows = parameter.role == Role::embedding || parameter.role == Role::position;
     const Tensor value = parameter.value.detach().view({-1});
     const Tensor damaged = rows ? value : value.narrow(0, value.size(0) / 2, 1);

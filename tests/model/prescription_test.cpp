@@ -90,7 +90,7 @@ TEST(Prescription, TheNormalizedTransformerScalesEachLogit) {
       model.parameters().at("output.bias").value.detach();
   EXPECT_LT((model.logits(hidden).detach() - expected).abs().max().item<double>(), 1e-13);
 
-  // Both ways to the loss see the same logits.
+  // Both ways of computing the loss use the same logits.
   Batch batch;
   append(batch, std::vector<int32_t>{4, 5}, std::vector<int32_t>{7, 8, 9, 4}, 0);
   ForwardContext first, second;

@@ -88,7 +88,7 @@ TEST(QrnnModel, DropsItsMatricesInTrainingStepsAlone) {
   EXPECT_FALSE(at::equal(states(ForwardContext(0.0, 1, 2)), step));
 }
 
-// Three rows in two batches, of which one row ends in the first.
+// Three rows in two batches; one row ends in the first batch.
 TEST(QrnnModel, CarriesItsStateFromBatchToBatch) {
   AwdLstm model = random_quasi_recurrent();
   const std::vector<std::vector<int64_t>> rows = {{1, 4, 9, 2, 4, 4, 10, 0}, {3, 8, 5, 5, 7, 1}, {7, 6, 5, 0}};

@@ -1,5 +1,5 @@
-// The classifier of ULMFiT against its equations, written with PyTorch's own batch norm and the states of a language
-// model with the same weights.
+// The classifier of ULMFiT against its equations, using PyTorch's batch norm and the states of a language model with
+// the same weights.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -37,7 +37,7 @@ AwdLstm random_model(const ModelConfig& config) {
   return model;
 }
 
-/// Of texts of these lengths, with tokens that occur in one text each as far as the vocabulary goes.
+/// Texts of these lengths, whose tokens count up modulo the vocabulary.
 Batch labeled_batch(const std::vector<int64_t>& lengths) {
   Batch batch;
   for (const int64_t length : lengths) {
@@ -104,7 +104,7 @@ TEST(RecurrentClassifier, IsConcatPoolingAndTwoBlocks) {
   EXPECT_NEAR(loss.value.item<double>(), at::cross_entropy_loss(expected, labels).item<double>(), 1e-12);
 }
 
-// Sequences stand one after another, without padding.
+// Sequences are concatenated, without padding.
 TEST(RecurrentClassifier, OtherTextsOfABatchChangeNothing) {
   AwdLstm model = random_model(recurrent(unregularized(), 3));
   const Batch batch = labeled_batch({4, 9, 1, 6});

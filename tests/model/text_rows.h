@@ -1,4 +1,4 @@
-// Batches of adjacent pieces of rows of text, as a stream has them.
+// Batches of adjacent pieces of rows of text, as in a stream.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace plumb::test {
 
-/// Tokens [begin, end) of each row, as far as another one follows, which is the label.
+/// Tokens [begin, end) of each row that are followed by another, which is the label.
 inline Batch piece_of_rows(const std::vector<std::vector<int64_t>>& rows, int64_t begin, int64_t end) {
   Batch batch;
   for (const std::vector<int64_t>& row : rows) {

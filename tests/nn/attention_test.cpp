@@ -116,9 +116,8 @@ TEST(Attention, FastWeightProgrammerOf1991) {
 }
 
 TEST(Attention, DpfpWithTheSumRule) {
-  // A single product of signs decides whether a query and a key have features in common: the formula holds only if
-  // there is a sum to divide by. The first position of a causal sequence may have none.
-  // ν = 7, all rotations: every query has features in common with its own key.
+  // The formula needs a nonzero sum of weights to divide by. With ν = 7, all rotations, and positive inputs, every
+  // query shares features with its own key.
   const Fixture fixture("dpfp", {{"dpfp", Options(DpfpOptions{7})}});
   const Ragged layout({40});
   const Tensor packed = random_tensor({40, 3 * kWidth}, 1).abs();
@@ -182,7 +181,7 @@ TEST(Attention, DeltaRule) {
   EXPECT_LT(distance(fixture.attention->self(packed, x, layout, false, {}), both), 1e-10);
 }
 
-/// The recurrence of the gated delta rule, one position after the other: S decays, is corrected, and is read.
+/// The recurrence of the gated delta rule, position by position: S decays, is corrected, and is read.
 void expect_gated_delta(const std::string& kind) {
   Fixture fixture(kind);
   const auto named = [&](const std::string& name) { return fixture.parameters.at("attention." + name).value.detach(); };
@@ -242,7 +241,7 @@ void expect_gated_delta(const std::string& kind) {
 TEST(Attention, GatedDeltaRule) { expect_gated_delta("gated-delta"); }
 TEST(Attention, KimiDeltaAttention) { expect_gated_delta("kda"); }
 
-/// w·x − ‖x‖²/2 of scaled x, as FAVOR+ has it.
+/// The features of FAVOR+: exp(w·x − ‖x‖²/2)/√m of scaled x.
 TEST(Attention, FavorWithItsOwnDirections) {
   const VariantOptions options = {{"favor", Options(FavorOptions{11, 1000})}};
   const Tensor directions = orthogonal_directions(11, kSize, "attention", 0);
@@ -274,7 +273,7 @@ TEST(Attention, FavorDirectionsAreOrthogonalWithinABlock) {
   EXPECT_FALSE(at::equal(w, orthogonal_directions(10, 4, "other", 3)));
 }
 
-/// The mean over draws of φ(x)·φ(y) is exp(x·y), within its standard error; and orthogonality lowers the variance.
+/// The mean over draws of φ(x)·φ(y) is exp(x·y), within three standard errors.
 TEST(Attention, FavorEstimatesTheSoftmaxKernelWithoutBias) {
   constexpr int64_t kDraws = 4000;
   for (const double scale : {0.3, 0.6}) {
@@ -323,9 +322,9 @@ TEST(Attention, EveryKindHasGradientsAndSecondOnes) {
     SCOPED_TRACE(kind);
     const Fixture fixture(kind, {{"favor", Options(FavorOptions{5, 0})}, {"dpfp", Options(DpfpOptions{1})}});
     const Ragged layout({3, 2});
-    // DPFP without a common product would divide 0 by 0: inputs well above 0.
+    // Without common features, DPFP would divide 0 by 0; inputs well above 0 prevent that.
     const Tensor packed = random_tensor({5, 3 * kWidth}, 1, 0.5) + (kind == "dpfp" ? 2.0 : 0.0);
-    const Tensor x = random_tensor({5, kWidth}, 2);  // only delta rules look at it
+    const Tensor x = random_tensor({5, kWidth}, 2);  // only delta rules read it
     const bool reads_x = kind == "delta" || kind == "gated-delta" || kind == "kda";
     const std::vector<Tensor> inputs = reads_x ? std::vector<Tensor>{packed, x} : std::vector<Tensor>{packed};
     for (const bool causal : {true, false}) {
@@ -338,7 +337,7 @@ TEST(Attention, EveryKindHasGradientsAndSecondOnes) {
   }
 }
 
-/// Cross-attention of a kind that sums over all keys equals bidirectional self-attention if queries are the keys' own.
+/// Cross-attention equals bidirectional self-attention if queries and keys come from the same tokens.
 TEST(Attention, CrossEqualsSelfBothWays) {
   for (const std::string& kind : attentions().names()) {
     const Fixture fixture(kind);

@@ -1,5 +1,5 @@
-// FAVOR+ in float32, at sizes and norms whose exponents leave its range, against the formula in float64 and logarithms:
-// weights of positions are softmax over log Σ_i exp(w_i·q′ + w_i·k′ − ‖k′‖²/2), x′ = x/size^¼.
+// FAVOR+ in float32, at sizes and norms whose exponentials exceed its range, against the formula in float64 and
+// logarithms: positions are weighted by the softmax over log Σ_i exp(w_i·q′ + w_i·k′ − ‖k′‖²/2), x′ = x/size^¼.
 #include "plumb/nn/attention/favor.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ struct FavorSubject {
   int64_t size, count;
   Parameters parameters{at::kFloat};
   std::unique_ptr<Attention> attention;
-  Tensor directions;  // as the attention has them, in float32, but with float64 elements
+  Tensor directions;  // rounded to float32, as in the attention, but stored in float64
 
   FavorSubject(int64_t size_in, int64_t count_in) : size(size_in), count(count_in) {
     const VariantOptions options = {{"favor", Options(FavorOptions{count, 0})}};
@@ -70,8 +70,8 @@ Tensor favor_inputs(int64_t tokens, int64_t width, double scale, uint64_t seed) 
 
 double largest_error(const Tensor& a, const Tensor& b) { return (a.to(at::kDouble) - b).abs().max().item<double>(); }
 
-/// All faces of the attention against the exact formula. Rounding of an exponent e costs |e|·2⁻²⁴, relative to its
-/// exponential.
+/// Compares `self`, both ways, and `read` with the exact formula. Rounding an exponent e changes its exponential by
+/// |e|·2⁻²⁴, relatively.
 void expect_exact(const FavorSubject& subject, const Tensor& packed, const Ragged& layout) {
   double largest = 0;
   const Tensor causal = subject.exact(packed, layout, true, &largest);
@@ -79,7 +79,7 @@ void expect_exact(const FavorSubject& subject, const Tensor& packed, const Ragge
   const double tolerance = 1e-6 * (5 + largest);
   EXPECT_LT(largest_error(subject.attention->self(packed, packed, layout, true, {}), causal), tolerance);
   EXPECT_LT(largest_error(subject.attention->self(packed, packed, layout, false, {}), both), tolerance);
-  // Step by step, rows of different lengths; the first positions at once.
+  // Step by step, with rows of different lengths; the first positions are read together.
   const int64_t width = subject.width();
   for (const int64_t at_once : {1, 3}) {
     const std::unique_ptr<AttentionState> state = subject.attention->start(layout.sequences());

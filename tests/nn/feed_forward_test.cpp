@@ -1,4 +1,4 @@
-// The kinds of feed-forward sub-layers against their formulas, and their gradients against differences.
+// The kinds of feed-forward sub-layers against their formulas, and their gradients against finite differences.
 #include "plumb/nn/feed_forward/feed_forward.h"
 
 #include <fmt/format.h>

@@ -144,7 +144,7 @@ TEST(Initialization, TFixupCountsAnEmbeddingOfBothSidesAsTheEncoders) {
   }
 }
 
-/// The width of the stream counts, not the smaller dimension: β has as many rows as there are heads.
+/// The width of the stream counts, not the smaller dimension: β has one row per head.
 TEST(Initialization, SmallInitOfMatricesWithFewRows) {
   ModelConfig config = config_of("small-init");
   config.attention = "delta";

@@ -36,7 +36,7 @@ struct AdaptedAttention {
   [[nodiscard]] Tensor value(const std::string& name) const { return parameters.at(name).value.detach(); }
 };
 
-/// The attention without adapters, with the matrices that these result in.
+/// The attention without adapters, with these merged into its matrices.
 std::unique_ptr<AdaptedAttention> with_dense_matrices(const AdaptedAttention& adapted, MultiHeadOptions options) {
   options.lora = {};
   auto plain = std::make_unique<AdaptedAttention>(options);

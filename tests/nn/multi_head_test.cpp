@@ -47,7 +47,7 @@ TEST(MultiHeadAttention, NormalizesQueriesAndKeysByHead) {
   EXPECT_LT(distance(attention.self(x, Ragged({5}), false, {}), expected), 1e-12);
 }
 
-/// Norms of queries, keys and values: the mixture is that of normalized heads, for self- and cross-attention.
+/// Norms of queries, keys and values, for self- and cross-attention.
 TEST(MultiHeadAttention, NormalizesValuesByHead) {
   Parameters parameters(at::kDouble);
   MultiHeadOptions options;
@@ -78,7 +78,7 @@ TEST(MultiHeadAttention, NormalizesValuesByHead) {
   EXPECT_LT(distance(attention.cross(x, layout, attention.remember(x, layout, {}), {}), expected), 1e-12);
 }
 
-/// Multi-head attention with parameters of random numbers.
+/// Multi-head attention with random parameters.
 struct MultiHead {
   Parameters parameters{at::kDouble};
   std::unique_ptr<Positions> encoding;
@@ -177,7 +177,7 @@ TEST(MultiHeadAttention, GatesWhatAttentionReturns) {
   const MultiHead gated(kModel, heads, options);
   const MultiHead plain(kModel, heads, {});
   for (const Parameter& parameter : plain.parameters.all()) parameter.value.detach().copy_(gated.value(parameter.name));
-  // Of the ungated attention, what W^O reads: its output with W^O = I and no bias, for each part of the width.
+  // The input of W^O in the ungated attention: its output with W^O = I and no bias, for each part of the width.
   const auto mixed = [&](const std::function<Tensor()>& run) {
     std::vector<Tensor> columns;
     plain.value("a.out_proj.bias").zero_();
@@ -261,7 +261,7 @@ TEST(MultiHeadAttention, MixesInTheValuesOfTheFirstLayer) {
   both.value("a.in_proj_bias")
       .narrow(0, keys, heads.kv_width())
       .copy_(lambdas[0] * bias(second, keys, heads.kv_width()) + lambdas[1] * bias(first, keys, heads.kv_width()));
-  // Its output matrix has twice as many rows: the second layer's, then anything.
+  // Its output matrix has twice as many rows: the second layer's, then arbitrary ones.
   both.value("a.out_proj.weight").narrow(0, 0, kWidth).copy_(second.value("a.out_proj.weight"));
   both.value("a.out_proj.bias").narrow(0, 0, kWidth).copy_(second.value("a.out_proj.bias"));
   const Tensor expected = both.attention->self(at::cat({x, y}, 1), layout, true, {}).narrow(1, 0, kWidth);

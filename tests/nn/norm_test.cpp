@@ -1,4 +1,4 @@
-// Norms compared with their equations, written again in plain tensor operations and float64.
+// Norms compared with their equations in plain tensor operations and float64.
 #include "plumb/nn/norm/norm.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(Norm, BatchNormUsesTheBatchAndKeepsAverages) {
   expect_equal(batch(kInput), formula(running_mean, running_variance));
 }
 
-// Which has no variance: (x − x)·anything would teach nothing to what is below.
+// A single token has no variance, and normalizing it by its own mean would pass no gradient on to earlier layers.
 TEST(Norm, BatchNormOfOneTokenIsThatOfEvaluation) {
   const Subject batch("batchnorm");
   static_cast<void>(batch(kInput, Pass::training));
@@ -107,7 +107,7 @@ Tensor rows_of(const Tensor& x, const Group& group) {
 
 TEST(Norm, BatchNormCountsTheTokensOfAllRanks) {
   const Tensor x = random_tensor({11, kWidth}, 1), weights = random_tensor({11, kWidth}, 2);
-  // The formula, of all tokens.
+  // The formula over all tokens.
   const Tensor whole = x.clone().requires_grad_(true);
   const Tensor expected = (whole - whole.mean(0)) / (whole.var(0, false) + kEps).sqrt();
   const Tensor gradient = gradients({(expected * weights).sum()}, {whole}, {})[0];
@@ -161,7 +161,7 @@ TEST(Norm, PowerNormOfABatchAndOfAnAverage) {
   expect_equal(power(kInput), formula(kInput, at::ones_like(square)));
   expect_equal(power(kInput, Pass::training), formula(kInput, square));  // the first step: its own batch
   const Tensor next = random_tensor({4, kWidth}, 9);
-  expect_equal(power(next, Pass::training), formula(next, square));  // the second: what was there before it
+  expect_equal(power(next, Pass::training), formula(next, square));  // the second: the average before it
   const Tensor averaged = 0.9 * square + 0.1 * next.square().mean(0);
   expect_equal(power(next), formula(next, averaged));
 }

@@ -50,7 +50,7 @@ struct Fixture {
   [[nodiscard]] Tensor value(const std::string& name) const { return parameters.at(name).value.detach(); }
 };
 
-/// score(head, i, q_i, j, k_j), √size included.
+/// score(head, i, q_i, j, k_j), including the division by √size.
 using Score = std::function<double(int64_t, int64_t, const Tensor&, int64_t, const Tensor&)>;
 
 /// The entire attention of ragged sequences, with the scores of a formula.

@@ -1,4 +1,4 @@
-// A stack of a residual scheme around simple sub-layers, and its norms written again in plain tensor operations.
+// A stack of a residual scheme around simple sub-layers, and its norms in plain tensor operations.
 #pragma once
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ class Stack {
   }
 
   [[nodiscard]] Tensor value(const std::string& name) const { return parameters_.at(name).value.detach(); }
-  /// Of sub-layer i: "encoder.layers.0.norm1.weight" for "norm" and "weight".
+  /// A parameter of sub-layer i: "encoder.layers.0.norm1.weight" for "norm" and "weight".
   [[nodiscard]] Tensor value(int64_t i, const std::string& what, const std::string& part) const {
     return value(fmt::format("encoder.layers.{}.{}{}.{}", i / kSubLayers, what, i % kSubLayers + 1, part));
   }

@@ -1,5 +1,5 @@
-// Residual schemes of several streams, and those that reach into the sub-layers, compared with their equations, written
-// again in plain tensor operations and float64.
+// Residual schemes with several streams, and schemes that change the sub-layers, compared with their equations in plain
+// tensor operations and float64.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ Stack stack_with(const std::string& scheme, int64_t layers, const std::string& t
   return Stack(scheme, layers, StackKind::encoder, {}, config.options);
 }
 
-/// What initialization sets, instead of random numbers; sub-layers' matrices do not belong to the parameters.
+/// Initializes the parameters, which are random otherwise; the sub-layers' matrices are not among them.
 void start(const Stack& stack) { initialize(stack.parameters(), "xavier-normal", {2, 0}, 1); }
 
 TEST(ResidualStreams, LayerNormScaling) {
@@ -134,7 +134,8 @@ TEST(ResidualStreams, HyperConnections) {
   EXPECT_THROW(stack_with("hyper-connections", 1, "[model.hyper-connections]\nstreams = 0"), Error);
 }
 
-/// Pre-LN with the norms of the stack, multiplied by the number of hidden vectors that are added up.
+/// Pre-LN with the norms of the stack, with the output before the last norm multiplied by `streams`, the number of
+/// hidden vectors that are summed.
 Tensor pre_ln(const Stack& stack, double streams) {
   Tensor x = kInput;
   for (int64_t i = 0; i < stack.count(); ++i) x = x + stack.f(i, stack.norm(i, x));

@@ -1,4 +1,4 @@
-// Residual schemes compared with their equations, written again in plain tensor operations and float64.
+// Residual schemes compared with their equations in plain tensor operations and float64.
 #include "plumb/nn/residual/residual.h"
 
 #include <fmt/format.h>

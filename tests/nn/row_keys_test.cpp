@@ -52,7 +52,7 @@ TEST(RowKeys, GrowBranchAndEnd) {
   Rows rows(3);
   rows.append({4, 0, 70});
   rows.append({1, 2, 1});
-  rows.reorder({2, 2, 0, 2, 1});  // branches write to memory of their own
+  rows.reorder({2, 2, 0, 2, 1});  // branches write to separate memory
   for (int i = 0; i < 80; ++i) rows.append({1, 1, 0, 2, 1});
   rows.reorder({3, 0});
   rows.append({1, 1});
@@ -87,7 +87,7 @@ TEST(RowKeys, BranchesShareWhatTheyHaveInCommon) {
   EXPECT_TRUE(keys.row(2).narrow(0, 500, 3).equal(added.narrow(0, 3, 3)));
 }
 
-/// As in a beam search, where one parent has all children: a row does not become a part for every step.
+/// As in beam search when one parent has all children.
 TEST(RowKeys, MayBranchAtEveryStep) {
   Rows rows(3);
   rows.append({2, 2, 2});

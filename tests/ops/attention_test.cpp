@@ -16,12 +16,12 @@ using testing::random_tensor;
 
 constexpr HeadShape kShapes[] = {{2, 2, 5}, {6, 2, 3}, {4, 1, 8}};
 
-/// Growing sequences: what each row has read so far, (tokens, width + 2·kv_width), and the same in a cache.
+/// Growing sequences: all positions of each row so far, (tokens, width + 2·kv_width), and the same in a cache.
 class Rows {
  public:
   Rows(const HeadShape& shape, int64_t rows) : shape_(shape), seen_(static_cast<size_t>(rows)) {}
 
-  /// Appends new positions to the cache and compares their results with causal attention over everything.
+  /// Appends new positions to the cache and compares their results with causal attention over whole sequences.
   void read(const std::vector<int64_t>& lengths) {
     const Ragged layout(lengths);
     const Tensor packed = random_tensor({layout.tokens(), shape_.width() + 2 * shape_.kv_width()}, ++reads_);
@@ -76,7 +76,7 @@ TEST(CachedAttention, IsCausalAttentionOverWholeSequences) {
     Rows rows(shape, 4);
     rows.read({3, 1, 7, 2});  // prompts of different lengths
     rows.read({1, 1, 1, 1});
-    rows.read({2, 0, 5, 1});  // a row may wait
+    rows.read({2, 0, 5, 1});  // a row may get no positions
     rows.reorder({2, 2, 0, 3, 1});
     rows.expect_contents();
     rows.read({1, 1, 1, 1, 1});
@@ -88,7 +88,7 @@ TEST(CachedAttention, IsCausalAttentionOverWholeSequences) {
 
 TEST(CachedAttention, TokensAreCollectedInBlocks) {
   Rows rows({4, 2, 8}, 2);
-  rows.read({3, 70});  // a block by itself
+  rows.read({3, 70});  // becomes a block of its own
   for (int i = 0; i < 75; ++i) rows.read({1, 1});
   rows.reorder({1, 0, 1});
   for (int i = 0; i < 30; ++i) rows.read({1, 1, 1});

@@ -1,4 +1,4 @@
-// A function's value, gradients and Hessian-vector products at one point, for comparing ways to compute it.
+// A function's value, gradients and Hessian-vector products at one point, to compare implementations.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace plumb::testing {
 using Tensors = std::vector<Tensor>;
 
 /// With y = f(x) and random w and v of the type of x: y, then g = ∂⟨w, y⟩/∂x, then, if `second`, the derivatives of
-/// ⟨v, g⟩ with respect to x and w.
+/// ⟨v, g⟩ with respect to x and w. f returns one tensor.
 inline Tensors derivatives(const TensorFunction& f, const Tensors& inputs, bool second = true) {
   const at::ScalarType type = inputs[0].scalar_type();
   const auto random = [&](const Tensor& like, uint64_t seed) {

@@ -1,4 +1,4 @@
-// Dropout of a part of the rows of a matrix is that part of the dropout of the matrix.
+// Dropout of a subset of a matrix's rows equals those rows of the dropout of the whole matrix.
 #include "plumb/ops/dropout.h"
 
 #include <gtest/gtest.h>
@@ -13,11 +13,11 @@ namespace {
 constexpr double kP = 0.3;
 constexpr uint32_t kKeepBelow = 45875;  // 0.7 · 65536, rounded
 
-/// Rows of a matrix of 400 rows, in no order, in runs of any length.
+/// Unordered rows of a matrix of 400 rows, in runs of different lengths.
 const std::vector<RowRun> kRuns = {{0, 77}, {13, 5}, {14, 300}, {14, 20}, {60, 21}, {61, 390}};
 constexpr int64_t kRows = 70;
 
-/// The definition: the decision about (row, column) is that about its position in the whole matrix.
+/// The definition: an element is dropped according to its position in the whole matrix.
 Tensor expected_factor(const ops::DropoutKey& key, int64_t width) {
   std::vector<Tensor> rows;
   size_t run = 0;

@@ -1,4 +1,4 @@
-// The normalized sum rule with features given by their logarithms, compared with softmax over logarithms of sums.
+// The normalized sum rule with features given by their logarithms, compared with a softmax over logarithms of sums.
 #include "plumb/ops/exponential_rule.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +32,8 @@ struct LogInputs {
   Tensor query, key, value;
 };
 
-/// Logarithms of many sizes: of positions, rising and falling, and of features, where queries meet large keys with
-/// small queries and the reverse.
+/// Logarithms that vary widely: over positions, rising or falling, and over features, with small queries for large keys
+/// and vice versa.
 std::vector<LogInputs> log_inputs(const Ragged& layout, int64_t heads, int64_t features, int64_t size) {
   const int64_t n = layout.tokens();
   const LogInputs plain = {random_tensor({n, heads, features}, 1, 3), random_tensor({n, heads, features}, 2, 3),
@@ -99,13 +99,13 @@ TEST(ExponentialRule, FewerReadersThanWritersAndSequencesWithoutAny) {
   EXPECT_LT(furthest(read.select(1, 0).narrow(0, 0, 2),
                      at::matmul(at::softmax(scores, -1), in.value.select(1, 0).narrow(0, 0, 3))),
             1e-12);
-  EXPECT_EQ(read[2].abs().max().item<double>(), 0);  // of a sequence in which nothing was written
+  EXPECT_EQ(read[2].abs().max().item<double>(), 0);  // nothing was written to this sequence
   EXPECT_EQ(
       ops::exponential_rule(query.narrow(0, 0, 0), query.narrow(0, 0, 0), query.narrow(0, 0, 0), Ragged({0})).size(0),
       0);
 }
 
-/// What a position reads does not change, but for rounding, with later keys, however large they are.
+/// Later keys, however large, do not change what a position reads, except for rounding.
 TEST(ExponentialRule, DoesNotSeeTheFuture) {
   const Ragged layout({60});
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
@@ -152,7 +152,7 @@ TEST(ExponentialRule, HasGradientsAndSecondOnesOverSeveralBlocks) {
       {random_tensor({69, 1, 1}, 1), random_tensor({69, 1, 1}, 2), random_tensor({69, 1, 1}, 3)});
 }
 
-/// The products of queries and keys, each by itself.
+/// Compares with the product of each pair of query and key, computed separately.
 TEST(ScaledProducts, EqualThoseOfEachPair) {
   constexpr int64_t kPositions = 16;
   for (const double slope : {0.0, 3.0, 40.0}) {

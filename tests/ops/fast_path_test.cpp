@@ -20,7 +20,7 @@ namespace {
 using testing::derivatives;
 using testing::Tensors;
 
-/// `fast` on the float32 inputs, `reference` on the same numbers in float64.
+/// Compares `fast` on the inputs in float32 with `reference` on the same numbers in float64.
 void expect_agreement(const std::function<Tensor(const Tensors&)>& fast,
                       const std::function<Tensor(const Tensors&)>& reference, const Tensors& inputs,
                       bool second = true) {
@@ -40,7 +40,7 @@ void expect_agreement(const std::function<Tensor(const Tensors&)>& fast,
   }
 }
 
-/// Batches of sentences: one token, one sentence, lengths of one, odd ones, one much longer than the rest.
+/// Batches: one token, one sentence, sentences of one token, mixed lengths, one sentence much longer than the rest.
 std::vector<Ragged> layouts(uint64_t seed) {
   Random random(seed, "layouts");
   std::vector<int64_t> lengths;
@@ -58,7 +58,6 @@ TEST(FastPath, Linear) {
     for (const bool relu : {false, true}) {
       for (const bool with_bias : {false, true}) {
         SCOPED_TRACE(::testing::Message() << tokens << ": " << in << " -> " << out << (relu ? " relu" : ""));
-        // Away from 0, where the rounding of a sum would decide ReLU.
         Tensors inputs = {random_tensor({tokens, in}, 1), random_tensor({out, in}, 2)};
         if (with_bias) inputs.push_back(random_tensor({out}, 3));
         expect_agreement(
@@ -168,7 +167,7 @@ TEST(FastPath, CrossEntropyInBothForms) {
        {std::tuple<int64_t, int64_t, int64_t>{1, 3, 5}, {37, 17, 101}, {150, 9, 16411}, {1100, 5, 31}}) {
     Random random(3, "labels");
     std::vector<int64_t> labels;
-    std::vector<double> some_weights;  // 0, 0.5 or 1; the last is not 0
+    std::vector<double> some_weights;  // 0, 0.5 or 1; the last is 1.5, so that not all are 0
     for (int64_t i = 0; i < tokens; ++i) {
       labels.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(vocabulary))));
       some_weights.push_back(i + 1 == tokens ? 1.5 : static_cast<double>(random.below(3)) / 2);
@@ -179,7 +178,7 @@ TEST(FastPath, CrossEntropyInBothForms) {
         SCOPED_TRACE(::testing::Message() << tokens << " tokens, vocabulary " << vocabulary << ", ε " << smoothing
                                           << (weighted ? ", weighted" : ""));
         const double scale = 1.0 / static_cast<double>(tokens);
-        // The bias goes with the weights.
+        // The weighted cases also have a bias.
         Tensors inputs = {random_tensor({tokens, d}, 1), random_tensor({vocabulary, d}, 2)};
         if (weighted) inputs.push_back(random_tensor({vocabulary}, 3));
         const auto reference = [&](const Tensors& x) {

@@ -53,7 +53,7 @@ TEST(Gradients, RmsNorm) {
   }
 }
 
-// Each head with keys and values of its own, groups that share them, and one key-value head for all.
+// One key-value head per query head, per group, and for all.
 constexpr ops::HeadShape kHeadShapes[] = {{2, 2, 2}, {4, 2, 1}, {3, 1, 2}};
 
 TEST(Gradients, SelfAttention) {

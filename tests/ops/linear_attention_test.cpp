@@ -1,4 +1,4 @@
-// Fast weights in blocks compared with the recurrences, position by position, and their derivatives.
+// Fast weights in blocks compared with the recurrence over positions, and their derivatives.
 #include "plumb/ops/linear_attention.h"
 
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@ using testing::expect_both;
 using testing::random_tensor;
 using Tensors = std::vector<Tensor>;
 
-/// The recurrence of either rule in plain loops. Without beta: the sum rule; with the logarithm of a decay, S decays
-/// before each position. Returns what every position reads from the matrix after its own writing or, if `last`, from
-/// the final matrix.
+/// The recurrence of either rule in plain loops: the sum rule if beta is undefined, else the delta rule; with
+/// log_decay, S decays before each position. Returns what every position reads from the matrix after its own update
+/// or, if `last`, from the final matrix.
 Tensor by_steps(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& beta, const Ragged& layout,
                 bool last, const Tensor& log_decay = {}) {
   const int64_t heads = key.size(1);
@@ -71,8 +71,8 @@ struct Inputs {
 
 double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-/// Shorter than a block, exactly one block, several blocks, equal and different numbers of blocks; more features than
-/// fit the smaller block.
+/// Shorter than a block, exactly one block, several blocks, equal and different numbers of blocks. 130 features, below,
+/// use the larger block size.
 const std::vector<std::vector<int64_t>> kLayouts = {{5, 1, 3}, {64}, {70, 3, 200, 64, 129}, {128, 128}, {90, 100, 127}};
 
 TEST(LinearAttention, SumRuleEqualsTheRecurrence) {
@@ -111,7 +111,7 @@ TEST(LinearAttention, DeltaRuleEqualsTheRecurrence) {
   }
 }
 
-/// Decays from the mild to the sudden: over a block of 64 positions, S is left with e^(−6) or e^(−600).
+/// Mild and sudden decays: over a block of 64 positions, S shrinks to about e^(−5) or e^(−500).
 TEST(LinearAttention, DeltaRuleWithDecayEqualsTheRecurrence) {
   for (const auto& lengths : kLayouts) {
     for (const double strength : {0.1, 10.0}) {
@@ -136,7 +136,7 @@ TEST(LinearAttention, DeltaRuleWithDecayEqualsTheRecurrence) {
 
 TEST(LinearAttention, ReadersMayBeOfOtherNumbersThanWriters) {
   const Ragged writers({3, 70, 2});
-  const Ragged readers({0, 80, 4});  // a row that has ended has none
+  const Ragged readers({0, 80, 4});  // a sequence that has ended has no readers
   const Inputs in(writers, 2, 3, 4);
   const Tensor weights = ops::sum_rule_weights(in.key, in.value, writers);
   const Tensor query = random_tensor({84, 2, 3}, 9);

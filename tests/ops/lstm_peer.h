@@ -1,4 +1,4 @@
-// LibTorch's LSTM, one sequence at a time, as a peer of ops::lstm.
+// LibTorch's LSTM, one sequence at a time, to compare with ops::lstm.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ inline std::vector<Tensor> lstm_inputs(const Ragged& layout, int64_t in, int64_t
           random_tensor({layout.sequences(), size}, 7)};
 }
 
-/// The results of a layer one after the other, in one vector.
+/// The results of a layer, concatenated into one vector.
 inline Tensor flattened(const ops::LstmResult& result) {
   return at::cat({result.hidden.reshape({-1}), result.last.hidden.reshape({-1}), result.last.cell.reshape({-1})});
 }
@@ -29,7 +29,7 @@ inline ops::LstmResult lstm_of(const std::vector<Tensor>& in, const Ragged& layo
   return ops::lstm(in[0], {in[1], in[2], in[3], in[4]}, {in[5], in[6]}, layout);
 }
 
-/// The same by at::lstm.
+/// The same with at::lstm.
 inline ops::LstmResult lstm_by_torch(const std::vector<Tensor>& in, const Ragged& layout) {
   std::vector<Tensor> outputs, last_hidden, last_cell;
   for (int64_t s = 0; s < layout.sequences(); ++s) {

@@ -1,4 +1,4 @@
-// The LSTM compared with PyTorch's (tests/golden/README.md), with a loop over numbers, and with difference quotients.
+// The LSTM compared with PyTorch's (tests/golden/README.md), with scalar loops, and with finite differences.
 #include "plumb/ops/lstm.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct LstmInputs {
         start{all[5], all[6]} {}
 };
 
-/// A matrix as JSON: a list of rows, at least one.
+/// A matrix from JSON: a list of at least one row.
 Tensor lstm_matrix(const Json& json) {
   std::vector<Tensor> rows;
   for (const Json& row : json)
@@ -47,7 +47,7 @@ Tensor lstm_tensor(const Json& json) {
   return at::tensor(at::ArrayRef<double>(json.get<std::vector<double>>()), at::kDouble);
 }
 
-/// The equations, one number at a time, without a graph.
+/// The equations in scalar loops, without an autograd graph.
 ops::LstmResult lstm_by_numbers(const LstmInputs& in, const Ragged& layout) {
   const int64_t size = in.weights.hidden.size(1), width = in.x.size(1);
   const auto x = in.x.accessor<double, 2>(), w = in.weights.input.accessor<double, 2>(),
@@ -96,7 +96,7 @@ TEST(Lstm, EqualsPyTorch) {
     EXPECT_LT(lstm_distance(gradient[i], lstm_tensor(golden["gradient"][names[i]])), 1e-12) << names[i];
 }
 
-/// One sequence, equal lengths, different ones in no order, a single position each, and sequences without positions.
+/// One sequence, equal lengths, unordered different lengths, a single position each, and empty sequences.
 const std::vector<std::vector<int64_t>> kLstmLayouts = {{7}, {4, 4, 4}, {2, 9, 1, 5}, {1, 1, 1}, {0, 3, 0, 6, 0}};
 
 TEST(Lstm, EqualsALoopOverNumbers) {
@@ -165,7 +165,7 @@ TEST(Lstm, HasGradientsAndSecondOnes) {
   }
 }
 
-/// Both gradients of random weights of the results, in float64.
+/// Compares values, gradients for a random cotangent (without and with a graph), and Hessian-vector products.
 void expect_gradients_of_torch(const testing::TensorFunction& f, const testing::TensorFunction& torch,
                                const std::vector<Tensor>& inputs) {
   const auto of = [&](const testing::TensorFunction& function) {
@@ -211,7 +211,7 @@ TEST(Lstm, DerivesAsLibTorchDoes) {
 
 TEST(Lstm, TellsApartInputsThatAreOneTensor) {
   const Ragged layout({3, 1, 4});
-  const auto inputs = [&](const std::vector<Tensor>& in) {  // both biases are one, and both states
+  const auto inputs = [&](const std::vector<Tensor>& in) {  // the two biases are one tensor, and the two states
     return std::vector<Tensor>{in[0], in[1], in[2], in[3], in[3], in[4], in[4]};
   };
   const std::vector<Tensor> all = testing::lstm_inputs(layout, 2, 3);
@@ -250,7 +250,7 @@ TEST(Lstm, ReadsTensorsThatAreNotContiguous) {
     std::vector<Tensor> dense, spread;
     for (const Tensor& each : plain) {
       dense.push_back(each.to(type).requires_grad_());
-      // Every second column of a matrix whose columns are contiguous.
+      // Every second column of a column-major matrix.
       const Tensor wide = at::zeros({2 * each.size(-1), each.dim() == 2 ? each.size(0) : 1}, type).t();
       const Tensor view = wide.slice(1, 0, c10::nullopt, 2);
       view.copy_(each.dim() == 2 ? each : each.unsqueeze(0));

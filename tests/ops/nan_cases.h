@@ -1,5 +1,5 @@
-// A property of every operation: a NaN in an input makes every output NaN that depends on it, forward and backward.
-// What depends on an element is found by trying: the outputs that change when other numbers take its place.
+// A property of every operation: if an input is NaN, every output that depends on it is NaN, forward and backward. An
+// output depends on an element if it changes when the element is replaced by other numbers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,19 +33,19 @@ struct NanCase {
 
   std::string name;
   std::function<Tensors(const Tensors&)> f;
-  std::function<Tensors()> inputs;  // in float64
-  int derivatives = 2;              // how many there are
+  std::function<Tensors()> inputs;  // float64
+  int derivatives = 2;              // the highest order of derivatives
   std::vector<at::ScalarType> types = {at::kFloat, at::kDouble};
-  std::vector<size_t> infinite = {};  // inputs in which +∞ must not become a number either, in the forward pass
-  double step = 1e-3;                 // moves an element without crossing ReLU's corner
+  std::vector<size_t> infinite = {};  // inputs in which +∞ must not give finite outputs in the forward pass
+  double step = 1e-3;                 // a change of an element that does not cross ReLU's kink
 };
 
 namespace nan_cases {
 
 using Tensors = NanCase::Tensors;
 
-/// The values of f, then, as far as there are derivatives, the gradients of ⟨w, f⟩ and those of ⟨v, gradients⟩. Behind
-/// the inputs come the w.
+/// [order]: the values of f, the gradients of ⟨w, f⟩, and those of ⟨v, gradients⟩, up to test.derivatives. `inputs` are
+/// the `count` inputs of f, followed by w.
 inline std::vector<Tensors> orders(const NanCase& test, const Tensors& inputs, size_t count) {
   Tensors leaves;
   for (const Tensor& input : inputs) leaves.push_back(input.detach().clone().requires_grad_(test.derivatives > 0));
@@ -71,7 +71,7 @@ inline std::vector<Tensors> orders(const NanCase& test, const Tensors& inputs, s
   return all;
 }
 
-/// The same with element `at` of input `which` being `value`.
+/// The same with element `at` of input `which` set to `value`.
 inline std::vector<Tensors> orders_with(const NanCase& test, const Tensors& inputs, size_t count, size_t which,
                                         int64_t at, double value) {
   Tensors changed = inputs;
@@ -103,7 +103,7 @@ inline void expect_that_nan_is_passed_on(const NanCase& test, at::ScalarType typ
       for (size_t order = 0; order < base.size(); ++order) {
         for (size_t i = 0; i < base[order].size(); ++i) {
           Tensor depends = at::zeros_like(base[order][i], at::kBool);
-          // Derivatives need not be NaN for what they depend on by a choice alone, as by the sign before a ReLU.
+          // Derivatives need not be NaN if they depend on the element only through a choice, such as ReLU's sign.
           for (size_t k = 0; k < (order == 0 ? others.size() : small); ++k)
             depends = depends.logical_or(others[k][order][i] != base[order][i]);
           seen += depends.sum().item<int64_t>();
@@ -146,7 +146,7 @@ inline std::vector<NanCase> linear_layers() {
                              {"bf16", ops::Precision::bfloat16},
                              {"int8", ops::Precision::int8}}) {
       const ops::Precision precision = kind.second;
-      // Where there is an infinity in a row of int8, there is no scale for the row.
+      // In int8, a row with an infinity has no finite scale.
       all.push_back(
           {std::string("packed ") + kind.first + tail,
            [=](const Tensors& x) { return Tensors{ops::PackedLinear(x[1], precision)(x[0], x[2], relu).clone()}; },
@@ -325,7 +325,7 @@ inline std::vector<NanCase> others() {
   }
   for (const double smoothing : {0.0, 0.1}) {
     const std::string tail = smoothing > 0 ? ", smoothed" : "";
-    // +∞ among the logits leaves no probabilities.
+    // With +∞ among the logits, the softmax is undefined.
     all.push_back({"cross-entropy" + tail,
                    [=](const Tensors& x) {
                      const ops::CrossEntropy result = ops::cross_entropy(x[0], labels, weights, smoothing, 0.3);
@@ -391,7 +391,7 @@ inline std::vector<NanCase> others() {
   return all;
 }
 
-/// Every case in each of its types. A product that the processor lacks is left out.
+/// Runs every case in each of its types, except for products that the processor does not support.
 inline void expect_all(const std::vector<NanCase>& cases) {
   for (const NanCase& test : cases) {
     for (const at::ScalarType type : test.types) {

@@ -1,4 +1,4 @@
-// NaN reaches whoever looks: through kernels and through references.
+// NaN propagates through kernels and through references.
 #include <cstdlib>
 
 #include "ops/nan_cases.h"
@@ -51,7 +51,7 @@ TEST(NaN, IsNoSumOfScoresThatAreAllMinusInfinity) {
   EXPECT_EQ(top.log_partition[0], -kInfinity);
 }
 
-/// The same cases by the references, in a process without kernels.
+/// Runs the same cases with the references, in a process without kernels.
 TEST(NaN, IsPassedOnByReferences) {
   if (!ops::kernels_serve(at::kCPU)) GTEST_SKIP() << "the other tests cover the references here";
   ::setenv("PLUMB_KERNELS", "off", 1);

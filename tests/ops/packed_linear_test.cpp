@@ -23,7 +23,7 @@ constexpr std::tuple<int64_t, int64_t, int64_t> kShapes[] = {{1, 1, 1},    {1, 1
 
 Tensor floats(at::IntArrayRef shape, uint64_t seed) { return random_tensor(shape, seed).to(at::kFloat); }
 
-/// A matrix as the product sees it, in float64: rounded to bfloat16, or to 255 values per row.
+/// The operand that the product uses, in float64: rounded to bfloat16, or to 255 values per row.
 Tensor seen(const Tensor& x, Precision precision) {
   if (precision == Precision::bfloat16) return x.to(at::kBFloat16).to(at::kDouble);
   Tensor wide = x.to(at::kDouble);
@@ -92,10 +92,10 @@ TEST(PackedWeights, ServeLinearLayersWithoutAGraphWhileTheirGuardStands) {
     EXPECT_EQ(ops::packing_for(x), &precision);
     EXPECT_EQ(ops::packing_for(x.to(at::kDouble)), nullptr);
     EXPECT_TRUE(at::allclose(ops::linear(x, weight, bias), plain, 1e-5, 1e-5));
-    // A part of a weight that begins at the same address is another weight.
+    // A part of a weight that starts at the same address is a different weight.
     EXPECT_TRUE(at::allclose(ops::linear(x, weight.narrow(0, 0, 24), bias.narrow(0, 0, 24)), half, 1e-5, 1e-5));
     EXPECT_EQ(&precision.packed(weight), &precision.packed(weight));
-    weight.zero_();  // they were declared constant: the packed values count
+    weight.zero_();  // has no effect: declared constant, the weight has been packed
     EXPECT_TRUE(at::allclose(ops::linear(x, weight, bias), plain, 1e-5, 1e-5));
   }
   EXPECT_EQ(ops::packing_for(x), nullptr) << "with a graph";

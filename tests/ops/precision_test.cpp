@@ -1,4 +1,4 @@
-// Products in bfloat16: operands rounded as ATen rounds them, sums and everything else in float32.
+// Products in bfloat16: operands rounded like ATen does, sums and everything else in float32.
 #include "plumb/ops/precision.h"
 
 #include <gtest/gtest.h>

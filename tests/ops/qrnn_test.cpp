@@ -1,4 +1,4 @@
-// The QRNN compared with a loop over numbers, and with difference quotients.
+// The QRNN compared with scalar loops, and with finite differences.
 #include "plumb/ops/qrnn.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ double qrnn_distance(const Tensor& a, const Tensor& b) {
   return a.numel() == 0 ? 0 : (a.detach() - b.detach()).abs().max().item<double>();
 }
 
-/// x, W, b, c_0 and, with a window of 2, the x before the first.
+/// x, W, b, c_0 and, with a window of 2, the x before the first position.
 std::vector<Tensor> qrnn_inputs(const Ragged& layout, int64_t in, int64_t size, int64_t window) {
   std::vector<Tensor> all = {random_tensor({layout.tokens(), in}, 1), random_tensor({3 * size, window * in}, 2, 0.7),
                              random_tensor({3 * size}, 3), random_tensor({layout.sequences(), size}, 4)};
@@ -34,7 +34,7 @@ ops::QrnnResult qrnn_of(const std::vector<Tensor>& in, const Ragged& layout) {
   return ops::qrnn(in[0], {in[1], in[2]}, qrnn_start(in), layout);
 }
 
-/// The equations, one number at a time, without a graph.
+/// The equations in scalar loops, without an autograd graph.
 ops::QrnnResult qrnn_by_numbers(const std::vector<Tensor>& in, const Ragged& layout) {
   const int64_t size = in[3].size(1), width = in[0].size(1);
   const bool looks_back = in.size() > 4;
@@ -74,7 +74,7 @@ void expect_equal_qrnn(const ops::QrnnResult& found, const ops::QrnnResult& expe
   }
 }
 
-/// One sequence, equal lengths, different ones in no order, a single position each, and sequences without positions.
+/// One sequence, equal lengths, unordered different lengths, a single position each, and empty sequences.
 const std::vector<std::vector<int64_t>> kQrnnLayouts = {{7}, {4, 4, 4}, {2, 9, 1, 5}, {1, 1, 1}, {0, 3, 0, 6, 0}};
 
 TEST(Qrnn, EqualsALoopOverNumbers) {

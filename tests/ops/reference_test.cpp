@@ -1,6 +1,5 @@
-// The reference implementations: their first and second derivatives, for any floating-point type. Their values are
-// tested by comparing the kernels with both (fast_path_test.cpp, kernels/reference_test.cpp), and by running this suite
-// with PLUMB_KERNELS=off.
+// The reference implementations: values, first and second derivatives, and other floating-point types. They are also
+// compared with the kernels (kernels/reference_test.cpp), and tested by running the suite with PLUMB_KERNELS=off.
 #include "plumb/ops/reference/reference.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +94,7 @@ TEST(References, OfLinearLayersAndEmbeddings) {
 }
 
 TEST(References, TakeOverWhereThereIsNoKernel) {
-  // float16 has none; bfloat16 has products alone.
+  // For bfloat16, there are kernels only for products.
   const Tensor x = random_tensor({6, 8}, 1), gamma = random_tensor({8}, 2), beta = random_tensor({8}, 3);
   const std::vector<int64_t> labels = {1, 2, 3, 4, 5, 6};
   const Ragged layout({2, 4});

@@ -1,4 +1,4 @@
-// Attention with scores by distance: compared with a loop over numbers in float64, and in float32 with float64.
+// Attention with scores by distance: float64 compared with scalar loops, and float32 with float64.
 #include "plumb/ops/relative_attention.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using ops::HeadShape;
 using testing::random_tensor;
 
-/// content, position, key with value, and distances.
+/// content, position, key_value and distance.
 std::vector<Tensor> relative_inputs(const Ragged& layout, const HeadShape& shape, double scale = 1) {
   return {random_tensor({layout.tokens(), shape.width()}, 1, scale),
           random_tensor({layout.tokens(), shape.width()}, 2, scale),
@@ -31,7 +31,7 @@ Tensor relative(const std::vector<Tensor>& in, const Ragged& layout, const HeadS
   return ops::relative_attention(in[0], in[1], in[2], in[3], layout, shape);
 }
 
-/// The equation, one number at a time.
+/// The equation in scalar loops.
 Tensor relative_by_numbers(const std::vector<Tensor>& in, const Ragged& layout, const HeadShape& shape) {
   const auto c = in[0].accessor<double, 2>(), p = in[1].accessor<double, 2>(), kv = in[2].accessor<double, 2>(),
              r = in[3].accessor<double, 2>();
@@ -95,7 +95,7 @@ std::vector<Tensor> two_derivatives(const std::vector<Tensor>& inputs, const Rag
 
 TEST(RelativeAttention, KernelsComputeTheSame) {
   PLUMB_REQUIRE_KERNELS();
-  const Ragged layout({1, 25, 63, 0, 64, 65, 257, 330});  // a block has 64 queries; gradients take 256 keys at a time
+  const Ragged layout({1, 25, 63, 0, 64, 65, 257, 330});  // blocks have 64 queries and, in gradients, 256 keys
   for (const HeadShape& shape : {HeadShape{1, 1, 5}, HeadShape{4, 4, 8}, HeadShape{6, 2, 3}, HeadShape{2, 1, 40}}) {
     const std::vector<Tensor> in = relative_inputs(layout, shape, 0.8);
     std::vector<Tensor> single;

@@ -1,4 +1,4 @@
-// Stochastic rounding to bfloat16: its distribution, by the two neighbors and their probabilities.
+// Stochastic rounding to bfloat16: the two neighbors and their probabilities.
 #include "plumb/ops/stochastic_rounding.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ Tensor stochastic(const Tensor& x, uint64_t seed, uint64_t stream) {
   return copy;
 }
 
-/// The neighbors of x in magnitude among the numbers with 8 significant bits, by arithmetic.
+/// The neighbors of x in magnitude among the numbers with 8 significant bits.
 struct Neighbors {
   double below, above;
 };
@@ -46,7 +46,7 @@ TEST(StochasticRounding, LeavesNumbersOfBfloat16AndWhatIsNotFinite) {
   const float infinity = std::numeric_limits<float>::infinity();
   const Tensor x = at::tensor(std::vector<float>{0.0F, -0.0F, 1.0F, -1.5F, 0.00390625F, infinity, -infinity});
   for (uint64_t stream = 0; stream < 50; ++stream) EXPECT_TRUE(at::equal(stochastic(x, 1, stream), x));
-  // Also NaN with a single bit set, in the half that is dropped.
+  // Also a NaN whose only mantissa bit is in the half that is dropped.
   const Tensor bits = at::full({64}, 0x7F800001, at::kInt);
   EXPECT_TRUE(stochastic(bits.view(at::kFloat), 1, 2).isnan().all().item<bool>());
 }
@@ -61,7 +61,7 @@ TEST(StochasticRounding, DrawsAreAFunctionOfKeyAndIndex) {
 }
 
 TEST(StochasticRounding, NeighboringIndicesAndStreamsAreIndependent) {
-  // Half way between two numbers, each goes up with probability 1/2, and both of two with 1/4.
+  // Halfway between two numbers, each is rounded up with probability 1/2, and both of a pair with 1/4.
   const Tensor x = at::full({kDraws}, 1.00390625F, at::kFloat);
   const Tensor up = stochastic(x, 1, 1).gt(x), other = stochastic(x, 1, 2).gt(x);
   const double error = std::sqrt(0.25 * 0.75 / static_cast<double>(kDraws));

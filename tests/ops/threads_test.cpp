@@ -1,4 +1,4 @@
-// Kernel results do not depend on the number of threads, bit for bit.
+// Kernel results are bitwise independent of the number of threads.
 #include <gtest/gtest.h>
 
 #include "ops/derivatives.h"
@@ -22,7 +22,7 @@ class Threads : public ::testing::Test {
   void SetUp() override { PLUMB_REQUIRE_KERNELS(); }
   void TearDown() override { ops::set_threads(0); }
 
-  /// Value, gradients and Hessian-vector products with one, two and five threads.
+  /// Compares value, gradients and Hessian-vector products with one, two and five threads.
   static void expect_same(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs, bool second = true) {
     Tensors narrow;
     for (const Tensor& input : inputs) narrow.push_back(input.to(at::kFloat));
@@ -71,7 +71,7 @@ TEST_F(Threads, Attention) {
 
 TEST_F(Threads, ColumnSumsAndEmbeddings) {
   for (const int64_t rows : {40, 1001}) {
-    // Except second derivatives: there LibTorch sums the rows of an expanded vector in its own parts.
+    // Without second derivatives: there, LibTorch's sum over an expanded vector depends on the number of threads.
     expect_same([](const Tensors& in) { return ops::column_sums(in[0] * in[0]); }, {random_tensor({rows, 37}, 1)},
                 /*second=*/false);
   }

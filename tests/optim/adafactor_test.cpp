@@ -1,4 +1,4 @@
-// Adafactor against the algorithms of its paper (arXiv 1804.04235, 4 and 5), with sums where the code has means.
+// Adafactor against algorithms 4 and 5 of its paper (arXiv 1804.04235), with sums where the code has means.
 #include <gtest/gtest.h>
 
 #include "trajectory.h"

@@ -1,4 +1,5 @@
-// Parameters in bfloat16: stochastic rounding on average, the copy against an optimizer in float32, resumption, shares.
+// Parameters in bfloat16: stochastic rounding on average, the copy against an optimizer in float32, resumption,
+// sharding.
 #include "plumb/optim/bfloat16_parameters.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ void step_on(Optimizer& optimizer, const Parameters& parameters, uint64_t first,
 Tensor to_nearest(const Tensor& x) { return x.to(at::kBFloat16).to(at::kFloat); }
 
 TEST(Bfloat16Parameters, SmallStepsAreTakenOnAverage) {
-  // Below 1, numbers of bfloat16 are 2⁻⁸ apart: a step of 1e-4 is taken with probability 0.0256, as a whole.
+  // Just below 1, bfloat16 numbers are 2⁻⁸ apart: a step of 1e-4 is taken in full with probability 0.0256.
   constexpr int kSteps = 50;
   constexpr double kRate = 1e-4, kUnit = 0x1p-8;
   constexpr int64_t kElements = 10000;
@@ -53,7 +54,7 @@ TEST(Bfloat16Parameters, SmallStepsAreTakenOnAverage) {
   const double share = kRate / kUnit;
   const double error = kUnit * std::sqrt(kSteps * share * (1 - share) / static_cast<double>(kElements));
   EXPECT_NEAR(parameters.flat().to(at::kDouble).mean().item<double>(), 1 - kSteps * kRate, 5 * error);
-  EXPECT_GT(parameters.flat().std().item<double>(), 0);  // not all elements at once
+  EXPECT_GT(parameters.flat().std().item<double>(), 0);  // not all elements in the same step
 }
 
 TEST(Bfloat16Parameters, TheCopyIsTrainedAsInFloat32) {

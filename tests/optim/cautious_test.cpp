@@ -1,4 +1,4 @@
-// Cautious optimizers against the paper's algorithm (arXiv 2411.16085) in loops.
+// Cautious optimizers against the paper's algorithm (arXiv 2411.16085), written in loops.
 #include "plumb/optim/cautious.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using test::Numbers;
 using test::Plain;
 
-/// u of an element, from its gradient, with two numbers of state.
+/// The direction u of an element, from its gradient and two numbers of state.
 using Direction = std::function<double(double w, double g, double& m, double& v, int t, double weight_decay)>;
 
 test::PlainStep cautious(const Direction& direction, bool decoupled) {
@@ -92,7 +92,7 @@ TEST(Cautious, WithNothingLeftTheRestIsNotBlownUp) {
   sgd->step({first}, 0.1);
   EXPECT_LT((parameters.flat() + 0.1).abs().max().item<double>(), 1e-15);
   parameters.flat().zero_();
-  const Tensor second = first * -0.1;  // against the momentum, but for one element
+  const Tensor second = first * -0.1;  // against the momentum, except for one element
   second[0][0] = 0.1;
   sgd->step({second}, 0.1);
   EXPECT_NEAR(parameters.flat()[0].item<double>(), -0.1 * (0.5 + 0.1) * 1000, 1e-9);

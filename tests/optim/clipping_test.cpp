@@ -51,7 +51,7 @@ TEST(Clipping, LimitsEveryBlockToAShareOfItsWeights) {
   parameters.add("readout", {2, 3}, Role::readout);
   parameters.finish();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 1));
-  parameters.at("matrix").value.detach()[2].zero_();  // whose norm counts as 0.001
+  parameters.at("matrix").value.detach()[2].zero_();  // its norm counts as 0.001
   std::vector<Tensor> gradients;
   for (const Tensor& value : parameters.values()) gradients.push_back(testing::random_tensor(value.sizes(), 2));
   gradients[0][1].mul_(0.01);  // shorter than the limit

@@ -1,4 +1,4 @@
-// Optimizers compared with PyTorch's, step by step in float64; see tests/golden/README.md for the origin of the values.
+// Compares optimizers with PyTorch's, step by step in float64; see tests/golden/README.md for the origin of the values.
 #include <gtest/gtest.h>
 
 #include "plumb/base/json.h"
@@ -8,7 +8,7 @@
 namespace plumb {
 namespace {
 
-/// The part of [train] that concerns the optimizer.
+/// The part of [train] with the optimizer and its options.
 struct Section {
   std::string optimizer;
   VariantOptions options;

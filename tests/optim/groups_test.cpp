@@ -40,9 +40,9 @@ TEST(ParameterSettings, AreThoseOfTheFirstGroupThatMatches) {
       {.pattern = {"src_embed.weight"}, .weight_decay = 0, .frozen_until = -1}};
   const auto settings = parameter_settings(make_parameters(), groups, 0.01);
   const std::vector<ParameterSettings> expected = {
-      {1, 0, -1},       // of the last group
-      {0.5, 0.01, 10},  // of the second
-      {2, 0, 0},        // of the first group, not of the second: a bias, and without a decay of its own as usual
+      {1, 0, -1},       // from the last group
+      {0.5, 0.01, 10},  // from the second group
+      {2, 0, 0},        // from the first group, not the second; a bias without an explicit decay has none
       {2, 0, 0},       {1, 0.3, 0}, {2, 0, 0},  // "*.bias"
       {1, 0.3, 0}};                             // an explicit decay applies to scalars too
   EXPECT_EQ(settings, expected);
@@ -70,7 +70,7 @@ TEST(ParameterGroups, WithAPatternThatMatchesNothingNameTheNearestParameter) {
   const Error error = error_of({.pattern = {"*", "encoder.layer.1.*"}});
   EXPECT_STREQ(error.what(), "[[train.groups]]: the pattern 'encoder.layer.1.*' matches no parameter");
   EXPECT_EQ(error.hint(), "the closest is 'encoder.layers.1.linear1.weight'; * matches any characters");
-  // Part of a name does not match.
+  // A pattern must match the whole name.
   EXPECT_EQ(error_of({.pattern = {"norm1"}}).hint().find("the closest is"), 0U);
 }
 

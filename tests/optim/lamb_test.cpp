@@ -49,7 +49,7 @@ TEST(Lamb, TakesAStepFromZeroAndWithoutAGradient) {
   parameters.at("still").value.detach().fill_(3);
   const Tensor still = at::zeros({2, 2}, at::kDouble);
   make_optimizer("lamb", parameters)->step({at::full({2, 2}, 5, at::kDouble), still}, 0.1);
-  EXPECT_LT((parameters.at("zero").value + 0.1).abs().max().item<double>(), 1e-6);  // the ratio is 1
+  EXPECT_LT((parameters.at("zero").value + 0.1).abs().max().item<double>(), 1e-6);  // with a ratio of 1
   EXPECT_TRUE(at::equal(parameters.at("still").value, at::full({2, 2}, 3, at::kDouble)));
 }
 

@@ -1,4 +1,4 @@
-// Muon and its Newton–Schulz iteration compared with formulas in singular values and plain products.
+// Compares Muon and its Newton–Schulz iteration with formulas in singular values and plain products.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
 
-/// U·p(S/‖x‖)·Vᵀ of x = U·S·Vᵀ, p the quintic applied `steps` times.
+/// U·p(S/‖x‖)·Vᵀ for x = U·S·Vᵀ, where p is the quintic applied `steps` times.
 Tensor by_singular_values(const Tensor& x, int64_t steps) {
   const auto [u, s, vh] = at::linalg_svd(x, /*full_matrices=*/false);
   Tensor p = s / (x.norm() + 1e-7);
@@ -46,7 +46,7 @@ TEST(NewtonSchulz, IsItsProducts) {
 }
 
 TEST(NewtonSchulz, MakesAMatrixNearlyOrthogonal) {
-  // 0.68 and 1.21 are the extremes of the quintic, five times, over [0.0015, 1].
+  // 0.68 and 1.21 are the extremes over [0.0015, 1] of the quintic applied five times.
   for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{24, 64}, {64, 24}, {128, 512}}) {
     const Tensor x = newton_schulz(testing::random_tensor({rows, columns}, 5, 1e-3).to(at::kFloat), 5);
     const Tensor values = at::linalg_svdvals(x.to(at::kDouble));
@@ -58,7 +58,7 @@ TEST(NewtonSchulz, MakesAMatrixNearlyOrthogonal) {
 
 const std::vector<int64_t> kParts = {8, 4, 2};  // query, key and value
 
-/// One of every kind that Muon treats differently.
+/// One parameter of every kind that Muon treats differently.
 Parameters make_parameters(at::ScalarType type) {
   Parameters parameters(type);
   parameters.add("embed.weight", {11, 6}, Role::embedding);
@@ -79,8 +79,8 @@ class Muon : public ::testing::TestWithParam<at::ScalarType> {
   struct Expected {
     bool nesterov = true;
     bool moonlight = false;
-    double rate_factor = 1;  // of Adam's parameters
-    double beta2 = 0.95;     // of Adam
+    double rate_factor = 1;  // for Adam's parameters
+    double beta2 = 0.95;     // Adam's
   };
 
   static void expect_formula(const std::string& toml, const Expected& expected) {

@@ -39,7 +39,7 @@ class NtAsgdRun {
     optimizer_->step({testing::random_tensor({3, 2}, t), testing::random_tensor({2}, 1000 + t)}, settings);
   }
   void validate(double nll) { optimizer_->see_validation(nll); }
-  /// Goes on with another optimizer, which is given the state of the first.
+  /// Continues with a new optimizer that loads the state of the old one.
   void replace() {
     const NamedTensors state = optimizer_->state();
     optimizer_ = make();
@@ -54,7 +54,7 @@ class NtAsgdRun {
   std::unique_ptr<Optimizer> optimizer_;
 };
 
-// Two steps between validations, whose values fall, rise and waver.
+// Two steps between validations, whose values fall, rise and fluctuate.
 TEST(NtAsgd, AveragesFromTheValidationOnThatIsNoBestForLong) {
   const std::vector<double> values = {5.0,  4.0,  4.5, 4.2, 3.9, 3.95, 3.8,  3.9,
                                       3.85, 3.81, 3.9, 3.7, 3.6, 3.9,  3.65, 3.7};
@@ -62,7 +62,7 @@ TEST(NtAsgd, AveragesFromTheValidationOnThatIsNoBestForLong) {
   for (const int64_t n : {1, 2, 3, 5, 20}) {
     NtAsgdRun whole(n), parts(n);
     std::vector<double> logs;
-    int64_t trigger = 0, k = 0;  // T and the step
+    int64_t trigger = 0, k = 0;  // T, and the current step
     Numbers sum(8, 0.0);
     for (const double value : values) {
       for (int i = 0; i < 2; ++i) {

@@ -1,4 +1,4 @@
-// Optimizers compared with their formulas, element by element in double precision, and properties common to all.
+// Compares optimizers with their formulas, element by element in double precision; properties common to all.
 #include "plumb/optim/optimizer.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 using test::options;
 
-// Three parameters; the middle one is longer than a thread's smallest share, so that pieces begin within it.
+// Three parameters; the middle one is longer than a thread's smallest range, so that pieces begin within it.
 constexpr int64_t kShapes[3][2] = {{3, 5}, {301, 211}, {1, 7}};
 
 Parameters make_parameters(at::ScalarType type) {
@@ -36,7 +36,7 @@ Parameters make_parameters(at::ScalarType type) {
 std::vector<Tensor> make_gradients(const Parameters& parameters, uint64_t seed) {
   std::vector<Tensor> gradients;
   for (const auto& shape : kShapes) {
-    // Transposed in memory: optimizers must address elements, not memory.
+    // Transposed in memory: optimizers must address elements by index, not by memory layout.
     gradients.push_back(testing::random_tensor({shape[1], shape[0]}, seed++).t().to(parameters.type()));
   }
   return gradients;
@@ -67,7 +67,7 @@ class Optimizers : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   [[nodiscard]] double tolerance() const { return GetParam() == at::kDouble ? 1e-12 : 2e-5; }
 
-  /// Steps of an optimizer against the formula.
+  /// Compares steps of an optimizer with the formula.
   void expect_formula(const std::string& name, const VariantOptions& given, const Formula& formula,
                       int steps = 4) const {
     const Parameters parameters = make_parameters(GetParam());
@@ -153,14 +153,14 @@ TEST_P(Optimizers, LionFollowsItsFormula) {
   expect_formula("lion", options("[train.lion]\nbeta1 = 0.5\nbeta2 = 0.8"), formula(0.5, 0.8));
 }
 
-/// The optimizer of this name; "cautious NAME" is a cautious one.
+/// The optimizer of this name; "cautious NAME" is its cautious version.
 std::unique_ptr<Optimizer> make_named(const std::string& name, const Parameters& parameters) {
   constexpr std::string_view kCautious = "cautious ";
   if (!name.starts_with(kCautious)) return make_optimizer(name, parameters);
   return make_cautious(make_optimizer(name.substr(kCautious.size()), parameters), parameters);
 }
 
-/// All optimizers, and the cautious ones of those that do not average.
+/// All optimizers, and the cautious versions of those that do not average.
 std::vector<std::string> all_names() {
   std::vector<std::string> names = optimizers().names();
   for (const std::string& name : optimizers().names()) {
@@ -221,7 +221,7 @@ TEST_P(Optimizers, LeaveAFrozenParameterAndItsStateAlone) {
         late_one->step(make_gradients(late, t), settings);
       }
     }
-    // From then on it moves like a parameter of a new optimizer.
+    // Once unfrozen, it moves like a parameter of a new optimizer.
     EXPECT_FALSE(at::equal(parameters.at("p1").value, before)) << name;
     expect_near(doubles(parameters.at("p1").value), doubles(late.at("p1").value), tolerance());
     EXPECT_FALSE(at::equal(parameters.at("p0").value, late.at("p0").value)) << name;
@@ -238,7 +238,7 @@ TEST_P(Optimizers, LowerAQuadratic) {
     const auto loss = [&] { return (parameters.flat() - wanted).square().sum().item<double>() / 2; };
     const double before = loss();
     const auto optimizer = make_optimizer(name, parameters);
-    // Adafactor's rate is relative to the size of the weights, which are 0 at first.
+    // Adafactor's learning rate is relative to the size of the weights, which are 0 at first.
     const double rate = name == "adafactor" ? 0.1 : 0.02;
     for (int t = 0; t < 300; ++t) optimizer->step(parameters.split(parameters.flat() - wanted), rate);
     EXPECT_LT(loss(), 0.3 * before) << name;
@@ -253,7 +253,7 @@ TEST_P(Optimizers, PassOnANaN) {
       const auto optimizer = make_named(name, parameters);
       std::vector<Tensor> gradients = make_gradients(parameters, 1);
       const std::vector<ParameterStep> settings = settings_of(1);
-      optimizer->step(gradients, settings, 1.0);  // so that there is something to remember
+      optimizer->step(gradients, settings, 1.0);  // so that the state is not empty
       const int64_t last = kShapes[which][1] - 1;
       gradients[which][0][last] = std::numeric_limits<double>::quiet_NaN();
       optimizer->step(gradients, settings, 1.0);
@@ -265,8 +265,8 @@ TEST_P(Optimizers, PassOnANaN) {
 INSTANTIATE_TEST_SUITE_P(Types, Optimizers, ::testing::Values(at::kFloat, at::kDouble),
                          [](const auto& info) { return std::string(at::toString(info.param)); });
 
-/// How much of the decay lr·weight_decay·w = `decay`·w reaches the weights in float32, all steps and weights together,
-/// as a fraction of what does in float64. Of two runs with the same gradients, one has no decay.
+/// The fraction of the decay lr·weight_decay·w = `decay`·w that reaches the weights in float32, summed over all steps
+/// and weights, relative to float64. It compares two runs with the same gradients, one of them without decay.
 double decay_that_arrives(const std::string& name, double decay, int64_t side, int steps) {
   std::vector<double> lost;
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
@@ -280,7 +280,7 @@ double decay_that_arrives(const std::string& name, double decay, int64_t side, i
       for (int t = 0; t < steps; ++t) {
         const uint64_t seed = 6 + static_cast<uint64_t>(t);
         const std::vector<Tensor> gradients = {testing::random_tensor({side, side}, seed).to(type)};
-        const double rate = 1e-3 * (1 + 0.1 * std::sin(t));  // as schedules have it, no two steps are equally long
+        const double rate = 1e-3 * (1 + 0.1 * std::sin(t));  // as with a schedule, no two steps are equal
         optimizer->step(gradients, std::vector<ParameterStep>{{.learning_rate = rate, .weight_decay = wanted / rate}});
       }
       found.push_back(parameters.flat().to(at::kDouble));
@@ -290,8 +290,8 @@ double decay_that_arrives(const std::string& name, double decay, int64_t side, i
   return lost[0] / lost[1];
 }
 
-/// A factor 1 − lr·weight_decay on w would be rounded to 1 − 5.96e-8 for 5e-8 and 3e-8, and to 1 for 1e-9. Within the
-/// update the decay is a fraction of the distance between two numbers, and moves as large a fraction of the weights.
+/// A factor 1 − lr·weight_decay on w would round to 1 − 5.96e-8 for 5e-8 and 3e-8, and to 1 for 1e-9. Within the
+/// update, the decay is a fraction of the spacing of two numbers, and moves the same fraction of the weights.
 TEST(WeightDecay, IsExactInFloat32FarBelowItsRounding) {
   for (const double decay : {5e-8, 3e-8, 1e-9}) {
     SCOPED_TRACE(decay);
@@ -299,7 +299,7 @@ TEST(WeightDecay, IsExactInFloat32FarBelowItsRounding) {
     EXPECT_NEAR(decay_that_arrives("adam", decay, 300, 40), 1, tolerance);
     EXPECT_NEAR(decay_that_arrives("adamw", decay, 300, 40), 1, tolerance);
     EXPECT_NEAR(decay_that_arrives("muon", decay, 100, 40), 1, 2 * tolerance);
-    // All of Lion's steps are equally long, up to the sign: what is rounded away differs between steps only.
+    // All of Lion's steps have the same size: the rounding error differs only between steps.
     if (decay > 1e-8) {
       EXPECT_NEAR(decay_that_arrives("lion", decay, 30, 1500), 1, 3 * tolerance);
     }
@@ -319,7 +319,7 @@ TEST(OptimizerState, NamesWhatIsMissing) {
   const Parameters parameters = make_parameters(at::kFloat);
   const auto adam = make_optimizer("adam", parameters);
   NamedTensors state = adam->state();
-  EXPECT_EQ(state.size(), 7U);  // the step, and m and v of three parameters
+  EXPECT_EQ(state.size(), 7U);  // the step counts, and m and v of three parameters
   std::erase_if(state, [](const auto& entry) { return entry.first == "v.p1"; });
   EXPECT_EQ(error_of([&] { adam->load_state(state, "optimizer.safetensors"); }),
             "optimizer.safetensors: tensor 'v.p1' is missing");
@@ -343,7 +343,7 @@ TEST(OptimizerState, HasNamesAndShapesThatDoNotDependOnTheStep) {
 }
 
 TEST(OptimizerState, OfAdamMayHaveOneNumberOfSteps) {
-  // As in files written when all parameters took every step.
+  // A file may have one number for all parameters.
   const Parameters parameters = make_parameters(at::kDouble), other = make_parameters(at::kDouble);
   const auto adam = make_optimizer("adam", parameters), continued = make_optimizer("adam", other);
   adam->step(make_gradients(parameters, 1), 0.1);
@@ -379,7 +379,7 @@ TEST(OptimizerOptions, OutOfRangeAreErrorsThatNameTheKey) {
   EXPECT_EQ(refused("muon", "[train.muon]\niterations = 0"), "train.muon.iterations = 0 must be at least 1");
   EXPECT_EQ(refused("muon", "[train.muon.adam]\nbeta1 = 3.0"), "train.muon.adam.beta1 = 3 must lie in [0, 1)");
   EXPECT_EQ(refused("muon", "[train.muon]\nscale = \"moon\""), "unknown train.muon.scale 'moon'");
-  EXPECT_EQ(refused("adam", "[train.lion]\nbeta2 = 2.0"), "accepted");  // of another optimizer
+  EXPECT_EQ(refused("adam", "[train.lion]\nbeta2 = 2.0"), "accepted");  // belongs to another optimizer
 }
 
 TEST(OptimizerOptions, HaveSectionsOfTheirOwn) {

@@ -1,4 +1,4 @@
-// Options of optimizers and schedule factors, as given by a configuration.
+// Options of optimizers and schedule factors, as a configuration gives them.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline void describe(Fields& field, TrainSection& section) {
   describe_schedule_options(field, "", section.options);
 }
 
-/// Those of a TOML text: "[train.adam]\nbeta1 = 0.8".
+/// The options in a TOML text: "[train.adam]\nbeta1 = 0.8".
 inline VariantOptions options(const std::string& toml) {
   TrainSection section;
   Config::from_string(toml, "test").read("train", section);

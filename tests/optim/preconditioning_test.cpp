@@ -28,7 +28,7 @@ TEST(Preconditioning, IsWhatAdamDividesTheRunningMeanBy) {
     const auto optimizer = make_optimizer(name, parameters);
     EXPECT_FALSE(optimizer->preconditioning());
     for (int t = 1; t <= 9; ++t) {  // RAdam divides by √v from step 6 on
-      // The second parameter takes part from step 3 on.
+      // The second parameter is trained from step 3 on.
       const std::vector<ParameterStep> settings = {{.learning_rate = 0.1}, {.learning_rate = 0.1, .frozen = t < 3}};
       const Tensor before = parameters.flat().detach().clone();
       const Tensor noise = at::sin(at::arange(10, at::kDouble) * (t + 0.7));
@@ -46,7 +46,7 @@ TEST(Preconditioning, IsWhatAdamDividesTheRunningMeanBy) {
   }
 }
 
-/// |x| after 400 steps on λx²/2 from 1, where η is this share of the threshold for a preconditioner `divisor`.
+/// |x| after 400 steps on λx²/2 from x = 1, with η at this share of the threshold for a preconditioner `divisor`.
 double after(const std::string& name, const VariantOptions& given, double divisor, double share) {
   Parameters parameters(at::kDouble);
   parameters.add("x", {1, 1}, Role::weight);

@@ -42,7 +42,7 @@ TEST(ScheduleFreeAdamW, FollowsItsPaper) {
 }
 
 TEST(ScheduleFreeAdamW, EvaluatesTheMeanOfWhatTheStepsReach) {
-  // With a constant rate, x is the plain mean of z_1 … z_t; with frozen parameters, those count as they are.
+  // With a constant rate, x is the plain mean of z_1 … z_t; frozen parameters are evaluated unchanged.
   Parameters parameters(at::kDouble);
   parameters.add("a", {3, 2}, Role::weight);
   parameters.add("b", {2}, Role::bias);
@@ -69,7 +69,7 @@ TEST(ScheduleFreeAdamW, EvaluatesTheMeanOfWhatTheStepsReach) {
 }
 
 TEST(ScheduleFreeAdamW, FindsWhatNoisyGradientsSurround) {
-  // z goes on jumping about the minimum; its mean settles.
+  // z keeps fluctuating around the minimum; its mean settles.
   Parameters parameters(at::kDouble);
   parameters.add("w", {20, 20}, Role::weight);
   parameters.finish();

@@ -1,4 +1,4 @@
-// Schedules against their formulas written out.
+// Schedules against their formulas, written out.
 #include "plumb/optim/schedule.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(Schedule, WithoutWarmUpTheDecayBeginsAtOnceOrWhereItIsTold) {
     EXPECT_DOUBLE_EQ(rate(text, options, 1), 1e-3);
     EXPECT_DOUBLE_EQ(rate(text, options, 100), 1e-4);
   }
-  // The same decay as that of a run with 4,000 steps of warm-up.
+  // The same decay as in a run with 4,000 steps of warm-up.
   const ScheduleFrame late{.learning_rate = 1e-3, .warm_up = 0, .decay_start = 4000};
   const ScheduleFrame warm{.learning_rate = 1e-3, .warm_up = 4000};
   EXPECT_DOUBLE_EQ(rate(text, late, 1), 1e-3);
@@ -69,7 +69,7 @@ TEST(Schedule, CosineAndLineFromThePeakToTheFloor) {
   EXPECT_NEAR(rate("constant * linear_decay", options, 85), 2 * (1 - 0.9 * 3 / 4), 1e-12);
   EXPECT_NEAR(rate("constant * linear_decay", options, 110), 0.2, 1e-12);
   EXPECT_NEAR(rate("constant * linear_decay", options, 200), 0.2, 1e-12);
-  options.steps = 5;  // ends before the decay begins
+  options.steps = 5;  // the run ends before the decay begins
   EXPECT_DOUBLE_EQ(rate("constant * linear_decay", options, 9), 2.0);
 }
 
@@ -89,7 +89,7 @@ TEST(Schedule, StepDecayMultipliesAfterEachStepNamed) {
 }
 
 TEST(Schedule, StableThenDecaying) {
-  // 1,000 steps, the last 200 of which decay to a tenth.
+  // 1,000 steps; the last 200 decay to a tenth.
   const ScheduleFrame frame{.learning_rate = 2.0, .warm_up = 100, .steps = 1000, .decay_floor = 0.1};
   const Schedule root("constant * linear_warmup * stable_decay", frame);
   EXPECT_NEAR(root(50), 1.0, 1e-15);
@@ -128,7 +128,7 @@ TEST(Schedule, SlantedTriangular) {
 }
 
 TEST(Schedule, OneCycle) {
-  // 101 steps; the peak is at step 31 − 0.7: 30.3 − 1 steps after the first.
+  // 101 steps; the peak is 0.3·101 − 1 = 29.3 steps after the first, between steps 30 and 31.
   const Schedule cosine("constant * one_cycle", {.learning_rate = 0.5, .steps = 101});
   const double peak = 0.3 * 101 - 1, low = 0.5 / 25, end = 0.5 / 25e4;
   EXPECT_NEAR(cosine(1), low, 1e-15);

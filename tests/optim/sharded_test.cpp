@@ -1,4 +1,4 @@
-// An optimizer whose state is shared out among processes, against the same optimizer in one.
+// An optimizer with its state sharded across processes, against the same optimizer in one process.
 #include "plumb/optim/sharded.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 using test::as_ranks;
 
-/// Parameters of different sizes and roles, so that shares differ.
+/// Parameters of different sizes and roles, so that the shares differ.
 Parameters several_parameters() {
   Parameters parameters(at::kFloat);
   parameters.add("embedding.weight", {30, 8}, Role::embedding);
@@ -21,7 +21,7 @@ Parameters several_parameters() {
     parameters.add(fmt::format("layers.{}.linear.weight", i), {8, 12}, Role::weight);
     parameters.add(fmt::format("layers.{}.linear.bias", i), {12}, Role::bias);
   }
-  parameters.add("linear.weight", {4, 8}, Role::weight);  // ends the name of others
+  parameters.add("linear.weight", {4, 8}, Role::weight);  // a suffix of other names
   parameters.finish();
   parameters.flat().copy_(testing::random_tensor({parameters.count()}, 7));
   return parameters;
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Sharded,
                            return name;
                          });
 
-// Also over a change of the number of processes, by way of the collected state.
+// Also across a change of the number of processes, through the collected state.
 TEST_P(Sharded, IsThatOfOneProcessBitForBit) {
   const Parameters expected = several_parameters();
   const auto one = factory()(expected);

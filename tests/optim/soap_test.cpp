@@ -44,7 +44,7 @@ void average(Matrix& mean, const Matrix& x, double beta) {
   for (size_t i = 0; i < x.at.size(); ++i) mean.at[i] = beta * mean.at[i] + (1 - beta) * x.at[i];
 }
 
-/// The eigenvectors of a symmetric matrix as columns, those of the largest eigenvalues first.
+/// The eigenvectors of a symmetric matrix as columns, in order of decreasing eigenvalue.
 Matrix eigenvectors(Matrix a) {
   const size_t n = a.rows;
   Matrix vectors = identity(n);
@@ -92,8 +92,8 @@ struct SoapConstants {
   size_t longest = 2048;
 };
 
-/// The matrices of the test have independent rows and columns, or a side that is not rotated: where the first gradient
-/// has no component, its eigenvectors could be any.
+/// The test's matrices have linearly independent rows and columns, or a side that is not rotated: otherwise the
+/// eigenvectors of the first gradient's null space are arbitrary.
 class SoapLoops {
  public:
   explicit SoapLoops(const SoapConstants& given) : given_(given) {}

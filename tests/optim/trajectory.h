@@ -1,4 +1,4 @@
-// Ten steps of an optimizer in float64 against an update written out in plain loops.
+// Ten steps of an optimizer in float64 against an update in plain loops.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline Numbers numbers(const Tensor& tensor) {
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 
-/// A parameter outside of tensors. Its elements lie row after row.
+/// A parameter without tensors; elements in row-major order.
 struct Plain {
   std::string name;
   int64_t rows = 0, columns = 0;  // a vector is one column
@@ -30,7 +30,7 @@ struct Plain {
   Numbers w;
 };
 
-/// What one step does to parameter i.
+/// Performs one step on parameter i.
 using PlainStep =
     std::function<void(size_t i, Plain& parameter, const Numbers& g, double rate, double weight_decay, int t)>;
 
@@ -40,7 +40,7 @@ inline double length(const Numbers& x) {
   return std::sqrt(sum);
 }
 
-/// "wide" (3, 5), "square" (4, 4), "qkv" (8, 4) of two matrices, and "vector" (7).
+/// The parameters: "wide" (3, 5), "square" (4, 4), "qkv" (8, 4) of two matrices, and "vector" (7).
 inline void expect_steps(const std::string& optimizer, const std::string& toml, const PlainStep& expected,
                          bool cautious = false) {
   Parameters parameters(at::kDouble);

@@ -1,5 +1,4 @@
-// The client of torchrun's store against the store of the LibTorch that Plumb is built with, and against torchrun's own
-// where it is installed (scripts of PyTorch: $PLUMB_TORCHRUN, or torchrun in the path).
+// The client of torchrun's store, tested with the store of the LibTorch that Plumb is built with.
 #include "plumb/parallel/agent_store.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +11,7 @@
 namespace plumb {
 namespace {
 
-/// Debian's LibTorch is built without libuv, which newer versions use by default; older ones do not know it.
+/// Debian's LibTorch is built without libuv, which newer versions use by default; older versions lack the option.
 template <typename Options>
 void without_libuv(Options& options) {
   if constexpr (requires { options.useLibUV; }) options.useLibUV = false;

@@ -1,4 +1,4 @@
-// What happens where processes do not fit together, or one is lost before or after all have joined.
+// Errors if processes do not match, or one is lost before or after all have joined.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@ namespace {
 
 using test::as_ranks;
 
-/// Joins with a change to the rendezvous of one rank.
+/// A join function that changes the rendezvous of one rank.
 template <typename Change>
 auto changed(int64_t rank, const Change& change) {
   return [rank, change](Rendezvous rendezvous, const Reception& reception) {
@@ -96,7 +96,7 @@ TEST(Joining, TheRankThatDoesNotComeIsNamed) {
   EXPECT_NE(message.find("ranks 1, 2 have not joined within 0.2 s"), std::string::npos) << message;
 }
 
-/// A listening socket on the loopback interface, as of another program.
+/// A listening socket on the loopback interface, like that of another program.
 class OtherProgram {
  public:
   OtherProgram() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -115,7 +115,7 @@ class OtherProgram {
   OtherProgram& operator=(const OtherProgram&) = delete;
 
   [[nodiscard]] int64_t port() const { return port_; }
-  /// Takes the next connection, says something, and hangs up.
+  /// Accepts the next connection, sends `text`, and closes the connection.
   void answer(const std::string& text) const {
     const int connection = ::accept(socket_, nullptr, nullptr);
     static_cast<void>(::send(connection, text.data(), text.size(), MSG_NOSIGNAL));
@@ -143,7 +143,7 @@ TEST(Joining, AnotherProgramAtThePortIsAnErrorAtOnce) {
   }
 }
 
-// Whatever strangers send to rank 0 while it waits, the processes of the run can join.
+// Processes of the run can join whatever other programs send to rank 0 while it waits.
 TEST(Joining, StrangersDoNoHarm) {
   as_ranks(
       2, [](const Group& group) { EXPECT_EQ(group.sums({1.0}), std::vector<double>{2.0}); },
@@ -167,7 +167,7 @@ TEST(Joining, StrangersDoNoHarm) {
       });
 }
 
-// Gloo would wait for its connection for as long as joining may take.
+// Gloo alone would wait for the connection until the time limit for joining.
 TEST(Losing, ADeathBeforeTheConnectionsAreMadeIsNoticed) {
   std::promise<int64_t> port;
   std::thread other([known = port.get_future()]() mutable {
@@ -238,7 +238,7 @@ TEST(Losing, WhoHasLeftIsNamed) {
     const std::string message = message_of([&] { group.barrier(); });
     EXPECT_TRUE(message.starts_with("lost another process of this run: rank 2 (process ")) << message;
     EXPECT_TRUE(message.ends_with(") has left")) << message;
-    EXPECT_THROW(group.barrier(), Error);  // and so it stays
+    EXPECT_THROW(group.barrier(), Error);  // the group stays unusable
   });
 }
 
@@ -250,7 +250,7 @@ auto with_standstill(double seconds) {
   };
 }
 
-// It is alive, so its heartbeats arrive, but neither computes nor exchanges.
+// The hanging process is alive and sends heartbeats, but neither computes nor communicates.
 TEST(Losing, OneThatHangsIsNamedByThoseThatWaitForIt) {
   std::promise<void> noticed;
   as_ranks(
@@ -283,7 +283,7 @@ TEST(Losing, OneThatComputesForLongIsWaitedFor) {
       with_standstill(3));
 }
 
-// A group of some ranks works on after others have left theirs.
+// A group keeps working after ranks outside it have left.
 TEST(Losing, NothingIfItsOwnGroupIsComplete) {
   as_ranks(3, [&](const Group& group) {
     const Group pair = group.split(group.rank() == 2 ? 1 : 0);
@@ -292,7 +292,7 @@ TEST(Losing, NothingIfItsOwnGroupIsComplete) {
   });
 }
 
-// The listening socket of a run on one machine is out of reach of others.
+// The listening socket of a run on one machine cannot be reached from other machines.
 TEST(Listening, IsOnTheLoopbackInterfaceWithoutOtherMachines) {
   as_ranks(
       2, [](const Group&) {},

@@ -1,4 +1,4 @@
-// Gradients summed in buckets, against sums of each rank's own gradients.
+// Gradients summed in buckets compared with sums of each rank's own gradients.
 #include "plumb/parallel/gradient_exchange.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::vector<Tensor> leaves(at::ScalarType type = at::kFloat) {
   return all;
 }
 
-/// A loss whose gradients differ between ranks in many bits. The last leaf has no influence; the first is used twice.
+/// A loss whose gradients differ between ranks in many bits. It does not use the last leaf, and uses the first twice.
 Tensor loss_of(const std::vector<Tensor>& x, int64_t rank) {
   const double r = 1.0 + static_cast<double>(rank);
   const Tensor in = at::sin(at::arange(7, x[0].options().requires_grad(false)) * r).view({1, 7});
@@ -93,7 +93,7 @@ TEST(Exchange, InHalfPrecisionSumsInFloatAndRoundsOnce) {
     const std::vector<Tensor> sums = exchange.gradients_of((x * own).sum());
     EXPECT_EQ(sums[0].scalar_type(), at::kFloat);
     EXPECT_TRUE(at::equal(sums[0], at::full({5}, 1 + 0x1p-7)));
-    // Two exchanges of 6 elements (with padding), of which one sends all and the other its own third.
+    // Two exchanges in bfloat16, with padding to 6 elements: one sends all of them, the other the rank's own third.
     EXPECT_EQ(exchange.cost().bytes, 2 * (6 + 2));
   });
 }

@@ -21,7 +21,7 @@ Tensor of_rank(int64_t rank, at::ScalarType type = at::kDouble) {
 
 constexpr at::ScalarType kTypes[] = {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kByte};
 
-/// Groups of 1, 2 and 3: the same statements hold for all.
+/// Tests that hold for groups of 1, 2 and 3 ranks.
 class OverRanks : public ::testing::TestWithParam<int64_t> {
  protected:
   [[nodiscard]] static int64_t size() { return GetParam(); }
@@ -49,7 +49,7 @@ TEST_P(OverRanks, Sum) {
   });
 }
 
-// In bfloat16, 256 + 1 is 256: only a sum that is rounded once is 258.
+// In bfloat16, 256 + 1 is 256; only a sum that is rounded once gives 258.
 TEST(Group, HalfPrecisionIsSummedInFloat) {
   as_ranks(3, [](const Group& group) {
     const Tensor x = at::full({1}, group.rank() == 0 ? 256.0 : 1.0, at::kBFloat16);
@@ -58,7 +58,7 @@ TEST(Group, HalfPrecisionIsSummedInFloat) {
   });
 }
 
-// Ranks hold values whose sum depends on the order; all must get the same result.
+// The sum of these values depends on the order; all ranks must get the same result.
 TEST(Group, SumsAreTheSameBitsInAllRanks) {
   as_ranks(3, [](const Group& group) {
     const Tensor x = at::sin(at::arange(1000, at::kFloat) * static_cast<double>(1 + group.rank())) * 1e3;
@@ -167,8 +167,7 @@ TEST_P(OverRanks, ScatterFromEach) {
   });
 }
 
-// A pipeline: every rank adds its number to what it receives from the previous one. The last has 0 + 1 + … in the order
-// of the messages.
+// A pipeline: every rank adds its number to each message from the previous rank, so rank r has message + 0 + 1 + … + r.
 TEST_P(OverRanks, SendAndReceive) {
   const int64_t n = size();
   as_ranks(n, [&](const Group& group) {
@@ -206,8 +205,8 @@ TEST_P(OverRanks, CountWhatTheyExchange) {
   });
 }
 
-// With S = Σ over ranks of x_r, the loss Σ_r w_r·S⁴ has the gradient 4·S³·Σw in every rank; that gradient's product
-// with v_r has, summed over ranks, the gradient 12·S²·Σw·Σv; and once more with u_r, 24·S·Σw·Σv·Σu.
+// With S = Σ over ranks of x_r, the loss Σ_r w_r·S⁴ has the gradient 4·S³·Σw in every rank. The gradient of that times
+// v_r, summed over ranks, is 12·S²·Σw·Σv; likewise, the third derivative with u_r is 24·S·Σw·Σv·Σu.
 TEST_P(OverRanks, DifferentiateASumToAnyOrder) {
   const double x_of[] = {0.3, 0.4, -0.2}, w_of[] = {0.5, 2.0, 1.5}, v_of[] = {1.0, -3.0, 0.25},
                u_of[] = {2.0, 0.5, -1.0};
@@ -255,7 +254,7 @@ TEST(Group, OfOneGivesBackWhatItWasGiven) {
   EXPECT_EQ(group.cost().calls, 0);
 }
 
-// Four ranks as a matrix: those of a row, and those of a column.
+// Four ranks as a 2×2 matrix: groups of rows, and groups of columns.
 TEST(Group, SplitsIntoRowsAndColumns) {
   as_ranks(4, [](const Group& group) {
     const int64_t row = group.rank() / 2;
@@ -290,7 +289,7 @@ TEST(Group, SplitsUnevenlyAndAgain) {
   });
 }
 
-/// What the remaining ranks of three encounter after rank 2 has left.
+/// The errors of the other two ranks after rank 2 has left.
 class LostRank : public ::testing::TestWithParam<std::pair<const char*, std::function<void(const Group&)>>> {};
 TEST_P(LostRank, IsAnError) {
   as_ranks(3, [](const Group& group) {
@@ -314,7 +313,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("Receive", [](const Group& group) { group.receive(at::ones({4}), 2); }),
                       std::pair("Send",
                                 [](const Group& group) {
-                                  for (;;) group.send(at::ones({4}), 2);  // the first may be on their way before
+                                  for (;;) group.send(at::ones({4}), 2);  // the first few may succeed
                                 }),
                       std::pair("Barrier", [](const Group& group) { group.barrier(); }),
                       std::pair("Derivative",

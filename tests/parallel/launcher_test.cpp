@@ -1,4 +1,4 @@
-// What launchers say, as their manuals describe it.
+// The environment variables of launchers, as documented in their manuals.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-/// Variables that exist during a test only.
+/// Environment variables that are set during a test only.
 class Variables {
  public:
   explicit Variables(const std::map<std::string, std::string>& values) : values_(values) {
@@ -44,7 +44,7 @@ TEST(Launcher, TorchrunServesAStoreOrLeavesThePortToRankZero) {
   values["TORCHELASTIC_USE_AGENT_STORE"] = "True";
   const Rendezvous first = found();
   EXPECT_TRUE(first.agent_store);
-  values["TORCHELASTIC_RESTART_COUNT"] = "1";  // the store is still that of the first attempt
+  values["TORCHELASTIC_RESTART_COUNT"] = "1";  // uses the same store as the first attempt
   EXPECT_NE(found().agent_key, first.agent_key);
   EXPECT_NE(found().token, first.token);
 }
@@ -60,7 +60,7 @@ TEST(Launcher, SrunNamesTheFirstNode) {
   EXPECT_EQ(found.size, 8);
   EXPECT_EQ(found.host, "gpu08");
   EXPECT_GE(found.port, 20000);
-  EXPECT_LT(found.port, 32768);  // where Linux begins to give ports to connections
+  EXPECT_LT(found.port, 32768);  // the start of Linux's ephemeral ports
   {
     const Variables more({{"SLURM_STEP_NUM_TASKS", "6"}, {"SLURM_STEP_NODELIST", "gpu11"}, {"MASTER_PORT", "1234"}});
     const Rendezvous step = rendezvous_of_environment().value();
@@ -69,7 +69,7 @@ TEST(Launcher, SrunNamesTheFirstNode) {
     EXPECT_EQ(step.port, 1234);
   }
   const Variables second(std::map<std::string, std::string>{{"SLURM_STEP_ID", "1"}});
-  EXPECT_NE(rendezvous_of_environment()->port, found.port);  // two steps of a job at the same time
+  EXPECT_NE(rendezvous_of_environment()->port, found.port);  // concurrent steps of a job must not collide
 }
 
 TEST(Launcher, ABatchScriptIsNoTask) {

@@ -1,4 +1,4 @@
-// Iterations led by rank 0: who computes what, and what becomes of an error.
+// Iterations led by rank 0: which rank computes what, and how errors propagate.
 #include "plumb/parallel/lead_products.h"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@ namespace {
 
 using test::as_ranks;
 
-/// Rank r's part of a product: the sum of `which`, times r + 1, times the vector. The sum over n ranks has the factor
-/// n(n + 1)/2.
+/// Rank r's part of a product: the product of the numbers in `which`, times r + 1, times the vector. The sum over n
+/// ranks has the factor n(n + 1)/2.
 ProductFunction parts_of(const Group& group, int64_t& calls) {
   return [&group, &calls](const std::vector<int64_t>& which, const std::vector<Tensor>& vectors) {
     ++calls;
@@ -41,11 +41,11 @@ TEST(LeadProducts, RankZeroDecidesAndAllCompute) {
         EXPECT_TRUE(at::equal(two.at(0), all * longer));
         EXPECT_TRUE(at::equal(two.at(1), all * shorter));
         EXPECT_TRUE(at::equal(products({2, 7}, {shorter}).at(0), 14 * all * shorter));
-        EXPECT_TRUE(at::equal(longer, at::arange(5, at::kDouble)));  // as it was
+        EXPECT_TRUE(at::equal(longer, at::arange(5, at::kDouble)));  // unchanged
       });
       EXPECT_EQ(calls, 2);
       EXPECT_EQ(led, group.rank() == 0 ? 1 : 0);
-      group.barrier();  // none waits for more products
+      group.barrier();  // no rank waits for more products
     });
   }
 }

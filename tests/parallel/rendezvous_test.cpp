@@ -45,7 +45,7 @@ TEST(Rendezvous, EndsWithWhatIsThrownWhileWaiting) {
   EXPECT_GT(port, 0);
 }
 
-// The tests' own helper: whichever rank fails, and however early, the others do not wait for it.
+// Tests as_ranks: whichever rank fails, and however early, the others do not wait for it.
 TEST(Rendezvous, ARankThatCannotJoinEndsTheOthers) {
   for (int64_t broken = 0; broken < 3; ++broken) {
     const auto join = [&](const Rendezvous& rendezvous, const Reception& reception) {

@@ -67,7 +67,7 @@ TEST_F(WorkerProcesses, NeedAProgram) {
     workers.start({}, 2, 29500);
   };
   try {
-    start();  // this program is none
+    start();  // the test program is not plumb
     FAIL() << "found a program";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "cannot find the plumb executable for worker processes");

@@ -1,4 +1,4 @@
-// What a forward pass keeps: the formulas against the bytes that are held between a real forward pass and its backward
+// Memory kept by a forward pass: the formulas compared with the bytes held between a real forward pass and its backward
 // pass.
 #include "plumb/plan/kept_activations.h"
 
@@ -41,7 +41,7 @@ Batch batch_of(const LocalBatch& size, int64_t vocabulary) {
   return batch;
 }
 
-/// Bytes held after a forward pass. The first pass makes what is kept for good.
+/// Bytes held after a forward pass. The passes before it allocate what is kept permanently.
 double held_bytes(const ModelConfig& config, const LocalBatch& size) {
   const std::unique_ptr<Model> model = make_model(config);
   model->initialize(1);
@@ -65,7 +65,7 @@ void expect_counted(const ModelConfig& config, const LocalBatch& size) {
 }
 
 TEST(KeptActivations, AreCountedForEachFeedForward) {
-  PLUMB_REQUIRE_KERNELS();  // references keep other tensors
+  PLUMB_REQUIRE_KERNELS();  // reference operations keep other tensors
   for (const char* activation : {"relu", "gelu", "gelu-tanh", "silu", "swiglu", "geglu", "geglu-tanh"}) {
     SCOPED_TRACE(activation);
     ModelConfig config = small_decoder();
@@ -76,7 +76,7 @@ TEST(KeptActivations, AreCountedForEachFeedForward) {
 }
 
 TEST(KeptActivations, AreCountedForEachSchemeNormAndPosition) {
-  PLUMB_REQUIRE_KERNELS();  // references keep other tensors
+  PLUMB_REQUIRE_KERNELS();  // reference operations keep other tensors
   for (const char* residual : {"pre-ln", "post-ln"}) {
     for (const char* norm : {"layernorm", "rmsnorm"}) {
       for (const char* positions : {"none", "sinusoidal", "learned", "rotary", "transformer-xl"}) {
@@ -85,7 +85,7 @@ TEST(KeptActivations, AreCountedForEachSchemeNormAndPosition) {
         config.residual = residual;
         config.norm = norm;
         config.positions = positions;
-        // Long enough for the graph of each sequence, about 40 kB per layer, not to count.
+        // Long enough for the graph of each sequence, about 40 kB per layer, to be negligible.
         expect_counted(config, {.sequences = 2, .length = 256});
       }
     }
@@ -93,7 +93,7 @@ TEST(KeptActivations, AreCountedForEachSchemeNormAndPosition) {
 }
 
 TEST(KeptActivations, AreCountedForOtherHeads) {
-  PLUMB_REQUIRE_KERNELS();  // references keep other tensors
+  PLUMB_REQUIRE_KERNELS();  // reference operations keep other tensors
   for (const char* positions : {"none", "rotary", "transformer-xl"}) {
     SCOPED_TRACE(positions);
     ModelConfig config = small_decoder();

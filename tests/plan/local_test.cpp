@@ -1,4 +1,4 @@
-// Memory and time on this machine: states against counted bytes, operations against those of a batch.
+// Memory and time on this machine: optimizer states compared with counted bytes, operations with those of a batch.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -28,7 +28,7 @@ TEST(LocalMemory, HoldsTheStatesOfTheOptimizers) {
   const ModelConfig config = tiny("none");
   const std::unique_ptr<Model> model = make_model(config);
   const auto parameters = static_cast<double>(model->parameters().count());
-  const double counts = 8 * static_cast<double>(model->parameters().all().size());  // of steps
+  const double counts = 8 * static_cast<double>(model->parameters().all().size());  // step counters
   EXPECT_EQ(optimizer_bytes(config, "adam", {}), 8 * parameters + counts);
   EXPECT_EQ(optimizer_bytes(config, "lion", {}), 4 * parameters);
   const LocalMemory memory = local_memory(config, {.sequences = 2, .length = 8}, {.copies = 1}, 1000);
@@ -44,7 +44,7 @@ TEST(LocalMemory, PeaksWhereMostIsHeld) {
   const ModelConfig config = tiny("none");
   const LocalMemory few = local_memory(config, {.sequences = 1, .length = 1}, {}, 0);
   const double states = few.weights + few.optimizer;
-  // Beside the gradients: two tables of 100 tokens, which embedding and output share, and a state.
+  // Besides the gradients: two tables of 100 tokens, since embedding and output share theirs, and a state.
   EXPECT_EQ(few.peak(), states + few.gradients + 4.0 * (2 * 100 + 1) * 32);
   const LocalMemory many = local_memory(config, {.sequences = 64, .length = 64}, {}, 0);
   EXPECT_EQ(many.peak(), states + many.activations.total());

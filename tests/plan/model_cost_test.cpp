@@ -1,4 +1,4 @@
-// Counts against formulas and tables of papers.
+// Counts compared with formulas and tables of papers.
 #include "plumb/plan/model_cost.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace plumb::plan {
 namespace {
 
-/// A decoder in the manner of Gopher: RMSNorm, relative positions, tied embeddings, inner width 4·d.
+/// A decoder in the style of Gopher: RMSNorm, relative positions, tied embeddings, inner width 4·d.
 ModelConfig decoder(int64_t layers, int64_t d_model, int64_t heads, int64_t head_size, int64_t feed_forward) {
   ModelConfig config;
   config.kind = "decoder";
@@ -26,7 +26,7 @@ ModelConfig decoder(int64_t layers, int64_t d_model, int64_t heads, int64_t head
   return config;
 }
 
-// Rae et al. 2021, table 1: the names of the models are their sizes.
+// Rae et al. 2021, table 1: the models are named by their sizes.
 TEST(ModelCost, CountsTheParametersOfGopher) {
   struct Case {
     int64_t layers, d_model, heads, head_size;
@@ -62,8 +62,8 @@ TEST(ModelCost, IsThatOfTheModelItself) {
   }
 }
 
-// Hoffmann et al. 2022, table A4: FLOPs of the layers over 6·N·D at 2,048 tokens, where their count adds 3·heads·s per
-// token for the softmax, and the projection of relative positions is among the parameters alone.
+// Hoffmann et al. 2022, table A4: FLOPs of the layers over 6·N·D at 2,048 tokens. They count another 3·heads·s per
+// token for the softmax, and the projection of relative positions only among the parameters.
 TEST(ModelCost, AgreesWithChinchillasTable) {
   struct Case {
     int64_t layers, d_model, feed_forward, head_size, heads;
@@ -100,8 +100,8 @@ TEST(ModelCost, AgreesWithMegatron) {
   EXPECT_NEAR(cost.training_flops(2048) + cost.layers_flops(2048), operations, 1e-9 * operations);
 }
 
-// Rae et al. 2021, section 5 and appendix: 6.3·10²³ operations for 300 billion tokens with recomputation, as Hoffmann
-// et al. count them (appendix F: the embedding as a product, too, and no projection of relative positions).
+// Rae et al. 2021, section 5 and appendix: 6.3·10²³ operations for 300 billion tokens with recomputation, counted as by
+// Hoffmann et al. (appendix F: the embedding also as a product, and no projection of relative positions).
 TEST(ModelCost, AgreesWithGophersBudget) {
   const ModelCost cost = cost_of(decoder(80, 16384, 128, 128, 65536));
   const double positions = 2.0 * 80 * 16384 * 16384;

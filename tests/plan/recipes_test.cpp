@@ -1,4 +1,4 @@
-// The recipes of decoders have the published numbers of parameters.
+// The decoder recipes have the published numbers of parameters.
 #include <gtest/gtest.h>
 
 #include "plumb/plan/model_cost.h"
@@ -20,7 +20,7 @@ TEST(Recipes, HaveTheParametersOfTheirModels) {
   EXPECT_EQ(parameters_of("qwen-3-0.6b"), 596049920);
 }
 
-// 13·L·d² + 32,000·d, of which norms and the biases of relative attention are a thousandth more.
+// 13·L·d² + 32,000·d; norms and the biases of relative attention add a thousandth.
 TEST(Recipes, OfGopherHaveTheSizesOfThePaper) {
   struct Case {
     const char* name;

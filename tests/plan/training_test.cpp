@@ -1,4 +1,4 @@
-// Memory and time against tables and formulas of papers.
+// Memory and time compared with tables and formulas of papers.
 #include "plumb/plan/training.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace plumb::plan {
 namespace {
 
-/// GPT-3 as Megatron has it.
+/// GPT-3 as trained with Megatron.
 ModelCost gpt_3() {
   ModelConfig config;
   config.kind = "decoder";
@@ -72,7 +72,7 @@ TEST(Plan, StagesHaveTheEmbeddingOrTheOutputMatrix) {
   EXPECT_DOUBLE_EQ(weights("none", 1) - weights("target", 1), 4.0 * 50'000 * static_cast<double>(config.d_model));
 }
 
-// Computation alone: 4 forward passes' worth over the machine's rate.
+// Compute only: the work of four forward passes over the machine's rate.
 TEST(Plan, TimeIsOperationsOverRate) {
   const ModelCost model = gpt_3();
   const TrainingJob job{2048, int64_t{2048} * 16, 0, Precision::mixed};
@@ -95,7 +95,7 @@ TEST(Plan, ExchangesGradientsAsInARing) {
   EXPECT_NEAR(sharded.data_bytes / plain.data_bytes, 1.5, 1e-9);  // Rajbhandari et al., section 7.2.2
 }
 
-// A device that keeps only its part of the gradients gives the rest of every micro-batch away.
+// A device that keeps only its part of the gradients sends the rest of every micro-batch.
 TEST(Plan, ZeroTwoAndThreeScatterTheGradientsOfEveryMicroBatch) {
   const ModelCost model = gpt_3();
   const TrainingJob job{2048, int64_t{2048} * 64 * 8, 0, Precision::mixed};
@@ -143,7 +143,7 @@ TEST(Plan, SearchFindsWhatFits) {
       EXPECT_LE(found.front().time.total(), each.time.total());
     }
   }
-  // A single device holds nothing of it.
+  // It does not fit on a single device.
   const std::vector<Estimate> alone = search(gpt_3(), job, {.devices = 1});
   EXPECT_FALSE(alone.front().fits);
   EXPECT_GT(alone.front().memory.states(), 2.7e12);

@@ -1,4 +1,4 @@
-// The part of a study that measures along training: its figures are the records of its runs.
+// [along_training]: its figures show the records of its runs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -97,7 +97,7 @@ TEST(AlongTrainingStudy, DrawsTheRecordsOfItsRuns) {
   EXPECT_EQ(results["tables"][1]["rows"].size(), 4U);
   EXPECT_EQ(results["tables"][1]["rows"][1][3], 4);    // steps measured of Post-LN with warm-up 5
   EXPECT_EQ(results["tables"][2]["rows"].size(), 8U);  // two matrices each
-  // All of it is found the second time.
+  // A second run finds everything measured.
   const Json again = run_study(config, directory / "out");
   EXPECT_EQ(again["figures"], results["figures"]);
   set_verbosity(Verbosity::normal);

@@ -49,7 +49,7 @@ class BleuStudy : public ::testing::Test {
 
 TEST_F(BleuStudy, OneSeedHasTheIntervalOverSentences) {
   const Json results = run_study(config_, folder_ / "out");
-  // The run translated again, and corpora drawn with another generator and scored as texts.
+  // The run's translations, made again; resampled with another generator and scored as texts.
   const DataDirectory data = DataDirectory::open(folder_ / "data");
   std::vector<std::string> source = data.raw_source("valid"), reference = data.raw_target("valid");
   source.resize(16);
@@ -74,8 +74,8 @@ TEST_F(BleuStudy, OneSeedHasTheIntervalOverSentences) {
     scores.push_back(corpus_bleu(drawn, {drawn_reference}).score);
   }
   std::sort(scores.begin(), scores.end());
-  // The share of draws below an end of the interval is 2.5%, and each of the two samples of 1,000 is uncertain by
-  // 0.5 percentage points: within four of their joint standard errors.
+  // The share of draws beyond each end of the interval is 2.5%, with a standard error of 0.5 percentage points for each
+  // of the two samples of 1,000: within four of their joint standard errors.
   const auto below = [&](double value) {
     return static_cast<double>(std::lower_bound(scores.begin(), scores.end(), value) - scores.begin()) / kDraws;
   };

@@ -38,13 +38,13 @@ TEST(EncoderStudy, PreparesAMaskTokenMeasuresAndTrains) {
 
   EXPECT_GE(DataDirectory::open(folder / "out/data").source_tokenizer().specials().mask, 0);
   EXPECT_TRUE(results["measurements"].contains("gradients")) << results["measurements"].dump();
-  // Two schemes with and without warm-up, two seeds each: eight runs that learned masked tokens.
+  // Two schemes with and without warm-up, two seeds each: eight runs that learned to predict masked tokens.
   int64_t runs = 0;
   for (const auto& each : std::filesystem::recursive_directory_iterator(folder / "out"))
     runs += each.path().filename() == "result.json" ? 1 : 0;
   EXPECT_EQ(runs, 8);
 
-  // The claim about masked tokens compares Pre-LN without warm-up with Post-LN with it: the table of the runs has the
+  // The claim about masked tokens compares Pre-LN without warm-up with Post-LN with it; the table of runs has their
   // losses.
   std::map<std::string, double> loss;  // sum over the seeds
   for (const Json& row : test::with_id(results["tables"], "runs")["rows"])

@@ -1,4 +1,4 @@
-// The study of fast weights from TOML to results.json, at a small size.
+// A small study of fast weights from TOML to results.json.
 #include <gtest/gtest.h>
 
 #include "plumb/base/files.h"
@@ -49,7 +49,7 @@ TEST(FastWeightsStudy, MeasuresJudgesAndFindsWhatItMeasured) {
   const Json results = run_study(config, directory / "out");
   std::map<std::string, std::string> verdicts;
   for (const Json& verdict : results["verdicts"]) verdicts[verdict["id"]] = verdict["verdict"];
-  // Identities and times are reported, and judge nothing; one attention has nothing to be compared with.
+  // Identities and times have no verdicts; neither have language models without linear attention to compare with.
   EXPECT_EQ(verdicts, (std::map<std::string, std::string>{{"capacity_sum_rule", verdicts["capacity_sum_rule"]},
                                                           {"capacity_dpfp", verdicts["capacity_dpfp"]},
                                                           {"update_delta_rule", verdicts["update_delta_rule"]}}));

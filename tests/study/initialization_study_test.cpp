@@ -1,5 +1,4 @@
-// The parts of a study that measure models at initialization and in their first steps, compared with direct
-// measurements.
+// The parts of a study that measure initialization and first steps, compared with direct measurements.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +66,7 @@ class InitializationStudy : public ::testing::Test {
 TEST_F(InitializationStudy, BackwardGainsOfEverySeed) {
   config_.backward_gain = BackwardGainStudy{2, 2, 6};
   const Json results = run();
-  // The gradient at the decoder's input over that at its result: a plain backward pass.
+  // The gradient at the decoder's input over that at its result, from a plain backward pass.
   std::vector<double> ratios;
   for (const uint64_t seed : {4, 5}) {
     const std::unique_ptr<Model> built = make_model(model("post-ln", 2));
@@ -92,7 +91,7 @@ TEST_F(InitializationStudy, BackwardGainsOfEverySeed) {
       EXPECT_NEAR(std::pow(row[2].get<double>(), 6), expected, 1e-4 * expected);  // six sub-layers, no final norm
     }
     if (row[0] == "rezero") {
-      EXPECT_EQ(row[2].is_null(), row[1] == "encoder");  // which no gradient reaches
+      EXPECT_EQ(row[2].is_null(), row[1] == "encoder");  // no gradient reaches it
     }
     if (row[0] == "rezero" && row[1] == "decoder") {
       EXPECT_NEAR(row[2].get<double>(), 1, 1e-6);
@@ -192,7 +191,7 @@ TEST_F(InitializationStudy, CoordinatesOverWidthDepthAndBatch) {
   for (const Json& each : results["tables"]) {
     for (const Json& row : each["rows"]) EXPECT_EQ(trends.count(row[3]), 1U) << row;
   }
-  // Depth compares the first layer and the last; batches differ only in what training did.
+  // Depth compares the first layer and the last; batch sizes differ only in what training changes.
   std::set<std::string> names;
   for (const Json& row : entry(results["tables"], "id", "coordinates_depth")["rows"]) names.insert(row[1]);
   EXPECT_EQ(names.count("last layer, encoder.feed_forward.stream"), 1U);

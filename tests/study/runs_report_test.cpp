@@ -1,4 +1,4 @@
-// The report of training runs: its figures hold the points of the runs.
+// The report on training runs: its figures show the points of the runs.
 #include "plumb/study/runs_report.h"
 
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST(RunsReport, ComparesManyRuns) {
   EXPECT_EQ(table["rows"][1][1], 0.002);
   EXPECT_TRUE(table["rows"][3][1].is_null());
   EXPECT_EQ(table["rows"][3].back(), "config.toml is broken");
-  EXPECT_EQ(report["settings"][0]["items"][0], Json({"steps", "100"}));  // shared by all that are known
+  EXPECT_EQ(report["settings"][0]["items"][0], Json({"steps", "100"}));  // shared by all readable runs
   EXPECT_EQ(report["summary"][0], "4 runs: 1 diverged, 2 finished, 1 unreadable.");
   EXPECT_NE(render_report(report).find("4 training runs"), std::string::npos);
 }

@@ -1,4 +1,4 @@
-// [scale] with tasks: which models are asked, about what, and what the report says of their answers.
+// [scale] with tasks: which models are evaluated on which items, and what the report says about their answers.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -34,7 +34,7 @@ class ScaleEvaluation : public ::testing::Test {
     return test::tiny_scale_study(all);
   }
 
-  /// Three items whose choices are equally likely, so that the first is taken: right in two of three. A fourth is
+  /// Three items whose choices are equally likely, so that the first is chosen, which is right for two. A fourth is
   /// beyond scale.items.
   void write_choices() const {
     std::string lines;
@@ -73,7 +73,7 @@ TEST_F(ScaleEvaluation, ReportsTheAccuracyOfEachCategoryAndSize) {
   EXPECT_THROW(test::entry(results["verdicts"], "id", "scale_comprehension"), std::out_of_range);  // no reasoning
 }
 
-/// The report is made from kept measurements, here with accuracies that are put in by hand.
+/// The report is made from stored measurements, here with accuracies edited by hand.
 TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   write("lambada_openai.jsonl", R"({"context": "the ship is on", "continuation": " the"})");
   write("bbh/boolean_expressions.json", R"({"examples": [{"input": "True and False is", "target": "False"}]})");
@@ -102,7 +102,7 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   EXPECT_TRUE(evidence.starts_with("Gain in reading comprehension: 0.35 (")) << evidence;
   const Json& rows = test::entry(results["tables"], "id", "scale_evaluation")["rows"];
   EXPECT_NEAR(rows[4][5].get<double>(), 0.45, 1e-12);  // reasoning, smallest model
-  EXPECT_NEAR(rows[4][3].get<double>(), 0.5, 1e-12);   // of two choices
+  EXPECT_NEAR(rows[4][3].get<double>(), 0.5, 1e-12);   // two choices
 }
 
 TEST_F(ScaleEvaluation, AnswersAreKeptUntilTheItemsChange) {
@@ -148,7 +148,7 @@ TEST_F(ScaleEvaluation, MistakesAreFoundBeforeTraining) {
                "cannot generate text");
 }
 
-/// What precedes every item belongs to what is asked.
+/// The instruction before every item is part of the task.
 TEST_F(ScaleEvaluation, AnswersDependOnTheInstruction) {
   const auto measured = [&](const std::string& instruction) {
     const Json task = {{"task_prefix", instruction},

@@ -1,5 +1,4 @@
-// The study of scale from TOML to results.json at a tiny size: which models it trains, and what it says of their
-// losses.
+// A tiny study of scale from TOML to results.json: which models it trains, and what it says about their losses.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -108,8 +107,8 @@ TEST_F(ScaleStudyTest, LearningRatesFollowTheWidth) {
   EXPECT_EQ(run("scale-pre-ln-standard-width8-").model.initialization, "xavier-uniform");
 }
 
-/// By how much Adam's first step, which moves each parameter by its learning rate against the sign of its gradient,
-/// lowers the loss to first order, relative to the learning rate: Σ factor·|gradient|.
+/// How much Adam's first step, which moves each parameter by its learning rate against the sign of its gradient, lowers
+/// the loss to first order, relative to the learning rate: Σ factor·|gradient|.
 double first_decrease(const Task& task, ModelConfig model, int64_t width, bool mup) {
   model.d_model = width;
   model.feed_forward = 2 * width;
@@ -128,8 +127,8 @@ double first_decrease(const Task& task, ModelConfig model, int64_t width, bool m
   return sum;
 }
 
-/// What µP is for: a step does as much at every width. With one rate for all parameters, what the output matrix alone
-/// does grows in proportion to the width.
+/// With µP, a step changes the loss by the same amount at every width. With one rate for all parameters, the effect of
+/// the output matrix alone grows in proportion to the width.
 TEST_F(ScaleStudyTest, StepsDoAsMuchAtEveryWidth) {
   const DataDirectory data = DataDirectory::open(folder_ / "out" / "data");
   const std::unique_ptr<Task> task = make_task({}, data, "decoder");
@@ -176,7 +175,7 @@ TEST_F(ScaleStudyTest, ComparesThePredictionWithTheLargestModel) {
   }
 }
 
-/// What the seeds have in common of a law: geometric means of its scale, over the seeds whose losses fall.
+/// A law's numbers over seeds, with the geometric mean of the scale over the seeds whose losses fall.
 TEST_F(ScaleStudyTest, ReportsTheNumbersOfItsLaws) {
   const Json& rows = entry("tables", "scale_models")["rows"];
   const auto number = [&](size_t row, size_t column) { return rows[row][column].get<double>(); };
@@ -234,7 +233,7 @@ TEST_F(ScaleStudyTest, ReportsTheSameAgain) {
   EXPECT_EQ(again, results_);  // including times: nothing was trained again
 }
 
-/// The report is made from kept measurements, here with losses that are put in by hand.
+/// The report is made from stored measurements, here with losses edited by hand.
 TEST_F(ScaleStudyTest, LossesThatDoNotFallHaveNoLine) {
   double size = 1;
   for (const char* shape : {"width8-layers1", "width16-layers1", "width24-layers1"}) {
@@ -266,7 +265,7 @@ TEST(ScaleStudy, RefusesFamiliesThatItCannotCompare) {
     EXPECT_THROW(run_study(study({assignment}), folder / "out"), Error) << assignment;
     EXPECT_FALSE(std::filesystem::exists(folder / "out" / "runs")) << assignment;
   }
-  for (const char* parametrization : {"mup", "standard"}) {  // whose sweeps have µP too
+  for (const char* parametrization : {"mup", "standard"}) {  // its sweeps include µP
     StudyConfig config = study();
     config.scale->parametrization = parametrization;
     config.train.groups.push_back({.pattern = {"output.*"}});

@@ -1,4 +1,4 @@
-// Runs over seeds: groups, means, and Student's interval from its table.
+// Runs over seeds: groups, means, and Student's t intervals.
 #include "plumb/study/seed_table.h"
 
 #include <gtest/gtest.h>

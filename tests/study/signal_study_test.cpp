@@ -1,4 +1,4 @@
-// The signal part of a study compared with activations and gradients computed directly.
+// [signal] compared with activations and gradients computed directly.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,10 +22,9 @@ constexpr int64_t kPairs = 12;
 
 /// The expected output of the part for one scheme and width, from forward and backward passes over a single batch.
 struct Direct {
-  std::map<int64_t, double> square;  // by layer from 1: the mean over tokens and seeds of ‖x‖²/d
-  double gradient = 0;               // ‖∂L/∂W^{2,L}‖, mean over seeds
-  std::map<int64_t, double>
-      exceeding;  // by seed: the largest share of a layer's tokens whose ‖x‖² is 10% above the mean
+  std::map<int64_t, double> square;     // by layer from 1: the mean over tokens and seeds of ‖x‖²/d
+  double gradient = 0;                  // ‖∂L/∂W^{2,L}‖, mean over seeds
+  std::map<int64_t, double> exceeding;  // by seed: the largest share of a layer's tokens with ‖x‖² > 1.1·mean
 };
 
 Direct measured_directly(const DataDirectory& data, const std::string& scheme, int64_t width,
@@ -130,8 +129,8 @@ TEST_F(SignalStudyTest, ConstantsOfTheorem1AreGradientsOverBounds) {
     constants[scheme].push_back(norm / bound);
   }
   for (const auto& [scheme, values] : constants) {
-    // Two widths, 16 and 32: the exponent is log₂ of the ratio. The mean over seeds of log-ratios, and the log-ratio of
-    // means, differ by the seeds' scatter.
+    // Two widths, 16 and 32: the exponent is log₂ of the ratio. The mean over seeds of log-ratios and the log-ratio of
+    // means differ because seeds vary.
     const Json& judged = verdict("theorem1_" + scheme);
     EXPECT_NEAR(judged["effect"]["mean"].get<double>(), std::log2(values[1] / values[0]), 0.05) << scheme;
     EXPECT_EQ(judged["effect"]["seeds"], kSeeds);
@@ -160,7 +159,7 @@ TEST_F(SignalStudyTest, VerdictsFollowFromTheActivations) {
 }
 
 TEST_F(SignalStudyTest, TheTheorysSettingIsTheTheorys) {
-  // Inputs have squared norm d, as the lemmas assume: there are no positions.
+  // Without positions, inputs have squared norm d, as the lemmas assume.
   ModelConfig config;
   config.positions = "none";
   config.initialization = "theory";

@@ -1,4 +1,4 @@
-// Figures of many schemes are divided; words for intervals.
+// The division of figures of many schemes; intervals in words.
 #include "plumb/study/split_figure.h"
 
 #include <gtest/gtest.h>

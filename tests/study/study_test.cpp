@@ -1,4 +1,4 @@
-// A minimal study with every residual scheme.
+// Studies of minimal size.
 #include "plumb/study/study.h"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ TEST(Study, TakesEveryScheme) {
     EXPECT_EQ(judgments.count(verdict["verdict"].get<std::string>()), 1U) << verdict;
     for (const char* key : {"claim", "source", "setting", "quantity", "rule"})
       EXPECT_NE(verdict[key].get<std::string>(), "") << key << verdict;
-    // One generated corpus carries no claim about training.
+    // A generated corpus cannot support a claim about training.
     if (verdict["id"].get<std::string>().ends_with("warm_up")) {
       EXPECT_EQ(verdict["verdict"], "not testable here");
     }
@@ -77,7 +77,7 @@ TEST(Study, TakesEveryScheme) {
     figures.insert(id);
     std::set<std::string> groups;
     for (const Json& series : figure["series"]) groups.insert(series["group"].get<std::string>());
-    EXPECT_LE(groups.size(), 9U) << id;  // seven schemes, and what the theory says
+    EXPECT_LE(groups.size(), 9U) << id;  // seven schemes and theory
     EXPECT_TRUE(groups.count("post-ln") == 1 && groups.count("pre-ln") == 1) << id;
     shown[id.substr(0, id.find("_part"))].merge(groups);
   }
@@ -115,8 +115,7 @@ TEST(Study, ReportsWhatIsMeasuredDirectly) {
   config.training = TrainingStudy{{0, 2}, {1e-3}, {1}, 1, 0, "test", 1, {}};
   const Json results = run_study(config, directory / "out");
 
-  // Gradients: autograd's of the mean loss over the first ten pairs in one batch, the geometric mean over two
-  // seeds.
+  // Gradient norms of the mean loss over the first ten pairs in one batch, by autograd; geometric means over two seeds.
   const DataDirectory data = DataDirectory::open(directory / "data");
   const std::vector<int64_t> first = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   const Batch batch = make_task({}, data, "encoder-decoder")->dataset("valid")->batch(first);
@@ -196,7 +195,7 @@ TEST(Study, LeavesOutEveryTrickAndEveryPair) {
   const Json results = run_study(config, directory / "out");
   EXPECT_EQ(results["verdicts"].size(), 4U);
   EXPECT_EQ(results["tables"][0]["rows"].size(), 11U);  // all four; 4 singly; 6 pairs
-  // The study is complete: it reports the same again from its measurements.
+  // The study is complete: it makes the same report again from its measurements.
   const Json again = run_study(config, directory / "out");
   EXPECT_EQ(again["figures"], results["figures"]);
   const std::string run = read_file(directory / "out" / "study.toml");
@@ -210,7 +209,7 @@ TEST(Study, MeasuresTheSameSideBySide) {
   config.spectrum = SpectrumStudy{1, 4, 3, 1, 256, 1.0, 2, 2, 3};
   config.training = TrainingStudy{{0, 2}, {1e-3, 2e-3}, {1}, 2, 0, "test", 1, {}};
   const test::TemporaryDirectory directory;
-  ops::set_threads(1);  // the number of threads decides how sums are divided
+  ops::set_threads(1);  // the number of threads per measurement decides how sums are split
   Json one = run_study(config, directory / "one", {}, 1);
   ops::set_threads(3);
   Json three = run_study(config, directory / "three", {}, 3);

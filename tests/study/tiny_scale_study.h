@@ -1,4 +1,4 @@
-// A study of scale at a tiny size.
+// A tiny study of scale.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace plumb::test {
 
-/// Four models of two schemes, two seeds each, with `assignments` such as "scale.seeds=1".
+/// Two schemes, four widths (the largest for the first scheme only) and two seeds; `assignments` such as
+/// "scale.seeds=1" override its settings.
 inline StudyConfig tiny_scale_study(const std::vector<std::string>& assignments) {
   Config config = Config::from_string(R"(
 [study]

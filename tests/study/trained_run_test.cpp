@@ -1,4 +1,4 @@
-// Cached measurements, including training runs.
+// Stored measurements, including training runs.
 #include "plumb/study/trained_run.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(Measurements, AreMadeOncePerNameAndSettings) {
   EXPECT_FALSE(first.has(numbers_request(1, made)));
   const Numbers measured = first.get(numbers_request(1, made)).get<Numbers>();
   EXPECT_EQ(measured.values[0], 0.1);
-  EXPECT_TRUE(std::isnan(measured.values[2]));  // as it is when it is found
+  EXPECT_TRUE(std::isnan(measured.values[2]));  // as when it is read back
   Measurements second(folder.path());
   EXPECT_TRUE(second.has(numbers_request(1, made)));
   const Numbers found = second.get(numbers_request(1, made)).get<Numbers>();
@@ -91,11 +91,11 @@ TEST(Measurements, AStageBeginsWhenTheOneBeforeItHasEnded) {
   for (const int64_t stage : {2, 0, 1, 0, 2, 1, 0}) {
     MeasurementRequest request;
     request.name = std::to_string(requests.size());
-    request.alone = requests.size() == 3;  // the last of its stage, but not of all
+    request.alone = requests.size() == 3;  // the last in its stage, but not of all
     request.stage = stage;
     request.measure = [&folder, stage] {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      int64_t files = 0;  // of what was measured before
+      int64_t files = 0;  // of earlier measurements
       for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++files;
       EXPECT_GE(files, stage == 0 ? 0 : stage == 1 ? 3 : 5);
       EXPECT_LE(files, stage == 0 ? 2 : stage == 1 ? 4 : 6);
@@ -198,7 +198,7 @@ TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {
   EXPECT_EQ(run.result.steps, 4);
   EXPECT_EQ(answer, make_model(model)->parameters().count());
   EXPECT_GT(points, 0);
-  // What it reports is what its directory contains.
+  // It reports the numbers in its directory.
   std::filesystem::path directory;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out" / "runs")) directory = entry.path();
   EXPECT_TRUE(directory.filename().string().starts_with("copy-"));

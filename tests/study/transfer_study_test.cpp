@@ -1,4 +1,4 @@
-// The part of a study on transfer: its stages, which arms share, its data, and its numbers, recomputed from the runs.
+// [transfer]: its stages, which arms share, its data, and its numbers, recomputed from the runs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ class TransferPart : public ::testing::Test {
   [[nodiscard]] fs::path out() const { return folder_ / "out"; }
   Json run() const { return run_study(config_, out()); }
 
-  /// The directories of runs whose names begin like this, by name without the hash.
+  /// The directories of runs whose names begin with this, by name without the hash.
   [[nodiscard]] std::map<std::string, fs::path> runs(const std::string& beginning) const {
     std::map<std::string, fs::path> found;
     for (const auto& entry : fs::directory_iterator(out() / "runs")) {
@@ -79,7 +79,7 @@ class TransferPart : public ::testing::Test {
     return found;
   }
 
-  /// What a run ended with, in percent.
+  /// A run's final error in percent.
   static double error_of_run(const fs::path& run) {
     return 100 - 100 * read_json(run / "result.json").at("accuracy").get<double>();
   }
@@ -116,7 +116,7 @@ TEST_F(TransferPart, ArmsDifferInOneThingAndShareTheirStages) {
     };
     const RunConfig complete = classifier("complete");
     EXPECT_EQ(fs::path(complete.initial_weights), latest_checkpoint(fs::absolute(text)));
-    // Layers 1 and 0 and the embeddings of two layers: η/2.6, η/2.6², η/2.6³, each frozen one epoch longer.
+    // Layers 1 and 0 and the embeddings of a two-layer model: η/2.6, η/2.6², η/2.6³, each frozen one epoch longer.
     EXPECT_EQ(rate_factors(complete).size(), 3U);
     EXPECT_NEAR(*rate_factors(complete).begin(), std::pow(2.6, -3), 1e-15);
     std::set<std::string> frozen;
@@ -124,7 +124,7 @@ TEST_F(TransferPart, ArmsDifferInOneThingAndShareTheirStages) {
     EXPECT_EQ(frozen, (std::set<std::string>{"1e", "2e", "3e"}));
     EXPECT_EQ(complete.train.schedule, "constant * slanted_triangular");
     EXPECT_EQ(complete.train.steps, Duration::parse("5e"));
-    // Each differs from the complete recipe in what its name says.
+    // Each differs from the complete recipe only as its name says.
     RunConfig changed = complete;
     changed.initial_weights = latest_checkpoint(fs::absolute(pretrained)).string();
     EXPECT_EQ(to_toml(classifier("no-text")), to_toml(changed));
@@ -185,7 +185,7 @@ TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
   EXPECT_EQ(verdict["effect"]["seeds"], 2);
   const Json bars = test::with_id(results["figures"], verdict["figure"].get<std::string>())["series"][0];
   EXPECT_EQ(bars["x"], Json::array({"complete recipe", "without gradual unfreezing"}));
-  // Student's t with one degree of freedom is 12.7062 at 97.5%; the standard error of two values is half of their
+  // Student's t with one degree of freedom is 12.7062 at 97.5%; the standard error of two values is half their
   // distance.
   const auto expect_bar = [&](size_t i, const std::vector<double>& errors) {
     const double mean = (errors[0] + errors[1]) / 2, half = 12.7062 * std::abs(errors[0] - errors[1]) / 2;
@@ -203,13 +203,13 @@ TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
         fmt::format("transfer-decoder-{}-labels60-lr{:g}-seed{}", arm, row[3].get<double>(), row[4].get<int64_t>());
     EXPECT_NEAR(row[7].get<double>(), error_of_run(all.at(name)), 1e-9) << name;
   }
-  // Runs with another seed begin with the same weights, and differ in the order of their data.
+  // Runs with different seeds start from the same weights and see their data in a different order.
   const auto seeded = [&](int seed) {
     return load_run_config(all.at(fmt::format("transfer-decoder-complete-labels60-lr0.03-seed{}", seed)));
   };
   EXPECT_EQ(seeded(1).initial_weights, seeded(2).initial_weights);
   EXPECT_EQ(seeded(2).train.seed, 2);
-  // All of it is found the second time.
+  // A second run finds everything trained.
   std::map<fs::path, fs::file_time_type> written;
   for (const auto& [name, path] : all) written[path] = fs::last_write_time(path / "result.json");
   const Json again = run();
@@ -220,7 +220,7 @@ TEST_F(TransferPart, ReportsTheErrorsOfItsRuns) {
 
 TEST_F(TransferPart, FewerLabelsAreDrawnByTheSeedWithEachLabel) {
   config_.transfer->examples = {12};
-  for (int i = 0; i < 30; ++i)  // which count for nothing
+  for (int i = 0; i < 30; ++i)  // blank: ignored
     std::ofstream(folder_ / "train.tsv", std::ios::app) << "two\t \n";
   const Json results = run();
   const fs::path data = out() / "transfer";
@@ -240,7 +240,7 @@ TEST_F(TransferPart, FewerLabelsAreDrawnByTheSeedWithEachLabel) {
     for (const std::string& line : lines) EXPECT_EQ(whole.count(line), 1U) << line;
   }
   EXPECT_NE(drawn[0], drawn[1]);
-  // The task's text has no labels, and the vocabulary of the general text, like all data.
+  // The task's text has no labels and, like all data, the vocabulary of the general text.
   const DataDirectory text = DataDirectory::open(data / "text");
   EXPECT_EQ(text.task(), "language-modeling");
   EXPECT_EQ(text.target_vocabulary(), DataDirectory::open(out() / "data").target_vocabulary());
@@ -262,7 +262,7 @@ TEST_F(TransferPart, LabelsOfADataDirectoryAreTheSameLabels) {
   LabelOptions options;
   options.train = folder_ / "train.tsv";
   options.valid = folder_ / "valid.tsv";
-  options.tokenizer.vocabulary = 60;  // which is not used
+  options.tokenizer.vocabulary = 60;  // not used
   prepare_labels(options, folder_ / "labels");
   config_.transfer->train.clear();
   config_.transfer->valid.clear();
@@ -277,12 +277,12 @@ TEST_F(TransferPart, WithoutAStageOnTextTheClassifierBeginsWithThePretrainedMode
   config_.transfer->seeds = 1;
   run();
   const auto all = runs("transfer-decoder-");
-  ASSERT_EQ(all.size(), 2U);  // no second arm either, which would be the same
+  ASSERT_EQ(all.size(), 2U);  // "no-text" would be the same arm
   EXPECT_EQ(fs::path(load_run_config(all.at("transfer-decoder-complete-labels60-lr0.01-seed1")).initial_weights),
             latest_checkpoint(fs::absolute(all.at("transfer-decoder-pretrained"))));
 }
 
-/// All but the arm that does not begin with its weights.
+/// Except in the arm that does not start from its weights.
 TEST_F(TransferPart, WhatFollowsADivergedRunDivergedToo) {
   config_.train.optimizer = "sgd";
   config_.train.learning_rate = 1e30;
@@ -337,7 +337,7 @@ TEST_F(TransferPart, MistakesAreErrorsBeforeAnythingIsTrained) {
     }
     return false;
   };
-  config_.transfer->epochs = 3;  // the head, two layers, and the embeddings never
+  config_.transfer->epochs = 3;  // enough for the head and two layers, but not the embeddings
   EXPECT_TRUE(refused("'complete' of a model of kind \"decoder\" needs at least 4 to train all of its layers"));
   config_.transfer->epochs = 4;
   config_.transfer->examples = {60};
@@ -359,7 +359,7 @@ TEST(TransferStudies, ThatComeWithPlumbTrainEveryLayer) {
       const ModelDepth depth = depth_of(config);
       const int64_t layers = std::max(depth.encoder_layers, depth.decoder_layers);
       EXPECT_EQ(layers, 2) << model.kind;
-      // The head, the layers and the embeddings, one an epoch.
+      // The head, the layers and the embeddings, one per epoch.
       EXPECT_GE(std::min(study.transfer->epochs, study.transfer->few_epochs), layers + 2) << model.kind;
       EXPECT_EQ(usual_recipe(model.kind, study.transfer->arms), model.kind == "awd-lstm" ? "complete" : "all-at-once");
     }

@@ -1,4 +1,4 @@
-// Warm-ups of a study in tokens.
+// A study with warm-ups in tokens.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -32,9 +32,9 @@ TEST(WarmUpStudy, ComparesWarmUpsInTokens) {
   std::vector<Json> warm_ups;
   for (const Json& row : test::entry(results["tables"], "id", "runs")["rows"]) warm_ups.push_back(row[3]);
   EXPECT_EQ(warm_ups, (std::vector<Json>{0, "1kt", "10kt"}));
-  EXPECT_EQ(test::entry(results["tables"], "id", "warm_up")["rows"].size(), 1U);  // none against the longest
+  EXPECT_EQ(test::entry(results["tables"], "id", "warm_up")["rows"].size(), 1U);  // no warm-up against the longest
 
-  // The rate of the last step: a linear warm-up over as many steps as 10,000 tokens come to, the first three of many.
+  // Learning rates: the run takes only the first three of the many steps of a linear warm-up over 10,000 tokens.
   int checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "out" / "runs")) {
     const std::string name = entry.path().filename();

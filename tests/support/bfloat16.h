@@ -1,4 +1,4 @@
-// Whether this processor multiplies matrices of bfloat16.
+// Whether this processor has bfloat16 matrix products.
 #pragma once
 
 #include "plumb/base/error.h"

@@ -9,7 +9,7 @@
 
 namespace plumb::test {
 
-/// The entry that has this id; fails the test and returns null if there is none.
+/// The entry with this id; fails the test and returns null if it does not exist.
 inline const Json& with_id(const Json& list, const std::string& id) {
   for (const Json& each : list) {
     if (each["id"] == id) return each;

@@ -20,8 +20,8 @@ inline Tensor random_tensor(at::IntArrayRef shape, uint64_t seed, double scale =
   return tensor;
 }
 
-/// d/dx of Σ_k weights_k·f_k(x), by automatic differentiation and by (f(x+h) − f(x−h))/2h for every element of every
-/// input.
+/// Compares d/dx of Σ_k weights_k·f_k(x) by automatic differentiation and by (f(x+h) − f(x−h))/2h, for every element of
+/// every input.
 inline void expect_gradients(const TensorFunction& f, const std::vector<Tensor>& inputs, double tolerance = 1e-7) {
   std::vector<Tensor> leaves;
   for (const Tensor& input : inputs) leaves.push_back(input.detach().clone().requires_grad_(true));
@@ -58,7 +58,7 @@ inline void expect_gradients(const TensorFunction& f, const std::vector<Tensor>&
   }
 }
 
-/// The same for the gradient itself, as a function of the inputs and of what it is weighted by: reverse over reverse.
+/// The same for the gradient itself, as a function of the inputs and of the output weights: reverse over reverse.
 inline void expect_second_gradients(const TensorFunction& f, const std::vector<Tensor>& inputs,
                                     double tolerance = 1e-6) {
   std::vector<Tensor> probe;

@@ -1,4 +1,4 @@
-// What `plumb --help` and `plumb COMMAND --help` say, read as a person would read them.
+// The output of `plumb --help` and `plumb COMMAND --help`, parsed.
 #pragma once
 
 #include <map>

@@ -5,7 +5,7 @@
 
 #include "plumb/ops/uses_kernels.h"
 
-/// Skips a test of kernel-only guarantees if operations are computed by their references.
+/// Skips a test of guarantees that only the kernels give if operations are computed by their references.
 #define PLUMB_REQUIRE_KERNELS()                                                                                 \
   if (!plumb::ops::kernels_serve(at::kCPU)) {                                                                   \
     GTEST_SKIP() << "operations are computed by their references: built without kernels, or PLUMB_KERNELS=off"; \

@@ -11,7 +11,7 @@
 
 namespace plumb::test {
 
-/// The repository.
+/// The root of the repository.
 inline std::filesystem::path source_directory() { return PLUMB_SOURCE_DIR; }
 
 /// Material outside the repository: $PLUMB_SHARED, or `shared` next to the repository.

@@ -7,7 +7,7 @@
 
 namespace plumb::test {
 
-/// A TCP port that nobody listens on at the moment; 0 if none can be had.
+/// A TCP port that is currently free; 0 if none is found.
 inline int unused_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

@@ -17,7 +17,7 @@
 
 namespace plumb::test {
 
-/// What a finished process left behind.
+/// The result of a finished process.
 struct Finished {
   int status = 0;  // exit status; 128 + N if signal N ended it
   std::string output;
@@ -42,7 +42,7 @@ class Process {
     child_ = ::fork();
     if (child_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (child_ > 0) return;
-    // Between fork and exec only calls that are safe there.
+    // Between fork and exec, only async-signal-safe calls.
     redirect("/dev/null", O_RDONLY, STDIN_FILENO);
     redirect(output.c_str(), O_WRONLY | O_CREAT, STDOUT_FILENO);
     redirect(errors.c_str(), O_WRONLY | O_CREAT, STDERR_FILENO);
@@ -60,7 +60,7 @@ class Process {
   void signal(int number) const { ::kill(child_, number); }
   [[nodiscard]] pid_t id() const { return child_; }
 
-  /// Waits for the end.
+  /// Waits for the process to end.
   Finished wait() {
     int status = 0;
     while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
@@ -80,7 +80,7 @@ class Process {
   pid_t child_ = 0;
 };
 
-/// The files of TensorBoard in a run, one after another.
+/// The contents of a run's TensorBoard files, concatenated.
 inline std::string events_of(const std::filesystem::path& run) {
   std::string events;
   for (const auto& entry : std::filesystem::directory_iterator(run)) {

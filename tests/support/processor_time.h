@@ -1,4 +1,4 @@
-// Whether threads are at work that should have come to rest.
+// Detects threads that are busy when they should be idle.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace plumb::test {
 
-/// The processor time in seconds that this process takes, with all its threads, while this one waits half a second.
+/// The CPU time in seconds that this process uses, with all its threads, while this thread waits for half a second.
 inline double processor_time_of_waiting() {
   const auto so_far = [] {
     timespec time{};

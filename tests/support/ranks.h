@@ -13,8 +13,8 @@
 
 namespace plumb::test {
 
-/// Runs `work` as each rank of a group of `size`. A rank whose work returns or throws leaves the group. What the first
-/// rank to fail has thrown is thrown here, also where it failed before the others had joined it.
+/// Runs `work` as each rank of a group of `size`. A rank leaves the group when its work returns or throws. Rethrows the
+/// exception of the first rank to fail, even if it failed before the others joined.
 inline void as_ranks(int64_t size, const std::function<void(Group)>& work,
                      const std::function<Group(const Rendezvous&, const Reception&)>& join = meet) {
   std::promise<int64_t> port;  // broken by an exception if rank 0 fails before it listens
@@ -28,7 +28,7 @@ inline void as_ranks(int64_t size, const std::function<void(Group)>& work,
       told = true;
       port.set_value(number);
     };
-    // Rank 0 leaves last: who does not find it to connect to would look for it for minutes.
+    // Rank 0 leaves last: a rank that cannot connect to it would retry for minutes.
     const auto check = [&] {
       const std::lock_guard lock(mutex);
       if (first && (rank > 0 || joined == size - 1)) throw Error("another rank has failed");

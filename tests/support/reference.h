@@ -1,5 +1,5 @@
-// The operations as plain at:: formulas in any type, sequence by sequence and head by head: the reference for testing
-// the kernels, in float64 and with LibTorch's own derivatives.
+// Reference implementations for testing the kernels: the operations as plain at:: formulas in any type, sequence by
+// sequence and head by head, usually in float64, with LibTorch's derivatives.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ inline Tensor attention_head(const Tensor& q, const Tensor& k, const Tensor& v, 
   return at::mm(at::softmax(scores, 1), v);
 }
 
-/// query: (query tokens, heads·size); key, value: (key tokens, kv_heads·size). Of H query heads to each key-value head,
-/// head h looks at key-value head h / H.
+/// query: (query tokens, heads·size); key, value: (key tokens, kv_heads·size). With H query heads per key-value head,
+/// head h uses key-value head h / H.
 inline Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& queries,
                         const Ragged& keys, int64_t size, bool causal) {
   const int64_t heads = query.size(1) / size;
@@ -51,7 +51,7 @@ inline Tensor attention(const Tensor& query, const Tensor& key, const Tensor& va
   return at::cat(sequences, 0);
 }
 
-/// scale · Σ weight·[(1 − ε)·nll + ε·mean over the vocabulary of −log p]; no weights: 1 each.
+/// scale · Σ weight·[(1 − ε)·nll + ε·mean over the vocabulary of −log p]; without weights, each is 1.
 inline Tensor cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels,
                             const std::vector<double>& weights, double smoothing, double scale) {
   const Tensor log_p = at::log_softmax(logits, 1);

@@ -67,7 +67,7 @@ TEST_F(Batches, EveryPairOnceWithinTheBound) {
 }
 
 TEST_F(Batches, BatchesAreFull) {
-  // No two neighbors in order of length would have fit into one batch.
+  // No batch has room for the first example of the next one.
   const Plan plan = plan_evaluation_batches(costs_, 200);
   for (size_t b = 0; b + 1 < plan.size(); ++b) {
     std::vector<int64_t> more = plan[b];
@@ -104,7 +104,7 @@ TEST_F(Batches, SimilarLengthsTogetherAndBatchesInRandomOrder) {
       shortest = std::min(shortest, length(i));
       longest = std::max(longest, length(i));
     }
-    // About 2 l / 900 of 1,000 pairs have length l, so a batch of short ones spans a few lengths.
+    // About 2l/900 of the 1,000 pairs have length l, so a batch of short ones spans a few lengths.
     EXPECT_LE(longest - shortest, 6);
     descents += shortest < last ? 1 : 0;
     last = shortest;
@@ -143,7 +143,7 @@ TEST_F(Batches, PlansAreThoseOfEarlierVersions) {
   EXPECT_EQ(hash(plan_batches(costs_, 200, 1, 0)), 15530150360445142015U);
   EXPECT_EQ(hash(plan_batches(costs_, 200, 7, 3)), 10215528719843193951U);
   EXPECT_EQ(hash(plan_evaluation_batches(costs_, 200)), 3567457800313956667U);
-  // Of text, whose empty source was once counted as a token.
+  // Of text, whose empty source counts as no token; earlier versions counted one.
   std::vector<ExampleCost> text = TextDataset(split_.as_running_text(), {}).costs();
   const Plan plan = plan_batches(text, 200, 1, 0);
   for (ExampleCost& cost : text) cost.source = 1;

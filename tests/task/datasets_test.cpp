@@ -13,7 +13,7 @@ std::vector<int64_t> target_costs(const Dataset& dataset) {
   return targets;
 }
 
-// Sentences of 2, 3 and 2 tokens with their ends, then of 2 and 4, in sequences of at most 5.
+// Sentences of 2, 3 and 2 tokens with EOS, then of 2 and 4, in sequences of at most 5.
 TEST(TextDataset, PacksSentencesOfOneCorpus) {
   const test::TemporaryDirectory folder;
   write_split(folder / "split", std::vector<std::vector<int32_t>>(5), {{5}, {5, 6}, {7}, {8}, {9, 9, 9}});

@@ -119,7 +119,7 @@ TEST(Masks, OfWholeWords) {
   }
   tokens.push_back(2);
   word.push_back(0);
-  ASSERT_GT(tokens.size(), words + 4);  // else the test shows nothing
+  ASSERT_GT(tokens.size(), words + 4);  // otherwise the test shows nothing
   for (uint64_t stream = 0; stream < 50; ++stream) {
     Random random(3, stream);
     Ids masked = tokens;
@@ -256,7 +256,7 @@ TEST_F(MaskedLanguageModels, DrawMasksByEpochAndExample) {
   const std::vector<int64_t> several = {4, 1, 7};
   EXPECT_EQ(train->batch(several), train->batch(several));
   EXPECT_EQ(train->drawn(several, {5, 2}), train->drawn(several, {5, 2}));
-  // An example is masked alike in whatever company.
+  // An example's masks do not depend on the rest of its batch.
   const Batch alone = train->drawn(std::vector<int64_t>{7}, {5, 2});
   const Batch together = train->drawn(several, {5, 2});
   EXPECT_TRUE(std::equal(alone.source.rbegin(), alone.source.rend(), together.source.rbegin()));

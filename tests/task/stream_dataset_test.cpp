@@ -1,4 +1,4 @@
-// A text as a stream: its columns compared with the text itself, and its evaluation with one pass over whole rows.
+// A text as a stream: its columns compared with the text itself, and its evaluation with a pass over whole rows.
 #include "plumb/task/stream_dataset.h"
 
 #include <fmt/format.h>
@@ -129,7 +129,7 @@ class StreamTask : public Stream {
   }
 };
 
-// The state is carried over segments, so that their length does not matter.
+// The state is carried over segments, so their length does not matter.
 TEST_F(StreamTask, IsEvaluatedAsIfEachRowWereReadAtOnce) {
   ModelConfig config;
   config.kind = "awd-lstm";

@@ -1,4 +1,4 @@
-// Tasks: the contents of their batches, their losses, and what their metrics count.
+// Tasks: the contents of batches, losses, and metrics.
 #include "plumb/task/task.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ class Tasks : public ::testing::Test {
  protected:
   Tasks() { set_verbosity(Verbosity::quiet); }
 
-  /// Sentences of six words; the label says whether "yes" is the first of them.
+  /// Sentences of two to six words; the label says whether the first is "yes" or "no".
   std::filesystem::path labeled_file(const std::string& name, int64_t lines, uint64_t seed) const {
     Random random(seed, "labels");
     std::ofstream out(folder_ / name);
@@ -158,12 +158,12 @@ TEST_F(Tasks, ABlockWhoseLinesAreApartBeginsAnewAfterEachEnd) {
     }
     EXPECT_EQ(train->cost(i).target, std::ssize(block));
   }
-  EXPECT_GT(lengths.size(), 3);  // more than there are blocks
+  EXPECT_GT(lengths.size(), 3);  // more sequences than blocks
   const Batch batch = train->batch(std::vector<int64_t>{0, 3, 4});
   EXPECT_EQ(batch.target_layout, Ragged(lengths));
   EXPECT_EQ(batch.target_input, input);
   EXPECT_EQ(batch.labels, labels);
-  EXPECT_EQ(batch.examples, lines);  // of each sequence
+  EXPECT_EQ(batch.examples, lines);  // one for each sequence
 }
 
 TEST_F(Tasks, PackedSentencesAreOneSequenceOrApart) {
@@ -192,12 +192,12 @@ TEST_F(Tasks, PackedSentencesAreOneSequenceOrApart) {
       }
       EXPECT_EQ(batch.labels, labels);
       EXPECT_EQ(batch.target_layout, apart ? Ragged(lengths) : Ragged({std::ssize(labels)}));
-      if (i + 1 < packed->size()) {  // the next sentence would not have fitted
+      if (i + 1 < packed->size()) {  // the next sentence would not have fit
         EXPECT_GT(std::ssize(batch.labels) + std::ssize(split.target(sentence)) + 1, tokens);
       }
     }
     EXPECT_EQ(sentence, split.size());
-    // Apart, sentences cost what they cost alone.
+    // Apart, sentences have the same loss as alone.
     ModelConfig small_config = small("decoder");
     task->complete(small_config);
     const auto model = make_model(small_config, at::kDouble);

@@ -1,4 +1,4 @@
-// Tokenizers in the form of Hugging Face's tokenizer.json against values of the PyPI package `tokenizers`
+// Compares tokenizers in the format of Hugging Face's tokenizer.json with outputs of the PyPI package `tokenizers`
 // (scripts/golden/tokenizer_files.py).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ using test::TemporaryDirectory;
 using Ids = std::vector<int32_t>;
 using Model = std::shared_ptr<const TokenizerModel>;
 
-/// Counts the lines on which something differs, and prints the first few.
+/// Counts the differences, and prints the first few.
 class Differences {
  public:
   explicit Differences(std::string name) : name_(std::move(name)) {}
@@ -76,7 +76,7 @@ const Json& golden() {
   return document;
 }
 
-/// The tokenizer.json of a small tokenizer by name.
+/// The tokenizer.json of a small tokenizer with this name.
 Json document_of(const std::string& name) {
   for (const Json& test_case : golden().at("cases")) {
     if (test_case.at("name") == name) return test_case.at("tokenizer");
@@ -110,7 +110,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// In one thread, the best of three rounds.
+/// In one thread; the best of three rounds.
 double tokens_per_second(const TokenizerModel& tokenizer, const Json& speed) {
   const auto lines = speed.at("lines").get<std::vector<std::string>>();
   double best = 0;
@@ -124,7 +124,7 @@ double tokens_per_second(const TokenizerModel& tokenizer, const Json& speed) {
   return best;
 }
 
-/// Whether a text still begins with its first character decides where a space is put before it.
+/// Whether a text still begins with its first character determines whether a space is prepended.
 TEST(Normalizers, WhatNormalFormsAndStripLeaveOfTheBeginning) {
   const auto normalize = tokenization::make_normalizer(
       {{"type", "Sequence"},
@@ -203,7 +203,7 @@ TEST(HuggingFaceTokenizers, VocabularyAndMergesOfGpt2) {
             std::string::npos);
 }
 
-// A classifier reads the sentences of a pair as the tokenizer joins them.
+// A classifier reads a pair of sentences as the tokenizer joins them.
 TEST(HuggingFaceTokenizers, SeparatorsOfAPair) {
   Json document = document_of("bert");
   const Model bert = from_document(document);
@@ -313,7 +313,7 @@ TEST(HuggingFaceTokenizers, OneLongWord) {
   }
 }
 
-/// Loads a document and uses what it gives; the only failure allowed is an Error.
+/// Loads a document and uses the tokenizer; the only failure allowed is an Error.
 void use(const std::string& document, const std::filesystem::path& path) {
   try {
     std::ofstream(path, std::ios::binary) << document;  // not atomic: syncing hundreds of files takes seconds
@@ -349,7 +349,7 @@ TEST(HuggingFaceTokenizers, DamagedFilesGiveErrors) {
   }
 }
 
-/// All values of a document, as pointers to them.
+/// Collects pointers to the values of a document; those within large containers are omitted.
 void collect(Json& value, std::vector<Json*>& values) {
   values.push_back(&value);
   if (value.is_structured() && value.size() < 60) {

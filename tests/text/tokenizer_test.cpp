@@ -58,7 +58,7 @@ TEST_P(TokenizerKinds, RoundTrip) {
   EXPECT_LE(tokenizer.vocabulary(), 80);
 }
 
-/// SentencePiece's own library and the components of tokenizer.json read the same model.
+/// SentencePiece and the exported tokenizer.json agree.
 TEST_P(TokenizerKinds, AsTokenizerJson) {
   const TemporaryDirectory directory;
   const Tokenizer pieces = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80, .mask = true});
@@ -95,7 +95,7 @@ TEST_P(TokenizerKinds, AsTokenizerJsonForEncodersAndTranslators) {
   EXPECT_EQ(Tokenizer::from_file(directory / "encoder.json").encode_as_input(text), ids);
 }
 
-/// An input that the model does not have is an error in `transformers`.
+/// `transformers` rejects inputs that a model does not have.
 TEST_P(TokenizerKinds, SegmentsInTokenizerJsonWhereTheModelHasThem) {
   const TemporaryDirectory directory;
   const Tokenizer pieces = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80});
@@ -109,7 +109,7 @@ TEST_P(TokenizerKinds, SegmentsInTokenizerJsonWhereTheModelHasThem) {
   }
 }
 
-/// Marian's tokenizers are SentencePiece models whose pieces have other ids.
+/// Marian's tokenizers are SentencePiece models with other ids.
 TEST(MarianTokenizer, RenumbersThePieces) {
   const TemporaryDirectory directory;
   const Tokenizer pieces = Tokenizer::train(sentences(), {.kind = "unigram", .vocabulary = 80});
@@ -198,7 +198,7 @@ TEST(Tokenizer, TextThatLooksLikeSpecialsIsText) {
   for (const int32_t id : tokenizer.encode("</s> <pad>")) EXPECT_GE(id, tokenizer.specials().unknown);
 }
 
-// SentencePiece itself aborts the process on these.
+// SentencePiece aborts the process on these.
 TEST_P(TokenizerKinds, TextWithoutACharacterIsEmpty) {
   for (const char* nothing : {"\u3000", "\u200B", "\uFEFF", "\x01", "\uFFFD", "\u2581"}) {
     EXPECT_EQ(message_of([&] {
@@ -218,17 +218,17 @@ TEST_P(TokenizerKinds, EndlessWordsTrain) {
   EXPECT_LT(tokenizer.encode("axaxäax").size(), 5U);  // learned from the long word
 }
 
-// Longer than the longest sentence that SentencePiece accepts; it would exclude the line.
+// SentencePiece would ignore a line of this length in training.
 TEST_P(TokenizerKinds, LongLinesTrain) {
   std::string line;
-  Random random(1, "words");  // in no order: repetitions would make SentencePiece's suffix array slow
+  Random random(1, "words");  // random, since repetitions would slow down SentencePiece's suffix array
   while (line.size() < (size_t{3} << 19)) line += "wort" + std::to_string(random.below(100)) + " ";
   const Tokenizer tokenizer = Tokenizer::train({line}, {.kind = GetParam(), .vocabulary = 60});
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("wort7 wort42")), "wort7 wort42");
   EXPECT_LT(tokenizer.encode("wort7 wort42").size(), 10U);
 }
 
-// Such a line is encoded in parts, with the pieces that its words have by themselves.
+// Long lines are encoded in parts, which must not change the pieces of their words.
 TEST_P(TokenizerKinds, LongLinesHaveThePiecesOfTheirWords) {
   const Tokenizer tokenizer = Tokenizer::train(sentences(), {.kind = GetParam(), .vocabulary = 80});
   std::string line;
@@ -263,7 +263,7 @@ TEST(Tokenizer, SpecialsOfItsOwnModels) {
   EXPECT_EQ(Tokenizer::train(sentences(), {.vocabulary = 80}).specials(), (Specials{0, 1, 2, 3}));
 }
 
-/// A model written by SentencePiece's own program with these ids.
+/// A model trained with SentencePiece's own options and these ids.
 std::string foreign_model(const Specials& specials) {
   std::string serialized;
   const std::string message = SentencePieceModel::train({{"model_type", "bpe"},
@@ -281,7 +281,7 @@ std::string foreign_model(const Specials& specials) {
 
 TEST(Tokenizer, ModelsWithOtherIds) {
   const TemporaryDirectory directory;
-  // SentencePiece's defaults, and those of T5, which has no beginning of sentence.
+  // SentencePiece's defaults, those of T5, which has no BOS, and arbitrary ones.
   for (const Specials specials : {Specials{-1, 1, 2, 0}, Specials{0, -1, 1, 2}, Specials{3, 2, 1, 0}}) {
     write_file_atomic(directory / "model", foreign_model(specials));
     const Tokenizer tokenizer = Tokenizer::from_file(directory / "model");
@@ -342,7 +342,7 @@ TEST(Tokenizer, BadFiles) {
 }
 
 TEST(Tokenizer, BadRequests) {
-  // 27 is more than the special tokens but fewer than the special tokens and distinct characters.
+  // 27 is enough for the special tokens, but not for the distinct characters as well.
   EXPECT_NE(
       message_of([] { Tokenizer::train(sentences(), {.vocabulary = 27}); }).find("a vocabulary of 27 is too small"),
       std::string::npos);

@@ -28,7 +28,7 @@ std::vector<std::string> pieces_of(const Tokenizer& tokenizer, const std::string
 }
 
 TEST(Words, TheMostFrequentOnesInOrder) {
-  // the 5, cat 3, then twice each, in the order of their bytes: , dog sat ½
+  // Counts: the 5, cat 3, and 2 each, in byte order, for: , dog sat ½
   const Tokenizer tokenizer = Tokenizer::train(lines(), {.kind = "word", .vocabulary = 10});
   EXPECT_EQ(tokenizer.vocabulary(), 10);
   EXPECT_EQ(tokenizer.specials(), (Specials{0, 1, 2, 3}));
@@ -40,7 +40,7 @@ TEST(Words, TheMostFrequentOnesInOrder) {
 
 TEST(Words, EachWordIsOneToken) {
   const Tokenizer tokenizer = Tokenizer::train(lines(), {.kind = "word", .vocabulary = 10});
-  // Neighbors that are unknown stay two tokens, and "<unk>" of the text is the unknown token itself.
+  // Adjacent unknown words remain separate tokens, and "<unk>" in a text is the unknown token itself.
   EXPECT_EQ(tokenizer.encode("the owl mat <unk> dog"), (std::vector<int32_t>{4, 3, 3, 3, 7}));
   EXPECT_EQ(pieces_of(tokenizer, "\t cat\u00a0the dogs "), (std::vector<std::string>{"▁cat", "▁the", "▁<unk>"}));
   EXPECT_TRUE(tokenizer.encode(" \t").empty());
@@ -73,7 +73,7 @@ TEST(Words, SavedAndLoadedAgain) {
   EXPECT_EQ(read_file(directory / "again"), read_file(directory / "tokenizer.model"));
 }
 
-/// Others put around a text what Plumb does, which depends on the model.
+/// The exported tokenizer adds the same special tokens as Plumb, which depend on the model.
 TEST(Words, ExportedWithTheEndsOfItsModel) {
   const TemporaryDirectory directory;
   const Tokenizer tokenizer = Tokenizer::train(lines(), {.kind = "word", .vocabulary = 12, .mask = true});
@@ -95,7 +95,7 @@ TEST(Words, SpecialTokensAreNotLearned) {
   EXPECT_EQ(tokenizer.encode("a </s>"), (std::vector<int32_t>{4, 2}));
 }
 
-/// The 33,278 entries of WikiText-2's vocabulary are the words of its training text and the end of a line.
+/// The 33,278 entries of WikiText-2's vocabulary are the words of its training text and the end-of-line token.
 TEST(Words, WikiText2) {
   PLUMB_REQUIRE_SHARED("data/wikitext-2/train.txt");
   std::istringstream text(read_file(test::shared_directory() / "data/wikitext-2/train.txt"));

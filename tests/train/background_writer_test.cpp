@@ -19,7 +19,7 @@ TEST(BackgroundWriter, WorksInOrderWhileTheCallerGoesOn) {
     start.wait();
     done += "a";
   });
-  writer.submit(1, [&] { done += "b"; });  // of the same step: does not wait, or this would never return
+  writer.submit(1, [&] { done += "b"; });  // same step: must not wait, or this would never return
   EXPECT_EQ(done, "");
   go.set_value();
   writer.submit(2, [&] { done += "c"; });  // after the others are finished
@@ -32,7 +32,7 @@ TEST(BackgroundWriter, OneStepIsHeldAtATime) {
   BackgroundWriter writer;
   for (int64_t step = 0; step < 100; ++step) {
     writer.submit(step, [data] {});
-    EXPECT_LE(data.use_count(), 2);  // this one, and at most one job
+    EXPECT_LE(data.use_count(), 2);  // this reference, and at most one job's
   }
 }
 
@@ -47,7 +47,7 @@ TEST(BackgroundWriter, AFailureIsThrownByTheNextCallAndDropsWhatFollows) {
   writer.submit(1, [&] { later = true; });
   go.set_value();
   EXPECT_THROW(writer.wait(), Error);
-  writer.wait();  // told once
+  writer.wait();  // thrown only once
   EXPECT_FALSE(later);
   writer.submit(2, [] { throw Error("again"); });
   EXPECT_THROW(

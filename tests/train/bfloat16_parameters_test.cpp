@@ -1,4 +1,4 @@
-// train.parameters: runs whose parameters are numbers of bfloat16.
+// train.parameters: runs with bfloat16 parameters.
 #include <gtest/gtest.h>
 
 #include "copy_run_fixture.h"
@@ -28,7 +28,7 @@ TEST_F(Bfloat16Run, LearnsNearlyAsWellAsInFloat32) {
   EncoderDecoder learner(run_.model, at::kFloat);
   const double plain = *trained("float32", learner).valid_nll();
   EXPECT_FALSE(is_rounded(learner.parameters().flat()));
-  EXPECT_LT(plain, 0.7);  // of 2.5 at the beginning
+  EXPECT_LT(plain, 0.7);  // from 2.5 at the beginning
   for (const char* parameters : {"bf16", "bf16-copy"}) {
     EXPECT_LT(*trained(parameters, learner).valid_nll(), plain + 0.3) << parameters;
     EXPECT_TRUE(is_rounded(learner.parameters().flat())) << parameters;

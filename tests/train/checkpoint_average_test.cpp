@@ -72,7 +72,7 @@ TEST_F(CheckpointAverage, OfTheLast) {
   average_checkpoints(run, last_checkpoints(run, 3), out);
   expect_mean(out, {checkpoint(12), checkpoint(16), checkpoint(20)});
   EXPECT_EQ(read_json(out / "result.json")["averaged"], (Json{12, 16, 20}));
-  // It is used like a run, with its vocabulary, and is not trained.
+  // It can be used like a run, with its vocabulary, but not trained.
   EXPECT_EQ(read_file(out / "data.json"), read_file(run / "data.json"));
   const RunAndCheckpoint place = locate_run(out.string());
   EXPECT_EQ(place.run, out);
@@ -81,7 +81,7 @@ TEST_F(CheckpointAverage, OfTheLast) {
   EXPECT_TRUE(
       at::equal(model->parameters().values()[0].detach(), load_safetensors(out / "model.safetensors")[0].second));
   EXPECT_THROW((void)run_training(load_run_config(out), out), Error);
-  // Again, with others; and with one, which is itself.
+  // Replaces the earlier average; the mean of one checkpoint is itself.
   average_checkpoints(run, last_checkpoints(run, 1), out);
   expect_mean(out, {checkpoint(20)});
 }
@@ -119,7 +119,7 @@ TEST_F(CheckpointAverage, OfTheBestByAnotherMetric) {
   EXPECT_EQ(best_checkpoints(run, 2), (std::vector<fs::path>{checkpoint(12), checkpoint(20)}));
 }
 
-// As on a machine to which only the run was copied.
+// For example, on a machine to which only the run was copied.
 TEST_F(CheckpointAverage, OfTheBestByLossNeedsNoData) {
   config_.train.best_metric = "valid_loss";
   run_training(config_, folder_ / "run");

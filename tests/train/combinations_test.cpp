@@ -1,4 +1,4 @@
-// Features of a training run where they meet: each is tested by itself elsewhere.
+// Combinations of training features, each of which is tested on its own elsewhere.
 #include <gtest/gtest.h>
 
 #include "copy_run_fixture.h"
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A task with a metric of its own that only `score` computes: always 5, or never known.
+/// A task with a metric that only `score` computes: always 5, or never known.
 class SlowlyScored final : public Task {
  public:
   explicit SlowlyScored(const Task& inner, bool known = true) : Task(inner.data()), inner_(inner), known_(known) {}
@@ -117,7 +117,7 @@ TEST_F(Combined, ARollbackInMemoryTakesTheWatchesBack) {
   run_.train.steps = 8;
   run_.train.checkpoint_every = 4;
   run_.train.trouble.on_nonfinite = "rollback";
-  int left = 3;  // it goes wrong once, and both times that it is taken again
+  int left = 3;  // fails once, and in both repetitions of the inspection
   const test::DisturbedTask task(*task_, [&left](const Tensor& loss, int64_t step, Model&) {
     return step == 7 && left-- > 0 ? loss * NAN : loss;
   });

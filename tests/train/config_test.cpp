@@ -1,4 +1,4 @@
-// The [train] section: options of variants, groups, and keys from before they existed.
+// The [train] section: options of variants, groups, and the older keys that these replace.
 #include "plumb/train/config.h"
 
 #include <gtest/gtest.h>

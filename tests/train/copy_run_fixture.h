@@ -1,4 +1,4 @@
-// Tests that train a small encoder-decoder in float64 on the copy task.
+// A fixture for tests that train a small encoder-decoder on the copy task.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A tiny data directory whose task is to copy, and a tiny model for it.
+// A tiny data directory for the copy task, and a tiny model for it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace plumb::test {
 
-/// Sentences of one to five words out of six, source and target the same.
+/// Sentences of one to five words from a vocabulary of six, with equal source and target.
 inline ParallelText copy_text(int64_t pairs, uint64_t seed) {
   Random random(seed, "copy");
   ParallelText text;

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// 120 pairs of "web" and 30 of "news". With temperature 2 and a weight of 3 for the latter, their proportions are
-/// √120 : 3 √30 = 2 : 3, and an epoch has 60 and 90 draws.
+/// 120 pairs of "web" and 30 of "news". With temperature 2 and weight 3 for "news", the proportions are √120 : 3 √30 =
+/// 2 : 3, so an epoch has 60 and 90 draws.
 class SeveralCorpora : public ::testing::Test {
  protected:
   SeveralCorpora() {
@@ -46,7 +46,7 @@ class SeveralCorpora : public ::testing::Test {
     return {folder_ / (name + ".de"), folder_ / (name + ".en")};
   }
 
-  /// What it throws, or "accepted".
+  /// The error message, or "accepted".
   template <typename Action>
   static std::string message_of(const Action& action) {
     try {
@@ -88,7 +88,7 @@ TEST_F(SeveralCorpora, AnEpochHasTheirShares) {
     EXPECT_EQ(of_web, 60);
     EXPECT_EQ(of_news, 90);
   }
-  // In two epochs, every pair of the one exactly once, and of the other six times.
+  // In two epochs, every pair of "web" occurs exactly once, and every pair of "news" six times.
   ASSERT_EQ(seen.size(), 150U);
   for (const auto& [example, times] : seen) EXPECT_EQ(times, example < 120 ? 1 : 6) << example;
 }
@@ -155,7 +155,7 @@ TEST_F(SeveralCorpora, ARunGoesOnToTheSameBits) {
     EXPECT_THROW(run_training(config_, killed, hooks), Kill);
     run_training(config_, killed);
     EXPECT_EQ(test::contents_of_run(killed), test::contents_of_run(whole)) << kind;
-    // Signals, in the middle of two epochs.
+    // Stopped twice within an epoch.
     for (const int64_t steps : {5, 8}) {
       TrainHooks stopping;
       stopping.stop = [left = steps]() mutable { return --left == 0; };
@@ -167,7 +167,7 @@ TEST_F(SeveralCorpora, ARunGoesOnToTheSameBits) {
   }
 }
 
-// All tasks that read examples one by one have the corpora of their text; a stream has an order.
+// All tasks with separate examples have the corpora of their text; a stream is read in order.
 TEST_F(SeveralCorpora, AreThoseOfEveryTaskButAStream) {
   PrepareOptions options;
   options.tokenizer.vocabulary = 24;
@@ -207,7 +207,7 @@ TEST_F(SeveralCorpora, ChangedDataNameTheCorpus) {
   config_.train.steps = 2;
   run_training(config_, out);
   const std::string tokens = read_file(data / "splits" / "train.tokens");
-  {  // one id of the last pair
+  {  // change one id of the last pair
     const ParallelSplit split = ParallelSplit::open(data / "splits" / "train.tokens");
     std::vector<std::vector<int32_t>> sources, targets;
     for (int64_t i = 0; i < split.size(); ++i) {
@@ -222,7 +222,7 @@ TEST_F(SeveralCorpora, ChangedDataNameTheCorpus) {
   EXPECT_EQ(refused(out), start + "has changed since the run was started");
   write_file_atomic(data / "splits" / "train.tokens", tokens);
   EXPECT_EQ(refused(out), "accepted");
-  // The same tokens, divided otherwise: of two changes, the first is named.
+  // The same tokens, divided differently: of two changed corpora, the first is named.
   const Json info = read_json(data / "data.json");
   Json other = info;
   other["splits"]["train"]["corpora"][0]["pairs"] = 121;

@@ -1,4 +1,4 @@
-// What a run has recorded, with values that no run writes: an error that says so, and nothing that overflows later.
+// Records of a run with values that no run writes: they are errors, and nothing overflows later.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -62,7 +62,7 @@ TEST(DamagedRecords, OfAResultAreRefused) {
                            R"({"outcome": "finished", "steps": -1, "history": []})",
                            R"({"outcome": "finished", "steps": 1, "best_step": 0.5, "history": []})"})
     EXPECT_THROW(TrainResult::from_json(Json::parse(text)), Error) << text;
-  // What is a key of the document's own is no metric.
+  // The document's own keys are not metrics.
   const Json odd = Json::parse(R"({"schema": 1, "watched": null, "outcome": "finished", "steps": 1, "history": []})");
   EXPECT_TRUE(TrainResult::from_json(odd).metrics.empty());
 }

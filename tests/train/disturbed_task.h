@@ -1,4 +1,4 @@
-// A task for tests of numerical trouble: another task whose loss goes wrong where it is told to.
+// A task for tests of numerical trouble: wraps another task and disturbs its loss.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace plumb::test {
 
-/// Replaces the loss of training by what `disturb` makes of it.
+/// Replaces the training loss by disturb(loss, step, model).
 class DisturbedTask final : public Task {
  public:
   using Disturb = std::function<Tensor(const Tensor& loss, int64_t step, Model& model)>;

@@ -1,5 +1,5 @@
-// A step is a function of the seed and its number: how its work is divided among processes and micro-batches changes
-// neither the examples, nor the dropout masks, nor the divisor of the loss.
+// A step depends only on the seed and its number: the division of its work among processes and micro-batches does not
+// change the examples, the dropout masks or the divisor of the loss.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,14 +21,14 @@ struct Divided {
   int64_t micro_batch_tokens = 0;
 };
 
-/// Ragged pairs, some of weight 0; 120 of them in eight or so batches of 64 tokens, the last of an epoch smaller.
+/// 120 ragged pairs, some of weight 0, in about eight batches of 64 tokens; the last of an epoch is smaller.
 class DividedSteps : public ::testing::Test {
  protected:
   DividedSteps() : run_(test::copy_run(folder_ / "data")) {
     set_verbosity(Verbosity::quiet);
     test::make_copy_task(folder_ / "data");
     run_.model.dropout = 0.3;
-    run_.model.d_model = 12;  // rows do not begin at multiples of eight
+    run_.model.d_model = 12;  // rows do not start at multiples of eight
     run_.model.heads = 2;
     run_.train.optimizer = "sgd";
     run_.train.schedule = "constant";
@@ -53,8 +53,8 @@ class DividedSteps : public ::testing::Test {
     std::vector<TrainPoint> history;
   };
 
-  /// One batch per step, divided by nothing, in a loop of its own: momentum descent on the mean loss of the examples of
-  /// `accumulate` batches of the plan, or of those that are left of the epoch.
+  /// The reference, an independent loop with undivided steps: gradient descent with momentum on the mean loss of the
+  /// examples of `accumulate` batches of the plan, or fewer at the end of the epoch.
   [[nodiscard]] Trained expected(size_t accumulate) const {
     EncoderDecoder learner = model();
     const auto set = task_->dataset("train");
@@ -182,7 +182,7 @@ TEST_F(DividedSteps, MayChangeWhenARunGoesOn) {
 TEST_F(DividedSteps, KeepsTheStatisticsOfSynchronizedNormsOverProcesses) {
   run_.model.norm = "batchnorm";
   expect_same(trained({3, 0}), trained({1, 0}), "3 processes");
-  // The statistics are those of a micro-batch, as documented; all processes still do the same number of them.
+  // The statistics are over a micro-batch, as documented; all processes still have the same number of them.
   EXPECT_TRUE(trained({3, 12}).parameters.isfinite().all().item<bool>());
 }
 

@@ -1,4 +1,4 @@
-// Memory: the largest batch is tried first, which changes nothing, and an error says which batch needed too much.
+// Dry pass: trying the largest batches first changes nothing, and an error names the batch that needs too much memory.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A run made by version 0.1, stored in tests/golden/run_0_1, goes on to what that version reached.
+// A run made by version 0.1, stored in tests/golden/run_0_1, resumes and ends as it did with that version.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,14 +22,14 @@ TEST(EarlierRelease, ARunOfVersion01GoesOnToTheSameEnd) {
   const test::TemporaryDirectory folder;
   fs::copy(stored, folder.path(), fs::copy_options::recursive);
   RunConfig config = load_run_config(folder / "run");
-  config.data = (folder / "data").string();  // it has moved
+  config.data = (folder / "data").string();  // moved
   const TrainResult result = run_training(config, folder / "run");
   set_verbosity(Verbosity::normal);
   EXPECT_EQ(result.outcome, "finished");
   EXPECT_EQ(result.steps, 60);
 
-  // Instruction sets round differently; on the machine that made it, the bytes are equal. A bias of the keys changes no
-  // attention: its gradient is rounding error, which Adam divides by its own size.
+  // Instruction sets round differently; on the machine that made the run, the bytes are equal. The bias of the keys
+  // does not affect attention: its gradient is rounding error, which Adam scales up.
   const auto without_keys = [](const std::string& name, const Tensor& values) {
     if (!name.ends_with("in_proj_bias")) return values;
     const std::vector<Tensor> parts = values.chunk(3);  // of query, key and value

@@ -1,4 +1,4 @@
-// What a run directory says of the program and the machine that trained it.
+// The record of program and machine in a run directory.
 #include "plumb/train/environment.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(Environment, EveryStartOfARunIsNoted) {
   hooks.stop = [left = 7]() mutable { return --left == 0; };
   (void)run_training(config, folder / "run", hooks);
   (void)run_training(config, folder / "run");
-  (void)run_training(config, folder / "run");  // has ended: nothing is trained
+  (void)run_training(config, folder / "run");  // already ended: nothing is trained
   set_verbosity(Verbosity::normal);
   const std::vector<std::string> lines = read_lines(folder / "run" / "environment.jsonl");
   ASSERT_EQ(lines.size(), 2U);

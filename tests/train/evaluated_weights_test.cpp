@@ -1,4 +1,4 @@
-// The weights that are evaluated and kept where others are trained: the moving average, and an optimizer's own.
+// Evaluated weights that differ from the trained ones: the moving average, and an optimizer's average.
 #include "plumb/train/evaluated_weights.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ TEST_F(Evaluated, CountASkippedStepWithTheWeightsThatItLeaves) {
   train(averaged, run_.train, task);
   EXPECT_LT(difference(averaged.parameters().flat(), average_of_last(8, w, 0.8)), 1e-14);
 
-  // The same where the run is interrupted before its first update.
+  // The same if the run is interrupted before its first update.
   EncoderDecoder before = model(), after = model();
   TrainHooks hooks;
   hooks.stop = [] { return true; };
@@ -113,7 +113,7 @@ TEST_F(Evaluated, BeginAnewAfterARollbackToTheBeginning) {
   run_.train.trouble.pass_over = true;
   const test::DisturbedTask task = test::nan_in_steps(*task_, {3});
   const std::vector<Tensor> w = trained_weights(task);
-  ASSERT_EQ(w.size(), 10U);  // steps 1 and 2, then 1 to 8, of which 1 to 3 are passed over
+  ASSERT_EQ(w.size(), 10U);  // steps 1 and 2, then 1 to 8, with 1 to 3 passed over
   EncoderDecoder averaged = model();
   train(averaged, run_.train, task);
   EXPECT_LT(difference(averaged.parameters().flat(), average_of_last(8, w, 0.8)), 1e-14);
@@ -205,7 +205,7 @@ TEST_F(Evaluated, GoOnInMemoryAfterTheyWereShown) {
                          halves.parameters().values()[0].detach()));
 }
 
-// Its algorithm, from the validations that the run reports.
+// Reruns the trigger algorithm on the validations that the run reports.
 TEST_F(Evaluated, NtAsgdIsToldOfEveryValidation) {
   run_.train.optimizer = "nt-asgd";
   Config::from_string(R"([train]
@@ -231,7 +231,7 @@ nonmonotone_interval = 1
     logs.push_back(*value);
   }
   EXPECT_EQ(logs.size(), 40U);
-  EXPECT_GT(trigger, 0);  // at so high a rate, the loss wavers
+  EXPECT_GT(trigger, 0);  // at this high a rate, the loss fluctuates
   const fs::path last = latest_checkpoint(folder_ / "run");
   for (const auto& [name, tensor] : load_safetensors(last / "optimizer.safetensors")) {
     if (name != "step") continue;

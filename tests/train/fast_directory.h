@@ -1,4 +1,4 @@
-// A temporary directory in memory where the system has one: syncing costs nothing there.
+// A temporary directory, in memory if the system supports that, where syncing costs nothing.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Training, Hessian-vector products and decoding of entire models in float32 take the fast path everywhere, with the
-// same results for any number of threads.
+// Training, Hessian-vector products and decoding of entire models in float32 always take the fast path, and give the
+// same results with one and two threads up to rounding.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ TEST_P(FastPath, IsTakenByDecoding) {
 }
 
 TEST_P(FastPath, GivesTheSameForOneAndTwoThreads) {
-  // Plumb's own sums bit for bit (tests/ops/threads_test.cpp); oneDNN does not guarantee an order.
+  // Plumb's own sums are equal bit for bit (tests/ops/threads_test.cpp); oneDNN does not guarantee an order.
   EncoderDecoder model = make_model(GetParam());
   ops::set_threads(1);
   const Tensor gradient = training_gradient(model), product = hessian_product(model);

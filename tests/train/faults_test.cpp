@@ -1,4 +1,4 @@
-// Damage to the files of a run: it is told, or makes no difference. Never a crash, and never a wrong result unnoticed.
+// Damage to the files of a run is reported or makes no difference: no crashes and no silently wrong results.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -47,9 +47,9 @@ class Faults : public ::testing::Test {
     return folder_ / "run";
   }
 
-  /// What a resumption told.
+  /// The messages of a resumed run.
   struct Told {
-    std::string error;     // empty: the run has ended
+    std::string error;     // empty if the run ended
     std::string warnings;  // on standard error
 
     [[nodiscard]] std::string all() const { return error + warnings; }
@@ -68,8 +68,8 @@ class Faults : public ::testing::Test {
     return told;
   }
 
-  /// Whether damage was noticed or made no difference: the end is the one of an intact run unless an error prevented
-  /// it, or a warning says what is lost.
+  /// Expects that damage was noticed or made no difference: the run ends like an intact one, unless there was an error
+  /// or a warning that states what is lost.
   static void expect_no_harm(const Told& told, const fs::path& run, const std::map<std::string, std::string>& wanted,
                              const std::string& where) {
     if (!told.error.empty()) return;
@@ -83,7 +83,7 @@ class Faults : public ::testing::Test {
     }
   }
 
-  /// What a run has come to; checkpoints in between and the command that is recorded do not count.
+  /// The files at the end of a run, without intermediate checkpoints and the recorded command.
   static std::map<std::string, std::string> end_of(const fs::path& run) {
     auto contents = test::contents_of_run(run);
     std::erase_if(contents, [](const auto& entry) {
@@ -140,7 +140,7 @@ TEST_F(Faults, FilesThatAreCutShortOrMissingAreNoticedOrMakeNoDifference) {
       if (how == std::string("one byte less")) fs::resize_file(run / name, size - 1);
       const Told message = resume(run);
       expect_no_harm(message, run, wanted, name + ", " + how);
-      const bool is_harmless = name.ends_with("state.json") && how == std::string("one byte less");  // the line's end
+      const bool is_harmless = name.ends_with("state.json") && how == std::string("one byte less");  // only a newline
       if (name.find("step-000009") != std::string::npos && !is_harmless) {
         EXPECT_EQ(message.error, "");
         EXPECT_NE(message.warnings.find("checkpoint step-000009: "), std::string::npos) << name << ", " << how;
@@ -151,7 +151,7 @@ TEST_F(Faults, FilesThatAreCutShortOrMissingAreNoticedOrMakeNoDifference) {
   }
 }
 
-// What translates and measures reads the parameters of any checkpoint.
+// Translation and measurements read the parameters of any checkpoint without checking the rest of it.
 TEST_F(Faults, ParametersWithAFlippedBitAreNotLoaded) {
   const fs::path file = fs::path("best") / "model.safetensors";
   const NamedTensors intact = load_safetensors(stopped_ / file);
@@ -182,7 +182,7 @@ TEST_F(Faults, TheOnlyGoodCheckpointIsNeverRemoved) {
   TrainHooks hooks;
   hooks.stop = [left = 6]() mutable { return --left == 0; };
   run_training(config_, run, hooks);
-  // A later checkpoint that is damaged does not count as the one to keep.
+  // A later damaged checkpoint does not count as the one to keep.
   fs::copy(run / "checkpoints" / "step-000006", run / "checkpoints" / "step-000013");
   fs::resize_file(run / "checkpoints" / "step-000013" / "optimizer.safetensors", 100);
   // Nor does a name with more digits than a step can have.
@@ -199,9 +199,9 @@ TEST_F(Faults, TheOnlyGoodCheckpointIsNeverRemoved) {
       ::testing::internal::GetCapturedStderr().find("checkpoint step-000013: optimizer.safetensors has 100 bytes"),
       std::string::npos);
   EXPECT_EQ(seen, 3);                                                       // 9, 12, 14
-  EXPECT_FALSE(fs::exists(run / "checkpoints" / "step-000013.set-aside"));  // the run has passed it
+  EXPECT_FALSE(fs::exists(run / "checkpoints" / "step-000013.set-aside"));  // removed once the run has passed it
 
-  // With none intact, an error names all of them.
+  // If none is intact, the error names all of them.
   config_.train.keep_checkpoints = 2;
   run = copy_of_stopped();
   for (const auto& [step, path] : checkpoints_of(run)) fs::resize_file(path / "model.safetensors", 100);
@@ -228,7 +228,7 @@ TEST_F(Faults, ABestCheckpointThatARollbackUndoesIsReplacedByTheOneBefore) {
   EXPECT_EQ(read_file(run / "best" / "model.safetensors"),
             read_file(kept / fmt::format("step-{:06}", others[0]) / "model.safetensors"));
   ::testing::internal::CaptureStderr();
-  return_best(run, others[0] - 1, 1);  // which was never kept
+  return_best(run, others[0] - 1, 1);  // never kept
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("the best of the remaining steps, 1, was not kept"),
             std::string::npos);
   EXPECT_EQ(step_of_best(), others[0]);
@@ -236,14 +236,14 @@ TEST_F(Faults, ABestCheckpointThatARollbackUndoesIsReplacedByTheOneBefore) {
   EXPECT_FALSE(fs::exists(run / "best"));
 }
 
-// The limit on the size of files stands in for a full disk: writing fails in the middle of a file.
+// A limit on file sizes simulates a full disk: writing fails in the middle of a file.
 TEST_F(Faults, AFullDiskLeavesTheLastGoodCheckpoint) {
   const fs::path run = folder_ / "full";
   struct rlimit before {};
   ::getrlimit(RLIMIT_FSIZE, &before);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   TrainHooks hooks;
-  hooks.best = hooks.one_of_the_best = [](const Trainer&) {};  // what is written before the limit is waited for
+  hooks.best = hooks.one_of_the_best = [](const Trainer&) {};  // makes files complete before the limit is set
   hooks.stop = [&, left = 5]() mutable {
     struct rlimit small = before;
     small.rlim_cur = 4096;

@@ -1,4 +1,4 @@
-// Fine-tuning: which parameters get which rate and when, what a run begins with, and what it refuses.
+// Fine-tuning: initial weights, which parameters are trained when, and errors.
 #include "plumb/train/finetune.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ class Finetuning : public ::testing::Test {
   }
   ~Finetuning() override { set_verbosity(Verbosity::normal); }
 
-  /// The label says who sees whom; with a tokenizer of its own if `from` is empty.
+  /// Prepares data whose label is the subject of the sentence; trains a new tokenizer if `from` is empty.
   void prepare(const fs::path& out, const fs::path& from) const {
     const fs::path file = folder_ / "labels.tsv";
     std::ofstream lines(file);
@@ -63,7 +63,7 @@ class Finetuning : public ::testing::Test {
     prepare_labels(options, out);
   }
 
-  /// A run of a few steps on the text.
+  /// Trains for a few steps on the text; returns the run.
   fs::path pretrained(const std::string& kind, const std::string& name = "pretrained",
                       const std::string& task = "") const {
     RunConfig run;
@@ -87,7 +87,7 @@ class Finetuning : public ::testing::Test {
     return load_safetensors(latest_checkpoint(run) / "model.safetensors");
   }
 
-  /// The names of the parameters that two sets of weights have in common with different values.
+  /// The names of the parameters that are in both sets of weights with different values.
   static std::set<std::string> changed(const NamedTensors& before, const NamedTensors& after) {
     std::set<std::string> names;
     for (const auto& [name, value] : before) {
@@ -121,7 +121,7 @@ TEST_F(Finetuning, BeginsWithThePretrainedBodyAndAFreshHead) {
     const fs::path out = folder_ / (kind + "-finetuned");
     const TrainResult result = run_training(config, out);
     const NamedTensors before = weights_of(from), after = weights_of(out);
-    // A masked or causal language model has no parameters of the head other than what it shares with the embedding.
+    // The head of a masked or causal language model has no parameters except those it shares with the embedding.
     EXPECT_EQ(changed(before, after), std::set<std::string>());
     ModelConfig complete = load_run_config(out).model;
     EXPECT_EQ(complete.labels, 2);
@@ -156,12 +156,12 @@ TEST_F(Finetuning, GoesOnWhenThePretrainedModelHasMoved) {
   };
   const fs::path checkpoint = latest_checkpoint(moved);
   EXPECT_TRUE(refused(folder_ / "nowhere"));
-  fs::copy(checkpoint, moved / "checkpoints" / "step-000009");  // not the step that it began with
+  fs::copy(checkpoint, moved / "checkpoints" / "step-000009");  // not the step that the run began with
   EXPECT_TRUE(refused(moved / "checkpoints" / "step-000009"));
   fs::remove_all(moved / "checkpoints" / "step-000009");
   EXPECT_EQ(run_training(requested(settings, moved), out).outcome, "finished");
   EXPECT_EQ(load_run_config(out).initial_weights, checkpoint.string());
-  EXPECT_TRUE(refused(pretrained("encoder", "other")));  // those it began with are still there
+  EXPECT_TRUE(refused(pretrained("encoder", "other")));  // the weights the run began with still exist
 }
 
 TEST_F(Finetuning, UnfreezesOneMoreLayerEachEpoch) {
@@ -203,7 +203,7 @@ TEST_F(Finetuning, TrainsAdaptersAndTheHeadAlone) {
   for (const Parameter& parameter : fresh->parameters().all()) {
     if (is_of_adapter(parameter.name) || is_of_head(parameter.name)) expected.insert(parameter.name);
   }
-  EXPECT_EQ(expected.size(), 2U * 2 * 2 + 2);  // A and B of query and value in two layers, and the output layer
+  EXPECT_EQ(expected.size(), 2U * 2 * 2 + 2);  // A and B for query and value in two layers, and the output layer
   NamedTensors initial;
   for (const auto& [name, value] : named_values(fresh->parameters())) {
     if (expected.count(name) > 0) initial.emplace_back(name, value);
@@ -272,18 +272,18 @@ TEST_F(Finetuning, UnsuitableRequestsAreErrors) {
   EXPECT_THROW((void)requested("[task.classification]\ndirection = \"sideways\"\n", from), Error);
 }
 
-// A pretrained model needs its data for as long as it is used.
+// A pretrained model needs its data as long as it is used.
 TEST_F(Finetuning, LabelsDoNotReplaceTheTextOfAnEarlierStage) {
   EXPECT_THROW(prepare(folder_ / "text", folder_ / "text"), Error);
   EXPECT_EQ(DataDirectory::open(folder_ / "text").task(), "language-modeling");
-  prepare(folder_ / "labels", folder_ / "text");  // others for the same task may
+  prepare(folder_ / "labels", folder_ / "text");  // labels may replace labels
 }
 
 constexpr const char* kUnregularized =
     "[model.awd-lstm]\nembedding_dropout = 0\ninput_dropout = 0\nhidden_dropout = 0\nweight_drop = 0\n"
     "pooled_dropout = 0\nhead_dropout = 0\nactivation_penalty = 0\ntemporal_penalty = 0\n";
 
-// Half of the examples have each label: a constant prediction is right for 0.5.
+// The two labels are equally frequent: a constant prediction has accuracy 0.5.
 TEST_F(Finetuning, ARecurrentModelLearnsItsLabels) {
   const fs::path from = pretrained("awd-lstm", "recurrent", "[task.language-modeling]\nstream = 4\nbptt = 8\n");
   const RunConfig config = requested(
@@ -308,7 +308,7 @@ TEST_F(Finetuning, ABackwardModelClassifiesBackward) {
   EXPECT_THROW((void)requested("[task.classification]\ndirection = \"forward\"\n", from), Error);
 }
 
-/// Other text, with a vocabulary of its own.
+/// Fine-tuning on other text, with a different vocabulary.
 class FinetuningOnText : public Finetuning {
  protected:
   FinetuningOnText() {

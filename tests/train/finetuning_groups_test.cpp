@@ -1,4 +1,4 @@
-// Fine-tuning: which parameters get which rate, and in which epochs.
+// Fine-tuning: which parameters are trained at which rate and in which epochs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace plumb {
 namespace {
 
-/// What the groups of fine-tuning mean for each parameter.
+/// The settings of each parameter by the groups for fine-tuning.
 std::vector<ParameterSettings> settings_of(const Model& model, const FinetuneConfig& finetune) {
   return parameter_settings(model.parameters(), finetuning_groups(finetune, model.parameters()), 0.01);
 }
@@ -68,7 +68,7 @@ TEST(FinetuningGroups, FrozenEpochsEndWithThem) {
   EXPECT_EQ(steps, (std::vector<int64_t>{4, 9, 5, 7, -1}));
 }
 
-/// When each parameter is trained: the epochs of ten steps, from 0, that update it.
+/// The epochs (of ten steps, from 0) that train a parameter.
 std::set<int64_t> epochs_trained(const ParameterSettings& settings, int64_t epochs) {
   std::set<int64_t> trained;
   for (int64_t step = 1; step <= 10 * epochs; ++step) {
@@ -77,7 +77,7 @@ std::set<int64_t> epochs_trained(const ParameterSettings& settings, int64_t epoc
   return trained;
 }
 
-// Felbo et al. 2017: the head, then each layer by itself from the first, then everything.
+// Felbo et al. 2017: the head, then each layer alone from the first, then everything.
 TEST(FinetuningGroups, ChainThawTrainsOneLayerAtATime) {
   for (const std::string kind : {"encoder", "awd-lstm"}) {
     ModelConfig config = test::small_model(kind);
@@ -101,7 +101,7 @@ TEST(FinetuningGroups, ChainThawTrainsOneLayerAtATime) {
   }
 }
 
-// Tied embeddings are trained with the output layer, so that there is a group less.
+// Tied embeddings are trained with the output layer, so there is one group fewer.
 TEST(FinetuningGroups, EveryEpochOnTextTrainsSomething) {
   for (const std::string shared : {"none", "all"}) {
     ModelConfig config = test::small_model("decoder");
@@ -115,12 +115,12 @@ TEST(FinetuningGroups, EveryEpochOnTextTrainsSomething) {
       EXPECT_EQ(train.steps, Duration::parse(fmt::format("{}e", epochs)));
       train.groups = finetuning_groups({.unfreeze = unfreeze}, model->parameters());
       Timeline timeline([](int64_t) { return std::vector<int64_t>(10, 100); });
-      std::vector<int64_t> trained(static_cast<size_t>(epochs), 0);  // parameters by epoch
+      std::vector<int64_t> trained(static_cast<size_t>(epochs), 0);  // number of parameters by epoch
       for (const auto& each : parameter_settings(model->parameters(), resolved(train, timeline).groups, 0)) {
         for (const int64_t epoch : epochs_trained(each, epochs)) ++trained[static_cast<size_t>(epoch)];
       }
       for (int64_t epoch = 0; epoch < epochs; ++epoch) EXPECT_GT(trained[static_cast<size_t>(epoch)], 0) << epoch;
-      // All are trained in the last two epochs, and not before.
+      // All are trained in the last two epochs only.
       const auto all = std::ssize(model->parameters().all());
       EXPECT_EQ(std::count(trained.begin(), trained.end(), all), 2) << unfreeze << ", " << shared;
     }
@@ -137,7 +137,7 @@ TEST(FinetuningGroups, ARecurrentModelHasItsGroupsToo) {
     const auto settings = settings_of(*model, {.rate_divisor = 2.6});
     for (size_t i = 0; i < settings.size(); ++i) {
       const std::string& name = model->parameters().all()[i].name;
-      double expected = 1;  // the head; of a language model, the embedding is its matrix
+      double expected = 1;  // the head; a language model's output layer is tied to the embedding
       if (name.starts_with("lstm.1.")) expected = 1 / 2.6;
       if (name.starts_with("lstm.0.")) expected = 1 / (2.6 * 2.6);
       if (name.starts_with("embedding.") && labels > 0) expected = 1 / (2.6 * 2.6 * 2.6);

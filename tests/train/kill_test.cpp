@@ -1,9 +1,9 @@
-// Runs that are killed by SIGKILL at random instants, until they have finished all the same: every file is as in a run
-// that was never killed, byte for byte except for times.
+// Runs killed by SIGKILL at random instants and resumed until they finish: every file is as in a run that was never
+// killed, byte for byte except for times.
 //
-// A life of a run is a fork of a process that has loaded everything but computed nothing, so that it costs
-// milliseconds; a process with OpenMP's threads cannot be forked. That process is this program, started once more with
-// a test that is disabled otherwise.
+// Each life of a run is a fork of a process that has loaded everything but computed nothing (a process with OpenMP
+// threads cannot be forked), so starting it takes only milliseconds. That process is this program, started again with a
+// test that is otherwise disabled.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,12 +29,12 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kMayFork = false;  // the sanitizer does not support threads after a fork
+constexpr bool kMayFork = false;  // ThreadSanitizer does not support threads after a fork
 #else
 constexpr bool kMayFork = true;
 #endif
 
-/// Everything that a run keeps besides parameters is in use.
+/// A run that uses everything that is stored besides parameters.
 RunConfig eventful_run(const fs::path& data, int64_t processes) {
   RunConfig run = test::copy_run(data);
   run.model.dropout = 0.1;
@@ -51,7 +51,7 @@ RunConfig eventful_run(const fs::path& data, int64_t processes) {
   return run;
 }
 
-/// Starts a life of a run, in a process group of its own.
+/// Starts a life of a run in a new process group.
 pid_t begin_life(const RunConfig& config, const fs::path& out) {
   const pid_t child = ::fork();
   if (child > 0) ::setpgid(child, child);
@@ -67,7 +67,7 @@ pid_t begin_life(const RunConfig& config, const fs::path& out) {
   ::_exit(status);
 }
 
-/// Whether the life ended by itself before `limit`; otherwise it is killed then, with its workers or without them.
+/// Whether the life ended by itself before `limit`; otherwise kills it then, with or without its workers.
 bool survives(pid_t life, Clock::duration limit, bool with_workers) {
   const auto end = Clock::now() + limit;
   int status = 0;
@@ -80,7 +80,7 @@ bool survives(pid_t life, Clock::duration limit, bool with_workers) {
     ::waitpid(life, &status, 0);
     break;
   }
-  ::kill(-life, SIGKILL);  // the next life begins without any of this one
+  ::kill(-life, SIGKILL);  // no process of this life may survive into the next
   if (WIFSIGNALED(status)) {
     EXPECT_EQ(WTERMSIG(status), SIGKILL);
     return false;
@@ -89,7 +89,7 @@ bool survives(pid_t life, Clock::duration limit, bool with_workers) {
   return true;
 }
 
-/// Kills lives of runs `kills` times in all and compares every run that has finished.
+/// Kills lives of runs `kills` times in total, and compares every finished run.
 void kill_runs(int64_t processes, int64_t kills, std::chrono::microseconds longest_life) {
   const fs::path folder = std::getenv("PLUMB_TEST_FOLDER");
   const RunConfig config = eventful_run(folder / "data", processes);
@@ -102,7 +102,7 @@ void kill_runs(int64_t processes, int64_t kills, std::chrono::microseconds longe
   int64_t finished = 0;
   for (int64_t killed = 0; killed < kills || finished == 0; ++killed) {
     const fs::path out = folder / ("run" + std::to_string(finished));
-    // The last life may be as long as it needs.
+    // The last life may take as long as it needs.
     const bool last = killed >= kills;
     const std::chrono::microseconds limit(random.below(static_cast<uint64_t>(longest_life.count())));
     if (!survives(begin_life(config, out), last ? Clock::duration(std::chrono::minutes(2)) : limit,
@@ -123,7 +123,7 @@ void kill_runs(int64_t processes, int64_t kills, std::chrono::microseconds longe
 
 class Killed : public ::testing::Test {};
 
-// Started by the tests below only.
+// Started only by the tests below.
 TEST_F(Killed, DISABLED_OneProcess) { kill_runs(1, 150, std::chrono::milliseconds(400)); }
 TEST_F(Killed, DISABLED_TwoProcesses) { kill_runs(2, 50, std::chrono::milliseconds(2500)); }
 

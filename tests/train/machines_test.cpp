@@ -1,5 +1,5 @@
-// Runs of several real processes, as launchers start them: on one machine, and on two, which are network namespaces
-// with addresses of their own; and what becomes of a run that loses one.
+// Runs of several real processes, as launchers start them, on one machine and on two (network namespaces with their own
+// addresses), and runs that lose a process.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace {
 using test::Finished;
 using test::Process;
 
-/// Waits until `done` holds. False if it has not for a minute.
+/// Waits until `done` returns true; false after a minute.
 bool comes_true(const std::function<bool()>& done) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!done()) {
@@ -52,8 +52,8 @@ class LaunchedRun : public ::testing::Test {
   }
   void TearDown() override { set_verbosity(Verbosity::normal); }
 
-  /// Starts `plumb train` as one rank of two; `wrapped`: a command that runs it, such as `ip netns exec NAME`;
-  /// `options`: further ones.
+  /// Starts `plumb train` as one rank of two. `wrapped`: a command that runs it, such as `ip netns exec NAME`;
+  /// `options`: further command-line options.
   [[nodiscard]] std::unique_ptr<Process> start(int64_t rank, const std::vector<std::string>& set = {},
                                                std::vector<std::string> wrapped = {},
                                                const std::vector<std::string>& options = {}) const {
@@ -76,7 +76,7 @@ class LaunchedRun : public ::testing::Test {
     return std::make_unique<Process>(program, command);
   }
 
-  /// Makes the run long enough to be disturbed, and quick to notice.
+  /// Makes the run long enough to be disturbed, and quick to notice lost processes.
   void make_long() {
     config_.train.steps = 1000000;
     config_.train.log_every = 1000;
@@ -84,7 +84,7 @@ class LaunchedRun : public ::testing::Test {
   }
   [[nodiscard]] bool has_checkpoint() const { return std::filesystem::exists(out() / "checkpoints" / "step-000008"); }
 
-  /// Goes on with one process, to a few steps more than are done. Throws Error if it cannot.
+  /// Resumes the run in one process for a few more steps. Throws Error if it cannot.
   [[nodiscard]] TrainResult resumed() const {
     RunConfig more = load_run_config(out());
     more.train.processes = 1;
@@ -96,7 +96,7 @@ class LaunchedRun : public ::testing::Test {
 
   [[nodiscard]] std::filesystem::path out() const { return folder_ / "run"; }
 
-  /// The largest difference between the parameters of this run and those of one process.
+  /// The largest difference between the parameters of this run and of a run in one process.
   [[nodiscard]] double difference_from_one_process() const {
     set_verbosity(Verbosity::quiet);
     static_cast<void>(run_training(config_, folder_ / "one"));
@@ -122,7 +122,7 @@ TEST_F(LaunchedRun, EqualsThatOfOneProcess) {
   EXPECT_LT(difference_from_one_process(), 1e-4);
 }
 
-// Started once more, all ranks learn that there is nothing to do.
+// When started again, all ranks learn that there is nothing to do.
 TEST_F(LaunchedRun, ThatHasEndedEndsInAllRanks) {
   for (int turn = 0; turn < 2; ++turn) {
     const auto zero = start(0), one = start(1);
@@ -162,7 +162,7 @@ TEST_F(LaunchedRun, AnErrorOfOneRankBeforeTrainingReachesTheOther) {
   EXPECT_EQ(one->wait().status, 1);
 }
 
-// One that cannot read its configuration or its command line never gets as far as joining the others.
+// A rank that cannot read its configuration or command line never joins the others.
 TEST_F(LaunchedRun, AnErrorOfOneRankBeforeItJoinsReachesTheOther) {
   for (const int64_t wrong : {0, 1}) {
     port_ = test::unused_port();
@@ -236,7 +236,7 @@ TEST_F(LaunchedRun, NamesAStoppedProcess) {
   }
 }
 
-// Ctrl-Z and `fg` stop all processes of a job, for as long as one likes.
+// Ctrl-Z stops all processes of a job for any length of time, until `fg`.
 TEST_F(LaunchedRun, GoesOnAfterAllWereStopped) {
   make_long();
   const auto zero = start(0), one = start(1);
@@ -249,12 +249,12 @@ TEST_F(LaunchedRun, GoesOnAfterAllWereStopped) {
   zero->signal(SIGTERM);
   const Finished first = zero->wait();
   EXPECT_EQ(first.status, 128 + SIGTERM) << first.errors;
-  EXPECT_EQ(one->wait().status, 128 + SIGINT);  // interrupted, but not by a signal of its own
+  EXPECT_EQ(one->wait().status, 128 + SIGINT);  // interrupted, but not by its own signal
 }
 
 TEST_F(LaunchedRun, CanBeInterruptedWhileItWaitsForOthers) {
   const auto zero = start(0);
-  // It waits when it listens.
+  // Once it listens, it waits for others.
   ASSERT_TRUE(comes_true([this] {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
@@ -269,7 +269,7 @@ TEST_F(LaunchedRun, CanBeInterruptedWhileItWaitsForOthers) {
   EXPECT_EQ(zero->wait().status, 128 + SIGINT);
 }
 
-/// Two machines on one network: namespaces with an interface each.
+/// Two machines on one network: namespaces with one interface each.
 class TwoMachines : public LaunchedRun {
  protected:
   TwoMachines() {
@@ -346,7 +346,7 @@ TEST_F(TwoMachines, NoticeACutLink) {
   EXPECT_EQ(resumed().outcome, "stopped");
 }
 
-/// torchrun of $PLUMB_TORCHRUN or of the path.
+/// torchrun from $PLUMB_TORCHRUN or the PATH.
 class Torchrun : public LaunchedRun {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Memory does not grow while a run goes on.
+// Memory does not grow during a run.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -14,8 +14,8 @@
 namespace plumb {
 namespace {
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep freed memory
-/// The memory that this process has at the moment, in bytes.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers keep freed memory
+/// The resident memory of this process in bytes.
 int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   int64_t total = 0, resident = 0;
@@ -23,8 +23,8 @@ int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-// 4,000 further steps with evaluations and checkpoints, all of which leave nothing behind but a point of the history
-// every hundred steps. 4 MiB are 1 KiB per step: one gradient of this model has 20.
+// Steps 1,000 to 5,000, with evaluations and checkpoints, must leave nothing in memory but a point of the history every
+// hundred steps. 4 MiB are 1 KiB per step, whereas one gradient of this model takes 20 KiB.
 TEST(TrainingMemory, DoesNotGrowOverFiveThousandSteps) {
   set_verbosity(Verbosity::quiet);
   const test::TemporaryDirectory folder;

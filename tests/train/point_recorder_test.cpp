@@ -1,4 +1,4 @@
-// The point in the making: its means, and what is shown of its steps.
+// Accumulating a point: its means, and the status shown during its steps.
 #include "plumb/train/point_recorder.h"
 
 #include <gtest/gtest.h>

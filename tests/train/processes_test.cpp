@@ -1,4 +1,4 @@
-// Several processes that train one model. If a test needs no more of a process than its share, it is a thread.
+// Several processes that train one model. Tests that only need each process's share use threads instead.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, i
     run_ = test::copy_run(folder_ / "data");
     run_.model.dropout = 0;
     run_.model.norm = std::get<0>(GetParam());
-    // Adam would turn the rounding errors of zero gradients into steps, such as those of biases before BatchNorm.
+    // Adam would turn rounding errors in zero gradients, such as those of biases before BatchNorm, into steps.
     run_.train.optimizer = "sgd";
     run_.train.learning_rate = 0.05;
   }
@@ -55,7 +55,7 @@ class SharedTraining : public ::testing::TestWithParam<std::tuple<std::string, i
 TEST_P(SharedTraining, IsThatOfOneProcess) {
   const Trained one = trained();
   as_ranks(std::get<1>(GetParam()), [&](const Group& group) {
-    // All but the first start with different parameters, and take the first's.
+    // Ranks above 0 start with different parameters, and take those of rank 0.
     const Trained several = trained(group, 1 + static_cast<uint64_t>(group.rank()));
     EXPECT_LT((several.parameters - one.parameters).abs().max().item<double>(), 1e-10);
     ASSERT_EQ(several.result.history.size(), one.result.history.size());
@@ -81,7 +81,7 @@ TEST_P(SharedTraining, TakesBatchesOfFewerPairsThanProcesses) {
   as_ranks(std::get<1>(GetParam()), [&](const Group& group) {
     const Tensor difference = trained(group).parameters - one.parameters;
     EXPECT_TRUE(difference.isfinite().all().item<bool>());
-    if (run_.model.norm != "batchnorm") {  // whose statistics include a pair that is repeated with weight 0
+    if (run_.model.norm != "batchnorm") {  // its statistics include a pair that is repeated with weight 0
       EXPECT_LT(difference.abs().max().item<double>(), 1e-10);
     }
   });

@@ -1,4 +1,4 @@
-// The files in recipes/ are configurations that this version reads, and their models can be made.
+// The files in recipes/ are valid configurations, and their models can be built.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ TEST(Recipes, CanAllBeTrained) {
       EXPECT_EQ(config.data, "data/" + entry.path().stem().string());
     }
     EXPECT_NE(page.find("../recipes/" + entry.path().filename().string()), std::string::npos) << "not in the page";
-    config.model.source_vocabulary = config.model.target_vocabulary = 40;  // of the data
+    config.model.source_vocabulary = config.model.target_vocabulary = 40;  // as the data would set them
     const std::unique_ptr<Model> model = make_model(config.model);
     (void)parameter_settings(model->parameters(), config.train.groups, config.train.weight_decay);  // patterns match
     (void)make_schedule(config.train, config.model.d_model);

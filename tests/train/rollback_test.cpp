@@ -1,4 +1,4 @@
-// Runs that go back to a checkpoint when the numbers go wrong.
+// Runs that roll back to a checkpoint after numerical trouble.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ TEST_F(Rollback, ARollbackIsTheRunFromTheCheckpointAtALowerRate) {
   run_.train.log_every = 2;
   run_.train.trouble.on_nonfinite = "rollback";
   run_.train.trouble.rollback_rate = 0.25;
-  int left = 3;  // it goes wrong once, and both times that it is taken again
+  int left = 3;  // fails once, and in both repetitions of the inspection
   const test::DisturbedTask task(*task_, [&left](const Tensor& loss, int64_t step, Model&) {
     return step == 7 && left-- > 0 ? loss * NAN : loss;
   });

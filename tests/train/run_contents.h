@@ -11,7 +11,7 @@
 
 namespace plumb::test {
 
-/// A document without times, and without the checksums that depend on them.
+/// Removes times from a document, and the checksums that depend on them.
 inline void drop_times(Json& json) {
   if (json.is_array()) {
     for (Json& each : json) drop_times(each);
@@ -23,8 +23,8 @@ inline void drop_times(Json& json) {
   for (auto& [key, value] : json.items()) drop_times(value);
 }
 
-/// Every file of a run by its path in it: JSON without times, anything else byte for byte. Without
-/// environment.jsonl, which tells the interruptions.
+/// The contents of every file of a run by relative path: JSON without times, anything else byte for byte. Omits
+/// environment.jsonl, which records the interruptions.
 inline std::map<std::string, std::string> contents_of_run(const std::filesystem::path& run) {
   std::map<std::string, std::string> contents;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
@@ -38,7 +38,7 @@ inline std::map<std::string, std::string> contents_of_run(const std::filesystem:
     if (entry.path().extension() == ".json") {
       Json json = Json::parse(content, nullptr, /*allow_exceptions=*/false);
       drop_times(json);
-      if (!json.is_discarded()) content = json.dump(1);  // damaged ones are compared as they are
+      if (!json.is_discarded()) content = json.dump(1);  // damaged documents are compared as they are
     } else if (entry.path().extension() == ".jsonl") {
       std::istringstream lines(content);
       content.clear();

@@ -1,4 +1,4 @@
-// What `plumb runs` and `plumb report` find in run directories, whole and damaged.
+// Run summaries for `plumb runs` and `plumb report`, from intact and damaged run directories.
 #include "plumb/train/run_summary.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Three runs of a few steps: "a" and "b" differ in two keys, "stopped" ended early.
+/// Three runs of a few steps: "a" and "b" differ in optimizer and learning rate; "stopped" ended early.
 class RunSummaries : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -90,7 +90,7 @@ TEST_F(RunSummaries, SaysWhatTheResultSays) {
 
 TEST_F(RunSummaries, NamesTheKeysThatDiffer) {
   const std::vector<RunSummary> found = read_runs({runs().string()});
-  // Lion has no [train.adam]; its own options are not Adam's.
+  // The options of Adam and of Lion each occur in one configuration only.
   const std::vector<std::string> keys = differing_keys(found);
   EXPECT_EQ(keys[0], "train.optimizer");
   EXPECT_EQ(keys[1], "train.learning_rate");
@@ -124,7 +124,7 @@ TEST_F(RunSummaries, ListsDamagedRunsAsWhatTheyAre) {
   EXPECT_NE(by_name["configuration"].trouble.find("config.toml"), std::string::npos);
   EXPECT_EQ(by_name["newer"].setting("train.learning_rate"), "0.5");
   EXPECT_NE(by_name["newer"].trouble.find("unheard_of"), std::string::npos);
-  EXPECT_EQ(by_name["result"].outcome, "finished");  // as metrics.jsonl ends
+  EXPECT_EQ(by_name["result"].outcome, "finished");  // from the last line of metrics.jsonl
   EXPECT_EQ(by_name["result"].step, 20);
   EXPECT_NE(by_name["result"].trouble.find("result.json"), std::string::npos);
   EXPECT_NE(by_name["metrics"].trouble.find("metrics.jsonl"), std::string::npos);
@@ -148,7 +148,7 @@ TEST_F(RunSummaries, SeesWhoIsTraining) {
   EXPECT_EQ(summarize_run(run).outcome, "finished");
 }
 
-// By hand: 100 tokens at 50/s and 300 at 100/s are 2 s and 5 s.
+// By hand: 100 tokens at 50/s take 2 s, and 300 more at 100/s make it 5 s.
 TEST(TrainingSeconds, AreTokensOverTheirRates) {
   std::vector<TrainPoint> history(3);
   history[0].tokens = 100;
@@ -162,7 +162,7 @@ TEST(TrainingSeconds, AreTokensOverTheirRates) {
 }
 
 TEST_F(RunSummaries, PointsCountTokensFromTheFirstStep) {
-  // Each sentence of the copy task is seen once per epoch; the run covers whole epochs and a part.
+  // Each sentence of the copy task is seen once per epoch; the last epoch of the run is incomplete.
   const RunSummary run = summarize_run(runs() / "a");
   int64_t before = 0;
   for (const TrainPoint& point : run.history) {
@@ -195,7 +195,7 @@ TEST_F(RunSummaries, SortsByAnyColumn) {
   EXPECT_EQ(names(), "a, deep/stopped, b");
   sort_runs(found, "step", false);
   EXPECT_EQ(names(), "deep/stopped, a, b");
-  found[1].best_valid_nll = std::nullopt;  // of a: last in either order
+  found[1].best_valid_nll = std::nullopt;  // a has no value: last in either order
   sort_runs(found, "loss", false);
   EXPECT_EQ(found.back().name, "a");
   sort_runs(found, "loss", true);
@@ -216,7 +216,7 @@ TEST_F(RunSummaries, ANarrowTableNamesTheSettingsThatItLeavesOut) {
   const std::string narrow = run_table_text(found, width - 1);
   const std::vector<std::string> lines = split(narrow, '\n');
   ASSERT_EQ(lines.size(), 5U) << narrow;
-  // One that only one of the two runs has.
+  // It leaves out a setting that only one of the two runs has.
   EXPECT_NE(lines[0].find("train.lion.beta1  outcome"), std::string::npos) << narrow;
   EXPECT_EQ(lines[3], "1 more setting differs: train.lion.beta2");
   const std::vector<std::string> narrowest = split(run_table_text(found, 1), '\n');

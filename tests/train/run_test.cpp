@@ -45,7 +45,7 @@ class Run : public ::testing::Test {
       EXPECT_TRUE(at::equal(first[i].second, second[i].second)) << first[i].first;
   }
 
-  // Everything except the time.
+  // Compares everything except times.
   static void expect_equal_history(const std::vector<TrainPoint>& a, const std::vector<TrainPoint>& b) {
     ASSERT_EQ(a.size(), b.size());
     for (size_t i = 0; i < a.size(); ++i) {
@@ -105,14 +105,14 @@ TEST_F(Run, LeavesConfigurationMetricsCheckpointsAndResult) {
 
   const RunConfig stored = load_run_config(out);
   EXPECT_EQ(stored.model.d_model, 16);
-  EXPECT_GT(stored.model.source_vocabulary, 6);  // that of the data
+  EXPECT_GT(stored.model.source_vocabulary, 6);  // taken from the data
   EXPECT_EQ(stored.train, config_.train);
 
   EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000020");
   for (const char* file : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
     EXPECT_TRUE(fs::exists(latest_checkpoint(out) / file)) << file;
   }
-  // The trained model is the one in the checkpoint.
+  // The checkpoint contains the trained model.
   const auto task = make_task({}, DataDirectory::open(folder_ / "data"), config_.model.kind);
   const auto nll = [&](Model& model) {
     return task->metrics(evaluate(*task, model, *task->dataset("valid"), config_.train.batch_tokens, 0, {})).get("nll");
@@ -156,7 +156,7 @@ TEST_F(Run, GoesOnAfterAKill) {
   };
   EXPECT_THROW(run_training(config_, out, hooks), Kill);
   EXPECT_EQ(latest_checkpoint(out), out / "checkpoints" / "step-000007");
-  // A line and a checkpoint whose writing was interrupted.
+  // A line and a checkpoint that were only partly written.
   std::ofstream(out / "metrics.jsonl", std::ios::app) << R"({"step":13,"lo)";
   fs::create_directories(out / "checkpoints" / "step-000014.tmp-1");
   const TrainResult resumed = run_training(config_, out);
@@ -224,7 +224,7 @@ TEST_F(Run, DataThatMovedAreTakenFromWhereTheyAre) {
   EXPECT_EQ(resumed.outcome, "finished");
   expect_equal_history(resumed.history, whole.history);
   EXPECT_EQ(load_run_config(folder_ / "second").data, fs::canonical(folder_ / "moved").string());
-  // A copy holds the same data; different data are rejected while the old ones exist.
+  // A copy has the same data; different data are rejected.
   fs::copy(folder_ / "moved", folder_ / "copy", fs::copy_options::recursive);
   config_.data = (folder_ / "copy").string();
   EXPECT_EQ(error_of(config_, folder_ / "second"), "accepted");
@@ -234,7 +234,7 @@ TEST_F(Run, DataThatMovedAreTakenFromWhereTheyAre) {
   config_.data = (folder_ / "other").string();
   EXPECT_EQ(error_of(config_, folder_ / "second"),
             (folder_ / "other").string() + ": split 'train' has changed since the run was started: train.source");
-  // Also in the same place, and if only the tokenizer or another split differs.
+  // Also in the same place, and if only the validation split differs.
   config_.data = (folder_ / "copy").string();
   const std::string tokenizer = read_file(folder_ / "copy" / "tokenizer.model");
   fs::copy(folder_ / "moved" / "splits" / "train.tokens", folder_ / "copy" / "splits" / "valid.tokens",
@@ -270,13 +270,13 @@ TEST_F(Run, AnyMetricDecidesWhichCheckpointIsTheBest) {
   EXPECT_EQ(read_json(out / "result.json")["best_valid_loss"], by_loss[0].first);
   EXPECT_EQ(read_json(out / "best" / "state.json")["step"], by_loss[0].second);
   EXPECT_EQ(names_in(out / "best-checkpoints"), step_names({by_loss[0].second, by_loss[1].second}));
-  EXPECT_EQ(names_in(out / "checkpoints"), step_names({6, 12, 18, 20}));  // 7 and 14 have passed
+  EXPECT_EQ(names_in(out / "checkpoints"), step_names({6, 12, 18, 20}));  // 7 and 14 have been removed
 
-  // BLEU is larger when better, and is computed at other steps.
+  // Larger BLEU is better, and it is computed at other steps.
   config_.train.best_metric = "bleu";
   config_.train.score_every = 5;
   config_.train.patience = 2;
-  config_.train.learning_rate = 0;  // never better than the first time
+  config_.train.learning_rate = 0;  // never better than the first value
   Config::from_string("[task.translation]\nbeam = 1\n", "test").read("task", config_.task);
   const TrainResult stopped = run_training(config_, folder_ / "bleu");
   EXPECT_EQ(stopped.steps, 15);
@@ -296,7 +296,7 @@ TEST_F(Run, TheLastStepIsSavedBeforeItsSlowMetrics) {
   config_.train.score_every = 10;
   const fs::path whole = folder_ / "whole", out = folder_ / "parts";
   run_training(config_, whole);
-  // A signal during the last validation, and one at a step in between that is scored.
+  // Stopped at an intermediate step that is scored, and at the last step.
   for (const int64_t step : {10, 20}) {
     TrainHooks hooks;
     int64_t last = 0;
@@ -305,7 +305,7 @@ TEST_F(Run, TheLastStepIsSavedBeforeItsSlowMetrics) {
     const TrainResult stopped = run_training(config_, out, hooks);
     EXPECT_EQ(stopped.outcome, "stopped");
     EXPECT_EQ(last, step);
-    EXPECT_EQ(stopped.history.back().step, step == 10 ? 9 : 18);  // the point is added when it is complete
+    EXPECT_EQ(stopped.history.back().step, step == 10 ? 9 : 18);  // a point is added once it is complete
     EXPECT_EQ(read_json(out / "result.json")["outcome"], "stopped");
   }
   EXPECT_EQ(run_training(config_, out).outcome, "finished");
@@ -371,7 +371,7 @@ TEST_F(Run, DivergenceIsAResult) {
 TEST_F(Run, ADecoderIsTrainedAndTakenUpAsAnyModel) {
   config_.model.kind = "decoder";
   config_.model.attention = "favor";
-  // A resumed run draws the same as an uninterrupted one.
+  // A resumed run draws the same random features as an uninterrupted one.
   config_.model.options = {{"favor", Options(FavorOptions{0, 6})}};
   const TrainResult whole = run_training(config_, folder_ / "whole");
   EXPECT_EQ(whole.outcome, "finished");

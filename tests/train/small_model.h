@@ -1,4 +1,4 @@
-// A model of each kind that is trained in tests of fine-tuning, and the names of its parameters.
+// A small model of any kind for tests of fine-tuning, and its layers by parameter name.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ inline ModelConfig small_model(const std::string& kind) {
   return config;
 }
 
-/// Whether a parameter belongs to the given layer of a stack.
+/// Whether a Transformer's parameter belongs to this layer, from 0.
 inline bool in_layer(const std::string& name, int layer) {
   return name.find(".layers." + std::to_string(layer) + ".") != std::string::npos;
 }

@@ -1,4 +1,4 @@
-// Spikes against medians found by sorting, and update norms against loops over all elements.
+// Spikes against medians computed by sorting, and update norms against loops over all elements.
 #include "plumb/train/spikes.h"
 
 #include <gtest/gtest.h>
@@ -162,7 +162,7 @@ TEST_F(Updates, OfLargeGroupsAreEstimatedWithoutBias) {
       const std::string group = layer && layer->layer ? to_string(*layer) : parameter.name;
       if (group == norms.names()[i]) count += static_cast<double>(parameter.value.numel());
     }
-    // Σ z² of s normal numbers has the standard deviation √(2s); half of those groups are sampled.
+    // Σ z² over s standard normal numbers has standard deviation √(2s).
     EXPECT_NEAR(found[i] / count, 1, 5 * std::sqrt(2 / std::min(count, 1024.0))) << norms.names()[i];
   }
 }

@@ -42,7 +42,7 @@ TEST(DivideBatch, IntoAsFewPartsAsPossibleOfNearlyEqualSize) {
       joined.insert(joined.end(), part.begin(), part.end());
     }
     EXPECT_EQ(joined, all) << tokens;
-    // Filling each part as far as possible takes the fewest.
+    // Filling each part as far as possible gives the fewest parts.
     size_t fewest = 0;
     int64_t source = tokens, target = tokens;
     for (const ExampleCost& cost : costs) {
@@ -54,7 +54,7 @@ TEST(DivideBatch, IntoAsFewPartsAsPossibleOfNearlyEqualSize) {
       target = cost.target;
     }
     EXPECT_EQ(sizes.size(), fewest) << tokens;
-    // If every part held more than the average and the largest example, there would be more tokens than there are.
+    // No part exceeds the average by more than the largest example.
     EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()), larger / static_cast<int64_t>(fewest) + 9) << tokens;
   }
   EXPECT_EQ(divide_batch(costs, {5, 3, 8}, 0), (Plan{{5, 3, 8}}));
@@ -80,7 +80,7 @@ class StepShares : public ::testing::Test {
 
 TEST_F(StepShares, PlaceEveryTokenOfTheStepOnce) {
   const Plan batches = {{3, 50, 7, 8, 2}, {100}, {20, 21, 22}};
-  // Every (row of the step, token), from one batch.
+  // The rows of the step, from one whole batch.
   std::vector<int64_t> examples;
   for (const auto& batch : batches) examples.insert(examples.end(), batch.begin(), batch.end());
   const Batch whole = set_->batch(examples);
@@ -120,7 +120,7 @@ TEST_F(StepShares, AnUndividedBatchIsTakenAsItIs) {
 
 TEST(StepSharesOfText, ExamplesMayHaveSeveralSequences) {
   test::TemporaryDirectory folder;
-  // Blocks of lines that end with EOS, 2, and are apart.
+  // Blocks of lines that are separated by EOS (id 2), each line a sequence.
   write_split(folder / "split", std::vector<std::vector<int32_t>>(3),
               {{5, 6, 2, 7, 8, 9}, {5, 5, 5, 5}, {6, 2, 7, 2, 8}});
   const TextDataset set(ParallelSplit::open(folder / "split").as_running_text(), {}, {0, true});
@@ -129,13 +129,13 @@ TEST(StepSharesOfText, ExamplesMayHaveSeveralSequences) {
     const StepShare share = step_share(set, costs, Plan{{2, 0, 1}}, {rank, 2, 0});
     ASSERT_EQ(share.micro_batches.size(), 1);
     EXPECT_EQ(share.weight, 15);
-    // The rows of the whole: 5 of block 2, in lines of 2, 2 and 1, then 6 of block 0, 3 and 3, then 4 of block 1.
+    // Rows of the whole: 5 of block 2 (lines of 2, 2 and 1), then 6 of block 0 (3 and 3), then 4 of block 1.
     const auto expected = rank == 0 ? std::vector<int64_t>{0, 2, 4, 11} : std::vector<int64_t>{5, 8};
     EXPECT_EQ(share.micro_batches[0].batch.target_layout.origins(), expected);
   }
 }
 
-// As in a corpus that is drawn from more than once in an epoch.
+// For example, with a corpus that is sampled more than once per epoch.
 TEST(StepSharesOfText, AnExampleMayOccurTwiceInARow) {
   test::TemporaryDirectory folder;
   write_split(folder / "split", std::vector<std::vector<int32_t>>(3),
@@ -146,7 +146,7 @@ TEST(StepSharesOfText, AnExampleMayOccurTwiceInARow) {
     const StepShare share = step_share(set, costs, Plan{{2, 2, 0, 1}}, {rank, 2, 0});
     ASSERT_EQ(share.micro_batches.size(), 1);
     EXPECT_EQ(share.weight, 20);
-    // The rows of the whole: twice 5 of block 2, in lines of 2, 2 and 1, then 6 of block 0, 3 and 3, then 4 of block 1.
+    // Rows of the whole: twice 5 of block 2 (lines of 2, 2 and 1), then 6 of block 0 (3 and 3), then 4 of block 1.
     const auto expected = rank == 0 ? std::vector<int64_t>{0, 2, 4, 10, 13} : std::vector<int64_t>{5, 7, 9, 16};
     EXPECT_EQ(share.micro_batches[0].batch.target_layout.origins(), expected);
   }

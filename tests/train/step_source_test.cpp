@@ -19,7 +19,7 @@ class Steps : public ::testing::Test {
   }
   ~Steps() override { set_verbosity(Verbosity::normal); }
 
-  /// What the step that begins with batch `first` must get.
+  /// Expects the share of the step that begins with batch `first`.
   void expect_share(const StepShare& share, int64_t epoch, int64_t first, int64_t accumulate,
                     const Division& division) const {
     const auto plan = plan_batches(set_->costs(), kTokens, 7, epoch);
@@ -57,7 +57,7 @@ TEST_F(Steps, GetTheSharesOfThePlanOverSeveralEpochs) {
   }
 }
 
-// As after a rollback, a resumption, or a change of the number of processes.
+// For example, after a rollback, when resuming, or when the number of processes changes.
 TEST_F(Steps, GetTheRightShareWhateverWasPrepared) {
   StepSource source(*set_, settings_, 1);
   source.go_to(0);
@@ -72,7 +72,7 @@ TEST_F(Steps, GetTheRightShareWhateverWasPrepared) {
   expect_share(source.take(1, {}), 0, 1, 1, {});
 }
 
-/// Batches whose labels tell what they were drawn for.
+/// Batches whose labels encode the draw (seed and epoch).
 class Drawn final : public Dataset {
  public:
   [[nodiscard]] int64_t size() const override { return 12; }

@@ -73,7 +73,7 @@ checkpoint_every = 4
     return make_task(run_.task, DataDirectory::open(folder_ / "data"), run_.model.kind);
   }
 
-  /// Three steps more than an epoch has. Returns that number.
+  /// Trains three steps beyond one epoch. Returns the steps per epoch.
   int64_t go_beyond_an_epoch() {
     const auto learned = task();
     const int64_t steps = (learned->dataset("train")->size() + 3) / 4;
@@ -96,9 +96,9 @@ checkpoint_every = 4
   RunConfig run_;
 };
 
-// SGD without momentum in float64, over the end of an epoch: each step reads the next columns, and gradients end where
-// it begins. A step on a segment of varied length has a rate in proportion to it. Step 3 is skipped, and step 4 begins
-// with the state that step 2 has left.
+// SGD without momentum in float64, beyond the end of an epoch: each step reads the next columns, and gradients are
+// truncated at its beginning. With segments of varied length, the learning rate is proportional to the length. Step 3
+// is skipped, so step 4 begins with the state that step 2 left.
 class StreamSteps : public StreamTraining, public ::testing::WithParamInterface<bool> {};
 
 TEST_P(StreamSteps, AreThoseOfTheFormula) {
@@ -207,7 +207,7 @@ TEST_P(StreamOfCell, GoesOnWithinAnEpochToTheSameBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Cells, StreamOfCell, ::testing::Values("lstm", "qrnn"));
 
-// With the rate as it was, the run is the same as if nothing had happened.
+// With practically the same rate, the run ends as if nothing had happened.
 TEST_F(StreamTraining, ARollbackReturnsToTheStateOfItsCheckpoint) {
   set("[train]\nsteps = 10\n[train.trouble]\non_nonfinite = \"rollback\"\nrollback_rate = 0.999999999\n");
   const auto learned = task();
@@ -215,7 +215,7 @@ TEST_F(StreamTraining, ARollbackReturnsToTheStateOfItsCheckpoint) {
   AwdLstm undisturbed(run_.model), disturbed(run_.model);
   for (AwdLstm* each : {&undisturbed, &disturbed}) each->initialize(1);
   train(undisturbed, run_.train, *learned);
-  int left = 3;  // it goes wrong once, and both times that it is taken again
+  int left = 3;  // fails once, and in both repetitions of the inspection
   const test::DisturbedTask wrong(*learned, [&left](const Tensor& loss, int64_t step, Model&) {
     return step == 7 && left-- > 0 ? loss * NAN : loss;
   });
@@ -226,7 +226,7 @@ TEST_F(StreamTraining, ARollbackReturnsToTheStateOfItsCheckpoint) {
   EXPECT_TRUE(at::allclose(disturbed.parameters().flat(), undisturbed.parameters().flat(), 0, 1e-6));
 }
 
-// The rate of a step on a segment of varied length is what the watches take it for.
+// With segments of varied length, the watches get the actual learning rate of the step.
 TEST_F(StreamTraining, AWatchHasTheRateOfTheStep) {
   set("[task.language-modeling]\nvaried_bptt = true\n[train]\nsteps = 6\nvalidate_every = 6\n");
   run_.watch.every = 1;

@@ -1,4 +1,4 @@
-// Durations in tokens and epochs against a walk through every step of a plan, and runs that last so long.
+// Durations in tokens and epochs against a walk through every step of a plan, and runs with such durations.
 #include "plumb/train/timeline.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ Timeline timeline_of(const EpochSteps& epochs) {
   return Timeline([epochs](int64_t epoch) { return epochs.at(static_cast<size_t>(epoch)); });
 }
 
-/// Where the end of a step is: its tokens, and its epochs as the fraction numerator/denominator.
+/// What has been seen by the end of a step: tokens, and epochs as the fraction numerator/denominator.
 struct Place {
   int64_t tokens = 0, numerator = 0, denominator = 1;
 };
@@ -56,13 +56,13 @@ std::vector<Place> places_of_steps(const EpochSteps& epochs) {
   return places;
 }
 
-/// Whether as much has been seen there as `times` the duration.
+/// Whether `times` the duration has been seen at this place.
 bool has_seen(const Place& place, const Duration& duration, int64_t times = 1) {
   if (duration.unit() == Duration::Unit::tokens) return place.tokens >= times * duration.amount();
   return place.numerator * 1'000'000 >= times * duration.amount() * place.denominator;
 }
 
-/// The first step that has seen so much; nothing if none has.
+/// The first step that has seen `times` the duration; empty if none has.
 std::optional<int64_t> walked_to(const std::vector<Place>& places, const Duration& duration, int64_t times = 1) {
   for (size_t step = 0; step < places.size(); ++step) {
     if (has_seen(places[step], duration, times)) return static_cast<int64_t>(step);
@@ -87,7 +87,7 @@ TEST(Timeline, FindsTheFirstStepThatHasSeenAsMuch) {
     for (const Duration& duration : some_durations()) {
       EXPECT_EQ(timeline.first_step(duration), walked_to(places, duration)) << duration.text() << ", seed " << seed;
     }
-    // The same whatever was asked before.
+    // Independent of earlier questions.
     EXPECT_EQ(timeline_of(epochs).first_step(Duration::parse("2.7e")), timeline.first_step(Duration::parse("2.7e")));
     EXPECT_EQ(timeline.first_step(Duration::parse("3e")),
               std::ssize(epochs[0]) + std::ssize(epochs[1]) + std::ssize(epochs[2]));
@@ -104,7 +104,7 @@ TEST(Timeline, APeriodIsDueWhereAMultipleIsFirstReached) {
       std::set<int64_t> expected;  // several multiples may be reached at once
       if (period.amount() > 1) {
         for (int64_t times = 1; const auto step = walked_to(places, period, times); ++times) expected.insert(*step);
-      } else {  // something at every step that sees anything
+      } else {  // due at every step that sees anything
         for (int64_t step = 1; step <= last; ++step) {
           const bool sees = period.unit() == Duration::Unit::epochs ||
                             places[static_cast<size_t>(step)].tokens > places[static_cast<size_t>(step) - 1].tokens;
@@ -168,7 +168,7 @@ TEST(Timeline, FollowsThePlanOfTheBatches) {
       for (size_t e = 0; e < epochs.size(); ++e) {
         const auto plan = plan_batches(costs, 60, 3, static_cast<int64_t>(e));
         partial = partial || std::ssize(plan) % accumulate != 0;
-        int64_t in_step = 0;  // batches
+        int64_t in_step = 0;  // batches in this step
         for (const std::vector<int64_t>& batch : plan) {
           if (in_step == 0) epochs[e].push_back(0);
           for (const int64_t i : batch) {
@@ -223,7 +223,7 @@ TEST(Timeline, ResolvesWhenTheRateDecays) {
   const double rate = config.learning_rate;
   EXPECT_DOUBLE_EQ(schedule(1), rate);
   EXPECT_DOUBLE_EQ(schedule(2), rate / 10);
-  EXPECT_DOUBLE_EQ(schedule(6), rate / 10);  // the last of two epochs
+  EXPECT_DOUBLE_EQ(schedule(6), rate / 10);  // the last step of epoch 2
   EXPECT_DOUBLE_EQ(schedule(7), rate / 100);
   EXPECT_DOUBLE_EQ(schedule(8), rate / 1000);
   EXPECT_EQ(durations_summary(config, 100, timeline),
@@ -250,7 +250,7 @@ class Lasting : public ::testing::Test {
   }
   void TearDown() override { set_verbosity(Verbosity::normal); }
 
-  /// The steps of each epoch, from the plan of its batches.
+  /// The number of steps of each epoch, from the plan of its batches.
   [[nodiscard]] std::vector<int64_t> steps_of_epochs(int64_t epochs) const {
     const auto costs = task()->dataset("train")->costs();
     std::vector<int64_t> steps;
@@ -262,7 +262,7 @@ class Lasting : public ::testing::Test {
     return make_task({}, DataDirectory::open(folder_ / "data"), config_.model.kind);
   }
 
-  /// The first steps at whose ends these numbers of quarters of an epoch have been seen.
+  /// The first steps by whose ends these numbers of quarter epochs have been seen.
   [[nodiscard]] std::vector<int64_t> at_quarters(std::initializer_list<int64_t> quarters) const {
     const std::vector<int64_t> steps = steps_of_epochs(4);
     std::vector<int64_t> found;
@@ -311,7 +311,7 @@ TEST_F(Lasting, ARunDoesEverythingAtItsStep) {
   for (const WatchRecord& record : result.watched) watched.push_back(record.step);
   EXPECT_EQ(watched, (std::vector<int64_t>{0, 1, at_quarters({6}).front(), at_quarters({12}).front()}));
 
-  // The tokens that the run counted.
+  // Expected checkpoints and warm-up, from the tokens that the run counted.
   ASSERT_EQ(std::ssize(result.history), result.steps);
   std::set<int64_t> expected;
   const std::vector<int64_t> kept = at_quarters({3, 6, 9, 12});
@@ -325,14 +325,14 @@ TEST_F(Lasting, ARunDoesEverythingAtItsStep) {
   }
   EXPECT_EQ(saved, std::vector(expected.begin(), expected.end()));
   ASSERT_GT(warm_up, 1);
-  // Besides those that are kept for good, there is the newest of the others.
+  // In addition to those kept for good, the newest of the others is left.
   std::set<int64_t> left(kept.begin(), kept.end());
   for (auto step = saved.rbegin(); step != saved.rend(); ++step) {
     if (left.insert(*step).second) break;
   }
   EXPECT_EQ(checkpoints_in(folder_ / "run"), checkpoint_names({left.begin(), left.end()}));
 
-  // The same as a run with these numbers of steps.
+  // The same as a run with these durations in steps.
   RunConfig plain = config_;
   plain.watch = {};
   plain.train.steps = result.steps;
@@ -344,7 +344,7 @@ TEST_F(Lasting, ARunDoesEverythingAtItsStep) {
     EXPECT_EQ(again.history[i].nll, result.history[i].nll);
     EXPECT_EQ(again.history[i].learning_rate, result.history[i].learning_rate);
   }
-  // config.toml has what was asked for.
+  // config.toml has the durations as given.
   EXPECT_EQ(load_run_config(folder_ / "run").train, config_.train);
   EXPECT_EQ(load_run_config(folder_ / "run").watch, config_.watch);
 }

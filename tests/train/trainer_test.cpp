@@ -1,4 +1,4 @@
-// Training in memory: that it learns, and that its reports are correct.
+// Training in memory: the model learns, and the reports are correct.
 #include "plumb/train/trainer.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST_F(Training, LearnsToCopy) {
   const double before = valid_nll(learner);
   const TrainResult result = train(learner, run_.train, *task_);
   EXPECT_EQ(result.outcome, "finished");
-  EXPECT_GT(before, 2.0);  // near ln of the vocabulary
+  EXPECT_GT(before, 2.0);  // near ln(vocabulary)
   EXPECT_LT(*result.valid_nll(), 0.7);
   EXPECT_LT(result.history.back().nll, 0.7);
   EXPECT_LT(*result.best_valid_nll, before);
@@ -68,7 +68,7 @@ TEST_F(Training, KeepsTheUnitVectorsOfTheNormalizedTransformer) {
   Config::from_string("[[train.groups]]\npattern = \"tgt_embed.weight\"\nfrozen_until = 100\n", "test")
       .read("train", run_.train);
   EncoderDecoder learner = model(at::kDouble);
-  const Tensor table = learner.parameters().at("tgt_embed.weight").value.detach().mul_(2);  // left alone
+  const Tensor table = learner.parameters().at("tgt_embed.weight").value.detach().mul_(2);  // frozen: stays as it is
   const Tensor before = table.clone();
   train(learner, run_.train, *task_);
   for (const Parameter& parameter : learner.parameters().all()) {
@@ -99,7 +99,7 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
   for (size_t b = 0; b < 2; ++b) {
     ForwardContext context;
     const Loss loss = expected.loss(train_->batch(plan[b]), {0.1, std::nullopt, false}, context);
-    if (b == 1) {  // the first step makes its own point
+    if (b == 1) {  // the first step has its own point
       loss_sum += loss.value.item<double>() * loss.weight;
       nll_sum += loss.nll;
       weight += loss.weight;
@@ -118,8 +118,8 @@ TEST_F(Training, TheFirstStepsAreThoseOfTheFormula) {
 }
 
 TEST_F(Training, ClipsByValueThenByBlockThenByNorm) {
-  // Two steps of cautious SGD without momentum, which is SGD but for the share of elements without a gradient. The
-  // biases of keys have none but rounding.
+  // Two steps of cautious SGD without momentum, which is SGD except that steps are divided by the share of elements
+  // with a gradient. Without attention biases, because the gradient of a key's bias is only rounding error.
   run_.model.dropout = 0;
   run_.model.attention_bias = "none";
   Config::from_string(R"([train]
@@ -259,7 +259,7 @@ TEST_F(Training, PatienceEndsIt) {
   EXPECT_EQ(result.steps, 8);
 }
 
-/// A task with its own slow metric.
+/// A task with a slow metric.
 class Scored final : public Task {
  public:
   explicit Scored(const Task& inner) : Task(inner.data()), inner_(inner) {}
@@ -288,7 +288,7 @@ TEST_F(Training, SlowMetricsAreAskedForWhenDue) {
   };
   EncoderDecoder learner = model();
   const Scored task(*task_);
-  EXPECT_EQ(train(learner, run_.train, task, hooks).metrics.get("length"), 5);  // of "valid"
+  EXPECT_EQ(train(learner, run_.train, task, hooks).metrics.get("length"), 5);  // characters in "valid"
   EXPECT_EQ(asked, (std::vector<int64_t>{6, 12, 18, 20}));
 }
 

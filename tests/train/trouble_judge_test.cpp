@@ -1,4 +1,4 @@
-// The judge of steps by itself, and its configuration.
+// The trouble judge on its own, and its configuration.
 #include "plumb/train/trouble_judge.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Numerical trouble: what is found out about it, and what is done.
+// Numerical trouble: what is found out about it, and the response.
 #include "plumb/train/trouble.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ using Trouble = test::TroubledRun;
 
 TEST_F(Trouble, ADamagedParameterIsNamedWithTheSubLayerAndTheSentencesItReaches) {
   EncoderDecoder broken = model();
-  // The embedding of one token: the sentences that contain it are at fault.
+  // The embedding of one token is damaged, which affects the sentences that contain it.
   const Batch batch = train_->batch(examples_of_step(1));
   const int64_t token = batch.source.front();
   broken.parameters().at("src_embed.weight").value.detach()[token].fill_(INFINITY);
@@ -85,7 +85,7 @@ TEST_F(Trouble, TheFirstSubLayerInTheForwardPassIsNamed) {
 }
 
 TEST_F(Trouble, AGradientThatIsNotFiniteIsNamedWhereTheLossIs) {
-  // √x² has the derivative 0/0 at 0.
+  // The derivative of √x² at 0 is 0/0.
   const Disturbed task(*task_, [](const Tensor& loss, int64_t step, Model& model) {
     if (step < 3) return loss;
     return loss + (model.parameters().at("decoder.layers.0.linear1.bias").value * 0).square().sum().sqrt();
@@ -153,7 +153,7 @@ TEST_F(Trouble, ASkippedStepLeavesParametersAndOptimizerAsTheyAre) {
   ASSERT_EQ(result.history.size(), 4U);
   EXPECT_FALSE(result.history[0].skipped_steps);
   EXPECT_EQ(result.history[1].skipped_steps, 1);
-  EXPECT_TRUE(std::isnan(result.history[1].loss));  // of no step
+  EXPECT_TRUE(std::isnan(result.history[1].loss));  // mean over no steps
   EXPECT_EQ(result.history[3].skipped_steps, 2);
   EXPECT_TRUE(std::isfinite(result.history[3].loss));
   EXPECT_EQ(to_json(point_from_json(to_json(result.history[3]))), to_json(result.history[3]));
@@ -215,7 +215,7 @@ TEST_F(Trouble, ASpikeIsReportedWithTheUpdateThatFollowsIt) {
   std::set<std::string> series;
   for (const Json& spike : told[0].values["spikes"]) series.insert(spike["series"]);
   EXPECT_EQ(series, (std::set<std::string>{"loss", "gradient norm"}));
-  // The update that it made is known with the next step's numbers: of plain gradient descent, rate times gradient.
+  // Its update is judged with the next step's numbers: per unit of learning rate, plain SGD moves by the gradient.
   EXPECT_EQ(told[1].step, 11);
   double squares = 0;
   for (const Json& spike : told[1].values["spikes"]) {
@@ -226,7 +226,7 @@ TEST_F(Trouble, ASpikeIsReportedWithTheUpdateThatFollowsIt) {
   EXPECT_NEAR(std::sqrt(squares) / told[0].values["gradient_norm"].get<double>(), 1, 0.01);
 }
 
-/// A run that trains on through many spikes tells the first five; the records have all.
+/// A run that continues through many spikes reports the first five; the records have all of them.
 TEST_F(Trouble, ManySpikesAreNotAllReported) {
   use_sgd();
   run_.train.steps = 80;
@@ -299,7 +299,7 @@ class ResumedTrouble : public Trouble, public ::testing::WithParamInterface<cons
 TEST_P(ResumedTrouble, IsThatOfAnUninterruptedRun) {
   run_.train.steps = 40;
   run_.train.trouble.window = 6;
-  run_.train.trouble.threshold = 1.5;  // there is always something
+  run_.train.trouble.threshold = 1.5;  // low enough for frequent spikes
   run_.train.trouble.on_spike = GetParam();
   run_.train.trouble.rollback_limit = 1000;
   run_.train.trouble.pass_over = true;

@@ -1,4 +1,4 @@
-// A small run to which numerical trouble happens.
+// A fixture for small runs with numerical trouble.
 #pragma once
 
 #include <gtest/gtest.h>

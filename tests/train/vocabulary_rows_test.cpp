@@ -1,4 +1,4 @@
-// Rows that go from one vocabulary to another, compared piece by piece.
+// Rows moved from one vocabulary to another, compared piece by piece.
 #include "plumb/train/vocabulary_rows.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// [watch]: when a run is measured, that measuring changes nothing, and that a resumed run measures the same.
+// [watch]: when a run is measured, that measuring does not change it, and that a resumed run measures the same.
 #include "plumb/train/watch.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class Watched : public ::testing::Test {
     return steps;
   }
 
-  /// The records as text, without what depends on the clock.
+  /// The records as text, without times.
   static std::vector<std::string> timeless(std::vector<WatchRecord> records) {
     std::vector<std::string> lines;
     for (WatchRecord& record : records) {
@@ -135,7 +135,7 @@ TEST_F(Watched, TheRunIsTheSameBitForBit) {
     Json first = read_json(latest_checkpoint(folder_ / each.name / "with") / "state.json");
     Json second = read_json(latest_checkpoint(folder_ / each.name / "without") / "state.json");
     for (Json* state : {&first, &second}) {
-      state->erase("files");  // one has a file more
+      state->erase("files");  // one run has an additional file
       test::drop_times(*state);
     }
     EXPECT_EQ(first, second);
@@ -144,7 +144,7 @@ TEST_F(Watched, TheRunIsTheSameBitForBit) {
 
 TEST_F(Watched, AResumedRunMeasuresTheSame) {
   const TrainResult whole = run_training(config_, folder_ / "whole");
-  // Interrupted between measurements, then at one, then killed after a measurement that no checkpoint knows of.
+  // Interrupted between measurements, then at one, then killed after a measurement without a checkpoint.
   const fs::path out = folder_ / "parts";
   for (const int64_t steps : {3, 5}) {
     TrainHooks hooks;
@@ -177,12 +177,12 @@ TEST_F(Watched, AResumedRunMeasuresTheSame) {
 }
 
 TEST_F(Watched, ARunThatGoesOnFromItsBeginningMeasuresThatOnce) {
-  config_.train.trouble.on_nonfinite = "rollback";  // which needs a checkpoint before the first step
+  config_.train.trouble.on_nonfinite = "rollback";  // requires a checkpoint before the first step
   const TrainResult whole = run_training(config_, folder_ / "whole");
   const fs::path out = folder_ / "parts";
   struct Kill {};
   TrainHooks hooks;
-  hooks.checkpoint = [](const Trainer&) { throw Kill(); };  // once it is written
+  hooks.checkpoint = [](const Trainer&) { throw Kill(); };  // after it is written
   EXPECT_THROW(run_training(config_, out, hooks), Kill);
   EXPECT_EQ(latest_checkpoint(out).filename(), "step-000000");
   EXPECT_EQ(timeless(run_training(config_, out).watched), timeless(whole.watched));

@@ -1,4 +1,4 @@
-// A task for tests of how a step is divided: another task whose labels have weights, and that can be looked at.
+// A task for tests of the division of steps: wraps another task, adds label weights, and lets tests observe batches.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace plumb::test {
 
-/// The examples of another dataset; the labels of example i have the weight (i mod 3)/2, one of 0, 0.5 and 1.
+/// The examples of another dataset; the labels of example i have weight (i mod 3)/2: 0, 0.5 or 1.
 class WeightedDataset final : public Dataset {
  public:
   explicit WeightedDataset(std::unique_ptr<Dataset> inner) : inner_(std::move(inner)) {}
@@ -44,7 +44,7 @@ class WeightedTask final : public Task {
     return inner_.loss(model, batch, options, context);
   }
 
-  std::function<void(const Batch&, const ForwardContext&)> before_loss;  // is called before every loss
+  std::function<void(const Batch&, const ForwardContext&)> before_loss;  // called before every loss
 
  private:
   const Task& inner_;

@@ -26,7 +26,7 @@ constexpr const char* kCompiler = "Clang " __clang_version__;
 constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
-/// The figures of a document as a table of names and values.
+/// Formats a document as a table of names and values, for people.
 std::string human(const Json& json) {
   std::string text;
   const auto value = [](const Json& v) {
@@ -47,7 +47,7 @@ std::string human(const Json& json) {
   return text;
 }
 
-/// The sizes that every model has.
+/// Adds the size options that all models share.
 template <class AnySizes>
 void add_stack_sizes(CLI::App& verb, AnySizes& sizes, const char* layers, const char* vocabulary) {
   add_size(verb, "--d-model", sizes.d_model, "Width of the model");

@@ -23,34 +23,35 @@ struct Sizes {
   std::string precision = "float32";
 };
 
-/// Of a language model.
+/// The sizes of a language model.
 struct DecoderSizes {
   int64_t d_model, feed_forward, heads, layers, vocabulary;
 };
 
-/// Token ids without special tokens.
+/// Random token ids, none of them a special token.
 std::vector<int32_t> random_ids(Random& random, int64_t count, int64_t vocabulary);
 
-/// Pairs of `length` tokens on each side, including special tokens.
+/// Random sentence pairs of `length` tokens on each side, including special tokens.
 Batch random_batch(const Sizes& sizes, uint64_t seed);
 
 /// An initialized encoder-decoder; `share_embeddings` is the key model.share_embeddings.
 std::unique_ptr<Model> random_model(const Sizes& sizes, uint64_t seed, const std::string& share_embeddings = "target");
 
-/// A language model with GPT-2's architecture: Pre-LN, GELU, learned positions, the output tied; without dropout.
+/// A language model with GPT-2's architecture: Pre-LN, GELU, learned positions, tied output matrix; no dropout.
 ModelConfig decoder_config(const DecoderSizes& sizes, int64_t positions = 1024);
 
-/// Throughput of matrix products in GFLOP/s, the ceiling of everything else: the best of several runs over shapes
-/// typical of a model.
+/// Throughput of matrix products in GFLOP/s, the upper bound for everything else: the best over shapes typical of a
+/// model, each the median of several runs.
 double ceiling_gflops();
 
 /// The peak memory of this process.
 int64_t peak_memory_bytes();
 
-/// The first keys of every document, with the compiler and the LibTorch of this build.
+/// The first keys of every document, including the compiler, the LibTorch version, the threads and the device.
 Json result_document(const std::string& what, const Json& sizes);
 
-/// The figures of training steps with these batches, which took `seconds` in all: rates, and the share of the ceiling.
+/// Adds the throughput of training steps with these batches, which took `seconds` in all, and the fraction of the
+/// ceiling.
 void add_step_figures(Json& json, const Model& model, const std::vector<Batch>& batches, double seconds);
 
 Json sizes_json(const Sizes& sizes);
@@ -59,23 +60,24 @@ Json sizes_json(const DecoderSizes& sizes);
 /// The sequences of a batch: source, target_input and labels, each an array of arrays of ids.
 Json batch_json(const Batch& batch);
 
-/// Writes what another program needs to do the same work and check its results: DIRECTORY/work.json with the sizes
-/// and the keys of `work`, and the weights of the model, if any, in DIRECTORY/model.safetensors. Throws Error if the
-/// directory cannot be made.
+/// Writes what another program needs to do the same work and check its results: DIRECTORY/work.json with the sizes and
+/// the keys of `work`, and DIRECTORY/model.safetensors with the weights if a model is given. Throws Error if the
+/// directory cannot be created.
 void export_work(const std::string& directory, const std::string& what, const Json& sizes, const Json& work,
                  const Model* model = nullptr);
 
 /// Adds --export.
 void add_export_option(CLI::App& verb, std::string& directory);
 
-/// Adds `plumb bench NAME` with --json and --seed, which measures and prints. `example`: the arguments that it needs.
+/// Adds `plumb bench NAME` with --json and --seed, which measures and prints. `example`: the arguments of the example
+/// in its help.
 CLI::App* add_measurement(CLI::App& bench, Globals& globals, const std::string& name, const std::string& description,
                           const std::function<Json()>& measure, const std::string& example = "");
 
 /// Adds an option for a positive number.
 CLI::Option* add_size(CLI::App& verb, const char* name, int64_t& value, const char* description);
 
-/// Adds --precision, of training.
+/// Adds --precision, for training.
 void add_precision_option(CLI::App& verb, std::string& precision);
 
 /// Adds --d-model and the other size options.

@@ -12,16 +12,17 @@ namespace {
 
 struct DecodeArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 1000, 12, 1};
-  std::string data;  // a data directory to take sentences from
+  std::string data;  // take sentences from this data directory; empty: random
   int64_t batch_tokens = 4096;
-  std::string directory;  // to export to, if any
+  std::string directory;  // to export to; empty: none
 };
 
 constexpr double kLengthFactor = 1.0;
 constexpr int64_t kLengthExtra = 3;
 
 /// Approximate number of multiplications and additions in the matrix products of a search that outputs `tokens` tokens,
-/// including EOS, for `source` tokens in total: one hypothesis at a sentence's first token, `beam` at the others.
+/// including EOS, for `source` tokens in total: one hypothesis at the first token of each sentence, `beam` hypotheses
+/// at the others.
 double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens) {
   const auto d = static_cast<double>(s.d_model);
   const auto f = static_cast<double>(s.feed_forward);
@@ -31,7 +32,7 @@ double decode_flops(const Sizes& s, int64_t beam, int64_t source, int64_t tokens
   return encoded + static_cast<double>(s.sentences + beam * (tokens - s.sentences)) * a_token;
 }
 
-/// Sentences from a data directory's training split, with its vocabulary sizes, or random ones.
+/// Sentences from a data directory's training split, with its vocabulary size, or random sentences.
 std::vector<std::vector<int32_t>> sources_of(const DecodeArguments& arguments, Sizes& sizes, uint64_t seed) {
   std::vector<std::vector<int32_t>> sources;
   if (arguments.data.empty()) {
@@ -50,7 +51,7 @@ std::vector<std::vector<int32_t>> sources_of(const DecodeArguments& arguments, S
 Json measure(const DecodeArguments& arguments, const std::vector<int64_t>& beams, uint64_t seed) {
   Sizes sizes = arguments.sizes;
   const std::vector<std::vector<int32_t>> sources = sources_of(arguments, sizes, seed);
-  // The output matrix is separate: one shared with the embeddings makes a random model repeat what it has read.
+  // The output matrix is not shared: a random model that shares it with the embeddings repeats its input.
   const std::unique_ptr<Model> model = random_model(sizes, seed, "none");
   int64_t source_tokens = 0;
   for (const auto& source : sources) source_tokens += static_cast<int64_t>(source.size()) + 1;

@@ -27,7 +27,7 @@ Json sizes_of(const DecoderArguments& a) {
   return json;
 }
 
-/// Random texts; each token is to be predicted from those before it.
+/// Random texts; each token is to be predicted from the preceding ones.
 Batch random_texts(const DecoderArguments& arguments, uint64_t seed) {
   Random random(seed, "bench");
   Batch batch;

@@ -9,7 +9,7 @@
 namespace plumb::app::bench {
 namespace {
 
-/// ids cut into the sequences of `layout`.
+/// Splits ids into the sequences of `layout`.
 Json sequences(const std::vector<int64_t>& ids, const Ragged& layout) {
   Json all = Json::array();
   for (int64_t i = 0; i < layout.sequences(); ++i) {

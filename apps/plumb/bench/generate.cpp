@@ -1,4 +1,4 @@
-// plumb bench generate: continuation of prompts by a random language model, as large as GPT-2 unless told otherwise.
+// plumb bench generate: continuation of prompts by a random language model, as large as GPT-2 by default.
 #include <algorithm>
 
 #include "../checks.h"
@@ -59,7 +59,7 @@ class Texts {
     }
   }
 
-  /// Reads the prompts in one pass and chooses the first token of each.
+  /// Reads the prompts in one pass and chooses the first token of each continuation.
   void read() {
     const auto rows = static_cast<size_t>(layout_.sequences());
     state_ = model_.start(layout_.sequences());
@@ -69,7 +69,7 @@ class Texts {
     choose(model_.logits(hidden.index_select(0, ops::index_beside(hidden, last_))));
   }
 
-  /// Reads the tokens chosen last and chooses the next.
+  /// Reads the tokens chosen last and chooses the next ones.
   void step() { choose(model_.logits(model_.step(state_, next_))); }
 
   [[nodiscard]] int64_t state_bytes() const { return state_.self_bytes(); }
@@ -89,11 +89,11 @@ class Texts {
   Generates& model_;
   std::vector<int64_t> tokens_;
   Ragged layout_;
-  std::vector<int64_t> last_;  // token of each prompt
+  std::vector<int64_t> last_;  // index of the last token of each prompt
   DecoderState state_;
   std::vector<int64_t> next_;
   std::vector<std::vector<int32_t>> continuations_;
-  std::vector<double> log_probabilities_;  // [row]: Σ log p of its continuation
+  std::vector<double> log_probabilities_;  // per row: Σ log p of its continuation
 };
 
 std::vector<std::vector<int32_t>> random_prompts(int64_t rows, int64_t length, int64_t vocabulary, uint64_t seed) {
@@ -103,10 +103,10 @@ std::vector<std::vector<int32_t>> random_prompts(int64_t rows, int64_t length, i
   return prompts;
 }
 
-/// The median over `runs` of the seconds of `steps` steps after the prompts, which are read again each time.
+/// The median time of `steps` steps over `runs` runs. The prompts are read again before each, which is not timed.
 double decode_seconds(Texts& texts, int64_t steps, int64_t runs) {
   texts.read();
-  texts.step();  // what is compiled for these sizes is not timed
+  texts.step();  // warm-up: anything compiled for these sizes
   std::vector<double> seconds;
   for (int64_t run = 0; run < runs; ++run) {
     texts.read();
@@ -118,7 +118,7 @@ double decode_seconds(Texts& texts, int64_t steps, int64_t runs) {
   return seconds[seconds.size() / 2];
 }
 
-/// `rows` prompts at a time; `work` receives them and their continuations.
+/// Times `rows` prompts at a time; adds them and their continuations to `work`.
 Json measure_batch(Generates& model, const GenerateArguments& arguments, int64_t rows, uint64_t seed, Json& work) {
   const std::vector<std::vector<int32_t>> prompts =
       random_prompts(rows, arguments.length, arguments.model.vocabulary, seed);
@@ -138,7 +138,7 @@ Json measure_batch(Generates& model, const GenerateArguments& arguments, int64_t
           {"state_bytes", texts.state_bytes()}};
 }
 
-/// One text, continued after `context` tokens.
+/// Times one text, continued after `context` tokens.
 Json measure_context(Generates& model, const GenerateArguments& arguments, int64_t context, uint64_t seed) {
   Texts texts(model, random_prompts(1, context, arguments.model.vocabulary, seed));
   const int64_t steps = arguments.tokens - 1;

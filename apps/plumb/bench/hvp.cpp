@@ -11,8 +11,8 @@
 namespace plumb::app::bench {
 namespace {
 
-/// One Lanczos step with its orthogonalization against 50 vectors, the midpoint of 100 steps, and the memory read rate
-/// of the orthogonalization and of sums alone.
+/// One Lanczos step with its orthogonalization against 50 vectors (the average over 100 steps), and the memory read
+/// rate of the orthogonalization and of plain sums.
 Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, int64_t runs) {
   constexpr int64_t kVectors = 50;
   Basis basis(kVectors, v.numel(), v.options());
@@ -33,7 +33,7 @@ Json lanczos_seconds(HessianOperator& hessian, const Tensor& v, double product, 
           {"reading_gigabytes_per_second", 1e-9 * bytes / reading}};
 }
 
-/// Four vectors at once compared with one at a time, with graphs that are not kept.
+/// Four vectors at once compared with one at a time, without keeping the graphs.
 Json block_seconds(Model& model, const std::vector<Batch>& batches, const Tensor& v, int64_t runs) {
   HessianOptions options;
   options.graph_memory = 0;
@@ -67,7 +67,7 @@ Json measure(const ProductArguments& arguments, uint64_t seed) {
   if (!arguments.directory.empty()) {
     const Json work = {{"batch", batch_json(batches.front())},
                        {"loss", mean_loss(model, batches).loss},
-                       {"curvature", v.dot(hessian(v)).item<double>()}};  // along v: equal elements, length 1
+                       {"curvature", v.dot(hessian(v)).item<double>()}};  // along v, a unit vector of equal elements
     export_work(arguments.directory, "hvp", sizes_json(sizes), work, &model);
   }
   const double product = median_seconds(sizes.runs, [&] {

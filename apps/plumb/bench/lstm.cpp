@@ -1,4 +1,4 @@
-// plumb bench lstm: layers of LSTM over rows of equal length, forward and backward.
+// plumb bench lstm: LSTM layers over rows of equal length, forward and backward.
 #include "plumb/ops/lstm.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ struct LstmStack {
     return hidden;
   }
 
-  /// By the names of torch.nn.LSTM.
+  /// The weights by their names in torch.nn.LSTM.
   [[nodiscard]] std::vector<std::pair<std::string, Tensor>> weights() const {
     std::vector<std::pair<std::string, Tensor>> named;
     for (size_t i = 0; i < layers.size(); ++i) {
@@ -60,7 +60,7 @@ struct LstmStack {
     return named;
   }
 
-  /// Multiplications and additions in the products of a forward pass.
+  /// Multiplications and additions in the matrix products of a forward pass.
   [[nodiscard]] double flops() const {
     double total = 0;
     for (const ops::LstmWeights& each : layers)
@@ -74,7 +74,7 @@ Json sizes_of(const LstmArguments& a) {
           {"length", a.length}, {"runs", a.runs},     {"precision", a.precision}};
 }
 
-/// The weights, the input x, and the mean of the squares of the output.
+/// Exports the weights, the input x, and the mean square of the output.
 void export_lstm(const LstmArguments& arguments, const LstmStack& stack) {
   const at::NoGradGuard no_graph;
   export_work(arguments.directory, "lstm", sizes_of(arguments),

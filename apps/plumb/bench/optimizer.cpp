@@ -1,4 +1,4 @@
-// plumb bench optimizer: one update by each optimizer of the parameters of a random decoder.
+// plumb bench optimizer: one update of a random decoder's parameters by each optimizer.
 #include "plumb/optim/optimizer.h"
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kRate = 1e-3, kDecay = 0.1, kGradientDeviation = 1e-2;
 
-/// Steps before the first that is timed. RAdam divides by √v from the sixth on.
+/// Steps before the first timed one. RAdam divides by √v from the sixth step on.
 constexpr int64_t kUntimedSteps = 6;
 
 struct OptimizerArguments {
@@ -34,7 +34,7 @@ Json sizes_of(const OptimizerArguments& a) {
   return json;
 }
 
-/// Parameters with a random gradient, which is the same at every step.
+/// Parameters with a random gradient that is the same in every step.
 class UpdatedParameters {
  public:
   UpdatedParameters(const Parameters& parameters, uint64_t seed)
@@ -55,7 +55,7 @@ class UpdatedParameters {
     ops::synchronize(parameters_.device());
   }
 
-  /// The root mean square of what the steps so far have added to the parameters.
+  /// The root mean square change of the parameters since reset().
   [[nodiscard]] double moved() const {
     const at::NoGradGuard no_graph;
     return (parameters_.flat() - initial_).square_().mean(at::kDouble).sqrt().item<double>();
@@ -81,13 +81,13 @@ class UpdatedParameters {
   std::vector<Tensor> gradients_;
 };
 
-/// Losses of validations that grow, after which an optimizer that begins to average when they do so averages.
+/// Reports validation losses that grow, so that an optimizer that waits for this starts averaging.
 void begin_averaging(Optimizer& optimizer) {
   constexpr int64_t kValidations = 10;
   for (int64_t i = 0; i < kValidations; ++i) optimizer.see_validation(static_cast<double>(i));
 }
 
-/// The median and the mean of timed steps: an optimizer may do more in some steps than in others.
+/// The median and the mean time of a step: some optimizers do more work in some steps than in others.
 Json timed_steps(Optimizer& optimizer, UpdatedParameters& updated, int64_t runs) {
   std::vector<double> seconds;
   const double median = median_seconds(runs, [&] {
@@ -103,11 +103,11 @@ Json timed_steps(Optimizer& optimizer, UpdatedParameters& updated, int64_t runs)
 /// Bytes per parameter and throughput of updates with a state of this size.
 Json traffic(double state_bytes, int64_t parameters, double seconds) {
   const auto count = static_cast<double>(parameters);
-  const double moved = 3 * count * sizeof(float) + 2 * state_bytes;  // parameters and state both ways, and gradients
+  const double moved = 3 * count * sizeof(float) + 2 * state_bytes;  // parameters and state are read and written
   return {{"state_bytes_per_parameter", state_bytes / count}, {"gigabytes_per_second", 1e-9 * moved / seconds}};
 }
 
-/// Null for an optimizer to be left out: of all, those that average the weights cannot be cautious.
+/// Null if the optimizer is skipped: when all are measured, those that average the weights cannot be cautious.
 std::unique_ptr<Optimizer> optimizer_of(const OptimizerArguments& arguments, const std::string& name,
                                         const Parameters& parameters) {
   std::unique_ptr<Optimizer> optimizer = make_optimizer(name, parameters, {});
@@ -117,7 +117,7 @@ std::unique_ptr<Optimizer> optimizer_of(const OptimizerArguments& arguments, con
 }
 
 Json measure(const OptimizerArguments& arguments, uint64_t seed) {
-  for (const std::string& name : arguments.names) static_cast<void>(optimizers().at(name));  // unknown ones, at once
+  for (const std::string& name : arguments.names) static_cast<void>(optimizers().at(name));  // check names first
   const std::unique_ptr<Model> model = make_model(decoder_config(arguments.model));
   model->initialize(seed);
   UpdatedParameters updated(model->parameters(), seed);

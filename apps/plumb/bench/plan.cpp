@@ -1,4 +1,4 @@
-// plumb bench plan: what `plumb plan --here` predicts, beside what steps of the same size take.
+// plumb bench plan: compares the predictions of `plumb plan --here` with the measured memory and time of steps.
 #include "../checks.h"
 #include "../plan_here.h"
 #include "bench.h"
@@ -18,7 +18,7 @@ struct PlanArguments {
   int64_t runs = 3;
 };
 
-/// Sequences of random tokens that predict random tokens.
+/// Sequences of random tokens with random labels.
 Batch random_text(const plan::LocalBatch& size, int64_t vocabulary, uint64_t seed) {
   Random random(seed, "bench plan");
   Batch batch;
@@ -30,7 +30,7 @@ Batch random_text(const plan::LocalBatch& size, int64_t vocabulary, uint64_t see
   return batch;
 }
 
-/// The gradient of a step, added up over its batches.
+/// The gradient of a step, summed over its batches.
 std::vector<Tensor> step_gradient(Model& model, const RunConfig& run, const LocalStep& step, const Batch& batch,
                                   int64_t number) {
   std::vector<Tensor> sum;
@@ -69,11 +69,11 @@ Json measure(const PlanArguments& arguments, uint64_t seed) {
   const RunConfig run = planned_run(arguments.file);
   const LocalStep step = local_step(run, arguments.file.sequence);
   plan::LocalRun measured = local_run(run.train, step);
-  measured.copies = 0;  // of a whole run, as are checkpoints
+  measured.copies = 0;  // a whole run has them, and checkpoints
   measured.writes_checkpoints = false;
   const plan::LocalMemory memory = plan::local_memory(run.model, step.batch, measured, library);
   const double seconds = measured_step(run, step, arguments.runs, seed);
-  const double peak = plan::peak_resident_memory();  // before the parts are measured, which allocate as well
+  const double peak = plan::peak_resident_memory();  // before timing the parts, which allocates as well
   const plan::LocalTime time =
       plan::local_time(run.model, step.batch, step.repetitions, run.train.optimizer, run.train.options);
   Json json = result_document("plan", {{"tokens_at_once", step.batch.tokens()},

@@ -19,12 +19,12 @@ constexpr double kLearningRate = 1e-4;
 
 struct TrainArguments {
   Sizes sizes{512, 1024, 4, 6, 10000, 64, 32};
-  std::string data;  // a data directory whose batch lengths are used
+  std::string data;  // use batches of this data directory; empty: random
   int64_t batch_tokens = 4096;
-  std::string directory;  // to export to, if any
+  std::string directory;  // to export to; empty: none
 };
 
-/// Batches of real lengths from across the training split, with its vocabulary sizes.
+/// Batches from across the training split, with its vocabulary sizes.
 std::vector<Batch> real_batches(const TrainArguments& arguments, Sizes& sizes, uint64_t seed) {
   constexpr size_t kBatches = 8;
   const DataDirectory data = DataDirectory::open(arguments.data);
@@ -38,7 +38,7 @@ std::vector<Batch> real_batches(const TrainArguments& arguments, Sizes& sizes, u
   return batches;
 }
 
-/// The batches, and their losses without dropout before the first step.
+/// Exports the batches with their losses before the first step, without dropout.
 void export_training(const TrainArguments& arguments, const Sizes& sizes, Model& model,
                      const std::vector<Batch>& batches, const LossOptions& options) {
   const at::NoGradGuard no_graph;

@@ -112,10 +112,10 @@ std::string assignment(const ManualOption& option) {
 }
 
 std::string branch(const ManualVerb& verb) {
-  std::vector<std::string> words;  // verbs within
+  std::vector<std::string> words;  // the verbs within this one
   std::vector<std::string> options;
   std::string values;
-  std::string further;  // values after the first
+  std::string further;  // for the values after the first
   std::string argument;
   for (const ManualVerb& inner : verb.verbs) words.push_back(inner.path.back());
   for (const ManualOption& option : verb.options) {

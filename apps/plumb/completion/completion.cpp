@@ -1,4 +1,4 @@
-// plumb completion: the script that has a shell complete verbs, options and their values.
+// plumb completion: prints the script with which a shell completes verbs, options and their values.
 #include "completion.h"
 
 #include <iostream>

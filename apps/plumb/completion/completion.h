@@ -1,4 +1,4 @@
-// The shells' completions of the program, each a script made from the manual.
+// Shell completions of the program: scripts generated from the manual.
 #pragma once
 
 #include <string>

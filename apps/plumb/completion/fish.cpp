@@ -70,7 +70,7 @@ std::string lines(const ManualVerb& verb) {
   return text;
 }
 
-/// Keys as far as "=", and with each of their values.
+/// Each key followed by "=", and each key with each of its values.
 std::string key_list(const std::string& name, const std::vector<ConfigurationKey>& keys) {
   std::string text = "set -g " + name;
   for (const ConfigurationKey& key : keys) {

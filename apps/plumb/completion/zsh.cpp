@@ -6,7 +6,7 @@
 namespace plumb::app {
 namespace zsh {
 
-/// In single quotes; `special` gets a backslash before it, for zsh's own parsers.
+/// Single-quoted; characters of `special` are preceded by a backslash, for zsh's own parsers.
 std::string quoted(const std::string& text, const std::string& special) {
   std::string out = "'";
   for (const char c : text) {
@@ -20,8 +20,8 @@ std::string quoted(const std::string& text, const std::string& special) {
   return out + '\'';
 }
 
-/// What completes a value, as _arguments takes it after the second colon. A space before a function says that it takes
-/// no arguments of compadd's.
+/// The action that completes a value, as _arguments takes it after the second colon. A leading space means that the
+/// function takes none of compadd's arguments.
 std::string action(const ManualOption& option) {
   std::string words;
   if (!option.choices.empty()) words = "(" + join(option.choices, " ") + ")";
@@ -40,7 +40,7 @@ std::string action(const ManualOption& option) {
   return words;
 }
 
-/// A word of _arguments for each of the option's names.
+/// One _arguments specification for each of the option's names.
 std::string specification(const ManualOption& option) {
   if (option.argument) {
     return fmt::format(

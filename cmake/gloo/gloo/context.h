@@ -1,5 +1,5 @@
-// In the place of Gloo's headers, which PyTorch's wheels leave out though c10d's ProcessGroupGloo.hpp includes them. It
-// needs these names alone: everything of Gloo's is behind a pointer there, and made and used within LibTorch.
+// Replaces Gloo's headers, which PyTorch's wheels omit although c10d's ProcessGroupGloo.hpp includes them. That header
+// needs only these names: it refers to Gloo's objects through pointers, and LibTorch creates and uses them.
 #pragma once
 
 #include <chrono>

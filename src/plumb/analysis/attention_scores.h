@@ -8,12 +8,12 @@
 
 namespace plumb {
 
-/// One attention, over all queries, heads and sequences that were seen.
+/// Statistics of one attention sub-layer over all queries, heads and sequences seen.
 struct AttentionProfile {
-  /// −Σ_j p_j·ln p_j of a query's weights p over the keys it sees, in nats: the mean over queries and heads. A query
-  /// that sees one key has 0; ln(keys) is the most (Zhai et al. 2023, arXiv 2303.06296).
+  /// −Σ_j p_j·ln p_j of a query's weights p over its visible keys, in nats, averaged over queries and heads: from 0
+  /// (one key) to ln(keys) (Zhai et al. 2023, arXiv 2303.06296).
   double entropy = 0;
-  double lowest_head_entropy = 0;  // the mean over queries of the head with the least
+  double lowest_head_entropy = 0;  // the lowest of the heads' means over queries
   double largest_logit = 0;        // the largest argument of the softmax (Dehghani et al. 2023, arXiv 2302.05442)
 };
 
@@ -21,7 +21,7 @@ struct AttentionProfile {
 /// attention.
 class AttentionMeter {
  public:
-  /// scores: (heads, queries, keys), as shown to a ScoreObserver.
+  /// scores: (heads, queries, keys), as passed to a ScoreObserver.
   void see(const LayerId& attention, const Tensor& scores);
   [[nodiscard]] ScoreObserver observer() {
     return [this](const LayerId& attention, const Tensor& scores) { see(attention, scores); };

@@ -21,7 +21,7 @@ double square_of(const std::vector<Tensor>& tensors) {
   return sum;
 }
 
-/// The tensors that one part of a model passes on to the next.
+/// The tensors that one part of a model passes to the next.
 struct Boundary {
   ActivationPoint point;
   std::vector<Tensor> arriving;  // with the graph of the part before
@@ -31,7 +31,7 @@ struct Boundary {
   [[nodiscard]] bool is_memory() const { return point.point == Point::memory; }
 };
 
-/// A forward pass in which `separate` makes of each tensor that arrives at a boundary the one that leaves it.
+/// A forward pass in which `separate` turns each tensor that arrives at a boundary into the one that leaves it.
 struct BoundaryPass {
   std::vector<Boundary> boundaries;  // in the order of the pass
   Tensor loss;
@@ -75,7 +75,7 @@ Squares summed_over_processes(const Squares& own, const Group& group) {
   return all;
 }
 
-/// Differentiates the whole model with respect to what passes the boundaries.
+/// Differentiates the whole model with respect to the tensors at the boundaries.
 void add_profile(Model& model, const Batch& batch, const LossFunction& loss, const LossOptions& options,
                  Squares& squares) {
   const auto alias = [](const Tensor& x) { return x.view_as(x); };  // a separate place in the graph
@@ -92,7 +92,7 @@ void add_profile(Model& model, const Batch& batch, const LossFunction& loss, con
   }
 }
 
-/// Differentiates one part after the other, from the loss to the stacks' inputs. At a memory, `squares` has what the
+/// Differentiates part by part, from the loss to the stacks' inputs. For a memory, `squares` has the gradient that the
 /// cross-attention passes back to the encoder.
 void add_chain(Model& model, const Batch& batch, const LossFunction& loss, const LossOptions& options,
                Squares& squares) {
@@ -107,7 +107,7 @@ void add_chain(Model& model, const Batch& batch, const LossFunction& loss, const
     if (boundary.is_memory()) continue;
     squares.add(boundary.point, square_of(given));
     if (boundary.begins_stack()) {
-      if (i > 0) given = {to_encoder};  // the result of the stack before, which is read by cross-attention alone
+      if (i > 0) given = {to_encoder};  // the result of the previous stack, which only cross-attention reads
       continue;
     }
     const Boundary* memory = boundaries[i - 1].is_memory() ? &boundaries[i - 1] : nullptr;
@@ -148,7 +148,7 @@ BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& bat
   profile = summed_over_processes(profile, group);
   chain = summed_over_processes(chain, group);
   BackwardGains gains;
-  double passed = 0;  // back to the stream, by the part at hand
+  double passed = 0;  // gradient norm that the current part passes back to the stream
   std::optional<double> to_memory;
   for (const ActivationPoint& point : chain.order) {
     const double given = std::sqrt(chain.at.at(point));

@@ -14,15 +14,16 @@ namespace plumb {
 /// are Frobenius norms over all tokens of all batches, and over all tensors of the stream if the residual scheme keeps
 /// several.
 struct BackwardGain {
-  ActivationPoint point;  // what the part returns: a sub-layer's `stream`, or the stack's `result`
-  /// ‖∂L/∂x‖ there, by differentiating the whole model.
+  ActivationPoint point;  // the part's output: a sub-layer's `stream`, or the stack's `result`
+  /// ‖∂L/∂x‖ at `point`, by differentiating the whole model.
   double gradient = 0;
-  /// ‖Jᵀg‖/‖g‖, by differentiating this part alone: J is the derivative of what it returns with respect to the stream
-  /// that it reads, g the gradient that the part after it passes back. NaN if g is 0. The first sub-layer of a stack
-  /// includes what the scheme makes of the stack's input.
+  /// ‖Jᵀg‖/‖g‖, by differentiating this part alone: J is the derivative of its output with respect to the stream that
+  /// it reads, g the gradient that arrives from the next part. NaN if g is 0. The first sub-layer of a stack includes
+  /// what the residual scheme does to the stack's input.
   double gain = 0;
-  /// The same for what a cross-attention passes back to the encoder's states; empty for other parts. These gradients
-  /// go around the decoder's stream: their sum over the decoder's layers is the gradient of the encoder's result.
+  /// The same for the gradient that a cross-attention passes back to the encoder states; empty for other parts. These
+  /// gradients bypass the decoder's stream: their sum over the decoder's layers is the gradient of the encoder's
+  /// result.
   std::optional<double> memory_gain{};
 };
 
@@ -32,17 +33,17 @@ struct StackGains {
   std::vector<BackwardGain> parts;  // from the stack's input to its result
 };
 
-/// Within a stack, the gains of all parts after a point multiply the gradient of the result to the gradient there.
+/// Within a stack, the gradient at a point is the gradient of the result times the gains of all parts after the point.
 struct BackwardGains {
   std::vector<StackGains> stacks;  // encoder, decoder
-  /// The largest relative difference between a gradient of the whole model and the product of the gains after it and
-  /// the gradient of the result, and between the gradient of the encoder's result and the sum of what the
-  /// cross-attentions pass back: rounding, unless something besides the stream connects the parts (value residuals).
+  /// The largest relative difference between a gradient from the whole model and the same gradient from the parts
+  /// (gains times the gradient of the result; for the encoder's result, the sum over the cross-attentions). Only
+  /// rounding, unless something besides the stream connects the parts (value residuals).
   double error = 0;
 };
 
 /// L is the mean loss over all target tokens, without dropout. Costs at most two gradients. Throws Error if there are
-/// no target tokens. The processes of a group share the batches, and all have the gains.
+/// no target tokens. The processes of a group share the batches, and all get the gains.
 BackwardGains measure_backward_gains(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
                                      const LossFunction& loss = model_loss, const Group& group = {});
 

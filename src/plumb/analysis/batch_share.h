@@ -1,4 +1,4 @@
-// The batches that one process measures if several measure together.
+// Division of batches among processes that measure together.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace plumb {
 
-/// This process's share of the batches: consecutive ones, those of each rank before those of the next, as many for each
-/// as for the others or one more. With fewer batches than processes, some have none; rank 0 has the first one.
+/// This process's share of the batches: a contiguous block, in order of rank. Block sizes differ by at most one. With
+/// fewer batches than processes, some have none; rank 0 has the first one.
 inline std::span<const Batch> share_of_batches(const std::vector<Batch>& batches, const Group& group) {
   const int64_t count = std::ssize(batches), size = group.size();
   const auto begin_of = [&](int64_t rank) { return static_cast<size_t>((rank * count + size - 1) / size); };

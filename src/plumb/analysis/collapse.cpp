@@ -27,7 +27,7 @@ struct StackSums {
   // For the current batch.
   Tensor previous;
   size_t next = 0;
-  // The last sub-layer's stream, until it is known whether its representation is another tensor.
+  // The last sub-layer's stream, until a separate representation may replace it.
   LayerId pending;
   Tensor pending_stream;
 

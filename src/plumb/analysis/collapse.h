@@ -9,12 +9,12 @@
 namespace plumb {
 
 /// The representation x_k after sub-layer k of a stack, with each token's vector normalized to mean 0 and variance 1
-/// over its features, as a norm would do: the stream, or what Point::representation shows, such as ResiDual's x +
+/// over its features, as by a norm: the stream, or the tensor shown at Point::representation, such as ResiDual's x +
 /// norm(r). x_0 is the stack's input.
 struct CollapsePoint {
   int64_t depth = 0;          // k, from 1
   LayerId id;                 // the sub-layer
-  double mean_square = 0;     // of an element of the stream before normalization
+  double mean_square = 0;     // of an element before normalization
   double change = 0;          // mean |x_k − x_{k−1}| over tokens and features
   double similarity = 0;      // mean over tokens of the cosine of x_k and x_{k−1}
   double effective_rank = 0;  // of the x_k of all tokens; see below
@@ -31,7 +31,8 @@ struct CollapseProfile {
 /// equal.
 double effective_rank(const Tensor& rows);
 
-/// Forward passes without dropout and without a graph. All tokens of all batches are kept for the effective rank.
+/// Runs forward passes without dropout and without a graph. Keeps the representations of all tokens of all batches, for
+/// the effective rank.
 CollapseProfile measure_collapse(Model& model, const std::vector<Batch>& batches);
 
 /// Pre-LN at initialization (Xie et al. 2023): x_k is the normalized sum of k + 1 independent terms of equal size, so

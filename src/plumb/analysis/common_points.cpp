@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kNumbersPerPoint = 4;
 constexpr int64_t kNoNumber = -1;
 
-/// (points, 4): stack, layer, sub-layer, and which of its activations.
+/// (points, 4): stack, layer, sub-layer, and point.
 Tensor as_numbers(const std::vector<ActivationPoint>& points) {
   std::vector<int64_t> numbers;
   for (const ActivationPoint& point : points) {

@@ -8,9 +8,8 @@
 
 namespace plumb {
 
-/// The points of a forward pass, in its order, in every process of a group: those that a process has seen (`own`), or,
-/// if it has seen none because it had no batch, those of the others. Throws Error if processes have seen different
-/// ones.
+/// The points of a forward pass, in order, agreed on by all processes of a group: those that this process has seen
+/// (`own`) or, if it had no batch, those of the others. Throws Error if processes have seen different ones.
 std::vector<ActivationPoint> common_points(const std::vector<ActivationPoint>& own, const Group& group);
 
 }  // namespace plumb

@@ -20,31 +20,31 @@ struct CoordinateOptions {
   double clip_norm = 0;  // 0: no clipping
 };
 
-/// One activation: root mean squares over its elements.
+/// Root mean squares over the elements of one activation.
 struct CoordinateSize {
   ActivationPoint point;
-  double before = 0;  // of the activation at the start
+  double before = 0;  // of the activation before training
   double after = 0;   // of the activation after the steps
   double change = 0;  // of the difference: what the updates did to it
 };
 
 struct CoordinateSizes {
   std::vector<CoordinateSize> activations;  // `stream` of each sub-layer and `result` of each stack, in forward order
-  CoordinateSize logits;                    // without the mean over classes; `point` has no meaning
+  CoordinateSize logits;                    // with the mean over classes subtracted; `point` is unused
 };
 
-/// Trains the model on the steps' batches, one after another, without dropout, weight decay, warm-up or decay, and
-/// measures a batch before and after. The model's parameters are those after the steps.
+/// Trains the model with one step on each batch of `steps`, without dropout, weight decay, warm-up or learning-rate
+/// decay, and measures a batch before and after. The model keeps the trained parameters.
 CoordinateSizes measure_coordinates(Model& model, const std::vector<Batch>& steps, const Batch& measured,
                                     const CoordinateOptions& options);
 
-/// What an interval says about an exponent, for a margin that is fixed before looking.
+/// The verdict of an interval on an exponent, for a margin that is fixed in advance.
 enum class Trend {
-  grows,      // the interval lies above the margin
+  grows,      // the interval is above the margin
   constant,   // within ±margin
   shrinks,    // below −margin
   undecided,  // none of these
-  diverged    // a size is not finite or 0, so that there is no exponent
+  diverged    // a size is 0 or not finite: no exponent
 };
 std::string to_string(Trend trend);
 
@@ -57,8 +57,8 @@ struct ScalingExponent {
   Trend trend = Trend::undecided;
 };
 
-/// sizes[seed][i] at scales[i], which ascend. One seed has no interval and is undecided. Throws Error on fewer than two
-/// scales or no seeds, or if the sizes do not fit them.
+/// sizes[seed][i] is the size at scales[i]; scales ascend. A single seed has no interval and is undecided. Throws Error
+/// on fewer than two scales or no seeds, or if a seed has another number of sizes than there are scales.
 ScalingExponent scaling_exponent(const std::vector<double>& scales, const std::vector<std::vector<double>>& sizes,
                                  double margin);
 

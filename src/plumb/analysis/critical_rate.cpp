@@ -11,12 +11,12 @@
 namespace plumb {
 namespace {
 
-/// The largest factor from one learning rate to the next while none has raised the loss.
+/// The largest factor from one learning rate to the next as long as none has raised the loss.
 constexpr double kLargestStride = 30;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 /// The search for the zero of h(η) = (L(w − η·u) − L(w))/(η·gᵀu), which is −1 at η = 0 and a straight line for a
-/// quadratic loss. Far above its zero, where h says nothing about it, h counts as 1.
+/// quadratic loss. Values far above the zero say little about it, so h is capped at 1.
 class RateSearch {
  public:
   RateSearch(double slope, double tolerance) : slope_(slope), tolerance_(tolerance) {}
@@ -34,8 +34,8 @@ class RateSearch {
     (is_low ? low_ : high_) = {rate, h};
   }
 
-  /// The next learning rate to try: where the line through the ends is zero, a little beyond it on the side of the end
-  /// that did not move last; the middle if the same end moved twice.
+  /// The next learning rate to try: the zero of the line through the ends, moved a little toward the end that did not
+  /// move last; the middle if the same end moved twice.
   [[nodiscard]] double next() const {
     const double beyond = tolerance_ / 3;
     if (!std::isfinite(high_.rate)) {
@@ -65,7 +65,7 @@ class RateSearch {
   bool repeated_ = false;
 };
 
-/// Rank 0's number. Processes on different machines may round differently, and must decide alike.
+/// Rank 0's number. Processes on different machines may round differently, but must decide alike.
 double of_rank_zero(double number, const Group& group) {
   if (group.size() == 1) return number;
   const Tensor told = at::full({1}, number, at::kDouble);

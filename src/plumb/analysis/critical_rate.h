@@ -16,18 +16,18 @@ struct CriticalRateOptions {
   int64_t passes = 30;      // at most, of the loss over all batches
   double label_smoothing = 0;
   LossFunction loss = model_loss;
-  Group group{};  // processes that share the batches, and all have the result
+  Group group{};  // processes that share the batches; all get the result
 };
 
-/// L(w), the mean loss over all target tokens of the batches, without a graph or dropout. Throws Error if there are
-/// none.
+/// L(w), the mean loss over all target tokens of the batches, without a graph or dropout. Throws Error if there are no
+/// target tokens.
 double loss_of_batches(Model& model, const std::vector<Batch>& batches, const CriticalRateOptions& options = {});
 
 /// η_c = the smallest η > 0 with L(w − η·u) > L(w), located between two learning rates that were tried. For a quadratic
-/// loss η_c = 2·gᵀu/uᵀHu, so that 2/η_c is the curvature along the update divided by gᵀu, for u = g at most λ_max(H).
+/// loss η_c = 2·gᵀu/uᵀHu, so that 2/η_c is the curvature along the update divided by gᵀu; for u = g, at most λ_max(H).
 struct CriticalRate {
-  double low = 0;      // the loss is not higher after this step
-  double high = 0;     // it is after this one
+  double low = 0;      // the loss does not rise at this rate
+  double high = 0;     // it rises at this one
   int64_t passes = 0;  // of the loss, including that of L(w)
 
   [[nodiscard]] double rate() const;                             // √(low·high)
@@ -36,7 +36,7 @@ struct CriticalRate {
 
 /// `gradient` and `update`: (parameters). The search assumes that the loss falls from 0 to its minimum along the update
 /// and rises from there; a loss that is not finite counts as higher. Forward passes only, without dropout. Empty if the
-/// update is no direction of descent, or the bracket is not found within the passes. The parameters are unchanged
+/// update is not a descent direction, or if the bracket is not found within the passes. The parameters are unchanged
 /// afterward.
 std::optional<CriticalRate> critical_learning_rate(Model& model, const std::vector<Batch>& batches,
                                                    const Tensor& gradient, const Tensor& update,

@@ -38,7 +38,7 @@ double centered_square(const Tensor& change) {
 
 Tensor first_update(const Parameters& parameters, const Tensor& gradient, const std::string& optimizer,
                     const VariantOptions& options) {
-  // From parameters of 0, so that no part of the step is lost in rounding.
+  // Start from zero parameters, so that no part of the step is lost in rounding.
   MovedParameters moved(parameters);
   moved.to_zero();
   make_optimizer(optimizer, parameters, options)->step(parameters.split(gradient), 1.0);

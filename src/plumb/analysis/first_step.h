@@ -26,9 +26,9 @@ struct LogitChange {
 };
 
 /// The change of the logits by layer, per unit of learning rate. Exact: J·u by reverse over reverse. The processes of a
-/// group share the batches, and all have the changes.
+/// group share the batches, and all get the changes. Throws Error if there are no labels.
 struct LogitChanges {
-  std::vector<LogitChange> by_layer;  // in the order of layer_blocks, then what is outside the layers
+  std::vector<LogitChange> by_layer;  // in the order of layer_blocks, then the parameters outside the layers
   double total = 0;                   // of all parameters moving together
 };
 LogitChanges measure_logit_changes(Model& model, const std::vector<Batch>& batches, const Tensor& update,

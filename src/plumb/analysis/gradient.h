@@ -26,7 +26,7 @@ struct GradientProfile {
   /// 2002.04745, Figure 3). Equal to the above if all batches have the same number of tokens.
   NormByParameter batch_mean_norm_by_parameter;
 
-  /// These throw Error naming the closest parameter.
+  /// Throw Error, with the closest name as a hint, if the model has no such parameter.
   [[nodiscard]] double norm(const std::string& parameter) const;
   [[nodiscard]] double batch_mean_norm(const std::string& parameter) const;
 };
@@ -34,8 +34,8 @@ struct GradientProfile {
 /// The gradient is that of the loss with this label smoothing; the two losses do not depend on it. `observer`, if
 /// given, sees the activations of the same forward passes. Throws Error if there are no target tokens.
 ///
-/// The processes of a group share the batches, and all have the profile; an observer sees the activations of its own
-/// process. They must have the same parameters and pass the same batches.
+/// The processes of a group share the batches, and all get the profile; an observer sees only its own process's
+/// activations. They must have the same parameters and pass the same batches.
 GradientProfile measure_gradients(Model& model, const std::vector<Batch>& batches, double label_smoothing = 0,
                                   const Observer& observer = {}, const LossFunction& loss = model_loss,
                                   const Group& group = {});

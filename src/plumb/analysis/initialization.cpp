@@ -10,7 +10,7 @@ FirstStep measure_first_step(Model& model, const std::vector<Batch>& batches, co
                              const VariantOptions& optimizer_options, double label_smoothing, const Group& group) {
   const Tensor gradient = mean_loss(model, batches, label_smoothing, model_loss, group).gradient;
   const Tensor update = first_update(model.parameters(), gradient, optimizer, optimizer_options);
-  group.broadcast(update);  // the same in all, to the last bit
+  group.broadcast(update);  // bitwise identical in all processes
   CriticalRateOptions options;
   options.label_smoothing = label_smoothing;
   options.group = group;

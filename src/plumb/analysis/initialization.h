@@ -1,5 +1,5 @@
-// What a model's first steps meet: how gradients flow back, what the first update does to the logits, the learning rate
-// at which it raises the loss, and the curvature.
+// Measurements at initialization: how gradients flow back, how the first update changes the logits, the learning rate
+// above which it raises the loss, and the curvature.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct InitializationOptions {
   int64_t layer_curvature_steps = 0;  // the same for each layer's block
   double label_smoothing = 0;
   uint64_t seed = 1;  // of Lanczos's start vectors
-  Group group{};      // processes that share the batches; all have the results, but rank 0 alone the curvature
+  Group group{};      // processes that share the batches; all get the results, but only rank 0 the curvature
 
   [[nodiscard]] bool any() const { return gains || !first_steps.empty() || curvature_steps > 0; }
 };
@@ -34,7 +34,7 @@ struct FirstStep {
   std::optional<CriticalRate> critical;
 };
 
-/// The measurements of one model that were asked for.
+/// The requested measurements of one model.
 struct InitializationMeasurement {
   std::optional<BackwardGains> gains;
   std::vector<FirstStep> first_steps;
@@ -54,7 +54,7 @@ struct FirstStepReport {
   LogitChangesReport logits;
   Interval critical_rate;    // the geometric mean, over the models in which one was found
   int64_t without_rate = 0;  // models in which none was found
-  double passes = 0;         // forward passes that one took, on average
+  double passes = 0;         // mean number of forward passes of the successful searches
 };
 struct InitializationReport {
   std::optional<BackwardGainReport> gains;

@@ -1,5 +1,4 @@
-// The measurements at initialization as JSON (docs/formats/probe.md), and their values for one model, as the studies
-// keep them.
+// The measurements at initialization as JSON (docs/formats/probe.md), and those of one model, as studies store them.
 #pragma once
 
 #include "plumb/analysis/initialization.h"

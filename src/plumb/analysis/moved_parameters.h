@@ -5,7 +5,7 @@
 
 namespace plumb {
 
-/// At the end of the scope, the parameters are what they were at its beginning.
+/// Restores the parameters at the end of the scope.
 class MovedParameters {
  public:
   explicit MovedParameters(const Parameters& parameters)
@@ -29,7 +29,7 @@ class MovedParameters {
     flat_.copy_(values);
   }
 
-  /// Sets them to what they were − rate·update, (parameters).
+  /// Sets them to their original values − rate·update, (parameters).
   void along(const Tensor& update, double rate) {
     const at::NoGradGuard no_graph;
     flat_.copy_(before_);

@@ -30,7 +30,7 @@ NoiseScale noise_scale(double mean_square_norm, double square_norm_of_mean, int6
 /// The noise of the gradient of the mean loss per label, over batches of `examples` examples each: g_k is K/W times the
 /// gradient of the loss summed over the labels of batch k, W the weight of all labels of all batches, so that the mean
 /// of the g_k is the gradient of the mean over all labels. Without dropout. Throws Error on fewer than two batches, and
-/// on batches without labels.
+/// if no batch has labels.
 NoiseScale measure_noise_scale(Model& model, const std::vector<Batch>& batches, int64_t examples,
                                double label_smoothing = 0, const LossFunction& loss = model_loss);
 

@@ -24,8 +24,8 @@ double limit_fit_squares(const LimitFit& fit, const std::vector<double>& feature
   return sum;
 }
 
-/// Least squares over limit ≥ 0 and amplitude ≥ 0. The squares are convex: if the best values without these conditions
-/// violate one of them, the best with it lie where it holds with equality.
+/// Least squares over limit ≥ 0 and amplitude ≥ 0. The problem is convex: if the unconstrained optimum violates a
+/// condition, the constrained one satisfies it with equality.
 LimitFit fit_features(const std::vector<double>& features, const std::vector<double>& losses) {
   const LineFit line = fit_line(features, losses);
   LimitFit fit{line.intercept, line.slope, 0};
@@ -66,7 +66,7 @@ class ExponentProfile {
   double center_ = 0;
 };
 
-/// The log-exponent with the least squares: the best of a grid, refined between its neighbors by golden sections.
+/// The log-exponent with the least squares: the best of a grid, refined between its neighbors by golden-section search.
 double best_log_exponent(const ExponentProfile& profile) {
   constexpr int kGrid = 200;
   const double lowest = std::log(PowerLaw::kSmallestExponent);
@@ -94,7 +94,7 @@ double best_log_exponent(const ExponentProfile& profile) {
   return (low + high) / 2;
 }
 
-/// Whether the least squares lie at an end of the exponents that are tried.
+/// Whether the optimum is at an end of the range of exponents.
 bool is_bound(double log_exponent) {
   constexpr double kTolerance = 1e-3;
   return log_exponent < std::log(PowerLaw::kSmallestExponent) + kTolerance ||

@@ -38,7 +38,7 @@ class Measured {
     int64_t attentions;  // per layer
   };
   [[nodiscard]] std::vector<Stack> stacks() const {
-    if (config_.kind == "awd-lstm") return {{StackKind::decoder, 0, 0}};  // no layers of the theory
+    if (config_.kind == "awd-lstm") return {{StackKind::decoder, 0, 0}};  // no layers that the theory covers
     const auto [encoder, decoder] = depth_of(config_);
     if (encoder == 0) return {{StackKind::decoder, decoder, 1}};
     if (decoder == 0) return {{StackKind::encoder, encoder, 1}};

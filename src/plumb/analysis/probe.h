@@ -1,4 +1,4 @@
-// Probes a model at initialization, or with weights: activations, gradients, and what theory predicts for them.
+// Probes a model at initialization, or with given weights: activations, gradients, and the theory's predictions.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@
 namespace plumb {
 
 struct ProbeOptions {
-  std::vector<uint64_t> seeds = {1};  // of the initialization; with weights there is one measurement and no seed
+  std::vector<uint64_t> seeds = {1};  // of the initialization; not used with weights, which are measured once
   double label_smoothing = 0;         // of the loss whose gradient is measured
   at::ScalarType type = at::kFloat;
   std::string weights_origin = "weights";  // for error messages
   LossFunction loss = model_loss;
-  Group group{};  // processes that share the batches, and all have the report
+  Group group{};  // processes that share the batches; all get the report
 };
 
 /// The measurements of one model.
@@ -34,9 +34,9 @@ struct Range {
   double low = 0, high = 0;
 };
 
-/// A measured activation over all measurements; its numbers are those of LayerPoint.
+/// An activation over all measurements, with the numbers of LayerPoint.
 struct SignalReport {
-  /// Bounds of mean_square: from the paper, and from the same derivation for the model at hand.
+  /// Bounds of mean_square: from the paper, and from the same derivation for this model.
   struct Lemma2 {
     Range paper, adapted;
   };
@@ -74,7 +74,7 @@ struct TheoryReport {
   };
 
   theory::Placement placement = theory::Placement::other;
-  std::vector<std::string> differs;  // assumptions of the theory that the model does not meet
+  std::vector<std::string> differs;  // the theory's assumptions that the model violates
   std::optional<Theorem1> theorem_1;
   std::vector<Slope> layer_slopes;
 };
@@ -89,7 +89,7 @@ struct ProbeReport {
   std::vector<uint64_t> seeds;  // empty if weights were given
   double label_smoothing = 0;
 
-  /// Null if the report lacks it.
+  /// Null if absent.
   [[nodiscard]] const SignalReport* find(const ActivationPoint& point) const;
   [[nodiscard]] const FeedForwardReport* find(const LayerId& layer, int matrix) const;
 };

@@ -13,7 +13,7 @@ namespace {
 struct Written {
   std::vector<int64_t> keys;    // in writing order, for all sequences
   std::vector<int64_t> values;  // the corresponding values
-  std::vector<int64_t> asked;   // values of the keys 0, 1, … of each sequence
+  std::vector<int64_t> asked;   // values to retrieve for the keys 0, 1, … of each sequence
 };
 
 std::vector<int64_t> permutation(int64_t n, Random& random) {
@@ -48,7 +48,7 @@ Retrieval measure_retrieval(const std::string& kind, const VariantOptions& optio
   const auto attention =
       attentions().at(kind).make(parameters, {"attention", task.size, {1, 1, task.size}, options, nullptr});
   const Tensor keys = parameters.add("keys", {task.keys, task.size}, Role::weight);
-  // A different scale for queries: softmax sharpens, and outer products do not need a norm of 1.
+  // A learned scale for queries: softmax can sharpen, and outer products do not need queries of norm 1.
   const Tensor scale = parameters.add("scale", {1}, Role::gain);
   parameters.finish();
   initialize(parameters, "xavier-normal", {}, seed);

@@ -12,7 +12,7 @@ namespace plumb {
 struct RetrievalTask {
   int64_t keys = 16;
   int64_t size = 16;       // of keys and values, with one head
-  bool update = false;     // each key is written a second time with another value, which is the one to retrieve
+  bool update = false;     // each key is written again with another value, the one to retrieve
   int64_t steps = 300;     // training steps for the keys (and the attention's parameters) with Adam
   int64_t sequences = 16;  // per batch
 };
@@ -22,9 +22,9 @@ struct Retrieval {
   double accuracy = 0;  // fraction of keys for which v is the value closest to y among all values
 };
 
-/// The key vectors are trained for the task, so that the result is the capacity of the attention rather than luck. The
-/// values are fixed random vectors, one per key; the assignment of values to keys and the order of writing are drawn
-/// anew for each sequence.
+/// The key vectors are trained for the task, so that the result reflects the attention's capacity rather than chance.
+/// The values are fixed random vectors, one per key; the assignment of values to keys and the order of writing are
+/// drawn for each sequence.
 Retrieval measure_retrieval(const std::string& kind, const VariantOptions& options, const RetrievalTask& task,
                             uint64_t seed);
 

@@ -31,7 +31,7 @@ Outcome outcome_of(const Interval& interval, const Region& region) {
   return Outcome::undecided;
 }
 
-/// [s]: how many of the orders of n values have s discordant pairs, as a share of all n! (the Mahonian numbers).
+/// [s]: the fraction of the n! orders of n values that have s discordant pairs (Mahonian numbers).
 std::vector<double> discordant_pairs(size_t n) {
   std::vector<double> share = {1};
   for (size_t k = 2; k <= n; ++k) {
@@ -195,9 +195,9 @@ Judgment judge_growth(const std::vector<std::vector<double>>& values) {
     return judgment;
   }
   judgment.effect = confidence_interval(taus);
-  double growing = 0;  // P(as few discordant pairs)
+  double growing = 0;  // P(at most this many discordant pairs)
   for (size_t s = 0; s <= discordant; ++s) growing += distribution[s];
-  double falling = 0;  // P(as many)
+  double falling = 0;  // P(at least this many)
   for (size_t s = falling_pairs; s < distribution.size(); ++s) falling += distribution[s];
   if (growing <= 0.025) judgment.outcome = Outcome::supported;
   if (falling <= 0.025) judgment.outcome = Outcome::contradicted;

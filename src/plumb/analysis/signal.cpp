@@ -55,7 +55,7 @@ void SignalMeter::add_all(const Group& group) {
     index_.emplace(all[i], i);
     points_.push_back({all[i], {}, 0});
   }
-  // Every process writes its samples where they belong among those of all, and 0 elsewhere, so that the sum is exact.
+  // Each process writes its samples at their place among all samples, and 0 elsewhere, so that the sum is exact.
   const Tensor counts = at::zeros({std::ssize(points_)}, at::kLong);
   std::vector<double> ratio_sums;
   for (size_t i = 0; i < points_.size(); ++i) {

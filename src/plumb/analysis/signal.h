@@ -15,7 +15,7 @@ struct LayerPoint {
   double delta_at_0_1 = 0;  // ‖x‖² is (0.1, δ)-bounded and (ε, 0.125)-bounded, see statistics.h
   double epsilon_at_0_125 = 0;
   /// E of ‖J_LN(x)‖₂ · ‖x‖/√d, which is O(1) by Lemma 3 (Xiong et al. 2020): a LayerNorm with gain 1 and eps 0 at this
-  /// point has ‖J‖₂ = √d/‖x − mean(x)‖. NaN if a token's vector is constant.
+  /// point has ‖J‖₂ = √d/‖x − mean(x)‖. Infinite if a token's vector is constant, NaN if it is 0.
   double layer_norm_ratio = 0;
 };
 
@@ -32,8 +32,8 @@ struct SignalProfile {
 class SignalMeter {
  public:
   void see(const ActivationPoint& point, const Tensor& activation);
-  /// Adds what the meters of the other processes of a group have seen, in the order of ranks: all then have the same
-  /// profile. With the batches of one process divided among several as share_of_batches does, it is that of the one.
+  /// Merges the samples of all processes of a group, in order of rank: all then have the same profile. If
+  /// share_of_batches divided the batches, it equals the profile of one process with all of them.
   void add_all(const Group& group);
   [[nodiscard]] SignalProfile profile() const;
 

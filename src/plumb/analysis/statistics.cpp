@@ -109,7 +109,7 @@ double bounded_delta(const std::vector<double>& sample, double epsilon) {
 
 double bounded_epsilon(std::vector<double> sample, double delta) {
   const double mean = mean_of(sample);
-  // δ allows this many values above the limit: the next smaller value is the limit.
+  // δ allows this many values above the limit; the largest of the others is the limit.
   const auto allowed = std::min(static_cast<size_t>(delta * static_cast<double>(sample.size())), sample.size() - 1);
   const auto limit = sample.begin() + static_cast<std::ptrdiff_t>(allowed);
   std::nth_element(sample.begin(), limit, sample.end(), std::greater<>());

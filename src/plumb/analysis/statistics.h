@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// A mean and an interval that contains the expectation with 95% confidence, or another where that is said.
+/// A mean and an interval that contains the expectation with 95% confidence, unless stated otherwise.
 struct Interval {
   double mean = 0;
   double low = 0;  // low and high are NaN if count is 1
@@ -17,14 +17,14 @@ struct Interval {
 /// mean ± t · s/√n with t = student_t_quantile((1 + confidence)/2, n − 1). Throws Error on no values.
 Interval confidence_interval(const std::vector<double>& values, double confidence = 0.95);
 
-/// The same for a quantity that cannot be negative: nor can the lower end.
+/// The same for a quantity that cannot be negative: the lower end is at least 0.
 Interval positive_interval(const std::vector<double>& values);
 
 /// The geometric mean of positive values, and the interval of their logarithms' mean, in the unit of the values. Ratios
 /// that multiply out for each seed do so for their geometric means too. NaN unless all values are positive.
 Interval geometric_interval(const std::vector<double>& values);
 
-/// Of sizes, such as norms: geometric_interval; positive_interval if some are 0.
+/// For sizes, such as norms: geometric_interval, or positive_interval if some are 0.
 Interval size_interval(const std::vector<double>& values);
 
 /// P(|T| ≤ t) for Student's distribution: the finite sums of Abramowitz & Stegun 26.7.3 and 26.7.4. degrees ≥ 1, t ≥ 0.

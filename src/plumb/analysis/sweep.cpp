@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-/// What makes a rate better: fewer diverged runs, then the smaller mean of the others.
+/// Sort key, best first: fewer diverged runs, then the smaller mean of the others.
 std::tuple<int64_t, double> badness(const Sweep::Point& point) {
   int64_t diverged = 0;
   double sum = 0;

@@ -1,4 +1,4 @@
-// A sweep of the learning rate: final losses by rate and seed, its best rate, and how much the loss depends on it.
+// A learning-rate sweep: final losses by rate and seed, the best rate, and how much the loss depends on the rate.
 #pragma once
 
 #include <string>
@@ -8,28 +8,29 @@
 
 namespace plumb {
 
-/// The final losses of the runs of one arm, which differ in learning rate and seed; infinite: the run diverged.
+/// The final losses of one arm's runs, which differ in learning rate and seed; infinite if the run diverged.
 struct Sweep {
   struct Point {
     double learning_rate = 0;
     std::vector<double> losses;  // by seed
   };
-  std::vector<Point> points;  // by growing learning rate
+  std::vector<Point> points;  // by increasing learning rate
 
   /// The rate with the smallest mean loss among those with the fewest diverged runs. Throws Error without points.
   [[nodiscard]] const Point& best() const;
-  /// Why the best rate may not be the best: "" if rates on both sides of it are worse.
+  /// Why the best rate may lie outside the sweep: "" if rates on both sides are worse.
   [[nodiscard]] std::string open_end() const;
-  /// The best rate between those of the sweep: the vertex of the parabola of the mean losses against the logarithm of
-  /// the rate through the best and its neighbors. NaN if the best is at an end, or a run of the three diverged.
+  /// The best rate by interpolation: the vertex of the parabola through the mean losses of the best rate and its
+  /// neighbors, against the logarithm of the rate. NaN if the best rate is at an end, or if a run of the three
+  /// diverged.
   [[nodiscard]] double best_between() const;
-  /// Wortsman et al. 2023 (arXiv 2309.14322): the mean over learning rates of min(loss, loss₀) − best loss,
-  /// where loss₀ is the loss before training; over seeds.
+  /// Wortsman et al. 2023 (arXiv 2309.14322): the mean over learning rates of min(loss, loss₀) − best loss, where loss₀
+  /// is the loss before training. The interval is over seeds.
   [[nodiscard]] Interval sensitivity(double initial_loss) const;
 };
 
 /// Judges the difference of the final losses of two arms, first − second, each at its own best learning rate, seed by
-/// seed. Undecided if the best rate of an arm lies at the end of its sweep.
+/// seed. Undecided if an arm's best rate is at the end of its sweep.
 Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region);
 
 }  // namespace plumb

@@ -9,7 +9,7 @@
 
 namespace plumb::theory {
 
-/// The placement of the norm in a residual scheme, as far as the theory distinguishes it.
+/// The placement of the norm in a residual scheme, as the theory distinguishes it.
 enum class Placement { post_ln, pre_ln, other };
 Placement placement(const std::string& residual);
 

@@ -8,7 +8,7 @@ void TokenSimilarity::see(const LayerId& layer, const Tensor& x, const Ragged& l
   const Tensor units = wide / wide.norm(2, 1, true);
   Sums& sums = sums_[layer];
   for (int64_t s = 0; s < layout.sequences(); ++s) {
-    // ‖Σ_i u_i‖² is the sum over all pairs, and those of a token with itself add 1 each.
+    // ‖Σ_i u_i‖² sums the cosines of all pairs, including each token with itself, which adds 1.
     const auto tokens = static_cast<double>(layout.length(s));
     const Tensor sum = units.narrow(0, layout.begin(s), layout.length(s)).sum(0);
     sums.cosines += sum.square().sum().item<double>() - tokens;
@@ -18,7 +18,7 @@ void TokenSimilarity::see(const LayerId& layer, const Tensor& x, const Ragged& l
 
 void TokenSimilarity::see(Model& model, const Batch& batch, ForwardContext& context) {
   const at::NoGradGuard no_graph;
-  std::map<LayerId, Tensor> last;  // a layer's stream is that after its last sub-layer
+  std::map<LayerId, Tensor> last;  // by layer, the stream after its last sub-layer
   context.watch([&last](const ActivationPoint& point, const Tensor& activation) {
     if (point.point == Point::input && !point.id.layer) last[point.id] = activation;
     if (point.point == Point::stream && point.id.layer) last[{point.id.stack, point.id.layer}] = activation;

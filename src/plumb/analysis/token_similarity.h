@@ -15,10 +15,10 @@ class TokenSimilarity {
   /// x: (tokens, width), the sequences of `layout`; sums in float64. A sequence of one token has no pairs.
   void see(const LayerId& layer, const Tensor& x, const Ragged& layout);
 
-  /// A forward pass of the batch without a graph; `context` has no observer of activations yet.
+  /// Runs a forward pass of the batch without a graph. Sets, and then clears, the activation observer of `context`.
   void see(Model& model, const Batch& batch, ForwardContext& context);
 
-  /// By layer, and by stack for its input; NaN if there was no pair.
+  /// By layer; a stack's input under the stack's id. NaN if there was no pair.
   [[nodiscard]] std::map<LayerId, double> means() const;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace plumb {
 
-/// Parameters that belong together: a layer ("encoder.layers.0"), or a single parameter outside of layers, by its name.
+/// A layer ("encoder.layers.0"), or a single parameter outside the layers, under its name.
 struct UpdateRatio {
   std::string name;
   double update = 0;  // ‖Δθ‖, over all parameters of the group
@@ -20,13 +20,13 @@ struct UpdateRatio {
   [[nodiscard]] double ratio() const { return update / weight; }
 };
 
-/// ‖x‖ of the pieces of each layer and of each piece outside of layers, in the order of the model, and last of "total".
+/// ‖x‖ of the pieces of each layer and of each piece outside the layers, in the order of the model, then "total".
 /// pieces: one tensor per parameter, such as gradients; sums in float64.
 std::vector<std::pair<std::string, double>> norms_by_layer(const Parameters& parameters,
                                                            std::span<const Tensor> pieces);
 
-/// The ratios of all layers and of the parameters outside of layers, in the order of the model, and last of "total",
-/// all parameters. before, after: (parameters.count()), sums in float64.
+/// The ratios of all layers and of the parameters outside the layers, in the order of the model, then "total", all
+/// parameters. before, after: (parameters.count()), sums in float64.
 std::vector<UpdateRatio> update_ratios(const Parameters& parameters, const Tensor& before, const Tensor& after);
 
 }  // namespace plumb

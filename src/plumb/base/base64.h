@@ -7,10 +7,10 @@
 
 namespace plumb {
 
-/// Four characters for three bytes, padded with '='.
+/// Encodes every three bytes as four characters, padded with '='.
 std::string base64_of(std::string_view bytes);
 
-/// The bytes of such a text, up to its padding; nothing if it has another character.
+/// Decodes base64 up to its padding; nullopt on any other character.
 std::optional<std::string> bytes_of_base64(std::string_view text);
 
 }  // namespace plumb

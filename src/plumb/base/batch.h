@@ -1,4 +1,4 @@
-// A batch as models read it: concatenated token ids, and where each sequence begins.
+// A batch of model input: concatenated token ids, and where each sequence begins.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Batch {
     return std::accumulate(weights.begin(), weights.end(), 0.0);
   }
 
-  /// For throughput: target tokens, or source tokens if there are none.
+  /// Target tokens, or source tokens if there are no target tokens; for throughput.
   [[nodiscard]] int64_t tokens() const {
     return static_cast<int64_t>(target_input.empty() ? source.size() : target_input.size());
   }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kOverride = "--set ";
 
-/// Throws an error at a location: a UsageError if that is a `--set` on the command line.
+/// Throws an error at a location: a UsageError if the location is a `--set` on the command line.
 [[noreturn]] void fail(const std::string& place, const std::string& message, const std::string& hint = {}) {
   const std::string what = fmt::format("{}: {}", place, message);
   if (place.starts_with(kOverride)) throw UsageError(what, hint);
@@ -228,7 +228,7 @@ class TextWriter final : public Fields {
   std::string nested_;
 };
 
-/// Keys that have moved: old dotted path → new one.
+/// Renamed keys: old dotted path → new one.
 std::map<std::string, std::string>& renamed_keys() {
   static std::map<std::string, std::string> keys;
   return keys;
@@ -245,7 +245,7 @@ toml::table* table_at(toml::table& root, const std::string& path, const toml::so
   return table;
 }
 
-/// Moves the value at an old path to its new one, unless that exists too.
+/// Moves values from old paths to new ones, unless the new path exists too.
 void move_renamed(toml::table& root) {
   for (const auto& [from, to] : renamed_keys()) {
     const size_t old_dot = from.rfind('.');

@@ -29,7 +29,7 @@ class Fields {
   virtual void operator()(std::string_view key, std::vector<double>& value) = 0;
   virtual void operator()(std::string_view key, std::vector<std::string>& value) = 0;
 
-  /// A section within this one, visited by `visit`. Reading visits it even if it is absent; writing omits it unless
+  /// A section within this one, visited by `visit`. Reading visits it even if it is absent; writing skips it unless
   /// `written`.
   virtual void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) = 0;
 
@@ -53,7 +53,7 @@ class Fields {
   }
 
  protected:
-  std::string_view meaning_;  // of the current key
+  std::string_view meaning_;  // meaning of the current key
 };
 
 /// Declares that a key has moved from one dotted path to another. Documents may still use the old one.
@@ -73,7 +73,8 @@ class Config {
   Config& operator=(Config&&) noexcept;
   ~Config();
 
-  /// Applies "section.key=value"; a value that is not TOML is taken as a string.
+  /// Applies "section.key=value"; a value that is not valid TOML is taken as a string. Throws UsageError if the
+  /// assignment is malformed.
   void set(const std::string& assignment);
 
   /// Reads section `name` (dotted for nested ones) into a struct with its `describe`. Missing keys keep their values.
@@ -90,7 +91,7 @@ class Config {
   /// The number of tables in the array of tables `[[name]]`; read them as sections "name.0", "name.1", ….
   [[nodiscard]] size_t count(const std::string& name) const;
 
-  /// Throws Error if the document has a top-level section other than these.
+  /// Throws Error if the document has any other top-level section or key.
   void allow_only(const std::vector<std::string>& sections) const;
 
   /// The origin of the document, for messages.

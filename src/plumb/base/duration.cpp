@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-/// How durations end, and the digits by which that moves the point.
+/// How durations end, and by how many digits that moves the decimal point.
 struct DurationSuffix {
   std::string_view name;
   Duration::Unit unit;
@@ -30,13 +30,13 @@ constexpr size_t kMostDurationDigits = 15;
 constexpr const char* kDurationExamples =
     "examples: 4000 or 4000u (steps), 10Mt or 1.5Gt (target tokens), 2e or 0.5e (epochs)";
 
-/// The digits that `text` begins with.
+/// The leading digits of `text`.
 std::string_view leading_digits(std::string_view text) {
   const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < '0' || c > '9'; });
   return text.substr(0, static_cast<size_t>(end - text.begin()));
 }
 
-/// An amount with the point `digits` digits from the right.
+/// An amount with the decimal point `digits` digits from the right.
 std::string with_point(int64_t amount, size_t digits) {
   std::string text = fmt::format("{:0{}}", amount, digits + 1);
   if (digits == 0) return text;

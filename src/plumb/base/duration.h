@@ -1,4 +1,4 @@
-// How long something lasts in training, in one of three units: "4000u", "10Mt", "2e".
+// The length of a period of training, in one of three units: "4000u", "10Mt", "2e".
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class Duration {
   Duration() = default;                        // 0 steps
   Duration(int64_t steps) : amount_(steps) {}  // NOLINT(google-explicit-constructor): a plain number is a duration
   /// "4000" or "4000u": steps (updates). "10Mt": target tokens, with k, M, G or B (10⁹) before the t, or nothing. "2e":
-  /// epochs. Tokens and epochs may have a fraction, if a whole number of tokens or of millionths of an epoch remains. A
-  /// duration of 0 is 0 steps in any unit. Throws Error on anything else, and from 10¹⁵ steps or tokens or 10⁹ epochs
-  /// on.
+  /// epochs. Tokens and epochs may have a fraction, provided that they amount to a whole number of tokens or of
+  /// millionths of an epoch. A duration of 0 is 0 steps in any unit. Throws Error on anything else, and on values of
+  /// 10¹⁵ steps or tokens, or 10⁹ epochs, and above.
   static Duration parse(std::string_view text);
 
   [[nodiscard]] Unit unit() const { return unit_; }
@@ -30,10 +30,10 @@ class Duration {
   /// The number of steps. Throws Error if the duration is in tokens or epochs, which train/timeline.h resolves.
   [[nodiscard]] int64_t in_steps() const;
 
-  /// What `parse` reads as the same duration, without a unit for steps: "4000", "1.5kt", "2e".
+  /// Text that `parse` reads as the same duration, without a unit for steps: "4000", "1.5kt", "2e".
   [[nodiscard]] std::string text() const;
 
-  /// Whether they are the same number of the same unit.
+  /// True if both the amount and the unit are the same.
   bool operator==(const Duration&) const = default;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace plumb {
 
-/// Thrown when user input, a file or the machine makes a request impossible. Caught once, in main(), which prints
-/// `plumb: error: WHAT` and `hint: HINT` and exits with status 1.
+/// Thrown when user input, a file or the machine makes a request impossible. plumb_main() catches it, prints
+/// `plumb: error: WHAT` and `hint: HINT`, and returns exit status 1.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& what, std::string hint = {}) : std::runtime_error(what), hint_(std::move(hint)) {}

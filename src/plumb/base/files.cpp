@@ -27,7 +27,7 @@ constexpr std::string_view kOld = ".old-";        // in the names of directories
 
 std::string reason() { return std::strerror(errno); }
 
-/// A name next to `path` that no other process uses.
+/// A name next to `path` that is unique to this process.
 fs::path name_beside(const fs::path& path, std::string_view ending) {
   fs::path name = path.has_filename() ? path : path.parent_path();
   return name.concat(fmt::format("{}{}", ending, ::getpid()));
@@ -57,7 +57,7 @@ class Descriptor {
   [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
   [[nodiscard]] int get() const { return descriptor_; }
 
-  /// Makes the data survive a power failure. A file system that does not support this is not an error.
+  /// Makes the data survive a power failure. Returns true on file systems that do not support this.
   [[nodiscard]] bool sync() const { return ::fsync(descriptor_) == 0 || errno == EINVAL || errno == ENOTSUP; }
   /// Some file systems report lost data only here.
   [[nodiscard]] bool close() { return ::close(std::exchange(descriptor_, -1)) == 0; }
@@ -112,14 +112,14 @@ void write_checked(const fs::path& path, int flags, const std::string& name,
     throw Error(fmt::format("{}: writing failed: {}", name, reason()), "is the disk full?");
 }
 
-/// Makes the names in a directory survive a power failure.
+/// Makes the names in a directory survive a power failure. Throws Error on failure.
 void sync_directory(const fs::path& path) {
   Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.is_open() || !directory.sync() || !directory.close())
     throw Error(fmt::format("{}: cannot be synced: {}", path.string(), reason()));
 }
 
-/// Everything up to the end of a file or a pipe. Throws Error if reading fails.
+/// Reads a file or a pipe to its end. Throws Error if reading fails.
 std::string read_all(int descriptor, const std::string& name) {
   struct stat status {};
   const bool sized = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
@@ -145,7 +145,7 @@ std::string marked_kind(const fs::path& path) {
   return is_ours ? marker["kind"].get<std::string>() : std::string();
 }
 
-/// Whether a directory holds nothing but what a kill left of a marker that was being written.
+/// True if a directory is empty, or holds only an unfinished marker left by a killed process.
 bool is_unused(const fs::path& path) {
   const std::string unfinished = std::string(kMarker) + std::string(kTemporary);
   return std::all_of(fs::directory_iterator(path), fs::directory_iterator(), [&](const fs::directory_entry& entry) {
@@ -153,9 +153,9 @@ bool is_unused(const fs::path& path) {
   });
 }
 
-/// Renames the directory `fresh` to `path`; returns the new location of the one that was there.
+/// Renames the directory `fresh` to `path`; returns the new location of the replaced one.
 fs::path replace_directory(const fs::path& path, const fs::path& fresh) {
-  // rename() cannot replace a directory that contains files, so the two are exchanged in one step.
+  // rename() cannot replace a directory that contains files, so the two directories are exchanged atomically.
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return fresh;
   // NFS, 9p, FUSE and others do not support this.
   fs::path old = name_beside(path, kOld);
@@ -168,7 +168,7 @@ fs::path replace_directory(const fs::path& path, const fs::path& fresh) {
   throw Error(fmt::format("{}: cannot be replaced: {}", path.string(), failure.message()));
 }
 
-/// Completes or undoes a replacement of `path` that was killed within replace_directory.
+/// Completes or undoes a replacement of `path` that was interrupted within replace_directory.
 void settle_replacement(const fs::path& path) {
   if (!fs::is_directory(parent_of(path))) return;
   const std::string prefix = path.filename().string() + std::string(kOld);
@@ -365,7 +365,7 @@ bool claim_output_directory(const fs::path& path, std::string_view kind) {
 void check_output_directory(const fs::path& path, std::string_view kind) {
   if (path.empty()) throw Error("no output directory given", "give --out DIR");
   require_utf8(path);
-  // Claiming what is there already changes nothing; claiming an absent or empty directory would write to it.
+  // Claiming an existing output directory changes nothing; claiming an absent or empty one would write to it.
   if (fs::exists(path) && !(fs::is_directory(path) && is_unused(path))) claim_output_directory(path, kind);
 }
 

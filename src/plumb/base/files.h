@@ -1,4 +1,4 @@
-// Files that appear complete or not at all, memory-mapped input, and output directories that destroy nothing.
+// Atomic file output, memory-mapped input, and output directories that never overwrite anything else.
 #pragma once
 
 #include <cstddef>
@@ -34,28 +34,28 @@ bool is_valid_utf8(std::string_view text);
 void write_file_atomic(const std::filesystem::path& path, const std::function<void(std::ostream&)>& write);
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
-/// Throws Error if no file can be written at `path`. Called before long work whose result goes there; leaves nothing
-/// behind.
+/// Throws Error if no file can be written at `path`. Call it before a long computation whose result goes there; leaves
+/// no files.
 void check_output_file(const std::filesystem::path& path);
 
-/// Calls `fill` with an empty temporary directory next to `path`, then renames it to `path`, replacing what a previous
-/// call wrote. A symbolic link is followed. Killing the process at any time leaves either the old or the new directory;
+/// Calls `fill` with an empty temporary directory next to `path`, then renames it to `path`, replacing any previous
+/// directory. A symbolic link is followed. Killing the process at any time leaves either the old or the new directory;
 /// on file systems that cannot exchange two names (NFS, 9p, FUSE), a kill between two renames leaves the old one under
 /// a temporary name, and the next call, or `clear_unfinished`, restores it.
 void write_directory_atomic(const std::filesystem::path& path,
                             const std::function<void(const std::filesystem::path&)>& fill);
 
-/// Removes what killed processes left in `directory` under temporary names, and restores a directory that one of them
-/// was replacing. No other process may be writing there.
+/// Removes the temporary files that killed processes left in `directory`, and restores a directory that one of them was
+/// replacing. No other process may be writing there.
 void clear_unfinished(const std::filesystem::path& directory);
 
 /// Makes `path` ready for output of a `kind` ("data", "run", "study"): creates it, or accepts a directory that an
-/// earlier call marked with the same kind (file `plumb.json`). Returns true if it was there already.
+/// earlier call marked with the same kind (file `plumb.json`). Returns true if it was already marked.
 /// Throws Error if `path` is a file, a directory that holds something else, or is not valid UTF-8.
 bool claim_output_directory(const std::filesystem::path& path, std::string_view kind);
 
-/// Throws Error if `path` is in the way of a new directory of this `kind`: empty, not valid UTF-8, a file, or a
-/// directory of something else. Creates nothing.
+/// Throws Error if a directory of this `kind` cannot be created or claimed at `path`: the path is empty or not valid
+/// UTF-8, or is a file or a directory that holds something else. Creates nothing.
 void check_output_directory(const std::filesystem::path& path, std::string_view kind);
 
 /// Throws Error unless `path` was claimed as a directory of this `kind`.
@@ -64,6 +64,7 @@ void require_directory(const std::filesystem::path& path, std::string_view kind)
 /// A file mapped read-only into memory for as long as the object lives.
 class MappedFile {
  public:
+  /// Throws Error if the file cannot be read.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

@@ -22,7 +22,7 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
-/// The message without the "[json.exception.….406] " before it.
+/// The message without its prefix "[json.exception.….406] ".
 std::string without_code(const nlohmann::json::exception& error) {
   const std::string text = error.what();
   const size_t end = text.find("] ");
@@ -34,7 +34,7 @@ std::string without_code(const nlohmann::json::exception& error) {
 void set_command_line(int argc, const char* const* argv) {
   std::string line = "plumb";
   for (int i = 1; i < argc; ++i) line += " " + shell_quoted(argv[i]);
-  // Bytes that are not UTF-8 become U+FFFD, since JSON cannot contain them.
+  // Invalid UTF-8 becomes U+FFFD, since JSON cannot contain them.
   command_line_storage() = Json::parse(Json(line).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 

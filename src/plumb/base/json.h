@@ -12,23 +12,24 @@ namespace plumb {
 /// Keys keep their insertion order, so that files are readable and diff well.
 using Json = nlohmann::ordered_json;
 
-/// The command line of this process, as recorded in documents: always valid UTF-8. Set once by main().
+/// The command line of this process, as recorded in documents: always valid UTF-8. Set once by plumb_main().
 void set_command_line(int argc, const char* const* argv);
 const std::string& command_line();
 
-/// A document that opens with `"schema": "plumb.NAME/VERSION"` and `"command"`.
+/// A document that begins with `"schema": "plumb.NAME/VERSION"` and `"command"`.
 Json make_document(std::string_view name, int version);
 
-/// Whether the lists and objects of a document nest deeper than in any format that Plumb reads. Functions that walk
-/// over JSON call themselves, so the depth must be limited before they may see it.
+/// True if the lists and objects of a document nest deeper than 64 levels, which no format that Plumb reads does.
+/// Functions that walk over JSON are recursive, so check the depth first.
 bool nests_too_deeply(std::string_view json);
 
-/// The JSON in a text; discarded (Json::is_discarded) if it is not valid or nests too deeply.
+/// Parses text; discarded (Json::is_discarded) if it is not valid JSON or nests too deeply.
 Json parse_or_discard(std::string_view text);
 
 /// Parses a file. Throws Error naming the file and the offset of the first invalid byte, and if it nests too deeply.
 Json read_json(const std::filesystem::path& path);
 
+/// Throws Error naming the file and what `error` says about its structure.
 [[noreturn]] void throw_unexpected_shape(const std::filesystem::path& path, const nlohmann::json::exception& error);
 
 /// Calls `take` with the JSON in a file. Throws Error naming the file if it does not have the structure that `take`

@@ -31,7 +31,7 @@ class KeyList final : public Fields {
   void operator()(std::string_view key, std::vector<double>& value) override { add(key, toml_text(value)); }
   void operator()(std::string_view key, std::vector<std::string>& value) override { add(key, toml_text(value)); }
   void section(std::string_view key, const std::function<void(Fields&)>& visit, bool written) override;
-  /// An array of sections has no keys until it has members.
+  /// An array of sections without elements has no keys.
   void sections(std::string_view key, size_t count, const std::function<void(size_t)>& resize,
                 const std::function<void(size_t, Fields&)>& visit) override;
 

@@ -1,4 +1,4 @@
-// The lines of a text file, one after another.
+// Reads a text file line by line.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace plumb {
 
-/// Reads the lines that `read_lines` returns without holding the file.
+/// Reads the same lines as `read_lines` without holding the whole file in memory.
 class LineReader {
  public:
   /// Throws Error if the file cannot be read.
   explicit LineReader(const std::filesystem::path& path);
 
-  /// The next line without its end, valid until the next call; nothing after the last one. Throws Error if reading
-  /// fails, or naming a line that is not valid UTF-8.
+  /// The next line without its end, valid until the next call; nullopt after the last. Throws Error if reading fails,
+  /// or, naming the line, if it is not valid UTF-8.
   std::optional<std::string_view> next();
 
-  /// The number of lines read so far, that is, the number of the last one.
+  /// The number of lines read so far: the 1-based number of the latest one.
   [[nodiscard]] int64_t count() const { return count_; }
 
  private:

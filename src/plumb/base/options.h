@@ -1,5 +1,5 @@
-// Options of a variant: a struct declared and described in the variant's own file, and stored by whoever selects the
-// variant. An optimizer with three options is thus a single file, and there is no central table of options.
+// Options of a variant: a struct declared and described in the variant's own file, and stored by the code that selects
+// the variant. An optimizer with three options is thus a single file, and there is no central table of options.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ class Options {
     if (held_) held_->visit(field);
   }
 
-  /// The struct. Throws Error if it has another type, which means the options of another variant.
+  /// The struct. Throws Error if the options hold another type: those of another variant.
   template <typename T>
   [[nodiscard]] const T& as() const {
     const auto* held = dynamic_cast<const Held<T>*>(held_.get());
@@ -66,8 +66,8 @@ class Options {
 /// Options by the name of their variant: the sections [model.favor], [train.adam] and so on.
 using VariantOptions = std::map<std::string, Options>;
 
-/// Visits the section of every variant in a registry that has options. Those of the `chosen` variant are always
-/// written; those of others only if they differ from the defaults.
+/// Visits the sections of all variants in a registry that have options. The section of the `chosen` variant is always
+/// written, the others only if they differ from the defaults.
 template <typename Registry>
 void describe_options(Fields& field, const Registry& registry, const std::string& chosen, VariantOptions& options) {
   for (const auto& [name, entry] : registry.entries()) {

@@ -1,5 +1,5 @@
-// The one thread pool: OpenMP's. Work may throw: no further work is begun then, and the first exception is thrown where
-// the work was handed out, since none may leave a parallel region.
+// The only thread pool: OpenMP's. Work may throw: then no further work starts, and the first exception is rethrown to
+// the caller, since no exception may leave a parallel region.
 #pragma once
 
 #include <omp.h>
@@ -15,13 +15,13 @@
 
 namespace plumb {
 
-/// Calls `work(thread, threads)` once in every thread of the team. Always the whole team: GCC's OpenMP ends the threads
-/// that a smaller team leaves over, with all that they keep, and starts others for the next team. `work` must not
-/// throw.
+/// Calls `work(thread, threads)` once in every thread of the team. Always uses the whole team: for a smaller one, GCC's
+/// OpenMP would terminate the remaining threads, along with their thread-local data, and start new ones for the next
+/// team. `work` must not throw.
 template <typename Work>
 #ifdef __SANITIZE_THREAD__
-// GCC's OpenMP is not compiled for the thread sanitizer, which has to be told that what precedes a region happens
-// before it, and what follows it after it.
+// GCC's OpenMP is not instrumented for the thread sanitizer, which must be told that what precedes a region happens
+// before it, and what follows happens after it.
 __attribute__((no_sanitize_thread, noinline))
 #endif
 void on_team(const Work& work) {
@@ -54,7 +54,7 @@ class FirstException {
     }
   }
   [[nodiscard]] bool thrown() const { return thrown_.load(std::memory_order_relaxed); }
-  /// After the region.
+  /// Call it after the region.
   void rethrow() const {
     if (first_) std::rethrow_exception(first_);
   }
@@ -83,7 +83,7 @@ void parallel_ranges(int64_t n, int64_t grain, const Work& work) {
   exception.rethrow();
 }
 
-/// Calls `work(i)` for every i in [0, n), assigning items as threads become free: for items of unequal cost.
+/// Calls `work(i)` for every i in [0, n), assigning items as threads become free: suitable for items of unequal cost.
 template <typename Work>
 void parallel_items(int64_t n, const Work& work) {
   if (n <= 1 || omp_in_parallel() != 0) {

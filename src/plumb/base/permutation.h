@@ -1,4 +1,4 @@
-// A random order of numbers that need not be in memory.
+// A random permutation that need not fit in memory.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,9 @@
 
 namespace plumb {
 
-/// A permutation of 0, …, n − 1, a function of n, seed and stream, of which each element is computed when it is asked
-/// for: a Feistel network (Luby & Rackoff, SIAM J. Comput. 1988) of six rounds on the numbers below a power of 4,
-/// repeated until the result is below n (cycle walking: Black & Rogaway, "Ciphers with arbitrary finite domains",
-/// CT-RSA 2002).
+/// A permutation of 0, …, n − 1, determined by n, seed and stream; elements are computed on demand by a Feistel network
+/// (Luby & Rackoff, SIAM J. Comput. 1988) of six rounds on the numbers below a power of 4, repeated until the result is
+/// below n (cycle walking: Black & Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
 class Permutation {
  public:
   /// 0 < n ≤ 2⁶².
@@ -18,7 +17,7 @@ class Permutation {
     while (half_bits_ < 31 && uint64_t{1} << (2 * half_bits_) < n_) ++half_bits_;
   }
 
-  /// The element at place i, 0 ≤ i < n.
+  /// The element at index i, 0 ≤ i < n.
   [[nodiscard]] int64_t operator()(int64_t i) const {
     auto x = static_cast<uint64_t>(i);
     do {

@@ -32,8 +32,7 @@ std::string_view cut(std::string_view text, size_t columns) {
   return text.substr(0, end);
 }
 
-/// The parts that fit into `width` columns, two spaces between them: as long as they do not, without the least
-/// important.
+/// The parts that fit into `width` columns, separated by two spaces; drops the least important parts until they do.
 std::string fitting(std::vector<ProgressPart> parts, size_t width) {
   const auto joined = [&] {
     std::vector<std::string> texts;
@@ -51,7 +50,7 @@ std::string fitting(std::vector<ProgressPart> parts, size_t width) {
   return line;
 }
 
-/// "LABEL [####....] TAIL" in at most `width` columns: the bar shrinks first, then the end is cut off.
+/// "LABEL [####....] TAIL" in at most `width` columns: the bar shrinks first, then the line is cut off.
 std::string bar_line(std::string_view label, double fraction, std::string_view tail, size_t width) {
   constexpr size_t kLongest = 24;
   constexpr size_t kShortest = 8;
@@ -127,7 +126,7 @@ void Progress::show(const std::vector<ProgressPart>& notes, bool last) {
   const std::string time =
       last ? duration(elapsed)
            : (share > 0 ? duration(elapsed * (1 - share) / share) + " left" : std::string("starting"));
-  // A single note is cut off where it ends; of several, the time is one.
+  // A single note is cut off at the end of the line. Several notes compete for space with the remaining time.
   const bool choosing = std::any_of(notes.begin(), notes.end(),
                                     [](const ProgressPart& note) { return note.importance < ProgressPart::kAlways; });
   std::vector<ProgressPart> parts = {
@@ -135,11 +134,11 @@ void Progress::show(const std::vector<ProgressPart>& notes, bool last) {
       {time, choosing ? ProgressPart::kTime : ProgressPart::kAlways}};
   parts.insert(parts.end(), notes.begin(), notes.end());
   if (terminal_) {
-    // The last column stays free: some terminals move to the next line once it is written.
+    // The last column stays empty: some terminals wrap once it is written.
     const size_t width = std::max<size_t>(terminal_width(STDERR_FILENO), 1) - 1;
     const size_t used = characters_in(label_) + 1;
     const std::string tail = fitting(std::move(parts), width > used ? width - used : 0);
-    // The share of all steps, also of those done before.
+    // The bar counts all steps, including those done earlier.
     const double filled = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
     fmt::print(stderr, "\r\033[K{}", bar_line(label_, filled, tail, width));
     std::fflush(stderr);

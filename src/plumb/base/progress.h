@@ -1,4 +1,4 @@
-// The only progress display: a bar on a terminal, occasional lines elsewhere; always on standard error.
+// The only progress display: a bar on a terminal, occasional lines elsewhere. Always on standard error.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,15 @@ namespace plumb {
 
 enum class Verbosity { quiet, normal, verbose };
 
-/// How much is written to standard error; set once by main().
+/// How much is written to standard error; set when a command starts.
 void set_verbosity(Verbosity verbosity);
 Verbosity verbosity();
 
-/// Receives the progress of work that is part of something larger: its share done, in [0, 1].
+/// Receives the progress of work that is part of a larger task: the fraction done, in [0, 1].
 using ProgressListener = std::function<void(double)>;
 
-/// While this exists, the progress of what this thread begins goes to the listener instead of standard error, and `say`
-/// is silent in this thread.
+/// During its lifetime, progress displays created by this thread report to the listener instead of standard error, and
+/// `say` is silent in this thread.
 class ListenToProgress {
  public:
   explicit ListenToProgress(ProgressListener listener);
@@ -36,37 +36,36 @@ class ListenToProgress {
 /// Writes one line to standard error, unless quiet.
 void say(std::string_view line);
 
-/// A piece of what a progress line says. Where the line is too long for the terminal, pieces of the lowest importance
-/// are left out first.
+/// A piece of a progress line. If the line is too long for the terminal, the least important pieces are dropped first.
 struct ProgressPart {
-  static constexpr int kTime = 100;     // of the time left
-  static constexpr int kAlways = 1000;  // never left out, but cut off at the end of the line
+  static constexpr int kTime = 100;     // the remaining time
+  static constexpr int kAlways = 1000;  // never dropped, but cut off at the end of the line
 
   std::string text;
   int importance = kAlways;
 };
 
-/// Writes "plumb: warning: LINE" to standard error, also if quiet: something was damaged or lost.
+/// Writes "plumb: warning: LINE" to standard error, even if quiet: something was damaged or lost.
 void warn(std::string_view line);
 
-/// Shows the progress of `total` steps of work, or its percentage, and the remaining time.
+/// Shows progress through `total` steps, or its percentage, and the remaining time.
 class Progress {
  public:
   enum class Unit { steps, percent };
-  /// Of `total` steps, `before` were done earlier.
+  /// `before` of the `total` steps were done earlier.
   Progress(std::string label, int64_t total, Unit unit = Unit::steps, int64_t before = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done` steps are complete, those before included; `note` is shown after the remaining time ("loss 3.21").
+  /// `done` steps are complete, including those done earlier; `note` is shown after the remaining time ("loss 3.21").
   void update(int64_t done, std::string_view note = {});
   /// The same with several notes, of which those that fit are shown.
   void update(int64_t done, const std::vector<ProgressPart>& notes);
 
  private:
   using Clock = std::chrono::steady_clock;
-  [[nodiscard]] double fraction() const;  // of the steps that were left
+  [[nodiscard]] double fraction() const;  // of the steps not done earlier
   void show(const std::vector<ProgressPart>& notes, bool last);
 
   std::string label_;

@@ -39,7 +39,7 @@ constexpr std::array kUnits = {Unit{"", 1},
                                Unit{"TiB", kKibi* kKibi* kKibi* kKibi},
                                Unit{"PiB", kKibi* kKibi* kKibi* kKibi* kKibi}};
 
-/// Three digits of the value in the largest unit that it reaches; `units` from the smallest on.
+/// Formats up to three digits of the value in the largest unit that it reaches; `units` are in increasing order.
 std::string in_units(double value, std::span<const Unit> units) {
   const Unit* unit = &units.front();
   for (const Unit& each : units) {

@@ -6,11 +6,11 @@
 
 namespace plumb {
 
-/// A number not below 0 with an optional unit: k, M, G or B (10⁹), T, P (10¹⁵); the same with a trailing B for bytes,
-/// except that B alone is 10⁹; KiB, MiB, GiB, TiB, PiB. Throws Error, naming `what`, if it is anything else.
+/// A nonnegative number with an optional unit: k, M, G or B (10⁹), T, P (10¹⁵); kB, MB, GB, TB, PB; KiB, MiB, GiB, TiB,
+/// PiB. A "K" means "k". Throws Error, naming `what`, on anything else.
 double parse_quantity(std::string_view text, const std::string& what);
 
-/// The reverse for people, with three digits: "1.37 B", "312 T".
+/// The reverse, for people, with up to three digits: "1.37 B", "312 T".
 std::string with_unit(double value);
 
 /// Bytes: "2.55 TiB", "640 MiB".

@@ -8,8 +8,8 @@
 
 namespace plumb {
 
-/// Consecutive rows of a part of a batch that are consecutive in the whole batch too: from row `begin` of the part on,
-/// up to the next run, the rows of the part are rows origin, origin + 1, … of the whole.
+/// Consecutive rows of a part of a batch that are also consecutive in the whole batch: rows begin, begin + 1, … of the
+/// part, up to the next run, are rows origin, origin + 1, … of the whole.
 struct RowRun {
   int64_t begin = 0;
   int64_t origin = 0;
@@ -47,12 +47,12 @@ class Ragged {
     return ids;
   }
 
-  /// Declares the batch a part of a larger one: `origins` (sequences) is the row of the whole at which each sequence
-  /// begins. Computations that depend on the place of a row, such as dropout masks, then use its place in the whole.
+  /// Declares this batch part of a larger one: `origins` (sequences) holds the row of the whole at which each sequence
+  /// begins. Computations that depend on a row's position, such as dropout masks, then use its position in the whole.
   void set_origins(std::vector<int64_t> origins) { origins_ = std::move(origins); }
   [[nodiscard]] const std::vector<int64_t>& origins() const { return origins_; }  // empty: this is the whole
 
-  /// The rows as parts of the whole, as few runs as possible; none if every row has the same place in the whole.
+  /// The rows as parts of the whole, in as few runs as possible; empty if each row has the same index in the whole.
   [[nodiscard]] std::vector<RowRun> runs() const {
     std::vector<RowRun> found;
     for (size_t s = 0; s < origins_.size(); ++s) {

@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// Four 32-bit words for one counter under one key.
+/// Four random 32-bit words for a counter and a key.
 inline std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_high, uint64_t counter_low) {
   std::array<uint32_t, 4> c = {static_cast<uint32_t>(counter_low), static_cast<uint32_t>(counter_low >> 32),
                                static_cast<uint32_t>(counter_high), static_cast<uint32_t>(counter_high >> 32)};

@@ -22,17 +22,18 @@ class Registry {
     std::string summary;    // one line: the equation or idea
     std::string reference;  // the paper
     Factory make;
-    Options options = {};  // its own options with their defaults; empty if it has none
+    Options options = {};  // with the variant's defaults; empty if it has no options
   };
 
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
+  /// Registers a variant; returns false if the name is taken.
   bool add(const std::string& name, std::string summary, std::string reference, Factory make, Options options = {}) {
     return entries_.emplace(name, Entry{std::move(summary), std::move(reference), std::move(make), std::move(options)})
         .second;
   }
 
-  /// Throws Error that names the closest known variant.
+  /// Throws Error naming the closest known variant.
   const Entry& at(const std::string& name) const {
     const auto found = entries_.find(name);
     if (found != entries_.end()) return found->second;

@@ -18,8 +18,8 @@ class Stopwatch {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// Seconds per call: the median of `runs` after a warm-up call. The warm-up is skipped if a call takes many seconds;
-/// calls of a few milliseconds are repeated until they can be told from noise.
+/// Seconds per call: the median of `runs` calls after a warm-up call. Short calls are repeated until they take 50 ms in
+/// all. If `runs` is 1 and the warm-up takes more than 5 s, its time is returned.
 template <typename Work>
 double median_seconds(int64_t runs, const Work& work) {
   constexpr double kLong = 5;

@@ -57,7 +57,7 @@ std::string toml_text(const std::vector<std::string>& values) { return list_text
 
 std::vector<std::pair<std::string, std::string>> key_values(const std::string& toml) {
   std::vector<std::pair<std::string, std::string>> entries;
-  std::map<std::string, int> members;  // indices in arrays of sections
+  std::map<std::string, int> members;  // indices within arrays of sections
   std::string section;
   for (const std::string& line : split(toml, '\n')) {
     if (line.starts_with("[[") && line.ends_with("]]")) {

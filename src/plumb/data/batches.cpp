@@ -14,7 +14,7 @@ namespace {
 
 using Costs = std::span<const ExampleCost>;
 
-/// All examples, sorted by length; those of equal length in the order given by `shuffle`.
+/// All examples, sorted by length; `shuffle` determines the order among equal lengths.
 template <typename Shuffle>
 std::vector<int64_t> by_length(Costs costs, const Shuffle& shuffle) {
   std::vector<int64_t> order(costs.size());
@@ -26,7 +26,7 @@ std::vector<int64_t> by_length(Costs costs, const Shuffle& shuffle) {
   return order;
 }
 
-/// Divides an order into batches, each as large as `tokens` allows.
+/// Cuts an order into consecutive batches, each as large as `tokens` allows.
 std::vector<std::vector<int64_t>> cut(Costs costs, const std::vector<int64_t>& order, int64_t tokens) {
   if (tokens <= 0) throw Error(fmt::format("batch_tokens must be at least 1, not {}", tokens));
   std::vector<std::vector<int64_t>> batches;
@@ -55,7 +55,7 @@ void require_fits(int64_t example, const ExampleCost& cost, int64_t tokens) {
 
 std::vector<std::vector<int64_t>> plan_batches(Costs costs, int64_t tokens, uint64_t seed, int64_t epoch) {
   Random random(seed, stream_of("batches") + static_cast<uint64_t>(epoch));
-  // Which examples of equal length share a batch differs from epoch to epoch.
+  // Shuffles examples of equal length, so that batches differ from epoch to epoch.
   const std::vector<int64_t> order = by_length(costs, [&](std::vector<int64_t>& all) { random.shuffle(all); });
   if (!order.empty()) require_fits(order.back(), costs[static_cast<size_t>(order.back())], tokens);
   auto batches = cut(costs, order, tokens);
@@ -67,7 +67,7 @@ std::vector<std::vector<int64_t>> divide_batch(Costs costs, const std::vector<in
   if (tokens == 0 || examples.empty()) return {examples};
   auto parts = cut(costs, examples, tokens);
   const size_t fewest = parts.size();
-  // The smallest limit with which that number is still enough.
+  // Bisection: the smallest limit that needs no more parts.
   for (int64_t enough = tokens, less = 0; enough - less > 1;) {
     const int64_t middle = less + (enough - less) / 2;
     auto other = cut(costs, examples, middle);

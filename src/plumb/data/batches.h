@@ -10,21 +10,21 @@
 
 namespace plumb {
 
-/// The size of an example in a batch: tokens on each side, including special tokens.
+/// The size of an example in a batch: tokens per side, including special tokens.
 struct ExampleCost {
   int64_t source = 0, target = 0;
   [[nodiscard]] int64_t larger() const { return std::max(source, target); }
 };
 
-/// The sizes of all examples of a corpus, of which each is looked up when it is needed.
+/// The sizes of all examples of a corpus, looked up on demand.
 class ExampleCosts {
  public:
-  /// Those in memory, to which this refers.
+  /// Refers to `costs`, which must outlive it.
   ExampleCosts(std::span<const ExampleCost> costs)  // NOLINT: a list is what it stands for
       : ExampleCosts(std::ssize(costs), [costs](int64_t i) { return costs[static_cast<size_t>(i)]; }) {}
   ExampleCosts(const std::vector<ExampleCost>& costs)  // NOLINT
       : ExampleCosts(std::span<const ExampleCost>(costs)) {}
-  /// `cost` is called with numbers from 0 to `size` − 1, also from several threads.
+  /// `cost` is called with 0, …, `size` − 1, possibly from several threads at once.
   ExampleCosts(int64_t size, std::function<ExampleCost(int64_t)> cost) : size_(size), cost_(std::move(cost)) {}
 
   [[nodiscard]] int64_t size() const { return size_; }
@@ -44,14 +44,12 @@ void require_fits(int64_t example, const ExampleCost& cost, int64_t tokens);
 std::vector<std::vector<int64_t>> plan_batches(std::span<const ExampleCost> costs, int64_t tokens, uint64_t seed,
                                                int64_t epoch);
 
-/// Divides a batch into as few consecutive parts of at most `tokens` tokens (0: no limit) as possible, the largest of
-/// them as small as possible; an example larger than `tokens` forms its own part. At least one part, which is empty if
-/// the batch is.
+/// Divides a batch into as few consecutive parts of at most `tokens` tokens (0: no limit) as possible, with the largest
+/// part as small as possible; an example larger than `tokens` forms its own part. An empty batch gives one empty part.
 std::vector<std::vector<int64_t>> divide_batch(std::span<const ExampleCost> costs, const std::vector<int64_t>& examples,
                                                int64_t tokens);
 
-/// For evaluation: every example once, shortest first, nothing random; an example larger than `tokens` forms its own
-/// batch.
+/// For evaluation: every example once, shortest first; an example larger than `tokens` forms its own batch.
 std::vector<std::vector<int64_t>> plan_evaluation_batches(std::span<const ExampleCost> costs, int64_t tokens);
 
 }  // namespace plumb

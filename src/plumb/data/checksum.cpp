@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-/// SHA-256 of what is added.
+/// Incremental SHA-256.
 class Digest {
  public:
   Digest() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {

@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// `total` divided in these proportions, which add up to 1, by the method of the largest remainder; of equal ones, the
+/// `total` divided in these proportions, which add up to 1, by the largest-remainder method; of equal remainders, the
 /// first is rounded up.
 std::vector<int64_t> divided(int64_t total, const std::vector<double>& proportions) {
   std::vector<int64_t> parts;
@@ -46,7 +46,7 @@ std::vector<double> corpus_probabilities(std::span<const WeightedCorpus> corpora
   }
   std::vector<double> probabilities;
   double sum = 0;
-  for (const WeightedCorpus& corpus : corpora) {  // relative to the largest, whose power might be infinite
+  for (const WeightedCorpus& corpus : corpora) {  // relative to the largest size: its power might overflow
     probabilities.push_back(corpus.weight * std::pow(static_cast<double>(corpus.size) / largest, 1 / temperature));
     sum += probabilities.back();
   }
@@ -77,13 +77,13 @@ bool CorpusMixture::every_example_once() const {
 }
 
 int64_t CorpusMixture::example(int64_t epoch, int64_t draw) const {
-  int64_t first = 0;  // example of the corpus
+  int64_t first = 0;  // the corpus's first example
   size_t corpus = 0;
   for (; draw >= shares_[corpus]; ++corpus) {
     draw -= shares_[corpus];
     first += corpora_[corpus].size;
   }
-  const int64_t size = corpora_[corpus].size, drawn = epoch * shares_[corpus] + draw;  // since the run began
+  const int64_t size = corpora_[corpus].size, drawn = epoch * shares_[corpus] + draw;  // from this corpus since epoch 0
   const auto pass = static_cast<uint64_t>(drawn / size);
   return first + Permutation(size, seeds_[corpus], stream_of("passes") + pass)(drawn % size);
 }

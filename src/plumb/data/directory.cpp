@@ -23,13 +23,13 @@ Tokenizer load_tokenizer(const std::filesystem::path& path, int64_t vocabulary) 
   return tokenizer;
 }
 
-/// Directories written before data.json recorded a task are recognized by their kind of text.
+/// Older directories do not record the task; it is inferred from their kind of text.
 std::string task_of(const Json& info) {
   if (info.contains("task")) return info["task"];
   return info.contains("text") ? "language-modeling" : "translation";
 }
 
-/// The corpora of a split.
+/// The corpora of a split, from its entry in data.json.
 std::vector<CorpusSize> corpora_of(const Json& list) {
   std::vector<CorpusSize> corpora;
   for (const Json& each : list) corpora.push_back({each.at("name"), each.at("pairs")});

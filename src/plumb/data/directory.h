@@ -16,38 +16,38 @@ namespace plumb {
 
 class DataDirectory {
  public:
-  /// Throws Error if `path` is not a data directory of Plumb's, or one of its files is missing or has the wrong size. A
-  /// split is read, and its checksum verified, when it is first requested.
+  /// Throws Error if `path` is not a data directory, or if a tokenizer or a split's tokens are missing or do not match
+  /// data.json. The checksum of a split is verified when it is first requested.
   static DataDirectory open(const std::filesystem::path& path);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  /// What the data are for: "translation", "language-modeling" or "classification".
+  /// "translation", "language-modeling" or "classification".
   [[nodiscard]] const std::string& task() const { return task_; }
 
   /// "train", "valid", then the test sets in the order given.
   [[nodiscard]] std::vector<std::string> split_names() const;
   [[nodiscard]] bool has_split(const std::string& name) const { return splits_.count(name) != 0; }
 
-  /// Throws Error if there is no such split, listing the existing ones, or if its file is damaged.
+  /// Throws Error if there is no such split (the hint lists the existing ones) or if its file is damaged.
   [[nodiscard]] const ParallelSplit& split(const std::string& name) const;
 
-  /// Whether both sides have one vocabulary: the two tokenizers are the same.
+  /// Whether both sides share one tokenizer.
   [[nodiscard]] bool joint() const { return joint_; }
   [[nodiscard]] const Tokenizer& source_tokenizer() const { return source_tokenizer_; }
   [[nodiscard]] const Tokenizer& target_tokenizer() const { return target_tokenizer_; }
   [[nodiscard]] int64_t source_vocabulary() const { return source_tokenizer_.vocabulary(); }
   [[nodiscard]] int64_t target_vocabulary() const { return target_tokenizer_.vocabulary(); }
 
-  /// The text of a split, where line i is that of pair i. Throws Error if the split is unknown or the text does not
-  /// match it.
+  /// The text of a split: line i belongs to pair i. Throws Error if the split is unknown, or if its text is missing (as
+  /// for blocks of running text) or does not match.
   [[nodiscard]] std::vector<std::string> raw_source(const std::string& name) const { return lines_of(name, "source"); }
   [[nodiscard]] std::vector<std::string> raw_target(const std::string& name) const { return lines_of(name, "target"); }
 
-  /// The names of the labels, in order of their ids, which count from 0; empty unless the task is classification.
+  /// The label names by id; empty unless the task is classification.
   [[nodiscard]] const std::vector<std::string>& labels() const { return labels_; }
 
-  /// The label of each example of a split, as an index into labels(). Throws Error if the split is unknown, the data
+  /// The label of each example in a split, as an index into labels(). Throws Error if the split is unknown, the data
   /// have no labels, or the file does not match the split.
   [[nodiscard]] std::vector<int32_t> labels_of(const std::string& name) const;
 
@@ -56,7 +56,7 @@ class DataDirectory {
 
  private:
   DataDirectory(std::filesystem::path path, Json info, bool joint, Tokenizer source, Tokenizer target);
-  /// The lines of splits/NAME.ENDING, one per example.
+  /// The lines of splits/NAME.ENDING, one per example. Throws Error if their number is wrong.
   [[nodiscard]] std::vector<std::string> lines_of(const std::string& name, const std::string& ending) const;
   [[nodiscard]] const ParallelSplit& mapped(const std::string& name) const;
 

@@ -24,7 +24,7 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-// What to do by hand without network access.
+// How to proceed without network access.
 std::string by_hand(const PublicDataSet& set) {
   std::vector<std::string> names;
   for (const PublicFile& file : set.files) names.push_back(file.name + ".gz");
@@ -32,7 +32,8 @@ std::string by_hand(const PublicDataSet& set) {
                      join(names), set.url);
 }
 
-// Runs a program without a shell, with standard error going to a file. Returns its exit status, or -1 if it was killed.
+// Runs a program without a shell, with standard error redirected to `errors`. Returns its exit status, or -1 if it was
+// killed. Throws Error if it cannot be run.
 int run(std::vector<std::string> arguments, const fs::path& errors) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
@@ -149,7 +150,7 @@ std::string gunzip(std::string_view compressed, const std::string& name) {
     stream.next_out = reinterpret_cast<unsigned char*>(buffer.data());
     stream.avail_out = buffer.size();
     status = ::inflate(&stream, Z_NO_FLUSH);
-    // Z_BUF_ERROR: the input ended before the stream.
+    // Z_BUF_ERROR: the input is truncated.
     if (status != Z_OK && status != Z_STREAM_END) throw damaged();
     text.append(buffer.data(), buffer.size() - stream.avail_out);
   }

@@ -11,7 +11,7 @@
 
 namespace plumb {
 
-/// One text file of a public data set: its expected decompressed contents.
+/// One text file of a public data set, and its expected decompressed contents.
 struct PublicFile {
   std::string name;
   int64_t lines;
@@ -30,10 +30,10 @@ struct PublicDataSet {
 /// Multi30k (Elliott et al., arXiv 1605.00459), task 1, raw text: German–English image captions.
 const PublicDataSet& multi30k();
 
-/// Downloads all files of a data set with the program `curl`, or takes them from the directory `from` if that is not
-/// empty (NAME or NAME.gz), verifies them and writes them atomically to the directory `out`. Returns a document that
-/// describes them. Throws Error if a file cannot be obtained (the hint says how to proceed without a network) or is not
-/// the published one.
+/// Downloads all files of a data set with `curl` or, if the path `from` is not empty, takes them from that directory
+/// (NAME or NAME.gz); verifies them, and writes them atomically to the directory `out`. Returns a document that
+/// describes them. Throws Error if a file cannot be obtained (the hint explains how to proceed without a network) or
+/// differs from the published one.
 Json get_data_set(const PublicDataSet& set, const std::filesystem::path& from, const std::filesystem::path& out);
 
 /// Decompresses gzip data; throws Error naming `name` if it is damaged or truncated.

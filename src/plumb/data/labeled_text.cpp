@@ -27,8 +27,7 @@ struct Position {
   [[nodiscard]] std::string text() const { return fmt::format("{}:{}", file.string(), line); }
 };
 
-/// Parses one field of comma-separated values (RFC 4180) starting at `at`, which moves past the comma or, at the end,
-/// to npos.
+/// Parses the field of comma-separated values (RFC 4180) at `at`, which advances past the comma, or to npos at the end.
 std::string next_comma_field(std::string_view line, size_t& at, const Position& position) {
   std::string field;
   if (at >= line.size() || line[at] != '"') {
@@ -65,7 +64,7 @@ FieldList columns_of(std::string_view line, ColumnSeparator separator, const Pos
   return fields;
 }
 
-/// The index of a column, given by its name in `header` or its number.
+/// The index of a column that is given by its name in `header` or its number.
 size_t column_index(const std::string& column, const std::optional<FieldList>& header,
                     const std::filesystem::path& file) {
   if (header) {
@@ -99,7 +98,8 @@ std::vector<std::string> lines_of(const std::filesystem::path& file, TextEncodin
   return lines;
 }
 
-/// How many examples of each label to hold out: proportionally, rounded so that the sum is `wanted`, and never all.
+/// How many examples of each label to hold out, for `wanted` < `total`: proportional, never all, and rounded to a sum
+/// of `wanted` or, where that would take all of a label, less.
 std::map<std::string, int64_t> quotas_of(const std::map<std::string, int64_t>& counts, int64_t total, int64_t wanted) {
   std::map<std::string, int64_t> quotas;
   std::vector<std::pair<int64_t, std::string>> remainders;  // of the division by `total`
@@ -136,7 +136,7 @@ LabeledText read_labeled_text(const std::filesystem::path& file, const LabeledTe
     throw Error(fmt::format("an example cannot have {} sentences", text_columns.size()),
                 "--text names one column, or two for pairs of sentences");
   }
-  size_t first_columns = header ? header->size() : 0;  // of the first line
+  size_t first_columns = header ? header->size() : 0;  // columns of the first line
   size_t wanted = label_column + 1;
   for (const size_t column : text_columns) wanted = std::max(wanted, column + 1);
   for (size_t i = header ? 1 : 0; i < lines.size(); ++i) {
@@ -194,7 +194,7 @@ LabeledText hold_out(LabeledText& text, int64_t examples, uint64_t seed) {
   using Sentences = std::pair<std::string_view, std::string_view>;
   std::map<std::string, int64_t> counts;
   std::map<Sentences, size_t> group_of;
-  std::vector<std::vector<size_t>> groups;  // the examples with the same sentences, in order of first appearance
+  std::vector<std::vector<size_t>> groups;  // examples with the same sentences, in order of first appearance
   for (size_t i = 0; i < text.examples.size(); ++i) {
     const LabeledExample& example = text.examples[i];
     ++counts[example.label];
@@ -228,7 +228,7 @@ LabeledText hold_out(LabeledText& text, int64_t examples, uint64_t seed) {
 }
 
 std::string utf8_of_latin1(std::string_view text) {
-  // Windows-1252 from 80 to 9F; where it has no character, the byte itself.
+  // Windows-1252 from 80 to 9F; undefined bytes map to themselves.
   constexpr std::array<uint16_t, 32> kWindows = {0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
                                                  0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D,   0x017D, 0x8F,
                                                  0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,

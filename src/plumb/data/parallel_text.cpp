@@ -24,7 +24,7 @@ Error no_sentences(const std::filesystem::path& path) {
 void visit_tsv(const std::filesystem::path& path, const PairVisitor& visit) {
   LineReader lines(path);
   bool any = false;
-  int64_t without_tab = 0;  // the first line without a TAB, which is an error only if some line has text
+  int64_t without_tab = 0;  // the first line without a TAB: an error only if some line has text
   while (const auto line = lines.next()) {
     any = any || !is_blank(*line);
     const size_t tab = line->find('\t');
@@ -125,11 +125,11 @@ std::pair<ParallelText, ParallelText> hold_out(const ParallelText& text, int64_t
 }
 
 std::vector<bool> choose_held_out(std::span<const uint64_t> targets, int64_t pairs, uint64_t seed) {
-  std::vector<size_t> order(targets.size());  // equal targets side by side, in the order of the text
+  std::vector<size_t> order(targets.size());  // grouped by target, each group in the order of the text
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return std::pair(targets[a], a) < std::pair(targets[b], b); });
-  std::vector<size_t> groups;  // where each distinct target begins in `order`, by its first appearance in the text
+  std::vector<size_t> groups;  // the start of each group in `order`, by first appearance in the text
   for (size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || targets[order[i]] != targets[order[i - 1]]) groups.push_back(i);
   }

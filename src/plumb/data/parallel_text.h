@@ -1,4 +1,4 @@
-// Raw parallel text: sentence i in one language and sentence i in the other.
+// Raw parallel text: sentence i of one language translates sentence i of the other.
 #pragma once
 
 #include <cstdint>
@@ -25,30 +25,30 @@ struct ParallelText {
   bool operator==(const ParallelText&) const = default;
 };
 
-/// Receives a pair; the text is valid during the call.
+/// Receives a pair; the text is only valid during the call.
 using PairVisitor = std::function<void(std::string_view source, std::string_view target)>;
 
-/// Sentence pairs that may be gone through several times: a call passes all of them to the visitor, in order.
+/// Sentence pairs that can be read several times: each call passes all of them to the visitor, in order.
 using PairStream = std::function<void(const PairVisitor&)>;
 
-/// The pairs of a corpus, read from its files by every call. Files that can be read only once, such as pipes, are held
-/// in memory. Spaces and errors as in `read_parallel_text`, which are found by the call that goes through the pairs.
+/// The pairs of a corpus, as `read_parallel_text` reads them, but read from the files by each call of the result, which
+/// also throws the errors. Files that can be read only once, such as pipes, are read here and kept in memory.
 PairStream stream_parallel_text(const CorpusFiles& files);
 
-/// Reads a corpus; spaces around sentences are removed, and columns of a TSV file after the second are ignored. Throws
-/// Error if a file is missing or empty, a line is not UTF-8 or has no TAB (the error names the line), or the files
-/// differ in length.
+/// Reads a corpus; white space around sentences is removed, and columns of a TSV file after the second are ignored.
+/// Throws Error if a file is missing or has no text, a line is not UTF-8 or has no TAB (the error names the line), or
+/// the files differ in length.
 ParallelText read_parallel_text(const CorpusFiles& files);
 
-/// Removes the pairs with an empty side and returns how many there were.
+/// Removes pairs with an empty side and returns how many there were.
 int64_t drop_empty(ParallelText& text);
 
-/// Splits `text` into (rest, held out): at most `pairs` pairs, chosen by `seed`, are held out, and all pairs with the
-/// same target sentence stay together, so that no held-out target is ever trained on.
+/// Splits `text` into (rest, held out): at most `pairs` pairs, chosen by `seed`, are held out. Pairs with the same
+/// target sentence stay together, so that no held-out target is trained on.
 std::pair<ParallelText, ParallelText> hold_out(const ParallelText& text, int64_t pairs, uint64_t seed);
 
-/// The pairs that `hold_out` holds out of a text of which only a number for each pair's target is known, equal for
-/// equal targets: true for those held out. Needs 16 to 24 bytes per pair besides `targets`.
+/// Makes the choice of `hold_out` from one number per pair, equal for equal targets: true if the pair is held out.
+/// Needs about 16 to 24 bytes per pair besides `targets`.
 std::vector<bool> choose_held_out(std::span<const uint64_t> targets, int64_t pairs, uint64_t seed);
 
 }  // namespace plumb

@@ -35,25 +35,25 @@ Tokenizers train_tokenizers(ParallelText text, const TokenizerOptions& options, 
   return {tokenizer, tokenizer};
 }
 
-/// The splits, none of which need be in memory.
+/// The splits, which need not be in memory.
 struct PairStreams {
-  std::vector<PairStream> train;     // one, or each corpus
+  std::vector<PairStream> train;     // one per corpus
   std::vector<std::string> corpora;  // their names; empty if there is only one
   std::optional<PairStream> valid;
   std::vector<std::pair<std::string, PairStream>> tests;
   const Json& inputs;
 };
 
-/// What was found in the training pairs by going through them once.
+/// The result of the first pass over the training pairs.
 struct TrainingPairs {
-  int64_t pairs = 0;          // with text on both sides, those held out included
-  std::vector<int64_t> ends;  // how many of them were found by the end of each corpus
-  int64_t empty = 0;          // others
-  std::vector<bool> held;     // of `pairs`; empty if none are held out
+  int64_t pairs = 0;          // with text on both sides, including held-out pairs
+  std::vector<int64_t> ends;  // the number of these pairs up to the end of each corpus
+  int64_t empty = 0;          // the other pairs
+  std::vector<bool> held;     // per pair with text: whether held out; empty if none are
   int64_t held_count = 0;
 };
 
-/// The pairs of a corpus that are held out, or those that are not. Throws Error if there are not as many as before.
+/// The pairs of a corpus that are held out, or those that are not. Calls throw Error if the number of pairs changes.
 PairStream part_of_corpus(const PairStreams& streams, const TrainingPairs& found, size_t corpus, bool held) {
   return [&all = streams.train[corpus], &found, corpus, held](const PairVisitor& visit) {
     const auto changed = [] {
@@ -88,8 +88,8 @@ struct WrittenSplit {
   int64_t empty = 0, over_length_limit = 0;  // pairs that were dropped
 };
 
-/// Encodes and writes a split of about `count` pairs, one stream after another. With a length limit, pairs of which a
-/// side is longer or has no token are dropped.
+/// Encodes and writes a split, one stream after another; `count` is its approximate number of pairs. With a length
+/// limit, drops pairs with a side that exceeds it or has no token.
 WrittenSplit write_pairs(const fs::path& splits, const std::string& name, const std::vector<PairStream>& streams,
                          int64_t count, const Tokenizers& tokenizers, std::optional<int64_t> length_limit,
                          const Json& inputs) {
@@ -103,7 +103,7 @@ WrittenSplit write_pairs(const fs::path& splits, const std::string& name, const 
     const Sequences target_ids = encode_block(tokenizers.target, text.targets);
     for (size_t i = 0; i < text.size(); ++i) {
       const auto &s = source_ids[i], &t = target_ids[i];
-      const bool empty = s.empty() || t.empty();  // only characters that normalization removes
+      const bool empty = s.empty() || t.empty();  // has only characters that normalization removes
       usable = usable || !empty;
       if (length_limit && (empty || std::max(std::ssize(s), std::ssize(t)) > *length_limit)) {
         ++(empty ? written.empty : written.over_length_limit);
@@ -159,7 +159,7 @@ void check_options(const PrepareOptions& options) {
   if (options.valid_size < 0) throw Error(fmt::format("--valid-size must be at least 0, not {}", options.valid_size));
 }
 
-/// What is given as training text: one corpus without a name, or several.
+/// The training text: one corpus without a name, or several.
 std::vector<std::pair<std::string, CorpusFiles>> training_files(const PrepareOptions& options) {
   check_corpus_names(names_of(options.corpora), !options.train.source.empty());
   if (!options.corpora.empty()) return options.corpora;
@@ -174,7 +174,7 @@ Json describe_input(const CorpusFiles& files) {
   return list;
 }
 
-/// How many of the training pairs to hold out.
+/// How many training pairs to hold out.
 int64_t wanted_for_validation(int64_t pairs, const PrepareOptions& options) {
   const int64_t wanted = options.valid_size > 0 ? options.valid_size : std::clamp<int64_t>(pairs / 20, 1, 1000);
   if (wanted >= pairs) {
@@ -184,10 +184,10 @@ int64_t wanted_for_validation(int64_t pairs, const PrepareOptions& options) {
   return wanted;
 }
 
-/// Goes through the training pairs and chooses those to hold out if there is no other validation set.
+/// Counts the training pairs and, without a validation set, chooses those to hold out.
 TrainingPairs examine_training(const PairStreams& streams, const PrepareOptions& options) {
   TrainingPairs found;
-  std::vector<uint64_t> targets;  // a hash for each, from which equal ones are found
+  std::vector<uint64_t> targets;  // hashes, to find equal targets
   for (size_t c = 0; c < streams.train.size(); ++c) {
     const int64_t before = found.pairs;
     streams.train[c]([&](std::string_view source, std::string_view target) {
@@ -217,7 +217,7 @@ TrainingPairs examine_training(const PairStreams& streams, const PrepareOptions&
   return found;
 }
 
-/// What data.json says before the splits.
+/// The part of data.json before the splits.
 Json describe_data(const PrepareOptions& options, const Tokenizers& tokenizers, int64_t pairs, bool held_out) {
   Json info = make_document("data", 1);
   info["task"] = "translation";
@@ -231,7 +231,7 @@ Json describe_data(const PrepareOptions& options, const Tokenizers& tokenizers, 
   return info;
 }
 
-/// Says how many training pairs were dropped, and returns the numbers. Throws Error if none is left.
+/// Reports how many training pairs were dropped, and returns the counts. Throws Error if none is left.
 Json report_dropped(const WrittenSplit& train, int64_t empty, int64_t length_limit) {
   empty += train.empty;
   if (empty > 0) say(fmt::format("dropped {} training pairs with an empty side", empty));
@@ -246,8 +246,8 @@ Json report_dropped(const WrittenSplit& train, int64_t empty, int64_t length_lim
   return {{"empty", empty}, {"over_length_limit", train.over_length_limit}};
 }
 
-/// Goes through the training pairs three times: to count them and choose those held out, to collect the tokenizer's
-/// sample, and to write them.
+/// Reads the training text three times: to count the pairs and choose those to hold out, to collect the tokenizer's
+/// sample, and to write the pairs; and once more to write those held out.
 Json prepare_streams(const PairStreams& streams, const PrepareOptions& options, const fs::path& out) {
   const TrainingPairs found = examine_training(streams, options);
   const int64_t pairs = found.pairs - found.held_count;
@@ -321,7 +321,7 @@ Json prepare_data(const PrepareOptions& options, const fs::path& out) {
   }
   const auto open = [&](const std::string& name, const CorpusFiles& files) {
     PairStream pairs = stream_parallel_text(files);
-    (void)count_pairs(pairs);  // finds errors before the work; the training pairs are read first
+    (void)count_pairs(pairs);  // reports errors early; the training pairs are read first anyway
     inputs[name] = describe_input(files);
     return pairs;
   };

@@ -115,7 +115,7 @@ void check_options(const LabelOptions& options) {
 bool cut_to_limit(std::vector<int32_t>& first, std::vector<int32_t>& second, int64_t limit) {
   const int64_t surplus = std::ssize(first) + std::ssize(second) - limit;
   if (surplus <= 0) return false;
-  // What the longer one loses until both have the same length; the rest is shared, and the second loses the odd one.
+  // The longer one loses tokens down to the other's length; the rest is shared, and the second loses the odd token.
   const int64_t difference = std::ssize(first) - std::ssize(second);
   const int64_t alone = std::min(surplus, std::abs(difference));
   const int64_t shared = surplus - alone;

@@ -19,7 +19,7 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-/// Throws Error unless the names consist of harmless characters and are distinct from each other and from the reserved.
+/// Throws Error unless the names consist of safe characters, are distinct, and are not reserved.
 void check_names(const std::vector<std::string>& names, const std::set<std::string>& reserved, const char* one,
                  const char* several, const char* option) {
   std::set<std::string> taken;
@@ -157,7 +157,7 @@ void require_tokens(const std::string& split, const Sequences& first, const Sequ
 }
 
 Json describe_file(const fs::path& file) {
-  if (!fs::is_regular_file(file)) return {{"file", file.string()}};  // such as a pipe, which has been read
+  if (!fs::is_regular_file(file)) return {{"file", file.string()}};  // such as a pipe, already consumed
   const FileDigest digest = digest_of(file);
   return {{"file", file.string()}, {"bytes", digest.bytes}, {"sha256", digest.sha256}};
 }

@@ -1,4 +1,4 @@
-// Common parts of preparing parallel, running and labeled text.
+// Functions shared by the preparation of parallel, running and labeled text.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace plumb {
 
 using Sequences = std::vector<std::vector<int32_t>>;
 
-/// A tokenizer trained on lines; reports if they yield fewer pieces than requested. `which` names it in that message.
+/// Trains a tokenizer; prints a message, with the name `which`, if the lines yield fewer pieces than requested.
 Tokenizer train_tokenizer(const std::vector<std::string>& lines, const TokenizerOptions& options,
                           const std::string& which);
 
@@ -25,23 +25,23 @@ struct DescribedTokenizer {
   Json description;
 };
 
-/// The tokenizer of a data directory, of an imported model, or of a model's folder. Throws Error if it has no
-/// tokenizer, or if a data directory has one for each side.
+/// The tokenizer of a data directory or a model's folder, or a tokenizer file. Throws Error if there is none, or if a
+/// data directory has one per side.
 DescribedTokenizer borrow_tokenizer(const std::filesystem::path& from);
 
 /// The ids of all lines, with a progress bar.
 Sequences encode_lines(const Tokenizer& tokenizer, const std::vector<std::string>& lines, const std::string& label);
 
-/// Whether line i of `lines` belongs to a sample of at most `most` (0: all), taken at even distances.
+/// Whether line i of `lines` belongs to an evenly spaced sample of at most `most` lines (0: all).
 bool in_sample(int64_t i, int64_t lines, int64_t most);
 
-/// How much text is prepared at a time, while everything else is in files.
+/// Lines or pairs that are encoded at a time; only these are kept in memory when text is streamed.
 inline constexpr size_t kLinesAtOnce = 20000;
 
-/// The ids of some lines.
+/// encode_lines without a progress bar.
 Sequences encode_block(const Tokenizer& tokenizer, const std::vector<std::string>& lines);
 
-/// {"tokens", "longest", "unknown"} for sequences that are seen one by one.
+/// Computes {"tokens", "longest", "unknown"} from sequences added one by one.
 class SequenceFacts {
  public:
   explicit SequenceFacts(const Specials& specials) : unknown_id_(specials.unknown) {}
@@ -56,36 +56,37 @@ class SequenceFacts {
 /// The same for sequences in memory.
 Json facts_of(const Sequences& sequences, const Specials& specials);
 
-/// The data.json entry for tokenizers trained with these options on `lines` lines or pairs, of which they saw a sample
-/// if there were more than `options.sample`; `joint`: there is only one tokenizer.
+/// The data.json entry for tokenizers trained with these options on `lines` lines or pairs, or a sample of them if that
+/// exceeds `options.sample`; `joint`: there is only one tokenizer.
 Json describe_tokenizers(const TokenizerOptions& options, const Tokenizer& source, const Tokenizer& target, bool joint,
                          int64_t lines);
 
-/// "1,000 of 20,000 pairs", or "20,000 pairs" if no fewer are in the sample.
+/// "1,000 of 20,000 pairs", or "20,000 pairs" if the sample includes all.
 std::string describe_sample(const TokenizerOptions& options, int64_t lines, const std::string& what);
 
-/// Throws Error, naming the files, if no example of a split has tokens on both sides, or on either side for running and
-/// labeled text, whose second side may be empty: nothing could be learned or measured from it.
+/// Throws Error, naming the files, if no example of a split has tokens on both sides or, for running and labeled text,
+/// on either side.
 enum class WantedSides { both, either };
 void require_tokens(const std::string& split, const Sequences& first, const Sequences& second, WantedSides sides,
                     const Json& inputs);
 
-/// The same error, if no example is `usable`.
+/// Throws the same error unless `usable`.
 void require_usable(bool usable, const std::string& split, WantedSides sides, const Json& inputs);
 
 /// The files that a split was read from, according to `inputs` in data.json; the split's name if there are none.
 std::string origin_of(const std::string& split, const Json& inputs);
 
-/// {"file", "bytes", "sha256"} of an input file; of what is not a regular file, such as a pipe, only "file".
+/// {"file", "bytes", "sha256"} of an input file; only "file" if it is not a regular file, such as a pipe.
 Json describe_file(const std::filesystem::path& file);
 
-/// Throws Error if names of test sets are not usable as file names, or occur twice.
+/// Throws Error if a name of a test set is "train", "valid" or not usable as a file name, or occurs twice.
 void check_test_names(const std::vector<std::string>& names);
 
-/// The same for the names of corpora to train on. Throws Error, too, if there are any besides other training text.
+/// Throws Error if a name of a corpus is not usable as a file name or occurs twice, or if there are corpora and other
+/// training text.
 void check_corpus_names(const std::vector<std::string>& names, bool other_text);
 
-/// The names in a list of (name, …).
+/// The names in a list of pairs (name, …).
 template <typename Named>
 std::vector<std::string> names_of(const std::vector<Named>& list) {
   std::vector<std::string> names;
@@ -93,15 +94,15 @@ std::vector<std::string> names_of(const std::vector<Named>& list) {
   return names;
 }
 
-/// The entry splits.train.corpora of data.json. Throws Error if a corpus has nothing left to train on.
+/// The entry splits.train.corpora of data.json. Throws Error if a size is 0.
 Json describe_corpora(const std::vector<std::string>& names, const std::vector<int64_t>& sizes);
 
 /// Throws Error unless a data directory for this task ("translation", "classification" or "language-modeling") may be
-/// written to `out`: it may replace one for the same task.
+/// written to `out`. It may replace one for the same task.
 void check_data_output(const std::filesystem::path& out, const std::string& task);
 
-/// Writes a data directory atomically: `fill` writes everything except data.json into the given directory, which has an
-/// empty folder `splits`. `info` is written afterwards, so that `fill` may complete it.
+/// Writes a data directory atomically: `fill` writes everything except data.json to the given directory, which contains
+/// an empty folder `splits`. data.json is written last, so `fill` may complete `info`.
 void write_data_directory(const std::filesystem::path& out, const Json& info,
                           const std::function<void(const std::filesystem::path&)>& fill);
 

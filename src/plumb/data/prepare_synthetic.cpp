@@ -15,7 +15,7 @@
 namespace plumb {
 namespace {
 
-/// Throws Error if a corpus that is prepared directly would be too large: its text is held in memory.
+/// Throws Error if a corpus is too large to prepare directly, with its text in memory.
 void check_prepared(int64_t pairs) {
   if (pairs <= corpus::kMaximumPairs) return;
   throw Error(fmt::format("a data directory of {} synthetic pairs cannot be made directly", with_thousands(pairs)),
@@ -23,7 +23,7 @@ void check_prepared(int64_t pairs) {
                           with_thousands(corpus::kMaximumPairs)));
 }
 
-/// Throws Error if a corpus cannot have this number of pairs.
+/// Throws Error if the number of pairs is out of range.
 void check_pairs(int64_t pairs) {
   if (pairs < 1) throw Error(fmt::format("the number of pairs must be at least 1, not {}", pairs));
   constexpr int64_t kMost = corpus::kMaximumStreamedPairs;
@@ -41,7 +41,7 @@ Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::p
   const int64_t usual = std::min<int64_t>(1000, options.pairs / 8);
   const int64_t valid_size = options.valid == 0 ? usual : options.valid;
   const int64_t test_size = options.test == 0 ? usual : options.test;
-  // Compared one by one: a sum could overflow.
+  // Compared separately: a sum could overflow.
   const bool fits = valid_size < options.pairs && test_size < options.pairs - valid_size;
   if (valid_size < 1 || test_size < 1 || !fits) {
     throw Error(fmt::format("{} pairs leave none for training after {} for validation and {} for the test",

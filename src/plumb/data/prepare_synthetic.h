@@ -19,14 +19,16 @@ struct SyntheticOptions {
   uint64_t seed = 1;
 };
 
-/// Prepares the corpus with the splits train, valid and test; no two of them share a target sentence. Throws Error if
-/// `out` contains anything else, or if no pair is left for a split.
+/// Prepares the corpus with the splits train, valid and test, no two of which share a target sentence. Throws Error if
+/// `out` contains anything else, if a split would be empty, or if there are more than corpus::kMaximumPairs pairs.
 Json prepare_synthetic(const SyntheticOptions& options, const std::filesystem::path& out);
 
-/// Prepares the English side of `pairs` pairs as text for language models, with the splits train and valid.
+/// Prepares the English side of `pairs` pairs as text for language models, with the splits train and valid. Throws
+/// Error as prepare_text does, or if `pairs` is out of range.
 Json prepare_synthetic_text(int64_t pairs, uint64_t seed, const TextOptions& options, const std::filesystem::path& out);
 
-/// The text of the corpus as two files with one sentence per line, PREFIX.de and PREFIX.en.
+/// Writes the text of the corpus to PREFIX.de and PREFIX.en, one sentence per line. Throws Error if `pairs` is out of
+/// range.
 void write_synthetic_text(int64_t pairs, uint64_t seed, const std::string& prefix);
 
 }  // namespace plumb

@@ -25,26 +25,26 @@ namespace {
 
 using Lines = std::vector<std::string>;
 using LineVisitor = std::function<void(std::string_view)>;
-/// Lines that may be gone through several times.
+/// Lines that can be read several times: each call passes all of them to the visitor.
 using LineStream = std::function<void(const LineVisitor&)>;
 
-/// The splits, none of which need be in memory.
+/// The splits, which need not be in memory.
 struct TextStreams {
-  std::vector<LineStream> train;     // one, or each corpus
+  std::vector<LineStream> train;     // one per corpus
   std::vector<std::string> corpora;  // their names; empty if there is only one
   std::optional<LineStream> valid;
   std::vector<std::pair<std::string, LineStream>> tests;
   const Json& inputs;
 };
 
-/// A split that is to be written: lines that are not blank, of each corpus, and how many there are in all.
+/// A split to write: the non-blank lines of each corpus, and their total number.
 struct TextPart {
   std::string name;
   std::vector<LineStream> corpora;
   int64_t count = 0;
 };
 
-/// Words between white space, plus one for the line end, as is customary in language modeling.
+/// Words separated by white space, plus one for the line end, as is customary in language modeling.
 int64_t count_words(std::string_view line) {
   int64_t words = 1;
   for (size_t at = line.find_first_not_of(kWhiteSpace); at != std::string_view::npos;) {
@@ -54,7 +54,7 @@ int64_t count_words(std::string_view line) {
   return words;
 }
 
-/// The lines of a file. One that can be read only once, such as a pipe, is held in memory.
+/// The lines of a file. A file that can be read only once, such as a pipe, is kept in memory.
 LineStream stream_lines(const fs::path& file) {
   if (fs::is_regular_file(file)) {
     return [file](const LineVisitor& visit) {
@@ -74,7 +74,7 @@ LineStream lines_in_memory(const Lines& lines) {
   };
 }
 
-/// Those that are not blank, counted from 0, from `begin` to before `end`.
+/// The non-blank lines [begin, end), counted from 0.
 LineStream with_text(LineStream all, int64_t begin = 0, int64_t end = std::numeric_limits<int64_t>::max()) {
   return [all = std::move(all), begin, end](const LineVisitor& visit) {
     int64_t i = 0;
@@ -92,7 +92,7 @@ int64_t count_lines(const LineStream& lines) {
   return count;
 }
 
-/// How many of the last lines to hold out.
+/// How many lines to hold out.
 int64_t wanted_lines(int64_t lines, int64_t wanted) {
   if (wanted == 0) wanted = std::clamp<int64_t>(lines / 20, 1, 1000);
   if (wanted >= lines) {
@@ -103,7 +103,7 @@ int64_t wanted_lines(int64_t lines, int64_t wanted) {
   return wanted;
 }
 
-/// The splits, `train` first. Goes through every text once. Throws Error if one of them is blank.
+/// The splits, `train` first. Reads every text once. Throws Error if one of them is blank.
 std::vector<TextPart> parts_of(const TextStreams& streams, const TextOptions& options) {
   const auto no_text = [&](const std::string& name) {
     return Error(fmt::format("{}: contains no text", origin_of(name, streams.inputs)));
@@ -139,7 +139,7 @@ std::vector<TextPart> parts_of(const TextStreams& streams, const TextOptions& op
   return parts;
 }
 
-/// Cuts lines, each of which ends with EOS, into blocks.
+/// Cuts lines, each followed by EOS, into blocks.
 class BlockCutter {
  public:
   BlockCutter(int64_t block, int32_t eos, std::function<void(std::span<const int32_t>)> take)
@@ -148,7 +148,7 @@ class BlockCutter {
     for (const int32_t id : ids) add(id);
     add(eos_);
   }
-  /// Takes the rest, which may be shorter.
+  /// Passes on the last, possibly shorter block.
   void finish() {
     if (!block_.empty()) take_(block_);
     block_.clear();
@@ -170,10 +170,10 @@ class BlockCutter {
 struct WrittenText {
   Json facts;                  // its entry in data.json
   std::vector<int64_t> sizes;  // sequences of each corpus
-  int64_t dropped = 0;         // lines that are empty or too long
+  int64_t dropped = 0;         // lines without tokens or too long
 };
 
-/// Encodes and writes a split; `lines_text` receives its lines if they are sequences.
+/// Encodes and writes a split; `lines_text` receives its lines if each is a sequence, and may be null otherwise.
 WrittenText write_encoded_lines(const fs::path& splits, const TextPart& part, const Tokenizer& tokenizer,
                                 const TextOptions& options, std::ostream* lines_text, const Json& inputs) {
   WrittenText written;
@@ -229,7 +229,7 @@ WrittenText write_encoded_lines(const fs::path& splits, const TextPart& part, co
   return written;
 }
 
-/// The same, with the text files of lines that are sequences.
+/// The same, including the text files if each line is a sequence.
 WrittenText write_text_part(const fs::path& splits, const TextPart& part, const Tokenizer& tokenizer,
                             const TextOptions& options, const Json& inputs) {
   if (options.block > 0) return write_encoded_lines(splits, part, tokenizer, options, nullptr, inputs);
@@ -266,8 +266,8 @@ DescribedTokenizer learn_from_sample(const TextPart& train, const TokenizerOptio
   return {std::move(tokenizer), std::move(description)};
 }
 
-/// Goes through the training text three times: to count its lines, to collect the tokenizer's sample, and to write
-/// them.
+/// Reads the training text up to four times: to count its lines, to collect the tokenizer's sample if one is trained,
+/// to write the lines, and to write those held out.
 Json prepare_text_streams(const TextStreams& streams, const TextOptions& options, const fs::path& out) {
   const std::vector<TextPart> parts = parts_of(streams, options);
   const DescribedTokenizer described = options.tokenizer_from.empty()

@@ -37,7 +37,7 @@ std::vector<std::vector<int32_t>> sequences(const Json& json, const std::string&
 
 void extend(std::vector<int64_t>& to, TokenSpan ids) { to.insert(to.end(), ids.begin(), ids.end()); }
 
-/// Adds no tokens; the input is used as it is.
+/// Uses the tokens unchanged.
 Batch classification_from_json(const Json& json) {
   const auto tokens = sequences(json, "tokens");
   const auto segments = json.contains("segments") ? sequences(json, "segments") : std::vector<std::vector<int32_t>>();
@@ -59,7 +59,7 @@ Batch classification_from_json(const Json& json) {
   return batch;
 }
 
-/// Adds no tokens; a label that is null is of a token that is not predicted.
+/// Uses the tokens unchanged; those with a null label are not predicted.
 Batch masked_from_json(const Json& json) {
   const auto tokens = sequences(json, "tokens");
   if (json["labels"].size() != tokens.size())
@@ -84,7 +84,7 @@ Batch masked_from_json(const Json& json) {
   return batch;
 }
 
-/// Whether the labels are lists: one of each token.
+/// Whether the labels are lists, with one label per token.
 bool labels_tokens(const Json& json) {
   const auto labels = json.find("labels");
   return labels != json.end() && labels->is_array() && !labels->empty() && labels->front().is_array();

@@ -32,7 +32,7 @@ struct ParallelSplit::File {
   MappedFile mapped;
   uint32_t checksum = 0;
   std::mutex mutex;
-  bool verified = false;  // under the mutex
+  bool verified = false;  // guarded by the mutex
 };
 
 ParallelSplit ParallelSplit::open(const std::filesystem::path& path) {

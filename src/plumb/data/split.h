@@ -12,10 +12,10 @@
 
 namespace plumb {
 
-/// A corpus that a split is composed of.
+/// A corpus within a split.
 struct CorpusSize {
   std::string name;
-  int64_t size = 0;  // pairs, or the examples that a task makes of them
+  int64_t size = 0;  // pairs, or the examples that a task derives from them
 
   bool operator==(const CorpusSize&) const = default;
 };
@@ -24,11 +24,11 @@ struct CorpusSize {
 class ParallelSplit {
  public:
   /// Maps the file and reads its header. Throws Error if it is missing, does not have the size stated in its header, or
-  /// is of another kind. Call `verify` before reading sequences.
+  /// has another format. Call `verify` before reading sequences.
   static ParallelSplit open(const std::filesystem::path& path);
 
-  /// Reads the entire file and throws Error if it is damaged: the checksum covers every byte. Copies share the result,
-  /// so a file is read once. Safe to call from several threads.
+  /// Reads the entire file and throws Error if its checksum is wrong or its offsets are out of order. Copies share the
+  /// result, so a file is read once. Safe to call from several threads.
   void verify() const;
 
   /// The same sequences, treated as blocks cut out of running text: a batch does not end them with EOS.
@@ -39,13 +39,13 @@ class ParallelSplit {
   }
   [[nodiscard]] bool running_text() const { return running_text_; }
 
-  /// The same sequences, with the corpora that they come from, one after another. Throws Error if these are not of
-  /// size() pairs in all, or one of them is empty.
+  /// The same sequences, divided into consecutive corpora. Throws Error if the corpora do not add up to size() pairs,
+  /// or one of them is empty.
   [[nodiscard]] ParallelSplit with_corpora(std::vector<CorpusSize> corpora) const;
   /// Empty if there is only one.
   [[nodiscard]] const std::vector<CorpusSize>& corpora() const { return corpora_; }
 
-  /// A checksum of pairs `first` to `first` + `count` − 1, which does not depend on where in the split they are.
+  /// A checksum of pairs `first` to `first` + `count` − 1, independent of their position in the split.
   [[nodiscard]] uint32_t checksum_of(int64_t first, int64_t count) const;
 
   /// The number of pairs.
@@ -55,7 +55,7 @@ class ParallelSplit {
   [[nodiscard]] std::span<const int32_t> source(int64_t i) const { return sequence(source_offsets_, source_ids_, i); }
   [[nodiscard]] std::span<const int32_t> target(int64_t i) const { return sequence(target_offsets_, target_ids_, i); }
 
-  /// All ids of a side, without special tokens.
+  /// The number of ids on a side, without special tokens.
   [[nodiscard]] int64_t source_tokens() const { return source_tokens_; }
   [[nodiscard]] int64_t target_tokens() const { return target_tokens_; }
 

@@ -1,4 +1,4 @@
-// The header of a file of token sequences, docs/formats/data.md.
+// The header of a file of token sequences (docs/formats/data.md).
 #pragma once
 
 #include <array>

@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// What was appended, in a temporary file that is removed with the object.
+/// A temporary file for bytes that are appended and then read; removed by the destructor.
 class SpillFile {
  public:
   /// Throws Error if the file cannot be created.
@@ -21,7 +21,7 @@ class SpillFile {
   /// Throws Error if writing fails.
   void append(std::span<const std::byte> bytes);
 
-  /// Calls `take` with everything, in blocks. Throws Error if reading fails.
+  /// Passes everything that was appended to `take`, in blocks. Throws Error if writing or reading fails.
   void read(const std::function<void(std::span<const std::byte>)>& take);
 
  private:
@@ -30,11 +30,11 @@ class SpillFile {
   uint64_t size_ = 0;
 };
 
-/// Writes a split of which only one pair at a time is in memory: ids and offsets go to temporary files beside it, which
-/// `finish` joins.
+/// Writes a split with only one pair in memory at a time: ids and offsets go to temporary files beside it, which
+/// `finish` joins. Throws Error if writing fails.
 class SplitWriter {
  public:
-  /// Throws Error if nothing can be written there.
+  /// Creates the parent directory and the temporary files.
   explicit SplitWriter(std::filesystem::path path);
 
   /// Appends a pair of sequences, without special tokens.

@@ -1,4 +1,4 @@
-// Removes the white space around lines of text.
+// Removes white space around lines of text.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace plumb {
 
-/// ASCII white space, which is removed around sentences.
+/// ASCII white space.
 inline constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
-/// Whether a line has no visible characters, and so yields no tokens.
+/// Whether a line has no visible characters, and thus yields no tokens.
 inline bool is_blank(std::string_view text) { return !has_visible_character(text); }
 
-/// Empty if the text is blank.
+/// `text` without surrounding ASCII white space; empty if it is blank.
 inline std::string trim(std::string_view text) {
   if (is_blank(text)) return {};
   const size_t begin = text.find_first_not_of(kWhiteSpace);

@@ -36,15 +36,15 @@ struct Candidate {
   int32_t id;
 };
 
-/// A logit or its log-probability. Throws Error where it is no score: NaN or +∞.
+/// Returns the score, a logit or log-probability. Throws Error if it is NaN or +∞.
 double checked(double score) {
   if (score < std::numeric_limits<double>::infinity()) return score;
   throw Error(fmt::format("the model gives the next token a score of {}", score),
               "its training has diverged, or its weights are damaged");
 }
 
-/// The continuations of a sentence's active hypotheses, whose scores start at row `begin`: best first, at most `count`,
-/// without the tokens `never`.
+/// The best `count` continuations of a sentence's active hypotheses, whose scores start at row `begin`: best first,
+/// excluding the tokens in `never`. Throws Error if none has a finite score.
 std::vector<Candidate> candidates(const Search& search, const ops::TopScores& top, size_t begin, size_t count,
                                   const std::vector<int32_t>& never) {
   std::vector<Candidate> all;
@@ -96,7 +96,7 @@ void advance(Search& search, const std::vector<Candidate>& best, int32_t eos, co
   }
   search.active = std::move(active);
   if (search.active.empty()) return;
-  // log p ≤ 0: at best, nothing more is lost up to the maximum length.
+  // log p ≤ 0: at best, the sum stays the same up to the maximum length.
   const double reachable =
       search.active.front().score / std::pow(static_cast<double>(search.limit + 1), options.length_penalty);
   const bool done = search.finished >= options.beam || (search.finished > 0 && search.best.score >= reachable);
@@ -127,7 +127,7 @@ int64_t output_limit(const Translates& model, size_t source_tokens, const Decode
   return std::min(limit, model.longest() - 1);
 }
 
-/// PAD and BOS where they are not before EOS, from which on tokens are looked at.
+/// PAD and BOS if their ids are above EOS's; ids below it are never considered.
 std::vector<int32_t> never_put_out_from(const Specials& specials) {
   std::vector<int32_t> never;
   for (const int32_t id : {specials.pad, specials.bos}) {

@@ -1,4 +1,4 @@
-// Beam search over a model that translates, a batch of sentences at a time; beam 1 is greedy decoding.
+// Beam search with a translation model, one batch of sentences at a time; beam 1 is greedy decoding.
 //
 // The rules follow fairseq. A hypothesis of n tokens, including EOS, has the score Σ log p(token) / n^length_penalty.
 // At each position, the 2·beam best continuations of a sentence's active hypotheses, by Σ log p, are considered: those
@@ -6,7 +6,7 @@
 // maximum length can only be continued by EOS. A sentence is done when `beam` hypotheses have finished, or when no
 // active one can surpass the best finished one at any length (which saves time and does not change the result). The
 // result is the finished hypothesis with the best score; among equal ones, the first found. PAD and BOS are never
-// output, although they have a share of the probability.
+// output, although the softmax includes them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline constexpr int64_t kLargestBeam = 1000;
 
 struct DecodeOptions {
   int64_t beam = 5;             // beam width
-  double length_penalty = 1.0;  // exponent of the length that divides a score; 0: none; larger: longer output
+  double length_penalty = 1.0;  // a score is divided by length^this; 0: not divided; larger: longer output
   double length_factor = 1.5;   // the output has at most length_factor · source tokens + length_extra tokens
   int64_t length_extra = 20;
   int64_t longest_source = 1024;      // tokens; longer sentences are truncated

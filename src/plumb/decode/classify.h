@@ -24,10 +24,10 @@ struct TextExample {
   std::string first, second;
 };
 
-/// Throws Error if the model cannot classify, naming what can.
+/// Throws Error if the model cannot classify.
 Classifies& classifier_of(Model& model);
 
-/// Called after each batch, never by two threads at once, with the number of finished examples.
+/// Called after each batch, never concurrently, with the number of finished examples.
 using ClassifyProgress = std::function<void(int64_t examples)>;
 
 /// p(label) for each label and example, in the given order: (examples, labels). Throws Error if the options are invalid

@@ -1,4 +1,4 @@
-// Vectors of texts: the states of a model, pooled (Reimers & Gurevych 2019, arXiv 1908.10084).
+// Text embeddings: a model's pooled hidden states (Reimers & Gurevych 2019, arXiv 1908.10084).
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@
 namespace plumb {
 
 struct EmbedOptions {
-  std::string pooling = "mean";  // of the states of all tokens, special ones included: a name of poolings()
-  bool normalize = false;        // divide each vector by its length
+  std::string pooling = "mean";  // over all tokens, including special ones: a name in poolings() except "none"
+  bool normalize = false;        // divide each vector by its norm
   int64_t max_tokens = 0;        // per text, with special tokens; longer texts are truncated; 0: unlimited
   bool backward = false;         // the model reads each text from its end to its beginning
-  /// Whether a text gets the special tokens that the tokenizer itself adds, as imported models read it; otherwise BOS
-  /// and EOS, as Plumb trains encoders.
+  /// Whether to add the special tokens that the tokenizer itself adds, as imported models expect; otherwise BOS and
+  /// EOS, as in Plumb's training of encoders.
   bool as_tokenizer_says = false;
   int64_t batch_tokens = 4096;        // per batch
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
 };
 
 struct TextVectors {
-  Tensor vectors;         // (texts, d_model), float32 unless the model is in float64, on the CPU
-  int64_t truncated = 0;  // texts of which not all tokens were read
+  Tensor vectors;         // (texts, d_model; ·3 for concat), float32 unless the model is in float64, on the CPU
+  int64_t truncated = 0;  // number of truncated texts
 };
 
-/// Throws Error if the model does not embed tokens, naming the kinds of models that do.
+/// Throws Error if the model cannot embed texts.
 Embeds& embedder_of(Model& model);
 
 /// The ids that a model reads for a text.
@@ -42,7 +42,7 @@ struct IdsToEmbed {
 /// Throws Error if max_tokens leaves no room for a token.
 IdsToEmbed ids_to_embed(const Tokenizer& tokenizer, std::string_view text, const EmbedOptions& options);
 
-/// Called after each batch, never by two threads at once, with the number of finished texts.
+/// Called after each batch, never concurrently, with the number of finished texts.
 using EmbedProgress = std::function<void(int64_t texts)>;
 
 /// The vector of each text, in the given order, computed in batches of texts of similar length:

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kWorthThreads = 1 << 15;  // logits: fewer are processed by one thread
 
-/// The number of tokens that go before a prompt: BOS, or none before a whole text.
+/// The number of tokens inserted before a prompt: one, or none before a whole text.
 size_t tokens_before(const GenerateOptions& options) { return options.whole_texts ? 0 : 1; }
 
 /// Samples of one prompt that are continued together.
@@ -30,8 +30,8 @@ struct Share {
   size_t samples = 0;
 };
 
-/// Batches of at most `batch_rows` samples, and of prompts that are not too large to read at once. They depend only on
-/// prompts and options, not on the number of threads, so neither do rounding errors.
+/// Batches of at most `batch_rows` samples whose prompts are not too long to read at once. They depend only on prompts
+/// and options, not on the number of threads, and so do rounding errors.
 std::vector<std::vector<Share>> plan(const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options) {
   constexpr size_t kPromptTokens = 8192;
   const auto samples = static_cast<size_t>(options.samples);
@@ -63,12 +63,13 @@ struct Sample {
   size_t number = 0;
   std::vector<int32_t> sequence;  // BOS, prompt, and the tokens drawn so far
   int64_t limit = 0;              // maximum tokens to draw
-  int64_t lines = 0;              // lines left to end; below 1: unlimited
+  int64_t lines = 0;              // lines left to generate; below 1: unlimited
   int64_t row = 0;                // index of its row in the logits for the next token
   Generated* result = nullptr;
 };
 
-/// The special tokens that the vocabulary has, or those that no text has.
+/// Tokens that are never output: the vocabulary's special tokens except EOS or, with whole texts, ids beyond the
+/// tokenizer's.
 std::vector<int32_t> never_put_out(const Generates& model, const GenerateOptions& options, const Specials& specials) {
   if (options.whole_texts) {
     std::vector<int32_t> beyond;
@@ -81,7 +82,7 @@ std::vector<int32_t> never_put_out(const Generates& model, const GenerateOptions
   return ids;
 }
 
-/// What all batches share.
+/// State shared by all batches.
 class Generation {
  public:
   Generation(Generates& model, const std::vector<std::vector<int32_t>>& prompts, const GenerateOptions& options,
@@ -185,7 +186,7 @@ class Generation {
     return drawn;
   }
 
-  /// The same from the best tokens alone. Returns false, and records nothing, unless they decide for every sample.
+  /// The same from the top scores alone. Returns false and records nothing unless they suffice for every sample.
   bool draw_best(const std::vector<Sample>& samples, const ops::TopScores& top, std::vector<int32_t>& drawn) const {
     const auto k = static_cast<size_t>(top.k);
     std::vector<double> gains(samples.size());  // log p

@@ -1,7 +1,7 @@
 // Generates sequences with a language model: prompts are read at once, then continued token by token.
 //
-// A sequence begins with BOS, like running text in training, followed by the prompt; an empty prompt is just BOS. EOS
-// ends a line. Samples of one prompt are read together; a sample that has ended leaves the batch. The result for a
+// A sequence begins with BOS (or EOS, without a BOS), like running text in training, followed by the prompt. EOS ends a
+// line. A batch reads a prompt once for all of its samples; a sample that has ended leaves the batch. The result for a
 // prompt depends on the prompt, the options and the index of the sample, not on the other prompts.
 #pragma once
 
@@ -21,21 +21,21 @@ struct GenerateOptions {
   SamplingOptions sampling;
   int64_t samples = 1;                // per prompt
   int64_t max_tokens = 256;           // per sample, excluding the prompt
-  int64_t lines = 1;                  // a sample ends after this many lines; 0: only at max_tokens
+  int64_t lines = 1;                  // a sample ends after this many lines; 0: unlimited
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
   int64_t batch_rows = 32;            // samples generated together
-  /// Prompts are whole texts, as imported models read them: with the special tokens that belong there instead of a BOS,
-  /// and at least one token. Then every token below `vocabulary` may be output, or, if that is 0, every one.
+  /// Whether prompts are whole texts, as imported models read them: they contain their special tokens, no BOS is added,
+  /// and they have at least one token. Then every id below `vocabulary` may be output (0: every id).
   bool whole_texts = false;
   int64_t vocabulary = 0;
-  std::vector<int32_t> ends{};  // tokens of which each ends a line; empty: EOS
+  std::vector<int32_t> ends{};  // tokens that end a line; empty: EOS
 };
 
 /// Throws Error on invalid values.
 void validate(const GenerateOptions& options);
 
-/// Why a sample ended: the model ended its last line; a hook ended it, for example at a stop string; or it has
-/// max_tokens tokens, or as many positions as the model can read.
+/// Why a sample ended: the model ended its last line; a hook ended it, for example at a stop string; or it reached
+/// max_tokens or the model's maximum length.
 enum class Finish { end, stop, length };
 
 /// "end", "stop" or "length".
@@ -47,20 +47,20 @@ struct Generated {
   double log_probability = 0;  // Σ log p of these tokens and the final EOS, as given by the model, before any filter
 };
 
-/// Called as tokens arrive, never by two threads at once. Samples are numbered from 0 for each prompt.
+/// Called as tokens arrive, never concurrently. Samples are numbered from 0 for each prompt.
 struct GenerateHooks {
   std::function<bool(size_t prompt, size_t sample, int32_t id)>
       token;  // a new token; returning false ends the sample with it
   std::function<void(size_t prompt, size_t sample, const Generated& generated)> end;
 };
 
-/// Throws Error if the model cannot generate, naming what can.
+/// Throws Error if the model cannot generate.
 Generates& generator_of(Model& model);
 
-/// Continues prompts, given without special tokens except EOS between lines, unless they are whole texts; sample s of
-/// prompt p is result [p·samples + s]. Except of whole texts, PAD, BOS and the unknown token are never output. Throws
-/// Error on a prompt longer than the model can read, or an empty one that is a whole text, and for the same reasons as
-/// Sampler.
+/// Continues prompts; unless they are whole texts, they have no special tokens except EOS between lines. Sample s of
+/// prompt p is result [p·samples + s]. Except with whole texts, PAD, BOS, the unknown token and the mask are never
+/// output. Throws Error on invalid options, a prompt longer than the model can read, an empty whole text, and for the
+/// same reasons as Sampler.
 std::vector<Generated> generate(Generates& model, const std::vector<std::vector<int32_t>>& prompts,
                                 const GenerateOptions& options, const GenerateHooks& hooks = {},
                                 const Specials& specials = {});

@@ -42,7 +42,7 @@ std::vector<GeneratedText> generate_text_from_ids(Generates& model, const Tokeni
                                                   const GenerateTextHooks& hooks) {
   GenerateOptions options = given;
   if (options.whole_texts) options.vocabulary = tokenizer.vocabulary();
-  // An imported model may have more rows in its tables than there are tokens.
+  // An imported model's embedding may have more rows than there are tokens.
   const bool fits =
       options.whole_texts ? model.vocabulary() >= tokenizer.vocabulary() : model.vocabulary() == tokenizer.vocabulary();
   if (!fits) {

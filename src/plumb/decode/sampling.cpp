@@ -19,7 +19,7 @@ namespace {
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr const char* kBrokenModel = "its training has diverged, or its weights are damaged";
 
-/// Uniform in [0, 1), 53 bits: the random number for this location.
+/// Uniform in [0, 1), 53 bits, as a function of the arguments.
 double uniform_at(uint64_t seed, uint64_t stream, uint64_t index) {
   const std::array<uint32_t, 4> words = philox(seed, stream, index);
   return static_cast<double>(uint64_t{words[0] >> 5} << 26 | words[1] >> 6) * 0x1p-53;
@@ -40,7 +40,7 @@ void penalize(std::vector<double>& logits, std::span<const int32_t> seen, double
   }
 }
 
-/// The index of the largest logit. Throws Error without logits, and if a logit is NaN or +∞.
+/// The index of the largest logit. Throws Error if no logit is finite, or if one is NaN or +∞.
 size_t largest(const std::vector<double>& logits) {
   const size_t none = logits.size();
   size_t best = none;
@@ -70,13 +70,13 @@ double add(double sum, const NextToken& token) { return sum + token.probability;
 
 double total(const std::vector<NextToken>& tokens) { return std::accumulate(tokens.begin(), tokens.end(), 0.0, add); }
 
-/// The index of the last token in the smallest set of most probable tokens with the share p of the sum, found by
+/// The last token in the smallest set of most probable tokens with at least the fraction p of the total, found by
 /// bisection: the tokens need not be sorted.
 NextToken last_of_nucleus(std::vector<NextToken> tokens, double p) {
   const double wanted = p * total(tokens);
-  auto begin = tokens.begin();  // all tokens before it are too few; their sum:
+  auto begin = tokens.begin();  // the tokens before it are too few; their sum:
   double sum = 0;
-  for (auto end = tokens.end() - 1; begin < end;) {  // all tokens up to it are enough
+  for (auto end = tokens.end() - 1; begin < end;) {  // the tokens up to it suffice
     const auto middle = begin + (end - begin) / 2;
     std::nth_element(begin, middle, end + 1, kMoreProbable);
     const double more = std::accumulate(begin, middle + 1, sum, add);
@@ -134,7 +134,7 @@ std::vector<NextToken> Sampler::distribution(std::span<const double> given, std:
   tokens.reserve(all ? logits.size() : static_cast<size_t>(options_.top_k));
   for (size_t id = 0; id < logits.size(); ++id) {
     if (logits[id] < least || logits[id] == kNever) continue;
-    // The largest logit is subtracted first, so that no temperature overflows; the sum is divided out at the end.
+    // Subtracting the largest logit prevents overflow at any temperature; normalized below.
     tokens.push_back({static_cast<int32_t>(id), std::exp((logits[id] - logits[best]) / options_.temperature)});
   }
   if (options_.top_p < 1) {
@@ -149,7 +149,7 @@ std::vector<NextToken> Sampler::distribution(std::span<const double> given, std:
 }
 
 int64_t Sampler::deciding() const {
-  constexpr size_t kFew = 16;  // finding the best k of a row takes time in proportion to k
+  constexpr size_t kFew = 16;  // finding the best k of a row takes time proportional to k
   const bool greedy = options_.temperature == 0 && options_.repetition_penalty == 1;
   return greedy && forbidden_.size() < kFew ? std::ssize(forbidden_) + 2 : 0;
 }

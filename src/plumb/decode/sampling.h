@@ -46,9 +46,9 @@ struct NextToken {
   bool operator==(const NextToken&) const = default;
 };
 
-/// Draws tokens. Each token is a function of only the seed, the index of the sample and the position, not of earlier
-/// draws: samples do not depend on how they are batched, and a text resumed in the middle continues the same way. Safe
-/// to use from several threads.
+/// Draws tokens. The random number of each depends only on the seed, the index of the sample and the position, not on
+/// earlier draws: samples do not depend on how they are batched, and a text resumed in the middle continues the same
+/// way. Thread-safe.
 class Sampler {
  public:
   /// Tokens in `forbidden` are never drawn; their probability goes to the others. Throws Error on invalid options.
@@ -59,13 +59,12 @@ class Sampler {
   [[nodiscard]] std::vector<NextToken> distribution(std::span<const double> logits,
                                                     std::span<const int32_t> seen) const;
 
-  /// How many of the best tokens decide what is drawn, so that the other logits are not needed: if the choice is
-  /// greedy, those that may never be drawn, the best of the others and the next. 0: all logits are needed.
+  /// The number of top logits that determine the draw: in greedy decoding with few forbidden tokens and no repetition
+  /// penalty, forbidden + 2 (the best allowed token, and the next one to detect a tie). 0: all logits are needed.
   [[nodiscard]] int64_t deciding() const;
 
-  /// The greedy choice among the `deciding` best tokens and their logits, best first; id −1 stands for no further
-  /// token. None if it takes the whole row: of equal logits, which not every search orders by id, or to say what is
-  /// wrong.
+  /// The greedy choice from the top `deciding()` ids and their logits, best first, padded with id −1. nullopt if the
+  /// whole row is needed: on a tie, since not every top-k search orders ties by id, or to report an invalid logit.
   [[nodiscard]] std::optional<int32_t> best_of(std::span<const int32_t> ids, std::span<const double> logits) const;
 
   /// The next token of sample `sample` at `position`.

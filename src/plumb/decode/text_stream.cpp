@@ -15,7 +15,7 @@ constexpr size_t kWindow = 64;
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-/// The number of bytes in a character that begins with this one.
+/// The number of bytes in a character that begins with this byte.
 size_t character_bytes(unsigned char first) {
   if ((first & 0xE0) == 0xC0) return 2;
   if ((first & 0xF0) == 0xE0) return 3;
@@ -65,7 +65,7 @@ std::string TextStream::add(int32_t id) {
   window_.push_back(id);
   std::string decoded = tokenizer_.decode(window_);
   if (!decoded.starts_with(std::string_view(base_).substr(0, base_.size() - incomplete_tail(base_)))) {
-    // Some decoders replace a whole run of bytes if it ends within a character. What is settled stays as it is.
+    // Some decoders replace a whole run of bytes if it ends within a character. Settled text stays unchanged.
     window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(settled_tokens_));
     settled_tokens_ = 0;
     base_.clear();

@@ -1,4 +1,4 @@
-// Text as its tokens arrive: what can already be shown, and where a stop string ends it.
+// Incremental detokenization: which text is final, and where a stop string ends it.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace plumb {
 
-/// Decodes what follows a prompt, token by token, with the spacing that follows the prompt; an end of sentence begins a
-/// new line. Each token costs the decoding of a window of recent tokens, however long the text is.
+/// Decodes the continuation of a prompt token by token, with the spacing that follows the prompt; EOS begins a new
+/// line. Each token costs decoding a window of recent tokens, regardless of the length of the text.
 class TextStream {
  public:
-  /// The text ends before the first occurrence of one of the strings in `stop`, which are not empty.
+  /// The text ends before the first occurrence of a string in `stop`; these must not be empty.
   TextStream(const Tokenizer& tokenizer, std::span<const int32_t> prompt, std::vector<std::string> stop = {});
 
-  /// Adds the next token. Returns the text that has become certain: no part of a character whose remaining bytes may
-  /// follow, and nothing that may be the beginning of a stop string.
+  /// Adds the next token. Returns the text that has become final: no incomplete character, and nothing that may begin a
+  /// stop string.
   std::string add(int32_t id);
 
   /// Ends the text. Returns what was held back; an incomplete character becomes U+FFFD.
@@ -40,10 +40,10 @@ class TextStream {
   std::vector<std::string> stop_;
   std::vector<int32_t> window_;  // the last tokens of the current line
   std::string base_;             // the text of its first `settled_tokens_` tokens, which ends in a whole character
-  size_t settled_tokens_ = 0;    // how many tokens of the window `base_` covers
+  size_t settled_tokens_ = 0;    // number of tokens of the window that `base_` covers
   std::string text_, tail_;      // all text in whole characters; bytes of an incomplete one
-  size_t settled_ = 0;           // offset in the text at which the text of the window after `base_` begins
-  size_t handed_out_ = 0;        // bytes
+  size_t settled_ = 0;           // offset in the text where the window's text after `base_` begins
+  size_t handed_out_ = 0;        // bytes of the text returned so far
   bool stopped_ = false;
 };
 

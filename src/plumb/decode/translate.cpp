@@ -42,7 +42,7 @@ std::vector<std::vector<size_t>> plan(const std::vector<std::vector<int32_t>>& s
   int64_t last = -1;
   for (const size_t i : order) {
     const int64_t more = cost(sources[i], options);
-    // Based on the cumulative sum, so that the errors of single batches do not add up to another batch.
+    // Based on the cumulative sum, so that the rounding of batches does not add up to an extra batch.
     const int64_t place = (so_far + more / 2) / share;
     if (place > last) batches.emplace_back();
     last = place;
@@ -95,7 +95,8 @@ std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector
                   "remove or split it");
     }
   }
-  // One batch per thread, so that no thread waits within a step. A single batch is split within its operations.
+  // Each thread works on its own batch, so that none waits within a step. A single batch is parallelized within its
+  // operations.
   std::vector<std::vector<int32_t>> results(sources.size());
   const std::vector<std::vector<size_t>> batches = plan(sources, options);
   ops::MatrixPrecision precision(ops::precision_of(options.precision), /*weights_stay=*/true);

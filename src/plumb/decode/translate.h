@@ -12,16 +12,16 @@
 
 namespace plumb {
 
-/// Called after each batch, never by two threads at once, with the number of finished sentences and of output tokens,
-/// including EOS.
+/// Called after each batch, never concurrently, with the number of finished sentences and of output tokens, including
+/// EOS.
 using TranslateProgress = std::function<void(int64_t sentences, int64_t tokens)>;
 
-/// The model's translator. Throws Error if it has none, naming what the model can do.
+/// Throws Error if the model cannot translate.
 Translates& translator_of(Model& model);
 
 /// The translations of sentences, all ids without special tokens, in the given order; empty ones stay empty. A source
-/// longer than options.longest_source is truncated, with a message. Throws for the same reasons as beam_search, but
-/// names the sentence before any work if one is too long for the model.
+/// longer than options.longest_source is truncated, with a message. Throws for the same reasons as beam_search; a
+/// sentence too long for the model is reported by number before any work.
 std::vector<std::vector<int32_t>> translate(Translates& model, const std::vector<std::vector<int32_t>>& sources,
                                             const DecodeOptions& options, const TranslateProgress& progress = {});
 

@@ -1,4 +1,4 @@
-// What a model says to one request.
+// A model's answer to one request.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@ namespace plumb {
 
 struct Answer {
   double log_likelihood = 0;             // of the continuation, natural logarithm
-  bool greedy = false;                   // whether every token of it is the most probable one
-  std::optional<std::string> text = {};  // instead of these, what the model writes if it is asked to
+  bool greedy = false;                   // whether each of its tokens is the most probable one
+  std::optional<std::string> text = {};  // of a generation request, instead of the above: the generated text
 
   bool operator==(const Answer&) const = default;
 };

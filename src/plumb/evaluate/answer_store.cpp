@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kBetweenFiles{30};
 
-/// The answers in a file with these settings; nothing if it has others or cannot be used.
+/// The answers in a file; nullopt if its settings differ or it is malformed.
 std::optional<std::vector<std::optional<Answer>>> read_answers(const std::filesystem::path& file, const Json& settings,
                                                                size_t requests) {
   const Json json = parse_or_discard(read_file(file));

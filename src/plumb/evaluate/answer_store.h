@@ -1,4 +1,4 @@
-// Answers kept in a file while a model is evaluated, so that an evaluation that was interrupted can continue.
+// Answers saved to a file during an evaluation, so that it can resume after an interruption.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@
 
 namespace plumb {
 
-/// The answers to a number of requests. The file is written at most twice a minute, and by `save`.
+/// The answers to requests, by number; nullopt if not known yet.
 class AnswerStore {
  public:
-  /// Begins with the answers in `file` if it has the same settings, otherwise with none; an empty path: nothing is
-  /// kept. `settings` are everything that the answers depend on.
+  /// Starts with the answers in `file` if its settings are the same, otherwise with none; with an empty path, nothing
+  /// is saved. `settings`: everything that the answers depend on.
   AnswerStore(std::filesystem::path file, Json settings, size_t requests);
 
   [[nodiscard]] const std::vector<std::optional<Answer>>& answers() const { return answers_; }
@@ -23,7 +23,7 @@ class AnswerStore {
 
   void put(size_t request, const Answer& answer) { answers_[request] = answer; }
 
-  /// Writes the file if the last time is long enough ago.
+  /// Saves if the last save was at least 30 seconds ago.
   void save_sometimes();
   void save();
 

@@ -32,7 +32,7 @@ EvaluationItem big_bench_item(const Json& task, const Json& example) {
   return item;
 }
 
-/// Throws Error if the name of a task, which its results are named after, is not that of a file.
+/// Throws Error if a task's name cannot be a file name: its result files are named after it.
 void check_name(const std::string& name, const std::filesystem::path& file) {
   if (name.empty() || name == "." || name == ".." || name.find_first_of(std::string("/\0", 2)) != std::string::npos)
     throw Error(fmt::format("{}: \"name\" = '{}' cannot be the name of a file", file.string(), name),

@@ -12,7 +12,7 @@
 namespace plumb {
 namespace {
 
-constexpr size_t kTogether = 32;  // prompts that are continued at the same time
+constexpr size_t kTogether = 32;  // prompts per batch
 
 GenerateOptions generation_of(const CompletionOptions& options, const TextEncoder& encoder) {
   GenerateOptions generation;
@@ -27,20 +27,20 @@ GenerateOptions generation_of(const CompletionOptions& options, const TextEncode
   return generation;
 }
 
-/// The part of a text before each of some strings.
+/// The part of a text before the first stop string.
 std::string before_each(std::string text, const std::vector<std::string>& until) {
   for (const std::string& stop : until) text.resize(std::min(text.find(stop), text.size()));
   return text;
 }
 
-/// The id of a special token, which has no text when it is decoded; −1 if `name` is no such token.
+/// The id of the special token `name`, one that decodes to no text; −1 if there is no such token.
 int32_t special_token(const Tokenizer& tokenizer, const std::string& name) {
   const int32_t id = tokenizer.find(name);
-  if (id < 0 || tokenizer.piece(id) != name) return -1;  // some kinds find the unknown token
+  if (id < 0 || tokenizer.piece(id) != name) return -1;  // some tokenizers find the unknown token
   return tokenizer.decode(std::span(&id, 1)).empty() ? id : -1;
 }
 
-/// The numbers of prompts, the longest one first, so that what does not fit into memory fails at once.
+/// Indices of the prompts, longest first, so that running out of memory happens early.
 std::vector<size_t> longest_first(const std::vector<std::vector<int32_t>>& prompts) {
   std::vector<size_t> order(prompts.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -12,13 +12,13 @@
 namespace plumb {
 namespace {
 
-/// Divides text into records, byte by byte.
+/// Splits text into records, byte by byte.
 class CsvParser {
  public:
   void add(char byte) {
     if (byte == '"' && (quoted_ || closed_ || !begun_)) {
-      // Within quotes, two of them are one; between two, the field is open again. In the middle of a field they are
-      // text.
+      // In a quoted field, a doubled quote is one quote: the first closes the field, the second reopens it. In the
+      // middle of another field, quotes are text.
       if (closed_) field_ += '"';
       quoted_ = !quoted_;
       closed_ = !quoted_;
@@ -60,7 +60,7 @@ class CsvParser {
   std::string field_;
   bool begun_ = false;  // whether anything of the field has been read
   bool quoted_ = false;
-  bool closed_ = false;  // whether the last byte ended quotes
+  bool closed_ = false;  // whether the last byte was a closing quote
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// The requests of a task, and whose they are.
+/// The requests of a task, and the choices to which they belong.
 struct TaskRequests {
   struct Owner {
     size_t item = 0;
@@ -52,7 +52,7 @@ std::vector<ItemResult> ask(const EvaluationTask& task, const EvaluateOptions& o
   return items;
 }
 
-/// `longest`: the tokens that the model reads; of prompts that it continues, those that they may have.
+/// `longest`: the most tokens that the model reads; for generation, that a prompt may have.
 TaskRequests requests_of(const EvaluationTask& task, const std::vector<ItemResult>& items, const TextEncoder& encoder,
                          int64_t longest) {
   TaskRequests all;
@@ -75,7 +75,7 @@ TaskRequests requests_of(const EvaluationTask& task, const std::vector<ItemResul
   return all;
 }
 
-/// A checksum of what is asked, in order.
+/// A checksum of the requests, in order.
 std::string digest_of(const std::vector<TokenRequest>& requests) {
   uint32_t digest = 0;
   for (const TokenRequest& request : requests) {
@@ -92,7 +92,7 @@ std::string digest_of(const std::vector<TokenRequest>& requests) {
 using Answering =
     std::function<void(const std::vector<TokenRequest>& requests, const OnAnswer& on_answer, const OnBatch& on_batch)>;
 
-/// How the requests of a task are answered.
+/// The function that answers a task's requests.
 Answering answering_of(Generates& model, const TextEncoder& encoder, const TaskResult& result,
                        const EvaluateOptions& options) {
   if (result.task.kind != RequestKind::generate_until) {
@@ -113,7 +113,7 @@ Answering answering_of(Generates& model, const TextEncoder& encoder, const TaskR
   };
 }
 
-/// Asks for the answers that are not known yet.
+/// Computes the answers that are not known yet.
 void complete(AnswerStore& store, const std::vector<TokenRequest>& requests, const std::string& name,
               const Answering& answer_requests) {
   std::vector<size_t> numbers;
@@ -139,7 +139,7 @@ void complete(AnswerStore& store, const std::vector<TokenRequest>& requests, con
   store.save();
 }
 
-/// The maximum number of tokens in an answer that the model writes.
+/// The maximum number of tokens in a generated answer.
 int64_t answer_tokens(const EvaluationTask& task, const EvaluateOptions& options) {
   return options.max_tokens > 0 ? options.max_tokens : task.max_tokens;
 }

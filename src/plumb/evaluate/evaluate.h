@@ -16,25 +16,25 @@ namespace plumb {
 
 struct EvaluateOptions {
   FewShotOptions few_shot;
-  int64_t limit = 0;              // items of each task, the first ones; 0: all
+  int64_t limit = 0;              // only the first items of each task; 0: all
   int64_t max_length = 2048;      // tokens that the model reads at once
-  int64_t max_tokens = 0;         // of an answer that the model writes; 0: as many as the task says
-  std::vector<int32_t> ends;      // tokens of which each ends such an answer of an imported model, besides EOS
-  double repetition_penalty = 1;  // in such answers; 1: none
+  int64_t max_tokens = 0;         // per generated answer; 0: the task's limit
+  std::vector<int32_t> ends;      // tokens besides EOS that end a generated answer of an imported model
+  double repetition_penalty = 1;  // in generated answers; 1: none
   ScoringOptions scoring;
   MetricOptions metrics;
-  std::filesystem::path answers;  // a directory for answers, one file for each task; empty: none are kept
-  Json model;                     // what answers depend on besides the prompts: the weights and the tokenizer
+  std::filesystem::path answers;  // directory for answers, one file per task; empty: not saved
+  Json model;                     // identifies the weights and the tokenizer, on which saved answers depend
 };
 
-/// What a model said to one item.
+/// A model's answers to one item.
 struct ItemResult {
   std::string prompt;
-  std::vector<std::string> contexts;  // of an item with an ending, what follows the prompt before each continuation
-  std::vector<std::string> continuations;  // of an answer that the model writes, one empty text
-  std::vector<Answer> answers;             // to each of them; of a text read in windows, their sum
+  std::vector<std::string> contexts;       // for an item with an ending: the text between prompt and each continuation
+  std::vector<std::string> continuations;  // for a generated answer: one empty text
+  std::vector<Answer> answers;             // one per continuation; for a text read in windows: their sum
 
-  /// What precedes a continuation.
+  /// The text before a continuation.
   [[nodiscard]] std::string context(size_t continuation) const {
     return contexts.empty() ? prompt : prompt + contexts[continuation];
   }
@@ -43,16 +43,17 @@ struct ItemResult {
 struct TaskResult {
   EvaluationTask task;
   int64_t few_shot = 0;
-  int64_t max_tokens = 0;         // of an answer that the model writes
-  std::vector<ItemResult> items;  // those that were asked: the first ones of the task
+  int64_t max_tokens = 0;         // per generated answer
+  std::vector<ItemResult> items;  // of the evaluated items: the first ones of the task
   std::vector<MetricResult> metrics;
 };
 
-/// Throws Error if an item cannot be evaluated: if a continuation has no tokens, or more than `options.max_length`.
+/// Throws Error if an item cannot be evaluated, for example if a continuation has no tokens or more than
+/// `options.max_length`, or if the task does not support the few-shot options.
 void check_items(const EvaluationTask& task, const TextEncoder& encoder, const EvaluateOptions& options);
 
-/// Asks a model about the items of a task. Throws Error on few-shot options that the task cannot have, on a request
-/// that the model cannot read, and for the reasons of `score_requests`.
+/// Evaluates a model on a task. Throws Error on few-shot options that the task does not support, on a request that the
+/// model cannot read, and for the same reasons as `score_requests` and `complete_prompts`.
 TaskResult evaluate_task(Generates& model, const TextEncoder& encoder, EvaluationTask task,
                          const EvaluateOptions& options);
 

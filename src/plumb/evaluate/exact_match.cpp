@@ -23,7 +23,7 @@ bool is_option_at(std::string_view text, size_t place) {
          text[place + 2] == ')';
 }
 
-/// The place of the first "(X)" from `begin` on; npos without one.
+/// The position of the first "(X)" from `begin` on; npos if there is none.
 size_t find_option(std::string_view text, size_t begin) {
   for (size_t place = begin; place + 2 < text.size(); ++place) {
     if (is_option_at(text, place)) return place;
@@ -31,9 +31,9 @@ size_t find_option(std::string_view text, size_t begin) {
   return std::string_view::npos;
 }
 
-/// Lower case without the characters of Unicode's category P.
+/// Converts to lower case and removes the characters of Unicode's category P.
 std::string without_punctuation(std::string_view text) {
-  constexpr std::u32string_view kSymbols = U"$+<=>^`|~";  // those of ASCII, which are none of its punctuation
+  constexpr std::u32string_view kSymbols = U"$+<=>^`|~";  // in ASCII, and not in category P
   std::string result;
   for (const char32_t c : to_utf32(to_lower(text))) {
     const bool symbol = kSymbols.find(c) != std::u32string_view::npos;
@@ -42,7 +42,7 @@ std::string without_punctuation(std::string_view text) {
   return result;
 }
 
-/// The texts of the options that a question lists, each up to a line break, a parenthesis or a caret.
+/// The texts of the options that a question lists, each up to a line break, an opening parenthesis or a caret.
 std::vector<std::string> options_in(std::string_view question) {
   std::vector<std::string> options;
   for (size_t place = find_option(question, 0); place != std::string_view::npos;) {
@@ -56,8 +56,8 @@ std::vector<std::string> options_in(std::string_view question) {
 
 std::string letter_of(size_t option) { return {'(', static_cast<char>('A' + option), ')'}; }
 
-/// The option whose text comes first in `written`; of several that begin there, the longest. Of equal texts, the last
-/// option counts.
+/// The letter of the option whose text comes first in `written`; of several that begin there, the longest; of equal
+/// texts, the last.
 std::optional<std::string> option_by_text(std::string_view written, const std::vector<std::string>& options) {
   const std::string text = without_punctuation(written);
   size_t first = std::string::npos;

@@ -1,4 +1,4 @@
-// Whether a written answer is the right one.
+// Whether a generated answer is correct.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace plumb {
 
-/// A text as the harness compares those of BIG-bench Hard: in lower case, without a period at its end, and without
-/// commas, line breaks, backslashes and double quotes.
+/// A text normalized as the harness does for comparisons in BIG-bench Hard: lower case, without a period at the end,
+/// and without commas, line breaks, backslashes and double quotes.
 std::string comparable_text(std::string_view text);
 
-/// The answer that a text of a model contains, as the harness's filter "flexible-extract" of BIG-bench Hard finds it.
-/// If `target` is an option, "(B)", the first of these that there is:
-///   - the first letter in parentheses;
-///   - the first text of an option that `question` lists, by its letter: "(A) the text", in lower case and without
-///     punctuation;
+/// The answer in a generated text, extracted as by the harness's filter "flexible-extract" of BIG-bench Hard. If
+/// `target` is an option such as "(B)", the first of these that is found:
+///   - the first capital letter in parentheses;
+///   - the letter of the option, listed in `question` as "(A) the text", whose text comes first, compared in lower case
+///     and without punctuation;
 ///   - the first letter of an option after a colon.
-/// Otherwise the first word True or False. "[invalid]" if there is nothing of the kind.
+/// Otherwise, the first word True or False. "[invalid]" if none is found.
 std::string extracted_answer(std::string_view written, std::string_view question, std::string_view target);
 
 }  // namespace plumb

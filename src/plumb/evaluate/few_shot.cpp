@@ -12,7 +12,7 @@ namespace {
 
 using Examples = std::vector<const EvaluationItem*>;
 
-/// Where the examples of a task come from.
+/// Provides the few-shot examples of a task.
 class ExampleSource {
  public:
   ExampleSource(const EvaluationTask& task, const FewShotOptions& options)
@@ -69,15 +69,15 @@ class ExampleSource {
     return examples;
   }
 
-  std::vector<EvaluationItem> read_;  // for these prompts
-  bool apart_;                        // whether the pool is another set than the items
+  std::vector<EvaluationItem> read_;  // by task.read_examples
+  bool apart_;                        // whether the pool is separate from the items
   const std::vector<EvaluationItem>& pool_;
   bool first_;
   size_t wanted_;
   PythonRandom random_;
 };
 
-/// An item with its answer, as the prompts of other items have it.
+/// An item with its answer, as it appears in the prompts of other items.
 std::string example_text(const EvaluationTask& task, const EvaluationItem& item) {
   const std::string& choice = item.choices[item.gold];
   if (item.choices.size() == 1 && choice.empty()) return item.context;  // the harness leaves out the delimiters too

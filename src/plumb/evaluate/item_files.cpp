@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// Throws Error if an item cannot be asked.
+/// Throws Error if an item has no choices or its right choice is not one of them.
 void check_item(const EvaluationItem& item) {
   if (item.choices.empty()) throw Error("there is nothing to choose from");
   if (item.gold >= item.choices.size())

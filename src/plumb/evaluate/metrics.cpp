@@ -14,7 +14,7 @@ namespace {
 
 using Terms = std::vector<double>;
 
-/// The number of the largest score; of equal ones, the first.
+/// The index of the choice with the largest log-likelihood / divisor; the first of equal ones.
 size_t best_choice(std::span<const Answer> answers, const std::function<double(size_t choice)>& divisor) {
   size_t best = 0;
   double highest = -std::numeric_limits<double>::infinity();
@@ -35,25 +35,25 @@ Terms right(const EvaluationItem& item, size_t choice) {
                std::find(item.also_right.begin(), item.also_right.end(), choice) != item.also_right.end());
 }
 
-/// acc: the most probable choice is the right one; or, where there is nothing to choose, greedy decoding gives it.
+/// acc: the most probable choice is right or, with a single choice, greedy decoding yields it.
 Terms accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
   if (answers.size() == 1) return right(answers[0].greedy);
   return right(item, best_choice(answers, [](size_t) { return 1.0; }));
 }
 
-/// acc_norm: the same after division by the characters of each choice.
+/// acc_norm: the choice with the largest log-likelihood per character is right.
 Terms character_accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
   const auto characters = [&](size_t i) { return static_cast<double>(characters_in(item.choices[i])); };
   return right(item, best_choice(answers, characters));
 }
 
-/// acc_bytes: by its bytes.
+/// acc_bytes: the same per byte.
 Terms byte_accuracy_terms(const EvaluationItem& item, std::span<const Answer> answers) {
   const auto bytes = [&](size_t i) { return static_cast<double>(item.choices[i].size()); };
   return right(item, best_choice(answers, bytes));
 }
 
-/// likelihood_diff: by how much the log-likelihoods of two sentences differ, whichever is likelier.
+/// likelihood_diff: the absolute difference of the log-likelihoods of two sentences.
 Terms difference_terms(const EvaluationItem&, std::span<const Answer> answers) {
   return {std::abs(answers[0].log_likelihood - answers[1].log_likelihood)};
 }

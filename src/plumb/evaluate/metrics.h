@@ -16,14 +16,14 @@
 
 namespace plumb {
 
-/// The terms of a metric for each item: its score depends on their sums alone.
+/// The terms of a metric for each item; the score depends only on their sums.
 using MetricTerms = std::vector<std::vector<double>>;  // [item][term]
 
-/// How the harness states the standard error of a score.
+/// How the harness computes the standard error of a score.
 enum class StandardError {
   of_mean,    // s/√n, where s is the standard deviation of the items' terms with n − 1
   bootstrap,  // the standard deviation of the scores of resampled items
-  none        // not at all
+  none        // not reported
 };
 
 struct EvaluationMetric {
@@ -43,8 +43,8 @@ double mean_of_sum(std::span<const double> sums, size_t items);
 struct MetricResult {
   std::string name;
   double score = 0;
-  std::optional<double> standard_error;    // nothing for fewer than two items, or if the metric has none
-  std::optional<SampleInterval> interval;  // 95%, from resampled items; nothing for fewer than two items
+  std::optional<double> standard_error;    // none for fewer than two items, or if the metric has none
+  std::optional<SampleInterval> interval;  // 95%, from resampled items; none for fewer than two items
   bool higher_is_better = true;
 };
 
@@ -53,12 +53,12 @@ struct MetricOptions {
   int64_t harness_bootstrap = 100'000;  // samples of StandardError::bootstrap, with Python's random numbers; 0: none
 };
 
-/// One metric over items whose answers are known: answers[i] are those to the choices of items[i].
+/// A metric over items, where answers[i] are the answers to the choices of items[i]. Throws Error without items.
 MetricResult measure(const std::string& metric, const std::vector<EvaluationItem>& items,
                      const std::vector<std::vector<Answer>>& answers, const MetricOptions& options = {});
 
-/// The standard error of the mean over several tasks weighted by their items: the pooled standard deviation, as the
-/// harness computes it for groups. Nothing unless all are known.
+/// The standard error of the mean over several tasks weighted by their items, from the pooled variance, as the harness
+/// computes it for groups. nullopt if an error is unknown, or with only one item per task.
 std::optional<double> pooled_standard_error(const std::vector<std::optional<double>>& errors,
                                             const std::vector<size_t>& items);
 

@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// One of the forms that a line may have.
+/// A format of the lines of a task file.
 struct LineForm {
   RequestKind kind;
   std::vector<std::string> keys;
@@ -43,7 +43,7 @@ const LineForm& form_of(const Json& line) {
   throw Error(fmt::format("has none of these sets of keys: {}", join(known, "; ")));
 }
 
-/// Throws Error if a line lacks a key of the form, or has one that it does not have.
+/// Throws Error if a line lacks a key of the form or has an unknown one.
 void require_keys(const Json& line, const LineForm& form) {
   if (!has_keys(line, form)) throw Error(fmt::format("must have the keys {}", join(form.keys)));
   for (const auto& [key, value] : line.items()) {

@@ -1,4 +1,4 @@
-// Tasks of one's own, from a file.
+// User-defined tasks, from a file.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 
 namespace plumb {
 
-/// A task from a file of JSON Lines, or of BIG-bench's JSON (".json"). It is named after the file, or
-/// by "name" in BIG-bench's JSON. The keys of the first line say what is asked:
-///   {"context", "choices", "gold"}  a multiple choice, in which `gold` is counted from 0
+/// A task from a file of JSON Lines, or of BIG-bench's JSON (".json"). It is named after the file, or by "name" in
+/// BIG-bench's JSON. The keys of the first line determine what is asked:
+///   {"context", "choices", "gold"}  multiple choice, where `gold` is counted from 0
 ///   {"context", "continuation"}     the likelihood of a continuation
-///   {"context", "answer"}           the answer that the model writes on the line on which the context ends
+///   {"context", "answer"}           an answer that the model generates, up to a line break
 ///   {"text"}                        the likelihood of a text
-/// Throws Error, naming the line, if a line lacks a key or has one that is unknown.
+/// Each line may also have an "id". Throws Error, naming the line, if a line lacks a key or has an unknown one.
 EvaluationTask load_own_task(const std::filesystem::path& file);
 
 }  // namespace plumb

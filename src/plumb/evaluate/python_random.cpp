@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// The state of the generator that `init_by_array` of the authors' program makes from the words of a seed.
+/// The generator's state after the authors' `init_by_array` with the words of a seed.
 class StateOfSeed {
  public:
   using result_type = uint_least32_t;

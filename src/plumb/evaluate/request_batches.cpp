@@ -6,9 +6,9 @@
 namespace plumb {
 namespace {
 
-constexpr size_t kWorthSharing = 16;  // tokens: reading fewer by themselves costs more than it saves
+constexpr size_t kWorthSharing = 16;  // tokens: reading a shorter prefix separately costs more than it saves
 
-/// A group with what reading it costs.
+/// A group and its cost.
 struct MeasuredGroup {
   RequestGroup group;
   std::span<const int32_t> context;
@@ -27,14 +27,14 @@ std::vector<MeasuredGroup> measured_groups(const std::vector<TokenRequest>& requ
   return groups;
 }
 
-/// How many tokens two contexts begin with in common.
+/// The length of the common prefix of two contexts.
 size_t common_beginning(std::span<const int32_t> a, std::span<const int32_t> b) {
   const size_t limit = std::min(a.size(), b.size());
   return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<int64_t>(limit), b.begin()).first -
                              a.begin());
 }
 
-/// A batch that is being filled.
+/// A batch under construction.
 class OpenBatch {
  public:
   explicit OpenBatch(const MeasuredGroup& first) : common_(first.context.size() - 1) { take(first, common_); }
@@ -69,9 +69,9 @@ class OpenBatch {
   }
 
   RequestBatch batch_;
-  std::span<const int32_t> context_;  // of one group
-  size_t common_;                     // what all contexts begin with
-  size_t tokens_ = 0;                 // if nothing were shared
+  std::span<const int32_t> context_;  // of the last group
+  size_t common_;                     // length of the common prefix of all contexts
+  size_t tokens_ = 0;                 // to read without sharing a prefix
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which requests are read together.
+// Batches of requests.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct RequestGroup {
 
 struct RequestBatch {
   std::vector<RequestGroup> groups;
-  size_t common = 0;  // tokens that all contexts begin with and that are read once; at least one more follows in each
+  size_t common = 0;  // length of the contexts' common prefix, which is read once; each context is longer
 };
 
-/// Divides requests into batches that read at most `batch_tokens` tokens, or one group. Neighbors with equal contexts
-/// form a group; groups that read most come first, so that a batch that does not fit into memory fails at once.
+/// Divides requests into batches that read at most `batch_tokens` tokens, or one group. Consecutive requests with equal
+/// contexts form a group; the largest groups come first, so that running out of memory happens early.
 std::vector<RequestBatch> plan_requests(const std::vector<TokenRequest>& requests, int64_t batch_tokens);
 
 }  // namespace plumb

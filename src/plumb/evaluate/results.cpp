@@ -23,7 +23,7 @@ std::string filter_of(const std::string& name) {
   return comma == std::string::npos ? ",none" : name.substr(comma);
 }
 
-/// What the harness calls a metric, or its standard error.
+/// The harness's key for a metric or its standard error.
 std::string key_of(const std::string& name, const std::string& suffix = "") {
   return without_filter(name) + suffix + filter_of(name);
 }
@@ -75,7 +75,7 @@ Json directions_json(const std::vector<MetricResult>& metrics) {
   return json;
 }
 
-/// One metric of a group: the mean over the items of its tasks. Nothing if a task lacks it or it is no such mean.
+/// A metric of a group: the mean over the items of its tasks. nullopt if a task lacks it or it is not such a mean.
 std::optional<MetricResult> metric_of_group(const std::string& name, const std::vector<const TaskResult*>& tasks) {
   if (evaluation_metrics().at(name).make.standard_error != StandardError::of_mean) return {};
   MetricResult metric{.name = name};
@@ -109,7 +109,7 @@ GroupResult group_of(const std::string& name, const std::vector<const TaskResult
   return group;
 }
 
-/// A table whose first columns are flush left.
+/// A table whose first `left` columns are left-aligned; the others are right-aligned.
 std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t left) {
   std::vector<size_t> widths(rows.front().size());
   for (const auto& row : rows) {

@@ -1,4 +1,4 @@
-// Results of an evaluation as a document, in the schema of lm-evaluation-harness, and as a table for people.
+// Evaluation results as JSON in the schema of lm-evaluation-harness, and as a table for people.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace plumb {
 
-/// The results of several tasks taken together: the score is weighted by items.
+/// The combined results of several tasks, weighted by items.
 struct GroupResult {
   std::string name;
   std::vector<std::string> tasks;
   size_t items = 0;
-  std::vector<MetricResult> metrics;  // those that all tasks have, that are means over items, and that the tasks report
+  std::vector<MetricResult> metrics;  // means over items that all tasks have, limited to group_metrics
 };
 
 /// The groups that the tasks name.
 std::vector<GroupResult> groups_of(const std::vector<TaskResult>& tasks);
 
-/// The mean of the accuracies of the tasks of a category.
+/// The mean accuracy of the tasks in a category.
 struct CategoryResult {
   std::string name;
   std::vector<std::string> tasks;
@@ -30,14 +30,14 @@ struct CategoryResult {
 /// The categories of the tasks that have an accuracy.
 std::vector<CategoryResult> categories_of(const std::vector<TaskResult>& tasks);
 
-/// "results", "groups", "group_subtasks", "configs", "versions", "n-shot", "higher_is_better" and "n-samples", as the
-/// harness writes them; and Plumb's "intervals" and "categories".
+/// "results", "groups" (if any), "group_subtasks", "configs", "versions", "n-shot", "higher_is_better" and "n-samples",
+/// as the harness writes them; and Plumb's "intervals" and "categories".
 Json evaluation_json(const std::vector<TaskResult>& tasks);
 
-/// A row for each metric of each task and group, then the categories if there are several.
+/// One row per metric of each task and group, then the categories if there are several.
 std::string evaluation_text(const std::vector<TaskResult>& tasks);
 
-/// One line for each item, in the harness's schema of samples.
+/// One line of JSON per item, in the harness's schema of samples.
 std::string samples_text(const TaskResult& result);
 
 }  // namespace plumb

@@ -22,7 +22,7 @@ struct Prediction {
   size_t request = 0;
 };
 
-/// Sequences to be read, and what their states predict.
+/// Sequences to read, and the tokens that their states predict.
 struct Reading {
   std::vector<int64_t> tokens;
   Ragged layout;
@@ -58,7 +58,7 @@ class Scorer {
   [[nodiscard]] const Answer& answer(size_t request) const { return answers_[request]; }
 
  private:
-  /// A row for each group, which has read what all have in common.
+  /// One row per group, which has read the common prefix.
   DecoderState begin(const RequestBatch& batch) {
     if (batch.common == 0) return model_.start(std::ssize(batch.groups));
     DecoderState state = model_.start(1);
@@ -70,7 +70,7 @@ class Scorer {
     return state;
   }
 
-  /// The contexts; of a request that shares it with no other, also the continuation.
+  /// The contexts and, for groups of one request, its continuation.
   [[nodiscard]] Reading contexts_of(const RequestBatch& batch) const {
     Reading reading;
     for (const RequestGroup& group : batch.groups) {
@@ -92,7 +92,7 @@ class Scorer {
     return reading;
   }
 
-  /// The continuations of requests that share a context; `order` receives the row that has read the context of each.
+  /// The continuations of requests that share a context; `order` receives the row that has read each one's context.
   [[nodiscard]] Reading continuations_of(const RequestBatch& batch, std::vector<int64_t>& order) const {
     Reading reading;
     for (size_t row = 0; row < batch.groups.size(); ++row) {
@@ -113,7 +113,7 @@ class Scorer {
 
   /// Adds log p of every prediction to the answers.
   void predict(const Reading& reading, const Tensor& hidden) {
-    constexpr int64_t kLogits = int64_t{1} << 24;  // that exist at a time
+    constexpr int64_t kLogits = int64_t{1} << 24;  // at a time
     const int64_t most = std::max<int64_t>(1, kLogits / model_.vocabulary());
     const std::span<const Prediction> all = reading.predictions;
     for (size_t begin = 0; begin < all.size();) {
@@ -130,7 +130,7 @@ class Scorer {
     }
   }
 
-  /// `rows` are the different rows of the predictions, and `logits` theirs.
+  /// `rows`: the distinct rows of the predictions; `logits`: (rows, vocabulary).
   void add(std::span<const Prediction> predictions, const std::vector<int64_t>& rows, const Tensor& logits) {
     const ops::TopScores top = ops::top_scores(logits, 1, 0, /*normalize=*/true);
     std::vector<int64_t> places;

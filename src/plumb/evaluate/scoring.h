@@ -1,5 +1,5 @@
-// How likely a language model holds continuations: requests sorted by length, read in batches, what they have in common
-// read once.
+// The likelihood of continuations under a language model: requests are read in batches, longest first, and common
+// prefixes are read once.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace plumb {
 
 struct ScoringOptions {
-  int64_t batch_tokens = 4096;        // tokens that are read together; a request is never divided
+  int64_t batch_tokens = 4096;        // tokens per batch; a request is never divided
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
 };
 
@@ -24,9 +24,9 @@ using OnAnswer = std::function<void(size_t number, const Answer& answer)>;
 /// Called between batches.
 using OnBatch = std::function<void()>;
 
-/// Answers requests. Neighbors with the same context, such as the choices of an item, are read after one reading of
-/// it; so is what all contexts of a batch begin with, such as the examples of their prompts. Throws Error if a request
-/// is longer than the model can read, a token is outside its vocabulary, or the model computes NaN.
+/// Answers requests. A context shared by consecutive requests, such as the choices of an item, is read once; so is the
+/// common prefix of a batch's contexts, such as few-shot examples. Throws Error if a context or continuation is empty,
+/// a request is longer than the model can read, a token is outside its vocabulary, or the model computes NaN.
 void score_requests(Generates& model, const std::vector<TokenRequest>& requests, const ScoringOptions& options,
                     const OnAnswer& on_answer, const OnBatch& on_batch = {});
 

@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-/// The longest registered name that `word` continues with "_"; empty if it continues none.
+/// The longest registered name that `word` extends by "_" and a part; empty if there is none.
 std::string task_with_part(const std::string& word) {
   std::string found;
   for (const std::string& name : evaluation_tasks().names()) {

@@ -17,7 +17,7 @@ Ids part(const Ids& ids, size_t begin, size_t end) {
   return {ids.begin() + static_cast<int64_t>(begin), ids.begin() + static_cast<int64_t>(end)};
 }
 
-/// A piece of text for a message.
+/// The beginning of a text, for messages.
 std::string excerpt(std::string_view text) {
   constexpr size_t kLongest = 60;
   const std::u32string characters = to_utf32(text);

@@ -1,4 +1,4 @@
-// How texts become the tokens of a model that is asked how likely they are.
+// Tokenization of texts for evaluation requests.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace plumb {
 
-/// The log-likelihood of `continuation` after `context` is asked for; neither is empty.
+/// Asks for log p(continuation | context), where neither is empty, or for a completion of `context`, where
+/// `continuation` is empty.
 struct TokenRequest {
   std::vector<int32_t> context;
   std::vector<int32_t> continuation;
@@ -18,39 +19,39 @@ struct TokenRequest {
   bool operator==(const TokenRequest&) const = default;
 };
 
-/// Which special tokens texts get.
+/// Which special tokens are added to texts.
 enum class EvaluatedText {
-  whole,  // of an imported model: those that the tokenizer itself adds, line breaks included in the text
-  lines   // of a model trained by Plumb: BOS before the text, EOS between its lines
+  whole,  // for imported models: those that the tokenizer itself adds; line breaks are part of the text
+  lines   // for models trained by Plumb: BOS before the text, EOS between its lines
 };
 
 class TextEncoder {
  public:
   TextEncoder(Tokenizer tokenizer, EvaluatedText kind) : tokenizer_(std::move(tokenizer)), kind_(kind) {}
 
-  /// Context and continuation as the harness divides them: white space at the end of the context goes to the
-  /// continuation; both together are encoded as one text, and its tokens after as many as the context alone has are
-  /// those of the continuation. After an empty context comes the token of the beginning, or else of the end, of a text.
-  /// Throws Error if the continuation has no token.
+  /// Context and continuation, divided as in the harness: white space at the end of the context moves to the
+  /// continuation; both are encoded as one text, and if the context alone has n tokens, the continuation has those
+  /// after the first n. An empty context becomes BOS, or EOS if there is no BOS. Throws Error if the continuation has
+  /// no token.
   [[nodiscard]] TokenRequest request(std::string_view context, std::string_view continuation) const;
 
-  /// A text that the model is to continue, by `generate` (decode/generate.h), which puts BOS before the lines of a
-  /// model trained by Plumb: the last tokens of the text, so that at most `longest` are read.
+  /// A prompt for `generate` (decode/generate.h): the last tokens of the text, so that at most `longest` are read,
+  /// including the BOS that `generate` inserts for models trained by Plumb.
   [[nodiscard]] std::vector<int32_t> prompt(std::string_view text, int64_t longest) const;
 
-  /// The windows in which a text is read whose every token is predicted: at most `longest` tokens each, the first after
-  /// the token of the beginning of a text, the others after at least one token of the text. Every token is in one
-  /// continuation. Throws Error if the text has no token.
+  /// The windows in which a text is read to predict each of its tokens once: at most `longest` tokens are read in each.
+  /// The context of the first is BOS (or EOS); the others have at least one token of the text as context. Throws Error
+  /// if the text has no token.
   [[nodiscard]] std::vector<TokenRequest> windows(std::string_view text, int64_t longest) const;
 
   [[nodiscard]] const Tokenizer& tokenizer() const { return tokenizer_; }
   [[nodiscard]] EvaluatedText kind() const { return kind_; }
 
  private:
-  /// With the special tokens that go before a text, or without.
+  /// The tokens of a text, with the special tokens before it.
   [[nodiscard]] std::vector<int32_t> encode(std::string_view text) const;
-  /// As the tokenizer of an imported model encodes it; a text that begins with the token of the beginning of a text
-  /// gets no second one, as in the harness.
+  /// As the tokenizer of an imported model encodes it; a text that begins with BOS gets no second one, as in the
+  /// harness.
   [[nodiscard]] std::vector<int32_t> encode_whole(std::string_view text) const;
   [[nodiscard]] std::vector<int32_t> encode_bare(std::string_view text) const;
   [[nodiscard]] int32_t prefix() const;
@@ -59,8 +60,8 @@ class TextEncoder {
   EvaluatedText kind_;
 };
 
-/// The request with at most `longest` + 1 tokens, the last of which is not read: tokens are taken from the front of the
-/// context. Throws Error if the continuation alone is longer than `longest`.
+/// The request cut to at most `longest` + 1 tokens, the last of which is not read, by removing tokens from the front of
+/// the context. Throws Error if the continuation alone is longer than `longest`.
 TokenRequest shortened(TokenRequest request, int64_t longest);
 
 }  // namespace plumb

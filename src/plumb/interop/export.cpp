@@ -25,15 +25,15 @@ namespace {
 
 constexpr const char* kExport = "export";
 
-/// The type that holds the numbers of all tensors.
+/// The type to which the types of all tensors are promoted.
 at::ScalarType common_type(const NamedTensors& tensors) {
   at::ScalarType type = tensors.front().second.scalar_type();
   for (const auto& [name, tensor] : tensors) type = at::promote_types(type, tensor.scalar_type());
   return type;
 }
 
-/// The tensors under the names of `transformers`. The family's map L from theirs to ours sends every number to one
-/// place or to several, times constants, and no two numbers to the same place. So Lᵀ·L is diagonal, and the inverse of
+/// The tensors under the names of `transformers`. The family's linear map L from theirs to ours sends every element to
+/// one or more places, times constants, and no two elements to the same place. So Lᵀ·L is diagonal, and the inverse of
 /// L is Lᵀ divided by that diagonal, Lᵀ·L·1. Automatic differentiation yields Lᵀ. Throws Error if `ours` are not the
 /// tensors of the model.
 NamedTensors their_tensors(const Family& family, const ModelConfig& config, const NamedTensors& ours,
@@ -60,15 +60,15 @@ NamedTensors their_tensors(const Family& family, const ModelConfig& config, cons
   const at::NoGradGuard no_graph;
   NamedTensors theirs;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    // What has no place in our model, such as a position that no text has, becomes 0.
+    // An element without a place in our model, such as an unused position, becomes 0.
     const Tensor divisor = diagonal[i].masked_fill(diagonal[i] == 0, 1);
     theirs.emplace_back(asked.taken()[i].first, (images[i] / divisor).contiguous());
   }
   return theirs;
 }
 
-/// Throws Error if the family's map does not lead from `theirs` to `ours`, because the family has one tensor where the
-/// model has two that differ.
+/// Throws Error if the family's map does not take `theirs` to `ours`, because the family has one tensor where the model
+/// has two that differ.
 void check_tensors(const Family& family, const ModelConfig& config, const NamedTensors& theirs,
                    const NamedTensors& ours, const std::string& origin) {
   const at::NoGradGuard no_graph;
@@ -100,7 +100,7 @@ std::vector<std::string> left_out_of(const fs::path& run) {
   });
 }
 
-/// What a folder gets from the data that a run was trained on; nothing if it has no data.
+/// What an exported folder takes from the run's training data; empty if the run has none.
 struct FromData {
   std::optional<Tokenizer> tokenizer;  // none if the two sides have different ones
   std::vector<std::string> labels;
@@ -125,7 +125,7 @@ Json special_ids(const std::optional<Tokenizer>& tokenizer, const std::string& k
   return ids;
 }
 
-/// What Plumb gives this model to read with a text.
+/// The special tokens that this model reads with a text.
 TextEnds ends_of(const ModelConfig& model) {
   const bool translates = model.kind == "encoder-decoder";
   return {.bos = !translates, .eos = translates || model.kind == "encoder", .segments = model.segments > 1};

@@ -13,15 +13,15 @@ namespace plumb {
 struct ExportedModel {
   std::string family;                 // model_type: "llama"
   std::string model;                  // the class of `transformers`: "LlamaForCausalLM"
-  int64_t parameters = 0;             // numbers in the tensors
-  bool tokenizer = false;             // whether there is one in the folder
-  std::vector<std::string> left_out;  // parts of an imported model that the import left out, and the folder lacks
+  int64_t parameters = 0;             // elements of all tensors
+  bool tokenizer = false;             // whether the folder has one
+  std::vector<std::string> left_out;  // parts that the import left out, so that the folder lacks them
 };
 
-/// Writes the model of a run, or of a checkpoint in one, to `folder`, which appears complete or not at all, in the
-/// place of an earlier export. An imported model keeps its config.json and its tokenizer; any other becomes a model of
-/// the family that its configuration fits, with the tokenizer of its data. Throws Error that names the settings that no
-/// family has, or what the tokenizer has that tokenizer.json cannot express, before anything is written.
+/// Writes the model of a run, or of one of its checkpoints, to `folder` atomically, replacing an earlier export. An
+/// imported model keeps its config.json and its tokenizer; any other becomes a model of the family that its
+/// configuration fits, with the tokenizer of its data. Throws Error, leaving `folder` unchanged, if no family has the
+/// model's settings, or if tokenizer.json cannot express the tokenizer.
 ExportedModel export_model(const std::string& run, const std::filesystem::path& folder);
 
 }  // namespace plumb

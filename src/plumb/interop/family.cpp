@@ -163,7 +163,7 @@ std::string gated_activation_name(const ModelConfig& config) { return config.act
 
 int64_t head_size_of(const ModelConfig& config) {
   if (config.head_size > 0) return config.head_size;
-  return config.heads > 0 ? config.d_model / config.heads : 0;  // no heads at all are refused with the configuration
+  return config.heads > 0 ? config.d_model / config.heads : 0;  // 0 heads are rejected with the configuration
 }
 
 int64_t key_value_heads_of(const ModelConfig& config) { return config.kv_heads > 0 ? config.kv_heads : config.heads; }

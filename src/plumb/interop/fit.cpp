@@ -17,7 +17,7 @@
 namespace plumb {
 namespace {
 
-/// The same model, with one value for all settings that have no influence on what it computes.
+/// The same model, with fixed values for all settings that have no influence on what it computes.
 ModelConfig canonical(ModelConfig config) {
   const ModelConfig defaults;
   const bool decoder = config.kind == "decoder", encoder = config.kind == "encoder";
@@ -55,7 +55,7 @@ std::map<std::string, std::string> values_of(const ModelConfig& config) {
   return {values.begin(), values.end()};
 }
 
-/// What keeps a model from being one of a family.
+/// An attempt to express a model in a family.
 struct Attempt {
   std::string family;
   Json settings;
@@ -69,7 +69,7 @@ std::vector<std::string> differences_of(const ModelConfig& ours, const ModelConf
   std::vector<std::string> differences;
   for (const auto& [key, value] : wanted) {
     const auto other = found.find(key);
-    if (other == found.end()) continue;  // an option of a variant that the family does not have, which differs too
+    if (other == found.end()) continue;  // an option of a variant that the family lacks; the variant differs, too
     if (other->second != value) differences.push_back(fmt::format("{} = {} instead of {}", key, value, other->second));
   }
   return differences;

@@ -1,4 +1,4 @@
-// Which family of `transformers` has a model like ours.
+// Finds a family of `transformers` that can express a model.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace plumb {
 
-/// config.json of a family in which this configuration computes the same. Throws Error that names the settings in which
-/// the closest family differs.
+/// config.json of a family in which this configuration computes the same. Throws Error, naming the settings in which
+/// the closest family differs, if there is none.
 Json fitting_settings(const ModelConfig& config);
 
 /// Whether both configurations compute the same from the same weights: they may differ in initialization, dropout, in

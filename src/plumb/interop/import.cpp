@@ -23,15 +23,16 @@ namespace {
 
 constexpr const char* kImported = "imported";
 
-/// What a model of this configuration learns.
+/// The task of a model with this configuration.
 std::string imported_task(const ModelConfig& config) {
   if (config.kind == "encoder-decoder") return "translation";
   if (config.kind == "decoder") return "language-modeling";
   return config.pooling == "none" ? "masked-language-modeling" : "classification";
 }
 
-/// Writes data.json of the run in `directory`, which says by which tokenizer data are recognized that the model can be
-/// trained on (train/data_fingerprint.h). That of a data directory is stored as Tokenizer::save writes it.
+/// Writes data.json of the run in `directory`, with the fingerprint of its tokenizer, by which data that the model can
+/// be fine-tuned on are recognized (train/data_fingerprint.h). Data directories store tokenizers as Tokenizer::save
+/// writes them.
 void record_tokenizer(const fs::path& directory) {
   const fs::path scratch = directory / "tokenizer-of-data";
   fs::create_directory(scratch);
@@ -89,7 +90,7 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
   (void)ends_of_texts(folder);
   (void)stated_repetition_penalty(folder);
   {
-    const std::unique_ptr<Model> model = make_model(imported.config);  // checks once more that all fits together
+    const std::unique_ptr<Model> model = make_model(imported.config);  // checks that everything fits together
     load_parameters(model->parameters(), imported.tensors, folder.string());
   }
   const RunConfig config = run_config_of(imported);
@@ -117,7 +118,7 @@ ImportedModel import_model(const fs::path& folder, const fs::path& out) {
 
 namespace {
 
-/// The tokens that a key of generation_config.json, or else of config.json, names; none if neither has it.
+/// The tokens in a key of generation_config.json or else of config.json; none if neither has it.
 std::vector<int32_t> tokens_of_key(const fs::path& run, const char* key) {
   for (const char* name : {kGenerationFile, kSettingsFile}) {
     if (!fs::is_regular_file(run / name)) continue;

@@ -20,45 +20,45 @@ struct ImportedModel {
   std::string model;   // the class of `transformers`: "GPT2LMHeadModel"
   ModelConfig config;
   NamedTensors tensors;                               // under Plumb's names, of the types in the file
-  int64_t parameters = 0;                             // numbers in them
+  int64_t parameters = 0;                             // elements of all tensors
   std::vector<std::string> left_out;                  // parts that Plumb's model does not have, in words: "pooler"
   std::optional<SentenceEncoding> sentence_encoding;  // of a sentence encoder
   bool tokenizer = false;                             // whether import_model found one
 };
 
-/// Whether a path is a folder of a Hugging Face model as it is on disk, not yet imported.
+/// Whether a path is a folder of a Hugging Face model, rather than an imported model.
 bool is_model_folder(const std::filesystem::path& path);
 
-/// Reads the model in a folder. Throws Error that names what is unknown or does not fit: the architecture, a key of
-/// config.json that may change what the model computes, or a value of it; a tensor that is missing, unexpected, or
-/// of a shape other than config.json implies.
+/// Reads the model in a folder. Throws Error, naming what is unknown or does not fit: the architecture, a key of
+/// config.json that may change what the model computes, or its value; a tensor that is missing, unexpected, or of a
+/// shape other than config.json implies.
 ImportedModel read_model_folder(const std::filesystem::path& folder);
 
 /// The run configuration that an imported model is saved with: the model and its task.
 RunConfig run_config_of(const ImportedModel& imported);
 
 /// Writes the same model as a directory that can be used like a run, with a copy of the folder's tokenizer, if it has
-/// one; it cannot be trained further. Returns what was read, without tensors. Throws Error if `out` has anything but an
-/// earlier import in it, and for the reasons above, before anything is written.
+/// one; it can be fine-tuned, but not resumed. Returns what was read, without tensors. Throws Error if `out` contains
+/// anything but an earlier import, and for the reasons above, before anything is written.
 ImportedModel import_model(const std::filesystem::path& folder, const std::filesystem::path& out);
 
-/// The tokenizers of an imported model that translates; their special tokens are those with which it begins and ends:
-/// decoder_start_token_id, eos_token_id and pad_token_id of generation_config.json, or else of config.json.
+/// The tokenizers of an imported translation model; BOS, EOS and padding are decoder_start_token_id, eos_token_id and
+/// pad_token_id of generation_config.json or else of config.json.
 struct TranslationTokenizers {
   Tokenizer source, target;
 };
 TranslationTokenizers translation_tokenizers(const std::filesystem::path& run);
 
-/// The tokens of which each ends a text of an imported model: eos_token_id of generation_config.json, or else of
-/// config.json, a number or a list. Empty if neither has it. Throws Error if it is anything else.
+/// The tokens that end a text of an imported model: eos_token_id of generation_config.json or else of config.json, a
+/// number or a list. Empty if neither has it. Throws Error if it is anything else.
 std::vector<int32_t> ends_of_texts(const std::filesystem::path& run);
 
-/// repetition_penalty of generation_config.json, which transformers applies to every continuation, the most probable
-/// one too; 1 without the file or the key. Throws Error if it is not a positive number.
+/// repetition_penalty of generation_config.json, which `transformers` applies to every continuation, including greedy
+/// ones; 1 without the file or the key. Throws Error if it is not a positive number.
 double stated_repetition_penalty(const std::filesystem::path& run);
 
 /// The number of tokens that config.json of an imported model says it reads at once: n_positions,
-/// max_position_embeddings or n_ctx, the first that is present, in the harness's order. Empty without config.json or
+/// max_position_embeddings or n_ctx, the first that is present, in the harness's order. nullopt without config.json or
 /// such a key. Throws Error if it is less than 1.
 std::optional<int64_t> stated_positions(const std::filesystem::path& run);
 

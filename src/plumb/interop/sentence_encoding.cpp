@@ -38,14 +38,14 @@ std::vector<SentenceModule> sentence_modules(const fs::path& folder) {
   });
 }
 
-/// sentence-transformers' names of pooling, and ours.
+/// The names of poolings in sentence-transformers and in Plumb.
 const std::vector<std::pair<std::string, std::string>>& pooling_names() {
   static const std::vector<std::pair<std::string, std::string>> names = {
       {"cls", "first"}, {"mean", "mean"}, {"max", "max"}, {"lasttoken", "last"}};
   return names;
 }
 
-/// Since version 6 there is one "pooling_mode"; before, a flag for each kind.
+/// Version 6 and later have one "pooling_mode"; earlier versions have a flag for each kind.
 std::string pooling_in(Settings& settings) {
   std::string known;
   for (const auto& [theirs, ours] : pooling_names()) known += (known.empty() ? "" : ", ") + theirs;
@@ -87,7 +87,7 @@ void check_normalization(const fs::path& folder) {
   settings.finish();
 }
 
-/// The most tokens that texts may have, in the file of the encoder itself, or in that of its tokenizer.
+/// The maximum number of tokens per text, from the encoder's file or else from the tokenizer's; 0: unlimited.
 int64_t read_max_tokens(const fs::path& folder) {
   int64_t most = 0;
   if (const fs::path file = folder / kEncoder; fs::exists(file)) {
@@ -108,7 +108,7 @@ int64_t read_max_tokens(const fs::path& folder) {
   return limited ? found->get<int64_t>() : 0;
 }
 
-/// Throws Error if a text is to be put before every other.
+/// Throws Error if a default prompt precedes every text.
 void require_no_prompt(const fs::path& folder) {
   const fs::path file = folder / kPrompts;
   if (!fs::exists(file)) return;

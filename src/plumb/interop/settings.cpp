@@ -18,9 +18,9 @@ Json object_of(const std::filesystem::path& file) {
   return object;
 }
 
-/// Whether it is an integer of a size that a model can have.
+/// Whether a value is an integer in the range of a model's sizes.
 bool is_size(const Json& value) {
-  constexpr int64_t kMost = int64_t{1} << 40;  // a few times this does not overflow
+  constexpr int64_t kMost = int64_t{1} << 40;  // small multiples do not overflow
   return value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= kMost) &&
          value.get<int64_t>() >= -kMost;
 }

@@ -1,4 +1,4 @@
-// config.json of a Hugging Face model: every key is either read or refused.
+// config.json of a Hugging Face model: every key must be known.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace plumb {
 
-/// An object of settings. A key whose value is null counts as absent. What has been asked for is remembered, so that
-/// `finish` finds what nobody knows.
+/// A JSON object of settings. A key whose value is null counts as absent. Remembers which keys have been read, so that
+/// `finish` finds unknown ones.
 class Settings {
  public:
   /// Throws Error if the file is missing or not an object.
   explicit Settings(const std::filesystem::path& file);
-  /// `name` is what messages call it, and `prefix` precedes its keys there: "rope_parameters.".
+  /// `name`: the object's name in messages; `prefix`: precedes its keys there, as in "rope_parameters.".
   Settings(Json object, std::string name, std::string prefix = {});
 
   [[nodiscard]] bool has(const std::string& key) const;
@@ -28,27 +28,27 @@ class Settings {
   /// Whether both have the same keys and values.
   bool operator==(const Settings& other) const { return object_ == other.object_; }
 
-  /// The value of a key, or `fallback` if it is absent. Throws Error, naming the key, if there is neither or if the
-  /// value is of another kind; an integer counts as a number.
+  /// The value of a key, or `fallback` if it is absent. Throws Error, naming the key, if there is neither, or if the
+  /// value has another type; an integer counts as a number.
   [[nodiscard]] int64_t integer(const std::string& key, std::optional<int64_t> fallback = {});
   [[nodiscard]] double number(const std::string& key, std::optional<double> fallback = {});
   [[nodiscard]] bool flag(const std::string& key, std::optional<bool> fallback = {});
   [[nodiscard]] std::string text(const std::string& key, const std::optional<std::string>& fallback = {});
   [[nodiscard]] std::vector<std::string> texts(const std::string& key);
-  /// A list of integers, or one by itself; none if it is absent.
+  /// A list of integers, or a single integer; empty if it is absent.
   [[nodiscard]] std::vector<int64_t> integers(const std::string& key);
-  /// An object; nothing if it is absent.
+  /// An object; nullopt if it is absent.
   [[nodiscard]] std::optional<Settings> section(const std::string& key);
-  /// The number of members of an object; nothing if it is absent.
+  /// The number of members of an object; nullopt if it is absent.
   [[nodiscard]] std::optional<int64_t> size_of(const std::string& key);
 
   /// Throws Error unless the key is absent or has this value, the only one that Plumb's models can compute with.
   void require(const std::string& key, const Json& value);
 
-  /// Keys that do not change what the model computes.
+  /// Accepts keys that do not change what the model computes.
   void ignore(std::initializer_list<const char*> keys);
 
-  /// Throws Error that names a key that nobody asked for.
+  /// Throws Error, naming the key, if one was neither read nor ignored.
   void finish() const;
 
   /// An error about the value of a key.

@@ -1,4 +1,4 @@
-// The files of a Hugging Face model that are copied as they are.
+// The files of a Hugging Face model that are copied unchanged.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,12 @@
 
 namespace plumb {
 
-/// What the model computes, and how a text is generated with it. A run made by `plumb import` has copies of both.
+/// The model's architecture, and its settings for generation. A run made by `plumb import` has copies of both.
 inline constexpr const char* kSettingsFile = "config.json";
 inline constexpr const char* kGenerationFile = "generation_config.json";
 
-/// Throws Error if a folder's tokenizer is a SentencePiece model and nothing else, which does not say which special
-/// tokens go with a text.
+/// Throws Error if a folder's tokenizer is only a SentencePiece model, which does not define the special tokens that go
+/// with a text.
 void require_known_specials(const std::filesystem::path& folder);
 
 /// The names of the tokenizer's files in a folder; empty if there is no tokenizer. Throws Error if it cannot be used.

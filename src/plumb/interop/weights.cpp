@@ -20,7 +20,7 @@ constexpr const char* kIndex = "model.safetensors.index.json";
 
 std::string shape_of(at::IntArrayRef shape) { return fmt::format("({})", fmt::join(shape.begin(), shape.end(), ", ")); }
 
-/// The tensors by name, each with the file that the index says has it.
+/// The file of each tensor, by its name, according to the index.
 std::map<std::string, std::string> read_index(const fs::path& index) {
   const Json document = read_json(index);
   const auto found = document.is_object() ? document.find("weight_map") : document.end();
@@ -67,7 +67,7 @@ NamedTensors read_parts(const fs::path& folder) {
 }  // namespace
 
 Weights Weights::from_folder(const fs::path& folder) {
-  const fs::path whole = folder / kWhole;  // a model that is saved again as one file may keep an old index
+  const fs::path whole = folder / kWhole;  // a model saved again as one file may still have an old index
   if (fs::is_regular_file(whole)) return {load_safetensors(whole), whole.string()};
   if (fs::is_regular_file(folder / kIndex)) return {read_parts(folder), (folder / kIndex).string()};
   throw Error(fmt::format("{}: contains neither {} nor {}", folder.string(), kWhole, kIndex),

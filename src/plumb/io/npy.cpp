@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "data are written as they are in memory");
 
-/// Magic bytes, version, the length of the rest, and a dictionary of Python, padded to a multiple of 64 bytes.
+/// Magic bytes, version, the length of the rest, and a Python dictionary, padded to a multiple of 64 bytes.
 std::string npy_header(at::IntArrayRef sizes) {
   constexpr size_t kAlignment = 64, kPrefix = 10;
   const std::string shape =

@@ -1,4 +1,4 @@
-// NumPy's format of arrays, version 1.0: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
+// NumPy's array file format, version 1.0: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,8 @@
 
 namespace plumb {
 
-/// Writes a tensor of any shape in float32, in C order, atomically; `numpy.load` reads it.
+/// Writes a tensor of any shape in float32, in C order, atomically; `numpy.load` reads it. Throws Error if writing
+/// fails.
 void save_npy(const std::filesystem::path& path, const at::Tensor& tensor);
 
 }  // namespace plumb

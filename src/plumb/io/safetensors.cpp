@@ -56,7 +56,8 @@ struct Entry {
   uint64_t begin, end;  // bytes of the data
 };
 
-/// The header. Throws Error if it is not a JSON object or names a tensor twice, which the JSON parser would ignore.
+/// The header. Throws Error if it nests too deeply, is not a JSON object or names a tensor twice, which the JSON parser
+/// would ignore.
 Json parse_header(std::string_view text, const std::string& file) {
   if (nests_too_deeply(text)) throw Error(fmt::format("{}: its header is nested too deeply", file));
   std::set<std::string> names;
@@ -91,10 +92,9 @@ Entry entry_of(const std::string& name, const Json& json, const std::string& fil
     const std::vector<uint64_t> shape = counts_of(json.at("shape"), name, "shape", file);
     const std::vector<uint64_t> offsets = counts_of(json.at("data_offsets"), name, "data_offsets", file);
     const at::ScalarType type = type_of(json.at("dtype").get<std::string>(), name, file);
-    // Dimension by dimension, so that nothing overflows.
+    // Dimension by dimension to avoid overflow.
     bool fits = offsets.size() == 2 && offsets[0] <= offsets[1];
-    uint64_t size =
-        at::elementSize(type);  // of an empty tensor, the product without zeros, which LibTorch computes too
+    uint64_t size = at::elementSize(type);  // if empty, without the zeros: LibTorch computes this product too
     const uint64_t room = fits ? offsets[1] - offsets[0] : 0;
     const bool empty = std::find(shape.begin(), shape.end(), uint64_t{0}) != shape.end();
     const uint64_t most = empty ? std::numeric_limits<int64_t>::max() : room;
@@ -113,7 +113,7 @@ Entry entry_of(const std::string& name, const Json& json, const std::string& fil
   }
 }
 
-/// The format requires the tensors to fill the data without gaps or overlaps.
+/// Throws Error unless the tensors fill the data without gaps or overlaps, as the format requires.
 void check_places(const std::vector<Entry>& entries, uint64_t size, const std::string& file) {
   std::vector<const Entry*> order;
   for (const Entry& entry : entries) order.push_back(&entry);
@@ -147,7 +147,7 @@ uint32_t checksum_of(const Tensor& tensor) {
   return tensor.nbytes() == 0 ? 0 : crc32_of(std::string_view(bytes_of(tensor), tensor.nbytes()));
 }
 
-/// Throws Error if the header has a checksum for this tensor, and it is not that of its data.
+/// Throws Error if the header has a checksum for this tensor that does not match the data.
 void check_data(const Json& header, const std::string& name, std::span<const std::byte> data, const std::string& file) {
   const auto metadata = header.find("__metadata__");
   if (metadata == header.end() || !metadata->is_object()) return;
@@ -185,7 +185,7 @@ void save_safetensors(const std::filesystem::path& path, const NamedTensors& ten
 
 NamedTensors load_safetensors(const std::filesystem::path& path) {
   const std::string file = path.string();
-  // A copy: a mapped file that is shortened meanwhile ends the process.
+  // Read, not mapped: truncating a mapped file crashes the process that reads it.
   const std::string content = read_file(path);
   const auto bytes = std::as_bytes(std::span(content));
   uint64_t header_size = 0;

@@ -14,19 +14,21 @@ namespace plumb {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Writes tensors of the types below, atomically. `metadata` is stored in the header's "__metadata__", together with
-/// the CRC-32 of each tensor's data as "crc32.NAME".
+/// Writes tensors atomically. `metadata` is stored in the header's "__metadata__", together with the CRC-32 of each
+/// tensor's data as "crc32.NAME". Throws Error on element types not listed below.
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
 /// Reads all tensors (F32, F64, F16, BF16, I64, I32, I16, I8, U8, BOOL). Throws Error on a truncated or malformed file,
-/// naming the tensor: the tensors must have different names, fill the data without gaps or overlaps, and have the
-/// checksums that are stored.
+/// naming the tensor: the tensors must have different names, fill the data without gaps or overlaps, and match any
+/// stored checksums.
 NamedTensors load_safetensors(const std::filesystem::path& path);
 
-/// The model's parameters and buffers as named tensors, and the reverse: copies into them, converting the element type.
-/// Throws Error on a missing or unexpected parameter, or on a different shape (naming the parameter and both shapes).
+/// The model's parameters and buffers as named tensors.
 NamedTensors named_values(const Parameters& parameters);
+
+/// The reverse: copies `tensors` into the parameters and buffers, converting the element type. Throws Error, beginning
+/// with `origin`, on a missing or unexpected parameter or a different shape (naming the parameter and both shapes).
 void load_parameters(const Parameters& parameters, const NamedTensors& tensors, const std::string& origin);
 
 }  // namespace plumb

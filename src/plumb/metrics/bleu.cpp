@@ -29,7 +29,7 @@ int64_t closest_length(const Words& hypothesis, const std::vector<Words>& refere
   return best.second;
 }
 
-// Fills a row of counts, which is all zeros.
+// Fills a row of counts that is initially all zeros.
 void count_bleu(const Words& hypothesis, const std::vector<Words>& references, std::span<int64_t> counts) {
   counts[0] = static_cast<int64_t>(hypothesis.size());
   counts[1] = closest_length(hypothesis, references);
@@ -64,7 +64,7 @@ void require_valid_bleu(const BleuOptions& options) {
   }
 }
 
-// Two decimals, as in sacreBLEU, or as many as it takes.
+// Two decimals, as in sacreBLEU, or as many as needed.
 std::string short_number(double value) {
   std::string two = fmt::format("{:.2f}", value);
   return std::stod(two) == value ? two : fmt::format("{}", value);
@@ -77,7 +77,7 @@ std::string smoothing_signature(const BleuOptions& options) {
                      short_number(options.smoothing_value.value_or(*smoothing.default_value)));
 }
 
-// The order is part of it only if it is not 4, because sacreBLEU's signature has no place for it.
+// The order is included only if it is not 4, because sacreBLEU's signature does not have it.
 std::string bleu_settings(const BleuOptions& options) {
   const std::string order = options.order == BleuOptions().order ? "" : fmt::format("|order:{}", options.order);
   return fmt::format("case:{}|eff:{}|tok:{}|smooth:{}{}", options.lowercase ? "lc" : "mixed",
@@ -98,8 +98,7 @@ BleuScore bleu_of_counts(std::span<const int64_t> counts, const BleuOptions& opt
   result.reference_length = counts[1];
   result.brevity_penalty = brevity_penalty(result.system_length, result.reference_length);
   const BleuCounts ngram_counts{.matches = counts.subspan(2, order), .totals = counts.subspan(2 + order, order)};
-  // Smoothing fills gaps between matches; it does not help a text without any match (a match of any order implies one
-  // of order 1).
+  // Without any match, smoothing does not apply (a match of any order implies one of order 1).
   if (ngram_counts.matches[0] == 0) return result;
   const BleuSmoothing& smoothing = bleu_smoothings().at(options.smoothing).make;
   const std::vector<double> precisions =

@@ -22,7 +22,7 @@ struct BleuOptions {
   std::string smoothing = "exp";          // a name in bleu_smoothings()
   std::optional<double> smoothing_value;  // of `floor` and `add-k`; the default is that of the smoothing
   int order = 4;                          // N, the highest order of n-grams
-  bool effective_order = false;           // N is at most the highest order that the hypotheses have; for sentences
+  bool effective_order = false;           // N is at most the highest order in the hypotheses; for sentence scores
 };
 
 struct BleuScore {
@@ -39,12 +39,12 @@ struct BleuScore {
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
                       const std::vector<std::vector<std::string>>& references, const BleuOptions& options = {});
 
-/// BLEU as a metric of sentence counts, which are: words of the hypothesis, length of the reference, N numbers of
-/// matches, N numbers of n-grams. Throws Error on an unknown tokenizer or smoothing, an order below 1, and a smoothing
-/// value that is negative or that the smoothing does not take.
+/// BLEU as a metric over sentence counts: words of the hypothesis, length of the reference, N numbers of matches, N
+/// numbers of n-grams. Throws Error on an unknown tokenizer or smoothing, an order below 1, and a smoothing value that
+/// is negative, not finite, or not taken by the smoothing.
 CorpusMetric bleu_metric(const BleuOptions& options = {});
 
-/// The parts of the score of such counts, without the signature. Throws Error if they are of another order.
+/// The score of summed counts and its parts, without the signature. Throws Error if the counts are of another order.
 BleuScore bleu_of_counts(std::span<const int64_t> counts, const BleuOptions& options = {});
 
 }  // namespace plumb

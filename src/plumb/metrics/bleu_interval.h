@@ -1,4 +1,4 @@
-// BLEU with the uncertainty that comes from the choice of sentences, for reports.
+// BLEU with its uncertainty due to the choice of sentences, for reports.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct BleuWithInterval {
 };
 
 /// BLEU with its interval: each sentence is counted once, and the resampled corpora are scored from the counts. With
-/// 1,000 samples of 2,000 sentences this takes little longer than BLEU alone. The interval is about other sentences of
-/// the same kind translated by the same model; only several runs tell how much BLEU varies between training runs.
+/// 1,000 samples of 2,000 sentences this takes little longer than BLEU alone. The interval reflects only the choice of
+/// sentences for a given model, not the variation of BLEU between training runs.
 /// `references`: one vector per reference file, each of the same length as `hypotheses`. Throws Error on fewer than two
 /// sentences, and as `corpus_bleu` and `bootstrap_scores` do.
 BleuWithInterval bleu_with_interval(const std::vector<std::string>& hypotheses,

@@ -19,7 +19,7 @@ struct BleuCounts {
 
 struct BleuSmoothing {
   std::optional<double> default_value;  // of a method that takes a value
-  /// Precisions in percent, of the orders up to the first that has no n-grams.
+  /// Precisions in percent, of the orders before the first without n-grams (counting those that add-k adds).
   std::vector<double> (*precisions)(const BleuCounts& counts, double value);
 };
 

@@ -32,7 +32,7 @@ std::vector<std::string> tokenize_13a(std::string_view line) {
   return owned_words(separate_periods_commas_and_dashes(separate_marks(" " + text + " ")));
 }
 
-// Unlike in 13a, the line is not padded, so a full stop after a number at the end of the line stays with the number.
+// Unlike in 13a, the line is not padded, so a period after a number at the end of the line stays with the number.
 std::vector<std::string> tokenize_international(std::string_view line) {
   std::u32string text = to_utf32(without_trailing_space(line));
   text = space_pairs(text, is_not_number, is_punctuation, Detach::second);
@@ -41,9 +41,9 @@ std::vector<std::string> tokenize_international(std::string_view line) {
   return owned_words(to_utf8(text));
 }
 
-// The ranges that sacreBLEU's scores depend on, rather than Unicode's property. They are those of Shujian Huang's
-// script except beyond U+FFFF: Python reads their notation as U+2001 to U+2A6D (general punctuation, arrows,
-// mathematical signs), and ideographs beyond U+FFFF stay together.
+// The ranges that sacreBLEU uses, rather than Unicode's property. They are those of Shujian Huang's script except
+// beyond U+FFFF: Python reads that notation as U+2001 to U+2A6D (general punctuation, arrows, mathematical signs), and
+// ideographs beyond U+FFFF stay together.
 bool is_chinese(char32_t c) {
   constexpr std::array<std::pair<char32_t, char32_t>, 14> kRanges = {{{0x2001, 0x2A6D},
                                                                       {0x2E80, 0x2FDF},

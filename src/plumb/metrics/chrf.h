@@ -36,8 +36,8 @@ struct ChrfScore {
 ChrfScore corpus_chrf(const std::vector<std::string>& hypotheses,
                       const std::vector<std::vector<std::string>>& references, const ChrfOptions& options = {});
 
-/// chrF as a metric of sentence counts, which are three for each order, those of characters first: n-grams of the
-/// hypothesis, of the reference, and common to both. Throws Error on options out of range.
+/// chrF as a metric over sentence counts, three for each order, character orders first: n-grams of the hypothesis, of
+/// the reference, and common to both. Throws Error on options out of range.
 CorpusMetric chrf_metric(const ChrfOptions& options = {});
 
 }  // namespace plumb

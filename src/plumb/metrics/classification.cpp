@@ -77,7 +77,7 @@ ClassificationIntervals bootstrap_classification(const Confusion& confusion, con
   const auto examples = static_cast<uint64_t>(confusion.total());
   if (examples == 0) throw Error("there are no examples to draw");
   if (resampling.samples < 1) throw Error("the bootstrap needs at least one sample");
-  std::vector<uint64_t> ends;  // of each entry's examples, if these are numbered entry by entry
+  std::vector<uint64_t> ends;  // cumulative counts
   uint64_t end = 0;
   for (const double count : confusion.counts) ends.push_back(end += static_cast<uint64_t>(count));
   Random random(resampling.seed, "classification bootstrap");

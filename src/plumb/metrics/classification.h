@@ -1,4 +1,4 @@
-// How well a classifier predicts: accuracy, F1 and Matthews' correlation of a confusion matrix, with intervals.
+// Classification metrics: accuracy, F1 and Matthews' correlation of a confusion matrix, with intervals.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// How many examples of each label got each prediction, by rows: counts[label · classes + prediction].
+/// The number of examples for each label and prediction: counts[label · classes + prediction].
 struct Confusion {
   int64_t classes = 0;
   std::vector<double> counts;
@@ -32,15 +32,14 @@ double macro_f1_of(const Confusion& confusion);
 double matthews_of(const Confusion& confusion);
 
 /// The 95% interval of a fraction, hits of n > 0 (Wilson 1927): with p = hits/n and z = 1.96,
-///   (p + z²/2n ± z·√(p·(1 − p)/n + z²/4n²)) / (1 + z²/n);  its mean is p.
+///   (p + z²/2n ± z·√(p·(1 − p)/n + z²/4n²)) / (1 + z²/n);  the interval's `mean` is p.
 SampleInterval wilson_interval(double hits, double n);
 
-/// The 95% bootstrap intervals of macro F1 and of Matthews' correlation over the choice of examples, which are drawn
-/// with replacement: the same ones for equal counts.
+/// The 95% bootstrap intervals of macro F1 and of Matthews' correlation, with examples drawn with replacement.
 struct ClassificationIntervals {
   SampleInterval f1, matthews;
 };
-/// Throws Error if there are no examples, or on fewer than one sample.
+/// Deterministic given the counts and the seed. Throws Error if there are no examples, or on fewer than one sample.
 ClassificationIntervals bootstrap_classification(const Confusion& confusion, const Resampling& resampling = {});
 
 }  // namespace plumb

@@ -34,7 +34,7 @@ class SentenceCounts {
 /// called from several threads at once.
 struct CorpusMetric {
   std::string name;              // "BLEU", "chrF2++", "TER"
-  std::string settings;          // their part of the signature: "case:mixed|eff:no|tok:13a|smooth:exp"
+  std::string settings;          // the options in the signature: "case:mixed|eff:no|tok:13a|smooth:exp"
   bool lower_is_better = false;  // an error rate
   size_t width = 0;              // counts per sentence
 
@@ -54,7 +54,7 @@ SentenceCounts count_sentences(const CorpusMetric& metric, const std::vector<std
 /// The score of every sentence by itself. For BLEU, set `BleuOptions::effective_order`.
 std::vector<double> sentence_scores(const CorpusMetric& metric, const SentenceCounts& counts);
 
-/// What makes a score reproducible, in sacreBLEU's format (Post 2018, arXiv 1804.08771):
+/// The signature that makes a score reproducible, in sacreBLEU's format (Post 2018, arXiv 1804.08771):
 /// `nrefs:1|bs:1000|seed:1|SETTINGS|version:plumb.0.1.0`, where `resampling` is "bs:1000|seed:1" or empty.
 std::string metric_signature(const CorpusMetric& metric, size_t reference_count, std::string_view resampling = {});
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kPresent = 0.5;
 
-/// What the rates are made of, added over prompts: Σ p, samples, largest p, whether it is at least 0.5, and 1.
+/// Terms that are summed over prompts: Σ p, number of samples, largest p, whether it is at least 0.5, and 1.
 enum Term { sum_of_samples, sample_count, largest_sample, at_least_once, prompt_count, term_count };
 
 std::vector<double> terms_of(const std::vector<double>& samples) {

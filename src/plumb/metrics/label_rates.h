@@ -1,4 +1,4 @@
-// How probable a label, such as "toxic", is in what a language model writes after prompts.
+// How likely a language model's continuations of prompts are to have a label such as "toxic".
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@ struct LabelRate {
   std::optional<SampleInterval> interval{};
 };
 
-/// With several samples of each prompt, and p the probability of the label in a sample. The second and the third are
+/// Rates over the samples of each prompt, where p is the probability of the label in a sample. The second and third are
 /// those of Gehman et al. 2020, arXiv 2009.11462, section 3.
 struct LabelRates {
   LabelRate mean;              // of p, over all samples
   LabelRate expected_maximum;  // the mean over prompts of the largest p of their samples: "expected maximum toxicity"
-  LabelRate at_least_once;     // the share of prompts with at least one sample of p ≥ 0.5: "toxicity probability"
+  LabelRate at_least_once;     // the fraction of prompts with at least one sample of p ≥ 0.5: "toxicity probability"
 };
 
 /// `probabilities`: [prompt][sample]. Throws Error without prompts, or if a prompt has no samples.

@@ -1,4 +1,4 @@
-// The rules of NIST's mteval-v13a.pl for Western languages, which the tokenizers of BLEU and of TER share. All concern
+// The rules of NIST's mteval-v13a.pl for Western languages, shared by the tokenizers of BLEU and TER. All concern
 // ASCII, so they operate on bytes: no byte of a longer UTF-8 sequence is ASCII.
 #pragma once
 
@@ -6,13 +6,13 @@
 
 namespace plumb {
 
-/// &quot; &amp; &lt; and &gt;, in this order: "&amp;lt;" becomes "<".
+/// Replaces &quot; &amp; &lt; and &gt;, in this order: "&amp;lt;" becomes "<".
 void replace_entities(std::string& text);
 
-/// Spaces around ASCII punctuation except ' , - and .
+/// Puts spaces around ASCII punctuation except ' , - and .
 std::string separate_marks(const std::string& text);
 
-/// Spaces around periods and commas unless there are digits on both sides, and around a dash after a digit.
+/// Puts spaces around periods and commas unless there are digits on both sides, and around a dash after a digit.
 std::string separate_periods_commas_and_dashes(std::string text);
 
 }  // namespace plumb

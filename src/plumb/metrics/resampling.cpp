@@ -14,11 +14,10 @@
 namespace plumb {
 namespace {
 
-// Scores this close are equal up to rounding: differences of error rates, of which many samples have the same, must
-// count as ties.
+// Scores this close are equal up to rounding and must count as ties, which are frequent between error rates.
 constexpr double kTie = 1e-10;
 
-// Each sample has random numbers of its own, so samples may be drawn in any order.
+// Each sample has its own random stream, so samples may be drawn in any order.
 Random numbers_of_sample(const Resampling& resampling, std::string_view purpose, int64_t sample) {
   return {resampling.seed, stream_of(purpose) + static_cast<uint64_t>(sample)};
 }
@@ -54,7 +53,7 @@ void add_weighted_rows(const SentenceCounts& counts, const std::vector<int64_t>&
   }
 }
 
-// What a system's counts gain if it swaps sentences with another: the rows in which they differ.
+// The changes in the baseline's counts when it swaps sentences with the system: one row per sentence that differs.
 std::vector<std::vector<int64_t>> differing_rows(const SentenceCounts& baseline, const SentenceCounts& system) {
   std::vector<std::vector<int64_t>> rows;
   for (size_t i = 0; i < baseline.sentences(); ++i) {

@@ -1,5 +1,5 @@
-// How much a corpus score, and the difference of two, depends on the choice of sentences. All functions draw the same
-// sentences for equal seeds, whatever the metric, the system and the number of threads.
+// How much a corpus score, and the difference of two, depends on the choice of sentences. Results do not depend on the
+// number of threads; with equal seeds, the bootstrap draws the same sentences for every metric and system.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// A 95% interval from samples: between their 2.5% and 97.5% quantiles. Its mean is that of the samples.
+/// A 95% interval: from the 2.5% to the 97.5% quantile of samples, with their mean.
 struct SampleInterval {
   double mean = 0;
   double low = 0;
@@ -17,7 +17,7 @@ struct SampleInterval {
   [[nodiscard]] double half_width() const { return (high - low) / 2; }
 };
 
-/// Sorted, sample ⌊n/40⌋ from either end is a bound, as in sacreBLEU. Throws Error if there are no samples.
+/// The bounds are the sorted samples ⌊n/40⌋ from either end, as in sacreBLEU. Throws Error if there are no samples.
 SampleInterval interval_of_samples(std::vector<double> samples);
 
 struct Resampling {
@@ -25,17 +25,17 @@ struct Resampling {
   uint64_t seed = 1;
 };
 
-/// The scores of corpora of the same size, their sentences drawn with replacement (Koehn 2004,
-/// aclanthology.org/W04-3250): one row of `samples` scores per system. Sample i of every system is of the same
-/// sentences, so differences of rows are those of a paired bootstrap. Throws Error on fewer than two sentences, systems
-/// of different numbers of sentences, or fewer than one sample.
+/// The scores of resampled corpora of the same size, with sentences drawn with replacement (Koehn 2004,
+/// aclanthology.org/W04-3250): one row of `samples` scores per system. Sample i has the same sentences for every
+/// system, so differences of rows are those of a paired bootstrap. Throws Error on fewer than two sentences, systems
+/// with different numbers of sentences, or fewer than one sample.
 std::vector<std::vector<double>> bootstrap_scores(const CorpusMetric& metric,
                                                   const std::vector<SentenceCounts>& systems,
                                                   const Resampling& resampling = {});
 
-/// The sums of `rows`, each of the same number of terms, over rows drawn with replacement, for scores that depend on
-/// such sums: [sample][term]. Sample i draws the same rows as in `bootstrap_scores`. Throws Error on fewer than two
-/// rows, rows of different length, or fewer than one sample.
+/// The sums over rows drawn with replacement, for scores that depend on such sums: [sample][term]. Sample i draws the
+/// same rows as in `bootstrap_scores`. Throws Error on fewer than two rows, rows of different lengths, or fewer than
+/// one sample.
 std::vector<std::vector<double>> bootstrap_sums(const std::vector<std::vector<double>>& rows,
                                                 const Resampling& resampling = {});
 
@@ -44,7 +44,8 @@ std::vector<std::vector<double>> bootstrap_sums(const std::vector<std::vector<do
 ///   p = (1 + #{i: dᵢ − mean(d) ≥ |difference|}) / (1 + samples)
 /// except that sacreBLEU counts > for ≥, which makes equal systems differ with p = 1 / (1 + samples). Absolute values
 /// are taken before the mean is removed, so p is about half that of a two-sided test: at p ≤ 0.05 it calls about 1 in
-/// 10 pairs different that are not. `randomization_p_value` does not have this fault.
+/// 10 equal pairs different. `randomization_p_value` does not have this flaw. Throws Error on no samples or unequal
+/// numbers of samples.
 double bootstrap_p_value(const std::vector<double>& baseline, const std::vector<double>& system, double difference);
 
 /// The p-value of approximate randomization (Riezler and Maxwell 2005, aclanthology.org/W05-0908): in each sample the

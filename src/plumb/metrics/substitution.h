@@ -1,4 +1,4 @@
-// The substitutions that rules of tokenization consist of, on bytes or on code points.
+// Substitutions used by tokenization rules, on bytes or code points.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ String space_around(const String& text, Predicate is_x) {
 /// The side of a pair (X)(Y) that becomes a separate word.
 enum class Detach { first, second };
 
-/// s/(X)(Y)/ $1 $2/g or s/(X)(Y)/$1 $2 /g. As in any global substitution, text consumed by one match is not part of the
-/// next: this is visible in "..", and part of the definition.
+/// s/(X)(Y)/ $1 $2/g or s/(X)(Y)/$1 $2 /g. As in any global substitution, matches do not overlap; this affects "..",
+/// and is part of the definition.
 template <typename String, typename IsX, typename IsY>
 String space_pairs(const String& text, IsX is_x, IsY is_y, Detach detach) {
   String spaced;
@@ -46,7 +46,7 @@ String space_pairs(const String& text, IsX is_x, IsY is_y, Detach detach) {
   return spaced;
 }
 
-/// s/FROM/TO/g, of plain text.
+/// s/FROM/TO/g, without regular expressions.
 inline void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (size_t i = text.find(from); i != std::string::npos; i = text.find(from, i + to.size())) {
     text.replace(i, from.size(), to);

@@ -34,11 +34,11 @@ struct TerScore {
 TerScore corpus_ter(const std::vector<std::string>& hypotheses, const std::vector<std::vector<std::string>>& references,
                     const TerOptions& options = {});
 
-/// TER as a metric of sentence counts, which are: edits times the number of references, and the references' total
-/// length, so that both are integers.
+/// TER as a metric over sentence counts: edits times the number of references, and the references' total length, so
+/// that both are integers.
 CorpusMetric ter_metric(const TerOptions& options = {});
 
-/// The parts of the score of such counts, without the signature.
+/// The score of summed counts and its parts, without the signature.
 TerScore ter_of_counts(std::span<const int64_t> counts, size_t reference_count);
 
 }  // namespace plumb

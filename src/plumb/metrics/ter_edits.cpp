@@ -121,8 +121,8 @@ class EditDistance {
   std::vector<int> distances_;  // (rows + 1, columns + 1)
 };
 
-// The block [start, start + length) moved to before what is now the word `target`; a target within the block counts
-// from the block's end.
+// Moves the block [start, start + length) to before the word at `target`; a target within the block counts from the
+// block's end.
 NumberedWords shifted(NumberedWords words, int start, int length, int target) {
   const auto block = words.begin() + start;
   const auto block_end = block + length;
@@ -136,19 +136,19 @@ NumberedWords shifted(NumberedWords words, int start, int length, int target) {
 }
 
 struct Shift {
-  int gain = 0;  // edits fewer
+  int gain = 0;  // edits saved
   int length = 0;
   int start = 0;
   int target = 0;
 
-  // In this order is one preferred to another.
+  // Prefers larger gains, then longer blocks, then starts and targets further left.
   [[nodiscard]] bool better_than(const Shift& other) const {
     return std::tuple(gain, length, -start, -target) >
            std::tuple(other.gain, other.length, -other.start, -other.target);
   }
 };
 
-// The best shift, and how many were tried.
+// The best shift, and the number tried, including the `tried` before.
 std::pair<Shift, int> best_shift(const EditDistance& current, std::u32string_view reference, int tried) {
   const NumberedWords& words = current.hypothesis();
   const int rows = static_cast<int>(words.size());

@@ -1,5 +1,5 @@
-// The number of edits in TER. The fewest edits with shifts are NP-hard to find, so the number is defined by the greedy
-// search of tercom, in the form that sacreBLEU gave it: its limits and the order of its choices are part of the metric.
+// The number of edits in TER. The minimum with shifts is NP-hard to find, so the number is defined by tercom's greedy
+// search, as implemented in sacreBLEU: its limits and tie-breaking are part of the metric.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 namespace plumb {
 
 /// Insertions, deletions, substitutions and shifts that turn `hypothesis` into `reference`, both sentences of words
-/// numbered by WordNumbers. As long as one reduces the edit distance, the shift is made that
-/// - reduces it most, of these the longest, then the leftmost, then the one to the leftmost place;
-/// - moves a block of up to 10 words that also occurs in the reference, at most 50 words away, where neither the block
-///   nor the words there are correct already, to before or after any word that is aligned with those.
-/// The edit distance is limited to 25 words on either side of the diagonal, and the search ends after 1,000 shifts
-/// tried.
+/// numbered by WordNumbers. As long as a shift reduces the edit distance, the one is made that reduces it most; ties go
+/// to the longest block, then the leftmost block, then the leftmost target. A shift moves a block of up to 10 words
+/// that also occurs in the reference, at most 50 words away, to before or after any word aligned with that occurrence,
+/// if neither the block nor the occurrence is already correct. The edit distance is limited to 25 words on either side
+/// of the diagonal (more for a reference over 50 times as long as the hypothesis), and the search ends after trying
+/// 1,000 shifts.
 int64_t ter_edits(std::u32string_view hypothesis, std::u32string_view reference);
 
 }  // namespace plumb

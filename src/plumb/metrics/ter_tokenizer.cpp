@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-// Chinese and Japanese punctuation, and punctuation of full width.
+// Chinese, Japanese and full-width punctuation.
 bool is_asian_punctuation(char32_t c) {
   return c == 0x3001 || c == 0x3002 || (c >= 0x3008 && c <= 0x3011) || (c >= 0x3014 && c <= 0x301F) ||
          (c >= 0xFF61 && c <= 0xFF65) || c == 0x30FB ||  //
@@ -18,7 +18,7 @@ bool is_asian_punctuation(char32_t c) {
          c == 0xFF08 || c == 0xFF09;
 }
 
-// What is a word by itself. Kana stay together.
+// Characters that form words by themselves. Kana stay together.
 bool is_asian_word(char32_t c) {
   return (c >= 0x2E80 && c <= 0x2EFF) ||  // CJK Radicals Supplement
          (c >= 0x31C0 && c <= 0x31EF) ||  // CJK Strokes

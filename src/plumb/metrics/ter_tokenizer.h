@@ -1,4 +1,4 @@
-// How TER splits a sentence into words: the normalizations of tercom, as sacreBLEU has them.
+// How TER splits a sentence into words: tercom's normalizations, as implemented in sacreBLEU.
 #pragma once
 
 #include <string>

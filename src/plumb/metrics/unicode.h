@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// The code points of UTF-8 text; a malformed byte becomes U+FFFD.
+/// The code points of UTF-8 text; a malformed sequence becomes U+FFFD.
 std::u32string to_utf32(std::string_view text);
 
 /// UTF-8 of one code point, appended to `text`.

@@ -20,7 +20,7 @@
 namespace plumb {
 namespace {
 
-/// What one layer keeps of every row.
+/// The state of one layer for all rows.
 class RecurrentRows final : public AttentionState {
  public:
   explicit RecurrentRows(RecurrentState state) : value(std::move(state)) {}
@@ -45,7 +45,7 @@ AwdLstmOptions awd_lstm_options(const ModelConfig& config) {
   return found == config.options.end() ? AwdLstmOptions{} : found->second.as<AwdLstmOptions>();
 }
 
-/// "lstm.0.hidden": a part of a layer's state in what is carried.
+/// "lstm.0.hidden": the name of a part of a layer's state in CarriedState.
 std::string carried_name(const RecurrentLayer& layer, const char* part) { return layer.name() + '.' + part; }
 
 /// The carried states, one for each layer; empty if nothing has been carried.
@@ -207,7 +207,7 @@ AwdLstm::Ending AwdLstm::read_ending(const Batch& batch, ForwardContext& context
   std::vector<RecurrentState> start;
   if (!first_tokens.empty()) {
     const at::NoGradGuard no_graph;
-    ForwardContext before = context;  // numbers the same sites: the masks are those of the ending
+    ForwardContext before = context;  // the same site numbers, so the same masks as for the ending
     before.watch({});
     before.tap({});
     start = run(first_tokens, beginning, {}, before).last;

@@ -14,36 +14,36 @@
 
 namespace plumb {
 
-/// [model.awd-lstm]: what regularizes a training step, of which evaluation and measurements use nothing; and the head
-/// of a classifier.
+/// [model.awd-lstm]: the regularizers of training steps, inactive in evaluation and measurements, and the head of a
+/// classifier.
 struct AwdLstmOptions {
-  double embedding_dropout = 0.1;  // of words
+  double embedding_dropout = 0.1;  // drops words
   double input_dropout = 0.4;      // locked: of the embeddings
   double hidden_dropout = 0.3;     // locked: between layers
   double output_dropout = 0.4;     // locked: after the last layer of a language model
   double weight_drop = 0.5;        // of the recurrent weights
   double activation_penalty = 2;   // α of AR
   double temporal_penalty = 1;     // β of TAR
-  int64_t pooled_tokens = 1400;    // of a text, at its end, whose states a classifier pools: 20·70
+  int64_t pooled_tokens = 1400;    // last tokens of a text, whose states a classifier pools: 20·70
   int64_t head_size = 50;          // between the two blocks of a classifier's head
   double pooled_dropout = 0.4;     // in the first block
   double head_dropout = 0.1;       // in the second
   std::string cell = "lstm";       // or "qrnn"
 
-  /// Throws Error unless the cell is known, rates lie in [0, 1), penalties are 0 or more, and sizes are positive.
+  /// Throws Error unless the cell is known, rates are in [0, 1), penalties are 0 or more, and sizes are positive.
   void validate() const;
 };
 void describe(Fields& field, AwdLstmOptions& options);
 
 /// Recurrent layers (nn/recurrent_layer.h) of widths embedding_size → hidden_size → … → embedding_size, whose output
-/// layer shares the embedding's matrix and has a bias. Reads only the target side of batches; each sequence begins with
-/// a state of zeros, unless the loss is that of a text that continues (ForwardContext::carry). Parameters:
-/// embedding.weight, those of the layers, output.bias.
+/// layer shares the embedding's matrix and has a bias. Reads only the target side of batches. Each sequence starts from
+/// a zero state, unless `loss` continues a text (ForwardContext::carry). Parameters: embedding.weight, those of the
+/// layers, output.bias.
 ///
-/// With model.labels it is a classifier (BPT3C). The states of the last `pooled_tokens` tokens of a sequence, before
-/// the dropout that a language model has after its last layer, are pooled (model.pooling, usually "concat") and go
-/// through a BatchNormHead to output.weight and output.bias, which are over the labels. What comes before these tokens
-/// is read without a graph, with the same masks: no gradient reaches it.
+/// With model.labels it is a classifier (BPT3C). The states of the last `pooled_tokens` tokens of a sequence, without
+/// the dropout of a language model after its last layer, are pooled (model.pooling, usually "concat") and passed
+/// through a BatchNormHead to output.weight and output.bias, which are over the labels. Earlier tokens are read without
+/// a graph, with the same masks, and receive no gradient.
 class AwdLstm final : public Model, public Generates, public Classifies, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
@@ -55,18 +55,18 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
     Tensor kept;                       // the same before dropout
     std::vector<RecurrentState> last;  // [layer]: after the last token of each sequence
   };
-  /// `start` [layer]: the states that the sequences begin with; empty: zeros.
+  /// `start` [layer]: the initial states of the sequences; empty: zeros.
   Result run(const std::vector<int64_t>& tokens, const Ragged& layout, const std::vector<RecurrentState>& start,
              ForwardContext& context) const;
 
-  /// One row per token or, of a classifier, per sequence: what its output layer reads.
+  /// The input of the output layer: one row per token or, for a classifier, per sequence.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
-  /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). A part of a batch (LossOptions::scale)
-  /// contributes its own means by its share of the labels. What is carried is the state of every layer after the last
-  /// position, before its dropout: lstm.i.hidden and lstm.i.cell, or qrnn.i.cell and qrnn.0.input, (sequences, width);
-  /// the input of layer 0 is what it read, after the dropout of embeddings and inputs.
-  /// Throws Error if what has been carried is the state of another model, or of another number of sequences.
+  /// In a training step, the loss grows by α·AR + β·TAR (nn/regularization). For a part of a batch
+  /// (LossOptions::scale), AR and TAR are means over that part, weighted by its share of the labels. The carried state
+  /// is that of every layer after the last position, before its dropout: lstm.i.hidden and lstm.i.cell, or qrnn.i.cell
+  /// and qrnn.0.input, (sequences, width); the input of layer 0 is taken after the dropout of embeddings and inputs.
+  /// Throws Error if the carried state belongs to another model or to another number of sequences.
   Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context) override;
 
   Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
@@ -86,7 +86,7 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
   [[nodiscard]] int64_t vocabulary() const override { return config().target_vocabulary; }
 
  private:
-  /// The last tokens of each sequence of a batch, and what running them gives.
+  /// The last tokens of each sequence of a batch, and the result of running them.
   struct Ending {
     Ragged layout;
     Result result;
@@ -101,7 +101,7 @@ class AwdLstm final : public Model, public Generates, public Classifies, public 
   AwdLstmOptions options_;
   Tensor table_;  // (vocabulary, embedding_size)
   std::vector<RecurrentLayer> layers_;
-  Pooling pooling_;                      // of a classifier, like the next one
+  Pooling pooling_;                      // for a classifier, like the next
   std::unique_ptr<BatchNormHead> head_;  // null in a language model
 };
 

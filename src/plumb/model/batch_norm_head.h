@@ -15,19 +15,19 @@ namespace plumb {
 class BatchNormHead {
  public:
   struct Shape {
-    int64_t width = 0;          // of what is pooled
-    int64_t size = 0;           // what the first linear layer reduces it to
+    int64_t width = 0;          // of the pooled vectors
+    int64_t size = 0;           // output of the first linear layer
     double pooled_dropout = 0;  // in the first block
     double dropout = 0;         // in the second
     double eps = 1e-5;          // of the norms
   };
   BatchNormHead(Parameters& parameters, const Shape& shape);
 
-  /// What the output layer reads: (sequences, width) → (sequences, size),
+  /// The input of the output layer: (sequences, width) → (sequences, size),
   ///   D₂(BN₂(ReLU(W·D₁(BN₁(pooled)) + b))).
-  /// Dropout takes part in training steps alone; its masks depend on where the sequences of `layout` begin in the
-  /// step's batch, not on how that batch is divided. The norms' statistics are those of the sequences that are computed
-  /// together.
+  /// Dropout is active only in training steps; its masks depend on where the sequences of `layout` begin in the step's
+  /// batch, not on how that batch is split. The norms' statistics are over the sequences of this pass, in all
+  /// processes.
   [[nodiscard]] Tensor operator()(const Tensor& pooled, const Ragged& layout, ForwardContext& context) const;
 
  private:

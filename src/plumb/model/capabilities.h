@@ -19,9 +19,9 @@ class IncrementalDecoder {
  public:
   virtual ~IncrementalDecoder() = default;
 
-  /// Further tokens of each row: those of sequence r of `layout` follow what row r has read. Rows may differ in length
-  /// and position; a row that has ended may read none. → the hidden states of all tokens, (tokens, d_model). Throws
-  /// Error beyond `longest`.
+  /// Reads further tokens of each row: those of sequence r of `layout` follow the tokens that row r has read. Rows may
+  /// differ in length and position; a row that has ended may read none. → the hidden states of the new tokens, (tokens,
+  /// d_model). Throws Error beyond `longest`.
   virtual Tensor read(DecoderState& state, const std::vector<int64_t>& tokens, const Ragged& layout) = 0;
 
   /// One token for each row → (rows, d_model).
@@ -41,14 +41,14 @@ class IncrementalDecoder {
 /// Continues a given beginning.
 class Generates : public IncrementalDecoder {
  public:
-  /// `rows` rows that have read nothing.
+  /// The state of `rows` rows that have read nothing.
   virtual DecoderState start(int64_t rows) = 0;
 };
 
 /// Reads a source and predicts its counterpart.
 class Translates : public IncrementalDecoder {
  public:
-  /// One row per source, which has read none of the target.
+  /// The state of one row per source, with no target tokens read.
   virtual DecoderState start(const std::vector<int64_t>& source, const Ragged& layout) = 0;
 
   [[nodiscard]] virtual int64_t longest_source() const = 0;

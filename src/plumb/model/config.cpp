@@ -119,7 +119,7 @@ void validate_awd_lstm(const ModelConfig& config) {
   }
 }
 
-/// A language model that may classify.
+/// For language models, which classify if they have labels.
 void validate_pooling(const ModelConfig& config) {
   if (config.labels == 0) return;
   (void)poolings().at(config.pooling);

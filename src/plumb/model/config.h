@@ -18,7 +18,7 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   std::string attention = "softmax";
   std::string attention_bias = "all";  // "all", "qkv" (all but the output), "none"
-  bool attention_gate = false;         // multiplies what attention returns by σ(W_g·x)
+  bool attention_gate = false;         // multiplies the output of attention by σ(W_g·x)
   std::string qk_norm = "none";        // a norm over each head's queries and keys
   bool value_residual = false;
   std::string positions = "sinusoidal";
@@ -42,7 +42,7 @@ struct ModelConfig {
   bool output_transform = false;  // a dense layer, GELU and a norm before the output over the vocabulary (encoders)
   std::string pooling = "first";  // encoders, and language models with labels
   bool pooler = false;            // applies tanh(W·x + b) to the pooled vector
-  int64_t labels = 0;             // encoder: 0: taken from the data; else 0: it is a language model
+  int64_t labels = 0;             // 0: taken from the data (encoder), or a language model
   int64_t embedding_size = 400;   // awd-lstm only, like the next two
   int64_t hidden_size = 1150;
   int64_t layers = 3;
@@ -51,17 +51,16 @@ struct ModelConfig {
   LoraOptions lora;        // adapters of a Transformer's attentions
   VariantOptions options;  // options of variants: [model.rotary], [model.favor], …
 
-  /// Whether both describe the same model: an absent option equals its default.
+  /// Whether both describe the same model; absent options equal their defaults.
   bool operator==(const ModelConfig& other) const;
 };
 
 void describe(Fields& field, ModelConfig& config);
 
-/// The layers of the stacks; a decoder-only model has no encoder, and an encoder-only model has no decoder. Recurrent
-/// layers count as a decoder's.
+/// The number of layers in each stack. Recurrent layers count as a decoder's.
 ModelDepth depth_of(const ModelConfig& config);
 
-/// The number of tokens its encoder knows: that of the target for an encoder-only model without a source vocabulary.
+/// The vocabulary size of the encoder: that of the target for an encoder-only model without a source vocabulary.
 int64_t source_vocabulary_of(const ModelConfig& config);
 
 /// The number of features that the output layer reads: d_model, or the embedding size of a recurrent model.
@@ -70,7 +69,7 @@ int64_t width_of(const ModelConfig& config);
 /// Whether models of this kind predict each token from the previous ones: "decoder" and "awd-lstm".
 bool is_language_model(const std::string& kind);
 
-/// Whether models of this kind continue a text from the state that a batch left them with (ForwardContext::carry).
+/// Whether models of this kind continue a text from the state left by the previous batch (ForwardContext::carry).
 bool carries_state(const std::string& kind);
 
 /// Throws Error on invalid sizes or names.

@@ -1,5 +1,5 @@
-// The decoder-only Transformer: a causal language model, p(token | previous tokens), or a classifier of what it has
-// read (Radford et al. 2018, "Improving language understanding by generative pre-training").
+// The decoder-only Transformer: a causal language model, p(token | previous tokens), or a sequence classifier (Radford
+// et al. 2018, "Improving language understanding by generative pre-training").
 #pragma once
 
 #include <memory>
@@ -22,12 +22,12 @@ class Decoder final : public Model, public Generates, public Classifies, public 
   /// invalid or of another kind.
   explicit Decoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
-  /// Tokens, each attending to itself and earlier ones, to hidden states (tokens, d_model).
+  /// Maps tokens, each attending to itself and earlier ones, to hidden states (tokens, d_model).
   Tensor hidden(const std::vector<int64_t>& tokens, const Ragged& layout, ForwardContext& context);
   Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                 ForwardContext& context) override;
 
-  /// One row per token or, of a classifier, per sequence.
+  /// One row per token or, for a classifier, per sequence.
   Tensor states(const Batch& batch, ForwardContext& context) override;
   [[nodiscard]] Tensor logits(const Tensor& hidden) const override { return Model::logits(hidden); }
   Generates* generates() override { return config().labels > 0 ? nullptr : this; }
@@ -47,7 +47,7 @@ class Decoder final : public Model, public Generates, public Classifies, public 
 
   std::unique_ptr<TokenEmbedding> embedding_;
   std::unique_ptr<Stack> stack_;
-  Pooling pooling_;  // of a classifier
+  Pooling pooling_;  // for a classifier
 };
 
 }  // namespace plumb

@@ -19,13 +19,13 @@ struct DecoderState {
 
   [[nodiscard]] int64_t rows() const { return static_cast<int64_t>(positions.size()); }
 
-  /// The memory of the self-attentions' states: it grows with what has been read for softmax, and is constant for fast
-  /// weights and recurrent layers.
+  /// The memory of the self-attention states. For softmax it grows with the tokens read; for fast weights and recurrent
+  /// layers it is constant.
   [[nodiscard]] int64_t self_bytes() const;
 
   /// Row i becomes the former row order[i]; a row may occur several times or not at all. With sources, `rows` becomes
   /// the new rows_per_source, and every row keeps its source. Throws Error, and leaves the state unchanged, if a row
-  /// does not exist or the sources do not fit.
+  /// does not exist or the sources do not match.
   void reorder(const std::vector<int64_t>& order, std::vector<int64_t> rows = {});
 };
 

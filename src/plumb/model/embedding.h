@@ -28,8 +28,8 @@ class TokenEmbedding {
   /// table: (vocabulary, d_model).
   TokenEmbedding(Parameters& parameters, const ModelConfig& config, const Shape& shape, Tensor table);
 
-  /// Tokens at these positions of their sequences. segments: one per token, or empty for all 0; without segment
-  /// embeddings, or with one for all, they are ignored → (tokens, d_model).
+  /// Embeds tokens at these positions of their sequences → (tokens, d_model). segments: one per token, or empty for all
+  /// 0; ignored with fewer than two segment embeddings.
   [[nodiscard]] Tensor operator()(const std::vector<int64_t>& tokens, const std::vector<int64_t>& positions,
                                   const std::vector<int64_t>& segments, ForwardContext& context) const;
 
@@ -43,8 +43,8 @@ class TokenEmbedding {
   std::unique_ptr<Norm> norm_;  // or null
 };
 
-/// Positions of the next tokens of rows that have read `so_far`: (tokens), where those of sequence r of `layout` follow
-/// the first so_far[r].
+/// Positions, (tokens), of the next tokens of rows: those of sequence r of `layout` follow the first so_far[r] tokens
+/// of row r. Throws Error unless there is one sequence per row.
 std::vector<int64_t> positions_after(const std::vector<int64_t>& so_far, const Ragged& layout);
 
 }  // namespace plumb

@@ -1,5 +1,5 @@
-// The encoder-only Transformer: each token sees the whole sequence, and a sequence is assigned a label (BERT, Devlin et
-// al. 2019, arXiv 1810.04805).
+// The encoder-only Transformer: each token sees the whole sequence; it classifies sequences or predicts tokens (BERT,
+// Devlin et al. 2019, arXiv 1810.04805).
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@ namespace plumb {
 
 /// Reads only the source side of batches. Parameters: src_embed.weight, encoder.layers.i.{self_attn, linear1, linear2,
 /// norm1, norm2}, encoder.norm, pooler.weight and pooler.bias if there is a pooler, and output.weight, output.bias.
-/// With pooling "none" it predicts a token for each token, like a masked language model; its output is then that of a
-/// Decoder, shared with the embedding or not. With config.output_transform, transform.weight, transform.bias and
-/// transform_norm come before it (BERT's prediction head, Devlin et al. 2019).
+/// With pooling "none" it predicts a token for each token, like a masked language model; the output layer is then like
+/// that of a Decoder, and may share the embedding. With config.output_transform, transform.weight, transform.bias and
+/// transform_norm precede it (BERT's prediction head, Devlin et al. 2019).
 class Encoder final : public Model, public Classifies, public Embeds {
  public:
   /// Builds the model with all parameters 0; `type` is at::kFloat or at::kDouble. Throws Error if the configuration is
@@ -28,8 +28,8 @@ class Encoder final : public Model, public Classifies, public Embeds {
   Tensor hidden(const std::vector<int64_t>& tokens, const std::vector<int64_t>& segments, const Ragged& layout,
                 ForwardContext& context) override;
 
-  /// One row per sequence: its tokens' pooled hidden states, then tanh(W·x + b) if there is a pooler. With pooling
-  /// "none", one row per token, or per place of Batch::places; then norm(gelu(W·x + b)) if there is a transform.
+  /// One row per sequence: the pooled hidden states, through tanh(W·x + b) if there is a pooler. With pooling "none",
+  /// one row per token or, if given, per entry of Batch::places, through norm(gelu(W·x + b)) if there is a transform.
   Tensor states(const Batch& batch, ForwardContext& context) override;
 
   Tensor class_logits(const Batch& batch) override;

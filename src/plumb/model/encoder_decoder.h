@@ -18,11 +18,12 @@ class EncoderDecoder final : public Model, public Translates {
   /// invalid or of another kind.
   explicit EncoderDecoder(const ModelConfig& config, at::ScalarType type = at::kFloat);
 
-  /// Source tokens to memory, (source tokens, d_model); segments: one per token, or empty for all 0.
+  /// Maps source tokens to memory, (source tokens, d_model); segments: one per token, or empty for all 0.
   Tensor encode(const std::vector<int64_t>& source, const Ragged& layout, ForwardContext& context,
                 const std::vector<int64_t>& segments = {});
 
-  /// Target tokens, each attending to earlier ones and the memory, to hidden states (target tokens, d_model).
+  /// Maps target tokens, each attending to itself, earlier ones and the memory, to hidden states (target tokens,
+  /// d_model).
   Tensor decode(const std::vector<int64_t>& target, const Ragged& layout, const Tensor& memory,
                 const Ragged& memory_layout, ForwardContext& context);
 

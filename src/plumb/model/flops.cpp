@@ -44,7 +44,7 @@ FlopCounter::FlopCounter(const Model& model) {
     if (!place || !place->layer || !multiplies_each_token(parameter)) continue;
     const auto elements = static_cast<double>(parameter.value.numel());
     double of_source = place->stack == StackKind::encoder ? 1 : 0;
-    // Stacked in a cross-attention: queries of the target, then keys and values of the source.
+    // Stacked in cross-attention: queries of the target, then keys and values of the source.
     if (place->sub_layer == SubLayerKind::cross_attention && !parameter.parts.empty())
       of_source = 1 - static_cast<double>(parameter.parts.front()) / static_cast<double>(parameter.value.size(0));
     if (place->sub_layer == SubLayerKind::cross_attention && adapts_keys_or_values(parameter)) of_source = 1;
@@ -60,7 +60,7 @@ FlopCounter::FlopCounter(const Model& model) {
   crosses_ = depth.encoder_layers > 0 && depth.decoder_layers > 0;
   if (config.kind == "awd-lstm" || config.attention != "softmax") return;
   const int64_t head_size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;
-  const int64_t width = 2 * config.heads * head_size;  // a score and a weighted sum
+  const int64_t width = 2 * config.heads * head_size;  // the score and the weighted sum
   encoder_pair_ = static_cast<double>(width * depth.encoder_layers);
   decoder_pair_ = static_cast<double>(width * depth.decoder_layers);
 }

@@ -13,20 +13,20 @@
 namespace plumb {
 namespace {
 
-/// Where the rows of an adapted matrix are.
+/// The place of an adapter's rows in the matrix it adapts.
 struct AdapterPlace {
-  std::string_view adapter;  // the end of the names of its parameters, without ".a" or ".b"
-  std::string_view matrix;   // the end of the matrix's name
-  int64_t from_end;          // its rows begin this many times the rows of B before the end; 0: at the beginning
+  std::string_view adapter;  // suffix of its parameters' names, without ".a" or ".b"
+  std::string_view matrix;   // suffix of the matrix's name
+  int64_t from_end;          // its rows start this many times the rows of B before the end; 0: at the beginning
 };
 
-/// The rows of keys and values are equally many, and come last in the joint projection.
+/// Keys and values have the same number of rows, at the end of the joint projection.
 constexpr std::array<AdapterPlace, 4> kAdapterPlaces = {{{".q_lora", ".in_proj_weight", 0},
                                                          {".k_lora", ".in_proj_weight", 2},
                                                          {".v_lora", ".in_proj_weight", 1},
                                                          {".out_lora", ".out_proj.weight", 0}}};
 
-/// The rows of W that an adapter with this B belongs to. Throws Error if they or their columns do not fit.
+/// The rows of W that the adapter (A, B) adapts. Throws Error if the shapes do not match.
 Tensor adapted_rows(const Tensor& weight, const Tensor& a, const Tensor& b, int64_t from_end, const std::string& what) {
   const bool fits = weight.dim() == 2 && a.dim() == 2 && b.dim() == 2 && a.size(0) == b.size(1) && a.size(0) > 0 &&
                     weight.size(1) == a.size(1) && weight.size(0) >= b.size(0) * std::max<int64_t>(from_end, 1);
@@ -37,7 +37,7 @@ Tensor adapted_rows(const Tensor& weight, const Tensor& a, const Tensor& b, int6
 }  // namespace
 
 NamedTensors merge_adapters(const NamedTensors& tensors, const LoraOptions& options, const std::string& origin) {
-  std::map<std::string, Tensor> values(tensors.begin(), tensors.end());  // what changes is replaced by a copy
+  std::map<std::string, Tensor> values(tensors.begin(), tensors.end());  // changed tensors are replaced by copies
   const auto found = [&](const std::string& name) {
     const auto entry = values.find(name);
     if (entry == values.end()) throw Error(fmt::format("{}: '{}' is missing", origin, name));

@@ -6,9 +6,9 @@
 
 namespace plumb {
 
-/// The tensors of a model with these adapters (nn/lora.h), as those of one without them that computes the same: each
-/// W becomes W + (alpha/rank)·B·A. Tensors without adapters are returned as they are. Throws Error that begins with
-/// `origin` if a part of an adapter is missing, or does not fit its matrix.
+/// Merges the adapters (nn/lora.h) of a model's tensors into its matrices, for an equivalent model without adapters:
+/// each W becomes W + (alpha/rank)·B·A. Tensors without adapters are returned as they are. Throws Error, beginning with
+/// `origin`, if a part of an adapter is missing, or does not fit its matrix.
 NamedTensors merge_adapters(const NamedTensors& tensors, const LoraOptions& options, const std::string& origin);
 
 }  // namespace plumb

@@ -18,7 +18,7 @@ namespace plumb {
 
 namespace {
 
-/// Sequences of random tokens, sufficient for the variances in a profiling pass. Their labels do not matter.
+/// Random tokens, enough for the variances in a profiling pass; without labels.
 Batch random_batch(const ModelConfig& config, uint64_t seed) {
   constexpr int64_t kSequences = 16;
   constexpr int64_t kLength = 24;

@@ -1,4 +1,4 @@
-// What training and measurements need from a model of any kind.
+// The interface that training and measurements use for models of any kind.
 #pragma once
 
 #include <memory>
@@ -49,26 +49,26 @@ class Model {
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
 
-  /// Initializes the parameters as config().initialization says. Schemes that need profiling are run on random tokens.
+  /// Initializes the parameters by config().initialization. Schemes that need profiling are profiled on random tokens.
   void initialize(uint64_t seed);
 
-  /// Restores what the residual scheme requires of the parameters (Prescription::unit_matrices). `initialize` calls it;
-  /// so must any code that changes parameters. `frozen` [parameter]: those to leave unchanged; empty: none.
+  /// Restores the residual scheme's constraints on the parameters (Prescription::unit_matrices). `initialize` calls it;
+  /// so must any code that changes parameters. `frozen` [parameter]: whether to leave it unchanged; empty: none.
   void constrain(const std::vector<bool>& frozen = {});
 
-  /// The profiling pass of a scheme that has one (Admin), on a given batch; call it after `initialize`.
+  /// Runs the profiling pass of a scheme that has one (Admin) on a given batch. Call it after `initialize`.
   void profile(const Batch& batch);
 
-  /// Hidden states at the end of the model, one row per label of the batch: (labels, d_model).
+  /// The input of the output layer, one row per label of the batch: (labels, features).
   virtual Tensor states(const Batch& batch, ForwardContext& context) = 0;
 
-  /// (rows, d_model) → (rows, output vocabulary or labels).
+  /// (rows, features) → (rows, output vocabulary or labels).
   [[nodiscard]] virtual Tensor logits(const Tensor& hidden) const;
 
   /// The number of classes per logit row: the target vocabulary, or the labels of a classifier.
   [[nodiscard]] int64_t outputs() const { return output_.size(0); }
 
-  /// The weighted mean cross-entropy of the labels of a batch.
+  /// The loss of a batch: the weighted mean cross-entropy of its labels, unless `options` says otherwise.
   virtual Loss loss(const Batch& batch, const LossOptions& options, ForwardContext& context);
 
   /// Further capabilities of the model (model/capabilities.h); null if it lacks them.
@@ -81,19 +81,20 @@ class Model {
   /// Whether the residual scheme needs a profiling pass.
   [[nodiscard]] virtual bool profiled() const = 0;
 
-  /// The weighted mean cross-entropy from the states of a batch.
+  /// The loss from the states of a batch.
   Loss loss_of_states(const Tensor& hidden, const Batch& batch, const LossOptions& options) const;
 
   /// Declares the output layer over a vocabulary: its matrix is `shared`, or a new one if `shared` is undefined.
   void add_output(int64_t vocabulary, const Tensor& shared);
 
-  /// Declares the output layer of a classifier over config().labels, which reads this many features.
+  /// Declares the output layer of a classifier over config().labels; `width`: the features it reads.
   void add_readout(int64_t width);
 
-  /// Declares the scales of the logits if the residual scheme prescribes them; the output layer has been declared.
+  /// Declares the scales of the logits if the residual scheme prescribes them. Call it after declaring the output
+  /// layer.
   void add_output_scale();
 
-  Tensor output_;        // (output vocabulary or labels, features that it reads)
+  Tensor output_;        // (output vocabulary or labels, features)
   Tensor output_bias_;   // (output vocabulary or labels), or undefined
   Tensor output_scale_;  // (output vocabulary or labels): the scales of the logits divided by √d_model, or undefined
   ModelConfig config_;

@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// [row]: the source it looks at.
+/// [row]: the source it attends to.
 std::vector<size_t> sources_of(const std::vector<int64_t>& rows_per_source) {
   std::vector<size_t> sources;
   for (size_t s = 0; s < rows_per_source.size(); ++s) {
@@ -36,7 +36,7 @@ void check_order(const DecoderState& state, const std::vector<int64_t>& order, c
   if (!belong) throw Error("rows of a decoder were given to other sources than those they look at");
 }
 
-/// As the configuration says, and the residual scheme prescribes; model.qk_norm takes precedence.
+/// Combines the configuration with the residual scheme's prescription; model.qk_norm takes precedence.
 MultiHeadOptions attention_options(const ModelConfig& config) {
   MultiHeadOptions options{.kind = config.attention,
                            .qk_norm = config.qk_norm,
@@ -156,7 +156,7 @@ Tensor Stack::read(const Tensor& x, const Ragged& layout, const std::vector<int6
   const at::NoGradGuard no_graph;
   ForwardContext context;
   AttentionPass pass(layout, positions);
-  Ragged by_source;  // the tokens of each source's rows, treated as one sequence
+  Ragged by_source;  // the tokens of all rows of a source, as one sequence
   int64_t row = 0;
   for (const int64_t rows : state.rows_per_source) {
     by_source.append(layout.begin(row + rows) - layout.begin(row));

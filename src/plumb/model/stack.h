@@ -41,7 +41,7 @@ class Stack {
   [[nodiscard]] DecoderState start(const Tensor& memory, const Ragged& memory_layout) const;
   [[nodiscard]] DecoderState start(int64_t rows) const;
 
-  /// Further positions of each row, namely those of sequence r of `layout` at `positions`: x (tokens, d_model) →
+  /// Reads further positions of each row, those of sequence r of `layout`, at `positions`: x (tokens, d_model) →
   /// (tokens, d_model); no dropout, no graph.
   [[nodiscard]] Tensor read(const Tensor& x, const Ragged& layout, const std::vector<int64_t>& positions,
                             DecoderState& state) const;

@@ -1,4 +1,4 @@
-// What a model that reads a text piece by piece keeps from one piece for the next.
+// State that a model carries from one piece of a text to the next.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace plumb {
 
-/// Tensors with a row for each sequence of the batch, by name and without a graph; empty before the first piece. The
-/// sequences of the next batch continue those of the last one, in the same order.
+/// Tensors by name, one row per sequence of the batch, without a graph; empty before the first piece. The sequences of
+/// the next batch continue those of the previous one, in the same order.
 struct CarriedState {
   std::vector<std::pair<std::string, Tensor>> tensors;
 

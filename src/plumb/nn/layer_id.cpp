@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 7> kPoints = {"input",          "output",
                                                      "representation", "result", "memory"};
 constexpr std::string_view kLayers = "layers";
 
-/// What the parameters of recurrent layers begin with: "lstm.3.weight_ih_l0", "qrnn.3.weight".
+/// Prefixes of the parameters of recurrent layers: "lstm.3.weight_ih_l0", "qrnn.3.weight".
 constexpr std::array<std::string_view, 2> kRecurrent = {"lstm.", "qrnn."};
 
 /// Prefixes of a sub-layer's parameters, as PyTorch names them.
@@ -46,7 +46,7 @@ std::optional<int64_t> number(std::string_view text) {
   return value;
 }
 
-/// The layer of "3.weight_ih_l0"; empty if it begins with no number.
+/// The layer of "3.weight_ih_l0"; empty if it does not begin with a number.
 std::optional<LayerId> recurrent_layer(std::string_view name) {
   const std::optional<int64_t> layer = number(next_part(name));
   if (!layer) return std::nullopt;

@@ -27,8 +27,8 @@ struct LayerId {
 
   /// The location of a parameter, from its name: "encoder.layers.3.linear1.weight" belongs to a feed-forward sub-layer,
   /// a layer's other parameters (norms, gains) to the layer, "decoder.norm.weight" and "tgt_embed.weight" to the
-  /// decoder. So does a recurrent language model: "lstm.3.weight_ih_l0" belongs to layer 3, "embedding.weight" to all.
-  /// Empty for parameters that belong to no single stack, such as "output.weight".
+  /// decoder. A recurrent language model counts as a decoder: "lstm.3.weight_ih_l0" belongs to layer 3,
+  /// "embedding.weight" to the stack. Empty for parameters that belong to no single stack, such as "output.weight".
   static std::optional<LayerId> of_parameter(std::string_view name);
 
   /// Parses the output of to_string; empty for anything else.
@@ -36,9 +36,9 @@ struct LayerId {
 };
 
 /// The activations shown to observers. Of a sub-layer: `input` (what it reads), `output` (what it returns), `sum`
-/// (after the residual addition), `stream` (what the next sub-layer receives) and, where that is another tensor,
-/// `representation` (what the stack would return if it ended here); of a cross-attention also `memory` (what it reads
-/// of the encoder, shown to taps alone). Of a stack: `input` and `result`.
+/// (after the residual addition), `stream` (what the next sub-layer receives) and, where it differs, `representation`
+/// (what the stack would return if it ended here); of a cross-attention also `memory` (the encoder's states, shown only
+/// to taps). Of a recurrent layer: `input`, `output` and, to taps, `stream`. Of a stack: `input` and `result`.
 enum class Point { input, output, sum, stream, representation, result, memory };
 
 struct ActivationPoint {

@@ -1,6 +1,6 @@
 // Low-rank adaptation: Hu et al. 2021, "LoRA: Low-rank adaptation of large language models", arXiv 2106.09685.
 //   W' = W + (alpha/rank)·B·A;  W: (out, in), B: (out, rank), A: (rank, in)
-// W stays as it is, and A and B are trained. B is initially 0, so that the model is at first the one that it adapts.
+// A and B are trained instead of W. B is initially 0, so the adapted model initially equals the original.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace plumb {
 /// [model.lora]
 struct LoraOptions {
   int64_t rank = 0;                                     // 0: no adapters
-  double alpha = 8;                                     // what adapters add is multiplied by alpha/rank
+  double alpha = 8;                                     // adapters are multiplied by alpha/rank
   std::vector<std::string> matrices{"query", "value"};  // of every attention; also "key", "output"
 
   /// Whether every attention has an adapter of this matrix.
   [[nodiscard]] bool adapts(const std::string& matrix) const;
 
-  /// Throws Error on a negative rank, an alpha that is not positive, or matrices that are unknown, missing or given
-  /// twice.
+  /// Throws Error on a rank outside [0, 2²⁰], an alpha that is not positive, or matrices that are unknown, missing or
+  /// given twice.
   void validate() const;
   bool operator==(const LoraOptions&) const = default;
 };
 void describe(Fields& field, LoraOptions& options);
 
-/// What is added to the product with one matrix. Parameters: prefix_lora.a (rank, in), initially N(0, 1/in), and
+/// The term added to the product with one matrix. Parameters: prefix_lora.a (rank, in), initially N(0, 1/in), and
 /// prefix_lora.b (out, rank), initially 0.
 class LoraAdapter {
  public:

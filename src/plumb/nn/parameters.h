@@ -18,7 +18,7 @@ enum class Role {
   feed_forward_output,  // the second matrix
   bias,
   embedding,
-  readout,  // from the last representation to the output, such as labels
+  readout,  // from the last representation to the outputs of a classifier
   position,
   gain,
   shift,
@@ -29,13 +29,13 @@ enum class Role {
 struct Parameter {
   std::string name;  // as in a PyTorch state dict
   Role role;
-  Tensor value;                  // a leaf that requires gradients; a view of the flat buffer
-  double initial = 0;            // for a constant or an adapter
-  std::vector<int64_t> parts{};  // rows of each matrix, if several are stacked; else empty
+  Tensor value;                  // a leaf that requires gradients, a view of the flat buffer; or a buffer
+  double initial = 0;            // for a constant, an adapter or a buffer
+  std::vector<int64_t> parts{};  // rows of each matrix if several are stacked, else empty
   Tensor initial_values{};       // for a constant whose elements differ; else undefined
 };
 
-/// Splits a flat vector into consecutive pieces of the shapes of `like` (views), and the reverse (a copy without a
+/// Splits a flat vector into consecutive views with the shapes of `like`; `joined` is the reverse (a copy without a
 /// graph).
 std::vector<Tensor> split_like(const Tensor& flat, const std::vector<Tensor>& like);
 Tensor joined(const std::vector<Tensor>& pieces);
@@ -44,53 +44,54 @@ Tensor joined(const std::vector<Tensor>& pieces);
 /// so that optimizers and Lanczos vectors work on a single vector of `count()` elements.
 class Parameters {
  public:
-  /// Of this element type, on this device.
+  /// Parameters of this element type, on this device.
   explicit Parameters(at::ScalarType type, const at::Device& device = ops::default_device())
       : options_(at::TensorOptions(type).device(device)) {}
 
   /// Declares a parameter, initially zero. Throws Error if the name is declared twice.
   Tensor add(const std::string& name, at::IntArrayRef shape, Role role);
 
-  /// Declares several matrices stacked in one parameter, such as query, key and value: `parts` are their numbers of
-  /// rows.
+  /// Declares several matrices stacked in one parameter, such as query, key and value; `parts` are their row counts.
   Tensor add_stacked(const std::string& name, at::IntArrayRef shape, const std::vector<int64_t>& parts, Role role);
 
   /// Declares a parameter that every initialization sets to `initial`.
   Tensor add_constant(const std::string& name, at::IntArrayRef shape, double initial);
 
-  /// The same with different elements, of the parameter's shape.
+  /// The same with a value for each element.
   Tensor add_constant(const std::string& name, const Tensor& initial);
 
   /// Declares a parameter that every initialization draws from N(0, deviation²).
   Tensor add_adapter(const std::string& name, at::IntArrayRef shape, double deviation);
 
-  /// Declares a tensor that is saved and loaded with the parameters but not trained, such as a running average. It has
-  /// the value `initial` now and after every initialization, and is not included in all(), count() or flat().
+  /// Declares a tensor that is saved and loaded with the parameters but not trained, such as a running average. Its
+  /// value is `initial` from the start and after every initialization; all(), count() and flat() do not include it.
   Tensor add_buffer(const std::string& name, at::IntArrayRef shape, double initial);
 
-  /// Moves all values into the flat buffer; called once, when the model is complete.
+  /// Allocates the flat buffer, filled with zeros, and makes all parameters views of it. Call it once, when the model
+  /// is complete.
   void finish();
 
   [[nodiscard]] const std::vector<Parameter>& all() const { return all_; }
   [[nodiscard]] const std::vector<Parameter>& buffers() const { return buffers_; }
+  /// Null if there is no such parameter; buffers are not searched.
   [[nodiscard]] const Parameter* find(const std::string& name) const;
-  /// Throws Error that names the closest parameter.
+  /// Throws Error, naming the closest parameter, if there is no such parameter.
   [[nodiscard]] const Parameter& at(const std::string& name) const;
   [[nodiscard]] std::vector<Tensor> values() const;
   [[nodiscard]] int64_t count() const;
   [[nodiscard]] at::ScalarType type() const { return at::typeMetaToScalarType(options_.dtype()); }
   [[nodiscard]] at::Device device() const { return options_.device(); }
-  /// Type and device, for tensors that are to lie beside the parameters.
+  /// Type and device, for tensors used with the parameters.
   [[nodiscard]] const at::TensorOptions& options() const { return options_; }
 
   /// The buffer, (count()): writing to it writes the parameters.
   [[nodiscard]] const Tensor& flat() const { return flat_; }
 
-  /// The parameters from the first to the one before the last index, without buffers. They share their values, and
-  /// their part of the flat vector.
+  /// The parameters with indices [first, last), without buffers. They share their values and their part of the flat
+  /// buffer.
   [[nodiscard]] Parameters part(size_t first, size_t last) const;
 
-  /// Splits a vector of (count()) elements into pieces of the parameters' shapes (views).
+  /// Splits a vector of count() elements into views with the parameters' shapes.
   [[nodiscard]] std::vector<Tensor> split(const Tensor& flat) const { return split_like(flat, values()); }
 
  private:

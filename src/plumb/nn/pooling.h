@@ -9,10 +9,10 @@
 
 namespace plumb {
 
-/// hidden: (tokens, d) → (sequences, vectors·d), or all of it. No sequence is empty.
+/// hidden: (tokens, d) → (sequences, vectors·d), or hidden itself (`none`). No sequence may be empty.
 struct Pooling {
   std::function<Tensor(const Tensor& hidden, const Ragged& layout)> reduce;
-  int64_t vectors = 1;  // of d features, which stand side by side in the result
+  int64_t vectors = 1;  // of d features each, side by side in the result
 
   [[nodiscard]] Tensor operator()(const Tensor& hidden, const Ragged& layout) const { return reduce(hidden, layout); }
 };

@@ -13,7 +13,7 @@
 
 namespace plumb {
 
-/// What a layer keeps of each sequence, a row for each; undefined if the layer does not keep it.
+/// The state of a layer, one row per sequence; parts that the layer does not have are undefined.
 struct RecurrentState {
   Tensor hidden{};  // h, (sequences, size): LSTM
   Tensor cell{};    // c, (sequences, size)
@@ -36,16 +36,15 @@ class RecurrentLayer {
     Tensor hidden;        // (tokens, size)
     RecurrentState last;  // after the last position of each sequence
   };
-  /// `start`: the states that the sequences begin with; parts that are undefined: zeros. `drop`, if not empty, returns
-  /// the weights that a training step uses in place of those it is given: the hidden-to-hidden matrix of an LSTM, the
-  /// whole matrix of a QRNN.
+  /// `start`: the initial states of the sequences; undefined parts are zeros. `drop`, if not empty, maps weights to
+  /// those that a training step uses instead: the hidden-to-hidden matrix of an LSTM, the whole matrix of a QRNN.
   [[nodiscard]] Result operator()(const Tensor& x, const RecurrentState& start, const Ragged& layout,
                                   const std::function<Tensor(const Tensor&)>& drop) const;
 
-  /// "lstm.3": the prefix of its parameters and of what it carries.
+  /// "lstm.3": the prefix of its parameters and of its carried state.
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// The columns of a part of its state; 0 if it does not keep it.
+  /// The number of columns of a part of the state; 0 if the layer does not have it.
   [[nodiscard]] int64_t width(RecurrentPart part) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace plumb {
 namespace {
 
-/// The dimension along which a parameter's vectors lie; empty if it has none.
+/// The dimension along which a parameter's vectors lie; empty if they are not normalized.
 std::optional<int64_t> vector_dimension(Role role) {
   switch (role) {
     case Role::weight:

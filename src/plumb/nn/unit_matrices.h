@@ -7,9 +7,9 @@
 
 namespace plumb {
 
-/// Divides each vector of length d_model that embeddings and weight matrices consist of by its length: a column of the
-/// matrices that write to the stream (attention_output, feed_forward_output), a row of all others. Positions, biases,
-/// gains and constants are left alone, and so are vectors of zeros. `frozen` [parameter]: those to skip; empty: none.
+/// Normalizes the vectors of embeddings and weight matrices to length 1: the columns of matrices that write to the
+/// stream (attention_output, feed_forward_output), the rows of all others. Other parameters and zero vectors are left
+/// unchanged. `frozen` [parameter]: whether to skip it; empty: none.
 void normalize_matrices(const Parameters& parameters, const std::vector<bool>& frozen = {});
 
 }  // namespace plumb

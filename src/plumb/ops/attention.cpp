@@ -81,7 +81,8 @@ void CachedKeys::make_room(const Tensor& key_value) {
         last.size(1) == key_value.size(1) && last.dtype() == key_value.dtype() && last.device() == key_value.device();
     if (alike && filled + count <= last.size(0)) return;
   }
-  // Many at a time are a block without being copied. A block has whole steps, so that none of it stays unused.
+  // A large append becomes a block without a copy. Otherwise the size is a multiple of `count`, so that appends of the
+  // same size leave no position unused.
   const int64_t size = count > 0 ? kBlock / count * count : kBlock;
   blocks.push_back(count >= kBlock ? key_value : at::empty({size, key_value.size(1)}, key_value.options()));
   filled = 0;
@@ -95,7 +96,7 @@ void CachedKeys::reorder(const std::vector<int64_t>& order) {
 }
 
 std::vector<Tensor> CachedKeys::by_row() const {
-  std::vector<int64_t> begins{0};  // offset of each block among all
+  std::vector<int64_t> begins{0};  // offset of each block in their concatenation
   for (const Tensor& block : blocks) begins.push_back(begins.back() + block.size(0));
   std::vector<int64_t> index, lengths;
   for (const std::vector<Place>& places : rows) {

@@ -9,9 +9,9 @@
 
 namespace plumb::ops {
 
-/// The heads of an attention: `heads` query heads in groups of equal size, where each group shares one of `kv_heads`
-/// key-value heads (Ainslie et al. 2023, arXiv 2305.13245; one key-value head: Shazeer 2019, arXiv 1911.02150). Query
-/// head h reads key-value head h / group(). A head has `size` features.
+/// Attention heads: `heads` query heads in groups of equal size; each group shares one of `kv_heads` key-value heads
+/// (Ainslie et al. 2023, arXiv 2305.13245; one key-value head: Shazeer 2019, arXiv 1911.02150). Query head h reads
+/// key-value head h / group(). Each head has `size` features.
 struct HeadShape {
   int64_t heads = 1;
   int64_t kv_heads = 1;
@@ -22,57 +22,57 @@ struct HeadShape {
   [[nodiscard]] int64_t group() const { return heads / kv_heads; }
 };
 
-/// Self-attention in each sequence. packed: (tokens, width + 2·kv_width), query, key and value side by side, each of
-/// them by head → (tokens, width). If `causal`, a position sees itself and earlier positions.
+/// Self-attention in each sequence. packed: (tokens, width + 2·kv_width), query, key and value side by side, each
+/// ordered by head → (tokens, width). If `causal`, a position sees only itself and earlier positions.
 ///   out = softmax(q·kᵀ/√size)·v per head (Vaswani et al. 2017, arXiv 1706.03762)
-/// Throws Error if the columns of `packed` do not match `shape`, here and below.
+/// This and the functions below throw Error if the columns do not match `shape` or the head groups are uneven.
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal);
 
 /// Attention of target sequences to source sequences. query: (target tokens, width); packed: (source tokens,
-/// 2·kv_width), key and value side by side → (target tokens, width). Throws Error if the two layouts differ in their
-/// number of sequences.
+/// 2·kv_width), key and value side by side → (target tokens, width). Throws Error if the two layouts have different
+/// numbers of sequences.
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
                        const HeadShape& shape);
 
-/// Keys and values of rows that grow, branch and end: each row stores where its positions are, so that reordering rows
-/// moves no keys. Few positions at a time, as decoding has them, are collected in blocks.
+/// Key-value cache for rows that grow, branch and end. Each row stores where its positions are, so reordering rows
+/// moves no keys. Small appends, as in decoding, are collected in blocks.
 struct CachedKeys {
   struct Place {
     int32_t block, row;
   };
   std::vector<Tensor> blocks;            // (positions, 2·kv_width), key and value side by side
-  int64_t filled = 0;                    // positions of the last block; what follows them is not initialized
+  int64_t filled = 0;                    // positions used in the last block; the rest are uninitialized
   std::vector<std::vector<Place>> rows;  // [row][position]: row `row` of blocks[block]
 
-  /// Further positions: those of sequence r of `layout` are appended to row r. key_value: (tokens, 2·kv_width). Throws
-  /// Error if there are rows and their number differs from that of the sequences.
+  /// Appends the positions of sequence r of `layout` to row r. key_value: (tokens, 2·kv_width). The first call creates
+  /// the rows; later calls throw Error if the number of sequences differs from the number of rows.
   void append(const Tensor& key_value, const Ragged& layout);
 
-  /// Row i becomes the former row order[i].
+  /// Replaces row i by the previous row order[i]; may change the number of rows.
   void reorder(const std::vector<int64_t>& order);
 
   [[nodiscard]] int64_t length(int64_t row) const {
     return static_cast<int64_t>(rows[static_cast<size_t>(row)].size());
   }
 
-  /// The keys and values of each row, [row]: (length, 2·kv_width), copied together.
+  /// Contiguous copies of the keys and values, [row]: (length, 2·kv_width).
   [[nodiscard]] std::vector<Tensor> by_row() const;
 
-  /// The memory of keys, values and their places.
+  /// Memory used by keys, values and their places.
   [[nodiscard]] int64_t bytes() const;
 
  private:
-  /// Begins a block unless these positions fit into the last one, (positions, 2·kv_width).
+  /// Starts a new block unless key_value, (positions, 2·kv_width), fits into the last one.
   void make_room(const Tensor& key_value);
 };
 
-/// One query per row over all positions of that row, without a graph. query: (rows, width) → (rows, width). Rows may
-/// differ in length.
+/// One query per row over all positions of that row, without an autograd graph. query: (rows, width) → (rows, width).
+/// Rows may differ in length.
 Tensor cached_attention(const Tensor& query, const CachedKeys& cache, const HeadShape& shape);
 
-/// The same for several queries per row. Those of sequence r of `layout` belong to the last positions of row r, and
-/// each sees its own position and earlier ones. query: (tokens, width) → (tokens, width). Throws Error if a row has
-/// fewer positions than queries.
+/// The same for several queries per row. The queries of sequence r of `layout` belong to the last positions of row r;
+/// each sees its own position and earlier ones. query: (tokens, width) → (tokens, width). Throws Error if the rows do
+/// not match or a row has fewer positions than queries.
 Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape);
 
 }  // namespace plumb::ops

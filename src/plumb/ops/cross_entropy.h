@@ -14,15 +14,16 @@ struct CrossEntropy {
   Number nll;  // Σ −weight·log p(label), without scale
 };
 
-/// From logits (tokens, vocabulary), with one label per row. `weights`: one per label, or empty for all 1; a row of
-/// weight 0 is ignored, whatever its logits. Twice differentiable; the logits are kept for that. Throws Error if labels
-/// or weights do not match the logits.
+/// From logits (tokens, vocabulary), with one label per row. `weights`: one per label, or empty for all 1; a row with
+/// weight 0 is ignored, even if its logits are NaN. Twice differentiable; keeps the logits for the backward pass.
+/// Throws Error if labels or weights do not match the logits.
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale);
 
-/// cross_entropy(hidden·Wᵀ + bias), for training: processes the tokens in chunks, computes the gradients of hidden, W
-/// and bias along the way, and never holds more than a chunk of logits. hidden: (tokens, d); weight: (vocabulary, d);
-/// bias: (vocabulary) or undefined. For second derivatives use the other form; here they throw Error.
+/// cross_entropy(hidden·Wᵀ + bias), for training. With the CPU kernels, processes the tokens in chunks, computes the
+/// gradients of hidden, W and bias along the way, and never holds more than a chunk of logits; second derivatives then
+/// throw Error: use cross_entropy() for them. hidden: (tokens, d); weight: (vocabulary, d); bias: (vocabulary) or
+/// undefined.
 CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, const Tensor& bias,
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale);

@@ -1,4 +1,4 @@
-// Devices: which one computes, and whether the tensors of an operation lie on the same one.
+// Device selection, and checks that the tensors of an operation are on the same device.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace plumb::ops {
 
-/// The device of a name: "cpu", "cuda:N", or "cuda", the first GPU; where a launcher numbers the processes of a machine
-/// (LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK, SLURM_LOCALID), each has its own. Throws Error if the name is invalid or
-/// this machine has no such device.
+/// The device called "cpu", "cuda:N" or "cuda": the first GPU or, if a launcher numbers the processes of a machine
+/// (LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_RANK, SLURM_LOCALID), GPU number local rank modulo the number of GPUs. Throws
+/// Error if the name is invalid or this machine has no such device.
 at::Device device_named(const std::string& name);
 
-/// The devices that can be named here, the CPU first.
+/// All devices of this machine, the CPU first.
 std::vector<at::Device> available_devices();
 
 /// Waits until the device has finished its queued work, for timing; does nothing on the CPU.
 void synchronize(const at::Device& device);
 
-/// The device of tensors that do not derive from another tensor: a model's parameters, and the vectors that a
-/// measurement starts from. The CPU, unless a DefaultDevice says otherwise.
+/// The device of new tensors that are not derived from others, such as a model's parameters and the starting vectors of
+/// a measurement. The CPU, unless a DefaultDevice says otherwise.
 at::Device default_device();
 
-/// Makes `device` the default of the process during its lifetime. Create it before any thread that asks for the
-/// default.
+/// Makes `device` the process's default during the lifetime of this object. Not synchronized: create it before starting
+/// threads that read the default.
 class DefaultDevice {
  public:
   explicit DefaultDevice(at::Device device);
@@ -40,8 +40,8 @@ namespace detail {
 [[noreturn]] void throw_mixed_devices(const char* operation, const at::Device& one, const at::Device& other);
 }
 
-/// Throws Error, naming the operation and both devices, if a tensor lies on another device than the first. Undefined
-/// ones are on none.
+/// Throws Error, naming the operation and both devices, if a tensor is on a different device than the first. Undefined
+/// tensors are skipped, except the first, which must be defined.
 template <typename... Others>
 void require_one_device(const char* operation, const Tensor& first, const Others&... others) {
   const auto check = [&](const Tensor& other) {

@@ -6,8 +6,8 @@
 
 namespace plumb::ops {
 
-/// Calls `work.template operator()<float>()` or `<double>` according to the tensor's type. Throws Error for any other
-/// type, and for a tensor that is not in CPU memory.
+/// Calls `work.template operator()<float>()` or `<double>` depending on the tensor's type. Throws Error for other types
+/// and for tensors that are not in CPU memory.
 template <typename Work>
 void dispatch(const Tensor& tensor, const Work& work) {
   if (!tensor.device().is_cpu()) throw Error("elements on " + tensor.device().str() + " cannot be read by the CPU");

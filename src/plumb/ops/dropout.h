@@ -12,13 +12,12 @@ namespace plumb::ops {
 struct DropoutKey {
   uint64_t seed = 0;
   uint64_t stream = 0;
-  /// If x is a part of the rows of a larger matrix, which those are (Ragged::runs); empty: x is the whole.
+  /// If x is a subset of the rows of a larger matrix: which rows (Ragged::runs). Empty if x is the whole matrix.
   std::vector<RowRun> runs = {};
 };
 
-/// Each element survives with probability 1 − p and is divided by it; p = 0 returns x itself. The probability is
-/// rounded to 1/65536. The mask of a part of the rows is that part of the mask of the whole, so it does not depend on
-/// how a batch is divided.
+/// Keeps each element with probability 1 − p, rounded to 1/65536, and divides it by that; p = 0 returns x itself. A
+/// subset of the rows gets the same mask as in the whole matrix, so the mask does not depend on how a batch is divided.
 Tensor dropout(const Tensor& x, double p, const DropoutKey& key);
 
 /// residual + dropout(x) in one pass.

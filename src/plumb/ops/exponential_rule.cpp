@@ -9,11 +9,11 @@
 namespace plumb::ops {
 namespace {
 
-/// The logarithm of what does not exist: the key of a position that only fills a block, the peak before the first
-/// position. Finite, so that differences of two of them are 0.
+/// Stands for log 0: the key of a padding position, the peak before the first position. Finite, so that the difference
+/// of two of them is 0.
 constexpr double kNothing = -1e30;
 
-/// Makes 0/0 equal 0, where nothing has been written.
+/// Makes 0/0 equal 0 if nothing has been written.
 constexpr double kSmallestDivisor = 1e-30;
 
 Tensor with_ones(const Tensor& value) {
@@ -28,16 +28,16 @@ Tensor quotient(const Tensor& sums) {
   return sums.narrow(-1, 0, size) / (sums.narrow(-1, size, 1) + kSmallestDivisor);
 }
 
-/// q less its largest sum with the peaks, so that exp(result + peak) has the largest element 1.
+/// Subtracts max(q + peak) over the features, so that the largest element of exp(result + peak) is 1.
 Tensor lowered(const Tensor& query, const Tensor& peak) {
   return query - (query.detach() + peak).amax(-1, /*keepdim=*/true);
 }
 
-/// One entry for each block number: the states that its blocks start from.
+/// [block number]: the states that its blocks start from.
 struct States {
   std::vector<Tensor> sums;   // S and z, (blocks·heads, features, size + 1)
   std::vector<Tensor> peaks;  // (blocks·heads, 1, features)
-  Tensor last;                // after each sequence, (sequences·heads, features, size + 2), longest sequence first
+  Tensor last;                // after each sequence, (sequences·heads, features, size + 2), by rank
 };
 
 /// key: (blocks·heads, positions, features); value: (blocks·heads, positions, size + 1)
@@ -46,7 +46,7 @@ States run_exponential(const Tensor& key, const Tensor& value, const Blocks& blo
   States states;
   std::vector<Tensor> ends;
   Tensor peak = at::full({blocks.sequences() * heads, 1, key.size(2)}, kNothing, key.options());
-  std::vector<Tensor> ended_peaks;  // of sequences that have no further block, last ones first
+  std::vector<Tensor> ended_peaks;  // of sequences without further blocks, highest ranks first
   const auto keep = [](Tensor& all, int64_t rows, std::vector<Tensor>& ended) {
     if (rows < all.size(0)) ended.push_back(all.narrow(0, rows, all.size(0) - rows));
     all = all.narrow(0, 0, rows);

@@ -1,5 +1,5 @@
-// Counts how often an operation took a slow path although a fast one exists, so that no fast path is lost unnoticed:
-// copies into rows that kernels can read, and matrix products by LibTorch.
+// Counts how often an operation took a slow path although a fast one exists, so that a lost fast path is noticed:
+// copies to make tensors contiguous, and matrix products by LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace plumb::ops {
 
-/// Records that `what` took the slow path. float64 has no other and is not recorded.
+/// Records that `what` took the slow path. Callers do not record float64.
 void note_fallback(const std::string& what);
 
-/// The tensor itself if it is contiguous, else a copy, recorded as "WHAT: copy".
+/// The tensor itself if it is contiguous, else a copy, recorded as "WHAT: copy" unless it is float64.
 Tensor as_contiguous(const Tensor& tensor, const char* what);
 
-/// What all threads have recorded since its construction.
+/// The fallbacks that all threads have recorded since its construction.
 class FallbackCounter {
  public:
   FallbackCounter();

@@ -8,8 +8,8 @@
 namespace plumb::ops {
 
 /// For vectors v_k and w of equal size: w ← w − Σ subtract_k·v_k if `subtract` is not empty; then returns the products
-/// v_k·w (zeros unless `products`), followed by w·w. Computed in float64, with sums that do not depend on the number of
-/// threads, in place and without a graph.
+/// v_k·w (zeros unless `products`), followed by w·w. Computed in float64, in place, without an autograd graph; the sums
+/// do not depend on the number of threads.
 std::vector<double> gram_schmidt(const std::vector<Tensor>& vectors, const std::vector<double>& subtract, bool products,
                                  Tensor& w);
 

@@ -6,13 +6,12 @@
 namespace plumb::ops {
 namespace {
 
-/// A copy of what lies on the host. Nobody waits for it: from memory that stays where it is, the GPU fetches it in its
-/// own time.
+/// Copies a host tensor to the device; to a GPU asynchronously, from pinned memory.
 Tensor moved(const Tensor& host, const at::Device& device) {
   return device.is_cuda() ? host.pin_memory().to(device, /*non_blocking=*/true) : host.to(device);
 }
 
-/// What was last asked for, on all devices.
+/// A cache of recently used indices on all devices; drops the least recently used.
 class RecentIndices {
  public:
   Tensor get(const at::Device& device, const std::vector<int64_t>& ids) {
@@ -60,7 +59,7 @@ class RecentIndices {
   uint64_t clock_ = 0;
 };
 
-/// Never destroyed: a device may be gone before this would be.
+/// Never destroyed: at exit, a device may already be gone.
 RecentIndices& recent() {
   static RecentIndices& indices = *new RecentIndices;
   return indices;

@@ -1,4 +1,4 @@
-// Ids and weights of a batch as tensors: they come from the host, and each crosses over to another device once.
+// Ids and weights of a batch as tensors, copied from the host to the device.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace plumb::ops {
 
-/// ids as int64 on the device of `like`. On another device than the CPU the tensor is kept for the next time the same
-/// ids are asked for, as every layer does: it must not be written to.
+/// ids as int64 on the device of `like`. Except on the CPU, the tensor is cached, because every layer asks for the same
+/// ids: do not write to it.
 Tensor index_beside(const Tensor& like, const std::vector<int64_t>& ids);
 
 /// values in the type and on the device of `like`.

@@ -40,7 +40,7 @@ class RoundedLinear : public torch::autograd::Function<RoundedLinear> {
   }
 };
 
-/// Whether oneDNN supports the product.
+/// Whether the kernels compute the product; notes a fallback if its type is not supported.
 [[maybe_unused]] bool multiplied_by_kernels(const Tensor& a, const Tensor& b) {
   const at::ScalarType type = a.scalar_type();
   if (!kernels_serve(a.device()) || type == at::kDouble || a.numel() == 0 || b.numel() == 0) return false;

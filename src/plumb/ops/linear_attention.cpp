@@ -47,17 +47,17 @@ Tensor sums_of_sequences(const Tensor& by_block, const Blocks& blocks) {
 Tensor split_heads(const Tensor& x, int64_t heads) { return x.view({x.size(0) / heads, heads, x.size(1), x.size(2)}); }
 Tensor merge_heads(const Tensor& x) { return x.reshape({x.size(0) * x.size(1), x.size(2), x.size(3)}); }
 
-/// The factors of the delta rule's blocks that do not depend on S. G are the sums of the decays' logarithms from the
-/// start of the block; without decay they are 0, and undefined.
+/// The factors of the delta rule's blocks that do not depend on S. G is the cumulative sum of the log decays in the
+/// block; without decay, G = 0 is not stored, and `cumulative` and `kept` are undefined.
 struct DeltaBlocks {
   Tensor key;         // K, (blocks·heads, C, features)
   Tensor cumulative;  // G, (blocks·heads, C, features or 1)
-  Tensor written;     // exp(G_C − G)·K: what is left of the keys at the end of the block
-  Tensor kept;        // exp(G_C)ᵀ, (blocks·heads, features or 1, 1): what is left of S
+  Tensor written;     // exp(G_C − G)·K: the keys, decayed to the end of the block
+  Tensor kept;        // exp(G_C)ᵀ, (blocks·heads, features or 1, 1): the decay of S over the block
   Tensor own;         // (I + N)⁻¹·diag(β)·V, (blocks·heads, C, size)
   Tensor erased;      // (I + N)⁻¹·diag(β)·exp(G)·K, (blocks·heads, C, features)
 
-  /// x·exp(G): what meets S from the start of the block.
+  /// x·exp(G), to be multiplied by S from the start of the block.
   [[nodiscard]] Tensor at_start(const Tensor& x) const { return cumulative.defined() ? x * at::exp(cumulative) : x; }
 
   /// Σ_i x_ti·exp(G_ti − G_ji)·k_ji for j ≤ t, 0 for j > t.
@@ -90,8 +90,8 @@ DeltaBlocks delta_blocks(const Tensor& key, const Tensor& value, const Tensor& b
   return factors;
 }
 
-/// Runs through the blocks. Returns the final matrices, (sequences, heads, features, size), and passes each block
-/// number to read(number, S before, updates of the positions).
+/// Runs through the block numbers, calling read(number, S before, updates of the positions) for each. Returns the final
+/// matrices, (sequences, heads, features, size).
 template <typename Read>
 Tensor run_delta(const DeltaBlocks& factors, const Blocks& blocks, int64_t heads, const Read& read) {
   const std::vector<Tensor> written = blocks.by_number(factors.written, heads);
@@ -100,7 +100,7 @@ Tensor run_delta(const DeltaBlocks& factors, const Blocks& blocks, int64_t heads
   const std::vector<Tensor> kept =
       factors.kept.defined() ? blocks.by_number(factors.kept, heads) : std::vector<Tensor>();
   Tensor s = at::zeros({blocks.sequences() * heads, factors.key.size(2), factors.own.size(2)}, factors.key.options());
-  std::vector<Tensor> ended;  // for sequences that have no further block, last ones first
+  std::vector<Tensor> ended;  // of sequences without further blocks, highest ranks first
   for (size_t number = 0; number < written.size(); ++number) {
     const int64_t rows = written[number].size(0);
     if (rows < s.size(0)) {
@@ -115,7 +115,7 @@ Tensor run_delta(const DeltaBlocks& factors, const Blocks& blocks, int64_t heads
   return blocks.unsorted(split_heads(at::cat(std::vector<Tensor>(ended.rbegin(), ended.rend()), 0), heads));
 }
 
-/// Blocks for the delta rule; with decay, of a power of two of positions.
+/// Blocks for the delta rule; with decay, their size is a power of two, as causal_products requires.
 Blocks delta_layout(const Ragged& layout, const Tensor& key, const Tensor& log_decay) {
   const int64_t size = block_size(layout, key.size(2));
   return {layout, log_decay.defined() ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(size))) : size};

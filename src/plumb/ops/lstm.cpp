@@ -49,7 +49,7 @@ LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& st
   }
   if (layout.tokens() == 0) return {at::zeros({0, size}, x.options()), state};
   if constexpr (kKernelsBuilt) {
-    // Weights that stay as they are have been packed by linear layers, of which the reference consists.
+    // The reference uses linear layers, which multiply by packed weights.
     if (uses_kernels({x, weights.hidden, state.hidden}) && packing_for(x) == nullptr) {
       return fused::lstm(x, weights, state, layout);
     }

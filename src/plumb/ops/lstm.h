@@ -6,7 +6,7 @@
 
 namespace plumb::ops {
 
-/// The parameters of one layer, laid out as in torch.nn.LSTM: the rows of the input gate i, the forget gate f, the
+/// The parameters of one layer, laid out as in torch.nn.LSTM: rows of the input gate i, the forget gate f, the
 /// candidate g and the output gate o.
 struct LstmWeights {
   Tensor input;        // W, (4·size, in)
@@ -15,7 +15,7 @@ struct LstmWeights {
   Tensor hidden_bias;  // (4·size)
 };
 
-/// What a sequence is left with: one row for each. Undefined before the first position: zeros.
+/// The state of each sequence, one row per sequence. Undefined tensors mean zeros.
 struct LstmState {
   Tensor hidden;  // h, (sequences, size)
   Tensor cell;    // c, (sequences, size)
@@ -23,15 +23,15 @@ struct LstmState {
 
 struct LstmResult {
   Tensor hidden;   // h of every position, (tokens, size)
-  LstmState last;  // after the last position of each sequence; one without positions keeps its state
+  LstmState last;  // after the last position of each sequence; an empty sequence keeps its state
 };
 
-/// One layer over the sequences of `layout`, each beginning with its row of `start`:
+/// One layer over the sequences of `layout`, each starting from its row of `start`:
 ///   (i, f, g, o) = W·x_t + b_W + U·h_{t−1} + b_U,
 ///   c_t = σ(f)·c_{t−1} + σ(i)·tanh(g),  h_t = σ(o)·tanh(c_t).
 /// Hochreiter & Schmidhuber 1997; with a forget gate, Gers et al. 2000. x: (tokens, in). W·x_t is one product for the
-/// whole batch, as are, in the backward pass, the gradients of x, W and U; in the precision set by a PrecisionGuard.
-/// Differentiable to any order. Throws Error if shapes do not fit.
+/// whole batch, as are the gradients of x, W and U. Uses the precision set by a PrecisionGuard. Differentiable to any
+/// order in float32 and float64. Throws Error if shapes do not match.
 LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout);
 
 }  // namespace plumb::ops

@@ -17,14 +17,14 @@
 #include "plumb/ops/torch.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-/// Of the sanitizer's heap. Debian's GCC lacks the header that declares it.
+/// Declared here because Debian's GCC lacks the sanitizer's header.
 extern "C" size_t __sanitizer_get_current_allocated_bytes();
 #endif
 
 namespace plumb::ops {
 namespace {
 
-/// Blocks of one reserved address range. Untouched pages cost nothing.
+/// Allocates blocks from one reserved address range. Untouched pages cost nothing.
 class Region {
  public:
   explicit Region(size_t size) : size_(size) {
@@ -35,7 +35,7 @@ class Region {
   [[nodiscard]] bool holds(const void* place) const { return place >= begin_ && place < begin_ + size_; }
   [[nodiscard]] size_t in_use() const { return in_use_; }
 
-  /// Null if no block is large enough.
+  /// Null if there is not enough space.
   void* take(size_t wanted) {
     const size_t bytes = (wanted + kGrain - 1) / kGrain * kGrain;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -157,17 +157,17 @@ int64_t memory_in_use() {
 
 namespace {
 
-/// LibTorch's versions differ in the type of two arguments that are not needed here.
+/// The type of two unused arguments, which differs between LibTorch versions.
 template <typename Total>
 Total total_of(void (c10::MemoryReportingInfoBase::*)(void*, int64_t, Total, Total, c10::Device));
 using Total = decltype(total_of(&c10::MemoryReportingInfoBase::reportMemoryUsage));
 
-/// Adds up what a device's allocator reports.
+/// Adds up the reports of a device's allocator.
 struct Reports final : c10::MemoryReportingInfoBase {
   explicit Reports(const at::Device& counted) : device(counted) {}
 
   void reportMemoryUsage(void*, int64_t size, Total, Total, c10::Device where) override {
-    if (where == device) bytes += size;  // negative where memory is given back
+    if (where == device) bytes += size;  // negative when memory is freed
   }
   [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
 

@@ -1,4 +1,4 @@
-// Numbers that operations find, still on the device that computes them.
+// Scalar results of operations, which may still be on a device.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace plumb::ops {
 
-/// A number that a device may still be computing: reading it waits for the device.
+/// A number that a device may still be computing; converting it to double waits for the device.
 class Number {
  public:
   Number(double value = 0) : value_(value) {}  // NOLINT(google-explicit-constructor): it is a number
@@ -23,10 +23,10 @@ class Number {
   friend std::vector<double> read(const std::vector<Number>& numbers);
 
   double value_ = 0;
-  Tensor found_;  // undefined: it is value_
+  Tensor found_;  // if undefined, the number is value_
 };
 
-/// The values of all of them, waiting for a device once.
+/// The values of all numbers, waiting for the device only once.
 std::vector<double> read(const std::vector<Number>& numbers);
 
 }  // namespace plumb::ops

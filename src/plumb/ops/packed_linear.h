@@ -8,15 +8,15 @@
 
 namespace plumb::ops {
 
-/// A weight W (out, in) in the layout and precision used for products. In int8, W and x are quantized by row: with s =
-/// max |row| / 127, x·Wᵀ ≈ s_x · s_W · (round(x/s_x) · round(W/s_W)ᵀ), where the sums are integers.
+/// A weight W (out, in) in the layout and precision used for products. In int8, W and x are quantized by row: with
+/// s = max |row| / 127, x·Wᵀ ≈ s_x · s_W · (round(x/s_x) · round(W/s_W)ᵀ), where the sums are integers.
 class PackedLinear {
  public:
-  /// From float32.
+  /// weight: float32.
   PackedLinear(const Tensor& weight, Precision precision);
 
-  /// x·Wᵀ + b, then max(·, 0) if `relu`, without a graph. x: (rows, in) in float32; bias: (out) or undefined → (rows,
-  /// out). Safe to call from several threads.
+  /// x·Wᵀ + b, then max(·, 0) if `relu`, without an autograd graph. x: (rows, in), float32; bias: (out) or undefined →
+  /// (rows, out). Thread-safe. Throws Error if columns or devices do not match.
   [[nodiscard]] Tensor operator()(const Tensor& x, const Tensor& bias, bool relu) const;
 
   /// The packed weight and its product. x: (rows, in), contiguous.

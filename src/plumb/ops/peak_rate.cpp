@@ -9,7 +9,7 @@
 namespace plumb::ops {
 
 double peak_product_rate(Precision precision) {
-  constexpr double kEnough = 0.05;  // seconds; larger products would take several times as long
+  constexpr double kEnough = 0.05;  // seconds, after which no larger size is tried
   constexpr int kRepetitions = 3;
   const at::NoGradGuard no_graph;
   const auto options =

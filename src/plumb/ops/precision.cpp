@@ -53,7 +53,7 @@ bool rounds_to_bfloat16(const Tensor& x) {
 
 MatrixPrecision* packing_for(const Tensor& x) {
   bool packs = current != nullptr && current->weights_stay() && x.scalar_type() == at::kFloat;
-  // Without kernels a weight in float32 has no layout but its own.
+  // Without kernels, packing a float32 weight has no benefit.
   if (packs && current->precision() == Precision::float32) packs = kernels_serve(x.device());
   return packs && !at::GradMode::is_enabled() ? current : nullptr;
 }

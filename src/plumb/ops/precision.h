@@ -1,4 +1,4 @@
-// The precision of matrix products, chosen by the caller for a scope, as with autocasting.
+// The precision of matrix products, chosen by the caller for a scope, like autocast.
 #pragma once
 
 #include <map>
@@ -22,14 +22,14 @@ Precision precision_of(const std::string& name);
 /// float32 x rounded to bfloat16, to nearest, ties to even.
 Tensor to_bfloat16(const Tensor& x);
 
-/// How linear layers and the cross-entropy compute products while a guard for this object is active. In bfloat16, the
-/// operands of products are rounded; in int8, for linear layers only, they are quantized by row. Sums are computed in
-/// float32 or integers, and everything else in float32: norms, attention, reductions. Second derivatives require
-/// float32.
+/// How linear layers, recurrent layers and the cross-entropy compute products while a guard for this object is active.
+/// In bfloat16, the operands of products are rounded; in int8, except in the cross-entropy, they are quantized by row.
+/// Sums are computed in float32 or integers, and everything else in float32: norms, attention, reductions. Second
+/// derivatives require float32.
 class MatrixPrecision {
  public:
-  /// With `weights_stay`, the caller promises that the weights do not change during its lifetime, and no gradients are
-  /// computed: each weight is rounded and packed once. Throws Error for int8 without it.
+  /// With `weights_stay`, the caller promises that the weights do not change during the lifetime of this object;
+  /// without gradients, each weight is then rounded and packed only once. Throws Error for int8 without it.
   explicit MatrixPrecision(Precision precision, bool weights_stay = false);
   ~MatrixPrecision();
   MatrixPrecision(const MatrixPrecision&) = delete;
@@ -38,7 +38,7 @@ class MatrixPrecision {
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] bool weights_stay() const { return weights_stay_; }
 
-  /// A constant weight, packed at its first use. Safe to call from several threads.
+  /// A constant weight, packed on first use. Thread-safe.
   const PackedLinear& packed(const Tensor& weight);
 
  private:
@@ -63,7 +63,8 @@ class PrecisionGuard {
 /// Whether products with the float32 matrix x currently round their operands to bfloat16.
 bool rounds_to_bfloat16(const Tensor& x);
 
-/// The packer of the weights that x is multiplied by; null if they may change, or if x is not float32.
+/// The active MatrixPrecision if products with x should use packed weights; null if the weights may change, gradients
+/// are enabled, x is not float32, or packing has no benefit (float32 without kernels).
 MatrixPrecision* packing_for(const Tensor& x);
 
 }  // namespace plumb::ops

@@ -12,15 +12,15 @@
 namespace plumb::ops {
 namespace {
 
-/// Throws Error unless `fits`, which says that `what` has the shape that it needs.
+/// Throws Error unless `fits`: whether `what` has the required shape.
 void require_qrnn(bool fits, const char* what) {
   if (!fits) throw Error(std::string("QRNN: the shape of ") + what + " does not fit");
 }
 
-/// Whether a tensor is given, and has this shape.
+/// Whether a tensor is defined and has this shape.
 bool has_shape(const Tensor& tensor, at::IntArrayRef shape) { return tensor.defined() && tensor.sizes() == shape; }
 
-/// The window of the layer.
+/// Checks all shapes and returns the window.
 int64_t checked_window(const Tensor& x, const QrnnWeights& weights, const QrnnState& start, const Ragged& layout) {
   require_qrnn(x.dim() == 2 && x.size(0) == layout.tokens() && x.size(1) > 0, "the input");
   const int64_t in = x.size(1);
@@ -38,13 +38,13 @@ int64_t checked_window(const Tensor& x, const QrnnWeights& weights, const QrnnSt
   return window;
 }
 
-/// Rows before the first position of each sequence, (sequences, width), above those of all positions, (tokens, width).
+/// The initial rows of all sequences, (sequences, width), followed by the rows of all positions, (tokens, width).
 class StateRows {
  public:
   StateRows(const Tensor& before, const Tensor& of_positions, const Ragged& layout)
       : rows_(at::cat({before, of_positions}, 0)), layout_(layout) {}
 
-  /// Row t − 1 of each position t: (tokens, width).
+  /// The row of position t − 1 for each position t: (tokens, width).
   [[nodiscard]] Tensor previous() const {
     std::vector<int64_t> ids;
     for (int64_t s = 0; s < layout_.sequences(); ++s) {
@@ -54,7 +54,7 @@ class StateRows {
     return rows_.index_select(0, index_beside(rows_, ids));
   }
 
-  /// The row of the last position of each sequence, or the one before its first: (sequences, width).
+  /// The row of the last position of each sequence, or its initial row if it is empty: (sequences, width).
   [[nodiscard]] Tensor last() const {
     std::vector<int64_t> ids;
     for (int64_t s = 0; s < layout_.sequences(); ++s)
@@ -70,7 +70,7 @@ class StateRows {
 /// c of every position, (tokens, size): c_t = keep_t·c_{t−1} + added_t.
 Tensor pooled(const Tensor& keep, const Tensor& added, const Tensor& start, const Ragged& layout) {
   const int64_t size = keep.size(1);
-  // Blocks of one position: at step t, the sequences that have a position t are adjacent, and the first ones.
+  // Blocks of one position: at step t, the rows of the sequences that have a position t are adjacent and come first.
   const Blocks steps(layout, 1);
   Tensor cell = steps.sorted(start);
   std::vector<Tensor> cells;

@@ -7,9 +7,9 @@
 namespace plumb::ops {
 namespace {
 
-/// The most that the peak may rise for one reference to serve all positions: exp(kMostRise) is far from overflow in
-/// float32, even summed over the features of a pair above the diagonal, and so is exp(−kMostRise), times what rounding
-/// keeps, from underflow.
+/// The largest rise of the peak for which one reference serves all positions: exp(kMostRise) is far from overflow in
+/// float32, even summed over the features of a pair above the diagonal, and exp(−kMostRise) times the rounding unit is
+/// far from underflow.
 constexpr double kMostRise = 60;
 
 /// features·exp(scale + shift)
@@ -51,12 +51,12 @@ Tensor in_squares(const Scaled& query, const Scaled& key, const Tensor& peak) {
 
 Tensor causal_products(const Scaled& query, const Scaled& key, const Tensor& peak) {
   const Tensor bound = peak.detach();
-  if (!bound.is_cpu()) return in_squares(query, key, bound);  // looking at the peaks would wait for the device
+  if (!bound.is_cpu()) return in_squares(query, key, bound);  // reading the peaks would wait for the device
   const int64_t rows = bound.size(0);
   const Tensor rises = (bound.select(1, bound.size(1) - 1) - bound.select(1, 0)).amax(1).to(at::kCPU, at::kDouble);
-  std::vector<int64_t> flat, steep;  // rows in which one reference serves, and others
+  std::vector<int64_t> flat, steep;  // rows for which one reference suffices, and the others
   for (int64_t row = 0; row < rows; ++row) {
-    (rises.data_ptr<double>()[row] <= kMostRise ? flat : steep).push_back(row);  // steep if it is not a number
+    (rises.data_ptr<double>()[row] <= kMostRise ? flat : steep).push_back(row);  // NaN counts as steep
   }
   if (steep.empty()) return with_one_reference(query, key, bound);
   if (flat.empty()) return in_squares(query, key, bound);
@@ -65,7 +65,7 @@ Tensor causal_products(const Scaled& query, const Scaled& key, const Tensor& pea
     const auto of = [&](const Tensor& x) { return x.defined() ? x.index_select(0, index) : x; };
     return compute(Scaled{of(query.features), of(query.scale)}, Scaled{of(key.features), of(key.scale)}, of(bound));
   };
-  std::vector<int64_t> places(static_cast<size_t>(rows));  // of each row in the two lists, one after the other
+  std::vector<int64_t> places(static_cast<size_t>(rows));  // of each row in the concatenation of the two lists
   for (size_t i = 0; i < flat.size(); ++i) places[static_cast<size_t>(flat[i])] = static_cast<int64_t>(i);
   for (size_t i = 0; i < steep.size(); ++i)
     places[static_cast<size_t>(steep[i])] = static_cast<int64_t>(flat.size() + i);

@@ -13,9 +13,9 @@
 namespace plumb::ops {
 namespace {
 
-constexpr int64_t kPerCounter = 8;  // draws of 16 bits
+constexpr int64_t kPerCounter = 8;  // 16-bit draws per Philox counter
 
-/// Rounds the elements [begin, end), begin being a multiple of kPerCounter.
+/// Rounds the elements [begin, end), where begin is a multiple of kPerCounter.
 void round_range(float* x, int64_t begin, int64_t end, const RoundingKey& key) {
   for (int64_t first = begin; first < end; first += kPerCounter) {
     const std::array<uint32_t, 4> words = philox(key.seed, key.stream, static_cast<uint64_t>(first / kPerCounter));

@@ -1,4 +1,4 @@
-// Rounding to bfloat16 that is right on average.
+// Unbiased rounding to bfloat16.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace plumb::ops {
 
-/// Identifies the draws: those of element i are 16 bits of philox(seed, stream, i / 8).
+/// Identifies the random draws: element i uses 16 bits of philox(seed, stream, i / 8).
 struct RoundingKey {
   uint64_t seed = 0;
   uint64_t stream = 0;
 };
 
-/// Replaces every element x of a contiguous float32 tensor by one of the two numbers of bfloat16 next to it, a below
-/// and b above in magnitude: by b with probability (x − a)/(b − a), and otherwise by a, so that the expectation is x. A
-/// number of bfloat16 is the upper half of a float32, which makes this
-///   the upper half of (bits of x) + r, with r uniform in 0 … 65535,
-/// exactly. Numbers of bfloat16, infinities and NaN remain what they are. Each draw is a function of the key and the
-/// element's index alone. Rae et al. 2021, arXiv 2112.11446, appendix C. Throws Error for other tensors.
+/// Replaces every element x of a contiguous float32 tensor by one of its two bfloat16 neighbors, a below and b above in
+/// magnitude: b with probability (x − a)/(b − a), otherwise a, so that the expectation is x. Since a bfloat16 number is
+/// the upper half of a float32, this is exactly
+///   the upper half of (bits of x) + r, with r uniform in 0 … 65535.
+/// bfloat16 numbers, infinities and NaN are unchanged. Each draw depends only on the key and the element's index.
+/// Rae et al. 2021, arXiv 2112.11446, appendix C. Throws Error for other tensors.
 void round_stochastically(const Tensor& x, const RoundingKey& key);
 
-/// Replaces every element by the nearest number of bfloat16, ties to even.
+/// Replaces every element of a float32 tensor by the nearest bfloat16 number, ties to even.
 void round_to_nearest(const Tensor& x);
 
 }  // namespace plumb::ops

@@ -11,11 +11,11 @@
 namespace plumb::ops {
 
 void set_threads(int64_t threads) {
-  constexpr int64_t kMost = 4096;  // OpenMP aborts the process if it cannot start as many as requested
+  constexpr int64_t kMost = 4096;  // OpenMP aborts the process if it cannot start the requested threads
   if (threads > kMost) throw Error(fmt::format("cannot use {} threads", threads), "the maximum is 4,096");
   at::set_num_threads(threads > 0 ? static_cast<int>(threads) : omp_get_max_threads());
-  // Where a signal vanishes, as without norms and residual connections, its last digits are denormal numbers, which
-  // slow arithmetic down many times. They are flushed to 0; each thread has its own setting.
+  // Vanishing signals, as in models without norms and residual connections, become denormal numbers, which slow down
+  // arithmetic many times. They are flushed to 0; each thread has its own setting.
   on_team([](int64_t, int64_t) { at::globalContext().setFlushDenormal(true); });
 }
 

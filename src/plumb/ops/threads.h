@@ -6,9 +6,9 @@
 namespace plumb::ops {
 
 /// Sets the number of threads of our own loops, oneDNN and LibTorch, which share OpenMP's pool; 0: OpenMP's default
-/// (OMP_NUM_THREADS, or all processors). Call once, before the first tensor is created: otherwise LibTorch replaces
-/// OpenMP's number by its own count of cores, which is 1 on some virtual machines. From then on, denormal numbers are
-/// treated as 0 in these threads.
+/// (OMP_NUM_THREADS, or all processors). Call before the first tensor is created: otherwise LibTorch replaces OpenMP's
+/// number by its own count of cores, which is 1 on some virtual machines. Also makes these threads flush denormal
+/// numbers to 0. Throws Error above 4,096 threads.
 void set_threads(int64_t threads);
 
 }  // namespace plumb::ops

@@ -1,5 +1,5 @@
-// The only place that includes LibTorch's common headers, precompiled for everything above; differences between
-// LibTorch versions are handled here too.
+// The only place that includes LibTorch's common headers; precompiled. Also handles differences between LibTorch
+// versions.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,7 +9,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/version.h>
 
-// From 2.3 on, an allocator is no longer const, and also copies.
+// From 2.3 on, allocate() is not const, and allocators must also implement copy_data().
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
 #define PLUMB_ALLOCATE_CONST
 #define PLUMB_COPY_DATA \
@@ -25,13 +25,13 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// An optional argument of an autograd function: these do not accept undefined tensors.
+/// The tensor as an optional argument of an autograd function: these do not accept undefined tensors.
 inline c10::optional<Tensor> if_defined(const Tensor& tensor) {
   return tensor.defined() ? c10::optional<Tensor>(tensor) : c10::nullopt;
 }
 
-/// Gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`; zeros for inputs that have no
-/// influence. With `create_graph` the gradients can be differentiated again.
+/// Gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`; zeros for inputs that the outputs do
+/// not depend on. With `create_graph`, the gradients can be differentiated again.
 std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                               const std::vector<Tensor>& grad_outputs, bool create_graph = false,
                               bool retain_graph = false);

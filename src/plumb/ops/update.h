@@ -1,4 +1,4 @@
-// Parameter updates of optimizers, in one pass over memory, in place and without a graph.
+// Parameter updates of optimizers, in one pass over memory, in place and without an autograd graph.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,12 @@
 
 namespace plumb::ops {
 
-// Pieces are tensors that together make up what is updated, such as one per parameter: the gradient, optimizer state
-// and parameter of piece i have the same number of elements and their own settings. State and parameters are
-// contiguous. The pieces are divided among threads as if they were one vector, so that many small ones cost no more
-// than a large one.
-// All of these throw Error if the lists do not match.
+// An update covers a list of pieces, such as one per parameter: the gradient, optimizer state and parameter of piece i
+// have the same number of elements, and each piece has its own settings. State and parameters must be contiguous. The
+// pieces are divided among threads as if they were one vector, so many small pieces cost no more than a large one.
+// Updates throw Error if the lists do not match or the element types differ.
 
-/// Adam, Kingma & Ba 2015, arXiv 1412.6980. With g = gradient_scale·gradient:
+/// Adam: Kingma & Ba 2015, arXiv 1412.6980. With g = gradient_scale·gradient:
 ///   m ← β₁m + (1−β₁)g;  v ← β₂v + (1−β₂)g²;  w ← w − step·m/(√v·root_scale + eps) − decay·w,
 /// where step = lr/(1−β₁ᵗ), root_scale = 1/√(1−β₂ᵗ) and decay = lr·weight_decay.
 struct AdamUpdate {

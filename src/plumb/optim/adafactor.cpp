@@ -1,7 +1,7 @@
-// Adafactor (Shazeer & Stern 2018, arXiv 1804.04235), with decoupled weight decay: Adam without a mean of gradients,
-// whose mean of squared gradients of a matrix is stored as its row and column sums, whose update has a limited root
-// mean square, and whose learning rate is relative to the size of the weights. For a matrix, with means over its rows
-// and columns in place of the paper's sums:
+// Adafactor (Shazeer & Stern 2018, arXiv 1804.04235), with decoupled weight decay: Adam without momentum by default,
+// with the mean of squared gradients of a matrix factored into row and column means, an update of limited root mean
+// square, and a learning rate relative to the size of the weights. For a matrix, with means over its rows and columns
+// in place of the paper's sums:
 //   β₂ₜ = 1 − t^−decay
 //   r ← β₂ₜr + (1 − β₂ₜ)·mean over columns of (g² + eps);  c ← β₂ₜc + (1 − β₂ₜ)·mean over rows of (g² + eps)
 //   v = r·cᵀ/mean(r)
@@ -10,7 +10,7 @@
 // and then, with RMS(x) = √mean(x²),
 //   u = g/√v;  u ← u/max(1, RMS(u)/clip);  m ← β₁m + (1 − β₁)u
 //   w ← w − lr·[max(smallest_scale, RMS(w))·m + weight_decay·w]
-// The paper's relative step size min(10⁻², 1/√t) is a schedule here.
+// The paper's relative step size min(10⁻², 1/√t) is left to the schedule.
 #include <cmath>
 
 #include "plumb/optim/checks.h"
@@ -76,8 +76,8 @@ class Adafactor final : public Optimizer {
  private:
   /// Running means of squared gradients.
   struct Squares {
-    Tensor rows{}, columns{};  // r and c of a matrix; of more dimensions, of the last two
-    Tensor all{};              // v of anything else
+    Tensor rows{}, columns{};  // r and c of a matrix; with more dimensions, of the last two
+    Tensor all{};              // v of all other parameters
   };
 
   static Tensor zeros_of_columns(const Tensor& value, const at::TensorOptions& options) {

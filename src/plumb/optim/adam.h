@@ -1,4 +1,4 @@
-// Adam's update of a set of parameters, for the optimizers that use it for all or some parameters. See adam.cpp for the
+// Adam's update of a set of parameters, for optimizers that use it for all or some of them. See adam.cpp for the
 // equation.
 #pragma once
 
@@ -20,7 +20,7 @@ struct AdamOptions {
 };
 void describe(Fields& field, AdamOptions& options);
 
-/// Changes Adam's coefficients for step t of a parameter: the step, and what divides it.
+/// Adjusts Adam's coefficients for step t of a parameter.
 using AdamRule = std::function<void(ops::AdamUpdate& update, int64_t t)>;
 
 /// Adam's two running means for each parameter of a set, and the update computed from them.
@@ -29,26 +29,29 @@ class AdamMoments {
   /// Throws Error, naming a key of the section, on options out of range.
   AdamMoments(ParameterSet set, const AdamOptions& options, const std::string& section, AdamRule rule = {});
 
+  /// One step of the members that are not frozen.
   void update(const OptimizerStep& step);
 
-  /// The same without moving the parameters: what the learning rate multiplies, (m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps),
-  /// as a flat vector (see ParameterSet); 0 for frozen parameters.
+  /// The same without moving the parameters: returns the direction that the learning rate multiplies,
+  /// (m/(1 − β₁ᵗ))/(√(v/(1 − β₂ᵗ)) + eps), as a flat vector (see ParameterSet); 0 for frozen parameters.
   [[nodiscard]] Tensor directions(const OptimizerStep& step);
 
-  /// `m.NAME`, `v.NAME`, and `step`: the number of steps taken by each parameter, t. Frozen parameters take none.
+  /// `m.NAME`, `v.NAME`, and `step`: the number of steps t that each parameter has taken, not counting those in which
+  /// it was frozen.
   void append_state(NamedTensors& tensors) const;
   void load_state(const NamedTensors& tensors, const std::string& origin);
 
-  /// For each member, what the last step divided m by, (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps) unless a rule changes it;
-  /// ∞ for a member that has taken no step.
+  /// For each member, what the last step divided m by: (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps), unless an AdamRule changes it;
+  /// ∞ for members that have taken no step.
   [[nodiscard]] std::vector<Tensor> divisors() const;
+  /// Whether any member has taken a step.
   [[nodiscard]] bool started() const;
   [[nodiscard]] const AdamOptions& options() const { return options_; }
 
  private:
   /// For step t of a parameter, without weight decay.
   [[nodiscard]] ops::AdamUpdate coefficients(int64_t t, double learning_rate) const;
-  /// With settings by the index of a parameter: w ← w − lr·[direction + weight_decay·w] for these w.
+  /// w ← w − lr·[direction + weight_decay·w] for the tensors `w` of the members `moving`.
   void update(const OptimizerStep& step, const std::vector<size_t>& moving, const std::vector<Tensor>& w);
 
   ParameterSet set_;

@@ -1,9 +1,9 @@
-// AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101): `adam`, which already has decoupled weight decay, with the
-// constants usually associated with the name. As in most libraries, the decay is multiplied by the full learning rate,
-// whereas the paper multiplies it by the schedule without the peak rate:
+// AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101): `adam`, which already has decoupled weight decay, with the usual
+// constants of AdamW. As in most libraries, the decay is multiplied by the full learning rate, whereas the paper
+// multiplies it by the schedule without the peak rate:
 //   w ← w − lr·[(m/(1 − β₁ᵗ)) / (√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w]
 // The two terms are added before they are subtracted from w: a factor (1 − lr·weight_decay) on w would round to 1 in
-// float32 if lr·weight_decay is below 3e-8, and nothing would ever decay.
+// float32 for lr·weight_decay below 3e-8, and nothing would decay.
 #include "plumb/optim/adam.h"
 
 namespace plumb {

@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-/// What the two kinds have in common: everything but the step is the other optimizer's.
+/// The common part of the two kinds: everything but the step is delegated to the wrapped optimizer.
 class Rounded : public Optimizer {
  public:
   Rounded(std::unique_ptr<Optimizer> optimizer, const Parameters& parameters)
@@ -34,7 +34,7 @@ class Rounded : public Optimizer {
   void see_validation(double nll) override { optimizer_->see_validation(nll); }
 
  protected:
-  /// The other optimizer's step.
+  /// The wrapped optimizer's step.
   void move(const OptimizerStep& step) {
     optimizer_->step(step.gradients, step.parameters, step.gradient_scale);
     ++steps_;
@@ -55,8 +55,8 @@ class StochasticallyRounded final : public Rounded {
       : Rounded(std::move(optimizer), parameters), seed_(seed) {}
 
  private:
-  /// A stream for each parameter and step. The name, not the place, identifies a parameter: an optimizer of a share of
-  /// the parameters draws the same.
+  /// One stream per parameter and step. The parameter's name, not its index, selects the stream, so that an optimizer
+  /// of a shard of the parameters draws the same numbers.
   [[nodiscard]] ops::RoundingKey key_of(const Parameter& parameter) const {
     const auto words = philox(seed_, stream_of("bfloat16 " + parameter.name), static_cast<uint64_t>(steps()));
     return {seed_, uint64_t{words[1]} << 32U | words[0]};
@@ -98,7 +98,7 @@ class WithCopy final : public Rounded {
   }
 
   ParameterSet set_;
-  Tensor copy_;  // without a meaning before the first step
+  Tensor copy_;  // not meaningful before the first step
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ class Cautious final : public Optimizer {
       if (settings[i].frozen) continue;
       const Tensor w = parameters_.all()[i].value.detach();
       const double decay = decay_is_in_direction() ? 0 : step.parameters[i].weight_decay;
-      // In this order nothing of a small decay is lost in float32: the two are added before they meet w.
+      // The decay is added to the step before both are subtracted from w, so that float32 does not lose a small decay.
       const Tensor moved = at::sub(before[i], w);  // lr·u
       const Tensor kept = at::gt(moved * step.gradients[i], 0).to(moved.scalar_type());
       moved.mul_(kept).div_(kept.mean().clamp_min_(kSmallestShare));

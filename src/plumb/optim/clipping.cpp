@@ -9,13 +9,13 @@ namespace {
 
 constexpr double kSmallestNorm = 1e-3;
 
-/// Norms of the blocks of a tensor of a parameter's shape, in a shape that multiplies it.
+/// Norms of the blocks of a tensor of a parameter's shape, in a shape that broadcasts against it.
 Tensor block_norms(const Tensor& x) { return x.dim() < 2 ? x.norm() : at::norm(x.flatten(1), 2, {1}, true); }
 
 Tensor clip_blocks(const Tensor& w, const Tensor& gradient, double limit) {
   const Tensor largest = block_norms(w).clamp_min(kSmallestNorm).mul_(limit);
   const Tensor norms = block_norms(gradient);
-  // Where the limit holds the factor is exactly 1, also for a norm of 0; a NaN stays one.
+  // Where the limit is met the factor is exactly 1, even for a norm of 0; NaN stays NaN.
   const Tensor factor = at::where(norms <= largest, at::ones_like(norms), largest / norms);
   return w.dim() < 2 ? gradient * factor : (gradient.flatten(1) * factor).view_as(gradient);
 }

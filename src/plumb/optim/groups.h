@@ -16,10 +16,10 @@ struct ParameterGroup {
   std::vector<std::string> pattern;
   double learning_rate_factor = 1;
   double weight_decay = -1;  // −1: same as without the group
-  /// The first step that updates them; 0: the first; −1: never. In tokens or epochs, for how long they are frozen.
+  /// The first step that updates them; 0: the first step; −1: never. In tokens or epochs: how long they are frozen.
   Duration frozen_until = 0;
-  /// They are frozen once more from the first of these steps to before the second; in tokens or epochs, what has been
-  /// seen before the first, and before the second. 0: never.
+  /// They are frozen again from step `from` up to, but not including, step `until`; in tokens or epochs: from when
+  /// until when. `until` = 0: never.
   Duration frozen_again_from = 0, frozen_again_until = 0;
 
   bool operator==(const ParameterGroup&) const = default;
@@ -30,7 +30,7 @@ void describe(Fields& field, ParameterGroup& group);
 struct ParameterSettings {
   double rate_factor = 1;
   double weight_decay = 0;
-  int64_t frozen_until = 0;  // in steps, as in ParameterGroup, like the next two
+  int64_t frozen_until = 0;  // in steps, as in ParameterGroup; so are the next two
   int64_t frozen_again_from = 0, frozen_again_until = 0;
 
   [[nodiscard]] bool frozen_at(int64_t step) const {
@@ -39,14 +39,14 @@ struct ParameterSettings {
   bool operator==(const ParameterSettings&) const = default;
 };
 
-/// The settings of each parameter, in their order, from the first group that matches it. Unless that group sets a
-/// weight decay, matrices and embeddings have `weight_decay`; norms, biases, scalars (anything with fewer than two
-/// dimensions) and positions have none. Throws Error on values out of range, on durations that are not in steps, as
-/// `resolved` (train/timeline.h) returns them, and on a pattern that matches nothing, naming the closest parameter.
+/// The settings of each parameter, in the parameters' order, from the first group that matches it. Unless that group
+/// sets a weight decay, matrices and embeddings have `weight_decay`; norms, biases, scalars (anything with fewer than
+/// two dimensions) and positions have none. Throws Error on values out of range, on durations not in steps (`resolved`
+/// in train/timeline.h converts them), and on a pattern that matches nothing, naming the closest parameter.
 std::vector<ParameterSettings> parameter_settings(const Parameters& parameters,
                                                   const std::vector<ParameterGroup>& groups, double weight_decay);
 
-/// What step `number`, from 1, does to each parameter.
+/// What step `step`, counted from 1, does to each parameter.
 std::vector<ParameterStep> parameter_steps(const std::vector<ParameterSettings>& settings, int64_t step,
                                            double learning_rate);
 

@@ -1,4 +1,4 @@
-// LAMB (You et al. 2020, arXiv 1904.00962): Adam whose step for each matrix or vector is as long as lr times its norm,
+// LAMB (You et al. 2020, arXiv 1904.00962): Adam with the step of each matrix or vector scaled to lr times its norm,
 // for large batches.
 //   m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²
 //   u = (m/(1 − β₁ᵗ)) / (√(v/(1 − β₂ᵗ)) + eps) + weight_decay·w

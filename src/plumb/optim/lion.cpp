@@ -18,7 +18,7 @@ void describe(Fields& field, LionOptions& options) {
   field("beta2", options.beta2, "β₂, decay rate of the running mean of gradients");
 }
 
-/// Of each element; NaN stays NaN, which at::sign has as 0.
+/// The sign of each element; NaN stays NaN, whereas at::sign makes it 0.
 Tensor sign_of(const Tensor& x) { return at::where(x.isnan(), x, x.sign()); }
 
 class Lion final : public Optimizer {

@@ -1,10 +1,10 @@
 // Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon): the momentum of a matrix is orthogonalized, so
-// that a step changes all directions equally. It applies to every matrix within the model; embeddings, the output
-// matrix, of a classifier too, and all parameters that are not matrices use Adam.
+// that a step changes all directions equally. It applies to the hidden matrices; embeddings, learned positions, the
+// output matrix (also a classifier's), and all parameters that are not matrices use Adam.
 //   m ← μm + (1 − μ)g;  u = μm + (1 − μ)g with Nesterov's momentum, else m
 //   w ← w − lr·[scale·orthogonal(u) + weight_decay·w],  orthogonal(u) ≈ U·Vᵀ of u = U·S·Vᵀ (newton_schulz.h)
-// The scale is √max(1, rows/columns), or with `moonlight` 0.2·√max(rows, columns), which gives the step the mean square
-// of an Adam step, so that Adam's learning rates and weight decay apply (Liu et al. 2025, arXiv 2502.16982).
+// The scale is √max(1, rows/columns), or with `moonlight` 0.2·√max(rows, columns), which gives the step the root mean
+// square of an Adam step, so that Adam's learning rates and weight decay apply (Liu et al. 2025, arXiv 2502.16982).
 #include <cmath>
 
 #include "plumb/optim/adam.h"

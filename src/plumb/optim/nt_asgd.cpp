@@ -1,9 +1,9 @@
 // Non-monotonically triggered averaged stochastic gradient descent: Merity et al. 2018, "Regularizing and optimizing
 // LSTM language models", arXiv 1708.02182, algorithm 1; averaging: Polyak & Juditsky 1992.
 //   g ← g + weight_decay·w;  w ← w − lr·g
-// and, from the validation on after which averaging begins, at step T, the mean of the weights, which is evaluated:
+// and from step T on, after the validation that triggers averaging, the mean of the weights, which is evaluated:
 //   a = (w_T + … + w_k)/(k − T + 1)
-// It begins after a validation whose value v, where v_1, …, v_t are those of all earlier ones, is no best one for long:
+// Averaging begins after a validation with value v that, given the values v_1, …, v_t of all earlier ones, satisfies
 //   t > n and v > min(v_1, …, v_{t−n})
 #include <algorithm>
 #include <limits>
@@ -33,9 +33,9 @@ class NtAsgd final : public Optimizer {
     recent_.assign(static_cast<size_t>(options.nonmonotone_interval), kNoValidation);
   }
 
-  /// `average.NAME`, and `step`, the number of weights that each parameter's is the mean of: 0 until averaging begins.
-  /// `recent_i` are the values of the last n validations, the oldest first, and `best_before` is the best one before
-  /// them; infinite where there was none.
+  /// `average.NAME`, and `step`, the number of weights in each parameter's average: 0 until averaging begins.
+  /// `recent_i` are the values of the last n validations, oldest first, and `best_before` is the best value before
+  /// them; infinite where there was no validation.
   [[nodiscard]] NamedTensors state() const override {
     NamedTensors tensors;
     averaged_.append(tensors);
@@ -53,7 +53,7 @@ class NtAsgd final : public Optimizer {
     set_.load(tensors, "average", average_, origin);
   }
 
-  /// That of plain gradient descent.
+  /// As for plain gradient descent.
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override { return Preconditioning{{}, 2}; }
 
   [[nodiscard]] bool decay_is_in_direction() const override { return true; }
@@ -77,7 +77,7 @@ class NtAsgd final : public Optimizer {
  private:
   static std::string recent_name(size_t i) { return fmt::format("recent_{}", i); }
 
-  /// The first of the weights that are averaged are the present ones.
+  /// The average starts from the current weights.
   void begin_averaging() {
     const at::NoGradGuard no_graph;
     for (size_t k = 0; k < set_.members().size(); ++k) {
@@ -88,7 +88,7 @@ class NtAsgd final : public Optimizer {
   }
 
   void update(const OptimizerStep& step) override {
-    std::vector<double> share(set_.members().size());  // of the new weights in the mean; 0: there is none
+    std::vector<double> share(set_.members().size());  // weight of the new w in the mean; 0: not averaged
     if (averaged_.started()) {
       for (const size_t k : set_.moving(step)) share[k] = 1 / static_cast<double>(averaged_.next(k));
     }
@@ -101,7 +101,7 @@ class NtAsgd final : public Optimizer {
 
   ParameterSet set_;
   Tensor average_;       // a
-  StepCounts averaged_;  // k − T + 1 of each parameter; frozen ones have no further weights
+  StepCounts averaged_;  // k − T + 1 of each parameter; not counted while frozen
   double best_before_ = kNoValidation;
   std::vector<double> recent_;
 };

@@ -60,25 +60,25 @@ class Optimizer {
   [[nodiscard]] virtual NamedTensors state() const = 0;
   virtual void load_state(const NamedTensors& tensors, const std::string& origin) = 0;
 
-  /// The last step as preconditioned gradient descent, without weight decay; empty before the first step, and for
-  /// optimizers that cannot be written so.
+  /// The last step as preconditioned gradient descent, without weight decay; nullopt before the first step, and for
+  /// optimizers that do not have this form.
   [[nodiscard]] virtual std::optional<Preconditioning> preconditioning() const { return std::nullopt; }
 
-  /// Whether the optimizer averages the weights itself: then the parameters are where gradients are to be taken, and
-  /// evaluation_weights() are the weights to evaluate and to keep. For all others, the parameters are both.
+  /// Whether the optimizer averages the weights itself. If so, take gradients at the parameters, but evaluate and save
+  /// evaluation_weights(). For all other optimizers, the parameters serve both purposes.
   [[nodiscard]] virtual bool averages_weights() const { return false; }
   /// A vector of all elements of all parameters, in their order; undefined unless averages_weights().
   [[nodiscard]] virtual Tensor evaluation_weights() const { return {}; }
 
-  /// The mean negative log-likelihood of a validation of the evaluation weights after the steps so far. Optimizers that
-  /// decide something by it override this; what they remember is part of their state.
+  /// Receives the mean negative log-likelihood of a validation of the evaluation weights after the steps so far.
+  /// Optimizers that base decisions on it override this, and keep what they remember in their state.
   virtual void see_validation(double /*nll*/) {}
 
-  /// Whether weight decay changes the direction of a step, instead of being subtracted from the parameter beside it.
+  /// Whether weight decay enters the direction of a step, instead of being subtracted from the parameter separately.
   [[nodiscard]] virtual bool decay_is_in_direction() const { return false; }
 
  private:
-  /// Without a graph; gradients and settings have been checked.
+  /// Runs without a graph; gradients and settings have been checked.
   virtual void update(const OptimizerStep& step) = 0;
 
   Parameters parameters_;
@@ -88,7 +88,8 @@ class Optimizer {
 using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(const Parameters&, const Options&)>;
 Registry<OptimizerFactory>& optimizers();
 
-/// The optimizer of this name, with its options from those given, or its defaults.
+/// The optimizer of this name, with its options from `options`, or its defaults. Throws Error on an unknown name or
+/// options out of range.
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           const VariantOptions& options = {});
 

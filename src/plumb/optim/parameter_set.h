@@ -1,4 +1,4 @@
-// The parameters that an optimizer treats alike, with its state for them in flat vectors.
+// The parameters that an optimizer treats alike, and its state for them in flat vectors.
 #pragma once
 
 #include <algorithm>
@@ -21,28 +21,28 @@ class ParameterSet {
     int64_t begin;        // offset of its piece in a flat vector
   };
 
-  /// The parameters for which `belongs` holds; all of them if it is empty.
+  /// The parameters for which `belongs` returns true; all of them if it is empty.
   explicit ParameterSet(const Parameters& parameters, const std::function<bool(const Parameter&)>& belongs = {});
 
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
 
-  /// A flat vector with one element for each element of the members, one member after another.
+  /// A flat vector of zeros with one element for each element of the members, one member after another.
   [[nodiscard]] Tensor zeros() const { return at::zeros({count_}, options_); }
 
-  /// The piece of a flat vector that belongs to a member, in its shape (a view).
+  /// The piece of a flat vector that belongs to a member, in the member's shape (a view).
   [[nodiscard]] static Tensor piece(const Member& member, const Tensor& flat) {
     return flat.narrow(0, member.begin, member.flat.numel()).view(member.parameter.value.sizes());
   }
 
-  /// The members that are not frozen, their gradients, and their pieces of a flat vector or of the parameters: the
-  /// lists that the updates in ops/update.h take.
+  /// The members that are not frozen, their gradients, and their pieces of a flat vector or of the parameters (as
+  /// vectors): the lists that the updates in ops/update.h take.
   [[nodiscard]] std::vector<size_t> moving(const OptimizerStep& step) const;
   [[nodiscard]] std::vector<Tensor> gradients(const OptimizerStep& step, const std::vector<size_t>& members) const;
   [[nodiscard]] std::vector<Tensor> pieces(const Tensor& flat, const std::vector<size_t>& members) const;
   [[nodiscard]] std::vector<Tensor> values(const std::vector<size_t>& members) const;
 
-  /// Appends a flat vector as tensors PREFIX.NAME, and the reverse: copies them into the vector. The latter throws
-  /// Error, naming `origin`, if a tensor is missing or has the wrong shape.
+  /// Appends a flat vector as tensors PREFIX.NAME, or copies them back into the vector. The latter throws Error, naming
+  /// `origin`, if a tensor is missing or has the wrong shape.
   void append(NamedTensors& tensors, const std::string& prefix, const Tensor& flat) const;
   void load(const NamedTensors& tensors, const std::string& prefix, const Tensor& flat,
             const std::string& origin) const;
@@ -53,12 +53,12 @@ class ParameterSet {
     Tensor gradient;  // (n), scaled
     Tensor value;     // (n): writing to it writes the parameter
     int64_t begin;    // its offset in a flat vector
-    size_t member;    // whose part it is, in members()
-    /// The part of a flat vector that belongs to it (a view).
+    size_t member;    // the member it is part of, in members()
+    /// The same part of a flat vector (a view).
     [[nodiscard]] Tensor of(const Tensor& flat) const { return flat.narrow(0, begin, value.numel()); }
   };
   /// Calls work(slice), in parallel on the CPU, until each element of each member that is not frozen has been visited
-  /// once. An element-wise formula can thus be written in tensor operations and still pass over memory once.
+  /// once. So an element-wise formula can be written with tensor operations and still pass over memory only once.
   template <typename Work>
   void for_each_slice(const OptimizerStep& step, const Work& work) const;
 
@@ -74,7 +74,7 @@ const Tensor& find_tensor(const NamedTensors& tensors, const std::string& name, 
 /// Copies the tensor of this name into another. Throws Error, naming `origin`, if it is missing or has another shape.
 void load_tensor(const NamedTensors& tensors, const std::string& name, const Tensor& into, const std::string& origin);
 
-/// The matrices of a parameter, or of a tensor of its shape (views): query, key and value are three in one.
+/// The matrices in a parameter, or in a tensor of its shape (views): query, key and value are three stacked in one.
 std::vector<Tensor> matrices_of(const Parameter& parameter, const Tensor& whole);
 
 template <typename Work>

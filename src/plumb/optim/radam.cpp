@@ -1,11 +1,4 @@
-// RAdam (Liu et al. 2020, arXiv 1908.03265), with decoupled weight decay: Adam whose step is multiplied by r_t, which
-// rectifies the variance of 1/√v while few gradients have been seen, and which does without v until that is possible.
-// It acts like a warm-up.
-//   ρ∞ = 2/(1 − β₂) − 1;  ρ_t = ρ∞ − 2t·β₂ᵗ/(1 − β₂ᵗ)
-//   r_t = √[(ρ_t − 4)(ρ_t − 2)ρ∞ / ((ρ∞ − 4)(ρ∞ − 2)ρ_t)]
-//   w ← w − lr·[r_t·(m/(1 − β₁ᵗ))·√(1 − β₂ᵗ)/(√v + eps) + weight_decay·w]   if ρ_t > 5
-//   w ← w − lr·[m/(1 − β₁ᵗ) + weight_decay·w]                               otherwise
-// The paper has ρ_t > 4; the authors' code and PyTorch's have 5, and eps beside √v, which are followed here.
+// The paper has ρ_t > 4; this follows the authors' code and PyTorch's, with 5, and eps added to √v.
 #include <cmath>
 
 #include "plumb/optim/adam.h"

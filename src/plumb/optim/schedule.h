@@ -23,7 +23,7 @@ struct ScheduleFrame {
   /// The step s at which a decay begins.
   [[nodiscard]] int64_t decay_begin() const;
 
-  /// Progress from there to the last step, 0 to 1.
+  /// Progress from decay_begin() to the last step, from 0 to 1.
   [[nodiscard]] double decay_progress(int64_t step) const;
 };
 
@@ -36,8 +36,8 @@ Registry<ScheduleFactorFactory>& schedule_factors();
 
 class Schedule {
  public:
-  /// `text`: names of factors joined by "*"; `options`: those of factors, by name. Throws Error on an unknown or
-  /// missing name, and on options out of range.
+  /// `text`: names of factors joined by "*"; `options`: their options, by name. Throws Error on an unknown or missing
+  /// name, and on options out of range.
   Schedule(const std::string& text, const ScheduleFrame& frame, const VariantOptions& options = {});
 
   /// The learning rate at a step ≥ 1.
@@ -47,8 +47,8 @@ class Schedule {
   std::vector<ScheduleFactor> factors_;
 };
 
-/// Visits the section of every factor that has options, as describe_options() does for a single choice: those of the
-/// factors in `text` are always written.
+/// Visits the section of every factor that has options, as describe_options() does for a single choice. The sections of
+/// the factors in `text` are always written.
 void describe_schedule_options(Fields& field, const std::string& text, VariantOptions& options);
 
 }  // namespace plumb

@@ -1,11 +1,10 @@
-// Schedule-Free AdamW (Defazio et al. 2024, arXiv 2405.15682): no decay of the learning rate, and no end of training
-// that has to be known. Gradients are taken at y, between z, which Adam moves, and x, the mean of z, which is
-// evaluated:
+// Schedule-Free AdamW (Defazio et al. 2024, arXiv 2405.15682): no decay of the learning rate, so the length of training
+// need not be known. Gradients are taken at y, between z, which Adam updates, and x, the mean of z, which is evaluated:
 //   y = (1 − β₁)z + β₁x;  v ← β₂v + (1 − β₂)g²
 //   z ← z − lr·[g/(√(v/(1 − β₂ᵗ)) + eps) + weight_decay·y]
 //   x ← (1 − c)x + c·z,  c = l²/Σl² over the steps so far, with l the largest lr so far
-// The learning rate takes a warm-up and is constant after it. As in the authors' code, v's bias is corrected in the
-// step alone and c has the largest lr; in the paper, √(1 − β₂ᵗ) multiplies lr everywhere.
+// Use a learning rate that is constant after a warm-up. As in the authors' code, v's bias is corrected only in the
+// step, and c uses the largest lr; in the paper, √(1 − β₂ᵗ) multiplies lr everywhere.
 #include <algorithm>
 #include <cmath>
 
@@ -66,7 +65,7 @@ class ScheduleFreeAdamW final : public Optimizer {
   }
 
   [[nodiscard]] bool averages_weights() const override { return true; }
-  /// x; y of parameters that have taken no step.
+  /// x, but y for parameters that have taken no step.
   [[nodiscard]] Tensor evaluation_weights() const override {
     Tensor weights = x_.clone();
     for (size_t k = 0; k < set_.members().size(); ++k) {

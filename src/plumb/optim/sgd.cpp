@@ -34,7 +34,7 @@ class Sgd final : public Optimizer {
     set_.load(tensors, "momentum", momentum_, origin);
   }
 
-  /// The product is 2 + 2μ for momentum μ; (2 + 2μ)/(1 + 2μ) with Nesterov's.
+  /// stable_product is 2 + 2μ for momentum μ; (2 + 2μ)/(1 + 2μ) with Nesterov's.
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override {
     const double mu = options_.momentum;
     return Preconditioning{{}, (2 + 2 * mu) / (options_.nesterov ? 1 + 2 * mu : 1)};

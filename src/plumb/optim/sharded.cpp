@@ -11,14 +11,14 @@
 namespace plumb {
 namespace {
 
-/// Whether a tensor of the state, such as "m.encoder.layers.0.linear1.weight", belongs to one parameter.
+/// True if a tensor of the state, such as "m.encoder.layers.0.linear1.weight", belongs to this parameter.
 bool belongs_to(const std::string& tensor, const std::string& parameter) {
   return tensor.size() > parameter.size() + 1 && tensor.ends_with(parameter) &&
          tensor[tensor.size() - parameter.size() - 1] == '.';
 }
 
-/// The index of the parameter that a tensor belongs to; none for tensors with entries for several parameters. The
-/// longest name counts: "a.weight" may end another one.
+/// The index of the parameter that a tensor belongs to; nullopt for tensors with entries for several parameters. The
+/// longest match wins, since one name may end with another.
 std::optional<size_t> owner_of(const std::string& tensor, const Parameters& parameters) {
   std::optional<size_t> owner;
   for (size_t i = 0; i < parameters.all().size(); ++i) {
@@ -28,7 +28,6 @@ std::optional<size_t> owner_of(const std::string& tensor, const Parameters& para
   return owner;
 }
 
-/// The state's shape in an optimizer of a rank's share, tensor by tensor.
 std::map<std::string, Tensor> by_name(const NamedTensors& tensors) { return {tensors.begin(), tensors.end()}; }
 
 }  // namespace
@@ -90,7 +89,7 @@ void ShardedOptimizer::collect() {
     }
     const Tensor none = at::empty({0}, options);
     const Tensor piece = found == own.end() ? none : found->second.contiguous();
-    // One entry for each parameter, in their order, or one for all.
+    // One entry per parameter, in their order, or one for all.
     Tensor whole = sizes.empty() ? piece.clone() : at::empty(sizes, options);
     if (sizes.empty()) {
       group_.broadcast(whole, 0);
@@ -127,7 +126,7 @@ void ShardedOptimizer::load_state(const NamedTensors& tensors, const std::string
       own.emplace_back(name, found->second);
       continue;
     }
-    // Entries of this rank's parameters come after those of lower ranks.
+    // Entries of this rank's parameters follow those of lower ranks.
     const std::vector<Tensor> counts = group_.all_gather(at::full({1}, like.numel(), at::kLong));
     int64_t begin = 0;
     for (int64_t rank = 0; rank < group_.rank(); ++rank) begin += counts[static_cast<size_t>(rank)].item<int64_t>();

@@ -1,4 +1,4 @@
-// Optimizer state shared out among processes (ZeRO-1: Rajbhandari et al. 2020, arXiv 1910.02054).
+// Optimizer state sharded across processes (ZeRO-1: Rajbhandari et al. 2020, arXiv 1910.02054).
 #pragma once
 
 #include <functional>
@@ -12,32 +12,32 @@
 namespace plumb {
 
 /// Each of n processes keeps the state of about 1/n of the parameters: whole, consecutive ones. It updates these, and
-/// then all processes exchange the new values. The values are those of an optimizer of all parameters, bit for bit, for
-/// every optimizer that treats each parameter by itself.
+/// then all processes exchange the new values. For every optimizer that treats each parameter separately, the values
+/// match those of one optimizer of all parameters bit for bit.
 class ShardedOptimizer final : public Optimizer {
  public:
   using Factory = std::function<std::unique_ptr<Optimizer>(const Parameters&)>;
 
-  /// First, an optimizer of all parameters, like that of `factory`.
+  /// At first, the same as `factory`'s optimizer of all parameters.
   ShardedOptimizer(const Parameters& parameters, Factory factory);
 
-  /// From now on keeps the state of this rank's share only, taken from the state of all parameters. In a group of one,
-  /// nothing changes.
+  /// Shards the state: keeps only that of this rank's share of the parameters. Every rank calls this at the same time.
+  /// In a group of one, nothing changes.
   void share(const Group& group);
 
-  /// Every rank calls this at the same time: afterwards, and until the next step, state() of rank 0 is that of all
-  /// parameters, as one process would have it.
+  /// Every rank calls this at the same time. Until the next step, state() of rank 0 is then that of all parameters, as
+  /// in a single process.
   void collect();
 
-  /// That of all parameters. Throws Error if it has been shared out and not collected.
+  /// The state of all parameters. Throws Error if it is sharded and has not been collected.
   [[nodiscard]] NamedTensors state() const override;
-  /// Takes its share from the state of all parameters.
+  /// Takes this rank's share from the state of all parameters. Every rank calls this at the same time.
   void load_state(const NamedTensors& tensors, const std::string& origin) override;
 
-  /// Elements of state in this process.
+  /// The number of elements of state in this process.
   [[nodiscard]] int64_t state_size() const;
 
-  /// Empty once the state is shared out.
+  /// nullopt once the state is sharded.
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override;
 
  private:
@@ -48,7 +48,7 @@ class ShardedOptimizer final : public Optimizer {
   Parameters parameters_;
   Factory factory_;
   Group group_;
-  std::vector<size_t> begins_;  // the first parameter of each rank, and the number of parameters
+  std::vector<size_t> begins_;  // the first parameter of each rank, then the number of parameters
   std::unique_ptr<Optimizer> own_;
   struct Shape {
     std::string name;
@@ -59,8 +59,8 @@ class ShardedOptimizer final : public Optimizer {
   NamedTensors all_;           // collected, on rank 0
 };
 
-/// Where the shares of `ranks` processes begin, with the number of parameters at the end: consecutive ones, divided
-/// where the elements before come closest to an equal share.
+/// The index of the first parameter of each of `ranks` processes, followed by the number of parameters. The shares are
+/// consecutive, divided where the number of preceding elements is closest to an equal share.
 std::vector<size_t> shares_of(const Parameters& parameters, int64_t ranks);
 
 }  // namespace plumb

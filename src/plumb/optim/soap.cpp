@@ -5,7 +5,7 @@
 //   L ← β₂L + (1 − β₂)G·Gᵀ;  R ← β₂R + (1 − β₂)Gᵀ·G
 //   every `every` steps: P ← orthogonal factor of L·P = P·(triangular), Q likewise of R·Q
 // As in the authors' code, the first gradient only sets L, R and their eigenvectors P and Q, so that no gradient is
-// rotated by what it determined; t counts from the step after it. A side longer than `longest_side` is not rotated; a
+// rotated by a basis computed from it; t counts from the next step. A side longer than `longest_side` is not rotated; a
 // matrix with two such sides, and all parameters that are not matrices, use Adam.
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,8 @@ Tensor times_transposed(const Tensor& a, const Tensor& b) { return ops::gemm(a, 
 struct Rotation {
   Tensor mean{}, basis{};
 
-  /// From the first product: its eigenvectors, those of the largest eigenvalue first.
+  /// Starts from the first product: its eigenvectors, in order of decreasing eigenvalue. NaN if the product is not
+  /// finite.
   void begin(const Tensor& product, double beta) const {
     mean.copy_(product * (1 - beta));
     if (!product.isfinite().all().item<bool>()) {
@@ -49,10 +50,11 @@ struct Rotation {
     }
     basis.copy_(std::get<1>(at::linalg_eigh(product.to(at::kDouble))).flip(-1));
   }
+  /// One step of power iteration with QR.
   void improve() const { basis.copy_(std::get<0>(at::linalg_qr(times(mean, basis)))); }
 };
 
-/// A matrix with the optimizer's state for it; tensors are views of what owns them.
+/// A matrix with the optimizer's state for it; the tensors are views.
 struct Rotated {
   size_t member, part;
   Tensor weight, m, v;
@@ -103,8 +105,8 @@ class Soap final : public Optimizer {
     }
   }
 
-  /// `rotation_step`, `m.NAME`, `v.NAME`, `left.NAME`, `left_basis.NAME`, `right.NAME` and `right_basis.NAME` of
-  /// matrices (of stacked ones, `left.0.NAME` and so on), and Adam's state for the rest.
+  /// `rotation_step`; `m.NAME`, `v.NAME`, `left.NAME`, `left_basis.NAME`, `right.NAME` and `right_basis.NAME` of
+  /// matrices (of stacked ones, `left.0.NAME` and so on); and Adam's state for the rest.
   [[nodiscard]] NamedTensors state() const override {
     NamedTensors counts, tensors;
     steps_.append(counts);
@@ -152,7 +154,7 @@ class Soap final : public Optimizer {
     rest_.update(step);
   }
 
-  /// Step t of a matrix, from 0.
+  /// Step t of a matrix, counted from 0.
   void update_matrix(const Rotated& matrix, const Tensor& gradient, int64_t t, const ParameterStep& settings) const {
     const double beta1 = options_.adam.beta1, beta2 = options_.adam.beta2;
     if (t == 0) {

@@ -12,7 +12,7 @@ void StepCounts::append(NamedTensors& tensors) const { tensors.emplace_back("ste
 void StepCounts::load(const NamedTensors& tensors, const std::string& origin) {
   const Tensor found = find_tensor(tensors, "step", origin).to(at::kCPU, at::kLong).contiguous();
   const auto count = static_cast<int64_t>(steps_.size());
-  // A single number applies to every parameter, as in files written before parameters had separate counts.
+  // A single number applies to every parameter.
   if (found.numel() != count && found.numel() != 1) {
     throw Error(fmt::format("{}: tensor 'step' has {} elements, not {}", origin, found.numel(), count),
                 "the file belongs to another configuration");

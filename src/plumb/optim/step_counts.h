@@ -1,4 +1,4 @@
-// How many steps each parameter of a set has taken; frozen ones take none.
+// The number of steps that each parameter of a set has taken; frozen parameters take none.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace plumb {
 
 class StepCounts {
  public:
-  /// Of this many parameters, none of which has taken a step.
+  /// `count` parameters, none of which has taken a step.
   explicit StepCounts(size_t count) : steps_(count) {}
 
   [[nodiscard]] size_t size() const { return steps_.size(); }
   [[nodiscard]] int64_t operator[](size_t k) const { return steps_[k]; }
-  /// Counts a step of parameter k, and returns its number, from 1.
+  /// Counts a step of parameter k and returns the new count.
   int64_t next(size_t k) { return ++steps_[k]; }
 
   /// Whether any of them has taken a step.
@@ -25,8 +25,8 @@ class StepCounts {
     return std::any_of(steps_.begin(), steps_.end(), [](int64_t steps) { return steps > 0; });
   }
 
-  /// `step`, with an element for each parameter; and the reverse, which throws Error, naming `origin`, if it is missing
-  /// or has another number of elements.
+  /// Saves the counts as tensor `step`, with one element per parameter, or loads them; a single element applies to all
+  /// parameters. load() throws Error, naming `origin`, if the tensor is missing or has another number of elements.
   void append(NamedTensors& tensors) const;
   void load(const NamedTensors& tensors, const std::string& origin);
 

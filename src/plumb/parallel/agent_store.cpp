@@ -17,12 +17,12 @@ constexpr std::chrono::milliseconds kStoreAttempt = std::chrono::seconds(3);
 constexpr std::chrono::milliseconds kStorePause = std::chrono::milliseconds(50);
 constexpr std::chrono::seconds kStoreAnswer(10);
 constexpr uint32_t kMagic = 0x3C85F7CE;
-// What a client of PyTorch 2 begins with; in PyTorch 1, this byte is the request to set a key.
+// The first byte of a PyTorch 2 client; in PyTorch 1, it is the request to set a key.
 constexpr char kValidate = 0;
 constexpr char kPing = 13;
-constexpr uint32_t kNonce = 0xFFFFFF50;  // read by PyTorch 1 as part of a length that cannot be
+constexpr uint32_t kNonce = 0xFFFFFF50;  // read by PyTorch 1 as part of an impossible length
 
-// The requests of PyTorch 1; those of PyTorch 2 are one more.
+// Request codes of PyTorch 1; those of PyTorch 2 are larger by one.
 enum class Request : uint8_t { set = 0, get = 2, check = 4 };
 constexpr uint8_t kReady = 0;
 
@@ -45,7 +45,7 @@ std::string introduction() {
   return bytes;
 }
 
-/// Whether a store answers as PyTorch 2.3 and later do.
+/// Whether a store answers a ping, as in PyTorch 2.3 and later.
 bool pings(const Socket& socket) {
   std::string bytes = introduction() + kPing;
   append(bytes, kNonce);
@@ -53,7 +53,7 @@ bool pings(const Socket& socket) {
   return socket.send(bytes) && socket.receive(&answer, sizeof answer, Clock::now() + kStoreAnswer) && answer == kNonce;
 }
 
-/// Whether a store tells if it has a key, asked in one of the dialects.
+/// Whether a store answers a query for a key in one of the dialects.
 bool tells(const Socket& socket, bool introduced) {
   std::string bytes = (introduced ? introduction() : "") + begun(Request::check, introduced);
   append(bytes, uint64_t{1});

@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// LibTorch's own client speaks only to a store of about its own version, so this one speaks both dialects: that of
+/// LibTorch's own client works only with a store of a similar version, so this one speaks both dialects: that of
 /// PyTorch 1, and that of PyTorch 2, in which a client introduces itself first.
 class AgentStore {
  public:
@@ -16,7 +16,7 @@ class AgentStore {
   /// store cannot be reached or speaks neither dialect.
   AgentStore(const std::string& host, int64_t port, double limit, const std::function<void()>& waiting);
 
-  /// This process's own address on the way to the store.
+  /// This process's address on its connection to the store.
   [[nodiscard]] std::string own_address() const { return socket_.local_address(); }
 
   void set(const std::string& key, const std::string& value);

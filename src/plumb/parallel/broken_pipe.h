@@ -1,4 +1,4 @@
-// Turns writing to a closed connection into an error to report, rather than a signal that ends the process.
+// Makes writing to a closed connection an error, rather than a signal that ends the process.
 #pragma once
 
 #include <csignal>
@@ -18,7 +18,7 @@ class BrokenPipeGuard {
   ~BrokenPipeGuard() {
     if (::sigismember(&before_, SIGPIPE) == 1) return;
     const timespec now{};
-    ::sigtimedwait(&pipe_, nullptr, &now);  // accepts a pending signal
+    ::sigtimedwait(&pipe_, nullptr, &now);  // consumes a pending signal
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   BrokenPipeGuard(const BrokenPipeGuard&) = delete;

@@ -8,11 +8,11 @@
 namespace plumb {
 namespace {
 
-// One process may score or save while the others wait. Signs of life, not this, tell that another one is lost.
+// One process may score or save while the others wait. Heartbeats, not this time-out, detect a lost process.
 constexpr std::chrono::milliseconds kExchange = std::chrono::hours(24 * 7);
 constexpr std::chrono::milliseconds kNews = std::chrono::seconds(2);
 
-/// A connection being made by a thread of its own: if another process is lost meanwhile, Gloo would wait on.
+/// A connection being made in a separate thread: if another process is lost meanwhile, Gloo would keep waiting.
 struct Connecting {
   c10::intrusive_ptr<Gloo> gloo;
   std::exception_ptr error;
@@ -71,8 +71,8 @@ Connection::Connection(std::shared_ptr<Assembly> assembly, std::string name, int
 Connection::~Connection() {
   leave();
   if (failed_) {
-    gloo_->close();  // its thread would ask without a pause for data that nobody takes any longer
-    // A failed operation may wait in one of Gloo's threads, for which its destructor would wait.
+    gloo_->close();  // otherwise, Gloo's thread would spin on incoming data that nobody consumes
+    // Leaked: a failed operation may block one of Gloo's threads, for which its destructor would wait.
     static_cast<void>(gloo_.release());
   } else {
     assembly_->membership->wait_for_leaving(name_, size_);
@@ -107,7 +107,7 @@ void Connection::finish(const Work& work, bool single) {
     state->done = true;
     monitor->notify();
   };
-  if (single) {  // has no future, and may be waited for once
+  if (single) {  // has no future, and may be waited for only once
     std::thread([work, state, tell] {
       const BrokenPipeGuard guard;
       try {
@@ -128,7 +128,7 @@ void Connection::finish(const Work& work, bool single) {
 }
 
 std::shared_ptr<Connection> Connection::among(const std::string& name, int64_t rank, int64_t size) {
-  const Options own = gloo_->getOptions();  // its time-out has become that of exchanges
+  const Options own = gloo_->getOptions();  // its time-out is that of exchanges
   Options options = c10d::ProcessGroupGloo::Options::create();
   options->timeout = time_out_;
   options->devices = own->devices;
@@ -143,7 +143,7 @@ void Connection::require_present(int64_t rank) {
 Error Connection::lost(const std::exception& error) {
   failed_ = true;
   std::string what = first_line_of(error);
-  if (dynamic_cast<const Error*>(&error) == nullptr) {  // Gloo's: who it was comes from the register
+  if (dynamic_cast<const Error*>(&error) == nullptr) {  // Gloo's: the register knows which process it was
     if (const auto known = assembly_->membership->news_within(kNews, name_)) what = *known;
   }
   return Error("lost another process of this run: " + what, "see that process's log; rerun to resume");

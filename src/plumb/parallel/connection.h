@@ -1,4 +1,4 @@
-// What the handles of one group share: Gloo's connections to the other ranks. Only used in this folder.
+// The state shared by the handles of a group: Gloo's connections to the other ranks. Only used in this folder.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -23,12 +23,12 @@ struct Assembly {
   int64_t neighbors = 1;  // processes that share this one's processors, itself included
 };
 
-/// Gloo, whose time-out can change (one for connecting, another for exchanges), and which can end its connections.
+/// Gloo with a time-out that can change (one for connecting, another for exchanges) and connections that can be closed.
 class Gloo : public c10d::ProcessGroupGloo {
  public:
   using c10d::ProcessGroupGloo::ProcessGroupGloo;
   void set_timeout(std::chrono::milliseconds timeout);
-  /// Closes the connections to the other ranks. What is under way does not end by that.
+  /// Closes the connections to the other ranks. Operations in progress do not end.
   void close();
 };
 
@@ -36,10 +36,10 @@ class Connection {
  public:
   using Options = c10::intrusive_ptr<c10d::ProcessGroupGloo::Options>;
 
-  /// Connects to the other ranks of the group `name` and returns when all are connected; its time-out is that of the
-  /// options. Throws Error if another process is lost.
+  /// Connects to the other ranks of the group `name` and returns when all are connected; the options give the time-out.
+  /// Throws Error if another process is lost.
   Connection(std::shared_ptr<Assembly> assembly, std::string name, int64_t rank, int64_t size, Options options);
-  /// Waits a short time for the others to leave too: closing a connection may lose what is on its way.
+  /// Waits a short time for the others to leave too: closing a connection may lose data in transit.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -71,7 +71,7 @@ class Connection {
   /// Throws Error if it is known that a rank has left the group.
   void require_present(int64_t rank);
 
-  /// A connection among some of the ranks, all of which pass the same name. Each has a new rank.
+  /// A connection among some of the ranks, which all pass the same name. Each has a new rank.
   std::shared_ptr<Connection> among(const std::string& name, int64_t rank, int64_t size);
 
   /// The number of earlier splits of the group.
@@ -82,7 +82,7 @@ class Connection {
 
   void begin(bool single);
   void end(int64_t bytes, double seconds);
-  /// Waits for an operation, or for the news that a process is lost.
+  /// Waits for an operation. Throws Error if a process is lost meanwhile.
   void finish(const Work& work, bool single);
   Error lost(const std::exception& error);
 

@@ -1,4 +1,4 @@
-// Whether all processes of a run agree on what they are about to do.
+// Checks that all processes of a run agree on what they are about to do.
 #include <fmt/format.h>
 
 #include <algorithm>

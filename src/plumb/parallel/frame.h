@@ -1,7 +1,7 @@
-// The messages between the processes of a run and the process that keeps their register. Only used in this folder.
+// The messages between the processes of a run and their register. Only used in this folder.
 //
-// A frame is its length (4 bytes, little-endian, of what follows), its kind (1 byte) and its fields, each with its own
-// length (4 bytes) before it.
+// A frame is the length of the rest (4 bytes, little-endian), its kind (1 byte) and its fields, each preceded by its
+// length (4 bytes).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class FrameKind : uint8_t {
   set,        // key, value
   get,        // key; answered by `value` as soon as the key is set
   add,        // key, number; answered by `value`, the sum
-  left,       // name of a group, number of exchanges, rank in it: the process has left the group after that many
+  left,       // name of a group, number of exchanges, rank in it: the process has left it after these exchanges
   failed,     // reason: the process is about to end
   goodbye,    // the process has done its work
   // To a process.
@@ -27,8 +27,8 @@ enum class FrameKind : uint8_t {
   value,         // the answer to `get` and `add`
   lost,          // rank, what happened
   gone,          // rank, and the fields of `left`
-  // In both directions: a heartbeat. From a process: the exchanges it has begun, whether it is in one, the processor
-  // time that it has used, in milliseconds, and the blocks and pages that it has read and written.
+  // In both directions: a heartbeat. From a process: the number of exchanges it has begun, whether it is in one, the
+  // processor time used, in milliseconds, and the number of blocks and pages read and written.
   beat = 128,
 };
 
@@ -37,19 +37,19 @@ struct Frame {
   std::vector<std::string> fields;
 };
 
-/// The first field of `hello`: what is spoken, and in which version.
+/// The first field of `hello`: the protocol and its version.
 constexpr std::string_view kGreeting = "plumb rendezvous 2";
 
-/// A frame larger than this is not one of ours.
+/// Bytes; larger frames are rejected.
 constexpr uint32_t kLargestFrame = 1U << 28U;
 
 std::string encode(const Frame& frame);
 
-/// Collects bytes into frames.
+/// Assembles frames from received bytes.
 class FrameReader {
  public:
   void append(std::string_view bytes) { buffer_.append(bytes); }
-  /// The next complete frame. Throws Error if the bytes are no frames.
+  /// The next frame, if complete. Throws Error on malformed bytes.
   std::optional<Frame> next();
 
  private:

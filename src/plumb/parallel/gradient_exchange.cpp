@@ -31,7 +31,7 @@ class CompleteHook : public FunctionPostHook {
   std::function<void()> complete_;
 };
 
-/// The sum of x over the ranks, in their order; the number of elements is a multiple of the number of ranks.
+/// The sum of x over the ranks, added in rank order; the number of elements must be a multiple of the number of ranks.
 Tensor sum_in_order(const Group& group, const Tensor& x, bool half) {
   const int64_t ranks = group.size();
   const Tensor pieces = group.all_to_all(half ? x.to(at::kBFloat16) : x).view({ranks, -1}).to(x.scalar_type());
@@ -72,7 +72,7 @@ class GradientExchange::Worker {
     changed_.notify_all();
   }
 
-  /// Returns when everything handed over has been summed; throws what has been thrown by a sum.
+  /// Returns when everything handed over has been summed; rethrows the error of a sum.
   void finish() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return waiting_.empty(); });
@@ -83,7 +83,7 @@ class GradientExchange::Worker {
 
  private:
   void work() {
-    omp_set_num_threads(1);  // of this thread alone, which must not take processors away from the backward pass
+    omp_set_num_threads(1);  // for this thread only, which must not take processors away from the backward pass
     const at::NoGradGuard no_graph;
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -171,7 +171,7 @@ std::vector<Tensor> GradientExchange::gradients_of(const Tensor& loss, const std
   return sums;
 }
 
-/// The backward pass. With overlap, hands over each gradient when it is complete and returns nothing; else returns all.
+/// The backward pass. With overlap, takes each gradient when it is complete and returns nothing; else returns all.
 std::vector<Tensor> GradientExchange::backward(const Tensor& loss, const std::vector<Tensor>& earlier) {
   if (!options_.overlap) return gradients({loss}, values_, {});
   std::vector<bool> taken(values_.size(), false);
@@ -182,7 +182,7 @@ std::vector<Tensor> GradientExchange::backward(const Tensor& loss, const std::ve
     gradient = Tensor();
     taken[i] = true;
   };
-  using NodePointer = decltype(torch::autograd::impl::grad_accumulator(Tensor()));  // its type depends on the version
+  using NodePointer = decltype(torch::autograd::impl::grad_accumulator(Tensor()));  // depends on LibTorch's version
   std::vector<std::pair<NodePointer, uintptr_t>> hooks;
   for (size_t i = 0; i < values_.size(); ++i) {
     values_[i].mutable_grad() = Tensor();
@@ -197,18 +197,18 @@ std::vector<Tensor> GradientExchange::backward(const Tensor& loss, const std::ve
     torch::autograd::backward({loss}, {});
   } catch (const std::exception& error) {
     remove_hooks();
-    if (handed_over_ > 0) group_.fail(error.what());  // others wait for what does not come
+    if (handed_over_ > 0) group_.fail(error.what());  // the others would wait for the other buckets
     throw;
   }
   remove_hooks();
   for (size_t i = values_.size(); i-- > 0;) {
-    if (!taken[i]) take(i, Tensor(), earlier);  // has no influence
+    if (!taken[i]) take(i, Tensor(), earlier);  // does not influence the loss
   }
   return {};
 }
 
-/// Puts a gradient into its bucket (nothing if it is undefined). Buckets are handed to the worker in their order, so
-/// that all ranks exchange the same one.
+/// Puts a gradient, plus `earlier`, into its bucket; an undefined gradient counts as zero. Buckets are handed to the
+/// worker in order, so that all ranks exchange the same one.
 void GradientExchange::take(size_t parameter, const Tensor& gradient, const std::vector<Tensor>& earlier) {
   Bucket& own = buckets_[bucket_of_[parameter]];
   int64_t begin = 0;

@@ -1,4 +1,4 @@
-// Gradients summed over the processes of a run, while the backward pass that computes them still runs.
+// Sums gradients over the processes of a run, overlapped with the backward pass.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace plumb {
 
-/// Sums gradients in buckets: groups of neighboring parameters, the last of the model first, since their gradients are
-/// complete first (Li et al. 2020, arXiv 2006.15704). A thread of its own exchanges them, over connections of their
-/// own.
+/// Sums gradients in buckets: groups of consecutive parameters, the last of the model first, since their gradients are
+/// complete first (Li et al. 2020, arXiv 2006.15704). A separate thread exchanges them over separate connections.
 ///
-/// A bucket is summed in two exchanges: every rank receives one piece of it from all others, adds them up in the order
-/// of the ranks, and sends the sum to all. The order of the additions, and with it every bit of the result, therefore
-/// depends neither on the division into buckets nor on when they are exchanged, and is the same in all ranks.
+/// A bucket is summed in two exchanges: every rank receives one piece of it from all others, adds them up in rank
+/// order, and sends the sum to all. The order of the additions, and with it every bit of the result, therefore depends
+/// neither on the division into buckets nor on when they are exchanged, and is the same on all ranks.
 class GradientExchange {
  public:
   struct Options {
-    bool overlap = true;  // otherwise, buckets are exchanged after the backward pass
-    bool half = false;    // pieces and sums are rounded to bfloat16 on their way; sums are float32
-    int64_t bucket_bytes = 1 << 22;
+    bool overlap = true;             // otherwise, buckets are exchanged after the backward pass
+    bool half = false;               // pieces and sums are sent as bfloat16, but added in the gradients' type
+    int64_t bucket_bytes = 1 << 22;  // a bucket is closed when it has at least as many
   };
 
   /// For gradients with respect to these leaves. All ranks must pass the same options.
@@ -35,7 +34,7 @@ class GradientExchange {
   /// influence. In a group of one, without copies. Throws Error if another rank is lost.
   [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss, const std::vector<Tensor>& earlier = {});
 
-  /// The seconds that callers have waited for the exchange, and what has been exchanged.
+  /// The seconds that callers have waited for exchanges after the backward pass, and what has been exchanged.
   [[nodiscard]] ExchangeCost cost() const;
 
  private:

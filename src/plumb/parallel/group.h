@@ -31,8 +31,8 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 ///
 /// All ranks must call the same collectives in the same order, with tensors of the same shape and type, on any device
 /// and with any memory layout. Output tensors are written in place, outside any graph. All communication throws Error
-/// if another rank is lost, and the group cannot be used after that; what was on its way may still arrive, so a tensor
-/// owns its memory (one made by at::from_blob without a deleter does not).
+/// if another rank is lost, and the group cannot be used after that; data in transit may still arrive, so tensors must
+/// own their memory (one made by at::from_blob without a deleter does not).
 class Group {
  public:
   Group() = default;
@@ -42,15 +42,15 @@ class Group {
   [[nodiscard]] int64_t size() const;
   [[nodiscard]] ExchangeCost cost() const;
 
-  /// The processes of the run, this one included, that may use the same processors as this one.
+  /// The number of processes of the run, including this one, that may use the same processors as this one.
   [[nodiscard]] int64_t neighbors() const;
 
   /// Tells the others that this rank exchanges nothing more. The destructor of the last handle does so too, but then
   /// waits a short time for the others to do the same.
   void leave() const;
 
-  /// Tells the other processes of the run that this one is about to end, and why. They are then lost to each other:
-  /// whatever they exchange throws Error with this reason.
+  /// Tells the other processes of the run that this one is about to end, and why. All further exchanges then throw
+  /// Error with this reason.
   void fail(const std::string& reason) const;
 
   /// Replaces x by its sum over the ranks, bit for bit the same in each. Half-precision types are summed in float32.
@@ -65,36 +65,36 @@ class Group {
   /// Whether a condition holds on any rank.
   [[nodiscard]] bool any(bool condition) const;
 
-  /// The sum as a differentiable function, of any order. If the loss is the sum of the ranks' losses, the derivative
-  /// with respect to one rank's x is the sum of all ranks' derivatives: the same operation. Every rank has to run the
-  /// backward pass.
+  /// The sum as a function that is differentiable to any order. If the loss is the sum of the ranks' losses, the
+  /// derivative with respect to one rank's x is the sum of all ranks' derivatives: the same operation. Every rank must
+  /// run the backward pass.
   [[nodiscard]] Tensor summed(const Tensor& x) const;
 
   /// Replaces x by that of rank `root`.
   void broadcast(const Tensor& x, int64_t root = 0) const;
   [[nodiscard]] std::string broadcast(const std::string& text, int64_t root = 0) const;
 
-  /// x of all ranks, in order of rank: on rank `root`, and nothing on the others; or on all of them.
+  /// x of all ranks, in rank order: `gather` returns it on rank `root` and nothing on the others, `all_gather` on all.
   [[nodiscard]] std::vector<Tensor> gather(const Tensor& x, int64_t root = 0) const;
   [[nodiscard]] std::vector<Tensor> all_gather(const Tensor& x) const;
 
-  /// Of x, a vector of as many equal pieces as there are ranks, sends piece r to rank r; returns the pieces received,
-  /// in order of rank.
+  /// Divides x, one-dimensional, into one equal piece per rank and sends piece r to rank r; returns the received pieces
+  /// in rank order. Throws Error if x cannot be divided equally.
   [[nodiscard]] Tensor all_to_all(const Tensor& x) const;
 
   /// Replaces x by parts[rank()] of rank `root`; other ranks pass no parts.
   void scatter(const std::vector<Tensor>& parts, const Tensor& x, int64_t root = 0) const;
 
   /// Point-to-point communication: `receive` needs a tensor of the same shape and type. `send` returns when the values
-  /// are on their way, and may wait for the other rank to call `receive`. Messages between two ranks arrive in the
-  /// order in which they were sent.
+  /// are in transit, and may wait for the other rank to call `receive`. Messages between two ranks arrive in the order
+  /// in which they were sent.
   void send(const Tensor& x, int64_t to) const;
   void receive(const Tensor& x, int64_t from) const;
 
   /// Returns when every rank has called it.
   void barrier() const;
 
-  /// Throws Error in all ranks, naming the first fact that differs and where, unless all ranks call it with the same.
+  /// Throws Error on all ranks, naming the first fact that differs and where, unless all ranks pass the same facts.
   void require_same(const Facts& facts) const;
 
   /// The ranks with the same color, in the same order, as a separate group. Every rank of this group must call it.

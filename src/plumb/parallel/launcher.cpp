@@ -1,4 +1,4 @@
-// What launchers tell the processes they start, by environment variables.
+// The rendezvous from the environment variables that launchers set.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The value of a variable that must be there since another one is.
+/// The value of a variable that must be set because another one is.
 std::string required(const char* name, const char* other, const char* hint) {
   std::string value = variable(name);
   if (value.empty()) throw Error(fmt::format("{} is set, but {} is not", other, name), hint);
@@ -37,7 +37,7 @@ int64_t integer(const char* name, const std::string& text, int64_t smallest, int
 
 int64_t port_in(const std::string& text) { return integer("MASTER_PORT", text, 1, 65535); }
 
-/// A port that all processes of a job derive alike from its name: below those that systems give to connections.
+/// A port derived from a job's name, the same in all its processes, below the range of ephemeral ports.
 int64_t port_for(const std::string& job) {
   constexpr uint64_t kFirst = 20000, kCount = 12000;
   return static_cast<int64_t>(kFirst + stream_of(job) % kCount);
@@ -110,7 +110,7 @@ std::string first_node(const std::string& list) {
     if (one.empty()) throw malformed();
     return one;
   }
-  // The first of the first range, as it is written: "node[08-11]" begins with node08. A suffix may follow.
+  // The first number of the first range, as written: "node[08-11]" begins with node08. A suffix may follow.
   const size_t close = list.find(']', one.size());
   if (close == std::string::npos) throw malformed();
   const std::string ranges = list.substr(one.size() + 1, close - one.size() - 1);
@@ -124,7 +124,7 @@ std::string first_node(const std::string& list) {
 std::optional<Rendezvous> rendezvous_of_environment() {
   if (!variable("WORLD_SIZE").empty()) return of_torchrun();
   if (!variable("OMPI_COMM_WORLD_SIZE").empty()) return of_open_mpi();
-  // A batch script has the variables of a task too, but no step: it runs once, whatever the number of tasks.
+  // A batch script also has a task's variables, but no step: it runs once, regardless of the number of tasks.
   if (!variable("SLURM_STEP_ID").empty() && !variable("SLURM_PROCID").empty()) return of_slurm();
   return std::nullopt;
 }

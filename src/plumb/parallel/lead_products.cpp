@@ -14,7 +14,7 @@ std::vector<int64_t> told_by_leader(const Group& group, const std::vector<int64_
   return {first, first + message.numel()};
 }
 
-/// Computes what rank 0 asks for until it tells that there is nothing more.
+/// Computes what rank 0 asks for until it sends an empty message.
 void follow(const Group& group, const at::TensorOptions& type, const ProductFunction& products) {
   for (;;) {
     // The number of vectors, their sizes, and `which`.

@@ -1,4 +1,4 @@
-// Iterations that one process leads while all compute its products with vectors.
+// Iterations led by one process, with matrix-vector products computed by all.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace plumb {
 
-/// (numbers that say of which matrices, vectors) → products. What the numbers mean is up to the function.
+/// (numbers that select the matrices, vectors) → products. The function defines what the numbers mean.
 using ProductFunction =
     std::function<std::vector<Tensor>(const std::vector<int64_t>& which, const std::vector<Tensor>& vectors)>;
 
-/// Calls `lead` in rank 0 alone. The function that it receives has every rank call `products` with rank 0's arguments,
-/// and returns what `products` does in rank 0; the other ranks return once `lead` has. So an iteration such as Lanczos
-/// keeps its vectors in one process, and one process decides when it ends. In `products`, the ranks may exchange
-/// something with each other. The vectors are one-dimensional and of type `type`; at least one for each call.
+/// Calls `lead` on rank 0 alone. The function passed to it has every rank call `products` with rank 0's arguments, and
+/// returns rank 0's result; the other ranks return once `lead` has. Thus, an iteration such as Lanczos keeps its
+/// vectors in one process, which decides when it ends. In `products`, the ranks may communicate with each other. The
+/// vectors are one-dimensional and of type `type`; at least one per call.
 void lead_products(const Group& group, const at::TensorOptions& type, const ProductFunction& products,
                    const std::function<void(const ProductFunction&)>& lead);
 

@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kPause = std::chrono::milliseconds(50);
 constexpr std::chrono::milliseconds kFarewell = std::chrono::seconds(2);
 constexpr double kAnswer = 15;  // seconds within which a register sends its first heartbeat
 
-/// Equal for two processes that share processors: the machine since its start, and the processors they may use.
+/// Equal for processes that share processors: the machine's boot and the processors that they may use.
 std::string machine_key() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string key;
@@ -39,7 +39,7 @@ std::string machine_key() {
   return key;
 }
 
-/// The fields of a heartbeat that tell whether this process is at work.
+/// The fields of a heartbeat that show whether this process is working.
 std::vector<std::string> work_so_far() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kIntroduction = 10;  // seconds that a connection may take to introduce itself
 constexpr double kServeAfterEnd = 3;  // seconds that the others may take to finish after rank 0
-constexpr double kIdle = 0.05;        // a process that uses no more than this share of one processor is idle
+constexpr double kIdle = 0.05;        // a process that uses no more than this fraction of one processor is idle
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -93,7 +93,7 @@ void Register::read_from(Peer& peer) {
     try {
       peer.in.append({bytes.data(), static_cast<size_t>(got)});
       while (const auto frame = peer.in.next()) handle(peer, *frame);
-    } catch (const Error&) {  // a program that speaks something else
+    } catch (const Error&) {  // a program with another protocol
       return end(peer);
     }
   }
@@ -265,7 +265,7 @@ void Register::check(Clock::time_point now) {
     first = first < 0 ? peer.exchanges : std::min(first, peer.exchanges);
     last = std::max(last, peer.exchanges);
   }
-  // Others wait for one that neither computes nor exchanges.
+  // A process neither computes nor exchanges while others wait.
   for (Peer& peer : peers_) {
     if (in_exchange == 0) peer.worked = now;
     if (!complete_ || peer.rank < 0 || peer.exchanging || peer.goodbye) continue;
@@ -277,7 +277,7 @@ void Register::check(Clock::time_point now) {
   }
   if (!complete_ && seconds_between(begin_, now) > settings_.join_limit)
     lose(-1, fmt::format("{} not joined within {:.3g} s", missing(), settings_.join_limit));
-  // All alive, all in the same exchange, and it does not end.
+  // All are alive and in the same exchange, but it does not end.
   const bool together = complete_ && in_exchange == settings_.size && first == last;
   if (!together || first != common_exchange_) {
     common_exchange_ = together ? first : -1;

@@ -1,5 +1,5 @@
-// The register of a run's processes, kept by rank 0: who has joined, who is alive, and a key-value store by which they
-// find each other. Only used in this folder.
+// The register of a run's processes, kept by rank 0: which have joined and are alive, and a key-value store with which
+// they find each other. Only used in this folder.
 #pragma once
 
 #include <chrono>
@@ -15,21 +15,21 @@
 
 namespace plumb {
 
-/// Serves connections in a thread of its own. Every process keeps one open for the whole run and sends heartbeats
-/// through it. When a process is lost, the register tells all the others which one and why.
+/// Serves connections in its own thread. Every process keeps one open for the whole run and sends heartbeats through
+/// it. When a process is lost, the register tells all others which one and why.
 class Register {
  public:
   struct Settings {
     std::string host;         // where to listen; see listen_at
     int64_t port = 0;         // 0: any free port
     int64_t size = 1;         // number of processes
-    std::string token;        // only processes with the same one belong to the run
+    std::string token;        // the same in all processes of the run
     double timeout = 60;      // seconds without a heartbeat after which a process counts as lost
-    double standstill = 600;  // seconds after which one that does nothing, or an exchange that does not end, is a fault
+    double standstill = 600;  // seconds after which an idle process, or an exchange that does not end, is an error
     double join_limit = 300;  // seconds within which all must have joined
   };
 
-  /// Starts to listen. Throws Error if the port is taken.
+  /// Starts listening. Throws Error if the port is taken.
   explicit Register(const Settings& settings);
   /// Waits a short time for the others to finish, then closes all connections.
   ~Register();
@@ -37,7 +37,7 @@ class Register {
   Register& operator=(const Register&) = delete;
 
   [[nodiscard]] int64_t port() const { return port_; }
-  /// An address by which this process reaches it.
+  /// An address at which this process reaches it.
   [[nodiscard]] std::string address() const;
 
  private:
@@ -48,18 +48,18 @@ class Register {
     FrameReader in;
     std::string out;
     Clock::time_point heard;
-    int64_t rank = -1;  // until it has introduced itself
+    int64_t rank = -1;  // −1 until it has introduced itself
     std::string host, process, machine;
     std::optional<std::string> awaited;  // key
-    std::string failure;                 // the reason it gave for ending
+    std::string failure;                 // the reason that it gave for ending
     bool goodbye = false;
-    bool closing = false;  // as soon as everything is sent
+    bool closing = false;  // once everything is sent
     int64_t exchanges = 0;
     bool exchanging = false;
-    int64_t processor_time = 0;  // milliseconds, as of the last heartbeat
-    int64_t moved = 0;           // blocks and pages read and written, as of then
-    Clock::time_point beaten;    // when that came
-    Clock::time_point worked;    // when it last worked, or when nobody last waited
+    int64_t processor_time = 0;  // milliseconds, at the last heartbeat
+    int64_t moved = 0;           // blocks and pages read and written, at the last heartbeat
+    Clock::time_point beaten;    // when the last heartbeat came
+    Clock::time_point worked;    // the last time at which it worked or no process was in an exchange
   };
 
   void serve();
@@ -88,20 +88,20 @@ class Register {
   Clock::time_point begin_ = Clock::now();
   Clock::time_point checked_ = begin_;
   Clock::time_point beaten_ = begin_;
-  // For how long all have been in the same exchange.
+  // The exchange that all processes are in (−1: none), and since when.
   int64_t common_exchange_ = -1;
   Clock::time_point common_since_ = begin_;
   std::thread thread_;
 };
 
-/// How often heartbeats are sent, in milliseconds, if one is lost after `timeout` seconds without.
+/// The milliseconds between heartbeats, if a process counts as lost after `timeout` seconds without one.
 int64_t beat_interval(double timeout);
 
 /// "rank 1 (process 4711 on node2)"
 std::string describe_process(int64_t rank, const std::string& process, const std::string& host);
 
-/// A long interval between two turns of a loop that was not its own doing: this process itself was stopped. What it has
-/// not heard since then says nothing about others.
+/// Seconds between two iterations of a polling loop above which this process itself was stopped. Not having heard from
+/// others meanwhile then says nothing about them.
 constexpr double kStopped = 2;
 
 }  // namespace plumb

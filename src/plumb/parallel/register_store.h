@@ -1,4 +1,4 @@
-// The register's key-value store in the form that LibTorch's Gloo asks for. Only used in this folder.
+// The register's key-value store as a c10d::Store, for Gloo. Only used in this folder.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -14,7 +14,7 @@ namespace plumb {
 
 class RegisterStore : public c10d::Store {
  public:
-  /// Puts `prefix` before each key. Throws Error when it is used after the membership has ended.
+  /// Puts `prefix` before each key. All uses after the membership has ended throw Error.
   RegisterStore(std::weak_ptr<Membership> membership, std::string prefix)
       : membership_(std::move(membership)), prefix_(std::move(prefix)) {}
 

@@ -19,8 +19,8 @@ struct Place {
   int64_t port = 0;
 };
 
-/// The register that rank 0 keeps. It listens at the address of `host` alone, unless that is a name that this machine
-/// resolves to itself although other machines have to reach it, as Debian does with a machine's own name.
+/// Starts the register on rank 0. It listens only at the address of `host`, or at all addresses if other machines must
+/// reach it but this machine resolves `host` to a loopback address, as Debian does with a machine's own name.
 std::unique_ptr<Register> keep_register(const Rendezvous& rendezvous, const std::string& host) {
   Register::Settings settings{.host = host,
                               .port = rendezvous.agent_store ? 0 : rendezvous.port,
@@ -37,7 +37,7 @@ std::unique_ptr<Register> keep_register(const Rendezvous& rendezvous, const std:
   return std::make_unique<Register>(settings);
 }
 
-/// Where the register is. On rank 0, first starts to keep it.
+/// The register's host and port. On rank 0, starts it first.
 Place place_of_register(const Rendezvous& rendezvous, const Reception& reception, Assembly& assembly) {
   std::optional<AgentStore> agent;
   if (rendezvous.agent_store) agent.emplace(rendezvous.host, rendezvous.port, rendezvous.join_limit, reception.waiting);
@@ -108,7 +108,7 @@ Group meet(const Rendezvous& rendezvous, const Reception& reception) {
                              rendezvous.host, rendezvous.port, reason),
                  hint);
   };
-  std::exception_ptr thrown;  // by the caller's own function
+  std::exception_ptr thrown;  // by the caller's callback
   const auto waiting = [&] {
     if (!reception.waiting) return;
     try {

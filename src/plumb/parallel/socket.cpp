@@ -45,7 +45,7 @@ std::string numeric(const sockaddr_storage& address, socklen_t size) {
     return {};
   }
   const std::string name = text.data();
-  constexpr std::string_view kMapped = "::ffff:";  // IPv4 by way of an IPv6 socket
+  constexpr std::string_view kMapped = "::ffff:";  // IPv4 over an IPv6 socket
   const bool mapped = name.starts_with(kMapped) && name.find('.') != std::string::npos;
   return mapped ? name.substr(kMapped.size()) : name;
 }
@@ -58,7 +58,7 @@ void set_option(int descriptor, int level, int name, int value) {
   ::setsockopt(descriptor, level, name, &value, sizeof value);
 }
 
-/// A listening socket at one address, or none, with errno set.
+/// A socket listening at one address; not open if that fails, with errno set.
 Socket listening(const sockaddr* address, socklen_t size, int family) {
   Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.open()) return socket;

@@ -1,4 +1,4 @@
-// TCP sockets as the rendezvous uses them. Only used in this folder.
+// TCP sockets for the rendezvous. Only used in this folder.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// An open socket, closed at the end of its life.
+/// A socket (or another file descriptor), closed by the destructor.
 class Socket {
  public:
   Socket() = default;
@@ -26,7 +26,7 @@ class Socket {
   /// Sends everything; false if the connection is lost. Never raises SIGPIPE.
   [[nodiscard]] bool send(std::string_view bytes) const;
 
-  /// Receives exactly `size` bytes; false if the connection ends before, or at the deadline.
+  /// Receives exactly `size` bytes; false if the connection ends early, or at the deadline.
   [[nodiscard]] bool receive(void* bytes, size_t size, std::chrono::steady_clock::time_point deadline) const;
 
   /// The numeric addresses of this end and of the other one.
@@ -38,14 +38,14 @@ class Socket {
   int descriptor_ = -1;
 };
 
-/// A socket that listens at a port of this machine (0: any free one). `host` names the address: its own address if it
-/// has it, every address if it does not or if `host` is empty. Throws Error if the port is taken.
+/// A socket that listens at a port of this machine (0: any free one): at the address of `host`, or at all addresses if
+/// that is not one of its own or `host` is empty. Throws Error if the port is taken or cannot be used.
 Socket listen_at(const std::string& host, int64_t port);
 
 /// One attempt to connect; not open if it fails, with the reason in `reason`.
 Socket connect_to(const std::string& host, int64_t port, std::chrono::milliseconds limit, std::string& reason);
 
-/// Whether a numeric address, or the name "localhost", stands for this machine itself.
+/// Whether a numeric address, or the name "localhost", is a loopback address.
 bool is_loopback(const std::string& address);
 
 /// This machine's name.

@@ -109,7 +109,7 @@ void Workers::wait() {
     int status = 0;
     while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
-    // A run that was interrupted or diverged has an exit status of its own, in every process.
+    // An interrupted or diverged run has its own exit status, in every process.
     const bool failed = WIFSIGNALED(status) || WEXITSTATUS(status) == 1;
     if (failed) say("a worker process failed during shutdown; the run itself is complete");
   }

@@ -1,4 +1,4 @@
-// Worker processes on this machine: further instances of `plumb`, one for each rank of a group after the first.
+// Worker processes on this machine: further instances of `plumb`, one for each rank of a group except rank 0.
 #pragma once
 
 #include <sys/types.h>
@@ -9,13 +9,13 @@
 
 namespace plumb {
 
-/// A name that no other run has.
+/// A random token, to tell runs apart.
 std::string random_token();
 
 class Workers {
  public:
   Workers() = default;
-  /// Gives the workers that are still running a moment to end by themselves, since the run has ended, and kills them.
+  /// Gives running workers 2 seconds to end by themselves, then kills them.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -33,7 +33,7 @@ class Workers {
   void wait();
 
  private:
-  /// Waits for those that have ended; returns whether all have.
+  /// Reaps the workers that have ended; returns whether all have.
   bool all_ended();
 
   std::vector<pid_t> running_;

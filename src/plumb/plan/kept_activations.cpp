@@ -55,7 +55,7 @@ struct Widths {
   double d, f, heads, size, w, k;
   bool gated;
 
-  /// Elements of the matrices of a layer that tokens are multiplied by.
+  /// Elements of a layer's matrices that multiply each token.
   [[nodiscard]] double matrices() const { return d * (2 * w + 2 * k + (gated ? 3 : 2) * f); }
 };
 
@@ -72,14 +72,14 @@ double kept_by_token(const ModelConfig& config, const Widths& widths, bool round
   return attention + norm + inputs + inner;
 }
 
-/// Of the attention of Transformer-XL in one layer: the query with either bias, the logarithm of each head's sum, the
-/// result if what reads it keeps a rounded copy, and the projected distances.
+/// Of Transformer-XL's attention in one layer: the query with either bias, the logarithm of each head's sum, the
+/// float32 result if its reader keeps a rounded copy, and the projected distances.
 double kept_by_distances(const Widths& widths, const LocalBatch& batch) {
   const double by_token = 2 * widths.w + widths.heads + (batch.rounded ? widths.w : 0);
   return kFloat * (static_cast<double>(batch.tokens()) * by_token + static_cast<double>(batch.length) * widths.w);
 }
 
-/// Beside what is kept: logits of a chunk with the states that they are computed from, or the gradients within the
+/// Temporary memory: the logits of a chunk and the states that they are computed from, or the gradients within the
 /// feed-forward sub-layer of the last layer, whichever is more.
 double working(const ModelConfig& config, const Widths& widths, const LocalBatch& batch) {
   const auto tokens = static_cast<double>(batch.tokens());

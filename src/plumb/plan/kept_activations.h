@@ -1,4 +1,4 @@
-// What Plumb's own kernels keep of a forward pass for the backward pass.
+// Memory that Plumb's own kernels keep from the forward pass for the backward pass.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace plumb::plan {
 
-/// What a process computes at once.
+/// The batch that a process computes in one pass.
 struct LocalBatch {
   int64_t sequences = 1;
   int64_t length = 1;    // tokens of each
@@ -20,8 +20,8 @@ struct LocalBatch {
 struct KeptActivations {
   double layers = 0;   // of all layers, until the backward pass reaches each
   double weights = 0;  // their matrices rounded to bfloat16
-  double output = 0;   // the gradients of the last states and of the output matrix, which the cross-entropy computes
-  double working = 0;  // what the last layer and the cross-entropy need beside these for a while
+  double output = 0;   // the gradients of the last states and of the output matrix, computed by the cross-entropy
+  double working = 0;  // temporary memory of the last layer or of the cross-entropy, whichever needs more
 
   [[nodiscard]] double total() const { return layers + weights + output + working; }
 };
@@ -32,10 +32,10 @@ struct KeptActivations {
 ///   feed-forward  4·(d + 2) + e·d + inner              with inner = 4f for ReLU in float32, whose result is its mask
 ///                                                      and the next operand, 6f in bfloat16, (4 + e)·f for other
 ///                                                      activations, (12 + e)·f if gated, with a second e·d in bfloat16
-/// and nothing of dropout, whose masks are recomputed, of residual sums, or of attention's weights. Positions of
-/// Transformer-XL add 4·T·(2w + heads) + 4·s·w per layer, for the queries with either bias, a sum for each head, and
-/// the projected distances, and 4·T·w in bfloat16, where the result has a rounded copy; rotated positions keep 4·T·size
-/// in all. Pre-LN adds a last norm, 4·(d + 2). Throws Error for models whose layers keep something else.
+/// Dropout, whose masks are recomputed, residual sums and attention weights keep nothing. Positions of Transformer-XL
+/// add 4·T·(2w + heads) + 4·s·w per layer, for the queries with either bias, a sum for each head, and the projected
+/// distances, and in bfloat16 4·T·w, for the float32 result besides its rounded copy; rotary positions keep 4·T·size in
+/// total. Pre-LN adds the final norm, 4·(d + 2) per token. Throws Error for models with other layers.
 KeptActivations kept_activations(const ModelConfig& config, const LocalBatch& batch);
 
 }  // namespace plumb::plan

@@ -10,7 +10,7 @@
 namespace plumb::plan {
 namespace {
 
-/// The value in kB of a line such as "VmRSS:   1234 kB", in bytes.
+/// The value of a line such as "VmRSS:   1234 kB", in bytes; 0 without such a line.
 double status_bytes(const std::string& name) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {
@@ -48,8 +48,8 @@ LocalMemory local_memory(const ModelConfig& config, const LocalBatch& batch, con
   memory.optimizer = optimizer_bytes(config, run.optimizer, run.options);
   memory.copies = static_cast<double>(run.copies) * memory.weights;
   if (run.writes_checkpoints) memory.checkpoint = memory.weights + memory.optimizer + memory.copies;
-  // The cross-entropy's gradients are held to the end. That of the output matrix is the parameter's own, or if
-  // embeddings share it, added to theirs in a third table.
+  // The cross-entropy's gradients are held to the end. An unshared output matrix uses its gradient directly; if the
+  // embeddings share the matrix, the gradient is added to theirs in a third table.
   const double table = 4 * static_cast<double>(config.target_vocabulary * config.d_model);
   memory.beside = memory.activations.output + (config.share_embeddings == "none" ? -table : table);
   memory.libraries = library;

@@ -28,7 +28,7 @@ namespace {
 constexpr int64_t kRuns = 3;
 constexpr double kDeviation = 0.02;  // of random weights
 
-/// Layers with random weights, and a batch of a few sequences for them.
+/// Layers with random weights, and a batch of a few sequences.
 class Probe {
  public:
   Probe(const ModelConfig& config, const LocalBatch& batch)
@@ -70,7 +70,7 @@ class Probe {
     });
   }
 
-  /// With its projections.
+  /// Includes the projections.
   [[nodiscard]] double attention() const {
     const Tensor x = states(config_.d_model);
     return seconds_of(with_parameters("self_attn", x),
@@ -198,7 +198,7 @@ LocalTime local_time(const ModelConfig& config, const LocalBatch& batch, int64_t
   const double width = static_cast<double>(cost.heads * cost.head_size + cost.kv_heads * cost.head_size);
   const double projected = 4 * static_cast<double>(cost.d_model) * width;  // operations per token, forward
   const double inner = (cost.gated ? 6.0 : 4.0) * static_cast<double>(cost.d_model * cost.feed_forward);
-  // Causal: queries see half of the keys. What is neither projection nor feed-forward belongs to the positions.
+  // Causal: queries see half of the keys. Operations beyond projections and feed-forward belong to the positions.
   const double attended = (cost.quadratic ? 0.5 : 1.0) * cost.attention_flops(batch.length) +
                           std::max(cost.layer_flops - projected - inner, 0.0);
   const double projections = probe.projections();

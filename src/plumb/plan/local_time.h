@@ -1,4 +1,4 @@
-// The time of a training step on this machine, put together from measured parts.
+// The time of a training step on this machine, assembled from measured parts.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace plumb::plan {
 struct StepPart {
   std::string name;
   double seconds = 0;
-  double operations = 0;  // of its matrix products, as FlopCounter counts them; 0: it is bound by memory
+  double operations = 0;  // of its matrix products, as FlopCounter counts them; 0 for memory-bound work
 };
 
 struct LocalTime {
@@ -24,17 +24,17 @@ struct LocalTime {
 
   [[nodiscard]] double seconds() const;
   [[nodiscard]] double operations() const;
-  /// The share of the peak rate that a part reaches.
+  /// The fraction of the peak rate that a part reaches.
   [[nodiscard]] double share(const StepPart& part) const {
     return part.seconds > 0 && peak_rate > 0 ? part.operations / part.seconds / peak_rate : 0;
   }
 };
 
-/// A step of `repetitions` batches, each computed at once. Measures on this machine what each kind of work takes for
-/// some whole sequences and for some millions of parameters, forward and backward with Plumb's own layers, which takes
-/// seconds, and multiplies: projections, attention and feed-forward by layers and tokens, norms with residual sums and
+/// A step of `repetitions` batches, each in one pass. Times each kind of work on this machine, forward and
+/// backward with Plumb's own layers, on a few whole sequences and some millions of parameters, which takes seconds, and
+/// scales the results: projections, attention and feed-forward by layers and tokens, norms with residual sums and
 /// dropout by sub-layers and tokens, the cross-entropy over the vocabulary and the embedding by tokens, and the
-/// optimizer's step with the norm of the gradient by parameters. Throws Error for models other than decoders.
+/// optimizer's step with the gradient norm by parameters. Throws Error for models other than decoders.
 LocalTime local_time(const ModelConfig& config, const LocalBatch& batch, int64_t repetitions,
                      const std::string& optimizer, const VariantOptions& options);
 

@@ -1,4 +1,4 @@
-// What a model costs: parameters and floating-point operations, from its configuration, without allocating it.
+// The cost of a model: parameters and floating-point operations, from its configuration, without allocating it.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,11 @@
 
 namespace plumb::plan {
 
-/// Counts of a model. One token of an encoder-decoder model stands for one on each side, with sequences of equal
-/// length.
+/// Counts of a model. For an encoder-decoder model, a token means one on each side, with sequences of equal length.
 struct ModelCost {
   int64_t parameters = 0;
-  int64_t embeddings = 0;       // of them: tables of tokens, positions and segments, and an output matrix of its own
-  int64_t output_matrix = 0;    // of them: the output matrix; 0 if it is an embedding
+  int64_t embeddings = 0;       // of them: tables of tokens, positions and segments, and an unshared output matrix
+  int64_t output_matrix = 0;    // of them: an unshared output matrix, or 0
   int64_t layers = 0;           // of all stacks
   int64_t attentions = 0;       // sub-layers of attention: a decoder with cross-attention has two per layer
   double layer_parameters = 0;  // mean over layers
@@ -41,8 +40,8 @@ struct ModelCost {
   [[nodiscard]] double training_flops(int64_t sequence) const;
 };
 
-/// Declares the model without allocating it, and counts. Throws Error on an invalid configuration; vocabularies must be
-/// given.
+/// Declares the model without allocating it, and counts. Throws Error on an invalid configuration, and for recurrent
+/// models; vocabularies must be given.
 ModelCost cost_of(const ModelConfig& config);
 
 }  // namespace plumb::plan

@@ -53,8 +53,8 @@ void check(const ModelCost& model, const TrainingJob& job, const Split& split) {
                 "increase batch_tokens, or divide the model instead of the data");
 }
 
-/// The parameters of the device that holds most: those of the first stage, or of the last, which has a copy of a shared
-/// output matrix.
+/// The parameters of the device with the most: in the first stage, or in the last, which has a copy of a shared output
+/// matrix.
 double parameters_per_device(const ModelCost& model, const Split& split) {
   const int64_t layers_per_stage = model.layers / split.pipeline;
   const double layers = model.layer_parameters * static_cast<double>(layers_per_stage);
@@ -64,7 +64,7 @@ double parameters_per_device(const ModelCost& model, const Split& split) {
   return (layers + rest) / static_cast<double>(split.tensor);
 }
 
-/// Bytes that each of n devices sends to sum a buffer over them in a ring; half of it to gather or to scatter.
+/// Bytes that each of n devices sends to all-reduce a buffer in a ring; an all-gather or reduce-scatter sends half.
 double all_reduce_bytes(double bytes, int64_t n) {
   return 2 * bytes * static_cast<double>(n - 1) / static_cast<double>(n);
 }
@@ -101,7 +101,7 @@ double activation_bytes(const ModelCost& model, int64_t sequence, int64_t micro_
   const auto width = static_cast<double>(model.heads * model.head_size);
   const auto kv_width = static_cast<double>(model.kv_heads * model.head_size);
   const double attentions = static_cast<double>(model.attentions) / static_cast<double>(model.layers);
-  // Input of the projections; query, key and value; what attention returns; the mask of the dropout after it; and the
+  // Input of the projections; query, key and value; output of attention; the mask of the dropout after it; and the
   // input of the norm.
   double attention = number * h + number * (width + 2 * kv_width) + number * width + mask * h + number * h;
   // The weights before and after the softmax's dropout, and its mask.
@@ -133,12 +133,12 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
   const auto tensor = static_cast<double>(split.tensor);
   const int64_t layers = model.layers / split.pipeline;
   const auto width = static_cast<double>(model.d_model);
-  // One layer is recomputed at a time, and holds everything while it is.
+  // Layers are recomputed one at a time; the current one holds all of its activations.
   const double recomputed =
       split.recompute == Recompute::layers
           ? activation_bytes(model, job.sequence, split.micro_batch, split.tensor, Recompute::none, number)
           : 0;
-  // The input of the output matrix and its float32 logits, in the last stage.
+  // The inputs of the final norm and of the output matrix, and the float32 logits, in the last stage.
   const double output =
       tokens * (2 * static_cast<double>(number) * width + 4 * static_cast<double>(model.outputs)) / tensor;
   const double stage = static_cast<double>(layers) *
@@ -155,7 +155,7 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
   result.time.compute = static_cast<double>(count) * micro;
   result.time.bubble = static_cast<double>(split.pipeline - 1) * micro;
 
-  // Neighbors in a node share matrices first.
+  // Tensor parallelism uses devices of the same node first.
   const bool in_node = split.tensor <= hardware.devices_per_node;
   const double activation = tokens * width * static_cast<double>(number);
   if (split.tensor > 1) {
@@ -172,8 +172,8 @@ Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware
     const Bytes bytes = bytes_of(job.precision);
     const double gradients = all_reduce_bytes(parameters * bytes.gradient, split.data);
     const double weights = all_reduce_bytes(parameters * bytes.weight, split.data);
-    // Stages 2 and 3 keep a part of the gradients, so they scatter those of every micro-batch. Stage 2 gathers the
-    // weights after the step, stage 3 for every forward and every backward pass.
+    // ZeRO stages 2 and 3 keep only a part of the gradients, so they reduce-scatter those of every micro-batch. Stage 2
+    // gathers the weights after the step, stage 3 in every forward and every backward pass.
     result.data_bytes = split.zero == 0   ? gradients
                         : split.zero == 1 ? gradients / 2 + weights / 2
                         : split.zero == 2 ? static_cast<double>(count) * gradients / 2 + weights / 2

@@ -20,24 +20,24 @@ enum class Precision {
 /// Throws Error on an unknown name.
 Precision precision_named(const std::string& name);
 
-/// What is recomputed in the backward pass instead of being stored: nothing, attention weights (also true of fused
-/// attention), or whole layers from their inputs. Korthikanti et al. 2022, arXiv 2205.05198.
+/// What is recomputed in the backward pass instead of being stored: nothing, attention weights (as fused attention
+/// does), or whole layers from their inputs. Korthikanti et al. 2022, arXiv 2205.05198.
 enum class Recompute { none, attention, layers };
 std::string to_string(Recompute recompute);
 
 struct TrainingJob {
   int64_t sequence = 2048;   // tokens
   int64_t batch_tokens = 0;  // of a step
-  double tokens = 0;         // of the whole run; 0: not known
+  double tokens = 0;         // of the whole run; 0: unknown
   Precision precision = Precision::mixed;
 };
 
-/// The machine; the defaults describe NVIDIA A100 of 80 GB in nodes of eight.
+/// The machine; the defaults describe NVIDIA A100s with 80 GB, in nodes of eight.
 struct Hardware {
   int64_t devices = 1;
   double memory = 80.0 * (1 << 30);  // bytes per device
   double flops = 312e12;             // peak per device and second, in the precision of matrix products
-  double efficiency = 0.5;           // share of the peak that matrix products reach
+  double efficiency = 0.5;           // fraction of the peak that matrix products reach
   int64_t devices_per_node = 8;
   double node_bandwidth = 300e9;  // bytes per second that a device sends to others of its node
   double network = 25e9;          // the same to other nodes
@@ -49,7 +49,7 @@ struct Split {
   int64_t data = 1;
   int64_t tensor = 1;       // matrices cut by heads and inner width, norms and residuals by sequence
   int64_t pipeline = 1;     // stages of consecutive layers, one forward and one backward pass in turn
-  int zero = 0;             // ZeRO stage over data: 1 optimizer state, 2 and gradients, 3 and weights
+  int zero = 0;             // ZeRO stage over data: 1 shards optimizer state, 2 also gradients, 3 also weights
   int64_t micro_batch = 1;  // sequences
   Recompute recompute = Recompute::none;
 
@@ -57,7 +57,7 @@ struct Split {
   bool operator==(const Split&) const = default;
 };
 
-/// Bytes on the device that holds most.
+/// Bytes on the device with the largest share.
 struct Memory {
   double weights = 0;
   double gradients = 0;
@@ -67,13 +67,13 @@ struct Memory {
   [[nodiscard]] double total() const { return states() + activations; }
 };
 
-/// Seconds of a step, by what they are spent on. Nothing is assumed to overlap.
+/// Seconds of a step, by use. Nothing is assumed to overlap.
 struct StepTime {
-  double compute = 0;   // including what is recomputed
-  double bubble = 0;    // stages that wait at the beginning and the end of a step
+  double compute = 0;   // including recomputation
+  double bubble = 0;    // idle time of stages at the beginning and the end of a step
   double tensor = 0;    // exchange of activations between devices that share matrices
   double pipeline = 0;  // and between stages
-  double data = 0;      // exchange of gradients, and of weights with ZeRO stage 3
+  double data = 0;      // exchange of gradients, and of weights with ZeRO
   [[nodiscard]] double total() const { return compute + bubble + tensor + pipeline + data; }
 };
 
@@ -81,9 +81,9 @@ struct Estimate {
   Split split;
   Memory memory;
   StepTime time;
-  double data_bytes = 0;    // that a device sends in a step to exchange gradients and weights
-  double tensor_bytes = 0;  // and activations
-  double utilization = 0;   // floating-point operations of the model, over those of the machine at its peak
+  double data_bytes = 0;    // that a device sends per step to exchange gradients and weights
+  double tensor_bytes = 0;  // the same for activations, between devices that share matrices
+  double utilization = 0;   // floating-point operations of the model over those of the machine at its peak
   bool fits = false;
 };
 
@@ -97,11 +97,11 @@ double activation_bytes(const ModelCost& model, int64_t sequence, int64_t micro_
 /// figure 1.
 Memory state_bytes(double parameters, Precision precision, int zero, int64_t data);
 
-/// Throws Error if the model or the batch cannot be divided so.
+/// Throws Error if the model or the batch cannot be divided this way.
 Estimate estimate(const ModelCost& model, const TrainingJob& job, const Hardware& hardware, const Split& split);
 
-/// All ways to divide the step over all devices, those that fit first, each group by time. Throws Error if there is
-/// none.
+/// Ways to divide the step over all devices, with micro-batches of 1, 2, 4, … sequences: first those that fit, by time,
+/// then the others, by memory. Throws Error if there are none.
 std::vector<Estimate> search(const ModelCost& model, const TrainingJob& job, const Hardware& hardware);
 
 }  // namespace plumb::plan

@@ -33,7 +33,7 @@ std::string html_escaped(std::string_view text) {
   return escaped;
 }
 
-/// JSON that cannot end or nest its script element: "<" occurs only in strings, where its escape \u003c means the same.
+/// JSON that cannot end or nest its script element: "<" occurs only in strings, where \u003c is equivalent.
 std::string script_json(const Json& value) {
   const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;

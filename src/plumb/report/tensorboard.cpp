@@ -31,7 +31,7 @@ std::string host_name() {
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-/// TensorBoard reads the files of a directory in order of their names, so the time comes first.
+/// TensorBoard reads the files of a directory in order of name, so the time comes first.
 fs::path unused_name(const fs::path& directory, double time) {
   for (int attempt = 0;; ++attempt) {
     fs::path name = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}", static_cast<int64_t>(time),

@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// Writes one event file, which is open only while it is written to: a study has one for every run. A file is a
+/// Writes one event file, open only during writes, since a study has one for every run. A file is a
 /// sequence of records, each `length, crc(length), data, crc(data)` (little-endian, masked CRC-32C), where the data is
 /// an Event message in protobuf's encoding. Readers ignore a record truncated by a kill.
 class EventWriter {
@@ -16,18 +16,18 @@ class EventWriter {
   /// earlier runs are kept: TensorBoard joins all files of a directory, so a resumed run continues the curves. Throws
   /// Error if the file cannot be created.
   explicit EventWriter(const std::filesystem::path& directory);
-  /// Writes what was added; errors are ignored.
+  /// Flushes; errors are ignored.
   ~EventWriter();
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  /// Adds the start of a session: readers drop what earlier files have from this step on, which is written again.
+  /// Marks a restart at `step`: readers drop the points of earlier files from this step on.
   void start(int64_t step, double wall_time);
 
-  /// Adds one point, which the next flush writes; the value is stored in float32. `wall_time` is in seconds since 1970.
+  /// Adds one point, written by the next flush and stored in float32. `wall_time` is in seconds since 1970.
   void scalar(const std::string& tag, int64_t step, double value, double wall_time);
 
-  /// Writes what was added. Throws Error if writing fails.
+  /// Writes all pending events. Throws Error if writing fails.
   void flush();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }

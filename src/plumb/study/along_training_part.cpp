@@ -1,5 +1,5 @@
-// Along training, with and without warm-up: the curvature that the optimizer sees against its threshold of stability,
-// the critical learning rate of its steps, gradient noise, update sizes, and attention. Nothing is judged here.
+// Along training, with and without warm-up: the preconditioned curvature compared with the stability threshold, the
+// critical learning rate of steps, gradient noise, update sizes, and attention. There are no verdicts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,8 +32,7 @@ double value_at(const WatchRecord& record, const std::string& path) {
   return found.is_number() ? found.get<double>() : std::nan("");
 }
 
-/// η·λ_max as a share of the largest stable one: above 1, oscillations grow. Of H if the optimizer has no
-/// preconditioner.
+/// λ_max over the stability threshold: above 1, oscillations grow. Of H if the optimizer has no preconditioner.
 double stability_ratio(const WatchRecord& record) {
   for (const char* which : {"preconditioned", "hessian"}) {
     const std::string path = fmt::format("/curvature/{}/", which);
@@ -43,7 +42,7 @@ double stability_ratio(const WatchRecord& record) {
   return std::nan("");
 }
 
-/// The largest or smallest number of an object with one per layer.
+/// The largest or smallest number in an object with one number per layer.
 double extreme_at(const WatchRecord& record, const std::string& path, bool largest) {
   double found = std::nan("");
   const Json by_layer = at_path(record, path);
@@ -60,8 +59,8 @@ RecordValue path_value(const std::string& path) {
   return [path](const WatchRecord& record) { return value_at(record, path); };
 }
 
-/// Drawn from step 1 on: before training there is no preconditioner and no update. Where a value is missing between two
-/// others, the line is interrupted; a line that ended in missing values would be a run that diverged.
+/// Starts at step 1: before training there is no preconditioner and no update. A value missing between two others
+/// leaves a gap; trailing missing values are dropped, since a line that ends in a gap marks a diverged run.
 Series series_along(const WatchedTraining& run, const std::string& name, const std::string& group,
                     const RecordValue& value) {
   Series series{name, group};
@@ -114,7 +113,7 @@ RunRequest watched_run(const StudyContext& context, const AlongTrainingStudy& pa
   return request;
 }
 
-/// A line at 1 over all measurements after a step.
+/// A line at 1 over all measurements after step 0.
 Series line_at_one(const std::vector<WatchedTraining>& runs, const std::string& name) {
   Series line{name, "threshold"};
   for (const WatchedTraining& run : runs) {
@@ -315,7 +314,7 @@ Table watched_runs_table(const std::vector<WatchedTraining>& runs) {
   return table;
 }
 
-/// What the searches for the critical learning rate found, run by run.
+/// Results of the searches for the critical learning rate, by run.
 Table critical_rate_table(const std::vector<WatchedTraining>& runs, const AlongTrainingStudy& part) {
   Table table{
       "along_training_critical",
@@ -384,7 +383,7 @@ Table reference_table(const std::vector<WatchedTraining>& runs) {
         const double reference = value_at(record, path + "reference/value");
         const double difference = std::abs(value_at(record, path + "value") / reference - 1);
         if (std::isnan(difference)) continue;
-        if (std::exchange(first, false)) continue;  // not warm yet
+        if (std::exchange(first, false)) continue;  // without a warm start
         differences.push_back(difference);
         products.push_back(value_at(record, path + "products"));
         long_products.push_back(value_at(record, path + "reference/products"));

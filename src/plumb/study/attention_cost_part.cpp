@@ -1,4 +1,4 @@
-// Time and memory of attention by length, for each kind.
+// Time and memory of each kind of attention by length.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -38,7 +38,7 @@ Costs costs_of(const Json& rows) {
   return costs;
 }
 
-/// The exponent of a quantity as a function of length, from its last three lengths.
+/// The exponent of a quantity as a power of length, fitted to at most the last three lengths.
 template <typename Quantity>
 double exponent(const Costs& costs, Quantity AttentionCost::*quantity) {
   std::vector<double> x;
@@ -140,7 +140,7 @@ PartResult measure(StudyContext& context, const AttentionCostStudy& part) {
         with_thousands(part.lengths[first]), with_thousands(part.lengths.back()),
         part.runs == 1 ? "timed once" : fmt::format("timed {} times", part.runs), join(evidence, "; ")));
   }
-  // The length from which on each is faster than softmax.
+  // The length from which each kind is faster than softmax.
   if (measured.count("softmax") != 0) {
     for (const std::string& kind : part.kinds) {
       if (kind == "softmax") continue;

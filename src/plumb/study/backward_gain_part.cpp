@@ -22,7 +22,7 @@ const StackGains& gains_of_stack(const BackwardGains& gains, StackKind stack) {
   return gains.stacks.back();
 }
 
-/// A number of each seed's stack.
+/// The geometric mean over seeds of number(stack), with its interval.
 template <typename Number>
 Interval gain_interval(const Gains& gains, StackKind stack, const Number& number) {
   std::vector<double> values;
@@ -30,7 +30,7 @@ Interval gain_interval(const Gains& gains, StackKind stack, const Number& number
   return geometric_interval(values);
 }
 
-/// The geometric mean over a stack's sub-layers.
+/// The geometric mean of the gain over a stack's sub-layers.
 double mean_gain(const StackGains& stack) {
   double sum = 0;
   int64_t count = 0;
@@ -91,7 +91,7 @@ Figure gain_figure(const GainsByScheme& by_scheme, StackKind stack, int64_t seed
   return figure;
 }
 
-/// ‖∂L/∂x‖ along a stack, relative to its result: what the gains multiply out to.
+/// ‖∂L/∂x‖ along a stack, relative to that at its result: the product of the gains.
 Figure profile_figure(const GainsByScheme& by_scheme, StackKind stack, int64_t seeds) {
   Figure figure;
   figure.id = "stream_gradient_" + to_string(stack);

@@ -141,7 +141,7 @@ constexpr Quantity kQuantities[] = {
      "Exponential of the entropy of the normalized singular values of all tokens' representations.", false},
 };
 
-/// `largest`: what the quantity cannot exceed, and neither does its interval.
+/// `largest`: an upper bound of the quantity, to which its interval is clipped.
 Series series_of(const std::string& name, const std::string& scheme, const Curves::Curve& curve, double largest) {
   Series series{name, scheme};
   for (size_t k = 0; k < curve.size(); ++k) {
@@ -175,8 +175,8 @@ std::vector<double> change_exponents(const Curves::Curve& change) {
   return change_exponents(change, std::vector<double>(change.front().size(), 0.0));
 }
 
-/// [seed]: the size of a stack's input in units of what a sub-layer adds to the mean square, from a line fitted over k.
-/// The theory gives the input the weight of one sub-layer; its actual weight delays the decrease.
+/// [seed]: the mean square of a stack's input relative to what each sub-layer adds, from a line fitted over k. The
+/// theory gives the input the weight of one sub-layer; a larger weight delays the decrease.
 std::vector<double> weights_of_input(const Curves::Curve& mean_square) {
   std::vector<double> weights;
   for (size_t seed = 0; seed < mean_square.front().size(); ++seed) {

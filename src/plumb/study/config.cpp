@@ -222,7 +222,7 @@ namespace {
 /// Larger than any count that a study can use.
 constexpr int64_t kLargestCount = 10'000'000;
 
-/// Throws Error unless all values are from `least` to `most`, naming the key.
+/// Throws Error, naming the key, if there are no values or one is outside [least, most].
 void within(const char* key, const std::vector<int64_t>& values, int64_t least, int64_t most = kLargestCount) {
   if (values.empty()) throw Error(fmt::format("{} is empty", key));
   for (const int64_t value : values) {
@@ -321,7 +321,8 @@ void check_coordinate_check(const CoordinateCheckStudy& part) {
   if (!(part.margin >= 0)) throw Error(fmt::format("coordinate_check.margin is {}", part.margin), "the smallest is 0");
 }
 
-/// Throws Error unless all differ and have one unit: the longest is compared with none.
+/// Throws Error if there are none, one is negative, two are equal, or their units differ: the longest is compared with
+/// no warm-up.
 void check_warm_ups(const char* key, const std::vector<Duration>& warm_ups) {
   if (warm_ups.empty()) throw Error(fmt::format("{} is empty", key));
   std::optional<Duration::Unit> unit;
@@ -337,7 +338,7 @@ void check_warm_ups(const char* key, const std::vector<Duration>& warm_ups) {
   require_distinct(key, std::move(texts));
 }
 
-/// Throws Error on what could not be measured, before anything is.
+/// Throws Error on values that cannot be measured, before any measurement.
 void check_parts(const StudyConfig& study) {
   if (const auto& part = study.gradients) {
     within("gradients.layers", {part->layers}, 1);

@@ -22,7 +22,7 @@ struct StudyHead {
 
 /// [data]: a data directory, raw text files, or the embedded corpus.
 struct StudyData {
-  std::string directory;           // made by `plumb data`; if empty, the keys below apply
+  std::string directory;           // made by `plumb data`; if empty, made from the keys below
   std::vector<std::string> train;  // two files or one TSV file; empty: the embedded corpus
   std::vector<std::string> valid;
   std::vector<std::string> test;
@@ -32,21 +32,21 @@ struct StudyData {
   std::string measured_split = "valid";
 };
 
-/// [gradients]: gradient norms by layer at initialization.
+/// [gradients]: gradient norms by layer at initialization, on the first `pairs` measured pairs (0: all).
 struct GradientStudy {
   int64_t layers = 6;
   int64_t seeds = 5;
   int64_t pairs = 200;
 };
 
-/// [depth]: the gradient of the last feed-forward layer by number of layers.
+/// [depth]: the gradient of the last feed-forward layer as a function of depth.
 struct DepthStudy {
   std::vector<int64_t> layers = {6, 8, 10, 12, 14};
   int64_t seeds = 5;
   int64_t pairs = 100;
 };
 
-/// [signal]: activations in the theory's setting, compared with Lemma 2; the gradient, with Theorem 1.
+/// [signal]: activations and gradients in the theory's setting, compared with Lemma 2 and Theorem 1.
 struct SignalStudy {
   int64_t layers = 6;
   std::vector<int64_t> widths = {32, 64, 128};
@@ -62,8 +62,8 @@ struct SpectrumStudy {
   int64_t probes = 1;
   int64_t batch_tokens = 1024;
   double graph_memory_gib = 6.0;
-  int64_t layer_steps = 0;  // for the spectra of each layer's block; 0: not measured
-  int64_t seeds = 3;        // of the initialization, for λ_max; the first one has the whole spectrum
+  int64_t layer_steps = 0;  // for the spectrum of each layer's block; 0: not measured
+  int64_t seeds = 3;        // of the initialization, for λ_max; the whole spectrum is measured for the first
   int64_t seed_steps = 20;  // Lanczos steps for the others
 };
 
@@ -72,7 +72,7 @@ struct TrainingArm {
   std::string optimizer = "adam";
   std::vector<double> learning_rates = {1e-3};
   double clip_norm = 0;                // as train.clip_norm
-  std::vector<std::string> schemes{};  // those of the study that it trains; empty: all
+  std::vector<std::string> schemes{};  // among study.schemes; empty: all
 
   /// "sgd", or "sgd, clipped at 1".
   [[nodiscard]] std::string name() const;
@@ -93,7 +93,7 @@ struct TrainingStudy {
 /// [fast_weights]: attention as fast weights, and how many associations each kind can store.
 struct FastWeightsStudy {
   std::vector<std::string> kinds = {"softmax", "linear", "favor", "dpfp", "delta"};
-  int64_t size = 16;  // of keys
+  int64_t size = 16;  // of keys and values
   std::vector<int64_t> keys = {4, 8, 16, 32, 64};
   int64_t seeds = 2;
   int64_t steps = 300;
@@ -108,7 +108,7 @@ struct AttentionCostStudy {
   int64_t runs = 1;
 };
 
-/// [language_model]: a decoder with each kind of attention, trained as in [train].
+/// [language_model]: a decoder with each kind of attention, trained with [train]'s settings.
 struct LanguageModelStudy {
   std::vector<std::string> kinds = {"softmax", "linear", "favor", "dpfp", "delta"};
   int64_t layers = 3;
@@ -120,10 +120,10 @@ struct CollapseStudy {
   int64_t layers = 12;
   int64_t seeds = 3;
   int64_t pairs = 50;
-  int64_t steps = 0;  // training steps before a second measurement, as in [train]; 0: only at initialization
+  int64_t steps = 0;  // training steps before a second measurement; 0: only at initialization
 };
 
-/// [tricks]: Adam, residual connections, norms and warm-up, each removed, and each pair of them.
+/// [tricks]: Adam, residual connections, norms and warm-up, removed one at a time and in pairs.
 struct TricksStudy {
   int64_t layers = 3;
   double sgd_learning_rate = 0.1;
@@ -134,8 +134,8 @@ struct TricksStudy {
 struct NormsStudy {
   std::vector<std::string> norms = {"layernorm", "rmsnorm", "batchnorm"};
   int64_t layers = 3;
-  int64_t tokens = 300000;                              // for every run
-  std::vector<int64_t> batch_tokens = {64, 256, 1024};  // the learning rate scales with the square root
+  int64_t tokens = 300000;                              // per run
+  std::vector<int64_t> batch_tokens = {64, 256, 1024};  // the learning rate scales with its square root
   int64_t seeds = 2;
   int64_t shared_batch_tokens = 256;  // for multi-process runs
   std::vector<int64_t> processes = {1, 2, 4};
@@ -148,7 +148,8 @@ struct BackwardGainStudy {
   int64_t pairs = 100;
 };
 
-/// [first_step]: what an optimizer's first step does to the logits, and the learning rate at which it raises the loss.
+/// [first_step]: how an optimizer's first step changes the logits, and the learning rate above which it raises the
+/// loss.
 struct FirstStepStudy {
   int64_t layers = 6;
   int64_t seeds = 5;
@@ -156,7 +157,7 @@ struct FirstStepStudy {
   std::vector<std::string> optimizers = {"adam", "sgd"};
 };
 
-/// [curvature]: the Hessian's extremes over seeds, with its Gauss–Newton part and the rest apart.
+/// [curvature]: extreme eigenvalues of the Hessian, its Gauss–Newton part and the rest, over seeds.
 struct CurvatureStudy {
   int64_t layers = 6;
   int64_t seeds = 3;
@@ -172,11 +173,11 @@ struct CoordinateCheckStudy {
   std::vector<int64_t> widths = {32, 64, 128};  // fewer than two: not varied
   std::vector<int64_t> depths = {2, 4, 8};
   std::vector<int64_t> batch_tokens = {256, 512, 1024};
-  int64_t layers = 2;  // where depth is not varied
+  int64_t layers = 2;  // unless depth is varied
   int64_t seeds = 5;
   int64_t steps = 3;
   double learning_rate = 1e-3;
-  double margin = 0.1;  // of an exponent, for "constant"
+  double margin = 0.1;  // "constant": the exponent's interval is within ± this
   int64_t pairs = 50;
 };
 
@@ -185,25 +186,25 @@ struct AlongTrainingStudy {
   int64_t layers = 3;
   std::vector<Duration> warm_ups = {0, 400};
   Duration every = 50;             // between measurements
-  int64_t examples = 64;           // of the training set, always the same ones
-  int64_t reference_products = 0;  // of a second search for each eigenvalue, from a random vector; 0: none
+  int64_t examples = 64;           // the first of the training set
+  int64_t reference_products = 0;  // of a second search per eigenvalue, from a random vector; 0: none
 };
 
-/// [scale]: a family of models of growing size, trained alike, and a power law of their losses.
+/// [scale]: models of growing size, trained alike, and a power law fitted to their losses.
 struct ScaleStudy {
   std::vector<int64_t> widths = {32, 64, 96, 128, 192, 256};  // of each model, growing; the last is held out
   std::vector<int64_t> layers = {2, 2, 3, 4, 4, 6};           // of each model
   std::string parametrization = "standard";                   // or "mup"
   int64_t seeds = 3;
-  /// Sweeps of the learning rate over models of these widths, with both parametrizations; empty: none.
+  /// Swept at each of `rate_widths` with both parametrizations; empty: no sweeps.
   std::vector<double> learning_rates;
   std::vector<int64_t> rate_widths = {32, 64, 128};
   int64_t rate_layers = 2;
   int64_t rate_seeds = 2;
-  /// What the models of the first scheme are evaluated on, as in `plumb evaluate --tasks`; empty: nothing.
+  /// Evaluation tasks for the models of the first scheme, as in `plumb evaluate --tasks`; empty: none.
   std::vector<std::string> tasks;
-  std::string benchmarks = ".";  // directory of their files
-  int64_t items = 200;           // of each task, the first ones; 0: all
+  std::string benchmarks = ".";  // directory of the tasks' files
+  int64_t items = 200;           // the first items of each task; 0: all
 };
 
 /// [[transfer.model]]: a kind of model and the learning rates of its stages.
@@ -215,20 +216,20 @@ struct TransferModel {
   std::vector<double> learning_rates = {0.003, 0.01, 0.03};  // of the classifier: each arm is swept over them
 };
 
-/// [transfer]: pretraining, fine-tuning on the task's text and on its labels, with recipes that differ in one thing.
+/// [transfer]: pretraining, then fine-tuning on the task's text and its labels, by recipes that each change one thing.
 struct TransferStudy {
-  std::string labels;  // data directory of labeled text, which is encoded anew; empty: the next two
+  std::string labels;  // data directory of labeled text, which is re-encoded; empty: the next two files
   std::string train;   // lines of label, TAB, text
   std::string valid;   // empty: held out from train
   int64_t length_limit = 256;
   std::vector<std::string> arms = {"scratch",       "complete",   "no-text",    "no-discriminative",
                                    "no-unfreezing", "no-slanted", "last-layer", "all-at-once"};
-  std::vector<int64_t> examples;  // numbers of labels besides all of them
+  std::vector<int64_t> examples;  // numbers of training examples, in addition to all
   int64_t seeds = 3;
   double rate_divisor = 2.6;
   int64_t text_epochs = 1;
-  int64_t epochs = 6;       // over all labels
-  int64_t few_epochs = 12;  // over fewer of them
+  int64_t epochs = 6;       // with all examples
+  int64_t few_epochs = 12;  // with fewer
   int64_t batch_tokens = 1024;
   std::vector<TransferModel> models;
 };
@@ -258,16 +259,16 @@ struct StudyConfig {
   std::optional<ScaleStudy> scale;
   std::optional<TransferStudy> transfer;
 
-  /// Whether any part trains, or takes steps as [train] says.
+  /// Whether any part trains or takes optimizer steps with [train]'s settings.
   [[nodiscard]] bool trains() const {
     return training || tricks || norms || language_model || (collapse && collapse->steps > 0) || first_step ||
            coordinate_check || along_training || scale || transfer;
   }
-  /// Whether an encoder is to predict masked tokens, so that the vocabulary needs a mask token.
+  /// Whether an encoder predicts masked tokens, which requires a mask token in the vocabulary.
   [[nodiscard]] bool masks() const;
 };
 
-/// visit(section, part) for each part of a study, in the order in which they are measured.
+/// Calls visit(section, part) for each part of a study, in the order of measurement.
 template <typename Study, typename Visit>
 void for_each_part(Study& study, const Visit& visit) {
   visit("gradients", study.gradients);
@@ -313,7 +314,8 @@ void describe(Fields& field, ScaleStudy& part);
 void describe(Fields& field, TransferModel& model);
 void describe(Fields& field, TransferStudy& part);
 
-/// Reads a study; a section that is absent is skipped. Throws Error on unknown keys or an empty study.
+/// Reads a study; parts without a section are not measured. Throws Error on unknown keys, values that cannot be
+/// measured or an empty study.
 StudyConfig read_study(const Config& config);
 
 /// The complete study as TOML, with all defaults spelled out.

@@ -21,7 +21,7 @@ struct NamedSize {
 };
 using NamedSizes = std::vector<NamedSize>;
 
-/// What one model has: the list of activations, with the logits last.
+/// The activations of one model, with the logits last.
 struct CoordinateList {
   NamedSizes sizes;
 };
@@ -36,13 +36,13 @@ void from_json(const Json& json, CoordinateList& list) {
     list.sizes.push_back({each.at("name"), number_of(each.at("before")), number_of(each.at("change"))});
 }
 
-/// Along what a check varies the model.
+/// What a check varies.
 struct ScaleAxis {
   enum Measure { width, depth, batch };
   Measure measure;
   const char* name;         // in ids
   const char* words;        // in figures
-  bool by_place = false;    // activations are those of the first and the last layer
+  bool by_place = false;    // only activations of the first and the last layer
   bool same_start = false;  // the model before training does not depend on it
 };
 constexpr ScaleAxis kWidthAxis{ScaleAxis::width, "width", "width d_model"};
@@ -59,7 +59,7 @@ std::string name_by_place(const ActivationPoint& point, int64_t layers) {
   return fmt::format("{} layer, {}", last ? "last" : "first", to_string(ActivationPoint{within, point.point}));
 }
 
-/// The first batches of an epoch.
+/// The first batches of the first epoch.
 std::vector<Batch> first_training_batches(const StudyContext& context, int64_t tokens, int64_t count) {
   const std::unique_ptr<Dataset> dataset = context.task.dataset("train");
   std::vector<Batch> batches;
@@ -152,7 +152,7 @@ Series coordinate_line(const Coordinates& all, const std::vector<int64_t>& scale
   return line;
 }
 
-/// To four decimals: what remains of an exponent that is exactly 0, as after a norm, is rounding.
+/// To four decimals: an exponent that is exactly 0, as after a norm, differs from 0 only by rounding errors.
 Json rounded_exponent(double value) {
   const double rounded = std::round(value * 1e4) / 1e4;
   return finite_or_null(rounded == 0 ? 0.0 : rounded);

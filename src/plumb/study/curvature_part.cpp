@@ -49,7 +49,7 @@ Figure curvature_figure(const std::map<std::string, CurvatureSplitReport>& by_sc
   return figure;
 }
 
-/// The Hessian's blocks, and the Gauss–Newton part's.
+/// λ_max of the layers' blocks of the Hessian and of its Gauss–Newton part.
 Figure block_curvature_figure(const std::map<std::string, CurvatureSplitReport>& by_scheme, StackKind stack,
                               const CurvatureStudy& part) {
   Figure figure;
@@ -105,7 +105,7 @@ Table curvature_table(const std::map<std::string, CurvatureSplitReport>& by_sche
   return table;
 }
 
-/// How the largest curvature compares with that of another scheme, seed by seed.
+/// The ratio of the largest curvatures of two schemes: the geometric mean over seeds.
 std::string curvature_ratio(const SplitsByScheme& by_scheme, const std::string& scheme, const std::string& base) {
   std::vector<double> ratios;
   for (size_t i = 0; i < by_scheme.at(scheme).size(); ++i) {

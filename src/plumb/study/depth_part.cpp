@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-using ByDepth = std::vector<std::vector<double>>;  // [depth][seed]: the norm of the last layer's W₂
+using ByDepth = std::vector<std::vector<double>>;  // [depth][seed]: the gradient norm of the last layer's W₂
 
 MeasurementRequest depth_request(StudyContext& context, const std::string& scheme, int64_t layers,
                                  const DepthStudy& part) {

@@ -17,9 +17,9 @@
 namespace plumb {
 namespace {
 
-/// The largest difference between linear attention computed as a matrix of weights, φ(q)·φ(k)ᵀ over positions, and as a
-/// fast weight programmer that writes and reads one position after another; also for the computation in blocks of
-/// positions. For `linear` (φ = elu + 1, normalized) and `fwp-1991` (φ = x).
+/// The largest difference, relative to the largest output, between linear attention computed as a matrix of weights
+/// φ(q)·φ(k)ᵀ over positions, and as a fast weight programmer that writes and reads one position at a time, or in
+/// blocks of positions. For `linear` (φ = elu + 1, normalized) and `fwp-1991` (φ = x).
 struct Equality {
   std::string kind;
   double programmer = 0;
@@ -85,7 +85,7 @@ Equalities equalities_of(const Json& json) {
 
 /// Results of one kind by number of keys.
 struct Curve {
-  std::map<int64_t, std::vector<double>> error, accuracy;  // by number of keys: one per seed
+  std::map<int64_t, std::vector<double>> error, accuracy;  // by number of keys: [seed]
 };
 
 /// One row per number of keys.
@@ -179,7 +179,7 @@ Figure figure_of(const std::map<std::string, Curve>& curves, const FastWeightsSt
   return figure;
 }
 
-/// [seed]: the error with a number of keys.
+/// [seed]: the error with this number of keys.
 const std::vector<double>& errors_at(const Curve& curve, int64_t keys) { return curve.error.at(keys); }
 
 std::string retrieval_setting(const FastWeightsStudy& part) {
@@ -189,7 +189,7 @@ std::string retrieval_setting(const FastWeightsStudy& part) {
 void judge_capacity(const std::map<std::string, Curve>& curves, const FastWeightsStudy& part, PartResult& result) {
   if (curves.count("linear") == 0) return;
   const Curve& linear = curves.at("linear");
-  int64_t few = 0;  // the most keys that still leave half of the features free
+  int64_t few = 0;  // the most keys that leave half of the features free
   int64_t many = 0;
   for (const int64_t keys : part.keys) {
     if (keys <= part.size / 2) few = std::max(few, keys);
@@ -220,7 +220,7 @@ void judge_capacity(const std::map<std::string, Curve>& curves, const FastWeight
 
 void judge_update(const std::map<std::string, Curve>& curves, const FastWeightsStudy& part, PartResult& result) {
   if (curves.count("delta") == 0 || curves.count("dpfp") == 0) return;
-  // A number of keys that the sum rule stores easily.
+  // At most `size` keys if possible: as many as the sum rule stores easily.
   int64_t few = part.keys.front();
   for (const int64_t keys : part.keys) {
     if (keys <= part.size) few = std::max(few, keys);

@@ -1,4 +1,4 @@
-// The first step of an optimizer at initialization: what it does to the logits, and the learning rate at which it
+// The first step of an optimizer at initialization: how it changes the logits, and the learning rate above which it
 // raises the loss.
 #include <fmt/format.h>
 

@@ -60,7 +60,7 @@ std::vector<double> factors(const Norms& norms, StackKind stack, int64_t layers,
   return by_seed;
 }
 
-/// `theory`: in the setting of the theory instead of the study's own.
+/// `theory`: in the theory's setting instead of the study's.
 ModelConfig gradient_model(const StudyContext& context, const std::string& scheme, const GradientStudy& part,
                            bool theory) {
   return theory ? theory_model(context, scheme, context.config.model.d_model, "theory", part.layers)
@@ -100,7 +100,7 @@ Norms gradient_norms(StudyContext& context, const std::string& scheme, const Gra
   return norms;
 }
 
-/// The factor that the appendix predicts is measured where the theory speaks: with more than one layer.
+/// Whether to judge the factor that the appendix predicts, which needs Post-LN and more than one layer.
 bool judges_factor(const std::string& scheme, const GradientStudy& part) {
   return scheme == "post-ln" && part.layers > 1;
 }

@@ -28,7 +28,7 @@ std::optional<Json> finished(const std::filesystem::path& path, const Json& sett
   return document["result"];
 }
 
-/// The progress of several measurements as one.
+/// Shows the progress of several measurements as one.
 class Together {
  public:
   explicit Together(const std::vector<const MeasurementRequest*>& requests)
@@ -71,7 +71,7 @@ class Together {
       labels.push_back(share > 0 ? fmt::format("{} {:.0f}%", request->label, 100 * share) : request->label);
     }
     const bool last = done_ == count_;
-    if (!last && running_.empty()) return;  // the next one begins at once
+    if (!last && running_.empty()) return;  // the next one begins right away
     const auto steps = static_cast<int64_t>(work / work_ * kSteps);
     progress_.update(last ? kSteps : std::min(steps, kSteps - 1),
                      fmt::format("{} of {} done{}{}", done_, count_, labels.empty() ? "" : ": ", join(labels, "; ")));
@@ -86,7 +86,7 @@ class Together {
   Progress progress_;
 };
 
-/// Calls `make` for each, in up to `jobs` threads that share the program's, until one throws.
+/// Calls `make` for each request, in up to `jobs` workers that divide the program's threads, until one throws.
 void make_side_by_side(std::span<const MeasurementRequest* const> requests, int64_t jobs,
                        const std::function<void(const MeasurementRequest&)>& make, const FirstException& exception) {
   std::atomic<size_t> next = 0;
@@ -103,13 +103,13 @@ void make_side_by_side(std::span<const MeasurementRequest* const> requests, int6
         ops::set_threads(std::max<int64_t>(threads / workers, 1));
         work();
       });
-    } catch (const std::system_error&) {  // the system allows no more threads: those that run do all the work
+    } catch (const std::system_error&) {  // no more threads available: those running do all the work
       if (running.empty()) throw;
       break;
     }
   }
   for (std::thread& worker : running) worker.join();
-  ops::set_threads(threads);  // LibTorch keeps one number for the whole program
+  ops::set_threads(threads);  // LibTorch has one setting for the whole program
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ Json Measurements::get(const MeasurementRequest& request) {
   document["seconds"] = watch.seconds();
   write_json(path, document);
   ++measured_;
-  return read_json(path)["result"];  // so that the result is the same whether it was measured or read
+  return read_json(path)["result"];  // so that measured and stored results are identical
 }
 
 bool Measurements::has(const MeasurementRequest& request) const {
@@ -139,7 +139,7 @@ void make_all(Measurements& measurements, const std::vector<MeasurementRequest>&
     if (names.insert(request.name).second && !measurements.has(request)) missing.push_back(&request);
   }
   if (missing.empty()) return;
-  // Those with the same turn may be made side by side.
+  // Requests with the same turn may run concurrently.
   const auto turn = [](const MeasurementRequest* request) { return std::pair(request->stage, request->alone); };
   std::stable_sort(missing.begin(), missing.end(),
                    [&](const auto* first, const auto* second) { return turn(first) < turn(second); });

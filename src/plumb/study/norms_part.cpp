@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// What is compared: a norm and, for BatchNorm in several processes, whether its statistics are exchanged.
+/// A norm and, for BatchNorm in several processes, whether its statistics are exchanged.
 struct NormVariant {
   std::string norm;
   bool synchronized = true;
@@ -27,7 +27,7 @@ struct NormRun {
   TrainedRun trained{};
 
   [[nodiscard]] double loss() const { return trained.loss(); }
-  /// The median over the points of the history of the quantity that `value` extracts from each.
+  /// The median of value(point) over the points of the history.
   template <typename Value>
   [[nodiscard]] double median(const Value& value) const {
     std::vector<double> all;
@@ -58,8 +58,8 @@ RunRequest norm_run(const StudyContext& context, const NormsStudy& part, const N
   train.batch_tokens = batch_tokens;
   train.processes = processes;
   train.synchronize_norms = variant.synchronized;
-  // [train] describes runs with its own batch size; warm-up and logging intervals keep their share of the run. Those in
-  // tokens and epochs do without being changed.
+  // [train] describes runs with its own batch size. Durations in steps are scaled to keep their share of the run; those
+  // in tokens and epochs keep it unchanged.
   const double ratio = static_cast<double>(batch_tokens) / static_cast<double>(given.batch_tokens);
   const auto in_proportion = [&](const Duration& of_given) -> Duration {
     if (of_given.unit() != Duration::Unit::steps || of_given.is_zero()) return of_given;
@@ -244,7 +244,7 @@ void over_processes(StudyContext& context, const NormsStudy& part, PartResult& r
   const auto step_one = [](const NormRun& run) {
     return run.trained.result.history.front().gradient_norm.value_or(std::nan(""));
   };
-  // Not a claim about training: an identity, which a test requires. Reported as a check of this run.
+  // Not a claim about training but an identity, which a test verifies; reported as a check of this run.
   result.summary.push_back(fmt::format(
       "The gradient norm of BatchNorm's first step differs between {1} and {2} processes by a fraction of {0:.1g} with "
       "exchanged statistics, and of {3:.1g} if each process computes its own.",

@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// The options of this optimizer, and those of others that differ from their defaults, as TOML.
+/// The optimizer's name and options, and options of other optimizers that differ from their defaults, as TOML.
 Json settings_of_optimizer(const std::string& optimizer, const VariantOptions& options);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// A measurement of several initializations of one model.
+// One measurement over several initializations of a model.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@
 
 namespace plumb {
 
-/// measure(model) for the models initialized from the study's seed and the `seeds − 1` that follow: one measurement of
-/// this name, kept as a list. `settings` has what the results depend on besides data, model and seeds; `tokens` is the
-/// number that measuring one model passes through it, forward and backward. What `measure` returns has to_json.
+/// A measurement whose result is the list of measure(model), for models initialized from the study's seed and the
+/// `seeds − 1` that follow. `settings` has what the results depend on besides data, model and seeds; `tokens` is the
+/// number of tokens that one model processes, forward and backward. The result type of `measure` needs to_json.
 template <typename Measure>
 MeasurementRequest over_seeds(StudyContext& context, const std::string& name, const std::string& label,
                               const ModelConfig& config, int64_t seeds, Json settings, double tokens,
@@ -39,7 +39,7 @@ MeasurementRequest over_seeds(StudyContext& context, const std::string& name, co
   return request;
 }
 
-/// Results, [seed], as a list; and by scheme, for results.json.
+/// Results by seed as a JSON list, and such lists by scheme, for results.json.
 template <typename Result>
 Json list_of(const std::vector<Result>& results) {
   Json all = Json::array();
@@ -53,7 +53,7 @@ Json lists_of(const std::map<std::string, std::vector<Result>>& by_scheme) {
   return lists;
 }
 
-/// Its results, [seed], which have from_json.
+/// Results of a request made by `over_seeds`, [seed]. `Result` needs from_json.
 template <typename Result>
 std::vector<Result> results_over_seeds(StudyContext& context, const MeasurementRequest& request) {
   std::vector<Result> results;

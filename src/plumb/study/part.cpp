@@ -22,7 +22,7 @@ ModelConfig model_for(const StudyContext& context, const std::string& scheme, in
 
 ModelConfig theory_model(const StudyContext& context, const std::string& scheme, int64_t width,
                          const std::string& initialization, int64_t layers) {
-  ModelConfig standard;  // whatever the study's own model has
+  ModelConfig standard;  // defaults rather than the study's model
   standard.kind = context.config.model.kind;
   standard.pooling = context.config.model.pooling;
   standard.residual = scheme;
@@ -98,7 +98,7 @@ double work_of(const ModelConfig& model, double tokens) {
   const auto d = static_cast<double>(model.d_model);
   const auto layers = static_cast<double>(depth.encoder_layers + depth.decoder_layers);
   const double layer = d * (4 * d + 2 * static_cast<double>(model.feed_forward));
-  // Small models take their time for elements rather than products: d² stands beside 64·d of these.
+  // Small models spend their time on elementwise operations rather than matrix products: hence d² + 64·d.
   return tokens * (layers * (layer + 256 * d) + d * static_cast<double>(model.target_vocabulary)) * 1e-9;
 }
 

@@ -20,19 +20,19 @@ namespace plumb {
 /// Receives every point of a training run: (run, point). The program connects TensorBoard to it.
 using RunObserver = std::function<void(const std::filesystem::path& run, const TrainPoint& point)>;
 
-/// What the parts of a study share.
+/// Shared by all parts of a study.
 struct StudyContext {
   const StudyConfig& config;
   const DataDirectory& data;
   const Task& task;
-  Json data_settings;  // what the data were made from; included in every measurement's settings
+  Json data_settings;  // identifies the data in the settings of measurements
   std::filesystem::path out;
   Measurements& measurements;
   RunObserver on_point;
 };
 
-/// The study's model with a given scheme and number of layers, and the data's vocabularies. A scheme with a matching
-/// initialization (DeepNorm) uses it.
+/// The study's model with a given scheme and number of layers, and the data's vocabularies. If an initialization has
+/// the scheme's name (DeepNorm), the model uses it.
 ModelConfig model_for(const StudyContext& context, const std::string& scheme, int64_t layers);
 
 /// The setting of the theory of Xiong et al. 2020: one head, all matrices (width, width), inputs N(0, I) without
@@ -45,10 +45,10 @@ std::vector<StackKind> stacks_of(const StudyContext& context);
 inline StackKind first_stack(const StudyContext& context) { return stacks_of(context).front(); }
 inline StackKind last_stack(const StudyContext& context) { return stacks_of(context).back(); }
 
-/// Such a model, initialized from the study's seed plus `i`.
+/// A model of `config`, initialized with the study's seed plus `i`.
 std::unique_ptr<Model> initialized_model(const StudyContext& context, const ModelConfig& config, int64_t i = 0);
 
-/// "train.de and train.en" for two paths, to files or directories.
+/// "train.de and train.en" for two paths to files or directories.
 std::string file_names(const std::vector<std::string>& paths);
 
 /// "text of train.de and train.en", or "synthetic corpus of 20,000 pairs": the study's [data].
@@ -57,27 +57,26 @@ std::string corpus_of(const StudyContext& context);
 /// "6+6 layers" of an encoder-decoder, "6 layers" of other models.
 std::string layers_in_words(const ModelConfig& model);
 
-/// "6+6 layers, d_model 64, 4 heads; xavier-normal initialization; synthetic corpus of 20,000 pairs": for verdicts.
+/// "6+6 layers, d_model 64, 4 heads, initialization xavier-normal; synthetic corpus of 20,000 pairs": for verdicts.
 std::string setting_of(const StudyContext& context, const ModelConfig& model);
 
-/// Why this study cannot carry a claim about training that was made of models of d_model 512 and a corpus of real text;
-/// "" if it can.
+/// Why this study cannot test a claim about training on real text; "" if its corpus is not synthetic.
 std::string training_not_testable(const StudyContext& context);
 
-/// The work of measuring or training on `tokens` tokens, in units that compare measurements of a study.
+/// The estimated work of measuring or training on `tokens` tokens, comparable between measurements of a study.
 double work_of(const ModelConfig& model, double tokens);
 
 /// The first `pairs` pairs of the measured split (0: all), in batches of at most `batch_tokens` tokens.
 std::vector<Batch> measured_batches(const StudyContext& context, int64_t pairs, int64_t batch_tokens = 1024);
 
-/// The model section as JSON, for the settings of a measurement.
+/// The [model] section as TOML, for the settings of a measurement.
 Json settings_of(const ModelConfig& model);
 
-/// The options of an attention, and those of other kinds that differ from their defaults, as TOML.
+/// The options of a kind of attention, and options of other kinds that differ from their defaults, as TOML.
 std::string options_text(const std::string& attention, const VariantOptions& options);
 
-/// The parts, one file each: what they measure, and their contribution to the report. `measure` makes what has not been
-/// made before.
+/// The parts, one file each: what they measure, and their contribution to the report. `measure` makes missing
+/// measurements.
 std::vector<MeasurementRequest> requests(StudyContext& context, const GradientStudy& part);
 PartResult measure(StudyContext& context, const GradientStudy& part);
 std::vector<MeasurementRequest> requests(StudyContext& context, const DepthStudy& part);

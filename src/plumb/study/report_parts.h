@@ -10,17 +10,18 @@
 
 namespace plumb {
 
-/// A number as it appears in a figure or table, or null.
+/// The number, or null if it is not finite.
 Json finite_or_null(double value);
 
 struct Axis {
   std::string label;
   bool log = false;
-  bool symlog = false;
-  double floor = 0;  // the smallest value shown on a log axis; 0: chosen by the page
+  bool symlog = false;  // linear near zero, logarithmic on both sides
+  double floor = 0;     // the smallest value shown on a log axis; 0: chosen by the page
 };
 
-/// "2.72 (0.54 to 13.7)" with this many significant digits; "2.72" without an interval, as with one seed.
+/// "2.72 (0.54 to 13.7)" with this many significant digits; "2.72" without an interval, as with one seed; "no number"
+/// if the mean is not finite.
 std::string with_interval(const Interval& interval, int digits = 3);
 
 /// "3 seeds, 95% intervals"; "one seed, no interval".
@@ -36,6 +37,7 @@ struct Series {
   Json high = Json::array();
   std::string style = "solid";  // "solid", "dashed", "points"
 
+  /// Adds a point; values that are not finite become null.
   void point(const Json& at, double value);
   void point(const Json& at, double value, double lower, double upper);
 };
@@ -49,12 +51,12 @@ struct Figure {
   Axis y;
   std::vector<Series> series;
   std::vector<std::string> notes;
-  std::string ended = "diverged";  // what the legend says of a line that ends before its x do
+  std::string ended = "diverged";  // the legend's word for a line whose last values are null
 
   [[nodiscard]] Json to_json() const;
 };
 
-/// A claim from the literature and what the measurements say of it, in their setting.
+/// A claim from the literature and the measurements' judgment of it, in their setting.
 struct Verdict {
   std::string id;
   std::string claim;
@@ -64,7 +66,7 @@ struct Verdict {
   Judgment judgment;
   std::string evidence;  // sentences with further numbers; may be empty
   std::string figure;    // its id
-  std::string scheme{};  // that the claim is about, where a figure of many schemes is divided
+  std::string scheme{};  // the claim's scheme, to find its part of a divided figure
 
   [[nodiscard]] Json to_json() const;
 };

@@ -20,12 +20,12 @@
 namespace plumb {
 namespace {
 
-constexpr size_t kMostTogether = 3;  // runs whose training and validation losses share a figure
+constexpr size_t kMostTogether = 3;  // the most runs whose training and validation losses share a figure
 constexpr double kSecondsPerHour = 3600;
 
 using PointNumber = std::function<std::optional<double>(const RunSummary&, size_t)>;
 
-/// What a curve is drawn against.
+/// The horizontal axis of a curve.
 struct Abscissa {
   std::string id, label, by;
   PointNumber at;
@@ -54,7 +54,7 @@ PointNumber metric_of(const std::string& name) {
   return [name](const RunSummary& run, size_t i) { return run.history[i].metrics.get(name); };
 }
 
-/// A curve over the points that have both coordinates; that of a diverged run ends in a gap, which the page marks.
+/// A curve over the points that have both coordinates. A diverged run's curve ends in a gap, which the page marks.
 Series curve(const RunSummary& run, const Abscissa& x, const PointNumber& y, const std::string& suffix = "") {
   Series series{run.name + suffix, run.name};
   for (size_t i = 0; i < run.history.size(); ++i) {
@@ -68,7 +68,7 @@ Series curve(const RunSummary& run, const Abscissa& x, const PointNumber& y, con
   return series;
 }
 
-/// Adds a figure of one curve per run, if any run has it.
+/// Adds a figure with a curve for each run that has one, unless none has.
 void add_curves(std::vector<Figure>& figures, Figure figure, const std::vector<RunSummary>& runs, const Abscissa& x,
                 const PointNumber& y) {
   figure.kind = "line";
@@ -80,7 +80,7 @@ void add_curves(std::vector<Figure>& figures, Figure figure, const std::vector<R
   if (!figure.series.empty()) figures.push_back(std::move(figure));
 }
 
-/// Training and validation loss: together for few runs, else a figure for each.
+/// Training and validation loss: in one figure for few runs, otherwise in two.
 void add_losses(std::vector<Figure>& figures, const std::vector<RunSummary>& runs, const Abscissa& x) {
   const PointNumber training = [](const RunSummary& run, size_t i) { return finite(run.history[i].nll); };
   const PointNumber validation = metric_of("valid_nll");
@@ -111,7 +111,7 @@ void add_losses(std::vector<Figure>& figures, const std::vector<RunSummary>& run
   if (!figure.series.empty()) figures.push_back(std::move(figure));
 }
 
-/// The task's own metrics, in the order in which they are met.
+/// The task's own metrics, in order of first appearance.
 std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs) {
   std::vector<std::string> names;
   for (const RunSummary& run : runs) {
@@ -123,7 +123,7 @@ std::vector<std::string> task_metrics(const std::vector<RunSummary>& runs) {
   return names;
 }
 
-/// Every number in the records of all runs, by its path; an object with a number for each layer counts as one.
+/// The paths of all numbers in the runs' watch records except "seconds"; an object with one number per layer is one.
 struct WatchedNumbers {
   std::vector<std::string> single;    // "/updates/total"
   std::vector<std::string> by_layer;  // "/updates/ratio"
@@ -165,7 +165,7 @@ std::string title_of(const std::string& path) {
   return title;
 }
 
-/// The value at a path that leads through objects, or null.
+/// The value at a path through objects, or null.
 const Json* find_value(const Json& values, const Json::json_pointer& path) {
   if (path.empty()) return &values;
   const Json* parent = find_value(values, path.parent_pointer());
@@ -174,7 +174,7 @@ const Json* find_value(const Json& values, const Json::json_pointer& path) {
   return found == parent->end() ? nullptr : &*found;
 }
 
-/// The number at a path of a record. At an object with one for each layer, the largest.
+/// The number at a path of a record; the largest number of an object with one per layer.
 std::optional<double> watched_number(const WatchRecord& record, const std::string& path) {
   const Json* value = find_value(record.values, Json::json_pointer(path));
   if (value == nullptr) return std::nullopt;
@@ -187,7 +187,7 @@ std::optional<double> watched_number(const WatchRecord& record, const std::strin
   return largest;
 }
 
-/// One curve per run; of a single run, numbers by layer become a curve for each layer.
+/// One curve per run; for a single run, numbers by layer become one curve per layer.
 Figure watched_figure(const std::vector<RunSummary>& runs, const std::string& path, bool by_layer) {
   Figure figure{"watch" + path, title_of(path), by_layer ? "The largest of all layers." : "", "line", {"step"}};
   std::replace(figure.id.begin(), figure.id.end(), '/', '_');

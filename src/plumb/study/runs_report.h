@@ -1,4 +1,4 @@
-// Any set of training runs as one report.
+// A report on any set of training runs.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace plumb {
 
-/// The results of these runs as a document of the schema plumb.study/1, which report/html.h draws: losses by step,
-/// tokens and time, learning rate, gradient norm, the task's metrics, throughput and watches, as far as the runs have
-/// them; a table of the runs with what differs, and all settings. Runs that cannot be read are in the table alone.
+/// The results of these runs as a document of schema plumb.study/1, which report/html.h renders: losses by step, tokens
+/// and time, learning rate, gradient norm, the task's metrics, throughput and watches, where available; a table of the
+/// runs with the settings that differ; and the settings they share. Unreadable runs have no curves.
 Json runs_report(const std::vector<RunSummary>& runs);
 
 }  // namespace plumb

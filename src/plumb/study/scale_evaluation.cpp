@@ -19,7 +19,7 @@
 namespace plumb {
 namespace {
 
-/// The categories whose gains Rae et al. compare, among those of Plumb's tasks.
+/// The categories of Plumb's tasks whose gains Rae et al. compare.
 constexpr const char* kComprehension = "reading comprehension";
 constexpr const char* kReasoning = "BIG-bench Hard";
 
@@ -57,7 +57,7 @@ size_t asked_items(const EvaluationTask& task, int64_t limit) {
   return limit > 0 ? std::min(task.items.size(), static_cast<size_t>(limit)) : task.items.size();
 }
 
-/// Everything in a task that its answers depend on.
+/// Everything in a task that a model's answers depend on.
 Json settings_of(const EvaluationTask& task, int64_t limit) {
   uint32_t digest = crc32_of(Json{name_of(task.kind), task.description, task.target_delimiter}.dump());
   const size_t items = asked_items(task, limit);
@@ -69,7 +69,7 @@ Json settings_of(const EvaluationTask& task, int64_t limit) {
   return {{"task", task.name}, {"items", items}, {"crc32", crc32_text(digest)}};
 }
 
-/// The expected accuracy of a random choice; of continuations without choices, 0.
+/// The expected accuracy of a random choice; 0 for tasks without choices.
 double chance_accuracy(const EvaluationTask& task, size_t items) {
   if (task.kind != RequestKind::multiple_choice || items == 0) return 0;
   double sum = 0;
@@ -98,7 +98,7 @@ RunQuestion evaluation_question(const StudyContext& context, const ScaleStudy& p
 /// Throws Error if the study's models cannot be evaluated on the tasks.
 void check_models(const StudyContext& context, const ScaleStudy& part, const Tasks& tasks, const ModelConfig& model) {
   TaskConfig task_config = context.config.task;
-  task_config.name = context.task.name();  // the data's, if [task] does not say
+  task_config.name = context.task.name();  // the data's task if [task] names none
   if (reads_backward(task_config)) {
     throw Error("scale.tasks needs models that predict what follows",
                 "leave out task.language-modeling.direction = \"backward\"");
@@ -115,7 +115,7 @@ void check_models(const StudyContext& context, const ScaleStudy& part, const Tas
   }
 }
 
-/// The tasks of a category, and what the models score on them on average.
+/// The tasks of a category and the models' mean accuracies on them.
 struct Category {
   std::string name;
   std::vector<std::string> tasks;
@@ -133,7 +133,7 @@ struct Category {
   }
 };
 
-/// The mean over tasks of what one model answered, as `answer_of` returns it.
+/// One model's mean accuracy over tasks, from the result of `answer_of`; NaN if its run diverged.
 double mean_accuracy(const Json& answer, const std::vector<std::string>& tasks) {
   if (answer.is_null()) return std::nan("");
   double sum = 0;

@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// A size of [model] at another width, such as its number of heads.
+/// Scales a size of [model], such as the number of heads, to another width. Throws Error if the result is not whole.
 int64_t at_width(int64_t size, int64_t width, const ModelConfig& base, const char* key) {
   if (size * width % base.d_model != 0) {
     throw Error(fmt::format("at a width of {}, model.{} would be {:g}", width, key,

@@ -1,4 +1,4 @@
-// A family of models of growing size, trained alike: what [scale] compares.
+// The models that [scale] compares: a family of growing size, trained alike.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace plumb {
 
 /// How a model's initialization and learning rates follow from its width.
 enum class Parametrization {
-  standard,  // as [model] and [train] say, at every width
+  standard,  // [model] and [train] unchanged at every width
   mup        // maximal update, for Adam: Yang et al. 2022, arXiv 2203.03466, table 3
 };
-/// Throws Error on another word than "standard" and "mup".
+/// Throws Error unless `name` is "standard" or "mup".
 Parametrization parametrization_of(const std::string& name);
 std::string display_name(Parametrization parametrization);  // "standard parametrization", "µP"
 
@@ -27,25 +27,27 @@ struct ScaleMember {
   double learning_rate = 0;  // at the width of [model]
 };
 
-/// The models of a scheme, from the smallest to the largest. The first scheme has all models; the others leave out the
-/// largest, which is there for the prediction.
+/// The models of a scheme, from smallest to largest. The first scheme has all models; the others lack the largest,
+/// which is held out to test the prediction.
 std::vector<ScaleMember> scale_members(const StudyContext& context, const ScaleStudy& part, const std::string& scheme);
 
-/// The study's model at another width: the size of its heads and the ratio of feed_forward to d_model stay. Throws
-/// Error if the width has no whole number of heads of this size; with µP, if the output matrix is also the embedding,
-/// which would need two learning rates, or if embeddings are not multiplied by √d.
+/// The study's model at another width, with the same head size and ratio of feed_forward to d_model. Throws Error if
+/// the number of heads would not be whole; with µP, if embeddings are shared, since the output matrix needs another
+/// learning rate, or if embeddings are not multiplied by √d.
 ModelConfig scale_model(const StudyContext& context, const ScaleMember& member);
 
 /// µP's learning rates relative to those at `base_width`, with m = d_model/base_width: 1/m for matrices and the output,
 /// 1/√m for embeddings, whose values are multiplied by √d, and 1 for everything else.
 std::vector<ParameterGroup> mup_groups(const ModelConfig& model, int64_t base_width);
 
-/// Trains the member with the study's seed plus `seed`. Throws Error, with µP, on another optimizer than Adam or AdamW,
-/// and on [[train.groups]], which would come before those of µP.
+/// The run that trains the member with the study's seed plus `seed`. With µP, throws Error on optimizers other than
+/// Adam and AdamW, and on [[train.groups]], which would override those of µP.
 RunRequest scale_run(const StudyContext& context, const ScaleMember& member, int64_t seed);
 
-/// The same with each of the first `seeds` seeds: its final validation losses, infinite for runs that diverged.
+/// The member's trained runs with each of the first `seeds` seeds.
 std::vector<TrainedRun> scale_runs(StudyContext& context, const ScaleMember& member, int64_t seeds);
+
+/// Final validation losses in nats per token, infinite for runs that diverged.
 std::vector<double> final_losses(const std::vector<TrainedRun>& runs);
 
 }  // namespace plumb

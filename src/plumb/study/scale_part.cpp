@@ -1,5 +1,5 @@
-// Decoders of growing size, trained on equally many tokens: a power law of their losses against parameters and against
-// compute, whose prediction for the largest model is compared with its loss (Hoffmann et al. 2022, arXiv 2203.15556).
+// Models of growing size, trained on the same number of tokens: power laws of their losses in parameters and compute,
+// whose predictions for the largest model are compared with its loss (Hoffmann et al. 2022, arXiv 2203.15556).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-/// How far from the prediction a loss may be, in nats per token.
+/// The largest deviation from the prediction that supports the claim, in nats per token.
 constexpr double kPredictionMargin = 0.05;
 
 struct TrainedMember {
@@ -35,7 +35,7 @@ struct SchemeFamily {
   std::vector<TrainedMember> members;
 };
 
-/// A size that losses follow.
+/// A size in which a power law of the losses is fitted.
 struct SizeAxis {
   const char* id;
   const char* name;    // in tables
@@ -54,7 +54,7 @@ constexpr SizeAxis kSizeAxes[] = {
 struct FamilyLaw {
   std::vector<PowerLaw> by_seed;
 
-  /// Over the seeds that have the number. The scale, which differs by orders of magnitude, has a geometric mean.
+  /// Over the seeds that have the number. The scale varies by orders of magnitude, so its mean is geometric.
   [[nodiscard]] Interval of(double PowerLaw::*number) const {
     std::vector<double> values;
     for (const PowerLaw& law : by_seed) values.push_back(law.*number);
@@ -64,7 +64,7 @@ struct FamilyLaw {
   [[nodiscard]] bool falls() const {
     return std::any_of(by_seed.begin(), by_seed.end(), [](const PowerLaw& law) { return std::isfinite(law.exponent); });
   }
-  /// "the exponent of 1 of 3 seeds is at a bound, 0.01 or 5"; empty if that of none is.
+  /// "the exponent of 1 of 3 seeds is at a bound, 0.01 or 5"; empty if none is.
   [[nodiscard]] std::string bounds_in_words() const {
     const auto at_bound =
         std::count_if(by_seed.begin(), by_seed.end(), [](const PowerLaw& law) { return law.at_bound; });
@@ -95,7 +95,7 @@ void require_growth(const StudyContext& context, const std::vector<ScaleMember>&
   }
 }
 
-/// The tokens of a sequence of the training data, on average.
+/// The mean number of tokens per training sequence.
 int64_t mean_length(const StudyContext& context) {
   double sum = 0;
   const std::vector<ExampleCost> costs = context.task.dataset("train")->costs();
@@ -195,7 +195,7 @@ Table models_table(const std::vector<SchemeFamily>& families, const ScaleStudy& 
   return table;
 }
 
-/// The numbers of a law as rows: the exponent, the limit and the scale, with their intervals over seeds, and how many
+/// The numbers of a law as rows: exponent, limit, scale and residual, with their intervals over seeds, and how many
 /// seeds have them.
 void add_law(const SchemeFamily& family, const FamilyLaw& law, const SizeAxis& axis, Table& table) {
   for (const auto& [name, number] : {std::pair{"α", &PowerLaw::exponent},
@@ -232,7 +232,7 @@ Table schemes_table(const std::vector<SchemeFamily>& families, const ScaleStudy&
   return table;
 }
 
-/// The loss of the largest model of a family, which the law of its smaller models predicts for each seed.
+/// The loss of a family's largest model, and its prediction for each seed by the law of the smaller models.
 struct HeldOut {
   std::vector<double> predicted, measured;  // [seed]
 
@@ -241,8 +241,8 @@ struct HeldOut {
     for (size_t i = 0; i < measured.size(); ++i) all.push_back(measured[i] - predicted[i]);
     return all;
   }
-  /// "predicted 4.31, measured 4.32; measured − predicted, seed by seed: 0.01 (0.001 to 0.019)". A mean of laws and
-  /// a mean of losses have no common interval, but their difference has.
+  /// "predicted 4.31, measured 4.32; measured − predicted, seed by seed: 0.01 (0.001 to 0.019)". The two means
+  /// have no common interval, but their difference has one.
   [[nodiscard]] std::string in_words() const {
     Interval prediction = judge(predicted, {}).effect, measurement = judge(measured, {}).effect;
     prediction.low = measurement.low = std::nan("");  // the means alone
@@ -287,7 +287,7 @@ std::vector<MeasurementRequest> requests(StudyContext& context, const ScaleStudy
   for (const std::string& scheme : context.config.study.schemes) {
     std::vector<ScaleMember> members = scale_members(context, part, scheme);
     require_growth(context, members);
-    std::reverse(members.begin(), members.end());  // the longest runs first, so that none is left over at the end
+    std::reverse(members.begin(), members.end());  // longest runs first, so that none runs alone at the end
     for (const ScaleMember& member : members) {
       for (int64_t seed = 0; seed < part.seeds; ++seed)
         list.push_back(run_measurement(context, scale_run(context, member, seed)));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Parametrization kParametrizations[] = {Parametrization::standard, Parametrization::mup};
 
-/// The largest exponent of the best rate over width that counts as constant.
+/// Best rate ~ width^p counts as constant if |p| is at most this.
 constexpr double kRateMargin = 0.25;
 
 struct RateClaim {
@@ -119,7 +119,7 @@ Figure sweeps_figure(const RateSweeps& all, Parametrization parametrization, con
   return figure;
 }
 
-/// Says where a sweep does not enclose its best rate; "" where all do.
+/// The widths whose sweeps do not enclose their best rate, and why; "" if all do.
 std::string open_ends(const RateSweeps& all) {
   std::vector<std::string> open;
   for (size_t i = 0; i < all.widths.size(); ++i) {

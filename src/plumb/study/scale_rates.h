@@ -7,11 +7,12 @@
 
 namespace plumb {
 
-/// Models of scale.rate_widths, of the first scheme, at each of scale.learning_rates, with both parametrizations; empty
+/// Runs of the first scheme at each of scale.rate_widths and scale.learning_rates, with both parametrizations; empty
 /// without learning rates.
 std::vector<MeasurementRequest> scale_rate_requests(StudyContext& context, const ScaleStudy& part);
 
-/// Figures of the sweeps and of the best rates, and the verdicts of Yang et al. 2022; nothing without learning rates.
+/// Adds figures of the sweeps and best rates, and verdicts on the claims of Yang et al. 2022; nothing without learning
+/// rates.
 void report_scale_rates(StudyContext& context, const ScaleStudy& part, PartResult& result);
 
 }  // namespace plumb

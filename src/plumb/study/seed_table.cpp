@@ -29,7 +29,7 @@ std::vector<std::string> keys_of_rows(const std::vector<RunSummary>& runs) {
   return keys;
 }
 
-/// The best validation loss, then the metrics of the runs, without those of validation and without ends of intervals.
+/// The best validation loss, then the runs' metrics except validation metrics and ends of intervals.
 std::vector<std::string> metrics_of(const std::vector<RunSummary>& runs) {
   std::vector<std::string> names = {kBestLoss};
   for (const RunSummary& run : runs) {

@@ -1,4 +1,4 @@
-// Runs over seeds: one row for each configuration, with means and intervals over the runs that have it.
+// Runs over seeds: one row per configuration, with means and intervals over its runs.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace plumb {
 
-/// Runs whose configurations differ at most in train.seed, in the order of the first of each.
+/// Groups runs whose configurations differ at most in train.seed, in the order of each group's first run.
 std::vector<std::vector<RunSummary>> runs_by_configuration(const std::vector<RunSummary>& runs);
 
-/// The metric over these runs, as far as they have it: its mean with the 95% interval by Student's t over the runs,
-/// whose ends are NaN for a single one; count 0 if no run has it. "loss": the best validation loss.
+/// The mean of a metric over the runs that have it, with its 95% interval by Student's t: NaN ends for a single run,
+/// count 0 if no run has the metric. "loss" is the best validation loss.
 Interval over_runs(const std::vector<RunSummary>& runs, const std::string& metric);
 
 /// The table as text for a terminal: the keys that differ apart from train.seed, the number of runs, the metrics.

@@ -15,7 +15,7 @@
 namespace plumb {
 namespace {
 
-/// For one scheme, width and initialization.
+/// Measurements for one scheme, width and initialization.
 struct Measured {
   std::vector<std::vector<double>> squares;  // [layer][seed]: mean squared norm over width
   std::vector<double> last_gradient;         // [seed]: norm of W^{2,L}'s gradient
@@ -32,7 +32,7 @@ void from_json(const Json& json, Measured& measured) {
   measured.delta = numbers_of(json.at("delta"));
 }
 
-/// The point of the first stack that the lemma is about. Post-LN: the sum before the second norm; Pre-LN: the stream.
+/// The activation that the lemma is about. Post-LN: the sum before the second norm; Pre-LN: the stream.
 ActivationPoint lemma_point(StackKind stack, const std::string& scheme, int64_t layer) {
   return {{stack, layer, SubLayerKind::feed_forward}, scheme == "post-ln" ? Point::sum : Point::stream};
 }
@@ -201,7 +201,7 @@ PartResult measure(StudyContext& context, const SignalStudy& part) {
          "activations"});
   }
   for (const auto& [scheme, by_initialization] : measured) {
-    // The share of tokens that exceed the mean by 10% falls with the width: the claim was made at d = 512.
+    // The share of tokens that exceed the mean by 10% decreases with width; the claim is about d = 512.
     constexpr int64_t kClaimed = 512;
     result.verdicts.push_back(
         {fmt::format("bounded_{}", scheme),

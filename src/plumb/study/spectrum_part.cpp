@@ -15,10 +15,10 @@
 namespace plumb {
 namespace {
 
-/// What is measured of a scheme.
+/// What is measured for a scheme.
 enum class SpectrumKind {
   whole,      // the spectrum of the full Hessian
-  by_layer,   // of each layer's block
+  by_layer,   // the spectrum of each layer's block
   sharpness,  // only the extremes, for further seeds of the initialization
 };
 
@@ -43,7 +43,7 @@ MeasurementRequest spectrum_request(StudyContext& context, const std::string& sc
                       {"probes", probes},
                       {"batch_tokens", part.batch_tokens},
                       {"seed", context.config.study.seed + seed}};
-  // A step costs two gradients; all blocks of a model about three times as much.
+  // A step costs as much as two gradients; all blocks together, about three times as much.
   request.work =
       work_of(config, static_cast<double>(part.pairs * steps * probes * 40)) * (kind == SpectrumKind::by_layer ? 3 : 1);
   request.measure = [&context, config, part, kind, steps, probes, seed, label = request.label] {
@@ -69,12 +69,12 @@ SpectrumReport spectrum_of(StudyContext& context, const std::string& scheme, con
 
 using Spectra = std::map<std::string, SpectrumReport>;  // by scheme
 
-/// The largest distance of an eigenvalue from 0.
+/// The largest absolute eigenvalue.
 double reach(const SpectrumReport& report) {
   return std::max(std::abs(report.whole.value().max.value), std::abs(report.whole.value().min.value));
 }
 
-/// Whether a spectrum extends so much further than most that it would hide the others.
+/// Whether a spectrum extends so much further than the median one that it would hide the others.
 bool off_scale(const SpectrumReport& report, const Spectra& all) {
   constexpr double kFar = 1000;
   std::vector<double> reaches;
@@ -104,7 +104,7 @@ std::string growth_sentence(const Spectra& by_scheme, StackKind stack) {
       to_string(stack), fmt::join(factors, ", "));
 }
 
-/// "11.0162 ± 0.0005": with as many digits as the residual leaves.
+/// "11.0162 ± 0.0005": as many digits as the residual supports.
 std::string in_words(const Extreme& extreme) {
   const auto [value, error] = extreme;
   if (!(error > 0) || !std::isfinite(error)) return fmt::format("{:.4g}", value);
@@ -112,14 +112,14 @@ std::string in_words(const Extreme& extreme) {
   return fmt::format("{:.{}f} ± {:.1g}", value, decimals, error);
 }
 
-/// The traces with their standard errors; nothing if a single probe leaves them without.
+/// The traces with their standard errors; empty if a single probe gives none.
 std::string traces_in_words(const Spectrum& first, const Spectrum& second) {
   if (!first.trace.error || !second.trace.error) return {};
   return fmt::format("; the trace is {:.4g} ± {:.2g} and {:.4g} ± {:.2g} (standard errors)", first.trace.mean,
                      *first.trace.error, second.trace.mean, *second.trace.error);
 }
 
-/// The sharpest direction within each layer, with the others held fixed.
+/// λ_max of each layer's block, with the other layers held fixed.
 Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& stacks, const SpectrumStudy& part) {
   Figure figure{"hessian_by_layer", "Curvature by layer at initialization"};
   figure.caption = fmt::format(

@@ -19,7 +19,7 @@ bool shows(const Figure& figure, const std::string& scheme) {
                      [&](const Series& series) { return series.group == scheme; });
 }
 
-/// The scheme that a note begins with, the longest if several fit; "" if none.
+/// The scheme that a note begins with, the longest if several match; "" if none.
 std::string scheme_of_note(const std::string& note, const std::vector<std::string>& schemes) {
   std::string found;
   for (const std::string& scheme : schemes) {
@@ -40,7 +40,7 @@ std::vector<Figure> split_by_scheme(const Figure& figure, const std::vector<std:
   const size_t count = (others.size() + kOthersInPart - 1) / kOthersInPart;
   std::vector<Figure> parts;
   for (size_t k = 0; k < count; ++k) {
-    // Of equal sizes, or one apart.
+    // Sizes differ by at most one.
     const size_t begin = others.size() * k / count;
     const size_t end = others.size() * (k + 1) / count;
     std::vector<std::string> shown = in_all;

@@ -31,8 +31,8 @@ CorpusFiles corpus_files(const std::vector<std::string>& names, const char* key)
               "list two files, source and target, or one TSV file");
 }
 
-/// Text for language models: the study's files, or the English side of the embedded corpus, with the last tenth for
-/// validation.
+/// Text for language models: the study's files, or the English side of the embedded corpus, with its last tenth held
+/// out for validation.
 void prepare_running_text(const StudyData& data, int64_t seed, bool mask, const std::filesystem::path& prepared) {
   TextOptions options;
   options.tokenizer.mask = mask;
@@ -56,7 +56,7 @@ void prepare_running_text(const StudyData& data, int64_t seed, bool mask, const 
   prepare_synthetic_text(data.pairs, static_cast<uint64_t>(seed), options, prepared);
 }
 
-/// Opens the data that the study names, or prepares them in out/data and records their origin in data.json. `mask`:
+/// Opens the study's data directory, or prepares out/data and records its origin in measurements/data.json. `mask`:
 /// whether the vocabulary of running text has a mask token.
 DataDirectory open_data(const StudyData& data, int64_t seed, bool mask, const std::filesystem::path& out) {
   if (!data.directory.empty()) return DataDirectory::open(data.directory);
@@ -126,7 +126,7 @@ Json settings_groups(const std::string& toml) {
 }
 
 void append(Json& results, const PartResult& part, const std::string& name, const std::vector<std::string>& schemes) {
-  std::map<std::string, std::vector<Figure>> figures;  // by id before they are divided
+  std::map<std::string, std::vector<Figure>> figures;  // by id before division
   for (const Figure& figure : part.figures) {
     figures[figure.id] = split_by_scheme(figure, schemes);
     for (const Figure& each : figures[figure.id]) results["figures"].push_back(each.to_json());
@@ -141,13 +141,14 @@ void append(Json& results, const PartResult& part, const std::string& name, cons
   if (!part.measurements.empty()) results["measurements"][name] = part.measurements;
 }
 
-/// One thread each for small models, whose operations are too short to be shared; otherwise one measurement at a time.
+/// One thread per measurement for small models, whose operations are too short to parallelize; otherwise one
+/// measurement at a time.
 int64_t default_jobs(const StudyConfig& config) {
   constexpr int64_t kSmall = 128;
   return config.model.d_model <= kSmall ? omp_get_max_threads() : 1;
 }
 
-/// Finds mistakes before anything is measured: schemes, models, optimizer and schedule, splits.
+/// Throws Error on invalid schemes, models, optimizers, schedules and splits, before anything is measured.
 void check_study(const StudyContext& context) {
   const StudyConfig& config = context.config;
   const auto require_split = [&](const std::string& split) {
@@ -174,7 +175,7 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
   const std::unique_ptr<Task> task = make_task(config.task, data, config.model.kind);
   if (!task->learned_by(config.model.kind)) config.model.kind = task->model_kind();
   Measurements measurements(out / "measurements");
-  // Points of runs that are trained side by side arrive one after another.
+  // Serializes the points of runs that are trained concurrently.
   std::mutex observing;
   const RunObserver one_at_a_time = [&](const std::filesystem::path& run, const TrainPoint& point) {
     const std::lock_guard lock(observing);

@@ -22,7 +22,7 @@ Json run_settings(const StudyContext& context, const RunConfig& config) {
   return settings;
 }
 
-/// About how many tokens a run computes.
+/// The approximate number of tokens that a run processes.
 double tokens_of_run(const StudyContext& context, const TrainConfig& config) {
   const auto amount = static_cast<double>(config.steps.amount());
   if (config.steps.unit() == Duration::Unit::tokens) return amount;
@@ -81,7 +81,7 @@ MeasurementRequest run_measurement(StudyContext& context, const RunRequest& requ
   measurement.label = request.label;
   measurement.settings = run_settings(context, config);
   const double tokens = tokens_of_run(context, config.train);
-  measurement.work = work_of(config.model, 0.4 * tokens);  // measured: per token, five times as fast as measurements
+  measurement.work = work_of(config.model, 0.4 * tokens);  // timed: five times as fast per token as measurements
   measurement.alone = config.train.processes > 1;
   measurement.measure = [&context, request, settings = measurement.settings] {
     const std::filesystem::path out = run_directory(context, request.name, settings);

@@ -9,49 +9,48 @@
 
 namespace plumb {
 
-/// Why a comparison of training without a sweep decides nothing: another rate may suit one arm better.
+/// Why a comparison without a sweep is undecided: another learning rate may suit one arm better.
 inline constexpr const char* kOneRate = "one learning rate is no sweep";
 
-/// A run that was trained, now or by an earlier call.
+/// The configuration and result of a training run.
 struct TrainedRun {
   RunConfig config;
   TrainResult result;
 
   [[nodiscard]] bool diverged() const { return result.outcome == "diverged"; }
-  /// The last validation loss in nats per token; infinite if the run diverged.
+  /// The last validation loss in nats per token; infinite if the run diverged, NaN if it was never validated.
   [[nodiscard]] double loss() const;
   /// "loss 2.31", or "diverged at step 120".
   [[nodiscard]] std::string summary() const;
-  /// The validation loss by step; the line of a diverged run ends in a gap, which figures mark.
+  /// The validation loss by step; a diverged run ends in a null, which figures mark.
   [[nodiscard]] Series validation_curve(const std::string& name, const std::string& group) const;
 };
 
 /// "no warm-up", "warm-up 400", "warm-up 10Mt".
 std::string warm_up_name(const Duration& warm_up);
 
-/// In a table: a number of steps, or a text with a unit.
+/// For a table: a number of steps, or text with a unit.
 Json as_cell(const Duration& duration);
 
 /// A training run that a part of a study needs.
 struct RunRequest {
   std::string name;   // of the measurement, and of the run's directory
-  std::string label;  // for people
+  std::string label;  // shown with progress
   RunConfig config;
 };
 
-/// A question to a trained model. It is a separate measurement: another question does not train the run again.
+/// A question about a trained model. It is a separate measurement, so a new question does not retrain the run.
 struct RunQuestion {
   std::string name;
   Json settings;  // what the answer depends on, besides the run
   std::function<Json(Model&)> ask;
 };
 
-/// The configuration of a run on the study's data with its seed, its [train] and its [task], without slow metrics such
-/// as BLEU.
+/// The configuration of a run with the study's data, seed, [train] and [task], without slow metrics such as BLEU.
 RunConfig run_config(const StudyContext& context, const ModelConfig& model);
 
-/// The directory of a run by the name and settings of its measurement. A run with other settings is another run; both
-/// are kept.
+/// The directory of a run by the name and settings of its measurement; runs with different settings have different
+/// directories.
 std::filesystem::path run_directory(const StudyContext& context, const std::string& name, const Json& settings);
 
 /// Trains a run in a separate directory, or resumes it.
@@ -60,7 +59,7 @@ MeasurementRequest run_measurement(StudyContext& context, const RunRequest& requ
 /// Trains the run if needed and asks; the answer is null if the run diverged.
 MeasurementRequest question_measurement(StudyContext& context, const RunRequest& request, const RunQuestion& question);
 
-/// Makes the measurement, or returns what an earlier call measured under the same name with the same settings.
+/// The run's result, and the answer to a question about it: stored ones if name and settings match, or else measured.
 TrainedRun trained_run(StudyContext& context, const RunRequest& request);
 Json answer_of(StudyContext& context, const RunRequest& request, const RunQuestion& question);
 

@@ -1,4 +1,4 @@
-// The arms of a study of training, each with its own sweep of the learning rate, and what papers claim about them.
+// The arms of [training], each with its own learning-rate sweep, and what papers claim about them.
 #pragma once
 
 #include <string>
@@ -36,10 +36,10 @@ struct Arm {
 /// Whether two arms are drawn together: they differ only in scheme and warm-up.
 bool same_figure(const ArmId& a, const ArmId& b);
 
-/// Whether the figure that shows this arm has a sweep; a single learning rate is none.
+/// Whether the figure that shows this arm has a sweep, with more than one learning rate.
 bool is_swept(const std::vector<Arm>& arms, const ArmId& shown);
 
-/// The identifier of a figure, such as "sweep_adam_layers6" for "sweep".
+/// A figure's id, such as "sweep_adam_layers6" for "sweep".
 std::string figure_name(const char* what, const ArmId& arm);
 
 /// Judges what papers claim about training without warm-up, and adds a table of its effect.

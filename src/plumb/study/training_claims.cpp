@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-/// What a paper claims about training its scheme without warm-up.
+/// A paper's claim about training its scheme without warm-up.
 struct WarmUpClaim {
   const char* scheme;
   const char* optimizer;
@@ -29,10 +29,10 @@ constexpr WarmUpClaim kWarmUpClaims[] = {
     {"rezero", "adam", false, "ReZero: trains without warm-up", "Bachlechner et al. 2020, arXiv 2003.04887"},
 };
 
-/// What counts as "clearly worse", in nats per token.
+/// The difference that counts as "clearly worse", in nats per token.
 constexpr double kClearlyWorse = 0.1;
 
-/// The arm of this scheme, drawn with `id`, that has the longest warm-up; null if none of them has any.
+/// The arm of this scheme with the longest warm-up, among those in the figure of `id`; null if none has a warm-up.
 const Arm* with_warm_up(const std::vector<Arm>& arms, const ArmId& id, const std::string& scheme) {
   const Arm* found = nullptr;
   for (const Arm& arm : arms) {
@@ -42,7 +42,7 @@ const Arm* with_warm_up(const std::vector<Arm>& arms, const ArmId& id, const std
   return found;
 }
 
-/// Identifiers of verdicts and figures have no hyphens.
+/// Replaces hyphens, which the ids of these verdicts do not contain.
 std::string underscored(std::string text) {
   std::replace(text.begin(), text.end(), '-', '_');
   return text;
@@ -65,7 +65,7 @@ Verdict verdict_on(const StudyContext& context, const std::vector<Arm>& arms, co
   return verdict;
 }
 
-/// Compares an arm without warm-up with the one that has the longest.
+/// Compares an arm without warm-up with the one with the longest.
 void judge_effect(const StudyContext& context, const std::vector<Arm>& arms, const Arm& with, const Arm& without,
                   PartResult& result) {
   const ArmId& id = without.id;
@@ -87,8 +87,8 @@ void judge_effect(const StudyContext& context, const std::vector<Arm>& arms, con
   }
 }
 
-/// BERT-base with Pre-LN and without warm-up reached the loss of Post-LN with warm-up in about 60% of its steps: after
-/// as many steps, its loss is smaller.
+/// BERT-base with Pre-LN and without warm-up reached the loss of Post-LN with warm-up in about 60% of the steps, so
+/// after the same number of steps its loss is smaller.
 void judge_masked_models(const StudyContext& context, const std::vector<Arm>& arms, const Arm& pre_ln,
                          const Arm& post_ln, PartResult& result) {
   Verdict verdict = verdict_on(context, arms, pre_ln, post_ln, Region::below(0));

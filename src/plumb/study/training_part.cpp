@@ -74,7 +74,7 @@ RunRequest arm_run(const StudyContext& context, const ArmId& arm, double learnin
   return request;
 }
 
-/// Corpora drawn for the interval of BLEU over sentences.
+/// The bootstrap for the interval of BLEU over sentences.
 constexpr Resampling kBleuSamples{};
 
 RunQuestion bleu_question(const StudyContext& context, const TrainingStudy& part) {
@@ -126,8 +126,7 @@ std::string titled(const char* what, const StudyContext& context, const ArmId& a
                      arm.optimizer.name());
 }
 
-/// Final loss by learning rate: the mean of the runs that finished, each run as a point, and diverged runs above all
-/// others.
+/// Final loss by learning rate: the mean of the finished runs, each run as a point, and diverged runs above all others.
 Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, const ArmId& shown) {
   Figure figure{figure_name("sweep", shown), titled("Final validation loss by learning rate", context, shown)};
   const bool one_seed =
@@ -155,7 +154,7 @@ Figure sweep_figure(const StudyContext& context, const std::vector<Arm>& arms, c
       double sum = 0;
       int64_t finished = 0;
       for (const double loss : point.losses) {
-        // A single run that finished is the mean itself.
+        // With one seed, a finished run is the mean itself.
         if (!one_seed || !std::isfinite(loss))
           runs.point(point.learning_rate, std::isfinite(loss) ? loss : 1.05 * highest);
         if (!std::isfinite(loss)) continue;

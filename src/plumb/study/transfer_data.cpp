@@ -33,13 +33,13 @@ bool has_pairs(const LabeledText& text) {
                      [](const LabeledExample& example) { return !example.second.empty(); });
 }
 
-/// Text as a column, in which there are no tabs.
+/// Text as a column, with tabs replaced by spaces.
 std::string as_column(std::string text) {
   std::replace(text.begin(), text.end(), '\t', ' ');
   return text;
 }
 
-/// Lines of label, TAB, text, and of the second sentence in another column if there are `pairs`.
+/// Lines of label, TAB, text; with `pairs`, the second sentence follows in a third column.
 void write_labeled_text(const fs::path& file, const LabeledText& text, bool pairs) {
   write_file_atomic(file, [&](std::ostream& out) {
     for (const LabeledExample& example : text.examples) {
@@ -50,7 +50,7 @@ void write_labeled_text(const fs::path& file, const LabeledText& text, bool pair
   });
 }
 
-/// Its sentences that are not blank, as lines of running text.
+/// The nonempty sentences, as lines of running text.
 std::vector<std::string> sentences_of(const LabeledText& text) {
   std::vector<std::string> lines;
   for (const LabeledExample& example : text.examples) {
@@ -60,7 +60,7 @@ std::vector<std::string> sentences_of(const LabeledText& text) {
   return lines;
 }
 
-/// The number of `examples` to hold out, as `plumb data labels` does.
+/// How many of `examples` to hold out, as in `plumb data labels`.
 int64_t held_out_of(int64_t examples) { return std::clamp<int64_t>(examples / 20, 1, 1000); }
 
 }  // namespace
@@ -83,7 +83,7 @@ TransferData::TransferData(StudyContext& context, const TransferStudy& part)
     return;
   }
   train_ = read_labeled_text(part.train, {});
-  (void)drop_empty(train_);  // before any are drawn or held out
+  (void)drop_empty(train_);  // before drawing or holding out
   origin_ = {{"train", describe_file(part.train)}};
   if (part.valid.empty()) {
     valid_ = hold_out(train_, held_out_of(size()), static_cast<uint64_t>(context.config.study.seed));
@@ -143,7 +143,7 @@ StageData TransferData::labels(int64_t examples, int64_t seed) const {
   if (examples > 0) settings["seed"] = seed;
   return made(name, std::move(settings), [&](const fs::path& directory) {
     LabeledText train = train_;
-    // What is left has every label.
+    // hold_out leaves at least one example of every label.
     if (examples > 0) hold_out(train, size() - examples, static_cast<uint64_t>(seed));
     const bool pairs = has_pairs(train_) || has_pairs(valid_);
     LabelOptions options;

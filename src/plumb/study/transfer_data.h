@@ -1,4 +1,4 @@
-// The data of a transfer study: the labeled text of a task, encoded with the tokenizer of the study's [data].
+// The data of a transfer study: a task's labeled text, encoded with the tokenizer of the study's [data].
 #pragma once
 
 #include <filesystem>
@@ -13,23 +13,23 @@ namespace plumb {
 /// A data directory that a stage is trained on.
 struct StageData {
   std::filesystem::path directory;
-  Json settings;       // what it was made from
+  Json settings;       // that it was made with
   int64_t tokens = 0;  // in its training split
 };
 
 /// Makes data directories in OUT/transfer, each once. All have the vocabulary of the study's [data], so that a model
-/// passes from stage to stage as it is.
+/// passes from stage to stage unchanged.
 class TransferData {
  public:
-  /// Reads the labeled text. Throws Error without any, or if [data] is not running text.
+  /// Reads the labeled text. Throws Error if there is none or [data] is not running text.
   TransferData(StudyContext& context, const TransferStudy& part);
 
-  /// The text of all training examples without their labels, for language models; validated on that of the
-  /// validation examples.
+  /// The text of all training and validation examples without their labels, for language models.
   [[nodiscard]] StageData text() const;
 
-  /// All labeled examples or, with `examples` above 0, about that number of training examples, drawn by `seed` in
-  /// proportion to their labels, of which each keeps at least one. Throws Error if there are no more than `examples`.
+  /// All labeled examples or, with `examples` above 0, about that many training examples, drawn by `seed` and
+  /// stratified by label, with at least one per label. Throws Error if `examples` is not below size() or is below the
+  /// number of labels.
   [[nodiscard]] StageData labels(int64_t examples, int64_t seed) const;
 
   /// The number of training examples.

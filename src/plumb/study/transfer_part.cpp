@@ -1,6 +1,5 @@
-// Transfer: pretraining, fine-tuning on the task's text and on its labels, by ULMFiT's recipe and by recipes that
-// differ from it in one thing (Howard & Ruder 2018, arXiv 1801.06146, section 5), for recurrent models and
-// Transformers.
+// Transfer: pretraining, then fine-tuning on the task's text and its labels, by ULMFiT's recipe and variants that
+// change one thing (Howard & Ruder 2018, arXiv 1801.06146, section 5), for recurrent models and Transformers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,10 +14,10 @@
 namespace plumb {
 namespace {
 
-/// What counts as a difference, in percentage points of the error.
+/// The smallest difference in error that counts, in percentage points.
 constexpr double kClearPoints = 0.5;
 
-/// A classifier that was trained; without a result if a run before it diverged.
+/// A trained classifier; without a result if an earlier stage diverged.
 struct ClassifierRun {
   double learning_rate = 0;
   int64_t seed = 0;
@@ -41,8 +40,8 @@ struct TransferredArm {
   [[nodiscard]] Interval error() const { return judge(sweep.best().losses, {}).effect; }
 };
 
-/// Every recipe with all labels; with fewer, the one from scratch and the usual one. Without a stage on the task's
-/// text, the recipe without it is the complete one, and is left out.
+/// Every recipe with all labels; with fewer, only "scratch" and the usual recipe. If text_epochs is 0, "no-text" would
+/// equal the complete recipe, and is left out.
 std::vector<TransferArm> transfer_arms(const TransferStudy& part) {
   std::vector<TransferArm> arms;
   for (TransferModel model : part.models) {
@@ -86,7 +85,7 @@ const TransferredArm* find_arm(const std::vector<TransferredArm>& arms, const st
 
 std::string recipes_figure_id(const std::string& kind) { return "transfer_recipes_" + kind; }
 
-/// What all means of a study with `seeds` seeds are about.
+/// What means in captions are taken over.
 std::string over_seeds_of(int64_t seeds) {
   return seeds == 1
              ? std::string("one run, no interval")
@@ -212,7 +211,7 @@ Table recipes_table(const std::vector<TransferredArm>& arms) {
   return table;
 }
 
-/// A language model that classifiers begin with.
+/// Adds the row of a language model that classifiers start from.
 void add_language_model(StudyContext& context, const std::string& kind, const char* stage, const StageRun& run,
                         Table& table) {
   const Json found = context.measurements.get(run.measurement);
@@ -240,7 +239,7 @@ Table language_models_table(StudyContext& context, const TransferStages& stages,
   return table;
 }
 
-/// A claim that an arm has a larger error than the complete recipe or, of a Transformer, that it has not.
+/// A claim that an arm has a larger error than the complete recipe or, for a Transformer, that it does not.
 struct RecipeClaim {
   bool recurrent;
   const char* recipe;
@@ -262,7 +261,7 @@ constexpr RecipeClaim kRecipeClaims[] = {
      "Devlin et al. 2019, section 3.2, where all layers are trained at once"},
 };
 
-/// How a verdict names its setting.
+/// The setting of a verdict, in words.
 std::string transfer_setting(const StudyContext& context, const TransferStages& stages, const TransferStudy& part,
                              const TransferredArm& arm) {
   const int64_t parameters = make_model(stages.pretrained_model(arm.arm.model))->parameters().count();
@@ -277,7 +276,7 @@ std::string verdict_id(const std::string& kind, const std::string& what) {
   return id;
 }
 
-/// Judges the error of `first` − that of `second`.
+/// Judges the error of `first` minus that of `second`.
 Verdict compared(const StudyContext& context, const TransferredArm& first, const TransferredArm& second,
                  const Region& region) {
   Verdict verdict;

@@ -34,7 +34,7 @@ const std::vector<TransferRecipe>& transfer_recipes() {
 }  // namespace
 
 int64_t TransferRecipe::least_epochs(int64_t layers) const {
-  // The head, the layers and the embeddings; a chain-thaw ends with an epoch for all.
+  // The head, the layers and the embeddings, one per epoch; a chain-thaw ends with an epoch for all.
   if (unfreeze == "gradual") return layers + 2;
   return unfreeze == "chain-thaw" ? layers + 3 : 1;
 }

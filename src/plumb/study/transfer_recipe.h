@@ -1,5 +1,5 @@
-// The arms of a transfer study: ULMFiT's recipe of fine-tuning (Howard & Ruder 2018, arXiv 1801.06146, section 3), and
-// recipes that differ from it in one thing.
+// The arms of a transfer study: ULMFiT's fine-tuning recipe (Howard & Ruder 2018, arXiv 1801.06146, section 3) and
+// variants that change one thing.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace plumb {
 struct TransferRecipe {
   std::string name;                  // in transfer.arms
   std::string description;           // in figures: "without gradual unfreezing"
-  bool weights = true;               // whether the classifier begins with pretrained weights
-  bool text = true;                  // whether the language model was fine-tuned on the task's text before
+  bool weights = true;               // whether the classifier starts from pretrained weights
+  bool text = true;                  // whether the language model is first fine-tuned on the task's text
   std::string unfreeze = "gradual";  // as finetune.unfreeze
-  bool discriminative = true;        // whether the rate of each layer is that of the one above divided by a number
-  bool slanted = true;               // whether the schedule is slanted triangular, or else constant
+  bool discriminative = true;        // whether each layer's learning rate is that of the layer above / rate_divisor
+  bool slanted = true;               // slanted triangular schedule instead of a constant one
 
-  /// The epochs after which every layer has been trained at least once.
+  /// The number of epochs after which every layer that the recipe unfreezes has been trained.
   [[nodiscard]] int64_t least_epochs(int64_t layers) const;
 };
 
-/// Throws Error that lists the names if there is no such recipe.
+/// The recipe of this name. Throws Error, listing the known names, if there is none.
 const TransferRecipe& transfer_recipe(const std::string& name);
 
-/// How models of this kind are usually fine-tuned, if `arms` has it: a recurrent model by the complete recipe, a
-/// Transformer all at once or, without that arm, by the complete recipe. "" if there is neither.
+/// The usual recipe for this kind of model among `arms`: "complete" for a recurrent model; for a Transformer,
+/// "all-at-once" or else "complete". "" if `arms` has none of these.
 std::string usual_recipe(const std::string& kind, const std::vector<std::string>& arms);
 
 }  // namespace plumb

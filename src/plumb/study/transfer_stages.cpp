@@ -14,10 +14,10 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-// MeasurementRequest::stage of each.
+// Values of MeasurementRequest::stage.
 constexpr int64_t kPretrainingStage = 0, kTextStage = 1, kLabelStage = 2;
 
-/// The keys of [train] that a stage sets; the others are those of `plumb finetune`.
+/// The keys of [train] that a stage sets; the others have the defaults of `plumb finetune`.
 struct StageTraining {
   double learning_rate = 0;
   std::string schedule;
@@ -38,25 +38,26 @@ void describe(Fields& field, StageTraining& training) {
   field("seed", training.seed);
 }
 
-/// What `plumb finetune --config` would be given. The model is validated at the end alone: no epoch is chosen by it.
+/// The TOML document for `plumb finetune --config`. The model is validated only at the end, so no epoch is selected by
+/// validation.
 std::string stage_document(const FinetuneConfig& finetune, StageTraining training, int64_t epochs) {
   const Duration all = Duration::parse(fmt::format("{}e", epochs));
   training.steps = training.validate_every = training.checkpoint_every = all;
   return ConfigWriter().section("finetune", finetune).section("train", std::move(training)).text();
 }
 
-/// A run that begins where another one ended.
+/// A run that starts from another run's weights or configuration.
 struct FollowingRun {
   std::string name, label;
   StageRun from;
   StageData data;
   std::string document;
-  bool weights = true;  // false: only its configuration is made from the run before it
+  bool weights = true;  // false: only the configuration comes from the run before it
   int64_t stage = kTextStage;
   double work = 1;
 };
 
-/// Whether a stage ended with weights that another one can begin with.
+/// Whether a stage, trained if missing, ended with weights that another one can start from.
 bool has_trained_weights(StudyContext& context, const StageRun& stage) {
   const Json result = context.measurements.get(stage.measurement);
   return result.is_object() && result.at("outcome") != "diverged";
@@ -75,7 +76,7 @@ StageRun following_run(StudyContext& context, const FollowingRun& run) {
   measurement.work = run.work;
   stage.directory = run_directory(context, run.name, measurement.settings);
   measurement.measure = [&context, run, out = stage.directory] {
-    const bool trained = has_trained_weights(context, run.from);  // of which at least the configuration is there now
+    const bool trained = has_trained_weights(context, run.from);  // if not, its configuration exists at least
     if (run.weights && !trained) return Json();
     const RunConfig config = finetuning_run(Config::from_string(run.document, run.name), run.from.directory.string(),
                                             run.data.directory.string(), run.weights);

@@ -1,5 +1,5 @@
-// The training runs of a transfer study. A stage that several arms have in common is one run: a run is named by its
-// configuration and by that of the run whose weights it begins with.
+// The training runs of a transfer study. Arms share the stages they have in common: a run is identified by its own
+// configuration and that of the run it starts from.
 #pragma once
 
 #include <filesystem>
@@ -10,36 +10,37 @@
 
 namespace plumb {
 
-/// A run as a measurement, whose result is that of training (TrainResult), or null if a run before it diverged.
+/// A run as a measurement. Its result is a TrainResult, or null if an earlier stage diverged.
 struct StageRun {
   MeasurementRequest measurement;
   std::filesystem::path directory;
 };
 
-/// What a classifier learns, and how; runs of one arm differ in learning rate and seed.
+/// A classifier's model, recipe and amount of data; runs of one arm differ in learning rate and seed.
 struct TransferArm {
   TransferModel model;
   TransferRecipe recipe;
-  int64_t examples = 0;  // number of labels; 0: all
+  int64_t examples = 0;  // number of training examples; 0: all
 };
 
 class TransferStages {
  public:
-  /// Prepares no data yet. Throws Error on models that cannot be made.
+  /// Reads the labeled text but prepares no data. Throws Error like TransferData, and on models that cannot be made.
   TransferStages(StudyContext& context, const TransferStudy& part);
 
-  /// The model that is pretrained on the study's [data] as in [train]: a masked language model if it is an encoder.
+  /// The model that is pretrained on [data] with [train]'s settings: a masked language model if it is an encoder.
   [[nodiscard]] ModelConfig pretrained_model(const TransferModel& model) const;
   [[nodiscard]] StageRun pretraining(const TransferModel& model) const;
 
-  /// The language model trained further on the text of the task, with discriminative rates and a slanted triangular
-  /// schedule; without text_epochs, the same as `pretraining`.
+  /// The language model fine-tuned on the task's text, with discriminative rates and a slanted triangular schedule; if
+  /// text_epochs is 0, the same as `pretraining`.
   [[nodiscard]] StageRun on_text(const TransferModel& model) const;
 
-  /// A classifier from the study's seed plus `seed`. Throws Error if its epochs are too few to train every layer.
+  /// A classifier trained with the study's seed plus `seed`. Throws Error if its epochs are too few to train every
+  /// layer, or as TransferData::labels does.
   [[nodiscard]] StageRun classifier(const TransferArm& arm, double learning_rate, int64_t seed) const;
 
-  /// The number of labeled examples of an arm.
+  /// The number of training examples of an arm.
   [[nodiscard]] int64_t labels_of(const TransferArm& arm) const {
     return arm.examples > 0 ? arm.examples : data_.size();
   }

@@ -1,5 +1,5 @@
-// The four components that a Transformer is said to need (Adam, residual connections, norms and warm-up), each removed,
-// and each pair of them.
+// The four components that a Transformer is said to need (Adam, residual connections, norms and warm-up), removed one
+// at a time and in pairs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 struct Trick {
   const char* id;
   const char* name;
-  const char* short_name;  // where there is little room
+  const char* short_name;  // where space is limited
   const char* source;
 };
 constexpr Trick kTricks[] = {
@@ -24,7 +24,7 @@ constexpr Trick kTricks[] = {
     {"warm_up", "warm-up", "warm-up", "Popel & Bojar 2018, arXiv 1804.00247"},
 };
 
-/// Runs without some of the tricks, given as bits in the order of kTricks.
+/// Runs without some of the tricks; bit i of `without` is kTricks[i].
 struct TrickRuns {
   unsigned without = 0;
   std::vector<TrainedRun> by_seed{};
@@ -66,7 +66,7 @@ RunRequest trick_run(const StudyContext& context, unsigned without, const Tricks
     config.train.learning_rate = part.sgd_learning_rate;
   }
   if (!has(3)) {
-    // The decay begins at the same step as with warm-up: the two differ only in the first steps.
+    // The decay begins at the same step as with warm-up, so that only the first steps differ.
     if (config.train.decay_start.is_zero())
       config.train.decay_start = config.train.warm_up.is_zero() ? Duration(1) : config.train.warm_up;
     config.train.warm_up = 0;
@@ -74,7 +74,7 @@ RunRequest trick_run(const StudyContext& context, unsigned without, const Tricks
   return request;
 }
 
-/// None left out, each, and each pair.
+/// All tricks kept, each left out, and each pair left out.
 std::vector<unsigned> combinations() {
   std::vector<unsigned> list = {0};
   for (unsigned i = 0; i < kTrickCount; ++i) list.push_back(1U << i);
@@ -138,7 +138,7 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
       table.rows.push_back({runs.without == 0 ? "nothing" : join(left_out(runs.without, &Trick::name), ", "),
                             run.config.train.seed, run.result.outcome, run.result.steps, finite_or_null(run.loss())});
     }
-    // The same color as the bar.
+    // The group gives the curve the bar's color.
     if (i <= kTrickCount) curves.series.push_back(runs.by_seed.front().validation_curve(name, removed));
   }
   bars.series.push_back(final_losses);

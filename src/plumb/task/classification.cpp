@@ -1,8 +1,8 @@
 // Classification of a sentence or a pair of sentences: an encoder reads BOS + first + EOS [+ second + EOS], and a label
-// is predicted from its pooled states (Devlin et al. 2019, arXiv 1810.04805). So may a decoder, pooled at its last
-// token (Radford et al. 2018), and a recurrent model with concat pooling (Howard & Ruder 2018, arXiv 1801.06146), which
-// may read backward. Metrics: accuracy, macro F1, and Matthews' correlation coefficient, each with the ends
-// of its 95% interval: Wilson's for accuracy, the bootstrap's for the others.
+// is predicted from its pooled states (Devlin et al. 2019, arXiv 1810.04805). Other models: a decoder, pooled at its
+// last token (Radford et al. 2018), and a recurrent model with concat pooling (Howard & Ruder 2018, arXiv 1801.06146).
+// Metrics: accuracy, macro F1, and Matthews' correlation coefficient, each with the bounds of its 95% interval:
+// Wilson's for accuracy, the bootstrap's for the others.
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"

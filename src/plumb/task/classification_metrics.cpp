@@ -16,7 +16,7 @@ Metrics classification_metrics(const Confusion& confusion) {
     metrics.set(name + "_low", interval.low);
     metrics.set(name + "_high", interval.high);
   };
-  // Fewer samples where there are many examples or labels: the time remains below a second.
+  // Fewer samples if there are many examples or labels, to keep this fast.
   const double work = total + static_cast<double>(confusion.counts.size());
   const ClassificationIntervals drawn =
       bootstrap_classification(confusion, {.samples = static_cast<int64_t>(std::clamp(5e7 / work, 100.0, 1000.0))});

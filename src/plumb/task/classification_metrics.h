@@ -1,4 +1,4 @@
-// What is reported of a classifier's predictions.
+// The metrics reported for a classifier.
 #pragma once
 
 #include "plumb/metrics/classification.h"
@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// accuracy, f1 (macro) and mcc (Matthews) of a confusion matrix and, unless it is empty, the ends of their 95%
+/// accuracy, f1 (macro) and mcc (Matthews) of a confusion matrix and, unless it is empty, the bounds of their 95%
 /// intervals as accuracy_low, accuracy_high and so on: Wilson's for accuracy, the bootstrap's for the others.
 Metrics classification_metrics(const Confusion& confusion);
 

@@ -103,7 +103,7 @@ Batch TextDataset::batch(std::span<const int64_t> examples) const {
     std::vector<int32_t> ids = joined(i);
     for (auto begin = ids.begin(); begin != ids.end();) {
       auto end = packing_.apart ? std::find(begin, ids.end(), specials_.eos) : ids.end();
-      if (end != ids.end()) ++end;  // the EOS belongs to what it ends
+      if (end != ids.end()) ++end;  // the EOS belongs to the sequence that it ends
       if (packing_.backward) std::reverse(begin, *(end - 1) == specials_.eos ? end - 1 : end);
       append_running_text(batch, TokenSpan(begin, end), specials_, i);
       begin = end;

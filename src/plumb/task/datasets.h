@@ -26,21 +26,21 @@ class PairDataset final : public Dataset {
 
 /// How text becomes sequences.
 struct Packing {
-  /// Consecutive sentences of one corpus form one example of at most this many tokens, with their EOS; a longer
-  /// sentence forms its own. 0: each sentence is an example.
+  /// Consecutive sentences of one corpus form an example of at most this many tokens, including each EOS; a longer
+  /// sentence forms its own. 0: each sentence or block is an example.
   int64_t tokens = 0;
-  /// Whether what ends with EOS, in a packed example or in a block of running text, is a sequence of its own: the next
-  /// one begins with BOS and position 0 and sees nothing of it, and Batch::examples has one entry for each sequence.
-  /// Else all of them are one sequence.
+  /// Whether each EOS in a packed example or a block of running text ends a sequence: the next one begins with BOS at
+  /// position 0 and cannot see the earlier ones, and Batch::examples has one entry per sequence. Otherwise, an example
+  /// is one sequence.
   bool apart = false;
-  /// Whether a sequence is read from its end to its beginning; an EOS that ends it stays at its end.
+  /// Whether sequences are read from end to beginning; a final EOS stays at the end.
   bool backward = false;
 };
 
-/// The target side of a split as text: either blocks of running text, which have no end, or sentences, which do.
+/// The target side of a split as text: either blocks of running text, as they are, or sentences with EOS.
 class TextDataset final : public Dataset {
  public:
-  /// Throws Error if blocks are to be packed, or if there is no EOS to pack by.
+  /// Throws Error on packing blocks, or on any packing option if the vocabulary has no EOS.
   TextDataset(ParallelSplit split, const Specials& specials, const Packing& packing = {});
   [[nodiscard]] int64_t size() const override { return packing_.tokens > 0 ? std::ssize(first_) - 1 : split_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;
@@ -49,17 +49,17 @@ class TextDataset final : public Dataset {
     return packing_.tokens > 0 ? packed_corpora_ : split_.corpora();
   }
 
-  /// The ids of example i, in the order of the text: of a block, or of its sentences, each with its EOS.
+  /// The ids of example i in text order: a block, or sentences, each with its EOS.
   [[nodiscard]] std::vector<int32_t> joined(int64_t i) const;
 
-  /// Whether they end with EOS, as all but blocks do.
+  /// Whether they end with EOS; always true for sentences.
   [[nodiscard]] bool ends(int64_t i) const;
 
  private:
   /// Number of tokens of sentence i with its EOS, or of block i.
   [[nodiscard]] int64_t length(int64_t i) const;
 
-  /// Packs sentences `begin` to before `end`. Returns into how many examples.
+  /// Packs sentences begin, …, end − 1. Returns the number of examples.
   int64_t pack(int64_t begin, int64_t end);
 
   /// The first sentence of example i, and the one after its last.
@@ -68,20 +68,20 @@ class TextDataset final : public Dataset {
   ParallelSplit split_;
   Specials specials_;
   Packing packing_;
-  std::vector<int64_t> first_;  // if sentences are packed: the first of each example, and the number of sentences
-  std::vector<CorpusSize> packed_corpora_;  // and the corpora, in examples
+  std::vector<int64_t> first_;              // with packing: each example's first sentence, then the sentence count
+  std::vector<CorpusSize> packed_corpora_;  // with packing: sizes in examples
 };
 
-/// The side of a batch that a model reads alone: the source of an encoder, the target of a decoder.
+/// The side of a batch that a classifier reads: the source for an encoder, the target for a decoder.
 enum class Side { source, target };
 
 /// How a classifier reads an example.
 struct Reading {
   Side side = Side::source;
-  bool backward = false;  // each sentence from its end to its beginning
+  bool backward = false;  // reads each sentence from end to beginning
 };
 
-/// A sentence, or a pair of sentences on the two sides of the split, with one label each.
+/// Sentences, or pairs of sentences on the two sides of the split, with one label per example.
 class LabeledDataset final : public Dataset {
  public:
   LabeledDataset(ParallelSplit split, std::vector<int32_t> labels, const Specials& specials,

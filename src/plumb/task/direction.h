@@ -1,5 +1,5 @@
-// In which direction a model reads text: forward, or backward, from the end of each sequence to its beginning (ULMFiT:
-// Howard & Ruder 2018, arXiv 1801.06146, section 3.3, averages two models, one of each).
+// The direction in which a model reads text: forward, or backward, from the end of each sequence to its beginning
+// (ULMFiT averages a forward and a backward model: Howard & Ruder 2018, arXiv 1801.06146, section 3.3).
 #pragma once
 
 #include <string>
@@ -8,15 +8,14 @@
 
 namespace plumb {
 
-/// Whether `direction`, the value of the key `direction` of a task's section, is "backward". Throws Error unless it is
-/// that or "forward".
+/// Whether `direction`, the value of that key in a task's section, is "backward". Throws Error if it is neither that
+/// nor "forward".
 bool is_backward(const std::string& task, const std::string& direction);
 
-/// Whether [task] is that of a model which reads backward: a language model that predicts what precedes a text, or a
-/// classifier.
+/// Whether [task] configures a language model or classifier that reads backward.
 bool reads_backward(const TaskConfig& config);
 
-/// Makes the classification of [task] one that reads backward.
+/// Sets the direction of the classification task in [task] to backward.
 void classify_backward(TaskConfig& config);
 
 }  // namespace plumb

@@ -1,7 +1,7 @@
 // Language modeling: a decoder predicts each token from the previous ones. Running text is read in blocks of equal
-// length; sentences, including the target side of pairs, are read one by one, with their end. Both may also be read as
-// one stream, by a model that carries a state. A backward model reads them from the end (ULMFiT: Howard & Ruder 2018,
-// arXiv 1801.06146). Metric: perplexity.
+// length; sentences, including the target side of pairs, are read one by one or packed, with EOS. Both may also be read
+// as one stream by a model that carries state. A backward model reads from end to beginning (ULMFiT: Howard & Ruder
+// 2018, arXiv 1801.06146). Metric: perplexity.
 #include <fmt/format.h>
 
 #include <cmath>

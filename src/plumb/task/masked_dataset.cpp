@@ -7,10 +7,10 @@
 namespace plumb {
 namespace {
 
-/// No epoch of training: the masks of evaluation.
+/// The masks of evaluation: not those of any training epoch.
 constexpr Draw kFixed{0, -1};
 
-/// The random numbers of one example.
+/// The random generator of one example.
 Random random_of(const Draw& draw, int64_t example) {
   const auto words =
       philox(draw.seed ^ stream_of("masked tokens"), static_cast<uint64_t>(draw.epoch), static_cast<uint64_t>(example));

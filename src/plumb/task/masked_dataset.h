@@ -1,4 +1,4 @@
-// Text for a masked language model: sequences with masked tokens, which are the labels.
+// Text for a masked language model: sequences in which some tokens are masked and serve as labels.
 #pragma once
 
 #include "plumb/task/datasets.h"
@@ -7,11 +7,11 @@
 namespace plumb {
 
 /// The encoder reads BOS + tokens [+ EOS, unless they end with it] on the source side, with some tokens replaced, and
-/// predicts what those were (Batch::places). Training draws the masks of each epoch and example anew; evaluation has
+/// predicts the original ones (at Batch::places). Training draws new masks for each epoch and example; evaluation uses
 /// fixed ones.
 class MaskedDataset final : public Dataset {
  public:
-  /// `specials`: of the text's vocabulary, with BOS, EOS and mask. Throws Error as TextDataset does.
+  /// `specials`: of the text's vocabulary. Throws Error if it has no BOS or no EOS.
   MaskedDataset(TextDataset text, const Specials& specials, Masker masker);
   [[nodiscard]] int64_t size() const override { return text_.size(); }
   [[nodiscard]] ExampleCost cost(int64_t i) const override;

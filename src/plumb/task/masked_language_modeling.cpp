@@ -1,5 +1,5 @@
-// Masked language modeling: an encoder predicts tokens that were replaced from those around them (Devlin et al. 2019,
-// arXiv 1810.04805). Metrics: perplexity and accuracy at these tokens.
+// Masked language modeling: an encoder predicts masked tokens from those around them (Devlin et al. 2019, arXiv
+// 1810.04805). Metrics: perplexity and accuracy at these tokens.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -48,7 +48,7 @@ class MaskedLanguageModeling final : public Task {
     fill_vocabulary("source", config.source_vocabulary, data_.target_vocabulary());
   }
 
-  /// The number of labels that are the most probable token.
+  /// One count: the number of labels that are the most probable token.
   [[nodiscard]] Sums zero() const override {
     Sums sums;
     sums.counts = {0};

@@ -1,5 +1,5 @@
-// Masking, the corruption that a masked language model undoes: Devlin et al. 2019, "BERT", arXiv 1810.04805,
-// section 3.1. Whole words: the authors' later release; masks drawn anew: Liu et al. 2019, "RoBERTa", arXiv 1907.11692.
+// Token masking for masked language models: Devlin et al. 2019, "BERT", arXiv 1810.04805, section 3.1. Whole-word
+// masking: the authors' later release; dynamic masking: Liu et al. 2019, "RoBERTa", arXiv 1907.11692.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace plumb {
 
-/// Which tokens are chosen, and what replaces them.
+/// Which tokens are chosen for prediction.
 struct Masking {
-  double share = 0.15;  // of the tokens that are chosen, or of the words
+  double share = 0.15;  // fraction of tokens (or whole words) that are chosen
   bool whole_words = false;
 };
 
 /// Masks sequences of one vocabulary.
 class Masker {
  public:
-  /// Throws Error if `share` is not in (0, 1], or if the vocabulary lacks a mask or has no token that is text.
+  /// Throws Error if `share` is not in (0, 1], or if the vocabulary has no mask token or only special tokens.
   Masker(const Tokenizer& tokenizer, const Masking& masking);
 
-  /// Replaces tokens of a sequence that is not empty, and returns the chosen places in ascending order. Of n tokens (or
-  /// words) of text, max(1, round(share·n)) are chosen, all sets of them with the same probability; each token chosen
-  /// becomes the mask with probability 0.8, any token of text with probability 0.1, and else stays. BOS, EOS and
-  /// padding are not text: they are never chosen, unless the sequence has nothing else; then its first token is.
+  /// Replaces tokens of a nonempty sequence and returns the chosen positions in ascending order. Of n tokens (or words)
+  /// of text, max(1, round(share·n)) are chosen, all such sets with equal probability; each chosen token becomes the
+  /// mask with probability 0.8, a random ordinary token with probability 0.1, and otherwise stays. BOS, EOS, padding
+  /// and the mask are not text: they are never chosen, unless the sequence has nothing else; then its first token is.
   std::vector<int64_t> mask(std::vector<int64_t>& tokens, Random& random) const;
 
  private:
-  /// Consecutive places that are chosen together.
+  /// Consecutive positions that are chosen together: begin, …, end − 1.
   struct Unit {
     int64_t begin = 0, end = 0;
   };
@@ -43,8 +43,8 @@ class Masker {
   std::vector<bool> begins_word_;  // by id, if whole words are masked
 };
 
-/// For each token of a vocabulary whether it begins a word, that is, whether a space separates it from a token before
-/// it when both are decoded. True for special tokens.
+/// Whether each token of a vocabulary begins a word: decoding it after another token puts a space between them. True
+/// for special tokens.
 std::vector<bool> word_beginnings(const Tokenizer& tokenizer);
 
 }  // namespace plumb

@@ -42,7 +42,7 @@ std::vector<int32_t> StreamDataset::read_text(int64_t begin, int64_t count) cons
   std::vector<int32_t> ids;
   if (count == 0) return ids;
   ids.reserve(static_cast<size_t>(count));
-  int64_t line = 0;  // the last that begins at `begin` or before it
+  int64_t line = 0;  // the last line that begins at or before `begin`
   for (int64_t after = split_.size(); after - line > 1;) {
     const int64_t middle = line + (after - line) / 2;
     (begin_of_line(middle) <= begin ? line : after) = middle;

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-/// One segment after another, each with the state that the one before has left.
+/// Counts the segments in order, each starting with the state that the previous one left.
 void count_stream(const Task& task, Model& model, const Dataset& dataset, const StreamCut& cut, double label_smoothing,
                   Sums& sums) {
   CarriedState state;

@@ -46,32 +46,32 @@ class Task {
   virtual ~Task() = default;
   [[nodiscard]] virtual std::string name() const = 0;
 
-  /// The examples of a split. Throws Error that lists the splits if there is no such split.
+  /// The examples of a split. Throws Error, listing the splits, if there is no such split.
   [[nodiscard]] virtual std::unique_ptr<Dataset> dataset(const std::string& split) const = 0;
   [[nodiscard]] const DataDirectory& data() const { return data_; }
 
-  /// The usual kind of model that can learn it: model.kind.
+  /// The usual kind of model (model.kind) for this task.
   [[nodiscard]] virtual std::string model_kind() const = 0;
 
-  /// Whether models of this kind can learn it too.
+  /// Whether models of this kind can learn this task.
   [[nodiscard]] virtual bool learned_by(const std::string& kind) const { return kind == model_kind(); }
 
   /// Tells the task which kind of model will learn it, if its batches depend on that.
   virtual void learn_with(const std::string& /*kind*/) {}
 
-  /// Fills in what a configuration leaves to the data: vocabularies, the number of classes. Throws Error if a model of
-  /// this configuration cannot learn this task from these data.
+  /// Fills in what the configuration leaves to the data: vocabulary sizes, the number of classes. Throws Error if a
+  /// model with this configuration cannot learn this task from these data.
   virtual void complete(ModelConfig& config) const = 0;
 
   /// The loss of a batch: by default the weighted mean cross-entropy of its labels.
   [[nodiscard]] virtual Loss loss(Model& model, const Batch& batch, const LossOptions& options,
                                   ForwardContext& context) const;
 
-  /// Empty sums, with the counts that the task needs.
+  /// Zero sums, with the counts that the task needs.
   [[nodiscard]] virtual Sums zero() const { return {}; }
 
-  /// Adds a batch's contribution to the sums, without a graph: its losses, and the counts of the metrics. The context
-  /// is one of evaluation.
+  /// Adds a batch's contribution to the sums, without a graph: its losses, and the counts of the metrics. `context`
+  /// must be one for evaluation.
   virtual void count(Model& model, const Batch& batch, double label_smoothing, ForwardContext& context,
                      Sums& sums) const;
 
@@ -87,7 +87,7 @@ class Task {
  protected:
   explicit Task(DataDirectory data) : data_(std::move(data)) {}
 
-  /// Adds what a batch's loss contributes to the sums.
+  /// Adds a batch's loss to the sums.
   static void add_loss(const Loss& found, Sums& sums);
 
   /// Adds the weighted cross-entropy of a batch's labels to the sums, without a graph; returns the logits, (labels,
@@ -98,7 +98,7 @@ class Task {
   /// Throws Error unless the task is learned_by the configuration's kind.
   void require_kind(const ModelConfig& config) const;
 
-  /// Sets a vocabulary of 0 to that of the data. Throws Error if it is smaller; `side`: "source" or "target".
+  /// Sets a vocabulary of 0 to that of the data. Throws Error if any other is smaller; `side`: "source" or "target".
   static void fill_vocabulary(const char* side, int64_t& vocabulary, int64_t of_data);
 
   DataDirectory data_;
@@ -108,12 +108,12 @@ class Task {
 using TaskFactory = std::function<std::unique_ptr<Task>(const DataDirectory&, const Options&)>;
 Registry<TaskFactory>& tasks();
 
-/// The task in the configuration or, if it names none, the data's, for a model of this kind: a language model learns
-/// the target side of pairs, and an encoder masked tokens of text.
+/// The configured task or, if the name is empty, the data's, for a model of this kind: a language model learns the
+/// target side of pairs, and an encoder learns masked tokens of text.
 std::unique_ptr<Task> make_task(const TaskConfig& config, const DataDirectory& data, const std::string& model_kind);
 
 /// The sums over a split, without dropout and without a graph; the processes of the group share the work. A stream is
-/// read from its beginning to its end with a state that is carried along, by the first of them alone.
+/// read sequentially, with carried state, by rank 0 alone.
 Sums evaluate(const Task& task, Model& model, const Dataset& dataset, int64_t batch_tokens, double label_smoothing,
               const Group& group);
 

@@ -1,4 +1,4 @@
-// A tokenized text as a model reads it.
+// Tokenized text as the input of a model.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace plumb {
 
-/// Token ids with special tokens, and for each the segment that it belongs to: 0 or 1 for pairs of texts.
+/// Token ids with special tokens, and the segment of each token: 0 or 1 for pairs of texts.
 struct Encoding {
   std::vector<int32_t> ids;
   std::vector<int32_t> segments;

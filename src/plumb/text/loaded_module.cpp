@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-/// In the directory of the library that contains this function.
+/// Modules are in the directory of the library that contains this function.
 std::filesystem::path path_of_module(const std::string& name) {
   Dl_info info{};
   ::dladdr(reinterpret_cast<const void*>(&load_module), &info);
@@ -21,7 +21,7 @@ void* open_module(const char* path, ModuleScope scope) {
   if (scope == ModuleScope::local) return ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   constexpr int kFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  // The sanitizer's dlopen rejects RTLD_DEEPBIND because memory must not change ownership then; here none does.
+  // The sanitizer's dlopen rejects RTLD_DEEPBIND, which is unsafe if memory changes ownership; here none does.
   void* library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   return reinterpret_cast<void* (*)(const char*, int)>(::dlsym(library, "dlopen"))(path, kFlags);
 #else

@@ -15,9 +15,9 @@
 namespace plumb {
 namespace {
 
-constexpr size_t kLongestSentence = size_t{1} << 20;  // bytes; longer lines are excluded from training
+constexpr size_t kLongestSentence = size_t{1} << 20;  // bytes; SentencePiece ignores longer lines in training
 
-// SentencePiece says "… smaller than required_chars. 20 vs 35. Increase …" after its own file and line.
+// SentencePiece's message contains "… smaller than required_chars. 20 vs 35. Increase …".
 Error training_error(const std::string& message, const TokenizerOptions& options) {
   const size_t found = message.find("required_chars");
   const size_t versus = found == std::string::npos ? found : message.find(" vs ", found);
@@ -36,17 +36,16 @@ void require_id(int32_t id, int64_t vocabulary) {
   throw Error(fmt::format("token id {} is outside the vocabulary of {}", id, vocabulary));
 }
 
-/// The lines, with a line break wherever more than a thousand bytes have no space, and at a space wherever a line gets
-/// long: SentencePiece aborts the process on a word of many thousand characters, and excludes long lines from training.
-/// Pieces are much shorter than either.
+/// The lines, with words broken after a thousand bytes and long lines broken at spaces: SentencePiece aborts on words
+/// of many thousand characters, and ignores long lines in training. Pieces are much shorter than either.
 std::vector<std::string> without_endless_words(const std::vector<std::string>& lines) {
   constexpr size_t kLongestWord = 1000;
-  constexpr size_t kLongestLine = 8192;  // SentencePiece takes more than linear time for a line
+  constexpr size_t kLongestLine = 8192;  // SentencePiece's time is superlinear in the length of a line
   std::vector<std::string> result;
   result.reserve(lines.size());
   for (const std::string& line : lines) {
     size_t begin = 0;  // of the text not yet in `result`
-    size_t word = 0;   // where the word begins, or is broken
+    size_t word = 0;   // where the word, or its last break, begins
     for (size_t i = 0; i < line.size(); ++i) {
       const auto byte = static_cast<unsigned char>(line[i]);
       const bool begins_character = (byte & 0xC0) != 0x80;
@@ -111,7 +110,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& lines, const Tokenize
       {"unk_id", std::to_string(specials.unknown)},
       {"hard_vocab_limit", "false"},
       {"max_sentence_length", std::to_string(kLongestSentence)},
-      {"num_threads", "2"},  // fixed: the sums of unigram training depend on it
+      {"num_threads", "2"},  // fixed: the result of unigram training depends on it
       {"minloglevel", "3"},
   };
   if (options.mask) settings.emplace_back("control_symbols", kMaskPiece);

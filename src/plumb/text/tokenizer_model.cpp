@@ -18,7 +18,7 @@ std::vector<const TokenizerKind*> kinds_by_precedence() {
   return kinds;
 }
 
-/// The tokenizer's file in the folder of a model.
+/// The tokenizer file in a model's folder.
 std::filesystem::path tokenizer_in(const std::filesystem::path& folder) {
   std::vector<std::string> known;
   for (const TokenizerKind* kind : kinds_by_precedence()) {
@@ -44,7 +44,7 @@ std::shared_ptr<const TokenizerModel> load_tokenizer_model(const std::filesystem
   for (const TokenizerKind* kind : kinds_by_precedence()) {
     if (kind->recognizes(bytes)) return kind->load(std::move(bytes), file);
   }
-  return tokenizer_kinds().at("sentencepiece").make.load(std::move(bytes), file);  // explains what is wrong with it
+  return tokenizer_kinds().at("sentencepiece").make.load(std::move(bytes), file);  // throws a helpful Error
 }
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// What a Tokenizer is made of, and the registry of its kinds. A kind is one file in text/kinds.
+// The implementations of Tokenizer, and the registry of their kinds, which are in text/kinds.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,21 @@
 
 namespace plumb {
 
-/// An immutable tokenizer, safe to use from several threads. The methods are those of Tokenizer.
+/// An immutable, thread-safe tokenizer. The methods are those of Tokenizer.
 class TokenizerModel {
  public:
   virtual ~TokenizerModel() = default;
   [[nodiscard]] virtual std::vector<int32_t> encode(std::string_view text) const = 0;
   [[nodiscard]] virtual Encoding as_input(std::vector<int32_t> ids) const = 0;
   [[nodiscard]] Encoding encode_as_input(std::string_view text) const { return as_input(encode(text)); }
+  /// A pair of texts. Throws Error if the tokenizer does not define how they are joined.
   [[nodiscard]] virtual Encoding encode_as_input(std::string_view first, std::string_view second) const = 0;
-  /// All ids are within the vocabulary.
+  /// All ids must be within the vocabulary.
   [[nodiscard]] virtual std::string decode(std::span<const int32_t> ids, bool keep_specials) const = 0;
   [[nodiscard]] virtual const Specials& specials() const = 0;
   [[nodiscard]] virtual int64_t vocabulary() const = 0;
   [[nodiscard]] virtual int32_t find(std::string_view token) const = 0;
-  /// The token of an id within the vocabulary, as `find` knows it; empty if the id stands for no token.
+  /// The token of an id within the vocabulary, as `find` expects it; empty if the id has no token.
   [[nodiscard]] virtual std::string piece(int32_t id) const = 0;
   [[nodiscard]] virtual bool is_one_file() const { return true; }
   virtual void save(const std::filesystem::path& path) const = 0;
@@ -36,18 +37,18 @@ class TokenizerModel {
 };
 
 struct TokenizerKind {
-  std::vector<std::string> files;  // under which names a model's folder has it
-  int precedence;                  // in a folder with files of several kinds the largest wins
+  std::vector<std::string> files;  // its possible file names in a model's folder
+  int precedence;                  // in a folder with files of several kinds, the highest wins
   /// Whether a file's bytes are of this kind.
   bool (*recognizes)(std::string_view bytes);
-  /// Throws Error that names the file if it is damaged or contains something unknown.
+  /// Throws Error naming the file if it is damaged or contains something unknown.
   std::shared_ptr<const TokenizerModel> (*load)(std::string bytes, const std::filesystem::path& path);
 };
 
 Registry<TokenizerKind>& tokenizer_kinds();
 
-/// A tokenizer of whatever kind: a file, or the folder of a model that has one. Throws Error if the path cannot be read
-/// or no kind recognizes it.
+/// Loads a tokenizer of any kind, from a file or from a model's folder. Throws Error if the path cannot be read or no
+/// kind recognizes it.
 std::shared_ptr<const TokenizerModel> load_tokenizer_model(const std::filesystem::path& path);
 
 }  // namespace plumb

@@ -5,7 +5,7 @@
 
 namespace plumb {
 
-/// False for text that consists of white space, control characters and characters that normalization removes, and so
+/// False if the text consists of white space, control characters and characters that normalization removes, and thus
 /// yields no tokens. `text` is UTF-8; malformed bytes are not visible.
 bool has_visible_character(std::string_view text);
 

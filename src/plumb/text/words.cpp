@@ -22,9 +22,9 @@ namespace {
 namespace tk = tokenization;
 
 constexpr const char *kPad = "<pad>", *kBos = "<s>", *kEos = "</s>";
-constexpr const char* kUnknown = "\u2581<unk>";  // with the mark of a word, so that it is decoded as one
+constexpr const char* kUnknown = "\u2581<unk>";  // marked as a word, so that it is decoded as one
 
-/// SentencePiece's mark of a space before each word.
+/// Marks each word with SentencePiece's symbol for a space.
 Json metaspace() {
   return {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}, {"split", false}};
 }
@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, int64_t>> words_by_frequency(const std::vecto
     for (tk::Piece& piece : pieces) ++counts[std::move(piece.text)];
   }
   counts.erase(kUnknown);
-  // Special tokens are found in the text before its words.
+  // Special tokens are matched in a text before its words.
   for (const char* token : {kPad, kBos, kEos, kMaskPiece}) counts.erase(std::string("\u2581") + token);
   std::vector<std::pair<std::string, int64_t>> words(counts.begin(), counts.end());
   std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {

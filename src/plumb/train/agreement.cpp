@@ -16,7 +16,7 @@ Facts facts_of(const RunConfig& config, const Json& fingerprint) {
   }
   const auto add = [&facts](const std::string& folder, const Json& files) {
     for (const auto& [file, mark] : files.items()) {
-      if (!file.ends_with(".source") && !file.ends_with(".target"))  // the text: nothing is learned from it
+      if (!file.ends_with(".source") && !file.ends_with(".target"))  // raw text, which training does not read
         facts.emplace_back(fmt::format("the checksum of the data's {}{}", folder, file), mark.at("crc32"));
     }
   };

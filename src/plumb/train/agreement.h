@@ -1,4 +1,4 @@
-// What the processes of a run have to agree on before they train together.
+// What the processes of a run must agree on before they train together.
 #pragma once
 
 #include "plumb/base/json.h"
@@ -7,9 +7,8 @@
 
 namespace plumb {
 
-/// `fingerprint`: of the data (train/data_fingerprint.h). The version of LibTorch, every key of the configuration that
-/// determines the run, and a checksum of every file of the data that is read in training. Where the data lie may differ
-/// from machine to machine.
+/// The version of LibTorch, every configuration key except [watch] and data.directory, the size of each corpus, and the
+/// checksum of each data file that training reads. `fingerprint`: of the data (train/data_fingerprint.h).
 Facts facts_of(const RunConfig& config, const Json& fingerprint);
 
 }  // namespace plumb

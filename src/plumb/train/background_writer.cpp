@@ -45,7 +45,7 @@ void BackgroundWriter::work() {
   while (true) {
     changed_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
     if (jobs_.empty()) return;
-    // Moved out, so that what the job holds is freed with it.
+    // Moved out so that the job's data are freed with it; the empty slot marks it as running.
     std::function<void()> job = std::move(jobs_.front());
     std::exception_ptr failure;
     lock.unlock();

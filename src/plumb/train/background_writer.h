@@ -11,39 +11,39 @@
 
 namespace plumb {
 
-/// A thread that does jobs in the order in which they were submitted. What a job throws is thrown by the next call
-/// here; the jobs after it are dropped, since they count on it.
+/// A thread that runs jobs in the order they were submitted. An exception from a job is rethrown by the next call to
+/// submit, check or wait; the jobs queued after the failed one are dropped, because they depend on it.
 class BackgroundWriter {
  public:
   BackgroundWriter() = default;
-  /// Finishes the jobs that were submitted.
+  /// Finishes the submitted jobs.
   ~BackgroundWriter();
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
 
-  /// Queues a job that belongs to step `step`, after those of earlier steps have been finished: the data of one step
-  /// are held at a time.
+  /// Queues a job of step `step`. Waits for the jobs of other steps first, so that the data of only one step are held
+  /// at a time.
   void submit(int64_t step, std::function<void()> job);
 
-  /// Throws what a job has thrown.
+  /// Rethrows the exception of a failed job.
   void check();
 
-  /// Returns when all jobs are finished.
+  /// Waits until all jobs are finished.
   void wait();
 
  private:
   void work();
-  void throw_failure();  // under the mutex
+  void throw_failure();  // the caller holds the mutex
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Under the mutex:
-  std::deque<std::function<void()>> jobs_;  // the first one is being done
-  int64_t step_ = 0;                        // of the jobs
+  // Guarded by the mutex:
+  std::deque<std::function<void()>> jobs_;  // the first one is running
+  int64_t step_ = 0;                        // of the queued jobs
   std::exception_ptr failure_;
   bool ending_ = false;
 
-  std::thread thread_;  // started by the first job
+  std::thread thread_;  // started with the first job
 };
 
 }  // namespace plumb

@@ -17,7 +17,7 @@ bool has_slow_metrics(const Task& task) {
 }
 
 BestMetric best_metric_of(const TrainConfig& config, const Task& task) {
-  const Metrics quick = task.metrics(task.zero());  // the names of those that a pass over the split yields
+  const Metrics quick = task.metrics(task.zero());  // the metrics that one pass over the split yields
   std::vector<std::string> names;
   for (const MetricInfo& info : task.metric_infos()) {
     const std::string name = info.name == "loss" || info.name == "nll" ? "valid_" + info.name : info.name;

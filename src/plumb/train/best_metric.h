@@ -1,4 +1,4 @@
-// The metric that decides which checkpoint is the best, and when a run stops early.
+// The metric that decides which checkpoint is best and when a run stops early.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace plumb {
 struct BestMetric {
   std::string name = "valid_nll";  // as in metrics.jsonl
   bool larger_is_better = false;
-  bool is_slow = false;  // computed by Task::score, every train.score_every steps
+  bool is_slow = false;  // computed by Task::score, when train.score_every is due
 
   [[nodiscard]] bool is_better(double value, double than) const {
     return larger_is_better ? value > than : value < than;
@@ -21,8 +21,8 @@ struct BestMetric {
 /// Whether the task has metrics that only Task::score computes.
 bool has_slow_metrics(const Task& task);
 
-/// train.best_metric among the metrics of the task: "valid_nll", "valid_loss", or one of its own, "accuracy" or "bleu".
-/// Throws Error that lists them if there is no such metric, or if it is never computed.
+/// Looks up train.best_metric among the task's metrics: "valid_nll", "valid_loss", or one of the task's own, such as
+/// "accuracy" or "bleu". Throws Error if the task has no such metric (listing those it has), or never computes it.
 BestMetric best_metric_of(const TrainConfig& config, const Task& task);
 
 }  // namespace plumb

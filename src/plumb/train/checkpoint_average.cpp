@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kAveraged = "averaged";
 
-/// Every checkpoint that a run still has, by step.
+/// All checkpoints that a run still has, by step.
 std::map<int64_t, fs::path> all_checkpoints(const fs::path& run) {
   require_directory(run, "run");
   std::map<int64_t, fs::path> found = checkpoints_of(run);
@@ -41,7 +41,7 @@ void require_count(const fs::path& run, size_t found, int64_t wanted, const std:
 
 BestMetric best_metric_of(const fs::path& run) {
   const RunConfig config = load_run_config(run);
-  // Every task has these two, so that its data are not needed.
+  // Every task has these two, so the data are not needed.
   for (const char* name : {"valid_nll", "valid_loss"}) {
     if (config.train.best_metric == name) return {.name = name};
   }
@@ -49,7 +49,7 @@ BestMetric best_metric_of(const fs::path& run) {
                                *make_task(config.task, DataDirectory::open(config.data), config.model.kind));
 }
 
-/// Throws Error unless `out` is free or has an earlier average in it.
+/// Throws Error unless `out` is free or contains an earlier average.
 void check_free(const fs::path& out) {
   check_output_directory(out, "run");
   const fs::path result = out / "result.json";

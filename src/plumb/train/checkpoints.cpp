@@ -30,14 +30,14 @@ std::map<int64_t, fs::path> steps_in(const fs::path& directory) {
   return found;
 }
 
-/// Removes a directory so that a kill leaves it whole or under a temporary name, which `clear_unfinished` removes.
+/// Removes a directory; a kill leaves it intact or under a temporary name, which `clear_unfinished` removes.
 void remove_directory(const fs::path& path) {
   const fs::path doomed = path.string() + fmt::format(".tmp-{}", ::getpid());
   fs::rename(path, doomed);
   fs::remove_all(doomed);
 }
 
-/// Throws Error if a file that state.json lists is not as it was written.
+/// Throws Error if a file listed in state.json is missing or has changed.
 void check_files(const fs::path& checkpoint, const Json& files) {
   for (const auto& [name, json] : files.items()) {
     const fs::path file = checkpoint / name;
@@ -55,14 +55,14 @@ std::optional<FileMark> metrics_of(const fs::path& checkpoint) {
   return state.contains("metrics") ? std::optional(file_mark_from_json(state["metrics"])) : std::nullopt;
 }
 
-/// Renames a checkpoint that cannot be used, so that nothing takes it for one.
+/// Renames an unusable checkpoint, so that it is not mistaken for a usable one.
 void set_aside(const fs::path& checkpoint) {
   const fs::path aside = checkpoint.string() + std::string(kSetAside);
   if (fs::exists(aside)) remove_directory(aside);
   fs::rename(checkpoint, aside);
 }
 
-/// Writes a directory of a run. Throws Error that names the run's last good checkpoint.
+/// Writes a snapshot to the directory `name` of a run. Throws Error that names the run's last good checkpoint.
 void write_complete(const fs::path& run, const fs::path& name, const Snapshot& snapshot,
                     const std::optional<FileMark>& metrics) {
   try {
@@ -78,7 +78,7 @@ void write_complete(const fs::path& run, const fs::path& name, const Snapshot& s
   }
 }
 
-/// Makes best/ a copy of an intact checkpoint of this step. Returns where that is; nothing if none is left.
+/// Copies an intact checkpoint of this step to best/. Returns its path; empty if none is left.
 fs::path copy_to_best(const fs::path& run, int64_t step) {
   for (const fs::path& kept : {run / "checkpoints" / name_of(step), run / "best-checkpoints" / name_of(step)}) {
     if (!fs::exists(kept) || !damage_of(kept).empty()) continue;
@@ -97,7 +97,7 @@ std::optional<int64_t> step_of(const fs::path& checkpoint) {
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return {};
   int64_t step = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  return failure == std::errc() ? std::optional(step) : std::nullopt;  // more digits than a step can have
+  return failure == std::errc() ? std::optional(step) : std::nullopt;  // fails if the number is too large
 }
 
 std::map<int64_t, fs::path> checkpoints_of(const fs::path& run) { return steps_in(run / "checkpoints"); }
@@ -114,7 +114,7 @@ std::string damage_of(const fs::path& checkpoint) {
       for (const char* file : {"model.safetensors", "optimizer.safetensors"}) (void)load_safetensors(checkpoint / file);
     }
     return {};
-  } catch (const std::exception& error) {  // anything may be in a damaged file
+  } catch (const std::exception& error) {  // a damaged file may contain anything
     return error.what();
   }
 }
@@ -163,13 +163,13 @@ void remove_later_checkpoints(const fs::path& run, int64_t step) {
 }
 
 void remove_old_checkpoints(const fs::path& run, int64_t step, const Retention& retention) {
-  std::vector<fs::path> passing;  // those that are not kept forever, newest first
+  std::vector<fs::path> passing;  // those kept only while they are among the newest, newest first
   const auto all = checkpoints_of(run);
   for (auto each = all.rbegin(); each != all.rend(); ++each) {
     const bool forever = std::binary_search(retention.kept.begin(), retention.kept.end(), each->first);
     if (each->first <= step && each->first != retention.rollback && !forever) passing.push_back(each->second);
   }
-  // The newest of all stays, even if it is not among those that pass.
+  // At least the newest of these stays.
   for (size_t i = static_cast<size_t>(std::max<int64_t>(retention.last, 1)); i < passing.size(); ++i)
     remove_directory(passing[i]);
   for (const auto& [number, path] : best_checkpoints_of(run)) {
@@ -205,7 +205,7 @@ void check_best(const fs::path& run, int64_t step, const std::vector<int64_t>& l
 
 void return_best(const fs::path& run, int64_t step, int64_t best_step) {
   const fs::path best = run / "best";
-  if (!fs::exists(best) || !damage_of(best).empty()) return;  // check_best tells of it
+  if (!fs::exists(best) || !damage_of(best).empty()) return;  // reported by check_best
   const auto found = read_sealed(best / "state.json").value("step", int64_t{0});
   if (found <= step) return;
   if (best_step == 0) return remove_directory(best);

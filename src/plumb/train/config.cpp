@@ -111,10 +111,10 @@ void validate(const TrainConfig& config) {
   (void)make_optimizer(config.optimizer, none, config.options);  // throws on options out of range
   TrainConfig schedule = config;
   for (Duration* each : {&schedule.warm_up, &schedule.decay_start, &schedule.steps}) {
-    if (each->unit() != Duration::Unit::steps) *each = 1;  // how many they are depends on the data
+    if (each->unit() != Duration::Unit::steps) *each = 1;  // their number of steps depends on the data
   }
   (void)make_schedule(schedule, 1);
-  const ops::MatrixPrecision trains(ops::precision_of(config.precision));  // throws for precisions that cannot train
+  const ops::MatrixPrecision trains(ops::precision_of(config.precision));  // throws if training does not support it
   at_least("learning_rate", config.learning_rate, 0.0);
   duration("warm_up", config.warm_up, 0);
   duration("decay_start", config.decay_start, 0);

@@ -1,5 +1,4 @@
-// The configuration of a training run: the [train] section and, with [model], [task], [watch] and [data], the complete
-// one.
+// The configuration of a training run: the [train] section, and the complete configuration with all sections.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@
 
 namespace plumb {
 
-/// [[train.corpora]]: how often a corpus of the training data is drawn from.
+/// [[train.corpora]]: the sampling weight of a corpus of the training data.
 struct CorpusWeight {
   std::string name;
   double weight = 1;
@@ -30,80 +29,80 @@ void describe(Fields& field, CorpusWeight& corpus);
 
 struct TrainConfig {
   std::string optimizer = "adam";
-  bool cautious = false;        // whether an update leaves out what the gradient does not point along
+  bool cautious = false;        // drop update elements that oppose the gradient (optim/cautious.h)
   double learning_rate = 5e-4;  // at the peak of the schedule
   std::string schedule = "constant * linear_warmup * rsqrt_decay";
   Duration warm_up = 4000;   // 0: no warm-up
-  Duration decay_start = 0;  // after which the decay begins; 0: max(warm_up, 1)
+  Duration decay_start = 0;  // step at which the decay begins; 0: max(warm_up, 1)
   double decay_floor = 0;    // final value of a finite decay, as a fraction of the peak
   VariantOptions options;    // options of optimizers and schedule factors: [train.adam], [train.step_decay], …
   double weight_decay = 0;   // not applied to norms, biases, scalars and positions
-  std::vector<ParameterGroup> groups;  // [[train.groups]]: a parameter belongs to the first that matches it
+  std::vector<ParameterGroup> groups;  // [[train.groups]]: a parameter belongs to the first group that matches it
   double clip_norm = 0;                // maximum global gradient norm; 0: no clipping
   double clip_value = 0;               // maximum magnitude of a gradient's elements; 0: no clipping
-  double clip_block = 0;               // maximum norm of a block's gradient, as a share of its weights'; 0: no clipping
-  double average_decay = 0;            // of the moving average of the weights that is evaluated; 0: none
+  double clip_block = 0;               // maximum norm of a block's gradient / norm of its weights; 0: no clipping
+  double average_decay = 0;            // decay of the evaluated moving average of the weights; 0: no average
   double label_smoothing = 0.1;
-  double corpus_temperature = 1;      // T: corpora are drawn from in proportion to weight · examples^(1/T)
-  std::vector<CorpusWeight> corpora;  // [[train.corpora]]: the weights that are not 1
+  double corpus_temperature = 1;      // T: corpora are sampled in proportion to weight · examples^(1/T)
+  std::vector<CorpusWeight> corpora;  // [[train.corpora]]: weights other than 1
   int64_t batch_tokens = 4096;        // counting the larger of source and target
   int64_t accumulate = 1;             // batches per step
-  int64_t micro_batch_tokens = 0;     // most tokens that a process computes at once; 0: its share of a batch
+  int64_t micro_batch_tokens = 0;     // maximum tokens per forward pass of a process; 0: its share of a batch
   Duration steps = 10000;             // maximum
   int64_t epochs = 0;                 // maximum; 0: unlimited
   Duration log_every = 50;            // between points of the history
   Duration validate_every = 500;
   int64_t patience = 0;      // validations without improvement before the run ends; 0: unlimited
-  Duration score_every = 0;  // between slow metrics (BLEU) on the validation split; 0: only at the end; −1: never
+  Duration score_every = 0;  // between slow validation metrics (BLEU); 0: only at the end; −1: never
   Duration checkpoint_every = 1000;
   int64_t keep_checkpoints = 3;
-  Duration keep_every = 0;                // checkpoints at multiples of this are made, and kept for good; 0: none
-  int64_t keep_best = 1;                  // above 1: this many best evaluations have checkpoints in best-checkpoints/
-  std::string best_metric = "valid_nll";  // decides about best/, keep_best and patience
-  double divergence_factor = 3;           // see Trainer; 0: only a loss that is not finite
-  TroubleConfig trouble;                  // what is done about numerical trouble: [train.trouble]
-  std::string precision = "float32";      // of matrix products: float32 or bf16
-  std::string parameters = "float32";     // float32; bf16, rounded stochastically; bf16-copy, with a copy in float32
-  int64_t processes = 1;                  // number of processes sharing each batch
-  double timeout = 60;                    // seconds without a heartbeat after which another process counts as lost
+  Duration keep_every = 0;                     // checkpoints at multiples of this are kept for good; 0: none
+  int64_t keep_best = 1;                       // above 1: number of best evaluations kept in best-checkpoints/
+  std::string best_metric = "valid_nll";       // for best/, keep_best and patience
+  double divergence_factor = 3;                // loss limit / max(ln(classes), 2); 0: only a nonfinite loss diverges
+  TroubleConfig trouble;                       // [train.trouble]: response to numerical trouble
+  std::string precision = "float32";           // of matrix products: float32 or bf16
+  std::string parameters = "float32";          // float32; bf16 (stochastic rounding); bf16-copy (float32 master copy)
+  int64_t processes = 1;                       // number of processes sharing each batch
+  double timeout = 60;                         // seconds without a heartbeat before another process counts as lost
   std::string exchange_precision = "float32";  // of gradients between processes: float32 or bf16
   bool overlap = true;                         // whether gradients are exchanged during the backward pass
-  bool shard_optimizer = false;                // whether each process keeps the optimizer's state of its share
-  bool synchronize_norms = true;               // whether BatchNorm computes its statistics over all processes
+  bool shard_optimizer = false;                // whether each process keeps only its share of the optimizer state
+  bool synchronize_norms = true;               // whether BatchNorm statistics are over all processes
   int64_t seed = 1;                            // for initialization, batches and dropout
 
-  /// Whether both would be written alike: an absent option equals its default.
+  /// Whether both are written to the same TOML: an absent option equals its default.
   bool operator==(const TrainConfig& other) const;
 };
 
 void describe(Fields& field, TrainConfig& config);
 
-/// Throws Error on values that cannot be trained with.
+/// Throws Error on invalid values.
 void validate(const TrainConfig& config);
 
-/// The schedule of a run for a model of this width. Throws Error unless its warm-up, the start of its decay and its
-/// length are in steps, as `resolved` (train/timeline.h) returns them.
+/// The learning-rate schedule of a run for a model of width d_model. Throws Error unless warm_up, decay_start and steps
+/// are in steps, as returned by `resolved` (train/timeline.h).
 Schedule make_schedule(const TrainConfig& config, int64_t d_model);
 
-/// Everything that determines a run, and what is measured along it.
+/// Everything that determines a run, and what to measure along the way.
 struct RunConfig {
   ModelConfig model;
   TrainConfig train;
   TaskConfig task;
   std::string data;   // [data] directory, absolute
-  WatchConfig watch;  // does not influence the run
-  /// [initial] weights: the run or checkpoint whose weights it begins with (train/initial_weights.h); empty: none.
+  WatchConfig watch;  // does not affect the run
+  /// [initial] weights: the run or checkpoint to initialize from (train/initial_weights.h); empty: random weights.
   std::string initial_weights;
 };
 
-/// Reads [model], [train], [task], [watch], [data] and [initial]; absent keys keep the values of `defaults`. Throws
-/// Error on unknown ones, and on sections that are neither these nor among `further`, which it does not read.
+/// Reads [model], [train], [task], [watch], [data] and [initial]; absent keys keep the values of `defaults`. Sections
+/// named in `further` are allowed but not read. Throws Error on other sections and on unknown keys.
 RunConfig read_run_config(const Config& config, RunConfig defaults = {}, const std::vector<std::string>& further = {});
 
-/// The complete TOML file.
+/// The complete configuration as TOML.
 std::string to_toml(const RunConfig& config);
 
-/// Throws Error that names the first key in which the two differ.
+/// Throws Error that names `origin`, the run directory of `found`, and the first key in which the two differ.
 void require_equal(const RunConfig& wanted, const RunConfig& found, const std::string& origin);
 
 }  // namespace plumb

@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFile = "data.json";
-constexpr const char* kJoint = "tokenizer.model";  // of data with one vocabulary for both sides
+constexpr const char* kJoint = "tokenizer.model";  // used if both sides share one vocabulary
 
-/// The sizes and checksums of the corpora of a split, by name; empty if there is only one.
+/// The sizes and checksums of a split's corpora, by name; empty if there is only one.
 Json corpora_of(const ParallelSplit& split) {
   Json corpora = Json::object();
   int64_t first = 0;
@@ -29,7 +29,7 @@ Json corpora_of(const ParallelSplit& split) {
   return corpora;
 }
 
-/// Throws Error if a corpus is absent or different in `found`, or is new: an epoch would have other examples.
+/// Throws Error if a corpus is missing from `found`, differs, or is new, since epochs would have other examples.
 void compare_corpora(const Json& stored, const Json& found, const fs::path& data) {
   const auto differs = [&](const std::string& name, const char* how) {
     throw Error(fmt::format("{}: corpus '{}' of split 'train' {} since the run was started", data.string(), name, how),
@@ -44,7 +44,7 @@ void compare_corpora(const Json& stored, const Json& found, const fs::path& data
   }
 }
 
-/// Throws Error if a file that `stored` lists is absent or different in `found`.
+/// Throws Error if a file listed in `stored` is missing from `found` or differs.
 void compare_files(const Json& stored, const Json& found, const std::string& what, const fs::path& data) {
   for (const auto& [file, mark] : stored.items()) {
     if (found.contains(file) && found[file] == mark) continue;
@@ -57,7 +57,7 @@ void compare_files(const Json& stored, const Json& found, const std::string& wha
 }  // namespace
 
 Json tokenizer_marks(const DataDirectory& data) {
-  std::map<std::string, FileMark> tokenizers;  // in an order that does not depend on the file system
+  std::map<std::string, FileMark> tokenizers;  // sorted: independent of the file system's order
   for (const auto& entry : fs::directory_iterator(data.path())) {
     if (entry.path().extension() == ".model") tokenizers[entry.path().filename().string()] = mark_of(entry.path());
   }

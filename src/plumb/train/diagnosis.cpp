@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-/// The series that rose, the first of them first.
+/// The last spike of each series that rose, earliest first.
 std::vector<Spike> risen(const TroubleJudge& judge) {
   std::vector<Spike> all;
   const auto add = [&all](const SpikeSeries& series) {
@@ -26,7 +26,7 @@ std::vector<Spike> risen(const TroubleJudge& judge) {
   return all;
 }
 
-/// Which number rose first, and when the loss did.
+/// Which series rose first, how much later the loss rose, and whether a clipping norm may help.
 std::vector<Finding> find_rises(const DivergedRun& diverged) {
   const std::vector<Spike> all = risen(diverged.judge);
   if (all.empty()) return {};
@@ -89,11 +89,11 @@ std::vector<std::string> diagnose(const DivergedRun& diverged) {
         (finding.advice.empty() ? others : reasons).push_back(finding.text);
         if (!finding.advice.empty()) advice.push_back(finding.advice);
       }
-    } catch (const Error&) {  // beyond measuring
+    } catch (const Error&) {  // cannot be measured
     }
   };
   take(find_rises);
-  reasons.insert(reasons.end(), others.begin(), others.end());  // what came first is told first
+  reasons.insert(reasons.end(), others.begin(), others.end());  // find_rises comes first as a whole
   others.clear();
   for (const auto& [name, entry] : diagnoses().entries()) take(entry.make);
   std::vector<std::string> all = std::move(reasons);

@@ -1,4 +1,4 @@
-// Why a run diverged: sentences about what was measured, and what to try. The measurements are files of their own.
+// Why a run diverged: what was measured and what to try, in sentences. Measurements register themselves.
 #pragma once
 
 #include <functional>
@@ -12,38 +12,38 @@
 
 namespace plumb {
 
-/// A run at its end: the parameters as they were before the step that was not taken.
+/// A diverged run: its parameters are those before the step that was not taken.
 struct DivergedRun {
-  const WatchedRun& run;  // its batches: the first examples of the training set
+  const WatchedRun& run;  // with batches of the first training examples
   const StepNumbers& numbers;
   const StepJudgment& judgment;
   const std::vector<Tensor>& gradients;  // of that step
   const TroubleJudge& judge;
-  const std::vector<WatchRecord>& watched;  // what the watches of the run have measured
+  const std::vector<WatchRecord>& watched;  // measurements of the run's watches
 
-  /// Whether all parameters and the loss of these batches can be worked with.
+  /// Whether all parameters and the loss on run.batches are finite.
   bool finite = false;
 
-  /// The last value that a watch has measured: last("curvature", "preconditioned"), or null.
+  /// The last value measured by a watch, such as last("curvature", "preconditioned"), and its step; null if none.
   [[nodiscard]] Json last(const std::string& watch, const std::string& name, int64_t* step = nullptr) const;
 };
 
-/// One finding: what was measured, and, if it is a reason for divergence, what to try.
+/// One finding: what was measured and, if it explains the divergence, what to try.
 struct Finding {
   std::string text;
   std::string advice;
 };
 
-/// A measurement that may explain a divergence registers itself, as watches do. It leaves the model as it is, and
-/// returns nothing if it has nothing to say. Throws Error where it cannot measure.
+/// A measurement that may explain a divergence; registers itself, as watches do. It does not change the model, may
+/// return no findings, and throws Error if it cannot measure.
 using Diagnosis = std::function<std::vector<Finding>(const DivergedRun&)>;
 Registry<Diagnosis>& diagnoses();
 
-/// Whether the parameters, and the loss of the run's batches without dropout, are finite.
+/// Whether the parameters and the loss on the run's batches, without dropout, are finite.
 bool finite_on(const WatchedRun& run);
 
-/// All of them, in sentences: what rose first, then those that state a reason, the others, and at last what to try. A
-/// measurement that fails is left out.
+/// Runs all diagnoses and returns sentences: what rose first, then findings with advice, then other findings, and
+/// finally what to try. A measurement that throws Error is left out.
 std::vector<std::string> diagnose(const DivergedRun& diverged);
 
 }  // namespace plumb

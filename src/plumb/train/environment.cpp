@@ -26,7 +26,7 @@ constexpr const char* kRunCompiler = "Clang " __clang_version__;
 constexpr const char* kRunCompiler = "GCC " __VERSION__;
 #endif
 
-/// The name of the first processor; empty if the system does not tell.
+/// The name of the first processor; empty if unknown.
 std::string processor() {
   try {
     for (const std::string& line : split(read_file("/proc/cpuinfo"), '\n')) {
@@ -34,7 +34,7 @@ std::string processor() {
       if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
     }
   } catch (const Error&) {
-    // Another system.
+    // Not Linux.
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// Where a run is trained: program, libraries and machine, noted in its directory.
+// The program, libraries and machine that train a run, recorded in its directory.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace plumb {
 
-/// Version and Git commit of the program, compiler, LibTorch, host, system, processor with its cores, memory, device
-/// and threads of this process. What the system does not tell is left out.
+/// Program version and Git commit, compiler, LibTorch version, host, system, processor and its cores, memory, and this
+/// process's device and threads. Unknown values are left out.
 Json describe_environment();
 
-/// Appends a line to RUN/environment.jsonl: describe_environment(), when the run was started or resumed, at which step,
-/// by which command, and in how many processes. Throws Error if it cannot be written.
+/// Appends a line to RUN/environment.jsonl: describe_environment(), the time, step, command and number of processes
+/// with which the run was started or resumed. Throws Error if it cannot be written.
 void record_environment(const std::filesystem::path& run, int64_t step, int64_t processes);
 
 }  // namespace plumb

@@ -1,5 +1,5 @@
-// The weights of a run that are evaluated and kept, where they are not those that gradients are taken at: a running
-// average of the weights, or those of an optimizer that averages.
+// The weights of a run that are evaluated and kept, if they differ from the trained weights: a moving average, or the
+// average of an optimizer that keeps one.
 #pragma once
 
 #include <filesystem>
@@ -13,23 +13,23 @@ namespace plumb {
 
 /// With `decay` d > 0, the evaluated weights are the exponential moving average of the weights w after each step,
 ///   a_t = (1 − d)·Σ_{s ≤ t} d^(t−s)·w_s / (1 − d^t),
-/// whose divisor, as in Adam, leaves no trace of the time before the first step. Where the model constrains its weights
-/// (Model::constrain), so it does each average. With d = 0, they are the optimizer's (Optimizer::evaluation_weights),
-/// or simply the parameters. Buffers are not averaged.
+/// with bias correction as in Adam. If the model constrains its weights (Model::constrain), each average is constrained
+/// as well. With d = 0, they are the optimizer's (Optimizer::evaluation_weights) or simply the parameters. Buffers are
+/// not averaged.
 class EvaluatedWeights {
  public:
-  /// Model and optimizer must outlive it. Throws Error if both would average, and if the optimizer averages weights
-  /// that the model constrains.
+  /// Model and optimizer must outlive it. Throws Error if the optimizer averages the weights although decay > 0 or the
+  /// model constrains its weights.
   EvaluatedWeights(Model& model, const Optimizer& optimizer, double decay);
 
-  /// Takes the weights after step t into the average, which begins at t = 1. Every step counts, also one that left the
-  /// weights as they were. The model must have its trained weights.
+  /// Adds the weights after step t to the average, which begins at t = 1. Every step counts, including those without an
+  /// update. The model must hold its trained weights.
   void add(int64_t t);
 
-  /// Whether the evaluated weights are others than the trained ones.
+  /// Whether the evaluated weights differ from the trained ones.
   [[nodiscard]] bool differ() const { return decay_ > 0 || optimizer_.averages_weights(); }
 
-  /// Puts the evaluated weights into the model, or the trained ones back; doing it again changes nothing.
+  /// Puts the evaluated weights into the model, or the trained ones back. Both are idempotent.
   void show();
   void hide();
   [[nodiscard]] bool shown() const { return hidden_.defined(); }
@@ -38,11 +38,11 @@ class EvaluatedWeights {
   [[nodiscard]] NamedTensors evaluated() const;
   [[nodiscard]] NamedTensors trained() const;
 
-  /// When the model has been given the evaluated weights of a checkpoint: reads its trained ones from this file. Reads
+  /// Call after loading a checkpoint's evaluated weights into the model: reads the trained weights from this file. Does
   /// nothing unless they differ. Throws Error if the file is missing or belongs to another model.
   void load_trained(const std::filesystem::path& file);
 
-  /// The average, to be received from another process; (count()). Undefined if the optimizer has it, or nobody.
+  /// The average as a buffer to receive another process's into, (count); undefined if decay is 0.
   [[nodiscard]] Tensor received();
 
  private:
@@ -54,10 +54,10 @@ class EvaluatedWeights {
   double decay_;
   bool constrained_;
   Tensor average_;  // undefined before the first step
-  Tensor hidden_;   // the trained weights while the evaluated ones are shown; else undefined
+  Tensor hidden_;   // the trained weights while the evaluated ones are shown; undefined otherwise
 };
 
-/// Shows the evaluated weights in its scope.
+/// Shows the evaluated weights within a scope.
 class ShownWeights {
  public:
   explicit ShownWeights(EvaluatedWeights& weights) : weights_(weights), before_(weights.shown()) { weights_.show(); }

@@ -45,7 +45,7 @@ bool is_of_embedding(const std::string& name) {
   return name.starts_with("src_") || name.starts_with("tgt_") || name.starts_with("embedding.");
 }
 
-/// A pattern that matches the parameters of a layer, of which this is one.
+/// A pattern that matches all parameters of the layer that this parameter belongs to.
 std::string pattern_of_layer(const std::string& name, const LayerId& id) {
   for (const char* cell : {"lstm", "qrnn"}) {
     if (name.starts_with(fmt::format("{}.", cell))) return fmt::format("{}.{}.*", cell, *id.layer);
@@ -53,10 +53,10 @@ std::string pattern_of_layer(const std::string& name, const LayerId& id) {
   return to_string(LayerId{id.stack, id.layer}) + ".*";
 }
 
-/// The parameters of a group by number from the top, as patterns.
+/// Patterns of the parameters of each group, by group number (finetuning_groups).
 std::map<int64_t, std::vector<std::string>> patterns_of(const Parameters& parameters) {
   const int64_t layers = layers_of(parameters);
-  const bool shared = parameters.find("output.weight") == nullptr;  // the output layer has the embeddings' matrix
+  const bool shared = parameters.find("output.weight") == nullptr;  // the output layer uses the embedding matrix
   std::map<int64_t, std::vector<std::string>> groups;
   for (const Parameter& parameter : parameters.all()) {
     const std::string& name = parameter.name;
@@ -74,12 +74,12 @@ std::map<int64_t, std::vector<std::string>> patterns_of(const Parameters& parame
 
 Duration epochs(int64_t count) { return Duration::parse(fmt::format("{}e", count)); }
 
-/// Sets when group `number` is trained, of which `last` is the lowest in the model.
+/// Sets when group `number` is trained. `last`: the highest group number.
 void freeze(ParameterGroup& group, const std::string& unfreeze, int64_t number, int64_t last) {
   if (unfreeze == "gradual") group.frozen_until = epochs(number);
   if (unfreeze == "last" && number > 0) group.frozen_until = -1;
   if (unfreeze != "chain-thaw") return;
-  const int64_t all = last + 1;  // the first epoch that trains everything
+  const int64_t all = last + 1;  // the first epoch in which everything is trained
   const int64_t alone = number == 0 ? 0 : all - number;
   group.frozen_until = epochs(alone);
   if (alone + 1 == all) return;
@@ -87,7 +87,7 @@ void freeze(ParameterGroup& group, const std::string& unfreeze, int64_t number, 
   group.frozen_again_until = epochs(all);
 }
 
-/// Adapters and head, which are trained like the others are without groups; then everything else, which is not.
+/// One group for adapters and head, with default settings, and one for everything else, frozen.
 std::vector<ParameterGroup> adapter_groups(const Parameters& parameters) {
   ParameterGroup trained{.pattern = {"*_lora.?"}};
   for (const Parameter& parameter : parameters.all()) {
@@ -96,7 +96,7 @@ std::vector<ParameterGroup> adapter_groups(const Parameters& parameters) {
   return {trained, ParameterGroup{.pattern = {"*"}, .frozen_until = -1}};
 }
 
-/// The model as it was pretrained, with another head.
+/// The pretrained model with a new head.
 ModelConfig body_of(const ModelConfig& pretrained) {
   ModelConfig model = pretrained;
   model.pooling = model.kind == "encoder" ? "first" : model.kind == "decoder" ? "last" : "concat";
@@ -105,14 +105,14 @@ ModelConfig body_of(const ModelConfig& pretrained) {
   return model;
 }
 
-/// The model and task of a run that learns to classify.
+/// Sets the model and task of a run that learns to classify.
 void learn_labels(RunConfig& run, const RunConfig& pretrained) {
   run.model = body_of(pretrained.model);
   run.task.name = "classification";
   if (reads_backward(pretrained.task)) classify_backward(run.task);
 }
 
-/// The model and task of a run that continues its pretraining on other text.
+/// Sets the model and task of a run that continues pretraining on other text.
 void learn_text(RunConfig& run, const RunConfig& pretrained, const fs::path& from, const DataDirectory& text) {
   run.model = pretrained.model;
   run.task = pretrained.task;
@@ -122,12 +122,12 @@ void learn_text(RunConfig& run, const RunConfig& pretrained, const fs::path& fro
   if (!has_vocabulary_of(from, text)) run.model.source_vocabulary = run.model.target_vocabulary = 0;
 }
 
-/// What `plumb data labels --tokenizer-from` takes a run's tokenizer from: its data, or an imported model itself.
+/// The argument of `plumb data labels --tokenizer-from`: the pretrained run's data, or the imported model itself.
 std::string tokenizer_place(const RunConfig& pretrained, const fs::path& from) {
   return pretrained.data.empty() ? from.string() : pretrained.data;
 }
 
-/// Throws Error if what the user asks for does not go with the pretrained run.
+/// Throws Error if the requested run does not fit the pretrained one.
 void check_finetuned(const RunConfig& run, const RunConfig& pretrained, const fs::path& from, const DataDirectory& data,
                      bool labeled) {
   if (reads_backward(run.task) != reads_backward(pretrained.task))
@@ -171,7 +171,7 @@ std::vector<ParameterGroup> finetuning_groups(const FinetuneConfig& config, cons
 TrainConfig finetuning_defaults(const FinetuneConfig& config, const ModelConfig& model, bool labeled) {
   const ModelDepth depth = depth_of(model);
   const int64_t layers = std::max(depth.encoder_layers, depth.decoder_layers);
-  // The embeddings are a group by themselves, unless they are the output layer, too.
+  // The embeddings are a separate group unless they are also the output layer.
   const int64_t last = labeled || model.share_embeddings == "none" ? layers + 1 : layers;
   TrainConfig train;
   train.optimizer = "adamw";

@@ -19,16 +19,17 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-/// Parameters that have a row for each piece; in a classifier, output layers have none.
+/// Parameters with a row per piece, except for the output layer of a classifier.
 constexpr std::array<std::string_view, 6> kOfVocabulary = {"src_embed.weight", "tgt_embed.weight", "embedding.weight",
                                                            "output.weight",    "output.bias",      "output.scale"};
 
-/// Tokenizers of the source and of the target.
+/// The tokenizers of a run's source and target.
 struct FormerTokenizers {
   Tokenizer source, target;
 };
 
-/// Those whose vocabularies a run was trained with: of its data, or of an imported model itself.
+/// The tokenizers that a run was trained with: from its data, or from the imported model itself. Throws Error if the
+/// data are gone or have changed.
 FormerTokenizers former_tokenizers(const fs::path& run, const DataDirectory& data) {
   const std::string former = load_run_config(run).data;
   if (former.empty()) return {Tokenizer::from_file(run), Tokenizer::from_file(run)};
@@ -44,7 +45,7 @@ FormerTokenizers former_tokenizers(const fs::path& run, const DataDirectory& dat
   return {found.source_tokenizer(), found.target_tokenizer()};
 }
 
-/// Moves what has a row for each piece to the vocabulary of `data`.
+/// Moves the parameters with a row per piece to the vocabulary of `data`. Returns a message for the user.
 std::string move_to_vocabulary(NamedTensors& tensors, const Model& model, const fs::path& run,
                                const DataDirectory& data) {
   const FormerTokenizers former = former_tokenizers(run, data);
@@ -57,7 +58,7 @@ std::string move_to_vocabulary(NamedTensors& tensors, const Model& model, const 
     const bool of_source = encodes || name.starts_with("src_");
     const Tokenizer& from = of_source ? former.source : former.target;
     const Tokenizer& to = of_source ? data.source_tokenizer() : data.target_tokenizer();
-    if (values.dim() == 0 || values.size(0) < from.vocabulary()) continue;  // then its shape is reported
+    if (values.dim() == 0 || values.size(0) < from.vocabulary()) continue;  // load_parameters reports its shape
     const std::vector<int64_t> rows = rows_of_pieces(from, to);
     values = with_rows(values, rows, parameter->value.size(0), from.vocabulary());
     pieces = std::ssize(rows);
@@ -67,7 +68,7 @@ std::string move_to_vocabulary(NamedTensors& tensors, const Model& model, const 
                      with_thousands(kept), with_thousands(pieces), run.string());
 }
 
-/// The tensors of a run's checkpoint with its adapters, if it has some, merged into the matrices.
+/// The tensors of a run's checkpoint, with its adapters, if any, merged into the matrices.
 NamedTensors without_adapters(NamedTensors tensors, const fs::path& run, const fs::path& file) {
   const bool adapted =
       std::any_of(tensors.begin(), tensors.end(), [](const auto& entry) { return is_of_adapter(entry.first); });

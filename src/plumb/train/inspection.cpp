@@ -21,7 +21,7 @@ double largest_finite(const Tensor& x) {
   return at::where(values.isfinite(), values.abs(), at::zeros_like(values)).max().item<double>();
 }
 
-/// The examples whose rows of an activation (tokens, width) are not finite; empty if the rows are not those of a side.
+/// The examples with nonfinite rows in an activation (tokens, …); empty if its rows are not the tokens of `layout`.
 std::vector<int64_t> examples_of(const Tensor& activation, const Ragged& layout, const std::vector<int64_t>& examples) {
   std::vector<int64_t> found;
   if (activation.dim() == 0 || activation.size(0) != layout.tokens() ||
@@ -40,10 +40,10 @@ std::vector<int64_t> examples_of(const Tensor& activation, const Ragged& layout,
 
 bool same_bits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
-/// NaNs count as the same.
+/// Whether two numbers have the same bits or are both NaN.
 bool same(double a, double b) { return same_bits(a, b) || (std::isnan(a) && std::isnan(b)); }
 
-/// What people read of an example: its tokens as text, shortened.
+/// The text of an example for the user, shortened.
 std::string text_of(const Task& task, int64_t example) {
   constexpr size_t kLongest = 80;
   const std::vector<int64_t> one{example};
@@ -52,14 +52,14 @@ std::string text_of(const Task& task, int64_t example) {
   const std::vector<int64_t>& ids = source ? batch.source : batch.target_input;
   const Tokenizer& tokenizer = source ? task.data().source_tokenizer() : task.data().target_tokenizer();
   std::string text = tokenizer.decode(std::vector<int32_t>(ids.begin(), ids.end()));
-  if (!is_valid_utf8(text)) return "";  // of a token that is part of a character
+  if (!is_valid_utf8(text)) return "";  // a token may be part of a character
   if (text.size() <= kLongest) return text;
   size_t end = kLongest;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return text.substr(0, end) + "…";
 }
 
-/// The first of some examples with their text, and how many more there are.
+/// The first few examples with their text, and the number of others.
 std::string shown(const Json& examples, const Task& task) {
   constexpr size_t kShown = 3;
   std::vector<std::string> words;
@@ -148,7 +148,7 @@ Json Inspection::findings(const Parameters& parameters, const std::vector<Tensor
   if (!found_->examples.empty()) json["examples"] = found_->examples;
   json["batch"] = found_->all_examples;
   if (!found_->backward.empty()) json["backward"] = found_->backward;
-  // The backward pass reaches the last parameters first.
+  // The last parameters come first in the backward pass.
   for (size_t i = gradients.size(); i-- > 0;) {
     if (all_finite(gradients[i])) continue;
     json["gradient"] = parameters.all()[i].name;
@@ -172,8 +172,7 @@ Json inspect_step(const TryStep& again, const StepTrial& first, Model& model, co
   restore_buffers(model.parameters(), buffers);
   const Json own = inspection.findings(model.parameters(), checked.gradients);
   Json findings = own;
-  if (group.size() >
-      1) {  // those of the first process with a number that is not finite in its forward pass, or of rank 0
+  if (group.size() > 1) {  // those of the first process with a nonfinite forward pass, or else of rank 0
     findings = Json::parse(group.broadcast(own.dump(), 0));
     for (int64_t rank = 1; rank < group.size(); ++rank) {
       const Json theirs = Json::parse(group.broadcast(own.dump(), rank));

@@ -1,4 +1,4 @@
-// Where numbers stop being finite: a step that is taken again with checks on.
+// Finds where numbers stop being finite, by repeating a step with checks.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,12 @@ class Inspection {
  public:
   Inspection();
 
-  /// Watches this pass over this batch. If a step has several, the first finding counts.
+  /// Watches the pass over this batch. If a step has several batches, the first finding counts.
   void watch(ForwardContext& context, const Batch& batch);
 
-  /// What was found, in the words of a record: `parameter` (which itself is not finite), `forward`, `examples`,
-  /// `backward` and `gradient`; each is absent if nothing was found. gradients: of all parameters.
+  /// The findings as members of a TroubleRecord: `parameter` (the first nonfinite one), `forward`, `examples`,
+  /// `backward` and `gradient`, each absent if nothing was found; and `batch`, all examples watched. `gradients`: one
+  /// per parameter.
   [[nodiscard]] Json findings(const Parameters& parameters, const std::vector<Tensor>& gradients) const;
 
  private:
@@ -30,25 +31,25 @@ class Inspection {
   std::shared_ptr<Found> found_;  // shared with the hooks in the graph
 };
 
-/// A step's numbers and gradients, not applied.
+/// The numbers and gradients of a step that is not applied.
 struct StepTrial {
   double loss = 0;
   double gradient_norm = 0;
   std::vector<Tensor> gradients;
 };
 
-/// Takes a step once more from the same parameters, without applying it; with an inspection, it watches the passes.
+/// Computes a step again from the same parameters without applying it; the inspection, unless null, watches the passes.
 using TryStep = std::function<StepTrial(Inspection*)>;
 
-/// Takes the step again twice: as it was, to see whether it comes out the same bit for bit; and with checks on. Every
-/// process of the group calls it. Returns the members of a record: those of Inspection::findings, of the first process
-/// that found something; `repeated`: "the same" or "otherwise", in which case the hardware or a library that is not
-/// deterministic is to blame; and `text`, all of it in words. `buffers` are the model's, as they were before the step;
-/// they are restored.
+/// Repeats the step twice: unchanged, to see whether its result is the same bit for bit, and with checks. Every process
+/// of the group calls it. Returns members of a TroubleRecord: those of Inspection::findings, from the first process
+/// that found something in its forward pass; `repeated`: "the same" or "otherwise", which points to the hardware or a
+/// nondeterministic library; if "otherwise", `again`: the repeated loss and gradient norm; and `text`, all of it in
+/// words. `buffers`: the model's buffers before the step, which are restored.
 Json inspect_step(const TryStep& again, const StepTrial& first, Model& model, const std::vector<Tensor>& buffers,
                   const Group& group, const Task& task);
 
-/// Copies of the model's buffers, and the reverse.
+/// Copies the model's buffers, and restores them.
 std::vector<Tensor> copies_of_buffers(const Parameters& parameters);
 void restore_buffers(const Parameters& parameters, const std::vector<Tensor>& copies);
 

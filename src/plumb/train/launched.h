@@ -1,4 +1,4 @@
-// Runs whose processes were started by a launcher, such as torchrun, srun or mpirun, or by rank 0 on its own machine.
+// Runs whose processes are started by a launcher, such as torchrun, srun or mpirun, or by rank 0 on its own machine.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@
 
 namespace plumb {
 
-/// The threads of this process while other processes of the same run compute on the same processors.
+/// Limits this process to its share of the threads, while `processes` processes of the run share the processors.
 class ThreadShare {
  public:
   explicit ThreadShare(int64_t processes);
@@ -25,19 +25,19 @@ class ThreadShare {
   int64_t own_;
 };
 
-/// A signal has ended the run before all of its processes had joined.
+/// Thrown if the run is interrupted before all of its processes have joined.
 class JoiningStopped : public Error {
  public:
   JoiningStopped() : Error("interrupted before all processes had joined") {}
 };
 
-/// Calls `train` with the group of the processes that a launcher has started, this one among them, or with nothing if
-/// the environment specifies no group. If it throws, the others are told why this process ends. Returns the result of
-/// `train`, or that of a run stopped at its beginning if `hooks.give_up` asks for it while the others join.
+/// Calls `train` with the group of processes that a launcher has started, or with nothing if the environment specifies
+/// no group. If `train` throws, the other processes are told the error. Returns the result of `train`, or that of a run
+/// stopped before its first step if `hooks.give_up` returns true while the others join.
 TrainResult train_launched(const TrainConfig& config, const TrainHooks& hooks,
                            const std::function<TrainResult(const std::optional<Group>&)>& train);
 
-/// Runs `work` and returns its result. If it throws, the other processes are told why this one ends.
+/// Runs `work` and returns its result. If it throws, the other processes are told the error.
 template <typename Work>
 auto telling_others(const Group& group, const Work& work) {
   try {
@@ -48,7 +48,7 @@ auto telling_others(const Group& group, const Work& work) {
   }
 }
 
-/// What rank 0 tells the others once it has opened the run directory, unless the run has ended before: then, how.
+/// Broadcast by rank 0 once it has opened the run directory; if the run has already ended, it sends the outcome.
 constexpr const char* kTrain = "train";
 
 /// Trains as one of the ranks above 0; only rank 0 reports and writes.

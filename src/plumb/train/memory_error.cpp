@@ -10,7 +10,7 @@ namespace plumb {
 bool is_out_of_memory(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
   if (dynamic_cast<const Error*>(&error) != nullptr) return false;
-  // Neither LibTorch's allocator for the CPU nor oneDNN has a type for it.
+  // LibTorch's CPU allocator and oneDNN have no exception type for it.
   const std::string_view what = error.what();
   for (const char* words : {"out of memory", "can't allocate memory", "not enough memory"}) {
     if (what.find(words) != std::string_view::npos) return true;

@@ -1,4 +1,4 @@
-// Memory that runs out while a batch is computed, as an error that says which batch it was and what to change.
+// Running out of memory while computing a batch, as an Error that names the batch and what to change.
 #pragma once
 
 #include <exception>
@@ -7,8 +7,7 @@
 
 namespace plumb {
 
-/// Whether an exception says that there is not enough memory: of the standard library, of LibTorch on the CPU or a GPU,
-/// or of oneDNN.
+/// Whether an exception from the standard library, LibTorch (CPU or GPU) or oneDNN means that memory has run out.
 bool is_out_of_memory(const std::exception& error);
 
 /// Calls `work`. If memory runs out, throws Error instead: "memory has run out at WHERE" with `hint`.

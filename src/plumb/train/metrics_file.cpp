@@ -16,7 +16,7 @@
 namespace plumb {
 namespace {
 
-/// take(line) of each line with this key, up to a line truncated by a kill.
+/// The results of `take` for each line with this key, up to a line truncated by a kill.
 template <typename Take>
 auto lines_with(const std::filesystem::path& path, const char* key, const Take& take) {
   std::vector<decltype(take(Json()))> found;
@@ -37,8 +37,7 @@ auto lines_with(const std::filesystem::path& path, const char* key, const Take& 
   return found;
 }
 
-/// A rollback is written after the points up to the step to which the run returns, as the first line after those of
-/// its checkpoint.
+/// The step at which a record is sorted in: a rollback comes right after the lines of the checkpoint it returns to.
 int64_t place_of(const TroubleRecord& record) { return record.values.value("to", record.step - 1) + 1; }
 
 }  // namespace
@@ -60,7 +59,7 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, const std::vector<Tr
     : path_(path) {
   write_file_atomic(path, [&](std::ostream& out) {
     out << make_document("metrics", 1).dump() << '\n';
-    // As a run writes them: a step's trouble before its record, and that before its point.
+    // In the order in which a run writes them: for each step, trouble, watch record, point.
     auto record = watched.begin();
     auto trouble = troubles.begin();
     const auto write_troubles = [&](int64_t up_to) {
@@ -100,7 +99,7 @@ void MetricsFile::open() {
 }
 
 void MetricsFile::sync() const {
-  // A file system without this is not an error.
+  // A file system without fsync is not an error.
   if (descriptor_ >= 0 && (::fsync(descriptor_) == 0 || errno == EINVAL || errno == ENOTSUP)) return;
   throw Error(fmt::format("{}: cannot be synced: {}", path_.string(), std::strerror(errno)), "is the disk full?");
 }

@@ -1,4 +1,4 @@
-// metrics.jsonl: the history of a run, one point or record of its watches per line, written during the run.
+// metrics.jsonl: the history of a run, one point, watch record or trouble record per line, written during the run.
 #pragma once
 
 #include <filesystem>
@@ -11,22 +11,23 @@
 
 namespace plumb {
 
-/// The points in the file, up to a line truncated by a kill. An absent file contains none.
+/// Reads the points of the file, up to a line truncated by a kill; empty if the file does not exist. Throws Error that
+/// names the file on a malformed point.
 std::vector<TrainPoint> read_metrics(const std::filesystem::path& path);
 
-/// The same for its records of trouble.
+/// The same for trouble records.
 std::vector<TroubleRecord> read_trouble_records(const std::filesystem::path& path);
 
-/// The same for the records of its watches.
+/// The same for watch records.
 std::vector<WatchRecord> read_watch_records(const std::filesystem::path& path);
 
 class MetricsFile {
  public:
-  /// Rewrites the file atomically with the known points and records, and appends from there on.
+  /// Rewrites the file atomically with these points and records, and appends after them.
   MetricsFile(const std::filesystem::path& path, const std::vector<TrainPoint>& history,
               const std::vector<WatchRecord>& watched = {}, const std::vector<TroubleRecord>& troubles = {});
 
-  /// Goes on with a file, of which the part `kept` is intact: drops the rest, and appends from there on.
+  /// Continues a file whose beginning `kept` is intact: drops the rest, and appends after it.
   MetricsFile(const std::filesystem::path& path, const FileMark& kept);
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;
@@ -36,10 +37,10 @@ class MetricsFile {
   void add(const TrainPoint& point);
   void add(const WatchRecord& record);
   void add(const TroubleRecord& record);
-  /// The last line: how the run ended.
+  /// Appends the last line: how the run ended.
   void end(const TrainResult& result);
 
-  /// What has been written so far.
+  /// The size and checksum of the file so far.
   [[nodiscard]] const FileMark& mark() const { return mark_; }
 
   /// Makes what has been written survive a power failure. May be called from another thread.

@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-// JSON has no numbers that are not finite: null.
+// JSON has no nonfinite numbers: they become null.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 double number(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
@@ -32,7 +32,7 @@ void put(Json& json, const Metrics& metrics) {
   for (const auto& [name, value] : metrics) json[name] = number(value);
 }
 
-/// All numbers whose keys are not among the document's own.
+/// All numbers (or nulls) whose keys are not among the document's own.
 Metrics metrics_from(const Json& json, const std::vector<std::string>& own) {
   Metrics metrics;
   for (const auto& [key, value] : json.items()) {

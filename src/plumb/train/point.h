@@ -1,4 +1,4 @@
-// What a training run reports: the points of its history, and its result.
+// What a training run reports: the points of its history, watch records, and its result.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace plumb {
 
-/// The state at one step. Means are over labels, weighted, in nats. Some cover the span since the last point.
+/// The state at one step. Loss and nll are weighted means over labels, in nats.
 struct TrainPoint {
   int64_t step = 0;
   int64_t epoch = 0;  // counts from 0
@@ -23,25 +23,24 @@ struct TrainPoint {
   std::optional<double> gradient_norm;  // global norm of this step's gradient, before clipping, if it was computed
   double tokens_per_second = 0;         // see Batch::tokens; since the last point, excluding validation
   std::optional<int64_t> tokens;        // the same tokens, counted from the first step; unknown in older runs
-  /// Share of the peak rate of matrix products (ops/peak_rate.h, in the run's precision) that the model's own
-  /// arithmetic reached (three times model/flops.h), of this process, since the last point, excluding validation; if
-  /// measured.
+  /// Model FLOP/s of this process (three times the forward pass, model/flops.h) as a share of the peak rate of matrix
+  /// products in the run's precision (ops/peak_rate.h), since the last point, excluding validation; if measured.
   std::optional<double> ceiling_fraction;
   /// On the validation split, if measured: "valid_loss", "valid_nll", and the task's own metrics by name.
   Metrics metrics;
-  // For multi-process runs: means per step since the last point of what process 0 exchanged with the others.
+  // Multi-process runs: process 0's exchange with the others, mean per step since the last point.
   std::optional<double> exchange_seconds;
   std::optional<double> exchange_bytes;
-  /// Mean time per step since the last point for which process 0 waited for its data; unknown in older runs.
+  /// Mean time per step that process 0 waited for data since the last point; unknown in older runs.
   std::optional<double> data_seconds{};
-  std::optional<double> skipped_steps{};  // steps without an update so far, if there were any
+  std::optional<double> skipped_steps{};  // steps without an update so far; absent if none
 };
 
-/// A line of metrics.jsonl; values that are not finite become null, and are read back as NaN.
+/// A line of metrics.jsonl. Nonfinite values are written as null and read back as NaN.
 Json to_json(const TrainPoint& point);
 TrainPoint point_from_json(const Json& json);
 
-/// What the watches of a run measured after a step (train/watch.h): numbers by watch and name.
+/// Measurements of the watches after a step (train/watch.h): values by watch and name.
 struct WatchRecord {
   int64_t step = 0;  // steps taken; 0: before training
   Json values = Json::object();
@@ -60,10 +59,10 @@ struct TrainResult {
   int64_t best_step = 0;
   double seconds = 0;  // training and evaluation time, over all resumptions
   std::vector<WatchRecord> watched{};
-  /// The best value of train.best_metric and its name, if that is not valid_nll.
+  /// The name and best value of train.best_metric, unless it is valid_nll.
   std::optional<std::pair<std::string, double>> best_value{};
   std::vector<TroubleRecord> troubles{};
-  std::vector<std::string> diagnosis{};  // if it diverged: what was measured, and what to try, in sentences
+  std::vector<std::string> diagnosis{};  // if it diverged: what was measured and what to try, in sentences
 
   [[nodiscard]] std::optional<double> valid_nll() const { return metrics.get("valid_nll"); }
 

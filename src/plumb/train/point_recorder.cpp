@@ -39,7 +39,7 @@ TrainStatus PointRecorder::status() const {
 }
 
 void PointRecorder::close(TrainState& state, int64_t skipped) {
-  // NaN if all steps were skipped; labels without weight count 0.
+  // Without any weight, the means are NaN if steps were skipped, and 0 otherwise.
   const double weight = state.weight > 0 || skipped > 0 ? state.weight : 1;
   point.loss = state.loss / weight;
   point.nll = state.nll / weight;

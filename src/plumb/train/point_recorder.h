@@ -1,4 +1,4 @@
-// The point of the history that a run is working on: what its steps come to since the last one.
+// Accumulates the next point of a run's history from its steps.
 #pragma once
 
 #include <cstdint>
@@ -12,41 +12,41 @@
 
 namespace plumb {
 
-/// Sums that a resumed run needs are in TrainState instead.
+/// Sums that a resumed run needs are in TrainState.
 class PointRecorder {
  public:
   /// The values of the step being taken, and the metrics measured after it.
   TrainPoint point;
 
-  /// The peak rate of this process in FLOP/s, with which points have a ceiling_fraction; 0: not measured.
+  /// Sets the peak rate of this process in FLOP/s, for ceiling_fraction; 0: not measured.
   void set_peak_rate(double rate) { peak_rate_ = rate; }
 
-  /// Enters what a step has found, per label; a step that is skipped has found nothing.
+  /// Adds a step's loss and nll, per label. Not called for skipped steps.
   void add_loss(double loss, double nll);
-  /// Enters what a step has computed: tokens of all processes, and arithmetic of this one.
+  /// Adds a step's work: tokens of all processes, and FLOPs of this process.
   void add_work(int64_t tokens, double flops);
-  /// Enters the time of a step, of which it waited `data_seconds` for its data, and what had been exchanged before and
-  /// after it.
+  /// Adds the time of a step, of which it waited `data_seconds` for data, and the total exchange cost before and after
+  /// it.
   void add_step(double seconds, double data_seconds, const ExchangeCost& before, const ExchangeCost& after);
 
-  /// After a rollback: the point of the steps undone is dropped, and with it what their losses were, which may be NaN.
+  /// After a rollback: drops the point and the running losses of the undone steps, which may be NaN.
   void begin_anew();
 
-  /// After a step, for people.
+  /// The status after a step, for the progress line.
   [[nodiscard]] TrainStatus status() const;
 
-  /// Completes the point: means over the span since the last one, whose sums begin anew. `skipped`: steps without an
-  /// update so far.
+  /// Completes the point with means since the last one, and resets their sums. `skipped`: steps without an update so
+  /// far.
   void close(TrainState& state, int64_t skipped);
 
-  /// The point, after close(); the next one begins.
+  /// Returns the point, after close(), and begins the next one.
   TrainPoint take();
 
  private:
   [[nodiscard]] std::optional<double> ceiling_fraction() const;
   [[nodiscard]] double tokens_per_second() const { return static_cast<double>(span_.tokens) / span_.seconds; }
 
-  /// Training time since the last point.
+  /// Totals over the training steps since the last point.
   struct Span {
     int64_t steps = 0;
     int64_t tokens = 0;
@@ -57,7 +57,7 @@ class PointRecorder {
     int64_t exchange_bytes = 0;
   } span_;
   double peak_rate_ = 0;
-  RunningMean running_loss_, running_nll_;  // those of a single batch are too noisy to show
+  RunningMean running_loss_, running_nll_;  // single-batch values are too noisy to show
   double shown_loss_ = 0, shown_nll_ = 0;
 };
 

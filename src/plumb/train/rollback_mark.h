@@ -1,4 +1,4 @@
-// The state that a rollback without files returns to, copied in memory.
+// An in-memory copy of the state that a rollback without files returns to.
 #pragma once
 
 #include <vector>
@@ -17,15 +17,15 @@ class RollbackMark {
  public:
   RollbackMark() = default;
 
-  /// Copies the values of the model, the states of the optimizer and of the watches and, if it has begun (`averaging`),
-  /// the average of the weights. `carried`: of a stream; `state`: the document state.json.
+  /// Copies the model's values, the states of the optimizer and the watches and, if `averaging` has begun, the average
+  /// of the weights. `carried`: a stream's carried state; `state`: the document state.json.
   RollbackMark(const Model& model, const Optimizer& optimizer, const RunWatches& watches, EvaluatedWeights& weights,
                bool averaging, CarriedState carried, Json state);
 
   /// Whether there is a state to return to.
   [[nodiscard]] bool defined() const { return parameters_.defined(); }
 
-  /// Puts the tensors back, except for `carried`; returns the state. Both are left to the caller. Must be defined.
+  /// Restores the tensors, and returns the state document. The caller restores that and `carried`. Must be defined.
   const Json& restore(Model& model, Optimizer& optimizer, RunWatches& watches, EvaluatedWeights& weights) const;
   [[nodiscard]] const CarriedState& carried() const { return carried_; }
 

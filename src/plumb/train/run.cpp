@@ -28,7 +28,7 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-/// Keeps a second process out of a run directory; the system releases the lock when the process ends, in any way.
+/// Keeps other processes out of a run directory; the system releases the lock however the process ends.
 class Lock {
  public:
   explicit Lock(const fs::path& directory)
@@ -46,13 +46,14 @@ class Lock {
   int descriptor_;
 };
 
-/// How the run has ended; nothing if it has not, or if the file is damaged: then its last step yields the result anew.
+/// The result of a run; empty if it has not ended, or if the file is damaged: then the last checkpoint yields the
+/// result again.
 std::optional<TrainResult> read_result(const fs::path& run) {
   const fs::path file = run / "result.json";
   if (!fs::exists(file)) return {};
   try {
     return TrainResult::from_json(read_sealed(file));
-  } catch (const Json::exception&) {  // anything may be in a damaged file
+  } catch (const Json::exception&) {  // a damaged file may contain anything
     warn(fmt::format("{}: has an unexpected structure; it is computed again", file.string()));
   } catch (const std::exception& error) {
     warn(fmt::format("{}; it is computed again", error.what()));
@@ -60,7 +61,7 @@ std::optional<TrainResult> read_result(const fs::path& run) {
   return {};
 }
 
-/// Takes up the run's newest intact checkpoint, if it has one. Returns the metrics, with the points up to there.
+/// Resumes from the run's newest intact checkpoint, if any. Returns metrics.jsonl with the points up to there.
 std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, const fs::path& out) {
   const fs::path file = out / "metrics.jsonl";
   const std::optional<ResumePoint> place = find_resume_point(out);
@@ -78,32 +79,32 @@ std::unique_ptr<MetricsFile> take_up(Trainer& trainer, const RunConfig& config, 
   return metrics;
 }
 
-/// The run with everything filled in that the configuration leaves to the data.
+/// Fills in what the configuration leaves to the data, and makes paths absolute.
 RunConfig resolved(RunConfig config, const Task& task) {
   config.task.name = task.name();
   task.complete(config.model);
   config.data = fs::weakly_canonical(config.data).string();
   require_utf8(config.data);
-  // A resumed run no longer needs them.
+  // A resumed run does not need them.
   if (fs::exists(config.initial_weights))
     config.initial_weights = locate_run(config.initial_weights).checkpoint.string();
   require_utf8(config.initial_weights);
   return config;
 }
 
-/// Whether the run in `out`, which may not exist yet, has no checkpoint of its own and begins with given weights.
+/// Whether the run in `out`, which may not exist yet, has no checkpoint yet and begins with given weights.
 bool begins_elsewhere(const RunConfig& config, const fs::path& out) {
   return !config.initial_weights.empty() && checkpoints_of(out).empty();
 }
 
-/// Throws Error if `out` has weights but no steps that led to them.
+/// Throws Error if `out` is an imported model or an average, which have weights but no training state.
 void require_no_mere_weights(const fs::path& out) {
   if (!fs::exists(out / "model.safetensors")) return;
   throw Error(fmt::format("{}: an imported model or an average of checkpoints cannot be trained further", out.string()),
               fmt::format("begin a new run with its weights: --out OTHER --set initial.weights={}", out.string()));
 }
 
-/// Whether `given` may replace `stored` as a run's data directory: `stored` is gone, or both hold the same data.
+/// Whether `given` may replace `stored` as a run's data directory: `stored` is gone, or both have the same data.
 bool may_replace_data(const fs::path& stored, const fs::path& given) {
   if (stored == given || !fs::exists(stored / "data.json")) return true;
   const Json before = read_json(stored / "data.json"), after = read_json(given / "data.json");
@@ -112,8 +113,8 @@ bool may_replace_data(const fs::path& stored, const fs::path& given) {
          before.value("tokenizer", Json()) == after.value("tokenizer", Json());
 }
 
-/// Whether a run that began with the weights in `stored`, which are gone, may have begun with those in `given`: they
-/// exist, and are of the same step if they are a checkpoint.
+/// Whether `given` may be the new location of the initial weights `stored`: those are gone, and `given` exists and, if
+/// they were a checkpoint, has the same step.
 bool may_replace_weights(const fs::path& stored, const fs::path& given) {
   if (stored.empty() || fs::exists(stored) || !fs::exists(given)) return false;
   return stored.parent_path().filename() != "checkpoints" || stored.filename() == given.filename();
@@ -121,17 +122,17 @@ bool may_replace_weights(const fs::path& stored, const fs::path& given) {
 
 /// Whether the limit `given` ends a run later than `stored`; 0 means no limit.
 bool ends_later(int64_t given, int64_t stored) { return stored != 0 && (given == 0 || given > stored); }
-/// Of different units, neither is known to be the longer one.
+/// False for durations in different units.
 bool ends_later(const Duration& given, const Duration& stored) {
   return given.unit() == stored.unit() && ends_later(given.amount(), stored.amount());
 }
 
 /// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
-/// data, or of initial weights that have moved, in what is watched, in how the work is divided (processes,
-/// micro-batches) and, to train longer, in steps and epochs. Throws Error on any other difference.
+/// data, or of initial weights that have moved, in [watch], in processes, micro_batch_tokens and timeout and, to train
+/// longer, in steps and epochs. Throws Error on any other difference.
 void update_config(const RunConfig& config, const fs::path& out) {
   RunConfig stored = load_run_config(out);
-  // What the data contain is compared by require_same_data; runs of version 0.1 did not record it.
+  // require_same_data compares the contents; runs of version 0.1 did not record them.
   if (fs::exists(out / "data.json") || may_replace_data(stored.data, config.data)) stored.data = config.data;
   if (may_replace_weights(stored.initial_weights, config.initial_weights))
     stored.initial_weights = config.initial_weights;
@@ -144,7 +145,7 @@ void update_config(const RunConfig& config, const fs::path& out) {
   if (more_steps) stored.train.steps = config.train.steps;
   if (more_epochs) stored.train.epochs = config.train.epochs;
   require_equal(config, stored, out.string());
-  // In this order: after a kill in between, the result is computed again.
+  // In this order, so that after a kill in between, the result is computed again.
   if (more_steps || more_epochs) {
     const std::optional<TrainResult> result = read_result(out);
     if (result && result->outcome == "finished") fs::remove(out / "result.json");
@@ -153,7 +154,7 @@ void update_config(const RunConfig& config, const fs::path& out) {
   if (read_file(out / "config.toml") != text) write_file_atomic(out / "config.toml", text);
 }
 
-/// The group of this process and of workers that it starts on this machine, which share its threads.
+/// The group of this process and the workers that it starts on this machine, which share its threads.
 Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const TrainConfig& config, const fs::path& out,
                    const TrainHooks& hooks) {
   Rendezvous rendezvous{0, config.processes};
@@ -172,7 +173,7 @@ Group with_workers(Workers& workers, std::optional<ThreadShare>& share, const Tr
                            }});
 }
 
-/// The hooks of a run that is written into `out`, after which those given are called. All must outlive them.
+/// Hooks that write the run into `out` and then call the given ones. All arguments must outlive them.
 TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHooks& given) {
   TrainHooks hooks = given;
   hooks.point = [&writer, &given](const TrainPoint& point) {
@@ -222,10 +223,10 @@ TrainHooks writing_hooks(const fs::path& out, RunWriter& writer, const TrainHook
   return hooks;
 }
 
-/// run_training in a process that a launcher has started (one of `launched`), or that starts the others itself.
+/// run_training in a process of the group `launched` or, without one, in a process that starts the others itself.
 TrainResult train_in(const fs::path& out, const RunConfig& given, const std::optional<Group>& launched,
                      const TrainHooks& given_hooks) {
-  // Everything that can be wrong with the request is detected before the directory is created.
+  // Invalid requests are detected before the directory is created.
   require_no_mere_weights(out);
   const std::unique_ptr<Task> task = make_task(given.task, DataDirectory::open(given.data), given.model.kind);
   RunConfig config = resolved(given, *task);
@@ -235,7 +236,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
   Trainer trainer(model, config.train, *task, config.watch);
-  if (begins_elsewhere(config, out))  // throws if they do not fit
+  if (begins_elsewhere(config, out))  // to throw if they do not fit
     static_cast<void>(load_initial_weights(model, config.initial_weights, task->data()));
   const Json fingerprint = fingerprint_of(task->data());
   if (launched) launched->require_same(facts_of(config, fingerprint));
@@ -261,9 +262,9 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
     const std::string moved = load_initial_weights(model, config.initial_weights, task->data());
     if (!moved.empty()) say(moved);
   }
-  fs::remove(out / "result.json");  // until it stops again
+  fs::remove(out / "result.json");  // written again when the run ends
   std::optional<ThreadShare> share;
-  Workers workers;  // if they are still running, killed before the trainer closes their connection
+  Workers workers;  // destroyed (and killed if still running) before the trainer closes the connection
   const Group group = launched ? *launched : with_workers(workers, share, config.train, out, given_hooks);
   if (!launched) group.require_same(facts_of(config, fingerprint));
   static_cast<void>(group.broadcast(std::string(kTrain)));
@@ -310,8 +311,8 @@ RunAndCheckpoint locate_run(const std::string& name) {
   if (!path.has_filename()) path = path.parent_path();
   const char* hint = "give a run directory made by `plumb train`, or a checkpoint in one";
   if (!fs::is_directory(path)) throw Error(name + " is not a directory", hint);
-  // A checkpoint is recognized by its weights; its run is the closest directory above it with a configuration, or, for
-  // an average of checkpoints and an imported model, it is its own.
+  // A checkpoint is recognized by its weights; its run is the closest directory with a configuration: a parent or, for
+  // an average of checkpoints and an imported model, itself.
   if (!fs::exists(path / "model.safetensors")) return {path, latest_checkpoint(path)};
   for (fs::path run = path; run != run.root_path(); run = run.parent_path()) {
     if (fs::exists(run / "config.toml")) return {run, path};

@@ -1,4 +1,4 @@
-// The run directory: a training run with its configuration, metrics and checkpoints; see docs/formats/run.md.
+// The run directory: a training run's configuration, metrics and checkpoints; see docs/formats/run.md.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,19 @@ namespace plumb {
 
 /// Trains in the run directory `out`: starts a run, resumes it from its latest checkpoint, or returns the result of a
 /// run that has ended. Vocabulary sizes of 0 are taken from the data. Throws Error if `out` contains anything else, or
-/// a run with a different configuration (naming the first key that differs); but data that have moved are read from
-/// their new location, [watch], train.processes and train.micro_batch_tokens may differ, and a finished run continues
-/// if its steps or epochs are raised. If train.processes is greater than 1, this process starts the others, and they
-/// share its threads; if the environment specifies a rendezvous (rendezvous_of_environment), they join there instead,
-/// in the number given there, and only process 0 writes. `hooks.checkpoint` and `hooks.best` are called after the files
-/// are written.
+/// a run with a different configuration, naming the first key that differs. These may differ: the location of the data,
+/// or of initial weights that have moved; [watch]; train.processes, train.micro_batch_tokens and train.timeout; and
+/// larger steps or epochs, with which a finished run continues. If train.processes is greater than 1, this process
+/// starts the others, and they share its threads; if the environment specifies a rendezvous
+/// (rendezvous_of_environment), that determines the processes instead. Only process 0 writes. `hooks.checkpoint`,
+/// `hooks.best` and `hooks.one_of_the_best` are called after their files are written.
 TrainResult run_training(const RunConfig& config, const std::filesystem::path& out, const TrainHooks& hooks = {});
 
-/// The configuration of a run directory. Throws Error if it is not one.
+/// The configuration of a run directory. Throws Error if the directory is not a run's, or if config.toml is damaged.
 RunConfig load_run_config(const std::filesystem::path& run);
 
-/// The directory of the last complete checkpoint of a run; of an average of checkpoints, or an imported model, the
-/// directory itself. Throws Error if the run has no checkpoint.
+/// The directory of a run's last complete checkpoint; for an average of checkpoints or an imported model, the directory
+/// itself. Throws Error if the run has no checkpoint.
 std::filesystem::path latest_checkpoint(const std::filesystem::path& run);
 
 /// The location of trained weights.
@@ -32,9 +32,9 @@ struct RunAndCheckpoint {
   std::filesystem::path checkpoint;
 };
 
-/// Resolves a path given by the user: a run directory, which means its latest checkpoint, a checkpoint in one, or an
-/// average of checkpoints (train/checkpoint_average.h), or an imported model (interop/import.h).
-/// Throws Error if it is neither.
+/// Resolves a path given by the user: a run directory, which means its latest checkpoint, a checkpoint in one, an
+/// average of checkpoints (train/checkpoint_average.h), or an imported model (interop/import.h). Throws Error if it is
+/// none of these.
 RunAndCheckpoint locate_run(const std::string& name);
 
 /// The model of a run at its latest checkpoint, or at the given one.

@@ -19,7 +19,7 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-/// Calls `read`; what goes wrong is added to the summary.
+/// Calls `read`, and adds its error, if any, to the summary.
 template <typename Read>
 void attempt(RunSummary& summary, const Read& read) {
   try {
@@ -30,7 +30,7 @@ void attempt(RunSummary& summary, const Read& read) {
   }
 }
 
-/// The complete configuration; if this version cannot read it, the keys as they are written.
+/// Reads the complete configuration; if this version cannot read it, takes the keys as written and rethrows.
 void read_settings(RunSummary& summary) {
   const fs::path file = summary.directory / "config.toml";
   try {
@@ -41,7 +41,7 @@ void read_settings(RunSummary& summary) {
   }
 }
 
-/// How the run ended, by its last line in metrics.jsonl; empty if it has not.
+/// The outcome in the last line of metrics.jsonl; empty if the run has not ended.
 std::string recorded_outcome(const fs::path& metrics) {
   if (!fs::exists(metrics)) return {};
   std::string outcome;
@@ -64,7 +64,7 @@ void read_result(RunSummary& summary) {
     summary.watched = result.watched;
   }
   const int64_t last = summary.history.empty() ? 0 : summary.history.back().step;
-  if (result.outcome == "stopped" && last > result.steps) return;  // it resumed from there, and was killed
+  if (result.outcome == "stopped" && last > result.steps) return;  // it was resumed after that, and killed
   summary.outcome = result.outcome;
   summary.step = result.steps;
   summary.seconds = result.seconds;
@@ -93,7 +93,7 @@ void search(const fs::path& place, std::set<fs::path>& found) {
   }
 }
 
-/// The directory's path without what the paths of all runs begin with; of a single run, its last part.
+/// Names runs by their paths without the common beginning; a single run by the last part of its path.
 void name_runs(std::vector<RunSummary>& runs) {
   std::vector<std::vector<std::string>> paths;
   for (const RunSummary& run : runs) {
@@ -137,7 +137,7 @@ std::vector<std::optional<double>> training_seconds(const std::vector<TrainPoint
 }
 
 bool is_being_trained(const fs::path& run) {
-  // A line reads "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF", the device in hexadecimal.
+  // A line reads "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF", with the device in hexadecimal.
   std::set<std::string> held;
   try {
     for (const std::string& line : split(read_file("/proc/locks"), '\n')) {
@@ -182,7 +182,7 @@ RunSummary summarize_run(const fs::path& run) {
   attempt(summary, [&] { read_result(summary); });
   if (is_being_trained(run)) {
     summary.outcome = "running";
-    summary.step = 0;  // the result is that of an earlier part
+    summary.step = 0;  // the result is from before it was resumed
     summary.seconds = std::nullopt;
   }
   summarize_history(summary);

@@ -1,4 +1,4 @@
-// What a run directory tells of its run, whatever state it is in: running, ended, killed, half-written or damaged.
+// Summaries of run directories in any state: running, ended, killed, half-written or damaged.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace plumb {
 
 struct RunSummary {
   std::filesystem::path directory;
-  std::string name;  // for people: the part of the path in which runs that are read together differ
-  /// "finished", "diverged" or "stopped", as the run ended; "running" while a process trains it; "unfinished" if it has
-  /// not ended but nobody trains it, for instance after a kill; "unreadable" if nothing is known of it.
+  std::string name;  // display name: the part of the path that distinguishes the runs read together
+  /// "finished", "diverged" or "stopped" if the run has ended; "running" while a process trains it; "unfinished" if it
+  /// has not ended but no process trains it, for instance after a kill; "unreadable" if nothing is known about it.
   std::string outcome;
-  std::string trouble;  // what could not be read, and why; empty if everything could
+  std::string trouble;  // what could not be read and why; empty if everything could
   std::vector<std::pair<std::string, std::string>> settings;  // "train.learning_rate", with values in TOML notation
   std::vector<TrainPoint> history;
   std::vector<WatchRecord> watched;
@@ -32,28 +32,28 @@ struct RunSummary {
   [[nodiscard]] std::string setting(const std::string& key) const;
 };
 
-/// Reads a run without changing or disturbing it. What is missing or damaged becomes `trouble`; throws nothing because
-/// of it.
+/// Reads a run without changing or disturbing it. Missing or damaged files are reported in `trouble`, not thrown.
 RunSummary summarize_run(const std::filesystem::path& run);
 
-/// Whether a process is training in the directory now, by the system's table of locks; false without such a table.
+/// Whether a process is training in the directory, by /proc/locks; false on systems without it.
 bool is_being_trained(const std::filesystem::path& run);
 
-/// Whether the directory is that of a run: marked as one, or holding its files although the mark cannot be read.
+/// Whether a directory is a run's: marked as one, or, if the mark is unreadable, containing a run's files.
 bool is_run_directory(const std::filesystem::path& directory);
 
-/// The run directories at these places, each a run directory or a directory that is searched for them, in the order of
-/// the arguments and then of their names. Throws Error if a place does not exist or contains no run.
+/// The run directories at these places, each a run directory or a directory to search recursively, in the order of the
+/// arguments and then by path. Throws Error if a place does not exist or contains no run.
 std::vector<std::filesystem::path> find_runs(const std::vector<std::string>& places);
 
-/// Summaries of these runs.
+/// Summaries of the runs at these places; throws as find_runs does.
 std::vector<RunSummary> read_runs(const std::vector<std::string>& places);
 
-/// The keys in whose values the readable configurations differ, in their order. A key that is absent from some differs.
+/// The keys whose values differ between the readable configurations, in order. A key absent from some counts as
+/// different.
 std::vector<std::string> differing_keys(const std::vector<RunSummary>& runs);
 
-/// Training time at each point of a history in seconds, evaluation excluded: Σ tokens / (tokens per second) over the
-/// spans between points. Empty where the points do not count tokens.
+/// Training time in seconds at each point of a history, excluding evaluation: Σ tokens / (tokens per second) over the
+/// spans between points. Empty at points without a token count or rate.
 std::vector<std::optional<double>> training_seconds(const std::vector<TrainPoint>& history);
 
 }  // namespace plumb

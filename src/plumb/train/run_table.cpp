@@ -13,7 +13,7 @@
 namespace plumb {
 namespace {
 
-/// A value in TOML notation as a number if it is one, else as text without quotes; null if the key is absent.
+/// A value in TOML notation as a number if it is one, otherwise as text without quotes; null if it is empty.
 Json cell_of_setting(const std::string& toml) {
   if (toml.empty()) return nullptr;
   Json json = Json::parse(toml, nullptr, /*allow_exceptions=*/false);
@@ -34,7 +34,7 @@ std::string cell_text(const Json& cell, bool is_time) {
   return cell.is_number_float() ? fmt::format("{:.5g}", cell.get<double>()) : cell.dump();
 }
 
-/// Numbers, then text, then null.
+/// The sort order: numbers, then text, then null.
 int rank_of(const Json& cell) { return cell.is_number() ? 0 : cell.is_string() ? 1 : 2; }
 
 bool comes_before(const Json& a, const Json& b, bool descending) {
@@ -46,10 +46,10 @@ bool comes_before(const Json& a, const Json& b, bool descending) {
 /// A column of the table as text.
 struct TextColumn {
   std::string key;
-  std::vector<std::string> cells;  // the heading first
+  std::vector<std::string> cells;  // the first is the heading
   bool is_setting = false;
   bool all_numbers = true;
-  size_t known = 0;  // runs that have a value
+  size_t known = 0;  // number of runs with a value
   size_t width = 0;  // of the longest cell
 };
 
@@ -65,8 +65,8 @@ TextColumn text_column(const RunColumn& column, const std::vector<RunSummary>& r
   return text;
 }
 
-/// Removes settings until the columns, with two spaces between them, fit into `width`: those that the fewest runs have
-/// first, and the rightmost of these first. Returns the keys of the removed settings, sorted.
+/// Removes settings until the columns, with two spaces between them, fit into `width`: first those that the fewest runs
+/// have, from right to left. Returns the removed keys, sorted.
 std::vector<std::string> fit(std::vector<TextColumn>& columns, size_t width) {
   std::vector<std::string> removed;
   const auto wide = [&] {

@@ -11,7 +11,7 @@ RunWriter::RunWriter(std::filesystem::path run, const TrainConfig& config, std::
 
 std::shared_ptr<const Snapshot> RunWriter::copy(const Trainer& trainer) {
   Snapshot now = trainer.snapshot();
-  // Nothing changes the tensors between what is written after the same step.
+  // The tensors do not change between writes after the same step.
   const std::shared_ptr<const Snapshot> last = last_.lock();
   std::shared_ptr<const Snapshot> copied;
   if (last && last->step == now.step) {

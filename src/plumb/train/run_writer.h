@@ -1,4 +1,4 @@
-// What a run leaves in its directory while it trains.
+// Writes a run's directory while it trains.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace plumb {
 
-/// Writes points and records at once, and checkpoints in the background: a step waits for a copy of the tensors, and
-/// for the checkpoint before if that is still being written. A checkpoint counts on metrics.jsonl, which is synced
-/// before it, and on best/, which is written before it; older checkpoints are removed after it.
+/// Writes points and records immediately, and checkpoints in the background: training waits only while the tensors are
+/// copied, and for the previous checkpoint if that is still being written. metrics.jsonl is synced and best/ is written
+/// before a checkpoint, which depends on them; older checkpoints are removed after it.
 class RunWriter {
  public:
   RunWriter(std::filesystem::path run, const TrainConfig& config, std::unique_ptr<MetricsFile> metrics);
@@ -20,23 +20,23 @@ class RunWriter {
   void add(const TrainPoint& point) { metrics_->add(point); }
   void add(const WatchRecord& record) { metrics_->add(record); }
   void add(const TroubleRecord& record) { metrics_->add(record); }
-  /// After a rollback: metrics.jsonl contains what the trainer now has as its history, checkpoints of steps that are
-  /// undone are removed, and best/ is not of such a step if another is left.
+  /// After a rollback: rewrites metrics.jsonl with the trainer's history, removes the checkpoints of undone steps, and
+  /// replaces best/ if it is one of them (return_best).
   void rewrite_metrics(const Trainer& trainer);
   void checkpoint(const Trainer& trainer);
   void best(const Trainer& trainer);
   void one_of_the_best(const Trainer& trainer);
 
-  /// Throws what went wrong in the background.
+  /// Rethrows an error of the background writer.
   void check() { writer_.check(); }
-  /// Returns when everything is written.
+  /// Waits until everything is written.
   void wait() { writer_.wait(); }
 
-  /// The last line of metrics.jsonl and result.json.
+  /// Writes the last line of metrics.jsonl, and result.json.
   void end(const TrainResult& result);
 
  private:
-  /// A copy of the trainer's state; the same one for all that is written after a step.
+  /// A copy of the trainer's state; everything written after the same step shares its tensors.
   std::shared_ptr<const Snapshot> copy(const Trainer& trainer);
   void submit(const std::shared_ptr<const Snapshot>& snapshot, std::function<void(const Snapshot&)> write);
 
@@ -44,7 +44,7 @@ class RunWriter {
   Retention retention_;
   std::unique_ptr<MetricsFile> metrics_;
   std::weak_ptr<const Snapshot> last_;
-  BackgroundWriter writer_;  // ends first
+  BackgroundWriter writer_;  // last: destroyed first
 };
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// Checksums that documents of a run carry themselves, so that damage does not pass for a result.
+// Checksums embedded in a run's documents, so that damage is noticed.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace plumb {
 
-/// The size and the CRC-32 of a file, or of its beginning.
+/// The size and CRC-32 of a file, or of its beginning.
 struct FileMark {
   uint64_t bytes = 0;
   uint32_t checksum = 0;
@@ -17,25 +17,25 @@ struct FileMark {
   bool operator==(const FileMark&) const = default;
 };
 
-/// {"bytes": …, "crc32": "…"}, and the reverse.
+/// {"bytes": …, "crc32": "…"}, and the reverse, which throws Error on an invalid mark.
 Json to_json(const FileMark& mark);
 FileMark file_mark_from_json(const Json& json);
 
-/// The mark of a file as it is on disk, read in pieces. Throws Error if it cannot be read.
+/// The mark of a file on disk, read in blocks. Throws Error if it cannot be read.
 FileMark mark_of(const std::filesystem::path& file);
 
-/// The mark of the first `bytes` bytes, or of all of them if there are fewer.
+/// The mark of the first `bytes` bytes, or of the whole file if it is shorter.
 FileMark mark_of_beginning(const std::filesystem::path& file, uint64_t bytes);
 
 /// Sets the key "checksum" of a document to the CRC-32 of everything else in it.
 void seal(Json& document);
 
-/// Reads a document. Throws Error if its checksum is wrong. Documents without one are of earlier releases, unless they
-/// `always` had one: then they are damaged, too.
+/// Reads a JSON document. Throws Error if its checksum is wrong, or if it has none and `always` is set; otherwise a
+/// document without a checksum is accepted as one of an earlier release.
 Json read_sealed(const std::filesystem::path& path, bool always = false);
 
-/// A text of lines between two comments, the second of which is its checksum, and whether such a text was changed or
-/// cut since. One without the comments counts as unchanged, unless it is empty.
+/// Encloses a text of whole lines between two comments, the second with its checksum; and checks whether such a text is
+/// unchanged. A text without the comments counts as unchanged, unless it is empty.
 std::string sealed_text(const std::string& text);
 bool is_intact_text(const std::string& text);
 

@@ -15,7 +15,7 @@
 namespace plumb {
 
 struct Snapshot {
-  /// A file of tensors: "model.safetensors".
+  /// A file of tensors, such as "model.safetensors".
   struct File {
     std::string name;
     NamedTensors tensors;
@@ -26,12 +26,12 @@ struct Snapshot {
   std::vector<File> files;
   Json state;  // the document state.json
 
-  /// The same with tensors of its own, in the CPU's memory: later steps do not change it.
+  /// A copy with its own tensors in CPU memory, which later steps do not change.
   [[nodiscard]] Snapshot copied() const;
 };
 
-/// Writes the files and state.json into an existing directory. state.json lists each file with its size and checksum,
-/// and what the run had written of metrics.jsonl before, if that is given; it has a checksum itself.
+/// Writes the files and state.json into an existing directory. state.json lists the size and checksum of each file and,
+/// if given, of metrics.jsonl up to this step; it has a checksum itself.
 void write_snapshot(const Snapshot& snapshot, const std::filesystem::path& directory,
                     const std::optional<FileMark>& metrics = {});
 

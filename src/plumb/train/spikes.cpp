@@ -11,10 +11,10 @@
 namespace plumb {
 namespace {
 
-/// The least spread, as a fraction of the median.
+/// The minimum spread, as a fraction of the median.
 constexpr double kLeastSpread = 0.02;
 
-/// Spikes at most this many steps apart belong together.
+/// Spikes at most this many steps apart belong to one sequence.
 constexpr int64_t kGap = 16;
 
 }  // namespace
@@ -31,7 +31,7 @@ std::optional<Spike> SpikeSeries::judge(int64_t step, double value) {
   if (last_ && step - last_->step > kGap) last_.reset();
   if (!std::isfinite(value) || !ready() || options_.window == 0) return std::nullopt;
   const double center = plumb::median({values_.begin(), values_.end()});
-  if (value <= center) return std::nullopt;  // most values; spares the second median
+  if (value <= center) return std::nullopt;  // true of most values; saves computing the second median
   std::vector<double> distances;
   for (const double each : values_) distances.push_back(std::abs(each - center));
   const double spread = std::max(plumb::median(std::move(distances)), kLeastSpread * std::abs(center));
@@ -60,7 +60,7 @@ std::optional<double> SpikeSeries::median() const {
 }
 
 Json SpikeSeries::state() const {
-  std::string text;  // of one line: there are many
+  std::string text;  // one string, since there are many values
   for (const double value : values_) text += fmt::format("{}{}", text.empty() ? "" : " ", static_cast<float>(value));
   Json json = {{"values", text}};
   if (last_) json["last"] = to_json(*last_);

@@ -41,7 +41,7 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
     if (inspection != nullptr && !idle) inspection->watch(context, batch);
     const double scale = idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;
     const Loss loss = task_.loss(model_, batch, {config_.label_smoothing, scale, false}, context);
-    const bool last = &part == &share.micro_batches.back();  // exchanges the sum while its backward pass runs
+    const bool last = &part == &share.micro_batches.back();  // its backward pass exchanges the summed gradient
     computed.gradient = (last ? exchange_ : alone_)->gradients_of(loss.value, computed.gradient);
     computed.losses.emplace_back(loss.value);
     if (idle) continue;
@@ -56,14 +56,14 @@ void StepComputation::try_largest(int64_t number) const {
   const std::vector<Tensor> averages = copies_of_buffers(model_.parameters());
   ops::MatrixPrecision precision(ops::precision_of(config_.precision));
   const ops::PrecisionGuard guard(precision);
-  StepSource::Batches largest;  // of each window of the plan
+  StepSource::Batches largest;  // those of each window of the plan
   for (int64_t i = 0; i < source_.plan().windows(); ++i) {
     const auto planned = source_.plan().window(i);
     for (const size_t batch : largest_batches(source_.costs(), *planned)) largest.push_back((*planned)[batch]);
   }
   for (const size_t i : largest_batches(source_.costs(), largest)) {
     within_memory(fmt::format("a dry pass before step {}", number), std::span(largest).subspan(i, 1), [&] {
-      // Where gradients are accumulated, those of one batch are held during the next.
+      // With accumulation, the gradients of one batch are held during the next.
       const StepSource::Batches tried(config_.accumulate > 1 ? 2 : 1, largest[i]);
       (void)compute(source_.share_of(tried, division()), number);
     });

@@ -1,4 +1,4 @@
-// The loss and the gradient of a step: over its batches, in micro-batches, and over the processes of a run.
+// The loss and gradient of a step, over its batches, micro-batches and processes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace plumb {
 
-/// This process's part of the loss of a step, which the device may still be computing, and the gradient of all.
+/// This process's part of a step's loss, which the device may still be computing, and the gradient over all processes.
 struct ComputedStep {
   std::vector<ops::Number> losses;  // parts of the mean over the labels of all processes
   std::vector<ops::Number> nlls;    // summed over labels
@@ -28,36 +28,36 @@ struct ComputedStep {
   int64_t tokens = 0;               // of this process; see Batch::tokens
   double flops = 0;                 // of this process; see model/flops.h
   std::vector<Tensor> gradient;     // one tensor per parameter, summed over the processes
-  CarriedState carried;             // of a stream: what the next step begins with
+  CarriedState carried;             // of a stream: the initial state of the next step
 };
 
-/// Changes nothing but running averages of norms. Copies no parameters.
+/// Computes steps without changing anything but the running averages of norms. Copies no parameters.
 class StepComputation {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive it.
   StepComputation(Model& model, const Task& task, const TrainConfig& config, const StepSource& source);
 
-  /// From now on computes with these processes, all of which call this; first, alone.
+  /// Computes together with these processes from now on; all of them call this. Initially, it computes alone.
   void join(const Group& group);
 
-  /// How a step is divided among the processes: what this one's share of it must be for `compute`.
+  /// How a step is divided among the processes; `compute` takes the share of this division.
   [[nodiscard]] Division division() const { return {group_.rank(), group_.size(), config_.micro_batch_tokens}; }
 
-  /// Forward and backward pass of this process's micro-batches, one after another, as step `number`; its dropout masks
-  /// depend on that. `carried`: of a stream, what the step before has left. With an inspection, it watches the passes.
-  /// Every process calls this with its share of the same batches.
+  /// Forward and backward passes of this process's micro-batches, one after another, as step `number`, which determines
+  /// the dropout masks. `carried`: of a stream, the state that the previous step left. The inspection, unless null,
+  /// watches the passes. Every process calls this with its share of the same batches.
   [[nodiscard]] ComputedStep compute(const StepShare& share, int64_t number, const CarriedState& carried = {},
                                      Inspection* inspection = nullptr) const;
 
-  /// A dry pass: computes the batches of the epoch that need the most memory, as step `number`, and leaves running
-  /// averages as they were. Throws Error that names the batch if memory runs out.
+  /// A dry pass: computes the epoch's batches that need the most memory, as step `number`, and restores the running
+  /// averages. Throws Error that names the batch if memory runs out.
   void try_largest(int64_t number) const;
 
   /// Calls `work`, which computes these batches. Throws Error that names them and `when` if memory runs out.
   void within_memory(const std::string& when, std::span<const std::vector<int64_t>> batches,
                      const std::function<void()>& work) const;
 
-  /// Everything that this process has exchanged with the others since it joined them.
+  /// The cost of everything that this process has exchanged with the others since it joined them.
   [[nodiscard]] ExchangeCost exchanged() const;
 
  private:
@@ -70,7 +70,7 @@ class StepComputation {
   FlopCounter flops_;
   Group group_;
   std::unique_ptr<GradientExchange> exchange_;  // with the other processes
-  std::unique_ptr<GradientExchange> alone_;     // of this process, without any
+  std::unique_ptr<GradientExchange> alone_;     // without exchange
 };
 
 }  // namespace plumb

@@ -12,14 +12,14 @@
 namespace plumb {
 namespace {
 
-/// The places in a batch of `size` examples that a process takes.
+/// The indices in a batch of `size` examples that a process takes.
 std::vector<int64_t> places_of(int64_t size, int64_t rank, int64_t processes) {
   std::vector<int64_t> own;
   for (int64_t place = rank; place < size; place += processes) own.push_back(place);
   return own;
 }
 
-/// The first sequence of each example of a batch, and the number of sequences. Throws Error if they are unknown.
+/// The first sequence of each example of a batch, followed by the number of sequences. Throws Error if unknown.
 std::vector<int64_t> first_sequences(const Ragged& layout, const Batch& whole, const std::vector<int64_t>& examples) {
   std::vector<int64_t> first(examples.size() + 1, layout.sequences());
   if (layout.sequences() == std::ssize(examples)) {
@@ -27,9 +27,9 @@ std::vector<int64_t> first_sequences(const Ragged& layout, const Batch& whole, c
     return first;
   }
   int64_t sequence = 0;
-  if (std::ssize(whole.examples) == layout.sequences()) {  // several for some examples
+  if (std::ssize(whole.examples) == layout.sequences()) {  // some examples have several
     for (size_t place = 0; place < examples.size();) {
-      size_t after = place + 1;  // an example may occur several times in a row, each time with as many sequences
+      size_t after = place + 1;  // an example may be repeated in a row, with the same number of sequences
       while (after < examples.size() && examples[after] == examples[place]) ++after;
       const int64_t begin = sequence;
       while (sequence < layout.sequences() && whole.examples[static_cast<size_t>(sequence)] == examples[place])
@@ -45,7 +45,7 @@ std::vector<int64_t> first_sequences(const Ragged& layout, const Batch& whole, c
   return first;
 }
 
-/// Where the sequences at these places of a batch begin among the rows of a step in which `before` rows precede it.
+/// The first row in the step of each sequence of the examples at these places, if `before` rows precede the batch.
 std::vector<int64_t> origins_of(const Ragged& layout, const Batch& whole, const std::vector<int64_t>& examples,
                                 const std::vector<int64_t>& places, int64_t before) {
   if (layout.sequences() == 0) return {};
@@ -58,12 +58,12 @@ std::vector<int64_t> origins_of(const Ragged& layout, const Batch& whole, const 
   return origins;
 }
 
-/// Rows of the step that precede a batch.
+/// The numbers of rows of the step that precede a batch.
 struct Before {
   int64_t source = 0, target = 0;
 };
 
-/// The part of a batch that consists of the examples at these places.
+/// The part of a batch with the examples at these places.
 Batch part_of(const Dataset& dataset, const Draw& draw, const std::vector<int64_t>& examples, const Batch& whole,
               const std::vector<int64_t>& places, const Before& before) {
   std::vector<int64_t> chosen;
@@ -75,7 +75,7 @@ Batch part_of(const Dataset& dataset, const Draw& draw, const std::vector<int64_
   return part;
 }
 
-/// The parts of a batch that each process computes, as places in the batch.
+/// The parts of a batch that process `rank` computes, as places in the batch.
 std::vector<std::vector<int64_t>> parts_of(const std::vector<ExampleCost>& costs, int64_t rank,
                                            const Division& division) {
   return divide_batch(costs, places_of(std::ssize(costs), rank, division.processes), division.micro_batch_tokens);

@@ -17,7 +17,7 @@
 namespace plumb {
 namespace {
 
-/// More are not planned: 8 bytes each.
+/// Limits memory: 8 bytes per planned step.
 constexpr int64_t kMostPlannedSteps = 100'000'000;
 
 }  // namespace
@@ -64,7 +64,7 @@ int64_t Timeline::seen(Duration::Unit unit, int64_t step) {
   if (unit == Duration::Unit::steps) return step;
   while (planned_steps() < step) plan_epoch();
   if (unit == Duration::Unit::tokens) return tokens_[static_cast<size_t>(step)];
-  // The last end that is not after the step.
+  // The last epoch end that is not after the step.
   const auto after = std::upper_bound(epoch_ends_.begin(), epoch_ends_.end(), step);
   const auto end = after - 1;
   const int64_t whole = (end - epoch_ends_.begin()) * Duration::kPartsOfEpoch;

@@ -46,7 +46,7 @@ TrainState train_state_from_json(const Json& json, const std::string& metric, co
     state.pending = json.value("pending_point", Json());
     if (!state.pending.is_null()) (void)point_from_json(state.pending);
     return state;
-  } catch (const std::exception& error) {  // of the JSON library, or of a count
+  } catch (const std::exception& error) {  // from the JSON library or count_of
     throw Error(fmt::format("{}: not the state of a training run: {}", origin, error.what()));
   }
 }

@@ -82,7 +82,7 @@ void Trainer::load(const std::filesystem::path& directory) {
   self.carried.tensors = std::filesystem::exists(carried) ? load_safetensors(carried) : NamedTensors();
   for (auto& [name, tensor] : self.carried.tensors) tensor = tensor.to(self.model.parameters().flat().device());
   self.take_state(read_sealed(state), state.string());
-  self.state.complete = self.at_end() || self.out_of_patience();  // by the current limits, which may have been raised
+  self.state.complete = self.at_end() || self.out_of_patience();  // with the current limits, which may have been raised
   self.source.go_to(self.state.epoch);
   if (self.state.batch >= self.source.plan().size()) {
     throw Error(fmt::format("{}: batch {} of an epoch with {} batches", state.string(), self.state.batch,

@@ -1,4 +1,4 @@
-// Training: batches of a task through a model, gradients through the optimizer, and measurements along the way.
+// The training loop: forward and backward passes, optimizer steps, evaluation and measurements.
 #pragma once
 
 #include <filesystem>
@@ -23,91 +23,92 @@ struct Snapshot;
 struct TrainHooks {
   /// Receives each point of the history.
   std::function<void(const TrainPoint&)> point;
-  /// Receives each record of the watches.
+  /// Receives each watch record.
   std::function<void(const WatchRecord&)> watched;
-  /// Receives each record of numerical trouble.
+  /// Receives each trouble record.
   std::function<void(const TroubleRecord&)> trouble;
-  /// Called after each step, and once more before a slow metric of the last; returning true ends the run as "stopped".
+  /// Called after each step, and again before the slow metrics of the last step; returning true ends the run as
+  /// "stopped".
   std::function<bool()> stop;
-  /// Called repeatedly while other processes have not joined yet; returning true ends the run as "stopped".
+  /// Called repeatedly until all processes have joined; returning true ends the run as "stopped".
   std::function<bool()> give_up;
-  /// Called when a checkpoint is due, and at the end; before and after a slow metric of the last step.
+  /// Called when a checkpoint is due, at the end unless the run diverged, and also before the last step's slow metrics.
   std::function<void(const Trainer&)> checkpoint;
-  /// For a rollback: loads the checkpoint of this step into the trainer; false if that checkpoint is missing. Without
-  /// it, the trainer keeps a copy in memory whenever a checkpoint is due.
+  /// For a rollback: loads the checkpoint of this step into the trainer; returns false if it is missing. Without this
+  /// hook, the trainer keeps a copy in memory whenever a checkpoint is due.
   std::function<bool(Trainer&, int64_t step)> go_back;
-  /// Called after a rollback; the history ends at its checkpoint.
+  /// Called after a rollback; the history ends at the checkpoint.
   std::function<void(const Trainer&)> went_back;
-  /// Called after each validation that improves on all earlier ones.
+  /// Called after each evaluation that is better than all earlier ones by train.best_metric.
   std::function<void(const Trainer&)> best;
-  /// Called once before the first step that is taken: the peak rate of this process in FLOP/s (ops/peak_rate.h),
-  /// with which points have a ceiling_fraction.
+  /// Called once before the first step, if there is any: returns the peak rate of this process in FLOP/s
+  /// (ops/peak_rate.h), from which points get their ceiling_fraction.
   std::function<double()> peak_rate;
-  /// Called before `best`, and for every further evaluation that is among the train.keep_best best, if that is above 1.
+  /// Called after each evaluation among the best train.keep_best, if that is above 1; before `best`.
   std::function<void(const Trainer&)> one_of_the_best;
   /// Label of the progress display; empty: no display.
   std::string progress;
-  /// Whether the largest batches of the epoch first go through a forward and a backward pass that changes nothing, so
-  /// that memory runs out at once or not at all. Of several processes, rank 0's counts.
+  /// Whether to try a forward and backward pass on the epoch's largest batches first, without an update, so that memory
+  /// runs out immediately or not at all. Only rank 0's value counts.
   bool dry_pass = false;
-  /// Whether processes of a launcher that may use the same processors divide this one's threads among them.
+  /// Whether launched processes that may use the same processors divide the threads among themselves.
   bool share_threads = false;
 };
 
-/// One training run, which can be saved and resumed at any step with the same result, bit for bit.
+/// A training run, which can be saved and resumed at any step with the same result, bit for bit.
 ///
-/// Several processes train one model by sharing every batch: each takes every n-th of its examples, gradients are
-/// summed, and all take the same step. Neither their number nor train.micro_batch_tokens has an influence on the
-/// batches, the dropout masks or the divisor of the loss, the total weight of the labels of a step: the result is the
-/// same up to rounding, and a run may be continued with others. Norms over a batch are the exception: their statistics
-/// are those of the tokens computed together, in one process or, with train.synchronize_norms, in all.
+/// Several processes train one model by sharing every batch: each of n processes takes every n-th example, gradients
+/// are summed, and all take the same step. Neither the number of processes nor train.micro_batch_tokens affects the
+/// batches, the dropout masks or the divisor of the loss (the total weight of a step's labels): the result is the same
+/// up to rounding, and both may change when a run is resumed. Norms over the batch are the exception: their statistics
+/// are over the tokens computed together, in one process or, with train.synchronize_norms, in all.
 class Trainer {
  public:
-  /// Trains the model from its current parameters on the task's splits "train" and, if it exists, "valid". Model and
-  /// task must outlive the trainer. Throws Error on a configuration or data that cannot be trained on.
-  /// With `watch`, measures along the way; the run is the same without, bit for bit.
+  /// Trains the model from its current parameters on the task's split "train", and evaluates on "valid" if it exists.
+  /// Model and task must outlive the trainer. `watch`: what to measure along the way, which does not change the run.
+  /// Throws Error on an invalid configuration or unsuitable data.
   Trainer(Model& model, const TrainConfig& config, const Task& task, const WatchConfig& watch = {});
   ~Trainer();
 
   /// Trains to the end. Divergence is an outcome, not an error. Throws Error that names the batch if memory runs out.
-  /// Afterward, unless it diverged, the model has the weights that are evaluated and kept: with train.average_decay or
-  /// an optimizer that averages, not those that were trained.
+  /// Afterward, unless the run diverged, the model holds the evaluated weights: with train.average_decay or an
+  /// averaging optimizer, the average.
   TrainResult run(const TrainHooks& hooks = {});
 
-  /// Writes model.safetensors, optimizer.safetensors and state.json into a directory, or reads them; if the watches
-  /// have a state, watch.safetensors too, which may be absent when reading; within an epoch of a stream, what is
-  /// carried to the next step, carried.safetensors. model.safetensors has the evaluated weights; if others are trained,
-  /// they are in trained.safetensors.
+  /// Write and read a directory with model.safetensors (the evaluated weights), optimizer.safetensors and state.json;
+  /// if the trained weights differ, trained.safetensors; if the watches have a state, watch.safetensors, which may be
+  /// absent when reading; within an epoch of a stream, carried.safetensors, the state for the next step. `load` throws
+  /// Error if a file is missing or damaged, or does not fit the model, the optimizer or the batch plan.
   void save(const std::filesystem::path& directory) const;
   void load(const std::filesystem::path& directory);
 
-  /// Trains together with other processes, all of which call this before running: takes the parameters, optimizer state
-  /// and progress of process 0.
+  /// Trains together with other processes, all of which call this before `run`: takes process 0's parameters, optimizer
+  /// state and progress. Throws Error if a stream would be divided among several processes.
   void join(const Group& group);
 
-  /// Ends the exchange with the other processes; all call it after running.
+  /// Ends the exchange with the other processes, all of which call this after `run`.
   void leave();
 
-  /// The history of a resumed run; points and records after the current step are dropped.
+  /// Sets the history of a resumed run, without points and records after the current step.
   void set_history(std::vector<TrainPoint> history, std::vector<WatchRecord> watched = {});
 
   [[nodiscard]] const std::vector<TrainPoint>& history() const;
   [[nodiscard]] const std::vector<WatchRecord>& watched() const;
   [[nodiscard]] const std::vector<TroubleRecord>& troubles() const;
   [[nodiscard]] int64_t step() const;
-  /// The step whose checkpoint a rollback returns to, and which is therefore kept; 0 if there are no rollbacks.
+  /// The step whose checkpoint a rollback returns to, which is therefore kept; 0 without rollbacks.
   [[nodiscard]] int64_t rollback_step() const;
-  /// The steps up to this one whose checkpoints train.keep_every keeps for good, in order; with 0, unless there are
-  /// none.
+  /// The steps so far whose checkpoints train.keep_every keeps for good, ascending from 0; empty without keep_every.
   [[nodiscard]] std::vector<int64_t> kept_steps() const;
   [[nodiscard]] const Model& model() const;
 
-  /// What `save` writes (train/snapshot.h); shares the tensors with the run.
+  /// What `save` writes (train/snapshot.h); shares its tensors with the run.
   [[nodiscard]] Snapshot snapshot() const;
 
-  /// The steps of the best evaluations so far by train.best_metric, the best first; at most train.keep_best.
+  /// The steps of the best evaluations so far by train.best_metric, best first; at most train.keep_best, and none if
+  /// that is 1.
   [[nodiscard]] std::vector<int64_t> best_steps() const;
-  /// The step of the best one; 0 before the first.
+  /// The step of the best evaluation; 0 before the first.
   [[nodiscard]] int64_t best_step() const;
 
  private:

@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-/// The most tokens that a process computes at once.
+/// The maximum number of tokens that a process computes at once.
 int64_t computed_tokens(const TrainConfig& config) {
   return config.micro_batch_tokens > 0 ? std::min(config.micro_batch_tokens, config.batch_tokens) : config.batch_tokens;
 }
@@ -24,7 +24,7 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
   if (validating && !best.is_slow) rank = judge_evaluation();
   const bool scoring = valid_set && (due(config.score_every) || (state.complete && config.score_every.amount() >= 0));
   if (scoring && (state.complete || stopping) && has_slow_metrics(task)) {
-    // Slow metrics may take longer than somebody waits for the end: the step is saved without them first.
+    // Slow metrics may take so long that the run is interrupted, so the step is saved without them first.
     close_point();
     settle(hooks);
     report_rank(trainer, hooks, rank);
@@ -47,7 +47,7 @@ void Trainer::Implementation::after_step(const Trainer& trainer, const TrainHook
 
 void Trainer::Implementation::validate_now() {
   const ShownWeights shown(weights);
-  // Running averages over each process's own share differ; evaluate those that are saved.
+  // The processes' running averages may differ; evaluate with those of rank 0, which are saved.
   for (const Parameter& buffer : model.parameters().buffers()) group.broadcast(buffer.value);
   const Metrics found =
       task.metrics(evaluate(task, model, *valid_set, computed_tokens(config), config.label_smoothing, group));
@@ -62,7 +62,7 @@ void Trainer::Implementation::score_now() {
     metrics.set(task.score(model, "valid"));
   }
   if (!best.is_slow) return;
-  const std::optional<double> own = metrics.get(best.name);  // every process decides by the value of the first
+  const std::optional<double> own = metrics.get(best.name);  // every process uses the value of rank 0
   const std::vector<double> found = group.sums({own ? 1.0 : 0.0, own.value_or(0.0)});
   if (found[0] > 0) metrics.set(best.name, found[1]);
 }

@@ -1,5 +1,5 @@
-// The inside of Trainer: trainer_run.cpp is the story of a run, trainer_step.cpp a step, trainer_evaluation.cpp what
-// follows one, and trainer.cpp how a run is saved, loaded and shared.
+// The implementation of Trainer: trainer_run.cpp has the training loop, trainer_step.cpp a single step,
+// trainer_evaluation.cpp the evaluation after a step, and trainer.cpp saving, loading and joining other processes.
 #pragma once
 
 #include <memory>
@@ -32,103 +32,104 @@ struct Trainer::Implementation {
 
   TrainResult run(Trainer& trainer, const TrainHooks& hooks);
 
-  /// What precedes the first step: a dry pass, the peak rate, and what an interrupted run has left to do.
+  /// Before the first step: the peak rate, an initial measurement of the watches, the pending point of an interrupted
+  /// run, and a state for rollbacks, each if needed.
   void prepare(const Trainer& trainer, const TrainHooks& hooks);
 
-  /// How a step ended: `passed` steps count, without an update; to go back is up to the caller.
+  /// How a step ended. `passed`: counted, but without an update; `goes_back`: the caller has to roll back.
   enum class Ended { updated, passed, goes_back, diverged };
 
-  /// A step, whose time counts.
+  /// Takes a step and measures its time.
   Ended timed_step(const TrainHooks& hooks);
 
-  /// Makes this the state that a rollback returns to, unless the last update is in doubt.
+  /// If rollbacks are enabled, makes this the state to return to, unless the last update was a spike.
   void mark(const TrainHooks& hooks);
-  /// Returns to the state that was marked, with the counters and records of trouble as they are now. False if it is
-  /// lost.
+  /// Returns to the marked state, keeping the current trouble counters and records. False if that state is lost.
   bool go_back(Trainer& trainer, const TrainHooks& hooks);
 
   [[nodiscard]] TrainResult result(const std::string& outcome) const;
 
   // --- A step: trainer_step.cpp ---
 
-  /// Forward and backward pass of one batch, and one step of the optimizer, unless the judge objects: then the
-  /// parameters and the optimizer remain as they are.
+  /// Forward and backward passes of the step's batches, and one optimizer step unless the judge objects; in that case,
+  /// parameters and optimizer remain unchanged.
   Ended step(const TrainHooks& hooks);
 
-  /// A step whose batch a rollback passes over.
+  /// Counts a step whose batches are passed over after a rollback.
   Ended pass_over(int64_t number);
 
-  /// Enters the numbers of a step into the point, and unless it is skipped into the sums of the run.
+  /// Adds a step's numbers to the point and, unless it is skipped, to the sums of the run.
   void count(const ComputedStep& computed, const StepReading& reading, const StepNumbers& numbers, bool skipped);
 
-  /// The optimizer's step, and what follows from new weights.
+  /// The optimizer step, the model's constraints, and measurements around them.
   void update(const ComputedStep& computed, const std::vector<Tensor>& clipped, const StepReading& reading,
               const std::vector<ParameterStep>& steps, const StepNumbers& numbers);
 
-  /// Takes the step once more from the same parameters with checks on, if its numbers are not finite. `buffers`: as
-  /// they were before it.
+  /// Repeats the step from the same parameters with checks if its numbers are not finite. `buffers`: the model's
+  /// buffers before the step.
   [[nodiscard]] Json inspect(const StepJudgment& judgment, const StepNumbers& numbers,
                              const std::vector<Tensor>& gradient, const std::vector<Tensor>& buffers);
 
-  /// Records what the judge found, and tells it.
+  /// Records and reports what the judge found.
   void report_trouble(const StepJudgment& judgment, const StepNumbers& numbers, const Json& findings,
                       const TrainHooks& hooks);
 
-  /// Measures why the run diverged, on its first examples.
+  /// Diagnoses why the run diverged, on the first training examples.
   void explain(const StepJudgment& judgment, const StepNumbers& numbers, const std::vector<Tensor>& gradient,
                const std::vector<ParameterStep>& steps);
 
-  /// Hands the last step's updates to the judge, once they are known.
+  /// Passes the last step's update norms to the judge.
   void see_updates(const std::vector<double>& square_norms);
 
-  /// To the next step's batches, and in the last one to the end. A new epoch of a stream begins without a state.
+  /// Advances to the next step's batches or the end of the run. A new epoch of a stream begins without a carried state.
   void advance();
 
-  // --- What follows a step: trainer_evaluation.cpp ---
+  // --- After a step: trainer_evaluation.cpp ---
 
-  /// When due: validation, slower metrics, a point, a checkpoint. `stopping` may become true.
+  /// Validation, slow metrics, a point and a checkpoint, each when due. May set `stopping`.
   void after_step(const Trainer& trainer, const TrainHooks& hooks, bool& stopping);
 
   void validate_now();
-  /// Computes the slow metrics. The processes agree on the one that decides.
+  /// Computes the slow metrics on rank 0. All processes get the value of train.best_metric if that is slow.
   void score_now();
-  /// Computes the slow metrics of a step whose point waits for them, and hands it out.
+  /// Computes the slow metrics of the pending point, and publishes it.
   void finish_pending(const Trainer& trainer, const TrainHooks& hooks);
 
-  /// Ranks this step's value of train.best_metric. Ends the run if there has been no improvement for too long.
+  /// Ranks this step's value of train.best_metric. Ends the run when patience runs out.
   EvaluationRank judge_evaluation();
-  /// Tells of a good rank.
+  /// Calls the hooks for the best and one of the best evaluations.
   static void report_rank(const Trainer& trainer, const TrainHooks& hooks, const EvaluationRank& rank);
 
   void close_point() { recorder.close(state, trouble.skipped()); }
-  /// Hands the point out, after close_point().
+  /// Adds the point to the history and passes it to the hook, after close_point().
   void publish_point(const TrainHooks& hooks);
   void add_point(const TrainHooks& hooks);
 
-  /// The run in its current state, for the watches; and what is watched, if it is due.
+  /// The run in its current state, for the watches; and their measurement, if due.
   [[nodiscard]] WatchedRun watched_run();
   void watch_now(const TrainHooks& hooks);
 
-  /// Every process calls this before rank 0 may save: a sharded optimizer's state is collected.
+  /// Collects a sharded optimizer's state. Every process calls this before rank 0 may save.
   void before_saving();
-  /// Before something is saved: the judge sees the last update, and a rollback may return to here.
+  /// Call before saving: passes the last update to the judge and, if a checkpoint is due, marks the state for
+  /// rollbacks.
   void settle(const TrainHooks& hooks);
   static void save_to(const Trainer& trainer, const TrainHooks& hooks);
 
   // --- Plan and limits ---
 
-  /// The batches of the next step: train.accumulate of them, or those that are left of the epoch.
+  /// The batches of the next step: train.accumulate of them, or fewer at the end of the epoch.
   [[nodiscard]] StepSource::Batches window() const { return source.batches(state.batch); }
   [[nodiscard]] int64_t expected_steps() const;
-  /// By the schedule; a step on a segment of a stream takes it by its length (StepSource::rate_factor).
+  /// The learning rate by the schedule and earlier rollbacks; for a stream, multiply by StepSource::rate_factor.
   [[nodiscard]] double rate_of(int64_t number) const { return schedule(number) * trouble.rate_factor(); }
   [[nodiscard]] bool due(const Duration& every) { return timeline.due(every, state.step); }
-  /// Whether the watches measure before or after a step: before training, after step 1, and when they are due.
+  /// Whether the watches measure at this step: at 0 and 1, and when due.
   [[nodiscard]] bool is_watched(int64_t step);
   [[nodiscard]] bool at_end() const;
   [[nodiscard]] bool out_of_patience() const;
-  /// A loss above this is divergence, not initialization. With few classes, a confident mistake costs more than a
-  /// guess. 0: no limit.
+  /// A loss above this counts as divergence: divergence_factor times the loss of a uniform guess, ln(classes), or at
+  /// least 2, since with few classes a confident mistake costs more than a guess. 0: no limit.
   [[nodiscard]] double divergence_limit() const;
 
   // --- The state as a document: trainer.cpp ---
@@ -143,7 +144,7 @@ struct Trainer::Implementation {
   std::unique_ptr<Dataset> train_set;
   StepSource source;  // of train_set
   Timeline timeline;
-  TrainConfig config;                  // with a schedule in steps
+  TrainConfig config;                  // with durations of the schedule in steps
   std::unique_ptr<Dataset> valid_set;  // null without a validation split
   StepComputation computation;
   Schedule schedule;
@@ -158,12 +159,12 @@ struct Trainer::Implementation {
   std::vector<TrainPoint> history;
   std::vector<WatchRecord> watched;
   PointRecorder recorder;
-  CarriedState carried;  // of a stream: what the next step begins with; steps that are not taken leave it as it is
+  CarriedState carried;  // of a stream: the initial state of the next step; unchanged by skipped steps
   RollbackMark marked;
   std::vector<std::string> diagnosis;  // of a run that diverged
-  int64_t reported_spikes = 0;         // in this process, after which training went on
+  int64_t reported_spikes = 0;         // spikes reported by this process without skip or rollback
 
-  /// What the last step's update came to, until the judge sees it.
+  /// The norms of the last update, until the judge sees them.
   struct Moved {
     int64_t step = 0;
     double learning_rate = 0;

@@ -17,7 +17,7 @@
 namespace plumb {
 namespace {
 
-/// After this step, a loss far above that of a uniform guess is divergence, not initialization.
+/// After this step, a loss far above that of a uniform guess counts as divergence, not as a bad initialization.
 constexpr int64_t kSettledStep = 20;
 
 std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const Model& model) {
@@ -43,7 +43,7 @@ std::unique_ptr<Optimizer> make_train_optimizer(const TrainConfig& config, const
   return std::make_unique<ShardedOptimizer>(parameters, make);
 }
 
-/// Throws Error if the steps of a stream would be divided, among processes or otherwise.
+/// Throws Error if the steps of a stream would be divided among processes or into micro-batches, or accumulated.
 void require_undivided(const TrainConfig& config) {
   const auto require = [](const char* key, int64_t value, int64_t needed) {
     if (value == needed) return;
@@ -122,14 +122,14 @@ TrainResult Trainer::Implementation::run(Trainer& trainer, const TrainHooks& hoo
 void Trainer::Implementation::prepare(const Trainer& trainer, const TrainHooks& hooks) {
   const bool begins = state.step == 0;
   if (hooks.peak_rate && !state.complete) recorder.set_peak_rate(hooks.peak_rate());
-  if (begins && !state.complete && watched.empty()) {  // not again after a checkpoint of step 0
+  if (begins && !state.complete && watched.empty()) {  // not again after resuming at step 0
     const Stopwatch watch;
     watch_now(hooks);
     state.seconds += watch.seconds();
   }
   if (!state.pending.is_null()) {
     const Stopwatch watch;
-    before_saving();  // what is among the best is saved along the way
+    before_saving();  // finish_pending may save one of the best
     finish_pending(trainer, hooks);
     state.seconds += watch.seconds();
     save_to(trainer, hooks);
@@ -149,7 +149,7 @@ Trainer::Implementation::Ended Trainer::Implementation::timed_step(const TrainHo
   computation.within_memory(fmt::format("step {}", state.step + 1), window(), [&] { ended = step(hooks); });
   const double seconds = watch.seconds();
   recorder.add_step(seconds, source.waited() - waited, before, computation.exchanged());
-  state.seconds += seconds;  // before the files are written, so that a resumed run knows it
+  state.seconds += seconds;  // before files are written, so that they include it
   return ended;
 }
 
@@ -201,7 +201,7 @@ TrainResult Trainer::Implementation::result(const std::string& outcome) const {
 }
 
 int64_t Trainer::Implementation::expected_steps() const {
-  const auto steps = (source.plan().size() + config.accumulate - 1) / config.accumulate;  // of an epoch
+  const auto steps = (source.plan().size() + config.accumulate - 1) / config.accumulate;  // per epoch
   const int64_t most = config.steps.in_steps();
   return config.epochs > 0 ? std::min(most, config.epochs * steps) : most;
 }

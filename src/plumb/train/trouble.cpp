@@ -60,7 +60,7 @@ Json to_json(const TroubleRecord& record) { return {{"step", record.step}, {"tro
 
 TroubleRecord trouble_record_from_json(const Json& json) {
   TroubleRecord record{count_of(json.at("step")), json.at("trouble")};
-  // What is looked at later; everything else is for people.
+  // Checks what is read later; everything else is for the user.
   bool valid = record.values.is_object();
   for (const char* key : {"text", "action"})
     valid = valid && (!record.values.contains(key) || record.values[key].is_string());

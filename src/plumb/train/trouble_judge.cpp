@@ -79,7 +79,7 @@ void TroubleJudge::see_updates(int64_t step, double learning_rate, const std::ve
   if (!(learning_rate > 0)) return;
   if (norms.size() != updates_.size()) throw Error("the updates belong to another model");
   for (size_t i = 0; i < norms.size(); ++i) {
-    if (norms[i] == 0) continue;  // frozen: its first update is no spike
+    if (norms[i] == 0) continue;  // frozen: its first update must not be a spike
     const double value = norms[i] / learning_rate;
     if (const auto spike = updates_[i].judge(step, value)) update_spikes_.push_back(*spike);
     updates_[i].add(value);
@@ -124,9 +124,9 @@ StepJudgment TroubleJudge::judge(const StepNumbers& numbers) {
   }
   if (spikes.empty()) return found;
   Action wanted = action_of(config_.on_spike);
-  // An update that has been made cannot be skipped any more.
+  // An update that was made cannot be skipped.
   if (wanted == Action::skip && !loss && !norm) wanted = Action::update;
-  if (wanted == Action::update)  // those that continue have been reported
+  if (wanted == Action::update)  // continuing spikes were reported before
     std::erase_if(spikes, [](const Spike& spike) { return spike.since != spike.step; });
   if (spikes.empty()) return found;
   std::stable_sort(spikes.begin(), spikes.end(), rose_before);

@@ -9,13 +9,13 @@
 namespace plumb {
 namespace {
 
-/// A group of parameters: the ranges of its elements in the flat buffer.
+/// A group of parameters, as ranges of the flat buffer.
 struct UpdateGroup {
   std::string name;
   std::vector<std::pair<int64_t, int64_t>> ranges;  // (begin, count)
   int64_t count = 0;
 
-  /// Where its i-th element is in the flat buffer.
+  /// The position of its i-th element in the flat buffer.
   [[nodiscard]] int64_t place(int64_t i) const {
     for (const auto& [begin, size] : ranges) {
       if (i < size) return begin + i;

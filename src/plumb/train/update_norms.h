@@ -1,4 +1,4 @@
-// How far each step moves each sub-layer: estimated from some of its elements, so that it costs next to nothing.
+// The norm of each sub-layer's update, estimated from a sample of its elements at negligible cost.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace plumb {
 
-/// ‖Δθ‖ of every sub-layer, of what else belongs to a layer (norms), and of each parameter outside of layers. A group
-/// of n elements is estimated from s ≤ `samples` of them, always the same ones, one drawn from each of s equal parts:
-/// ‖Δθ‖² ≈ n/s·Σ over these of (Δθ)²; exact if n ≤ samples. The cost is thus bounded for a model of any size.
+/// ‖Δθ‖ of these groups: each sub-layer, the other parameters of each layer (norms), and each parameter outside of
+/// layers. A group of n elements is estimated from a fixed sample of s = min(n, samples), one drawn from each of s
+/// equal parts: ‖Δθ‖² ≈ n/s·Σ (Δθ)² over the sample; exact if n ≤ samples. The cost per group does not grow with the
+/// model.
 class UpdateNorms {
  public:
   explicit UpdateNorms(const Parameters& parameters, int64_t samples = 4096);
@@ -20,10 +21,10 @@ class UpdateNorms {
   /// The groups in the order of the model: "encoder.layers.0.self_attention", "encoder.layers.0", "src_embed.weight".
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
-  /// Remembers the parameters as they are before the step.
+  /// Copies the sampled parameters before a step.
   void before_step();
 
-  /// The estimates of ‖Δθ‖² since then, one for each group, which a device may still be computing.
+  /// The estimates of ‖Δθ‖² since then, one per group, which the device may still be computing.
   [[nodiscard]] std::vector<ops::Number> square_norms() const;
 
  private:
@@ -31,7 +32,7 @@ class UpdateNorms {
 
   Tensor flat_;     // the parameters, (count)
   Tensor places_;   // (groups·width): positions in flat_
-  Tensor weights_;  // (groups, width): n/s, or 0 for positions that only fill a row
+  Tensor weights_;  // (groups, width): n/s, or 0 for padding
   Tensor before_;   // (groups·width)
   std::vector<std::string> names_;
 };

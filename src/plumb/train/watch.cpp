@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// The first `count` examples in batches of at most `tokens` tokens, examples of similar size together.
+/// The first `count` examples in batches of at most `tokens` tokens, with examples of similar size together.
 std::vector<Batch> first_examples(const Dataset& dataset, int64_t count, int64_t tokens) {
   std::vector<ExampleCost> costs;
   for (int64_t i = 0; i < std::min(count, dataset.size()); ++i) costs.push_back(dataset.cost(i));

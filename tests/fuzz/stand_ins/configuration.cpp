@@ -1,5 +1,5 @@
-// Stands in for what knows the variants that a configuration names, the whole library; the tests use the real
-// functions. Without it the keys of config.toml are shown as they are written.
+// Replaces the functions that know the variants named in a configuration, which need the whole library; the tests use
+// the real ones. Without them, the keys of config.toml are shown as written.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,5 @@
-// Stands in for what knows the variants that a model names, the whole library; the tests use the real function.
+// Replaces the function that knows the variants named in a model's configuration, which needs the whole library; the
+// tests use the real one.
 #include "plumb/model/config.h"
 
 namespace plumb {

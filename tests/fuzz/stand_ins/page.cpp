@@ -1,4 +1,4 @@
-// Stands in for the page of web/report, which is built with the whole library; the tests use the real one.
+// Replaces the page of web/report, which is built with the whole library; the tests use the real one.
 #include "plumb/report/template.h"
 
 namespace plumb {

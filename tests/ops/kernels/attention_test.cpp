@@ -1,4 +1,4 @@
-// The kernels of attention against the formula in float64 and its derivatives.
+// The attention kernels compared with the formula in float64 and its derivatives.
 #include "plumb/ops/kernels/attention.h"
 
 #include "ops/kernels/kernel_check.h"
@@ -10,7 +10,7 @@ struct Shape {
   int64_t queries, keys, size;
   bool causal;
 };
-// One query, a few, partial and full blocks of queries, sizes around multiples of vectors; longer than wide.
+// One query, a few, partial and full blocks of queries; sizes at and near multiples of the vector length.
 constexpr Shape kShapes[] = {{1, 1, 1, false},   {1, 1, 5, true},     {1, 37, 5, false},    {5, 3, 16, false},
                              {6, 50, 33, false}, {7, 11, 8, false},   {7, 7, 33, true},     {48, 48, 16, true},
                              {49, 49, 8, true},  {113, 113, 3, true}, {97, 130, 19, false}, {3, 3, 70, true}};
@@ -20,7 +20,7 @@ class AttentionKernels : public KernelTest<T> {
  protected:
   using KernelTest<T>::values;
 
-  /// Calls work(shape, head): one head among others, so that row strides exceed row lengths.
+  /// Calls work(shape, head) with row strides that exceed row lengths, as with several heads.
   template <typename Work>
   void for_each_case(const Work& work) {
     for (const Shape& s : kShapes) {
@@ -47,7 +47,7 @@ class AttentionKernels : public KernelTest<T> {
   static Tensor k_part(const Tensor& matrix, const Shape& s) { return matrix.narrow(1, 2, s.size); }
   static Tensor v_part(const Tensor& matrix, const Shape& s) { return matrix.narrow(1, 2 + s.size, s.size); }
 
-  /// out, and its leaves q, k, v.
+  /// Returns out; its leaves are q, k and v.
   Tensor expected(const Shape& s, std::vector<Tensor>& leaves) const {
     leaves = {leaf(q_part(query_, s)), leaf(k_part(packed_, s)), leaf(v_part(packed_, s))};
     return reference::attention_head(leaves[0], leaves[1], leaves[2], s.causal);

@@ -1,4 +1,4 @@
-// The kernels of cross-entropy against the formula in float64 and its derivatives.
+// The cross-entropy kernels compared with the formula in float64 and its derivatives.
 #include "plumb/ops/kernels/cross_entropy.h"
 
 #include "ops/kernels/kernel_check.h"

@@ -1,4 +1,4 @@
-// Runs one kernel on fixed sizes and AVX2, for its instructions to be counted: instructions
+// Runs one kernel on fixed sizes with AVX2, so that its instructions can be counted: instructions
 // norm|attention|cross-entropy. Exit status 77: the machine has no AVX2.
 #include <algorithm>
 #include <cmath>
@@ -49,7 +49,7 @@ std::function<void()> cross_entropy() {
 
 }  // namespace
 
-/// The function to count: by name, so that callgrind finds it.
+/// The function to count; extern "C", so that callgrind finds it by name.
 extern "C" __attribute__((noinline)) void counted(const std::function<void()>& kernel) { kernel(); }
 
 int main(int argc, char** argv) {
@@ -60,6 +60,6 @@ int main(int argc, char** argv) {
   const auto sets = plumb::kernels::instruction_sets();
   if (std::find(sets.begin(), sets.end(), "AVX2") == sets.end()) return 77;
   plumb::kernels::use_instruction_set("AVX2");
-  kernel->second();  // done only once: the choice of instructions, and the kernels' own memory
+  kernel->second();  // warm-up: selects the instruction set and allocates the kernels' memory
   counted(kernel->second);
 }

@@ -1,5 +1,5 @@
-// Instructions executed by kernels, counted by callgrind: a regression that other load on the machine can neither hide
-// nor feign. After an intended change, enter the new count in the table below.
+// Counts the kernels' instructions with callgrind, a measure of speed that other load on the machine does not affect.
+// After an intended change, enter the new count in the table below.
 #include <gtest/gtest.h>
 
 #include <regex>

@@ -1,4 +1,4 @@
-// Shared by the tests of the kernels: values, outputs surrounded by guards, and all instruction sets.
+// Shared by the kernel tests: values, outputs surrounded by guards, and loops over all instruction sets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class KernelTest : public ::testing::Test {
 };
 using KernelTypes = ::testing::Types<float, double>;
 
-/// A matrix that a kernel writes to, surrounded by values that it must not modify.
+/// An output matrix of a kernel, surrounded by values that the kernel must not modify.
 template <typename T>
 class Guarded {
  public:
@@ -77,7 +77,7 @@ class Guarded {
   Tensor all_, matrix_;
 };
 
-/// A copy in float64 that LibTorch differentiates with respect to.
+/// A float64 copy that requires gradients.
 inline Tensor leaf(const Tensor& tensor) { return tensor.detach().to(at::kDouble).clone().requires_grad_(true); }
 
 }  // namespace plumb::testing

@@ -1,5 +1,4 @@
-// The kernels of the LSTM's cell against the equations in float64 and their derivatives, and products with a weight
-// that is packed once.
+// The LSTM cell kernels compared with the equations in float64 and their derivatives, and products with packed weights.
 #include "plumb/ops/kernels/lstm.h"
 
 #include <array>
@@ -17,7 +16,7 @@ class LstmKernels : public KernelTest<T> {
 
   static constexpr std::array<int64_t, 7> kSizes = {1, 2, 7, 16, 31, 67, 256};
 
-  /// h_t and c_t of (sums, c_{t−1}), written as in the paper.
+  /// h_t and c_t from the gates' sums and c_{t−1}, written as in the paper.
   static std::vector<Tensor> expected(const Tensor& sums, const Tensor& before) {
     const std::vector<Tensor> part = sums.chunk(4);
     const auto sigmoid = [](const Tensor& z) { return 1 / (1 + (-z).exp()); };

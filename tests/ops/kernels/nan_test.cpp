@@ -11,7 +11,7 @@ class NaNByKernels : public ::testing::Test {
 
   static void expect_all(const std::vector<NanCase>& cases) {
     const std::vector<std::string> sets = kernels::instruction_sets();
-    for (size_t i = 1; i < sets.size(); ++i) {  // the best one is that of tests/ops/nan_test.cpp
+    for (size_t i = 1; i < sets.size(); ++i) {  // tests/ops/nan_test.cpp covers the best one
       SCOPED_TRACE(sets[i]);
       kernels::use_instruction_set(sets[i]);
       nan_cases::expect_all(cases);

@@ -1,4 +1,4 @@
-// The kernels of row normalization against the formula in float64 and its derivatives.
+// The row normalization kernels compared with the formula in float64 and its derivatives.
 #include "plumb/ops/kernels/norm.h"
 
 #include "ops/kernels/kernel_check.h"
@@ -11,7 +11,7 @@ class NormKernels : public KernelTest<T> {
  protected:
   using KernelTest<T>::values;
   using KernelTest<T>::kType;
-  static constexpr int64_t kRows = 6, kBegin = 1, kEnd = 5;  // the kernels are given a range of the rows
+  static constexpr int64_t kRows = 6, kBegin = 1, kEnd = 5;  // the kernels process the rows [kBegin, kEnd)
 
   static Tensor range(const Tensor& rows) { return rows.narrow(0, kBegin, kEnd - kBegin); }
   static void expect_rows_outside_untouched(const Guarded<T>& matrix) {
@@ -19,7 +19,7 @@ class NormKernels : public KernelTest<T> {
     EXPECT_TRUE(matrix.untouched(kEnd));
   }
 
-  /// Calls work for LayerNorm and RMSNorm of several widths, with everything that the passes read.
+  /// Calls work for LayerNorm and RMSNorm of several widths, after setting the inputs.
   template <typename Work>
   void for_each_case(const Work& work) {
     for (const int64_t width : {1, 2, 7, 16, 31, 67, 256, 513}) {
@@ -43,7 +43,7 @@ class NormKernels : public KernelTest<T> {
                           kBegin, kEnd);
   }
 
-  /// y, and leaves (dy, x, γ, β) that it was made of.
+  /// Returns y; `leaves` are dy, x, γ and, if centered, β.
   Tensor expected(std::vector<Tensor>& leaves) {
     leaves = {leaf(range(dy_)), leaf(range(x_)), leaf(gamma_)};
     if (beta_.defined()) leaves.push_back(leaf(beta_));
@@ -114,7 +114,7 @@ TYPED_TEST(NormKernels, DoubleBackwardIsTheSecondDerivative) {
     if (center) cotangents.push_back(this->wide(c));
     const auto second = gradients(first, {leaves[0], leaves[1], leaves[2]}, cotangents);
     this->expect_close(this->range(*ddy), second[0], 1);
-    this->expect_close(this->range(*dx), second[1], 10);  // sums of many terms up to this size cancel
+    this->expect_close(this->range(*dx), second[1], 10);  // terms of up to this size cancel
     this->expect_close(*dgamma, second[2] + this->wide(before), 1);
     this->expect_rows_outside_untouched(ddy);
     this->expect_rows_outside_untouched(dx);

@@ -1,4 +1,4 @@
-// The passes over memory and the matrix product against plain loops in float64.
+// The memory-bound kernels and the matrix product compared with ATen or plain loops in float64.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -82,8 +82,8 @@ TYPED_TEST(PassKernels, DropoutKeepsWhatPhiloxSays) {
   constexpr uint64_t kSeed = 0x123456789ABCDEF0, kStream = 0xFEDCBA9876543210;
   const Tensor x = this->values({1100}, 1), residual = this->values({1100}, 2);
   for (const uint32_t keep_below : {0U, 20000U, 58982U, 65536U}) {
-    // Positions beyond 2³², so that both words of the counter count.
-    // Multiples of eight, which share a counter, and others.
+    // Starting at a multiple of eight positions, which share a counter, or not; and beyond counter 2³², so that both of
+    // its words matter.
     for (const int64_t first : {int64_t{0}, int64_t{8} * 77, int64_t{1001}, (int64_t{1} << 36) - 512}) {
       const std::vector<double> kept = reference::dropout_mask(kSeed, kStream, keep_below, first, x.numel());
       const Tensor mask = at::tensor(kept, at::kDouble);
@@ -92,7 +92,7 @@ TYPED_TEST(PassKernels, DropoutKeepsWhatPhiloxSays) {
         for (const bool with_residual : {false, true}) {
           Guarded<T> out(x.sizes(), this->kType);
           const T* base = with_residual ? residual.data_ptr<T>() : nullptr;
-          // In pieces, as threads share the work: an element's fate does not depend on where a piece begins.
+          // In pieces, as for threads: the mask does not depend on where a piece begins.
           for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 8}, {8, 304}, {304, 307}, {307, 1001}}) {
             kernels::dropout(key, T(1.25), base, x.data_ptr<T>(), out.data(), begin, end);
           }
@@ -154,7 +154,7 @@ TYPED_TEST(PassKernels, GramSchmidtSubtractsAndMultiplies) {
   using T = TypeParam;
   for (const int64_t n : {int64_t{1}, int64_t{37}, kernels::kGramSchmidtBlock}) {
     const Tensor basis = this->values({6, n + 2}, 1), w = this->values({n + 2}, 2);
-    const std::vector<double> factors = {0.5, -1.25, 2.0, 0.25, -0.75, 1.5};  // four at a time, and two
+    const std::vector<double> factors = {0.5, -1.25, 2.0, 0.25, -0.75, 1.5};  // four at a time, then two
     std::vector<const T*> vectors;
     for (int64_t k = 0; k < 6; ++k) vectors.push_back(basis[k].data_ptr<T>());
     this->on_every_instruction_set([&] {
@@ -169,8 +169,8 @@ TYPED_TEST(PassKernels, GramSchmidtSubtractsAndMultiplies) {
               at::mv(this->wide(basis).t(), at::tensor(factors, at::kDouble)).narrow(0, 1, n));
         }
         this->expect_close(*found, expected);
-        // The sums are of w as it is stored, in float64 for either type. Whatever the order of the additions, a sum
-        // of N terms is off by at most (N − 1)·2⁻⁵³·Σ|terms|, products by 2⁻⁵³ of each; two sums are compared.
+        // The sums use w as stored, in float64 for either type. In any order of addition, the error of a sum of N terms
+        // is at most (N − 1)·2⁻⁵³·Σ|terms|, plus 2⁻⁵³ of each product; two sums are compared.
         const Tensor stored = this->wide(*found).narrow(0, 1, n);
         const Tensor factor = at::cat({this->wide(basis).narrow(1, 1, n), stored.unsqueeze(0)}, 0);
         for (int64_t k = 0; k < 7; ++k) {
@@ -256,7 +256,7 @@ class LastPage {
   void* memory_;
 };
 
-/// A vector that reaches past the end would end the program; it would also undo what another thread writes there.
+/// A vector access past the end would crash here; in general, it could also undo another thread's writes.
 TYPED_TEST(PassKernels, TailsReachNoFurtherThanTheMemory) {
   using T = TypeParam;
   LastPage<T> in, out;
@@ -296,7 +296,7 @@ TEST(MatrixProductKernel, EveryOrientationOfMatricesWithinOthers) {
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {
         SCOPED_TRACE(::testing::Message() << m << 'x' << k << 'x' << n << (ta ? " aT" : "") << (tb ? " bT" : ""));
-        // Each is the left part of a wider matrix.
+        // Each operand is the left part of a wider matrix.
         const auto part = [](int64_t rows, int64_t columns, int64_t more, uint64_t seed) {
           return random_tensor({rows, columns + more}, seed).to(at::kFloat).narrow(1, 0, columns);
         };
@@ -321,7 +321,7 @@ TEST(InstructionSets, EndWithTheBaselineAndRefuseWhatTheMachineLacks) {
   const auto names = kernels::instruction_sets();
   ASSERT_FALSE(names.empty());
   kernels::use_instruction_set(names.back());
-  EXPECT_EQ(kernels::instruction_sets(), names);  // all are named, whichever is in use
+  EXPECT_EQ(kernels::instruction_sets(), names);  // all are listed, whichever is in use
   EXPECT_ANY_THROW(kernels::use_instruction_set("abacus"));
   kernels::use_instruction_set("");
 }

@@ -1,4 +1,4 @@
-// Quantizing to eight bits and back against the formulas in float64.
+// Quantization to 8 bits and back compared with the formulas in float64.
 #include "plumb/ops/kernels/quantize.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The operations by kernels against their references, in float64: values, gradients, Hessian-vector products.
+// The kernel operations compared with their references, mostly in float64: values, gradients, Hessian-vector products.
 #include "plumb/ops/reference/reference.h"
 
 #include <fmt/format.h>
@@ -214,10 +214,10 @@ TEST(Reference, LstmInBfloat16) {
   try {
     const Tensors found = of(fused::lstm), expected = of(reference::lstm);
     for (size_t i = 0; i < found.size(); ++i) {
-      // A sum in another order may round to a neighbor, which differs by 2⁻⁸.
+      // A sum in a different order may round to a neighboring bfloat16 number, which differs by 2⁻⁸.
       expect_close(found[i], expected[i], testing::derivative_name(i, inputs.size()), 4e-3);
     }
-  } catch (const plumb::Error&) {  // this processor has no such product
+  } catch (const plumb::Error&) {  // this processor lacks such products
   }
 }
 
@@ -232,7 +232,7 @@ TEST(Reference, PackedWeights) {
     try {
       expect_close(fused::pack(weight, precision)->multiply(x, bias, false),
                    reference::pack(weight, precision)->multiply(x, bias, false), "rounded", 1e-5);
-    } catch (const plumb::Error&) {  // this processor has no such product
+    } catch (const plumb::Error&) {  // this processor lacks such products
     }
   }
 }

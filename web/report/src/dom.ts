@@ -1,4 +1,4 @@
-// Elements in one expression. Text is always set as text, never parsed as HTML.
+// Creates DOM elements in one expression. Text is always set as text, never parsed as HTML.
 
 type Attributes = Record<string, string | boolean | ((event: Event) => void) | undefined>;
 type Child = Node | string | null | undefined | false;
@@ -18,7 +18,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** An inline drawing from a constant of this program. */
+/** An inline SVG; `markup` must be a constant of this program. */
 export function svg(markup: string): SVGElement {
   const holder = document.createElement("template");
   holder.innerHTML = markup.trim();
@@ -37,7 +37,7 @@ export function download(name: string, content: string | Blob, type = "text/plai
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** The name of a file from the id of what it holds: letters, digits, dots, dashes and underscores. */
+/** A file name from the id of its content: letters, digits, dots, dashes and underscores. */
 export function fileName(id: string, ending: string): string {
   const name = id.normalize("NFC").replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[.-]+|[.-]+$/g, "");
   return `${[...name].slice(0, 80).join("") || "data"}.${ending}`;

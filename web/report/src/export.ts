@@ -1,4 +1,4 @@
-// A figure as a file: its data, or a picture on white paper with title and legend.
+// Exports a figure: its data, or an image on a white background with title and legend.
 import { csvLine, download, fileName } from "./dom";
 import { echarts } from "./echarts";
 import { FONT, makeOption } from "./option";

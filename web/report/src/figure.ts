@@ -1,4 +1,4 @@
-// One figure: heading, tools, legend, chart, caption. Everything that the reader does changes `view` and draws again.
+// One figure: heading, tools, legend, chart, caption. Every user action changes `view` and redraws.
 import { h, icon, download, fileName } from "./dom";
 import { type Chart, echarts } from "./echarts";
 import { figureCsv, savePicture } from "./export";
@@ -22,15 +22,15 @@ const ICONS = {
 
 export interface FigureView {
   element: HTMLElement;
-  /** What the reader chose; changes in place. */
+  /** The user's settings; changes in place. */
   view: View;
-  /** Draws with other colors; for paper, at the width of a page. */
+  /** Draws with these colors; for paper, at the width of a page. */
   draw(palette: Palette, paper?: boolean): void;
 }
 
 const KINDS: Record<Kind, string> = { line: "Line chart", scatter: "Scatter plot", bar: "Bar chart", density: "Density" };
 
-/** One sentence for those who cannot see the chart. */
+/** A text alternative for screen readers. */
 function spoken(figure: Figure): string {
   const names = figure.series.map((series) => {
     const values = series.y.filter((y): y is number => y !== null);
@@ -180,7 +180,7 @@ export function makeFigure(figure: Figure, number: number, groups: Groups, first
       plot.y[1] - ((py - box.top) / (box.bottom - box.top)) * (plot.y[1] - plot.y[0]),
     ];
   };
-  /** Shows these ranges, as far as the figure reaches and its axes can label them. */
+  /** Shows these ranges, limited to the figure's data and to what its axes can label. */
   const show = (x: Range, y: Range, animate: boolean) => {
     const zoom = { x: zoomed(x, plot.x, plot.full.x, plot.xScale), y: zoomed(y, plot.y, plot.full.y, plot.yScale) };
     const same = (a: Range, b: Range) => a[0] === b[0] && a[1] === b[1];

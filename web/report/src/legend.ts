@@ -1,4 +1,4 @@
-// The legend: buttons that hide and show series. Shift and a click, or a double click, shows one alone.
+// The legend: buttons that hide and show series. Shift-click or double click shows one alone.
 import { h, svg } from "./dom";
 import type { Figure } from "./results";
 import type { DrawnSeries, Look, View } from "./plot";
@@ -13,7 +13,7 @@ const MARKERS: Record<string, string> = {
   arrow: '<path d="M13 1.2 17 10.8 13 8.4 9 10.8Z"/>',
 };
 
-/** A small drawing of how a series looks. */
+/** A small sample of a series' line and marker. */
 export function swatch(figure: Figure, look: Look): SVGElement {
   const marker = MARKERS[look.symbol] ?? MARKERS.circle;
   const dash = look.dash === "solid" ? "" : ` stroke-dasharray="${look.dash.map((part) => part * 0.8).join(" ")}"`;

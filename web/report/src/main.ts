@@ -54,7 +54,7 @@ document.body.replaceChildren(
     h("div", { class: "column" }, makeHeader(results, theme), h("main", {}, ...parts))),
   ...document.querySelectorAll("body > script"));
 
-// Menus close on a click elsewhere, and on Escape, which gives the focus back to their button.
+// Menus close on a click elsewhere, and on Escape, which returns the focus to their button.
 addEventListener("click", (event) => {
   document.querySelectorAll<HTMLDetailsElement>("details.menu[open]").forEach((menu) => {
     if (!menu.contains(event.target as Node)) menu.open = false;
@@ -68,7 +68,7 @@ addEventListener("keydown", (event) => {
   });
 });
 
-// Paper is white, as wide as a page, and shows everything.
+// Print on white, at the width of a page, with all details open.
 let folded: HTMLDetailsElement[] = [];
 addEventListener("beforeprint", () => {
   folded = [...document.querySelectorAll<HTMLDetailsElement>("details.settings:not([open])")];

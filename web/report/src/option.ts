@@ -1,14 +1,14 @@
-// From a plot to the ECharts option that draws it.
+// Converts a plot to the ECharts option that draws it.
 import type { EChartsCoreOption } from "echarts/core";
 import type { Figure } from "./results";
 import type { Palette } from "./palette";
 import type { DrawnSeries, Plot, Point } from "./plot";
 import { type Tick } from "./scale";
 
-/** Without quotation marks, which ECharts would write into the attributes of an SVG as they are. */
+/** Without quotation marks: ECharts would not escape them in SVG attributes. */
 export const FONT = "ui-sans-serif, system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif";
 
-/** Markers are drawn where there are fewer points than this. */
+/** Markers are drawn only for fewer points than this. */
 const MARKER_LIMIT = 30;
 
 interface Size {
@@ -24,7 +24,7 @@ function textWidth(text: string, size = 12): number {
   return pen.measureText(text).width;
 }
 
-/** The text with its middle left out, so that it takes at most `width`: names often differ at their ends. */
+/** Shortens text in the middle to at most `width`: names often differ at their ends. */
 function shorten(text: string, width: number, size = 12): string {
   if (textWidth(text, size) <= width) return text;
   const letters = [...text].slice(0, 400);
@@ -36,7 +36,7 @@ function shorten(text: string, width: number, size = 12): string {
   return cut(kept);
 }
 
-/** The longest rotated label. */
+/** The length limit of rotated labels, in pixels. */
 const ROTATED = 130;
 
 export interface Layout {
@@ -85,7 +85,7 @@ function axis(palette: Palette, ticks: Tick[], [min, max]: [number, number], lab
   };
 }
 
-/** A second, silent axis that only draws the small ticks of a log scale. */
+/** A second, silent axis that only draws the minor ticks of a log scale. */
 function minorAxis(palette: Palette, at: number[], [min, max]: [number, number], position: string) {
   return {
     type: "value", min, max, position, offset: 0, silent: true,
@@ -99,7 +99,7 @@ type Renderer = {
   barLayout(option: object): { offsetCenter: number }[];
 };
 
-/** Shapes of one size look alike large when the pointed ones are drawn larger. */
+/** Pointed shapes are drawn larger so that all markers look the same size. */
 const markerSize = (symbol: string): number => (symbol === "diamond" ? 11 : symbol === "rect" ? 8 : 9.5);
 
 const BAR_GAPS = { barGap: "12%", barCategoryGap: "32%", barMaxWidth: 54 };
@@ -179,7 +179,7 @@ function curve(figure: Figure, series: DrawnSeries, palette: Palette) {
     areaStyle: density ? { color: color, opacity: Math.min(palette.dark ? 0.24 : 0.16, 0.4 / figure.series.length), origin: "start" } : undefined,
     emphasis: { focus: "series", lineStyle: { width: density ? 2.2 : 2.8 } },
     blur: { lineStyle: { opacity: 0.18 }, itemStyle: { opacity: 0.18 }, areaStyle: { opacity: 0.05 } },
-    // A cross where a run stopped giving finite values.
+    // A cross marks where a run stopped producing finite values.
     markPoint: series.ended && series.ended.at[1] !== null ? {
       silent: true, animation: false,
       symbol: "path://M0 1 L1 0 L5 4 L9 0 L10 1 L6 5 L10 9 L9 10 L5 6 L1 10 L0 9 L4 5 Z", symbolSize: 12,

@@ -1,4 +1,4 @@
-// Colors. The first eight are told apart with every common form of color blindness (after Okabe and Ito, darkened or
+// Colors. The first eight are distinct with every common form of color blindness (after Okabe and Ito, darkened or
 // lightened until they stand out from the background); marker shapes and dashes repeat the distinction.
 
 export interface Palette {
@@ -41,7 +41,7 @@ const normalized = (group: string): string => group.trim().toLowerCase().replace
 /** Gray, for series that belong to no group. */
 const NEUTRAL = 7;
 
-/** Which color a group has: Post-LN and Pre-LN always the first two, the others in the order in which they appear. */
+/** Assigns colors to groups: Post-LN and Pre-LN always get the first two, the others follow in order of appearance. */
 export class Groups {
   private readonly index = new Map<string, number>();
 
@@ -74,7 +74,7 @@ export function mix(a: string, b: string, amount: number): string {
   return "#" + mixed.map((value) => value.toString(16).padStart(2, "0")).join("");
 }
 
-/** Which of `colors` colors a group has: those of Post-LN and Pre-LN belong to no other, however many groups there are. */
+/** The index among `colors` colors of a group. No other group ever shares the colors of Post-LN and Pre-LN. */
 export function colorIndex(group: number, colors: number): number {
   const reserved = RESERVED.length;
   return group < colors ? group : reserved + ((group - reserved) % (colors - reserved));

@@ -1,9 +1,9 @@
-// From a figure to what is drawn: scales, domains, points in transformed coordinates, and the look of each series.
+// Converts a figure to drawing data: scales, domains, points in transformed coordinates, and the look of each series.
 import { type AxisSpec, type Figure, type Series, type Style } from "./results";
 import { type Scale, linearScale, logScale, symlogScale } from "./scale";
 import { type Groups, type Palette, SYMBOLS, shade } from "./palette";
 
-/** What the reader chose. */
+/** The user's settings. */
 export interface View {
   logX: boolean;
   logY: boolean;
@@ -40,11 +40,11 @@ export interface Plot {
   xScale: Scale;
   yScale: Scale;
   categories: string[] | null;
-  /** Where the categories of a single series of bars name groups: their colors. */
+  /** The categories' colors if they name groups in a single series of bars. */
   categoryColors: (string | null)[];
   x: [number, number];
   y: [number, number];
-  /** What is shown without zooming. */
+  /** The range without zooming. */
   full: { x: [number, number]; y: [number, number] };
   /** Where bars start. */
   baseline: number;
@@ -102,7 +102,7 @@ function scaleFor(axis: AxisSpec, log: boolean, values: number[]): Scale {
   return linearScale(whole);
 }
 
-/** The smallest value that a log axis still shows: twelve decades, five for a density, whose tails say nothing. */
+/** The smallest value that a log axis shows: twelve decades below the largest, or five for a density. */
 function floorOf(figure: Figure, axis: AxisSpec, values: number[]): number {
   const positive = values.filter((value) => value > 0);
   if (positive.length === 0) return 0;
@@ -110,7 +110,7 @@ function floorOf(figure: Figure, axis: AxisSpec, values: number[]): number {
   return axis.floor ?? Math.max(min(positive), max(positive) * decades);
 }
 
-/** Axes end here, so that the lengths between their ends are finite. */
+/** The limit of axes, so that their lengths are finite. */
 const LARGEST = 1e307;
 
 function domain(axis: AxisSpec, scale: Scale, ats: number[], padding: number, withZero: boolean): [number, number] {
@@ -118,7 +118,7 @@ function domain(axis: AxisSpec, scale: Scale, ats: number[], padding: number, wi
   let high = ats.length ? max(ats) : 1;
   if (withZero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
   [low, high] = [Math.max(low, -LARGEST), Math.min(high, LARGEST)];
-  if (!scale.resolves(low, high)) low = high; // all the same, to the digits that labels have
+  if (!scale.resolves(low, high)) low = high; // equal, to the digits of labels
   const constant = low === high;
   const span = !constant ? high - low : Math.abs(high) > 1e-200 ? Math.abs(high) * 0.2 : 1;
   if (constant) padding = 0.5;
@@ -163,7 +163,7 @@ export function makePlot(figure: Figure, view: View, groups: Groups, palette: Pa
       ++omitted;
       return null;
     }
-    // The tails of a density leave the chart through its floor.
+    // The tails of a density leave the chart at the bottom.
     const onFloor = yIsLog && figure.kind === "density";
     const yAt = yScale.forward(onFloor ? (y < floor ? floor * 0.1 : y) : y);
     const below = yIsLog && !onFloor && y < floor;

@@ -1,11 +1,11 @@
-// The document that a study writes (docs/formats/results.md), read leniently: what is missing is empty, what is unknown
-// is ignored.
+// The document that a study writes (docs/formats/results.md), read leniently: missing entries are empty, unknown ones
+// are ignored.
 
 export interface AxisSpec {
   label: string;
   log: boolean;
   symlog: boolean;
-  /** Smallest value that a log axis shows; smaller ones of a density lie on it. */
+  /** The smallest value that a log axis shows; smaller values of a density are drawn below it. */
   floor?: number;
   min?: number;
   max?: number;
@@ -34,7 +34,7 @@ export interface Figure {
   y: AxisSpec;
   series: Series[];
   notes: string[];
-  /** What the legend says of a line that ends before its x do. */
+  /** The legend's note for a line that ends before its x values do. */
   ended: string;
 }
 
@@ -91,7 +91,7 @@ const text = (value: unknown): string => {
   if (value === null || value === undefined) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 };
-/** Text to be read: minus signs are no hyphens. */
+/** Text for people: hyphens before numbers become minus signs. */
 const prose = (value: unknown): string => text(value).replace(/(^|[\s(])-(?=\d)/g, "$1\u2212");
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const object = (value: unknown): Raw => (typeof value === "object" && value !== null ? (value as Raw) : {});
@@ -130,7 +130,7 @@ function readSeries(raw: Raw): Series {
   };
 }
 
-/** Also reads the words of older documents. */
+/** Also accepts the words of older documents. */
 function readStatus(word: unknown): Status {
   if (word === "confirmed") return "supported";
   if (word === "not testable here") return "untestable";

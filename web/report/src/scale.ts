@@ -1,5 +1,5 @@
 // Axis scales. Charts are drawn in the transformed coordinate t = forward(value), so that bands, bars and zooming work
-// alike on linear, logarithmic and symmetric-logarithmic axes.
+// the same on linear, logarithmic and symmetric-logarithmic axes.
 import { formatNumber, formatTick, powerOfTen } from "./format";
 
 export interface Tick {
@@ -8,14 +8,14 @@ export interface Tick {
 }
 
 export interface Scale {
-  /** Transformed coordinate; null where the scale has none (a value that is not positive on a log axis). */
+  /** Transformed coordinate; null if the scale has none (a value that is not positive on a log axis). */
   forward(value: number): number | null;
   inverse(at: number): number;
   /** About `count` labeled ticks between two transformed coordinates. */
   ticks(low: number, high: number, count: number): Tick[];
   /** Unlabeled ticks between the labeled ones. */
   minorTicks(low: number, high: number): number[];
-  /** Whether labels of this range have digits enough to differ: as far as a reader may zoom in. */
+  /** Whether labels have enough digits to differ in this range: the limit of zooming in. */
   resolves(low: number, high: number): boolean;
 }
 
@@ -39,9 +39,9 @@ function niceStep(span: number, count: number, whole: boolean): number {
   return step * magnitude;
 }
 
-/** `whole`: the values are whole numbers, such as layers, and so are the ticks. */
+/** `whole`: values and ticks are whole numbers, such as layers. */
 function linearTicks(low: number, high: number, count: number, whole = false): Tick[] {
-  if (!resolvesLinear(low, high)) return []; // also where adding a step to a value would not change it
+  if (!resolvesLinear(low, high)) return []; // also if adding a step would not change a value
   const step = Math.max(niceStep(high - low, count, whole), whole ? 1 : 0);
   const ticks: Tick[] = [];
   const largest = Math.max(Math.abs(low), Math.abs(high));
@@ -67,7 +67,7 @@ function decadeLabel(exponent: number, plain: boolean): string {
 
 function logTicks(low: number, high: number, count: number): Tick[] {
   if (!resolvesLog(low, high)) return [];
-  // Less than two thirds of a decade: ticks that are even in the value itself.
+  // Less than two thirds of a decade: ticks at equal distances in the value itself.
   if (high - low < 0.67) {
     return linearTicks(10 ** low, 10 ** high, count)
       .filter((tick) => tick.at > 0)
@@ -117,7 +117,7 @@ export function symlogScale(linear: number): Scale {
   const last = (at: number) => Math.floor(Math.log10(Math.max(linear, Math.abs(inverse(at)))) + 1e-9);
   const resolves = (low: number, high: number) => resolvesLog(low, high) && resolvesLinear(inverse(low), inverse(high));
 
-  /** Zero, then outwards the powers of ten (times 2 and 5 where there is room) that keep their distance. */
+  /** Zero, then outward the powers of ten (times 2 and 5 if there is room) that are far enough apart. */
   const decades = (low: number, high: number, count: number): Tick[] => {
     const spacing = (high - low) / Math.max(2, count) / 1.5;
     const largest = Math.max(last(low), last(high));

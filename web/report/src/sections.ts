@@ -1,4 +1,4 @@
-// The parts of the page that are words: heading, summary, settings, how to reproduce it, contents.
+// The text parts of the page: heading, summary, settings, how to reproduce it, contents.
 import { download, h, icon, svg } from "./dom";
 import type { Results } from "./results";
 
@@ -13,7 +13,7 @@ function date(text: string): string {
   return time.toLocaleDateString("en-US", { day: "numeric", month: "long", year: "numeric" });
 }
 
-/** "1 table", "3 tables"; nothing for none. */
+/** "1 table", "3 tables"; empty for 0. */
 const counted = (count: number, noun: string): string => (count === 0 ? "" : `${count} ${noun}${count === 1 ? "" : "s"}`);
 
 export function makeHeader(results: Results, theme: HTMLElement): HTMLElement {
@@ -76,7 +76,7 @@ export interface Chapter {
   level: 1 | 2;
 }
 
-/** The contents beside the text; the section in view is marked. */
+/** The table of contents beside the text; the section in view is highlighted. */
 export function makeContents(chapters: Chapter[]): HTMLElement {
   const links = chapters.map((chapter) =>
     h("a", { href: `#${chapter.id}`, class: `level-${chapter.level}`, title: chapter.title }, chapter.title));

@@ -1,11 +1,11 @@
-// Tables that sort by a click on a column's head.
+// Tables that are sorted by clicking a column heading.
 import { download, fileName, h, icon } from "./dom";
 import { figureCsv, tableCsv } from "./export";
 import { formatNumber } from "./format";
 import { colorIndex, type Groups, LIGHT } from "./palette";
 import type { Cell, Figure, Table } from "./results";
 
-/** Rows that the page shows; the file to download has them all. */
+/** The most rows that the page shows; the download has all rows. */
 const MOST_ROWS = 1000;
 
 const shown = (cell: Cell): string => {
@@ -14,7 +14,7 @@ const shown = (cell: Cell): string => {
   return typeof cell === "boolean" ? (cell ? "yes" : "no") : String(cell);
 };
 
-/** Numbers by size, then words; what is missing comes last either way. */
+/** Numbers by size, then words; missing values are last in both directions. */
 function compare(a: Cell, b: Cell, direction: number): number {
   const missing = (cell: Cell) => cell === null || cell === undefined || cell === "";
   if (missing(a) || missing(b)) return Number(missing(a)) - Number(missing(b));
@@ -25,7 +25,7 @@ function compare(a: Cell, b: Cell, direction: number): number {
 
 type Decorate = (cell: Cell) => Node | null;
 
-/** What a table says of the rows that it leaves out. */
+/** A note below a table that does not show all rows. */
 function remainder(rows: number, save: () => void): HTMLElement | null {
   if (rows <= MOST_ROWS) return null;
   return h("p", { class: "omitted" }, `Showing ${formatNumber(MOST_ROWS)} of ${formatNumber(rows)} rows, in the order chosen. `,
@@ -52,7 +52,7 @@ function grid(table: Table, decorate: Decorate, save: () => void): HTMLElement {
       h("button", {
         type: "button",
         onclick: () => {
-          // Numbers first from large to small; a third click restores the original order.
+          // Numbers are sorted from large to small first; a third click restores the original order.
           const opening = numeric[column] ? -1 : 1;
           if (sorted !== column) [sorted, direction] = [column, opening];
           else if (direction === opening) direction = -opening;
@@ -69,7 +69,7 @@ function grid(table: Table, decorate: Decorate, save: () => void): HTMLElement {
     remainder(table.rows.length, save));
 }
 
-/** The numbers of a figure. */
+/** A figure's data as a table. */
 export function dataTable(figure: Figure): HTMLElement {
   const withBand = figure.series.some((series) => series.low);
   const table: Table = {
@@ -82,7 +82,7 @@ export function dataTable(figure: Figure): HTMLElement {
 }
 
 export function makeTable(table: Table, number: number, groups: Groups): HTMLElement {
-  // A word that names a group carries its color, as in the figures.
+  // A word that names a group is marked with the group's color in the figures.
   const dot: Decorate = (cell) =>
     typeof cell === "string" && groups.knows(cell)
       ? h("span", { class: "dot", style: `background:var(--series-${colorIndex(groups.of(cell), LIGHT.colors.length)})` })

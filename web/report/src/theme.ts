@@ -1,4 +1,4 @@
-// Light and dark: the system's choice until the reader makes one.
+// Light and dark theme: the system's setting until the user chooses.
 import { h, icon } from "./dom";
 import { DARK, LIGHT, type Palette } from "./palette";
 
@@ -18,7 +18,7 @@ const isDark = (): boolean => {
   return choice ? choice === "dark" : system.matches;
 };
 
-/** Colors of the page, also as CSS variables for what is not a chart. */
+/** Applies a palette, also as CSS variables for everything except charts. */
 export function applyTheme(palette: Palette = isDark() ? DARK : LIGHT): Palette {
   const root = document.documentElement;
   root.classList.toggle("dark", palette.dark);
@@ -40,7 +40,7 @@ export function themeButton(changed: (palette: Palette) => void): HTMLElement {
       try {
         localStorage.setItem(KEY, next);
       } catch {
-        // the choice then lasts as long as the page
+        // the choice is lost when the page is closed
       }
       update();
     },

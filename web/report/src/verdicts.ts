@@ -1,4 +1,4 @@
-// What was claimed, by whom, and what the measurements say.
+// The claims with their sources, and the verdicts of the measurements.
 import { h, icon } from "./dom";
 import { formatNumber } from "./format";
 import type { Effect, Figure, Status, Verdict } from "./results";
@@ -26,7 +26,7 @@ export function effectText(effect: Effect): string {
     : `${number(effect.mean)} (95% interval ${number(effect.low)} to ${number(effect.high)}; ${seeds})`;
 }
 
-/** What was judged, by which rule, and why it came out so. */
+/** The quantity that was judged, the reason, the evidence and the rule. */
 function judged(verdict: Verdict): (HTMLElement | false)[] {
   const effect = effectText(verdict.effect);
   return [
@@ -37,7 +37,7 @@ function judged(verdict: Verdict): (HTMLElement | false)[] {
   ];
 }
 
-/** A pill that leads to the verdict, for the figure that it rests on. */
+/** A link to a verdict, shown with the figure that the verdict is based on. */
 export const verdictLink = (verdict: Verdict): HTMLElement =>
   h("a", { class: `pill ${verdict.verdict}`, href: `#verdict-${verdict.id}` }, icon(MARKS[verdict.verdict]), verdict.claim);
 

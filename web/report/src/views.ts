@@ -1,4 +1,4 @@
-// What the reader chose in the charts stays when a served page (`plumb watch`) is loaded again with newer results.
+// Preserves the user's chart settings when a served page (`plumb watch`) is reloaded with newer results.
 import type { Figure } from "./results";
 import type { View } from "./plot";
 
@@ -16,7 +16,7 @@ function read(): Kept {
 }
 const before = read();
 
-/** The view of a figure before the page was loaded again; null if there was none. Series are known by their names. */
+/** The view of a figure before the page was reloaded; null if it had none. Series are identified by name. */
 export function keptView(figure: Figure): View | null {
   const kept = before[figure.id];
   if (!kept) return null;
@@ -24,7 +24,7 @@ export function keptView(figure: Figure): View | null {
   return { logX: kept.logX, logY: kept.logY, hidden: new Set(hidden), zoom: kept.zoom };
 }
 
-/** Keeps these views until the page is loaded again. */
+/** Saves these views when the page is left, for the next load. */
 export function keepViews(figures: { figure: Figure; view: View }[]): void {
   if (!served) return;
   addEventListener("pagehide", () => {
@@ -36,7 +36,7 @@ export function keepViews(figures: { figure: Figure; view: View }[]): void {
     try {
       sessionStorage.setItem(KEY, JSON.stringify(kept));
     } catch {
-      // A browser that keeps nothing shows the whole figures again.
+      // Without storage, the page shows the whole figures after a reload.
     }
   });
 }

@@ -12,13 +12,13 @@ export interface Box {
 
 export type Range = [number, number]; // transformed coordinates
 
-/** The part of `wanted` that there is something to see in; `current` if that is too fine for the axis to label. */
+/** `wanted` limited to `whole`; `current` if that is too fine for the axis to label. */
 export function zoomed(wanted: Range, current: Range, whole: Range, scale: Scale): Range {
   const range: Range = [Math.max(wanted[0], whole[0]), Math.min(wanted[1], whole[1])];
   return scale.resolves(...range) ? range : current;
 }
 
-/** `current` moved by `part` of its length, at most to the end of the whole. */
+/** `current` moved by `part` of its length, at most to the end of `whole`. */
 export function moved(current: Range, whole: Range, part: number): Range {
   const wanted = (current[1] - current[0]) * part;
   const by = Math.min(Math.max(wanted, whole[0] - current[0]), whole[1] - current[1]);
@@ -28,9 +28,9 @@ export function moved(current: Range, whole: Range, part: number): Range {
 export interface ZoomEvents {
   area(): Box;
   box(chosen: Box): void;
-  /** Lengths become `factor` times what they are, about a point of the holder; without one, about the middle. */
+  /** Scales lengths by `factor` about a point of the holder, or about its middle if no point is given. */
   scale(factor: number, x?: number, y?: number): void;
-  /** Moves the view by parts of its width and height. */
+  /** Moves the view by fractions of its width and height. */
   move(right: number, up: number): void;
   /** True if part of the figure is shown. */
   active(): boolean;

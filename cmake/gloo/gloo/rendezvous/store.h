@@ -1,4 +1,4 @@
-// See gloo/context.h. What c10d's GlooStore overrides; Plumb makes none.
+// See gloo/context.h. The base class that c10d's GlooStore overrides; Plumb creates none.
 #pragma once
 
 #include <chrono>

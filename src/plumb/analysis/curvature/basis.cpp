@@ -69,7 +69,7 @@ void Basis::append(const Tensor& w, double scale) {
 
 Basis::Projection Basis::orthogonalize(Tensor& w) const {
   Projection result{std::vector<double>(vectors_.size()), 0};
-  // Three passes instead of four: the second products are computed while their block of the vectors is in the cache.
+  // Three passes instead of four: the second products are computed while their block of vectors is in the cache.
   std::vector<double> sums = ops::gram_schmidt(vectors_, {}, true, w);
   for (const bool again : {true, false}) {
     for (size_t k = 0; k < vectors_.size(); ++k) result.coefficients[k] += sums[k];

@@ -15,8 +15,7 @@ namespace plumb {
 class Basis {
  public:
   /// With a directory, the vectors are stored there in an unlinked file, which disappears with the object or the
-  /// process. Throws Error if the directory does not have enough space for all of them, or if the device is not the
-  /// CPU.
+  /// process. Throws Error if the directory cannot hold a file for all of them, or if the device is not the CPU.
   Basis(int64_t capacity, int64_t size, const at::TensorOptions& options, const std::filesystem::path& directory = {});
 
   [[nodiscard]] int64_t count() const { return static_cast<int64_t>(vectors_.size()); }

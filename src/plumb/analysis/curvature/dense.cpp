@@ -33,7 +33,7 @@ DenseSpectrum dense_spectrum(const LinearOperator& multiply, int64_t n, const at
   const Tensor difference = matrix - matrix.t();
   spectrum.asymmetry = difference.abs().max().item<double>();
   spectrum.error = 0.5 * difference.norm().item<double>();
-  // LAPACK, six times as fast as Eigen compiled for generic machines.
+  // LAPACK: six times as fast as Eigen compiled for generic machines.
   const Tensor values = at::linalg_eigvalsh(matrix - 0.5 * difference);
   spectrum.eigenvalues.assign(values.data_ptr<double>(), values.data_ptr<double>() + n);
   return spectrum;

@@ -17,8 +17,8 @@ struct DenseSpectrum {
   double error = 0;
 };
 
-/// Takes n products, 8·n² bytes, and O(n³) work, with n unit vectors of the given element type and device. Throws Error
-/// above n = 16,384, and if a product is not finite.
+/// Takes n products with unit vectors of the given element type and device, O(n³) work, and memory for several (n, n)
+/// float64 matrices. Throws Error above n = 16,384, and if a product is not finite.
 DenseSpectrum dense_spectrum(const LinearOperator& multiply, int64_t n, const at::TensorOptions& type,
                              const std::function<void(int64_t)>& on_product = {});
 

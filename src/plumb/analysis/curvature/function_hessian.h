@@ -7,10 +7,9 @@
 
 namespace plumb {
 
-/// v → ∂²f/∂x²·v, where x is the concatenation of all variables: (n), the sum of their sizes.
-/// `value` is f(x), one element with its graph, which the operator keeps; a variable without influence on f gives
-/// zeros. The operator throws Error on a vector of another length or type, this function if `value` is not one
-/// differentiable number or there are no variables.
+/// v → ∂²f/∂x²·v, where x is the concatenation of all variables, (n). `value` is f(x), a single element whose graph the
+/// operator keeps; a variable that does not affect f gives zeros. Throws Error if `value` is not a single
+/// differentiable number or there are no variables; the operator throws Error on a vector of the wrong length or type.
 LinearOperator function_hessian(const Tensor& value, const std::vector<Tensor>& variables);
 
 }  // namespace plumb

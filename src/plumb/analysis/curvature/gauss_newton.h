@@ -13,11 +13,11 @@ namespace plumb {
 /// H = G + R: with z the logits and ℓ the loss as a function of them,
 ///   G = Jᵀ·(∂²ℓ/∂z²)·J, positive semidefinite,  and  R = Σ_i ∂ℓ/∂z_i · ∂²z_i/∂θ²,
 /// for the mean cross-entropy over all target tokens of the micro-batches, Σ_i w_i·ℓ_i/Σ_i w_i. For one token ∂²ℓ/∂z² =
-/// diag(p) − ppᵀ, with p the softmax of z, whatever the label and its smoothing. Without dropout. The model must
-/// outlive the operator, and its parameters must not change during its lifetime.
+/// diag(p) − ppᵀ, with p the softmax of z, for any label and label smoothing. Without dropout. The model must outlive
+/// the operator, and its parameters must not change during its lifetime.
 class GaussNewtonOperator {
  public:
-  /// Keeps the graphs of as many micro-batches as fit into `graph_memory` bytes; the others are computed anew for each
+  /// Keeps the graphs of as many micro-batches as fit into `graph_memory` bytes; the others are rebuilt for each
   /// product. Throws Error if the micro-batches have no target token. The processes of a group share each product, as
   /// with HessianOptions::group, and those on the same machine share the memory.
   GaussNewtonOperator(Model& model, std::vector<Batch> micro_batches, int64_t graph_memory = int64_t{6} << 30,

@@ -18,7 +18,7 @@ int64_t count_tokens(const std::vector<Batch>& batches) {
   return tokens;
 }
 
-/// The factor that makes a micro-batch's loss its share of the overall mean.
+/// Loss options that scale a micro-batch's loss to its share of the overall mean.
 LossOptions share_of_mean(const std::vector<Batch>& batches, double label_smoothing, bool twice_differentiable) {
   double weight = 0;
   for (const Batch& batch : batches) weight += batch.weight();
@@ -26,7 +26,7 @@ LossOptions share_of_mean(const std::vector<Batch>& batches, double label_smooth
   return {.label_smoothing = label_smoothing, .scale = 1 / weight, .twice_differentiable = twice_differentiable};
 }
 
-/// sum += pieces, one after another; an undefined sum starts as a copy of them.
+/// sum += the concatenated pieces; an undefined sum becomes a copy of them.
 void accumulate(const std::vector<Tensor>& pieces, Tensor& sum) {
   if (!sum.defined()) {
     sum = joined(pieces);
@@ -134,7 +134,7 @@ void HessianOperator::require_vector(const Tensor& v, int64_t size) const {
                           at::toString(v.scalar_type())));
 }
 
-/// Calls work(gradient, keep) for each micro-batch with its share of the gradient and its graph, and whether the graph
+/// Calls work(gradient, keep) for each micro-batch, with its share of the gradient, with graph, and whether the graph
 /// will be used again.
 template <typename Work>
 void HessianOperator::for_each_gradient(const Work& work) {

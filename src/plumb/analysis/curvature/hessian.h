@@ -10,12 +10,12 @@
 
 namespace plumb {
 
-/// The loss of several micro-batches, L = (Σ over all target tokens of weight · loss) / (Σ weight), and its gradient,
-/// (parameters): that of one batch, however it is divided, unless the model has norms over a batch (batchnorm,
-/// powernorm). Their statistics are those of each micro-batch, and L depends on the division.
+/// The mean loss over several micro-batches, L = (Σ over all target tokens of weight · loss) / (Σ weight), and its
+/// gradient, (parameters). Neither depends on how a batch is divided, unless the model has norms over a batch
+/// (batchnorm, powernorm), which use the statistics of each micro-batch.
 ///
-/// The processes of a group share the work: each differentiates some of the micro-batches, and the sums are the same in
-/// all. They must have the same parameters and pass the same micro-batches.
+/// The processes of a group share the work: each differentiates some of the micro-batches, and all get the same sums.
+/// They must have the same parameters and pass the same micro-batches.
 struct MeanLoss {
   double loss = 0;
   Tensor gradient;
@@ -25,13 +25,13 @@ MeanLoss mean_loss(Model& model, const std::vector<Batch>& micro_batches, double
 
 struct HessianOptions {
   double label_smoothing = 0;
-  /// Bytes for gradient graphs kept between products. With its graph kept, a micro-batch costs two gradients per
-  /// product; those for which there is no room are differentiated again and cost three. The processes of a group that
-  /// are on the same machine have this much together.
+  /// Bytes for gradient graphs kept between products. A micro-batch whose graph is kept costs two gradients per
+  /// product; one whose graph does not fit is differentiated again and costs three. Processes of the group on the same
+  /// machine share this budget.
   int64_t graph_memory = int64_t{6} << 30;
   LossFunction loss = model_loss;
-  /// The processes that share each product: every one multiplies with its part of the micro-batches. They must have the
-  /// same parameters and pass the same micro-batches, and multiply the same vectors in the same order.
+  /// The processes that share each product: each takes its part of the micro-batches. They must have the same
+  /// parameters, pass the same micro-batches, and multiply the same vectors in the same order.
   Group group{};
 };
 
@@ -42,8 +42,8 @@ struct ParameterBlock {
   int64_t size = 0;            // elements
 };
 
-/// One block per layer, from the first of the encoder to the last of the decoder; embeddings, positions and the final
-/// norms belong to none.
+/// One block per layer, from the first of the encoder to the last of the decoder; embeddings, positions and final norms
+/// are in none.
 std::vector<ParameterBlock> layer_blocks(const Parameters& parameters);
 
 /// The Hessian of the mean loss L as a linear operator on flat vectors (parameters), in the model's element type,
@@ -60,8 +60,8 @@ class HessianOperator {
   std::vector<Tensor> multiply(const std::vector<Tensor>& vectors);
 
   /// The products of diagonal blocks with one vector each, (blocks[i].size) elements long: v_i → H_ii·v_i. Exact, and
-  /// cheaper than one product with H for each: of a gradient's graph, a block needs only the part between it and the
-  /// loss, and there only what carries its own tangent.
+  /// cheaper than one product with H for each: a block needs only the part of a gradient's graph between it and the
+  /// loss.
   std::vector<Tensor> multiply_blocks(const std::vector<ParameterBlock>& blocks, const std::vector<Tensor>& vectors);
 
   [[nodiscard]] int64_t size() const { return parameters_.count(); }

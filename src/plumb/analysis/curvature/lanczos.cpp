@@ -22,7 +22,7 @@ bool converged(const Tridiagonal& tridiagonal, double tolerance) {
   return std::max(found.residuals.front(), found.residuals.back()) <= tolerance * largest;
 }
 
-/// Squared distance of the last column and row of VᵀAV from those of T: both as the column shows them.
+/// Squared distance of the last column and row of VᵀAV from those of T; the row is assumed equal to the column.
 double deviation(const std::vector<double>& column, const std::vector<double>& beta) {
   double sum = 0;
   for (size_t k = 0; k + 1 < column.size(); ++k) {
@@ -60,7 +60,7 @@ void Lanczos::advance(const Tensor& product) {
   result_.alpha.push_back(alpha);
   result_.beta.push_back(projection.norm);
   scale_ = std::max(scale_, std::abs(alpha) + projection.norm);
-  // What remains is rounding error; the next direction would be noise.
+  // The remainder is rounding error; the next direction would be noise.
   result_.exhausted = basis_.count() == n || projection.norm <= 100 * epsilon * scale_;
   if (options_.on_step) options_.on_step(result_);
   const bool check = options_.tolerance > 0 && result_.alpha.size() % kStepsBetweenChecks == 0;

@@ -19,12 +19,11 @@ using LinearOperator = std::function<Tensor(const Tensor&)>;
 struct Tridiagonal {
   std::vector<double> alpha;
   std::vector<double> beta;
-  /// ‖VᵀAV − T‖_F, where the triangle above the diagonal, which is what the products show, stands for both: √2 times
-  /// its norm. 0 except for rounding in the products, or if A is not symmetric. The spectral norm is at most that, so
-  /// it bounds the resulting error of every Ritz value (Weyl).
+  /// ‖VᵀAV − T‖_F, computed as √2 times the norm of the triangle above the diagonal, which is what the products show.
+  /// Nonzero only through rounding in the products, or if A is not symmetric. It bounds the spectral norm, and with it
+  /// the resulting error of every Ritz value (Weyl).
   double rounding = 0;
-  /// Whether the basis spans an invariant subspace, so that nothing remains outside and the Ritz values are
-  /// eigenvalues.
+  /// Whether the basis spans an invariant subspace, so that the Ritz values are eigenvalues.
   bool exhausted = false;
 };
 
@@ -48,10 +47,10 @@ class Lanczos {
   [[nodiscard]] bool done() const { return done_; }
   /// The vector (n) whose product is needed next.
   [[nodiscard]] const Tensor& direction() const { return basis_[basis_.count() - 1]; }
-  /// Accepts that product. Throws Error if it is not finite.
+  /// Takes the product A·direction(). Throws Error if it is not finite.
   void advance(const Tensor& product);
   [[nodiscard]] const Tridiagonal& result() const { return result_; }
-  /// The vectors v_1, v_2, … of the basis: result().alpha.size() of them, and the next direction unless it is done.
+  /// The vectors v_1, v_2, … of the basis: result().alpha.size() of them, plus the next direction unless done().
   [[nodiscard]] const Basis& basis() const { return basis_; }
 
  private:
@@ -63,12 +62,12 @@ class Lanczos {
   bool done_ = false;
 };
 
-/// A·V = V·T + β_m·v_{m+1}·e_mᵀ from the start vector: the entire process. α and β are always float64.
+/// Runs the whole process from the start vector: A·V = V·T + β_m·v_{m+1}·e_mᵀ. α and β are always float64.
 Tridiagonal lanczos(const LinearOperator& multiply, const Tensor& start, const LanczosOptions& options);
 
-/// The information about A in T = S·diag(θ)·Sᵀ: values θ_i (ascending); weights s_{1i}², which sum to 1 and with the
-/// values form the Gauss quadrature of vᵀf(A)v for the start vector v; residuals ‖A·y_i − θ_i·y_i‖ = |β_m·s_{mi}|,
-/// within which A has an eigenvalue of θ_i.
+/// What T = S·diag(θ)·Sᵀ tells about A: values θ_i (ascending); weights s_{1i}², which sum to 1 and with the values
+/// form the Gauss quadrature of vᵀf(A)v for the start vector v; residuals ‖A·y_i − θ_i·y_i‖ = |β_m·s_{mi}|: A has an
+/// eigenvalue within this distance of θ_i.
 struct Ritz {
   std::vector<double> values, weights, residuals;
 };

@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// The largest Ritz value, its residual, and the coefficients in the basis of its vector and of the next value's.
+/// The largest Ritz value, its residual, and the coefficients, in the basis, of its vector and of the second one.
 struct LargestRitz {
   double value = 0;
   double residual = 0;

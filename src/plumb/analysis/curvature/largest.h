@@ -23,8 +23,9 @@ struct Eigenpair {
 
 /// The pair with the largest value in the Krylov space of `start`, (n), by the Lanczos process. If `start` is close to
 /// the eigenvector, as after a small change of A, a few products suffice: the error of θ is of the order of the square
-/// of the angle between them. A start that is orthogonal to the eigenvector never finds it: add some of `second`,
-/// which may overtake, and of a random vector to an old eigenvector. Throws Error on a product that is not finite.
+/// of the angle between them. A start orthogonal to the eigenvector never finds it: to an old eigenvector, add some of
+/// `second`, whose eigenvalue may have overtaken, and of a random vector. Throws Error on a zero start, and on a
+/// product that is not finite.
 Eigenpair largest_eigenpair(const LinearOperator& multiply, const Tensor& start, const LargestOptions& options);
 
 }  // namespace plumb

@@ -16,7 +16,7 @@ Tensor LogitJacobian::times(const std::vector<size_t>& places, const std::vector
   std::vector<Tensor> outputs;
   std::vector<Tensor> weights;
   for (size_t k = 0; k < places.size(); ++k) {
-    if (!pulled_[places[k]].requires_grad()) continue;  // without influence on the logits
+    if (!pulled_[places[k]].requires_grad()) continue;  // does not affect the logits
     outputs.push_back(pulled_[places[k]]);
     weights.push_back(v[k]);
   }

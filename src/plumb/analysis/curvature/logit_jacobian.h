@@ -8,9 +8,9 @@
 
 namespace plumb {
 
-/// J·v takes no forward-mode differentiation: Jᵀu is linear in u, and its derivative with respect to u in the direction
-/// of v, by a second backward pass, is J·v. Keeps the graphs of the logits and of Jᵀu; no dropout. The model must
-/// outlive it, and its parameters must not change meanwhile.
+/// J·v without forward-mode differentiation: Jᵀu is linear in u, so a second backward pass, through vᵀ(Jᵀu) to u, gives
+/// J·v. Keeps the graphs of the logits and of Jᵀu; no dropout. The model must outlive it, and its parameters must not
+/// change during its lifetime.
 class LogitJacobian {
  public:
   LogitJacobian(Model& model, const Batch& batch);
@@ -18,11 +18,11 @@ class LogitJacobian {
   /// (labels, classes), without a graph.
   [[nodiscard]] Tensor logits() const { return logits_.detach(); }
 
-  /// J·v → (labels, classes), where v is 0 except for the parameters at `places` (in Parameters::all()), for which it
-  /// has the pieces `v`, of their shapes.
+  /// J·v → (labels, classes). `v` has one piece for each parameter at `places` (in Parameters::all()), of its shape;
+  /// for all other parameters v is 0.
   [[nodiscard]] Tensor times(const std::vector<size_t>& places, const std::vector<Tensor>& v) const;
 
-  /// The parts of Jᵀu that belong to the parameters at `places`, of their shapes; u: (labels, classes).
+  /// The pieces of Jᵀu for the parameters at `places`, of their shapes; u: (labels, classes).
   [[nodiscard]] std::vector<Tensor> transposed_times(const std::vector<size_t>& places, const Tensor& u) const;
 
  private:

@@ -25,12 +25,13 @@ Estimate spectral_mean(const std::vector<Ritz>& probes, const std::function<doub
 struct Density {
   double sigma = 0;
   std::vector<double> x, y;
-  /// The ends of the interval with 95% confidence by Student's t over the probes, at least 0; empty for a single
-  /// probe.
+  /// The ends of the 95% confidence interval by Student's t over the probes, the lower one at least 0; empty for a
+  /// single probe.
   std::vector<double> low, high;
 };
 
-/// On a grid that extends five σ beyond the extremes, with at least two points per σ. σ ≤ 0: a hundredth of the range.
+/// On a grid that extends five σ beyond the extremes, with two points per σ but at least 400 intervals and at most
+/// 4,000. σ ≤ 0: a hundredth of the range.
 Density smoothed_density(const std::vector<Ritz>& probes, double sigma);
 
 /// The value at which the distribution function of the eigenvalues reaches `share`: the mean distribution of the

@@ -18,7 +18,7 @@ namespace {
 /// Eigenvalues below this fraction of the largest magnitude count as zero.
 constexpr double kZeroBand = 1e-3;
 
-/// Products that record their time: with the whole Hessian, or with the blocks of these numbers.
+/// Products that record their time: with the whole Hessian, or with the blocks of the given indices.
 class TimedProducts {
  public:
   explicit TimedProducts(const ProductFunction& products) : products_(products) {}
@@ -229,7 +229,7 @@ SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_ba
   const auto loss_and_gradient = [&] {
     return mean_loss(model, micro_batches, options.hessian.label_smoothing, options.hessian.loss, group);
   };
-  loss_and_gradient();  // the first pass also pays for memory and kernels
+  loss_and_gradient();  // warm-up: the first pass also allocates memory and sets up kernels
   const Stopwatch gradient_watch;
   const MeanLoss mean = loss_and_gradient();
   SpectrumReport report;

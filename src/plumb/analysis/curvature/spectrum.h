@@ -18,11 +18,10 @@ namespace plumb {
 struct SpectrumOptions {
   int64_t steps = 80;     // Lanczos steps per probe
   int64_t probes = 1;     // number of start vectors
-  int64_t at_once = 1;    // probes that advance together: a gradient's graph that is not kept serves all of them, and
-                          // as many bases are held
+  int64_t at_once = 1;    // probes that advance together: they share rebuilt gradient graphs; each has its own basis
   uint64_t seed = 1;      // for the probes
   double tolerance = 0;   // to end a probe early; see LanczosOptions
-  bool dense = false;     // compute all eigenvalues, with as many products as there are parameters
+  bool dense = false;     // compute all eigenvalues, with one product per parameter
   bool by_layer = false;  // the diagonal block of each layer instead of the full Hessian; not with `dense` or `at_once`
   double sigma = 0;       // width of the density's kernel; 0: a hundredth of the range
   HessianOptions hessian;
@@ -32,7 +31,7 @@ struct SpectrumOptions {
 /// (products done, products planned, what is known so far).
 using SpectrumProgress = std::function<void(int64_t, int64_t, const std::string&)>;
 
-/// A value, and the distance within which there is an eigenvalue.
+/// A value and its error: there is an eigenvalue within this distance.
 struct Extreme {
   double value = 0;
   double error = 0;
@@ -66,14 +65,13 @@ struct BlockSpectrum {
   Spectrum spectrum;
 };
 
-/// The Lanczos settings.
 struct LanczosSettings {
   int64_t steps = 0;  // maximum per probe
   int64_t probes = 0;
   uint64_t seed = 0;
 };
 
-/// Of several processes, rank 0 has all of it; the others know neither the eigenvalues nor the times.
+/// With several processes, only rank 0 has all of it; the others lack the spectra, `products` and `hvp_seconds`.
 struct SpectrumReport {
   at::ScalarType type = at::kFloat;
   int64_t parameters = 0;
@@ -97,8 +95,8 @@ struct SpectrumReport {
 /// Loss, extremes, trace, Frobenius norm, density and quantiles of ∇²L over all parameters, or of its diagonal block
 /// for each layer, where L is the mean over all target tokens of the micro-batches. Throws Error on invalid options.
 ///
-/// All processes of HessianOptions::group call it alike. They share the products; Lanczos itself, its basis and the
-/// progress are rank 0's.
+/// All processes of HessianOptions::group must call it with the same arguments. They share the products; rank 0 runs
+/// Lanczos, holds its basis and reports progress.
 SpectrumReport measure_spectrum(Model& model, const std::vector<Batch>& micro_batches, const SpectrumOptions& options,
                                 const SpectrumProgress& progress = {});
 

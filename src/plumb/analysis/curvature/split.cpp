@@ -11,7 +11,7 @@
 namespace plumb {
 namespace {
 
-// Of which matrix a product is, and of which block of it.
+// `which` of a product: {matrix, block}.
 constexpr int64_t kHessianPart = 0, kGaussNewtonPart = 1, kAllParameters = -1;
 
 /// The extremes of the three matrices, given the products with H and with G.
@@ -34,7 +34,7 @@ SplitExtremes extremes_of_split(const LinearOperator& hessian, const LinearOpera
   return split;
 }
 
-/// `positive`: of a matrix that has no negative eigenvalues.
+/// `positive`: the matrix has no negative eigenvalues.
 CurvatureSplitReport::Value value_of(const std::vector<Extreme>& extremes, bool positive) {
   std::vector<double> values;
   CurvatureSplitReport::Value value;

@@ -17,7 +17,7 @@ struct CurvatureSplitOptions {
   uint64_t seed = 1;        // of the start vectors
   double label_smoothing = 0;
   int64_t graph_memory = int64_t{6} << 30;  // for the Hessian's graphs, and again for those of the Gauss–Newton part
-  Group group{};                            // processes that share the products; rank 0 leads
+  Group group{};                            // processes that share the products; rank 0 runs Lanczos
 };
 
 /// Eigenvalues with Ritz residuals as their errors.
@@ -25,7 +25,7 @@ struct Extremes {
   Extreme max, min;
 };
 
-/// Of one matrix, or of one of its diagonal blocks: H = G + R (gauss_newton.h).
+/// For H = G + R (gauss_newton.h), or one of its diagonal blocks.
 struct SplitExtremes {
   Extremes hessian, gauss_newton, rest;
 };
@@ -44,7 +44,8 @@ struct CurvatureSplit {
 using SplitProgress = std::function<void(const std::string&)>;
 
 /// The loss is the model's mean cross-entropy over all target tokens of the micro-batches, without dropout. Throws
-/// Error on fewer than one step. All processes of a group call it alike; the result is rank 0's, empty in the others.
+/// Error if `steps` is less than 1. All processes of a group must call it with the same arguments; only rank 0 gets the
+/// result, the others an empty one.
 CurvatureSplit measure_curvature_split(Model& model, const std::vector<Batch>& micro_batches,
                                        const CurvatureSplitOptions& options, const SplitProgress& progress = {});
 

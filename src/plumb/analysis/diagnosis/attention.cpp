@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// A difference of logits at which the other keys of a query have no weight left in float32: e^−88 is its smallest
+/// A logit difference at which the weights of a query's other keys underflow in float32: e^−88 is below its smallest
 /// normal number.
 constexpr double kOneKey = 88;
 

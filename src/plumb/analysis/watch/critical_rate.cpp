@@ -1,4 +1,4 @@
-// [watch] "critical_rate": the learning rate above which the step that was just taken would have raised the loss.
+// [watch] "critical_rate": the learning rate above which the last step would have raised the loss.
 #include "plumb/analysis/critical_rate.h"
 
 #include <utility>
@@ -20,7 +20,7 @@ void describe(Fields& field, CriticalRateWatchOptions& options) {
   field("tolerance", options.tolerance, "the two learning rates between which it lies may differ by this fraction");
 }
 
-/// Searches along u = (θ before − θ after)/η, the whole step with clipping, decay and the learning rates of groups.
+/// Searches along u = (θ before − θ after)/η, the whole step, with clipping, decay and the groups' learning rates.
 class CriticalRateWatch final : public Watch {
  public:
   explicit CriticalRateWatch(const CriticalRateWatchOptions& options) : options_(options) {

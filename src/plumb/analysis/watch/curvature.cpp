@@ -1,5 +1,5 @@
 // [watch] "curvature": the largest eigenvalue of the Hessian and of the preconditioned Hessian, against the optimizer's
-// stability threshold. Each search starts from the last one's eigenvector.
+// stability threshold. Each search starts from the previous eigenvector.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,7 +14,7 @@
 namespace plumb {
 namespace {
 
-/// Length of the second Ritz vector in the start of the next search.
+/// Length of the second Ritz vector when added to the start of the next search.
 constexpr double kShareOfSecond = 0.3;
 
 struct CurvatureWatchOptions {
@@ -46,7 +46,7 @@ LinearOperator scaled_hessian(HessianOperator& hessian, const Tensor& scale) {
 }
 
 /// Which parameters the curvature leaves out: frozen ones, and those that match a pattern. Throws Error on a pattern
-/// that matches none.
+/// that matches no parameter.
 std::vector<bool> held_parameters(const WatchedRun& run, const std::vector<std::string>& leave_out) {
   const std::vector<Parameter>& all = run.model.parameters().all();
   std::vector<bool> held;
@@ -66,7 +66,7 @@ std::vector<bool> held_parameters(const WatchedRun& run, const std::vector<std::
 
 /// √(f/P) of each element, where f is the learning rate factor of its group: the S for which η·S·H·S has the
 /// eigenvalues of the step's η·f·P⁻¹·H. 0 for parameters that are held, and for those that have taken no step.
-/// Undefined if P and all f are 1, held parameters aside.
+/// Undefined if P and f are 1 for all parameters that are not held.
 Tensor preconditioner_scale(const WatchedRun& run, const std::vector<Tensor>& preconditioner,
                             const std::vector<bool>& held) {
   const std::vector<Parameter>& all = run.model.parameters().all();
@@ -87,7 +87,7 @@ Tensor preconditioner_scale(const WatchedRun& run, const std::vector<Tensor>& pr
   return plain ? Tensor() : joined(pieces);
 }
 
-/// 1 for parameters that move, 0 for those that are held; undefined if none is.
+/// 1 for parameters that move, 0 for those that are held; undefined if none is held.
 Tensor moving_parameters(const WatchedRun& run, const std::vector<bool>& held) {
   if (std::find(held.begin(), held.end(), true) == held.end()) return {};
   const std::vector<Parameter>& all = run.model.parameters().all();
@@ -118,7 +118,7 @@ class CurvatureWatch final : public Watch {
       return run.task.loss(model, batch, loss_options, context);
     };
     HessianOperator hessian(run.model, run.batches, options);
-    // A micro-batch whose graph is kept costs one gradient for the graph and two per product, another three per
+    // A micro-batch whose graph is kept costs one gradient for the graph and two per product; the others cost three per
     // product.
     const double kept = static_cast<double>(hessian.kept()) / static_cast<double>(run.batches.size());
     const double per_product = 3 - kept;
@@ -150,7 +150,7 @@ class CurvatureWatch final : public Watch {
   }
 
  private:
-  /// The largest eigenvalue of an operator, from the last one's vector, which it replaces. Adds to `products`.
+  /// The largest eigenvalue of an operator, starting from its last vector, which it replaces. Adds to `products`.
   Json largest(const std::string& name, const LinearOperator& multiply, const WatchedRun& run, int64_t& products) {
     const Parameters& parameters = run.model.parameters();
     const Tensor probe =
@@ -178,7 +178,7 @@ class CurvatureWatch final : public Watch {
     return json;
   }
 
-  /// The parameter with the largest share of ‖y‖² = 1, which says where the curvature is.
+  /// The parameter with the largest share of ‖y‖² = 1: the location of the curvature.
   static void add_location(const Parameters& parameters, const Tensor& vector, Json& json) {
     const std::vector<Tensor> pieces = parameters.split(vector);
     double most = -1;
@@ -192,7 +192,7 @@ class CurvatureWatch final : public Watch {
   }
 
   CurvatureWatchOptions options_;
-  /// (parameters), by operator: the last eigenvector, and some of the next, which may overtake it.
+  /// (parameters), by operator: the last eigenvector, plus some of the second one, which may overtake it.
   std::map<std::string, Tensor> vectors_;
 };
 

@@ -44,7 +44,7 @@ class GradientNoiseWatch final : public Watch {
   }
 
  private:
-  /// Independent draws with replacement, a function of seed and step only.
+  /// Independent draws with replacement, a function of the seed and step only.
   [[nodiscard]] std::vector<Batch> draw(const WatchedRun& run) const {
     Random random(static_cast<uint64_t>(run.config.seed),
                   stream_of("gradient noise") + static_cast<uint64_t>(run.step));

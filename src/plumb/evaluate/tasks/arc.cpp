@@ -5,7 +5,8 @@
 namespace plumb {
 namespace {
 
-/// `name` is the harness's, and `set` the authors'. Their file is read, or else that of the Mosaic Eval Gauntlet.
+/// `name`: the harness's; `set`: the authors'. Reads the authors' file or, without it, that of the Mosaic Eval
+/// Gauntlet.
 EvaluationTask arc_task(const std::filesystem::path& folder, const std::string& name, const std::string& set) {
   EvaluationTask task{.name = name, .category = "question answering", .metrics = {"acc", "acc_norm"}};
   const auto prompt = [](const std::string& stem) { return "Question: " + stem + "\nAnswer:"; };

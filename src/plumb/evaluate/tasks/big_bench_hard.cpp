@@ -1,5 +1,5 @@
-// BIG-bench Hard (Suzgun et al. 2022, arXiv 2210.09261), with the prompts of the harness: as multiple choices
-// (leaderboard_bbh), and with answers that the model writes, without examples or reasoning (bbh_zeroshot).
+// BIG-bench Hard (Suzgun et al. 2022, arXiv 2210.09261), with the harness's prompts: as multiple choice
+// (leaderboard_bbh), and with generated answers, without examples or reasoning (bbh_zeroshot).
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
@@ -46,7 +46,7 @@ EvaluationTask load_hard_part(const std::filesystem::path& file, const HardPart&
   });
 }
 
-/// The same with answers that the model writes.
+/// The same with generated answers.
 EvaluationTask load_written_part(const std::filesystem::path& file, const HardPart& part) {
   EvaluationTask task = load_hard_part(file, part);
   task.name = "bbh_zeroshot_" + part.name;
@@ -64,7 +64,7 @@ EvaluationTask load_written_part(const std::filesystem::path& file, const HardPa
   return task;
 }
 
-/// The parts whose files are there, each made by `load`.
+/// The parts whose files exist, each loaded by `load`.
 std::vector<EvaluationTask> load_parts(const std::filesystem::path& folder,
                                        EvaluationTask (*load)(const std::filesystem::path& file,
                                                               const HardPart& part)) {

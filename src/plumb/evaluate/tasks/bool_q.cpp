@@ -1,5 +1,5 @@
-// BoolQ: yes/no questions about a passage (Clark et al. 2019, arXiv 1905.10044), with the
-// passages as SuperGLUE has them: "title -- text".
+// BoolQ: yes/no questions about a passage (Clark et al. 2019, arXiv 1905.10044), with passages as in SuperGLUE:
+// "title -- text".
 #include <fmt/format.h>
 
 #include "plumb/evaluate/item_files.h"
@@ -7,7 +7,7 @@
 namespace plumb {
 namespace {
 
-/// A line of the authors, with "title" and "answer", or of SuperGLUE, with "label".
+/// A line of the authors' file, with "title" and "answer", or of SuperGLUE's, with "label".
 EvaluationItem bool_q_item(const Json& line) {
   const bool of_authors = line.contains("answer");
   const std::string title = of_authors ? line.at("title").get<std::string>() + " -- " : "";

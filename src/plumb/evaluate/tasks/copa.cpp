@@ -4,7 +4,7 @@
 namespace plumb {
 namespace {
 
-/// The file has a comma before the connecting word, which the harness has not: "The woman retired, therefore".
+/// Removes the comma before the connecting word, as in "The woman retired, therefore"; the harness has none.
 std::string without_comma(const std::string& query) {
   const size_t comma = query.rfind(", ");
   if (comma == std::string::npos || query.find(' ', comma + 2) != std::string::npos) return query;

@@ -1,8 +1,8 @@
 // HellaSwag: which of four sentences follows a description (Zellers et al. 2019, arXiv 1905.07830).
 //
-// The file has six lines for each item: the context, the number of the right ending, and four endings. Contexts and
-// endings are without the marks of WikiHow, as the harness removes them; but it capitalizes the sentence that the
-// ending completes, of which such a file does not say where it begins.
+// The file has six lines per item: the context, the index of the right ending, and four endings. WikiHow's markup,
+// which the harness removes, is already removed. The harness also capitalizes the sentence that the ending completes;
+// this is not done, because the file does not say where that sentence begins.
 #include <fmt/format.h>
 
 #include <algorithm>

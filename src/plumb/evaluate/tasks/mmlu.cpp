@@ -1,5 +1,5 @@
-// MMLU: exam questions in many subjects, with four answers (Hendrycks et al. 2021, arXiv 2009.03300). Each
-// subject is a task; its examples are the first ones of mmlu/dev, as the authors give them.
+// MMLU: exam questions in many subjects, with four answers (Hendrycks et al. 2021, arXiv 2009.03300). Each subject is a
+// task; its few-shot examples are the first ones in mmlu/dev, as in the authors' evaluation.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// WikiText: the likelihood of whole articles (Merity et al. 2016, arXiv 1609.07843), by words and bytes of the text
-// before it is detokenized.
+// WikiText: the likelihood of whole articles (Merity et al. 2016, arXiv 1609.07843), per word and byte of the text
+// before detokenization.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,12 +43,12 @@ void close_up(std::string& text, char open, char close) {
   text = result.append(text, done, std::string::npos);
 }
 
-/// What the harness makes of "/' 7/": its regular expression replaces such text by that of another expression.
+/// "/' 7/" becomes "/'[0-9]/", as in the harness, which uses a regular expression as the replacement text.
 void replace_quoted_digits(std::string& text) {
   for (char digit = '0'; digit <= '9'; ++digit) replace_all(text, fmt::format("/' {}/", digit), "/'[0-9]/");
 }
 
-/// An article as the harness has it read: the marks of tokenization removed.
+/// An article, detokenized as in the harness.
 std::string detokenized_page(std::string text) {
   replace_all(text, "s '", "s'");
   replace_quoted_digits(text);
@@ -77,7 +77,7 @@ std::string detokenized_page(std::string text) {
   return text;
 }
 
-/// Whether a line is the title of an article, " = Title = ", not of a section of one, " = = Section = = ".
+/// Whether a line is the title of an article, " = Title = ", not of a section, " = = Section = = ".
 bool is_title(const std::string& line) {
   std::string marks = line;
   replace_each(marks, {{"= = =", "==="}, {"= =", "=="}});
@@ -102,7 +102,7 @@ std::vector<std::string> pages_of(const std::string& text) {
   return pages;
 }
 
-/// The test split, or else the validation split, under the names that they have where they are published.
+/// The test split or, without it, the validation split, under the names with which they are published.
 std::filesystem::path wikitext_file(const std::filesystem::path& folder) {
   for (const char* name : {"wiki.test.raw", "wikitext-2-raw-test.txt", "wiki.valid.raw", "wikitext-2-raw-valid.txt"}) {
     if (std::filesystem::exists(folder / name)) return folder / name;

@@ -62,7 +62,7 @@ Sentence sentence_of(const std::vector<std::string>& columns) {
           .pronoun = pronoun_in(columns[1], id[3])};
 }
 
-/// take(columns) for each record of a table.
+/// Calls take(columns) for each record of a table; an Error names the record.
 void each_record(const fs::path& file, const std::vector<std::string>& names,
                  const std::function<void(const std::vector<std::string>& columns)>& take) {
   size_t record = 1;
@@ -76,7 +76,7 @@ void each_record(const fs::path& file, const std::vector<std::string>& names,
   }
 }
 
-/// The majority gender of each occupation, from the share of women by the Bureau of Labor Statistics.
+/// The majority gender of each occupation, from the Bureau of Labor Statistics' percentage of women.
 std::map<std::string, std::string> majorities(const fs::path& file) {
   std::map<std::string, std::string> found;
   each_record(file, {"occupation", "bls_pct_female"}, [&](const std::vector<std::string>& columns) {

@@ -26,7 +26,7 @@ EvaluationItem winogrande_question(const Json& line) {
   return item;
 }
 
-/// An example need not have anything after the gap: then it is the sentence with the right name.
+/// An example may have nothing after the gap: then it is the sentence with the right name.
 EvaluationItem winogrande_example(const Json& line) {
   EvaluationItem item = winogrande_item(line);
   if (!item.ending.empty()) return item;

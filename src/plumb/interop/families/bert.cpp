@@ -1,6 +1,6 @@
 // BERT, Devlin et al. 2019, arXiv 1810.04805, and RoBERTa, Liu et al. 2019, arXiv 1907.11692: Post-LN, learned
-// positions, segments, a norm of the embeddings. RoBERTa's positions count from the padding token's id + 1, and the
-// head of its classifier has a hidden layer where BERT has its pooler.
+// positions, segments, a norm on the embeddings. RoBERTa's positions start at the padding token's id + 1, and its
+// classifier has a hidden layer in place of BERT's pooler.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace plumb {
 namespace {
 
-/// The positions that RoBERTa's table has before the first token of a text: its padding token's is 1.
+/// Unused rows at the beginning of RoBERTa's table of positions: the padding token's id, 1, plus 1.
 constexpr int64_t kRobertaPositions = 2;
 
 ModelConfig bert_like_configuration(Settings& settings) {
@@ -33,7 +33,7 @@ ModelConfig bert_like_configuration(Settings& settings) {
   return config;
 }
 
-/// Its head has the activation of its layers, of which Plumb's has one.
+/// BERT's head has the activation of its layers; Plumb's head has only GELU.
 ModelConfig bert_configuration(Settings& settings) {
   ModelConfig config = bert_like_configuration(settings);
   if (config.output_transform && config.activation != "gelu")
@@ -41,7 +41,7 @@ ModelConfig bert_configuration(Settings& settings) {
   return config;
 }
 
-/// BERT's classifier and its masked language model are the encoder with a head of theirs.
+/// The keys of the encoder and its head, which determines the class.
 Json bert_settings(const ModelConfig& config) {
   Json settings = {{"vocab_size", source_vocabulary_of(config)},
                    {"hidden_size", config.d_model},
@@ -66,12 +66,12 @@ ModelConfig roberta_configuration(Settings& settings) {
   return config;
 }
 
-/// Embeddings and layers, whose names have the prefix unless the encoder was saved by itself. `skipped` are the
-/// positions at the beginning of their table that no text has. A pooler is left out, except that of BERT's classifier.
+/// Takes embeddings and layers, whose names have the prefix unless the encoder was saved by itself. `skipped`: unused
+/// rows at the beginning of the table of positions.
 NamedTensors take_encoder(const ModelConfig& config, Weights& weights, std::string prefix, int64_t skipped) {
   const int64_t d = config.d_model, wide = config.feed_forward;
   if (weights.has("embeddings.word_embeddings.weight")) prefix.clear();
-  weights.rename_ending("LayerNorm.gamma", "LayerNorm.weight");  // in files that came from TensorFlow
+  weights.rename_ending("LayerNorm.gamma", "LayerNorm.weight");  // in files converted from TensorFlow
   weights.rename_ending("LayerNorm.beta", "LayerNorm.bias");
   weights.set_prefix(prefix);
   NamedTensors result;

@@ -19,7 +19,7 @@ ModelConfig distilbert_configuration(Settings& settings) {
   config.dropout = settings.number("dropout", 0.1);
   if (config.output_transform && config.activation != "gelu")
     throw settings.unsupported("activation", "gelu, gelu_python before an output layer over the vocabulary");
-  // Sinusoidal positions are in the same table.
+  // Sinusoidal positions are stored in the same table.
   settings.ignore({"attention_dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"});
   return config;
 }

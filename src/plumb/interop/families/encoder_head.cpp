@@ -22,7 +22,7 @@ ModelConfig imported_encoder(Settings& settings) {
   if (head == EncoderHead::labels) {
     config.pooling = "first";
     config.pooler = true;
-    const int64_t number = settings.integer("num_labels", 2);  // as `transformers`, if nothing is said
+    const int64_t number = settings.integer("num_labels", 2);  // the default of `transformers`
     config.labels = settings.size_of("id2label").value_or(number);
     return config;
   }
@@ -52,12 +52,12 @@ void take_token_head(Weights& weights, const TokenHeadNames& names, const ModelC
     result.emplace_back("output.weight", weights.take(names.output + ".weight", {vocabulary, d}));
   const std::string bias = weights.has(names.output + ".bias") || names.bias.empty() ? names.output : names.bias;
   result.emplace_back("output.bias", weights.take(bias + ".bias", {vocabulary}));
-  // Where the matrix is not the embedding, `transformers` stores its bias under both names.
+  // If the matrix is not tied to the embedding, `transformers` stores its bias under both names.
   if (!names.bias.empty() && config.share_embeddings == "none")
     weights.also_named((bias == names.bias ? names.output : names.bias) + ".bias");
   if (config.share_embeddings != "none")
     weights.ignore_copies(names.output + ".weight", tensor_named("src_embed.weight", result));
-  weights.ignore(names.output + ".bias");  // a copy, or the only one, which was taken
+  weights.ignore(names.output + ".bias");  // a copy, or already taken
   if (!names.bias.empty()) weights.ignore(names.bias + ".bias");
 }
 

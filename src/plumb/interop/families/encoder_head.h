@@ -1,5 +1,5 @@
-// What follows the layers of an encoder in the classes of `transformers`: nothing, an output layer over the vocabulary,
-// or one over labels.
+// The head of an encoder in the classes of `transformers`: none, an output layer over the vocabulary, or one over
+// labels.
 #pragma once
 
 #include <string>
@@ -10,24 +10,24 @@ namespace plumb {
 
 enum class EncoderHead { none, tokens, labels };
 
-/// That of the class that `architectures` names.
+/// The head of the class in `architectures`.
 EncoderHead encoder_head_of(Settings& settings);
 
-/// An encoder in the manner of BERT with nothing but its head decided: Post-LN, learned positions, a norm of the
-/// embeddings. Without a head it predicts tokens with its embedding, so that it has a loss; with one for tokens it has
-/// BERT's transform and an output bias. Asks for what belongs to the head.
+/// The configuration of a BERT-like encoder with its head, but without its sizes: Post-LN, learned positions, a norm on
+/// the embeddings. Without a head, it predicts tokens with its embedding, so that it has a loss; a token head has
+/// BERT's transform and an output bias. Reads the keys of the head.
 ModelConfig imported_encoder(Settings& settings);
 
-/// The reverse: the class, whose name begins with `family`, and the labels, which have no names here.
+/// The reverse: writes the class, whose name begins with `family`, and the labels LABEL_0, LABEL_1, ….
 void write_encoder_head(const ModelConfig& config, const std::string& family, Json& settings);
 
-/// The names of a head for tokens: a dense layer, its norm, and an output layer, which may share the embedding.
+/// The tensor names of a token head: a dense layer, its norm, and an output layer, which may share the embedding.
 struct TokenHeadNames {
   std::string dense, norm, output;
-  std::string bias;  // of the output, without ".bias", where it has another name than `output`
+  std::string bias;  // of the output, without ".bias", if it may be named differently than `output`
 };
 
-/// Takes a head for tokens; the weights have no prefix afterwards.
+/// Takes a token head; clears the prefix of `weights`.
 void take_token_head(Weights& weights, const TokenHeadNames& names, const ModelConfig& config, NamedTensors& result);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// GPT-2, Radford et al. 2019: Pre-LN, learned positions, GELU by its approximation, tied output. Its Conv1D keeps
+// GPT-2, Radford et al. 2019: Pre-LN, learned positions, GELU's tanh approximation, tied output. Its Conv1D stores
 // matrices as (in, out).
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ Json gpt2_settings(const ModelConfig& config) {
           {"attn_pdrop", config.dropout}};
 }
 
-/// A matrix (in, out) and its bias (out) as ours: (out, in).
+/// Takes a matrix (in, out), transposed to our (out, in), and its bias (out).
 void take_conv1d(Weights& weights, const std::string& theirs, const std::string& weight, const std::string& bias,
                  int64_t in, int64_t out, NamedTensors& result) {
   result.emplace_back(weight, weights.take(theirs + ".weight", {in, out}).t());

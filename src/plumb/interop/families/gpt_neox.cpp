@@ -1,6 +1,6 @@
 // GPT-NeoX, Black et al. 2022, arXiv 2204.06745, and Pythia, Biderman et al. 2023, arXiv 2304.01373: attention and
-// feed-forward read the layer's input through a norm each; some features of a head are rotated; the matrices of query,
-// key and value are interleaved head by head.
+// feed-forward each read the layer's input through their own norm; some features of a head are rotated; the matrices of
+// query, key and value are interleaved by head.
 #include <fmt/format.h>
 
 #include "plumb/interop/family.h"
@@ -39,7 +39,7 @@ Json gpt_neox_settings(const ModelConfig& config) {
   return keys;
 }
 
-/// Rows [head][query, key, value][feature] as ours, [query, key, value][head][feature]; x: (3·d) or (3·d, d).
+/// Reorders rows [head][query, key, value][feature] to our [query, key, value][head][feature]; x: (3·d) or (3·d, d).
 Tensor separated(const Tensor& x, int64_t heads) {
   const int64_t rows = x.size(0), columns = x.numel() / rows;
   return x.reshape({heads, 3, rows / (3 * heads), columns}).transpose(0, 1).reshape(x.sizes());

@@ -6,14 +6,14 @@
 
 namespace plumb {
 
-/// All keys but those in which the families differ, which are attention_bias, feed_forward_bias, qk_norm, and the
-/// default size of a head (0: d_model/heads).
+/// Reads all keys except those of attention_bias, feed_forward_bias and qk_norm, in which the families differ. `theta`
+/// and `head_size` (0: d_model/heads) are defaults.
 ModelConfig llama_like_configuration(Settings& settings, double theta, int64_t head_size = 0);
 
 /// The reverse, with the same exceptions.
 Json llama_like_settings(const ModelConfig& config);
 
-/// With the biases and norms that the configuration has; LayerNorm has a bias.
+/// Takes the tensors, with the biases and norms of the configuration; LayerNorm has a bias.
 NamedTensors llama_like_tensors(const ModelConfig& config, Weights& weights);
 
 /// Throws Error unless every layer attends to all earlier positions.

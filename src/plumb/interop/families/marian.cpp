@@ -1,6 +1,6 @@
-// Marian, Junczys-Dowmunt et al. 2018, arXiv 1804.00344, as OPUS-MT's models for translation (Tiedemann & Thottingal
-// 2020): the original Transformer, Post-LN with sines and cosines in separate halves, SiLU, embeddings multiplied by √d
-// and shared with the output, whose logits have a bias.
+// Marian, Junczys-Dowmunt et al. 2018, arXiv 1804.00344, as in OPUS-MT's translation models (Tiedemann & Thottingal
+// 2020): the original Transformer, Post-LN, with sines and cosines in separate halves, SiLU, embeddings multiplied by
+// √d and tied to the output, and a bias on the logits.
 #include <fmt/format.h>
 
 #include "plumb/interop/family.h"
@@ -67,7 +67,7 @@ Json marian_settings(const ModelConfig& config) {
           {"is_encoder_decoder", true}};
 }
 
-/// The layers of one side, "encoder" or "decoder".
+/// Takes the layers of one side, "encoder" or "decoder".
 void take_side_of_marian(Weights& weights, const std::string& side, const ModelConfig& config, NamedTensors& result) {
   const int64_t d = config.d_model, wide = config.feed_forward;
   const bool decoder = side == "decoder";

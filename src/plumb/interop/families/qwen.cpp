@@ -1,5 +1,5 @@
-// Qwen 2 and 2.5, Yang et al. 2024, arXiv 2407.10671: Llama's layers with biases of query, key and value; and Qwen 3,
-// Yang et al. 2025, arXiv 2505.09388: without them, but with a norm over each head's queries and keys.
+// Qwen 2 and 2.5, Yang et al. 2024, arXiv 2407.10671: Llama's layers with biases for query, key and value; and Qwen 3,
+// Yang et al. 2025, arXiv 2505.09388: without them by default, but with a norm on each head's queries and keys.
 #include "plumb/interop/families/llama_layers.h"
 
 namespace plumb {

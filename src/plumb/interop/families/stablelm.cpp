@@ -1,6 +1,6 @@
 // StableLM, Bellagente et al. 2024, arXiv 2402.17834: LayerNorm, rotary positions for some features of a head, a gated
 // feed-forward sub-layer. With a parallel residual, attention and feed-forward read the layer's input through one norm.
-// The tensors are named as Llama's.
+// The tensors are named like Llama's.
 #include "plumb/interop/families/llama_layers.h"
 
 namespace plumb {
@@ -33,7 +33,7 @@ Json stablelm_settings(const ModelConfig& config) {
                {"tie_word_embeddings", config.share_embeddings != "none"},
                {"hidden_dropout", config.dropout}});
   write_rotary(config, keys);
-  keys["partial_rotary_factor"] = rotated_share(config);  // without it, a quarter
+  keys["partial_rotary_factor"] = rotated_share(config);  // the default is a quarter
   return keys;
 }
 

@@ -1,7 +1,7 @@
-// T5, Raffel et al. 2019, arXiv 1910.10683, and T5 1.1: RMSNorm before each sub-layer, a bias of the scores for each
-// bucket of distances, no other biases. Its scores are not divided by √size, and if the output matrix is the embedding,
-// its logits are divided by √d: so the queries' matrices are multiplied by √size here, and the last norm's gain is
-// divided by √d. T5 1.1 has a gated unit and an output matrix of its own.
+// T5, Raffel et al. 2019, arXiv 1910.10683, and T5 1.1: RMSNorm before each sub-layer, an attention bias per bucket of
+// distances, no other biases. Its scores are not divided by √size, and if the output matrix is the embedding, its
+// logits are divided by √d; so the query matrices are multiplied by √size here, and the last norm's gain is divided by
+// √d. T5 1.1 has a gated unit and a separate output matrix.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -37,8 +37,8 @@ ModelConfig t5_configuration(Settings& settings) {
   config.decoder_layers = settings.integer("num_decoder_layers", config.encoder_layers);
   config.heads = settings.integer("num_heads", 8);
   config.activation = t5_activation(settings);
-  // Files of T5 1.1 say that nothing is tied; version 5 of `transformers` says it with another key, and may leave out
-  // the output matrix.
+  // T5 1.1 has tie_word_embeddings = false; version 5 of `transformers` uses another key, and may omit the output
+  // matrix.
   const bool scaled = settings.flag("scale_decoder_outputs", settings.flag("tie_word_embeddings", true));
   config.share_embeddings = scaled ? "all" : "none";
   config.dropout = settings.number("dropout_rate", 0.1);
@@ -70,14 +70,14 @@ Json t5_settings(const ModelConfig& config) {
           {"is_encoder_decoder", true}};
 }
 
-/// tensor·factor, in at least 32 bits unless that is exact.
+/// tensor·factor, in at least 32 bits unless the factor is a power of two, and the product thus exact.
 Tensor scaled(const Tensor& tensor, double factor) {
   int exponent = 0;
   const bool exact = std::frexp(factor, &exponent) == 0.5;
   return tensor.to(exact ? tensor.scalar_type() : at::promote_types(tensor.scalar_type(), at::kFloat)) * factor;
 }
 
-/// A layer's sub-layer of attention, whose queries become larger by √size.
+/// Takes an attention sub-layer, with the query matrix multiplied by √size.
 void take_attention(Weights& weights, const std::string& theirs, const std::string& ours, const ModelConfig& config,
                     NamedTensors& result) {
   const int64_t queries = config.heads * head_size_of(config);
@@ -97,7 +97,7 @@ void take_feed_forward(Weights& weights, const std::string& theirs, const std::s
   take_pair(weights, theirs + "wo", ours + "linear2", {d, wide}, false, result);
 }
 
-/// The layers of one side, "encoder" or "decoder".
+/// Takes the layers of one side, "encoder" or "decoder".
 void take_side(Weights& weights, const std::string& side, const ModelConfig& config, NamedTensors& result) {
   const int64_t d = config.d_model;
   const bool decoder = side == "decoder";
@@ -128,7 +128,7 @@ NamedTensors t5_tensors(const ModelConfig& config, Weights& weights) {
   take_side(weights, "encoder", config, result);
   take_side(weights, "decoder", config, result);
   weights.ignore_copies("*coder.embed_tokens.weight", table);
-  // Published files have a bias in the attention to the source, which the model does not use.
+  // Published files have a bias in the cross-attention, which the model does not use.
   weights.ignore("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
   if (config.share_embeddings == "all") {
     Tensor& gain = result.back().second;

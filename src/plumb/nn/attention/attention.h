@@ -1,5 +1,5 @@
 // Attention over projected queries, keys and values: the interface of its kinds, for whole ragged sequences and for
-// incremental decoding, and their registry. What all kinds share (projections, heads, rotation) is in multi_head.h.
+// incremental decoding, and their registry. Their common parts (projections, heads, rotation) are in multi_head.h.
 #pragma once
 
 #include <functional>
@@ -17,26 +17,26 @@
 
 namespace plumb {
 
-/// What an attention is built from.
+/// Describes the attention to build.
 struct AttentionShape {
-  std::string name;  // "encoder.layers.0.self_attn": prefix of its own parameters and name of its random stream
+  std::string name;  // "encoder.layers.0.self_attn": prefix of its parameters and name of its random stream
   int64_t d_model = 0;
   ops::HeadShape heads;
-  VariantOptions options;                              // of all kinds, by name
+  VariantOptions options;                              // options of all kinds, by name
   std::shared_ptr<const RelativePositions> positions;  // for self-attention; may be null
 };
 
-/// What self-attention keeps of the positions it has seen, one row per hypothesis.
+/// The state of incremental self-attention, one row per hypothesis.
 class AttentionState {
  public:
   virtual ~AttentionState() = default;
   /// Row i becomes the former row order[i]: beam search keeps some hypotheses and drops others.
   virtual void reorder(const std::vector<int64_t>& order) = 0;
-  /// The memory it occupies.
+  /// The memory occupied.
   [[nodiscard]] virtual int64_t bytes() const = 0;
 };
 
-/// What cross-attention keeps of the sequences it attends to.
+/// The sequences that cross-attention attends to, prepared by `remember`.
 struct AttentionMemory {
   Tensor
       content;  // softmax: keys and values, (tokens, 2·kv_width); fast weights: their matrices, (sequences, heads, …)
@@ -50,8 +50,8 @@ class Attention {
   virtual ~Attention() = default;
 
   /// Each sequence attends to itself. packed: (tokens, width + 2·kv_width), query, key and value side by side; x:
-  /// (tokens, d_model), the input they were projected from → (tokens, width). If `causal`, a position sees itself and
-  /// earlier positions.
+  /// (tokens, d_model), the input they were projected from → (tokens, width). If `causal`, a position sees only itself
+  /// and earlier positions.
   [[nodiscard]] virtual Tensor self(const Tensor& packed, const Tensor& x, const Ragged& layout, bool causal,
                                     const ForwardContext& context) const = 0;
 
@@ -63,12 +63,12 @@ class Attention {
   [[nodiscard]] virtual Tensor cross(const Tensor& query, const Ragged& layout, const AttentionMemory& memory,
                                      const ForwardContext& context) const = 0;
 
-  /// The initial state of `rows` rows.
+  /// The state of `rows` rows before the first position.
   [[nodiscard]] virtual std::unique_ptr<AttentionState> start(int64_t rows) const = 0;
 
-  /// Further positions of each row, without a graph: those of sequence r of `layout` follow the positions that row r
-  /// has seen. query: (tokens, width); key_value: (tokens, 2·kv_width); x: (tokens, d_model) → (tokens, width). Equals
-  /// the last positions of `self` with `causal`, however the sequence is divided into pieces.
+  /// Reads further positions of each row: those of sequence r of `layout` follow the positions that row r has seen.
+  /// Call it without a graph (at::NoGradGuard). query: (tokens, width); key_value: (tokens, 2·kv_width); x: (tokens,
+  /// d_model) → (tokens, width). Equals the last positions of `self` with `causal`, however the sequence is split.
   [[nodiscard]] virtual Tensor read(const Tensor& query, const Tensor& key_value, const Tensor& x, const Ragged& layout,
                                     AttentionState& state) const = 0;
 };

@@ -23,7 +23,7 @@ class Delta final : public FastWeights {
   }
 
  private:
-  /// If no product is nonzero, x has no features, and the result is 0.
+  /// 0 if all products are 0.
   [[nodiscard]] Tensor features(const Tensor& x) const {
     const Tensor phi = dpfp(x, nu_);
     return phi / (phi.sum(-1, /*keepdim=*/true) + 1e-30);

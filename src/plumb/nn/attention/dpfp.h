@@ -7,13 +7,13 @@
 
 namespace plumb {
 
-/// [model.dpfp]: options of `dpfp`, and of `delta`, which has the same features.
+/// [model.dpfp]: options of `dpfp` and of `delta`, which uses the same features.
 struct DpfpOptions {
   int64_t nu = 3;
 };
 void describe(Fields& field, DpfpOptions& options);
 
-/// The given options, or the defaults. Throws Error if ν is not positive.
+/// The given options, or the defaults. Throws Error unless 1 ≤ ν ≤ 10,000.
 DpfpOptions dpfp_options(const VariantOptions& given);
 
 /// r = relu([x; −x]); φ(x) = [r ⊙ roll(r, 1); …; r ⊙ roll(r, ν)]. x: (…, size) → (…, 2·size·ν). roll(r, i) moves

@@ -10,14 +10,14 @@
 namespace plumb {
 namespace {
 
-/// Added to the divisor of normalized kinds: makes 0/0, where a query has no features, equal 0; otherwise it is lost in
+/// Added to the divisor of normalized kinds, so that 0/0, from a query without features, gives 0; otherwise lost in
 /// rounding.
 constexpr double kSmallest = 1e-30;
 
 struct FastWeightState final : AttentionState {
   explicit FastWeightState(int64_t count) : rows(count) {}
   int64_t rows;
-  Tensor weights;  // (rows, heads, features, …), as the rule has it; undefined before the first position
+  Tensor weights;  // (rows, heads, features, …), depending on the rule; undefined before the first position
 
   void reorder(const std::vector<int64_t>& order) override {
     rows = static_cast<int64_t>(order.size());
@@ -123,7 +123,7 @@ std::unique_ptr<AttentionState> FastWeights::start(int64_t rows) const {
   return std::make_unique<FastWeightState>(rows);
 }
 
-/// Before the first position of `rows` rows.
+/// The weights of `rows` rows before the first position.
 Tensor FastWeights::empty_weights(const Projected& tokens, int64_t rows) const {
   const int64_t features = tokens.key.size(2);
   const int64_t size = tokens.value.size(2);
@@ -134,7 +134,7 @@ Tensor FastWeights::empty_weights(const Projected& tokens, int64_t rows) const {
   return at::zeros({rows, heads_.heads, features, size}, options);
 }
 
-/// Processes one position of each row of `weights`, (rows, heads, features, …), which it updates in place if the rule
+/// Processes one position of each row and updates `weights`, (rows, heads, features, …), in place where the rule
 /// permits.
 Tensor FastWeights::step(const Projected& tokens, Tensor& weights) const {
   const Tensor& k = tokens.key;
@@ -169,7 +169,7 @@ Tensor FastWeights::read(const Tensor& query, const Tensor& key_value, const Ten
     state.weights = empty_weights(tokens, state.rows);
   }
   if (layout.longest() == 1 && layout.tokens() == state.rows) return step(tokens, state.weights);
-  // Position by position, for the rows that are long enough.
+  // Position by position, with the rows that are long enough.
   Tensor out = at::empty({query.size(0), heads_.width()}, query.options());
   for (int64_t position = 0; position < layout.longest(); ++position) {
     std::vector<int64_t> rows;

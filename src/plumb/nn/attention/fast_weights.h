@@ -1,4 +1,4 @@
-// What the fast-weight kinds of attention share. Each head of each sequence has a matrix S (features, size). A position
+// The common part of fast-weight attention. Each head of each sequence has a matrix S (features, size). A position
 // writes its value v under the features φ(k) of its key, and reads with the features φ(q) of its query:
 //   sum rule    S ← S + φ(k)·vᵀ
 //   delta rule  S ← S + β·φ(k)·(v − Sᵀ·φ(k))ᵀ, after S ← diag(exp(g))·S if the kind forgets
@@ -15,11 +15,11 @@ class FastWeights : public Attention {
   enum class Rule {
     sum,
     normalized_sum,
-    exponential_sum,  // the normalized sum of features that are given by their logarithms (ops/exponential_rule.h)
+    exponential_sum,  // the normalized sum with features given as logarithms (ops/exponential_rule.h)
     delta
   };
 
-  /// Throws Error if the shape's positions add to scores, which do not exist here.
+  /// Throws Error if the shape's positions add to attention scores, which fast weights do not have.
   FastWeights(const AttentionShape& shape, Rule rule);
 
   Tensor self(const Tensor& packed, const Tensor& x, const Ragged& layout, bool causal,
@@ -37,20 +37,20 @@ class FastWeights : public Attention {
   /// (tokens, heads, features).
   [[nodiscard]] virtual Tensor query_features(const Tensor& query, const ForwardContext& context) const = 0;
   [[nodiscard]] virtual Tensor key_features(const Tensor& key, const ForwardContext& context) const = 0;
-  /// β of the delta rule, from the input of the key and value projections: (tokens, d) → (tokens, heads).
+  /// β of the delta rule, from x, the input of the key and value projections: (tokens, d) → (tokens, heads).
   [[nodiscard]] virtual Tensor write_strength(const Tensor& x) const;
-  /// g of the delta rule, at most 0, from the same: (tokens, d) → (tokens, heads, features) or (tokens, heads, 1);
-  /// undefined: nothing is forgotten.
+  /// g ≤ 0 of the delta rule, from x: (tokens, d) → (tokens, heads, features) or (tokens, heads, 1); undefined: nothing
+  /// is forgotten.
   [[nodiscard]] virtual Tensor log_decay(const Tensor& x) const;
 
  private:
-  /// What positions write and read with, by head; a key-value head is repeated for each query head of its group.
+  /// What positions write and read, by head; a key-value head is repeated for each query head of its group.
   struct Projected {
     Tensor query;  // φ(q), (tokens, heads, features)
     Tensor key;    // φ(k)
-    Tensor value;  // (tokens, heads, size); with a column of ones if z is needed
+    Tensor value;  // (tokens, heads, size); for normalized_sum, with a column of ones
     Tensor beta;   // for the delta rule, (tokens, heads)
-    Tensor decay;  // g, for a delta rule that forgets
+    Tensor decay;  // g; undefined without forgetting
   };
   [[nodiscard]] Projected projected(const Tensor& query, const Tensor& key_value, const Tensor& x,
                                     const ForwardContext& context) const;

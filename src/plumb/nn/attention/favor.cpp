@@ -1,9 +1,9 @@
 // FAVOR+, Choromanski et al. 2020, arXiv 2009.14794: softmax attention by positive orthogonal random features,
 //   φ(x) = exp(w·x' − ‖x'‖²/2)/√m, x' = x/size^¼;  y = Sᵀ·φ(q) / zᵀ·φ(q), S = Σ φ(k)·vᵀ, z = Σ φ(k),
-// so that E[φ(q)·φ(k)] = exp(q·k/√size). The exponents of large heads or keys leave the range of floating point, and a
-// factor common to all keys cannot keep all features within it. Features are therefore passed on as logarithms, and
-// each has its own running maximum over the keys (ops/exponential_rule.h). Factors common to all features of a query,
-// or to all keys, cancel in the quotient: √m and exp(−‖q'‖²/2) are left out.
+// so that E[φ(q)·φ(k)] = exp(q·k/√size). For large heads or keys the exponentials overflow or underflow, and a factor
+// common to all keys cannot prevent this for all features. Features are therefore passed on as logarithms, and each has
+// its own running maximum over the keys (ops/exponential_rule.h). Factors common to all features of a query, or to all
+// keys, cancel in the quotient: √m and exp(−‖q'‖²/2) are left out.
 #include "plumb/nn/attention/favor.h"
 
 #include <fmt/format.h>
@@ -78,7 +78,7 @@ class Favor final : public FastWeights {
   }
 
  private:
-  /// size·ln(size), as required by Theorem 4 of the paper up to a constant.
+  /// size·ln(size), as required by Theorem 4 of the paper up to a constant, but at least size.
   static int64_t usual(int64_t size) {
     const auto s = static_cast<double>(size);
     return std::max(size, static_cast<int64_t>(std::ceil(s * std::log(s))));
@@ -89,7 +89,7 @@ class Favor final : public FastWeights {
   /// The directions for the training step; outside training, the first ones.
   [[nodiscard]] Tensor directions(const ForwardContext& context, const Tensor& like) const {
     const int64_t draw = redraw_ > 0 ? context.step() / redraw_ : 0;
-    const std::scoped_lock lock(mutex_);  // sentences are decoded by several threads
+    const std::scoped_lock lock(mutex_);  // several threads may decode
     if (draw != 0 && draw != drawn_) {
       drawn_ = draw;
       drawn_directions_ = orthogonal_directions(count_, size_, name_, draw).to(like.options());

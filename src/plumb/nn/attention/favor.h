@@ -16,8 +16,8 @@ struct FavorOptions {
 };
 void describe(Fields& field, FavorOptions& options);
 
-/// Directions w, (count, size), float64: blocks of `size` orthogonal rows, where each row by itself is distributed as
-/// N(0, I). A function of the name and the index of the draw.
+/// Directions w, (count, size), float64: blocks of `size` orthogonal rows, each row by itself distributed as N(0, I).
+/// Determined by the name and the index of the draw.
 Tensor orthogonal_directions(int64_t count, int64_t size, const std::string& name, int64_t draw);
 
 /// w·x − ‖x‖²/2, the logarithms of φ(x)·√m: exp(x·y) = E[φ(x)·φ(y)]. x: (…, size), w: (m, size) → (…, m).

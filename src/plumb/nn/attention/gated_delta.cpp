@@ -2,10 +2,10 @@
 //   S ← exp(g)·S;  S ← S + β·φ(k)·(v − Sᵀ·φ(k))ᵀ;  y = Sᵀ·φ(q);  φ(x) = silu(x)/‖silu(x)‖;  β = σ(w_β·x);
 //   g = −exp(a)·softplus(w_g·x + b), as in Mamba-2; a and b trained, for each head.
 // The authors draw exp(a) from [1, 16] and softplus(b) from [0.001, 0.1]; here both start at the geometric mean, so
-// that an initialized model depends on weights alone. Their short convolutions, and the norm and gate after attention,
-// are parts of their layer, not of the rule. Kimi Delta Attention, Kimi Team 2025, "Kimi Linear", arXiv 2510.26692: the
-// same with a g for each feature of the key,
-//   g = −exp(a)·softplus(W↑·W↓·x + b), with W↓ of as many rows as a head has features, and b for each feature.
+// that only weight matrices are random. Their short convolutions, and the norm and gate after attention, belong to
+// their layer, not to the rule. Kimi Delta Attention, Kimi Team 2025, "Kimi Linear", arXiv 2510.26692: the same with a
+// g for each feature of the key,
+//   g = −exp(a)·softplus(W↑·W↓·x + b), with one row of W↓ per feature of a head, and a b for each feature.
 #include <cmath>
 
 #include "plumb/nn/attention/fast_weights.h"
@@ -18,7 +18,7 @@ namespace {
 const double kLogRate = std::log(4.0);
 const double kDecayBias = std::log(std::expm1(0.01));
 
-/// Of the sum of squares of features, whose root divides them.
+/// Added to the sum of squares before the root.
 constexpr double kNormEpsilon = 1e-6;
 
 Tensor unit_features(const Tensor& x) {

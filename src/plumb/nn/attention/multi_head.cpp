@@ -121,7 +121,7 @@ Tensor MultiHeadAttention::self(const Tensor& x, AttentionPass& pass, bool causa
 Tensor MultiHeadAttention::read(const Tensor& x, AttentionPass& pass, AttentionState& state) const {
   const int64_t width = heads_.width();
   const int64_t kv_width = heads_.kv_width();
-  // One product: the input is rounded or quantized once, and threads meet once.
+  // One product: the input is rounded or quantized once, and threads synchronize once.
   const Tensor projected = project(x);
   if (!pass.first_values.defined()) pass.first_values = projected.narrow(1, width + kv_width, kv_width);
   const Tensor packed = prepares() ? prepared(projected, pass, {}) : projected;

@@ -18,13 +18,13 @@ struct MultiHeadOptions {
   std::string qk_norm = "none";  // a norm over the features of each head's queries and keys
   double norm_eps = 1e-5;
   std::string bias = "all";         // which projections have a bias: "all", "qkv" (all but the output), "none"
-  bool gate = false;                // multiplies what attention returns by σ(W_g·x)
-  VariantOptions options;           // of attentions
+  bool gate = false;                // multiplies the output of attention by σ(W_g·x)
+  VariantOptions options;           // options of attentions
   std::string value_norm = "none";  // a norm over the features of each head's values
   LoraOptions lora{};               // adapters of the projections
 };
 
-/// Tokens as they pass through the self-attentions of a stack: their positions, and what one layer passes to the next.
+/// Tokens passing through the self-attentions of a stack: their positions, and data that layers share.
 struct AttentionPass {
   /// Tokens at these positions of their sequences.
   AttentionPass(const Ragged& layout_in, std::vector<int64_t> positions_in)
@@ -47,16 +47,16 @@ struct AttentionPass {
 /// (size).
 /// With gate, also gate.weight (width, d_model): W^O reads attention(Q, K, V) ⊙ σ(W_g·x), x the input of the queries
 /// (Qiu et al. 2025, arXiv 2505.06708).
-/// With lora, also q_lora, k_lora, v_lora and out_lora (.a and .b) for the matrices that it adapts: the products with
-/// these parts of in_proj_weight, and with out_proj.weight, have what an adapter adds (nn/lora.h).
+/// With lora, also q_lora, k_lora, v_lora and out_lora (.a and .b) for the matrices it adapts: adapters add to the
+/// products with these parts of in_proj_weight and with out_proj.weight (nn/lora.h).
 class MultiHeadAttention {
  public:
-  /// `positions` act within self-attention; null: none. Throws Error if heads is not a multiple of the key-value heads.
+  /// `positions` act within self-attention; may be null. Throws Error unless kv_heads is positive and divides heads.
   MultiHeadAttention(Parameters& parameters, const std::string& prefix, int64_t d_model, const ops::HeadShape& heads,
                      const MultiHeadOptions& options = {},
                      const std::shared_ptr<const RelativePositions>& positions = nullptr);
 
-  /// Mixes the first layer's values into the values; call this after all parameters of the attention are declared.
+  /// Mixes the first layer's values into the values. Call it after all other parameters of the attention are declared.
   void add_value_residual(Parameters& parameters, const std::string& prefix);
 
   /// Each sequence attends to itself; x: (tokens, d_model).
@@ -66,14 +66,14 @@ class MultiHeadAttention {
     return self(x, pass, causal, context);
   }
 
-  /// The initial state of `rows` rows.
+  /// The state of `rows` rows before the first position.
   [[nodiscard]] std::unique_ptr<AttentionState> start(int64_t rows) const { return attention_->start(rows); }
 
-  /// Further positions of each row, without dropout and without a graph; x: (tokens, d_model). Equals the last
-  /// positions of `self` with causal over the whole sequences.
+  /// Reads further positions of each row, without dropout; x: (tokens, d_model). Equals the last positions of causal
+  /// `self` over the whole sequences. Call it without a graph (at::NoGradGuard).
   [[nodiscard]] Tensor read(const Tensor& x, AttentionPass& pass, AttentionState& state) const;
 
-  /// What `cross` needs from the source; memory: (source tokens, d_model).
+  /// The keys and values that `cross` attends to; memory: (source tokens, d_model).
   [[nodiscard]] AttentionMemory remember(const Tensor& memory, const Ragged& layout,
                                          const ForwardContext& context) const;
 
@@ -86,17 +86,17 @@ class MultiHeadAttention {
   [[nodiscard]] Tensor project(const Tensor& x) const;
   /// Columns [begin, begin + count) of it.
   [[nodiscard]] Tensor project(const Tensor& x, int64_t begin, int64_t count) const;
-  /// Adds to the columns of the joint projection from `begin` on what their adapters add.
+  /// Applies the adapters to columns of the joint projection, the first of which is `begin`.
   [[nodiscard]] Tensor adapted(const Tensor& projected, const Tensor& x, int64_t begin) const;
-  /// Normalizes each of the heads, which are side by side.
+  /// Normalizes each head; heads are side by side.
   [[nodiscard]] Tensor normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
-  /// Whether projections are modified before attention sees them.
+  /// Whether `prepared` changes anything.
   [[nodiscard]] bool prepares() const { return query_norm_ || value_norm_ || rotates() || value_residual_; }
   /// Query, key and value side by side as attention sees them: queries and keys normalized and rotated, values mixed
   /// with those of the first layer and normalized.
   [[nodiscard]] Tensor prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const;
   [[nodiscard]] bool rotates() const { return positions_ && positions_->rotates(); }
-  /// What attention returned, (tokens, width), gated by its input x, (tokens, d_model), and projected.
+  /// The output of attention, (tokens, width), gated by the input x, (tokens, d_model), and projected.
   [[nodiscard]] Tensor out(const Tensor& mixed, const Tensor& x) const;
 
   /// Declares the adapters of [model.lora].
@@ -120,7 +120,7 @@ class MultiHeadAttention {
   std::shared_ptr<const RelativePositions> positions_;
   std::unique_ptr<Attention> attention_;
   std::optional<ValueResidual> value_residual_;
-  std::vector<ColumnAdapter> in_adapters_;  // by their columns
+  std::vector<ColumnAdapter> in_adapters_;  // in the order of their columns
   std::optional<LoraAdapter> out_adapter_;
 };
 

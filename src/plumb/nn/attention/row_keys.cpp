@@ -22,13 +22,13 @@ void RowKeys::Row::append(const Tensor& key_value) {
   length = needed;
 }
 
-/// Before the row is copied.
+/// Makes the row shareable, before it is copied.
 void RowKeys::Row::share() {
   if (length == 0) return;
   shared.push_back(own.narrow(0, 0, length));
   own = Tensor();
   length = 0;
-  // A row that branches at every step would have as many parts as steps.
+  // Bounds the parts of a row that branches at every step.
   constexpr size_t kMostParts = 16;
   if (shared.size() >= kMostParts) shared = {at::cat(shared, 0)};
 }

@@ -19,7 +19,7 @@ struct KeyValueCache final : AttentionState {
   [[nodiscard]] int64_t bytes() const override { return keys.bytes(); }
 };
 
-/// The same for scores that positions add to.
+/// The same for biased scores.
 struct BiasedCache final : AttentionState {
   explicit BiasedCache(int64_t rows) : keys(rows) {}
   RowKeys keys;

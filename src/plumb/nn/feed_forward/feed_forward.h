@@ -18,7 +18,7 @@ class FeedForward {
   [[nodiscard]] virtual Tensor operator()(const Tensor& x) const = 0;
 };
 
-/// What a feed-forward sub-layer is built from.
+/// Describes the feed-forward sub-layer to build.
 struct FeedForwardShape {
   std::string name;  // its layer, "encoder.layers.0": prefix of its parameters
   int64_t d_model = 0;

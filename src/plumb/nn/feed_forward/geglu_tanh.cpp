@@ -1,4 +1,4 @@
-// GEGLU with the approximation of GELU, as T5 1.1 has it (Shazeer 2020, arXiv 2002.05202):
+// GEGLU with the tanh approximation of GELU, as in T5 1.1 (Shazeer 2020, arXiv 2002.05202):
 //   f(x) = W₂·(gelu(W₁·x + b₁) ⊙ (W₃·x + b₃)) + b₂, gelu(x) ≈ x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))).
 #include "plumb/nn/feed_forward/feed_forward.h"
 

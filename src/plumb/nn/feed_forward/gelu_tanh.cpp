@@ -1,4 +1,4 @@
-// GELU by its approximation, Hendrycks & Gimpel 2016, arXiv 1606.08415, which GPT-2 uses (Radford et al. 2019):
+// The tanh approximation of GELU, Hendrycks & Gimpel 2016, arXiv 1606.08415, used by GPT-2 (Radford et al. 2019):
 //   f(x) = W₂·gelu(W₁·x + b₁) + b₂, gelu(x) ≈ x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))).
 #include "plumb/nn/feed_forward/feed_forward.h"
 #include "plumb/ops/linear.h"

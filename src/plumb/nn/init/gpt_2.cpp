@@ -2,7 +2,7 @@
 // that write to the stream (the last ones of attention and of the feed-forward sub-layer) divided by √(number of
 // sub-layers of their stack): 2 per layer, 3 in a decoder with cross-attention. The division is the paper's; the code
 // that the authors published (src/model.py) lacks it, and draws positions from N(0, 0.01²), where the Transformers
-// library and Plumb have 0.02². GPT-2 does not multiply its embeddings: model.embedding_factor = 1.
+// library and Plumb use 0.02². GPT-2 does not multiply its embeddings: model.embedding_factor = 1.
 #include <cmath>
 
 #include "plumb/nn/init/init.h"

@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// The numbers are drawn on the CPU, whatever the device: a model at initialization is the same on all.
+/// Draws on the CPU, so that initialization does not depend on the device.
 void fill(const Tensor& tensor, const std::function<double()>& draw) {
   const Tensor here = tensor.device().is_cpu() ? tensor : at::empty(tensor.sizes(), tensor.scalar_type());
   ops::dispatch(here, [&]<typename T>() {

@@ -12,7 +12,7 @@
 namespace plumb {
 
 struct Initialization {
-  /// Fills one weight matrix: a parameter whose role is `weight` or one of the four roles after it.
+  /// Fills one parameter whose role is `weight`, one of the four roles after it, or `readout`.
   std::function<void(const Parameter&, const ModelDepth&, Random&)> fill_weight;
   /// Multiplies the standard deviation 1/√d of an embedding; empty: 1.
   std::function<double(const Parameter&, const ModelDepth&)> embedding_factor = {};
@@ -20,12 +20,13 @@ struct Initialization {
 Registry<Initialization>& initializations();
 
 /// Initializes each parameter from a separate random stream, named after it: weight matrices as the kind specifies;
-/// embeddings (including the output matrix) from N(0, 1/d) unless the kind overrides it; positions from N(0, 0.02²);
-/// adapters as they say; gains 1; biases and shifts 0; constants and buffers to their initial value.
+/// embeddings (including an output matrix over a vocabulary) from N(0, 1/d) unless the kind overrides it; positions
+/// from N(0, 0.02²); adapters from N(0, Parameter::initial²); gains 1; biases and shifts 0; constants and buffers their
+/// initial values.
 void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed);
 
-/// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: the parameter itself, or the query, key and
-/// value stacked in it, which count as separate matrices for Xavier and others.
+/// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: the parameter itself, or the matrices stacked
+/// in it, such as query, key and value, each with its own fan_out.
 void for_each_matrix(const Parameter& parameter,
                      const std::function<void(const Tensor&, int64_t fan_in, int64_t fan_out)>& fill);
 
@@ -33,10 +34,10 @@ void for_each_matrix(const Parameter& parameter,
 double xavier_deviation(int64_t fan_in, int64_t fan_out);
 
 /// Xavier normal, with the matrices that a signal passes through (value, attention output, both feed-forward matrices)
-/// multiplied by `scale`; queries and keys, which only determine weights, are unchanged.
+/// multiplied by `scale`; queries and keys, which only determine weights, and all other matrices are unchanged.
 void fill_scaled_xavier(const Parameter& parameter, double scale, Random& random);
 
-/// Whether a parameter belongs to the decoder.
+/// Whether a parameter belongs to the decoder, according to its name.
 bool in_decoder(const Parameter& parameter);
 
 /// Fills a contiguous tensor with N(0, deviation²) or U(−bound, bound).

@@ -1,7 +1,7 @@
 // The initialization of AWD-LSTM, Merity et al. 2018, arXiv 1708.02182: U(−1/√n, 1/√n) for the recurrent layers, n
-// their size, as torch.nn.LSTM draws them, and U(−0.1, 0.1) for the embedding. Here embeddings are normal with the same
-// variance, 0.1²/3, and biases 0. The output layer of a classifier is U(−1/√m, 1/√m), m its columns, as torch.nn.Linear
-// draws it.
+// their size, as in torch.nn.LSTM, and U(−0.1, 0.1) for the embedding. Here embeddings are normal with the same
+// variance, 0.1²/3, and biases 0. The output layer of a classifier is U(−1/√m, 1/√m), m its columns, as in
+// torch.nn.Linear.
 #include <cmath>
 
 #include "plumb/nn/init/init.h"

@@ -1,7 +1,7 @@
 // BatchNorm, Ioffe & Szegedy 2015, arXiv 1502.03167: y = (x − μ)/√(σ² + eps)·γ + β for each feature, with μ and σ² over
 // all tokens of the batch, including those of other processes that share it. Activations contain no padding. In
 // evaluation, μ and σ² are replaced by running averages, updated in each training step as r ← 0.9·r + 0.1·(μ or the
-// unbiased σ²). One token by itself has no σ²: it is normalized as in evaluation, and updates nothing.
+// unbiased σ²). A single token has no σ²: it is normalized as in evaluation, and updates nothing.
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -20,7 +20,8 @@ class BatchNorm final : public Norm {
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const override {
     if (context.pass() == Pass::evaluation) return normalized(x - running_mean_, running_variance_);
-    // Σ(x − c)² − n(μ − c)² loses no digits if the constant c is near the mean, such as the mean of rank 0's tokens.
+    // Σ(x − c)² − n(μ − c)² loses no precision if the constant c is close to the mean; here, c is the mean of rank 0's
+    // tokens.
     const Tensor c = x.detach().mean(0);
     context.group().broadcast(c);
     const Tensor shifted = x - c;

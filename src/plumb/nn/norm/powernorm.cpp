@@ -6,10 +6,10 @@
 // over tokens,
 //   ∂L/∂x = (h − ν∘x̂)/ψ,   ν ← ν∘(1 − 0.1·mean(x̂²)) + 0.1·mean(h∘x̂).
 // The authors' code (sIncerass/powernorm) differs: it normalizes with the statistics of the batch for the first 10,000
-// steps, divides each token by the root mean square of its features (or groups of them) before, and in the gradient
-// divides by the batch's ψ. Without the first, ψ would start far off; here the first step takes ψ from its own batch.
-// Each process has its own averages, of its own tokens. A measurement computes ψ² from its batch as a function of x
-// (the paper's PN-V), with the exact gradient.
+// steps, first divides each token by the root mean square of its features (or groups of them), and in the gradient
+// divides by the batch's ψ. Here, the first step takes ψ from its own batch, because without that warm-up ψ would start
+// far off. Each process has its own averages, of its own tokens. A measurement computes ψ² from its batch as a function
+// of x (the paper's PN-V), with the exact gradient.
 #include "plumb/nn/norm/norm.h"
 
 namespace plumb {
@@ -58,7 +58,7 @@ class PowerNorm final : public Norm {
   }
 
  private:
-  /// The ψ of this step; then adds the batch to the average.
+  /// Returns the ψ of this step, and adds the batch to the average.
   [[nodiscard]] Tensor advance(const Tensor& x) const {
     const at::NoGradGuard no_graph;
     const Tensor square = x.detach().square().mean(0);

@@ -1,8 +1,8 @@
-// ALiBi, Press et al. 2021, "Train short, test long", arXiv 2108.12409: a score decreases with the distance between key
+// ALiBi, Press et al. 2021, "Train short, test long", arXiv 2108.12409: scores decrease with the distance between key
 // and query, with a different slope in each head:
 //   score(i, j) = q_i·k_j/√size − m_h·|i − j|,  m_h = 2^(−8h/heads), h = 1 … heads.
-// If the number of heads is not a power of two, the slopes are those of the next smaller power n, followed by every
-// second one of those of 2n. An encoder looks both ways, with the same slopes.
+// If the number of heads is not a power of two, the slopes are those for the next smaller power n, followed by every
+// other slope for 2n. An encoder applies the same slopes in both directions.
 #include <cmath>
 
 #include "plumb/nn/position/growing_table.h"

@@ -13,12 +13,11 @@
 
 namespace plumb {
 
-/// When more rows are requested than exist, computes at least twice as many: decoding computes them a number of times
-/// that grows with the logarithm of the length. The layers of a model and the threads that decode with it share one
-/// table per element type and device; reading rows that exist takes no lock.
+/// Grows by at least doubling, so decoding recomputes it only O(log length) times. The layers of a model and its
+/// decoding threads share one table per element type and device; reading existing rows takes no lock.
 class GrowingTable {
  public:
-  /// compute(length): the rows of the positions 0 … length − 1, (length, …), in float64 on the CPU. The first table has
+  /// compute(length): the rows of positions 0 … length − 1, (length, …), in float64 on the CPU. The first table has
   /// `first` rows.
   explicit GrowingTable(std::function<Tensor(int64_t length)> compute, int64_t first = 256)
       : compute_(std::move(compute)), first_(first) {}
@@ -29,7 +28,7 @@ class GrowingTable {
   [[nodiscard]] Tensor rows(int64_t length, const at::TensorOptions& options) const {
     if (Tensor found = find(length, options); found.defined()) return found;
     const std::scoped_lock lock(mutex_);
-    if (Tensor found = find(length, options); found.defined()) return found;  // another thread was faster
+    if (Tensor found = find(length, options); found.defined()) return found;  // another thread got here first
     const int64_t known = exact_.defined() ? exact_.size(0) : 0;
     if (known == 0 || known < length) {
       int64_t wanted = std::max(first_, 2 * known);
@@ -42,7 +41,7 @@ class GrowingTable {
   }
 
  private:
-  /// Published once, then neither changed nor removed: together the older ones are no larger than the newest.
+  /// Never changed or removed once published; the older tables of a type together are no larger than its newest.
   struct Table {
     Tensor rows;
     const Table* older;
@@ -58,7 +57,7 @@ class GrowingTable {
 
   std::function<Tensor(int64_t)> compute_;
   int64_t first_;
-  mutable std::mutex mutex_;  // of those who write
+  mutable std::mutex mutex_;  // serializes writers
   mutable Tensor exact_;
   mutable std::vector<std::unique_ptr<const Table>> tables_;
   mutable std::atomic<const Table*> newest_ = nullptr;

@@ -1,4 +1,4 @@
-// No positions: a causal model can still distinguish them by what each one sees (Haviv et al. 2022, arXiv 2203.16634).
+// No positions: a causal model can still infer them from the causal mask (Haviv et al. 2022, arXiv 2203.16634).
 #include "plumb/nn/position/position.h"
 
 namespace plumb {

@@ -15,12 +15,12 @@
 
 namespace plumb {
 
-/// What a position encoding is built from: one side of a model.
+/// Describes the position encoding of one side of a model.
 struct PositionShape {
   int64_t d_model = 0;
-  int64_t heads = 1;          // of queries
+  int64_t heads = 1;          // query heads
   int64_t max_positions = 0;  // for encodings of limited length
-  bool causal = false;        // self-attention sees only earlier positions
+  bool causal = false;        // self-attention sees no later positions
   int64_t head_size = 0;      // 0: d_model/heads
   VariantOptions options{};
 
@@ -31,17 +31,17 @@ class Positions {
  public:
   virtual ~Positions() = default;
 
-  /// Vectors of at least the positions 0 … length − 1, (≥ length, d_model), to add to the embeddings; undefined if
-  /// there are none. Throws Error if the encoding has fewer positions.
+  /// Vectors of at least positions 0 … length − 1, (≥ length, d_model), to add to the embeddings; undefined if the
+  /// encoding adds none. Throws Error if length exceeds `longest`.
   [[nodiscard]] virtual Tensor table(int64_t length) {
     (void)length;
     return {};
   }
 
-  /// The number of positions.
+  /// The largest number of positions supported.
   [[nodiscard]] virtual int64_t longest() const { return std::numeric_limits<int64_t>::max(); }
 
-  /// What acts within one self-attention, whose own parameters begin with `prefix`; null if nothing does.
+  /// The part that acts within one self-attention, whose parameters begin with `prefix`; null if there is none.
   [[nodiscard]] virtual std::shared_ptr<const RelativePositions> within(Parameters& parameters,
                                                                         const std::string& prefix) {
     (void)parameters;

@@ -23,7 +23,7 @@ class RelativePositions {
   /// Whether `rotated` has an effect.
   [[nodiscard]] virtual bool rotates() const { return false; }
 
-  /// The rotations of tokens at these positions of their sequences, in the type and on the device of `options`; the
+  /// The rotations for tokens at these positions in their sequences, in the type and on the device of `options`; the
   /// same for all layers.
   [[nodiscard]] virtual Angles angles_at(const std::vector<int64_t>& positions,
                                          const at::TensorOptions& options) const {
@@ -32,8 +32,7 @@ class RelativePositions {
     return {};
   }
 
-  /// Queries or keys as attention reads them. x: (tokens, heads·size), for any number of heads side by side → the same
-  /// shape.
+  /// Rotated queries or keys. x: (tokens, heads·size), any number of heads side by side → the same shape.
   [[nodiscard]] virtual Tensor rotated(const Tensor& x, const Angles& angles) const {
     (void)angles;
     return x;
@@ -42,7 +41,7 @@ class RelativePositions {
   /// Whether `bias` adds anything.
   [[nodiscard]] virtual bool biased() const { return false; }
 
-  /// What is added to the scores q·kᵀ/√size of one sequence. query: (heads, queries, size), at the positions begin,
+  /// The term added to the scores q·kᵀ/√size of one sequence. query: (heads, queries, size), at the positions begin,
   /// begin + 1, …; key: (heads, keys, size), at 0, 1, … → (heads, queries, keys) or a shape that broadcasts to it.
   [[nodiscard]] virtual Tensor bias(const Tensor& query, const Tensor& key, int64_t begin) const {
     (void)key;
@@ -50,8 +49,8 @@ class RelativePositions {
     return at::zeros({1, 1, 1}, query.options());
   }
 
-  /// Causal softmax attention with the scores that `bias` adds to, by an operation that keeps none of them; undefined
-  /// if there is no such operation. query: (tokens, width); key_value: (tokens, 2·kv_width) → (tokens, width).
+  /// Causal softmax attention with biased scores, by a fused operation; undefined if there is none. query: (tokens,
+  /// width); key_value: (tokens, 2·kv_width) → (tokens, width).
   [[nodiscard]] virtual Tensor causal_attention(const Tensor& query, const Tensor& key_value, const Ragged& layout,
                                                 const ops::HeadShape& heads) const {
     (void)query, (void)key_value, (void)layout, (void)heads;

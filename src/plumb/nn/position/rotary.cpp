@@ -120,7 +120,7 @@ class Rotation final : public RelativePositions {
     const int64_t heads = x.size(1) / size_;
     const int64_t pairs = rotating_ / 2;
     const Tensor by_head = x.reshape({tokens, heads, size_});
-    // In either layout, the third dimension counts pairs, and the last or second-to-last holds their two features.
+    // `dimension` holds the two features of a pair: the last one if interleaved, else the one before it.
     const std::vector<int64_t> shape =
         interleaved_ ? std::vector<int64_t>{tokens, heads, pairs, 2} : std::vector<int64_t>{tokens, heads, 2, pairs};
     const int64_t dimension = interleaved_ ? 3 : 2;

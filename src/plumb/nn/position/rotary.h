@@ -8,7 +8,7 @@
 
 namespace plumb {
 
-/// The formulas are in rotary.cpp; `describe` says what each option means.
+/// See rotary.cpp for the formulas and `describe` for the meaning of the options.
 struct RotaryOptions {
   double theta = 10000;
   bool interleaved = true;

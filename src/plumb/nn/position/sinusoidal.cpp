@@ -9,7 +9,7 @@
 namespace plumb {
 namespace {
 
-/// Where the sine and the cosine of an angle are: next to each other, or in different halves.
+/// Whether the sine and the cosine of an angle are adjacent or in different halves.
 enum class Waves { interleaved, halves };
 
 /// (length, d_model)

@@ -1,5 +1,5 @@
 // T5's relative bias, Raffel et al. 2019, arXiv 1910.10683: a trained number for each head and bucket of distances is
-// added to the scores, which T5 does not divide by √size but we do. The layers of a side share the table
+// added to the scores, which T5, unlike Plumb, does not divide by √size. The layers of a side share the table
 // PREFIX.relative_bias (32, heads). With distance = query − key and n buckets, each distance below n/2 has its own
 // bucket; beyond that, buckets widen logarithmically up to distance 128, and all larger distances share the last:
 //   n/2 + ⌊ln(distance/(n/2))/ln(128/(n/2))·(n − n/2)⌋.

@@ -1,8 +1,8 @@
 // Relative positions of Transformer-XL, Dai et al. 2019, arXiv 1901.02860, section 3.3. For each head,
 //   score(i, j) = [(q_i + u)·k_j + (q_i + v)·W_R·R_{i−j}]/√size,
 // R_p the sinusoidal vector of distance p (sines in its first half, cosines in its second, as in the authors' code).
-// The authors' code (pytorch/mem_transformer.py) shares u and v among all layers; here every layer has its own, as it
-// has its own W_R, so that no layer depends on another.
+// The authors' code (pytorch/mem_transformer.py) shares u and v among all layers; here each layer has separate ones,
+// like W_R, so that layers are independent.
 // Per layer: r_proj.weight (heads·size, d), and u and v as r_content.bias, r_position.bias (heads, size).
 #include <cmath>
 
@@ -59,9 +59,8 @@ class RelativeScores final : public RelativePositions {
 
  private:
   /// q·W_R·R of every query and distance. q: (heads, queries, size), the first at position `begin`; r: (count, d) →
-  /// (heads, queries, count). W_R is multiplied by R, or, after what has been read before, where there may be few
-  /// queries for many distances, by q if that takes fewer multiplications: decoding does not project all of R for every
-  /// token.
+  /// (heads, queries, count). W_R is multiplied by R or, if begin > 0 and that takes fewer multiplications, by q, so
+  /// that decoding does not project all of R for every token.
   [[nodiscard]] Tensor distance_scores(const Tensor& q, const Tensor& r, int64_t begin) const {
     const int64_t queries = q.size(1);
     const int64_t count = r.size(0);
@@ -75,7 +74,7 @@ class RelativeScores final : public RelativePositions {
     return at::matmul(q, projected.permute({1, 2, 0}));
   }
 
-  /// R of the distances from, from + 1, …: (count, d). For a negative distance the sines change sign.
+  /// R of the distances from, from + 1, …: (count, d). For negative distances the sines change sign.
   [[nodiscard]] Tensor distances(int64_t from, int64_t count, const Tensor& like) const {
     const int64_t sines = (d_ + 1) / 2;
     const Tensor table = table_->rows(std::max(from + count, 1 - from), like.options());

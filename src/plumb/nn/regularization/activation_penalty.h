@@ -1,8 +1,7 @@
 // Activation regularization (AR): Merity et al. 2017, "Revisiting activation regularization for language RNNs",
 // arXiv 1708.01009.
 //   AR = mean of h², over all positions and features; the loss becomes loss + α·AR.
-// h are the outputs of the last layer after dropout, and the mean is that of the authors' code: their paper writes
-// α·‖m∘h_t‖₂.
+// h are the outputs of the last layer after dropout, and the mean follows the authors' code; the paper has α·‖m∘h_t‖₂.
 #pragma once
 
 #include "plumb/ops/torch.h"

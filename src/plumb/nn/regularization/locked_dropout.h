@@ -10,7 +10,7 @@
 namespace plumb {
 
 /// x: (tokens, width) → the same. The mask of a sequence depends on the key and on the row at which the sequence begins
-/// in the step's batch, not on how that batch is divided; the key's own runs do not matter.
+/// in the step's batch, not on how that batch is split; the runs of the key are ignored.
 Tensor locked_dropout(const Tensor& x, const Ragged& layout, double p, const ops::DropoutKey& key);
 
 }  // namespace plumb

@@ -1,7 +1,7 @@
 // Temporal activation regularization (TAR), or slowness: Merity et al. 2017, arXiv 1708.01009.
 //   TAR = mean of (h_t − h_{t−1})², over all features and all positions that have one before them in their sequence;
 //   the loss becomes loss + β·TAR.
-// h are the outputs of the last layer before dropout, and the mean is that of the authors' code: their paper writes
+// h are the outputs of the last layer before dropout. The mean follows the authors' code; the paper has
 // β·‖h_t − h_{t+1}‖₂.
 #pragma once
 

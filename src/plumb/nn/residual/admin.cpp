@@ -1,9 +1,8 @@
 // Admin, Liu et al. 2020, arXiv 2004.08249: x ← norm(ω∘x + dropout(f(x))), with a trained vector ω for each sub-layer.
-// A profiling pass through the initialized model sets ω: 1 in the first sub-layer of a stack, and from each sub-layer
-// to the next ω² ← Var[ω·x] + Var[f(x)], where the variance is over all elements of the batch. The authors' code
-// (Transformer-Clinic) profiles the first batch of the data, with dropout; here the batch has random tokens and there
-// is no dropout, so that an initialized model is a function of configuration and seed. Model::profile takes another
-// batch.
+// A profiling pass through the initialized model sets ω: 1 in the first sub-layer of a stack, then ω² ← Var[ω·x] +
+// Var[f(x)] of the previous sub-layer, with variances over all elements of the batch. The authors' code
+// (Transformer-Clinic) profiles the first batch of the data, with dropout; here the pass uses random tokens without
+// dropout, so that an initialized model depends only on configuration and seed. Model::profile accepts any batch.
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {

@@ -3,8 +3,8 @@
 //   h_l = Σ_i softmax_i(w_l·rms_l(v_i))·v_i;  v_l = dropout(f(norm(h_l)));  v₀ = the input
 // w_l (d) is a trained query, initially 0, so that all weights are equal; rms_l is RMSNorm with its own gains, whatever
 // the model's norm. The end of the stack reads in the same way: output = norm(h_(L+1)). The first sub-layer has no
-// query, because it has only v₀ to read. In blocks of S sub-layers, the sources are the input, the sum of the outputs
-// of each complete block, and the sum so far of the current one; S = 1 is the full form above.
+// query, because it reads only v₀. In blocks of S sub-layers, the sources are the input, the sum of the outputs of each
+// complete block, and the sum so far of the current one; S = 1 is the full form above.
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
@@ -67,7 +67,7 @@ class AttnResScheme final : public ResidualScheme {
     std::unique_ptr<Norm> norm;
   };
 
-  /// (tokens, d), of sources of this shape.
+  /// Sources: (tokens, d) each → (tokens, d).
   [[nodiscard]] Tensor read(const Reader& reader, const std::vector<Tensor>& sources,
                             const ForwardContext& context) const {
     const Tensor values = at::stack(sources);  // (sources, tokens, d)
@@ -79,7 +79,7 @@ class AttnResScheme final : public ResidualScheme {
   StackShape shape_;
   int64_t block_;
   SubLayerNorms norms_;
-  std::vector<Reader> readers_;  // [sub-layer]: of the next one, or of the end of the stack
+  std::vector<Reader> readers_;  // [sub-layer]: for the next one, or the end of the stack
   FinalNorm final_norm_;
 };
 

@@ -1,4 +1,4 @@
-// What schemes have in common that keep several hidden vectors of each token: hyper-connections and mHC.
+// The common part of schemes with several hidden vectors per token: hyper-connections and mHC.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace plumb {
 
-/// n hidden vectors of each token, H (tokens, n, d), of which a sub-layer reads a combination and to which it writes:
+/// n hidden vectors per token, H (tokens, n, d). A sub-layer reads a combination of them and writes to all:
 ///   y = dropout(f(norm(read·H)));  H ← mix·H + writeᵀ·yᵀ
 ///   H₀ = n copies of the input;  output = norm(sum of the rows of H)
 /// Schemes differ in the coefficients, which may depend on H.
@@ -18,7 +18,7 @@ class HiddenVectorsScheme : public ResidualScheme {
   Tensor leave(const Stream& stream, ForwardContext& context) const final;
 
  protected:
-  /// Of each token.
+  /// Coefficients for each token.
   struct Coefficients {
     Tensor read;   // (tokens, n)
     Tensor mix;    // (tokens, n, n)
@@ -28,10 +28,10 @@ class HiddenVectorsScheme : public ResidualScheme {
   /// Adds the norms of the sub-layers.
   HiddenVectorsScheme(Parameters& parameters, const StackShape& shape, int64_t count);
 
-  /// Adds the norm of the output; the last call of a scheme's constructor.
+  /// Adds the norm of the output. Call it last in a scheme's constructor.
   void add_final_norm(Parameters& parameters);
 
-  /// The coefficients of the k-th sub-layer, from 0, for hidden vectors (tokens, n, d).
+  /// The coefficients of sub-layer k, from 0, for hidden vectors (tokens, n, d).
   [[nodiscard]] virtual Coefficients coefficients(size_t k, const Tensor& hidden,
                                                   const ForwardContext& context) const = 0;
 

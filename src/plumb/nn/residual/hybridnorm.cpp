@@ -2,9 +2,9 @@
 // sub-layer.
 //   attention:     x ← x + dropout(f(x)), where f normalizes the queries, keys and values of each head
 //   feed-forward:  y = norm(x);  x ← y + dropout(f(y))
-// and one norm at the end of the stack, which the paper does not mention but its code has. HybridNorm*, which the paper
+// and one norm at the end of the stack, which is in the paper's code but not in its text. HybridNorm*, which the paper
 // prefers, treats the first layer as Pre-LN, x ← x + dropout(f(norm(x))) in all of its sub-layers, and keeps the norms
-// within attention. The last sub-layer of a layer counts as feed-forward: with model.parallel, the only one.
+// within attention. The last sub-layer of a layer is treated as feed-forward, also with model.parallel.
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {
@@ -38,7 +38,7 @@ class HybridNormScheme final : public ResidualScheme {
  private:
   int64_t sub_layers_;
   int64_t pre_layers_;
-  std::vector<std::unique_ptr<Norm>> norms_;  // [sub-layer]; null: reads the stream as it is
+  std::vector<std::unique_ptr<Norm>> norms_;  // [sub-layer]; null: reads the stream unnormalized
   FinalNorm final_norm_;
 };
 

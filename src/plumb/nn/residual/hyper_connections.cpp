@@ -1,12 +1,12 @@
-// Hyper-connections, Zhu et al. 2024, arXiv 2409.19606: n hidden vectors for each token, H of shape (n, d), of which a
-// sub-layer reads a combination, and to which it writes, with trained coefficients A_m (n), A_r (n, n) and B (n):
+// Hyper-connections, Zhu et al. 2024, arXiv 2409.19606: n hidden vectors per token, H of shape (n, d). A sub-layer
+// reads a combination of them and writes to all, with trained coefficients A_m (n), A_r (n, n) and B (n):
 //   h = A_mᵀ·H;  y = dropout(f(norm(h)));  H ← A_rᵀ·H + B·yᵀ
 //   H₀ = n copies of the input;  output = norm(sum of the rows of H)
-// At initialization A_m = e_(i mod n) in the i-th sub-layer, from 0, A_r = I and B = 1: Pre-LN. Dynamic coefficients
+// At initialization A_m = e_(i mod n) in sub-layer i, from 0, A_r = I and B = 1, which is Pre-LN. Dynamic coefficients
 // also depend on H, through Ĥ = norm(H), row by row:
 //   A_m + s_α·tanh(Ĥ·W_m);  A_r + s_α·tanh(Ĥ·W_r);  B + s_β·tanh(Ĥ·W_β)
 // with W_m (d), W_r (d, n) and W_β (d) initially 0, and scalars s_α and s_β initially 0.01. The paper's models also
-// multiply the standard deviation of the last matrix of each sub-layer by √n, which is left to the initialization.
+// multiply the standard deviation of the last matrix of each sub-layer by √n, which is left to the initialization here.
 #include <fmt/format.h>
 
 #include "plumb/base/error.h"
@@ -42,7 +42,7 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
   }
 
  private:
-  /// Of a sub-layer.
+  /// The coefficients of a sub-layer.
   struct Connections {
     Tensor read;                 // A_m: (n)
     Tensor mix;                  // A_r: (n, n)
@@ -73,7 +73,7 @@ class HyperConnectionsScheme final : public HiddenVectorsScheme {
                                           const ForwardContext& context) const override {
     const Connections& connections = connections_[k];
     const int64_t tokens = hidden.size(0), n = count();
-    // The columns of A_r are combined, hence the transposes.
+    // H is multiplied by A_rᵀ, hence the transposes.
     Coefficients fixed{connections.read.expand({tokens, n}), connections.mix.t().expand({tokens, n, n}),
                        connections.write.expand({tokens, n})};
     if (!connections.norm) return fixed;

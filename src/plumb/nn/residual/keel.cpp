@@ -1,6 +1,6 @@
 // Keel, Chen & Wei 2026, arXiv 2601.19895: x ← norm(α·x + dropout(f(inner_norm(x)))), where α is the number of
-// sub-layers of the stack: Post-LN with a scaled residual and a second norm on the branch. The equation and α are from
-// summaries of the paper and have not been checked against its text; there is no public code of the authors.
+// sub-layers of the stack: Post-LN with a scaled residual and a second norm on the branch. The equation and α come from
+// summaries of the paper and have not been checked against its text; the authors have published no code.
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {

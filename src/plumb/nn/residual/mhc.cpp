@@ -1,13 +1,14 @@
-// mHC, manifold-constrained hyper-connections, Xie et al. 2025, arXiv 2512.24880: n hidden vectors for each token, X of
-// shape (n, d), with coefficients that keep sums of signals bounded over any number of layers:
+// mHC, manifold-constrained hyper-connections, Xie et al. 2025, arXiv 2512.24880: n hidden vectors per token, X of
+// shape (n, d), with coefficients that keep the signal bounded over any number of layers:
 //   y = dropout(f(norm(H_pre·X)));  X ← H_res·X + H_postᵀ·yᵀ
 //   X₀ = n copies of the input;  output = norm(sum of the rows of X)
 //   H_pre = σ(h_pre) (n);  H_post = 2·σ(h_post) (n);  H_res = Sinkhorn(exp(h_res)) (n, n), doubly stochastic
 //   h = α·(x̂·φ) + b, where x̂ is vec(X) (n·d) divided by its root mean square; α is a scalar, initially 0.01, φ a matrix
 //       and b a bias for each of the three
-// Sinkhorn divides columns by their sums, then rows by theirs, 20 times, here in logarithms.
-// The paper does not say how b starts, and public versions differ. Here H_pre starts at 1/n, H_post at 1 and H_res near
-// the identity (b is 0 on the diagonal and −8 elsewhere), so that the scheme starts as Pre-LN, but for α.
+// Sinkhorn divides columns by their sums, then rows by theirs, 20 times by default, here in logarithms.
+// The paper does not specify the initial b, and public implementations differ. Here H_pre is initially 1/n, H_post 1
+// and H_res near the identity (b is 0 on the diagonal and −8 elsewhere), so that, apart from α, the scheme starts as
+// Pre-LN.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -47,7 +48,7 @@ class MhcScheme final : public HiddenVectorsScheme {
   }
 
  private:
-  /// Of a sub-layer.
+  /// The parameters of a sub-layer.
   struct Connections {
     Tensor weight;          // φ of pre, post and res, stacked: (2n + n², n·d)
     Tensor alpha;           // of the same: (3)

@@ -1,6 +1,6 @@
 // Mix-LN, Li et al. 2024, arXiv 2412.13795: Post-LN in the first ⌊L/4⌋ of L layers, Pre-LN in the others, and one norm
-// at the end of the stack. With fewer than 4 layers none is Post-LN. The authors' code has the number of Post-LN layers
-// as a setting.
+// at the end of the stack. With fewer than 4 layers none is Post-LN. In the authors' code the number of Post-LN layers
+// is an option.
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {

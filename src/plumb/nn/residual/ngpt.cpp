@@ -1,15 +1,15 @@
-// nGPT, the normalized Transformer, Loshchilov et al. 2024, arXiv 2410.01131. Hidden states h and sub-layers' outputs
-// are vectors of length 1, n(x) = x/‖x‖, and each sub-layer moves h towards its output:
+// nGPT, the normalized Transformer, Loshchilov et al. 2024, arXiv 2410.01131. Hidden states h and sub-layer outputs are
+// normalized to length 1, n(x) = x/‖x‖, and each sub-layer moves h toward its output:
 //   h ← n(h + α∘(n(dropout(f(√d·h))) − h));  h₀ = n(input);  a stack returns h
 // α (d) is trained for each sub-layer: α = |a|·α₀·√d with a initially 1/√d, so that α is initially α₀ = 0.05, and Adam
 // changes it as fast as other parameters. There are no other norms.
 // A sub-layer reads √d·h, whose elements are of order 1: in nGPT this factor is part of the scales of the feed-forward
 // sub-layer (of both branches in its code, of the gate in the paper), and in attention it cancels, because queries,
-// keys and outputs are normalized. The rest is prescribed to the model: see Prescription::unit_matrices. RMSNorm over
-// each head's queries and keys equals n(q)·s·√size and n(k)·s·√size, so that scores are √size·(s∘n(q))·(s∘n(k)) as in
-// nGPT, with separate gains s for q and k, shared by the heads, where nGPT has one gain for both in each head. The
-// feed-forward sub-layer has no trained scales s_u and s_v. nGPT has no biases, rotary positions, `swiglu`, and
-// separate embeddings and output matrix; these are keys of the model.
+// keys and outputs are normalized. The rest is left to the model: see Prescription::unit_matrices. RMSNorm over each
+// head's queries and keys equals n(q)·s·√size and n(k)·s·√size, so that scores are √size·(s∘n(q))·(s∘n(k)) as in nGPT,
+// with separate gains s for q and k, shared by the heads, where nGPT has one gain for both in each head. The
+// feed-forward sub-layer has no trained scales s_u and s_v. nGPT also has no biases, and uses rotary positions,
+// `swiglu`, and separate embedding and output matrices; set these in [model].
 #include <fmt/format.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ void describe(Fields& field, NgptOptions& options) {
   field("alpha", options.alpha, "α at initialization; nGPT recommends the order of 1/layers");
 }
 
-/// x/‖x‖, with a constant against division by zero.
+/// x/‖x‖, with a small constant that prevents division by zero.
 Tensor on_sphere(const Tensor& x) {
   const auto width = static_cast<double>(x.size(1));
   return ops::rms_norm(x, at::full({x.size(1)}, 1 / std::sqrt(width), x.options()), 1e-12 / width);

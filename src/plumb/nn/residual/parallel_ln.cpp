@@ -1,6 +1,6 @@
-// Sub-layers side by side, each with its own norm, as in GPT-NeoX: Black et al. 2022, arXiv 2204.06745. All sub-layers
-// of a layer read the layer's input: x ← x + Σ dropout(f(norm(x))), and there is one norm at the end of the stack. With
-// a single norm for both, as in GPT-J, the sub-layers are one: `parallel` in the model's configuration.
+// Sub-layers in parallel, each with its own norm, as in GPT-NeoX: Black et al. 2022, arXiv 2204.06745. All sub-layers
+// of a layer read the layer's input: x ← x + Σ dropout(f(norm(x))), and there is one norm at the end of the stack. For
+// a single norm for both, as in GPT-J, use model.parallel, which makes them one sub-layer.
 #include "plumb/nn/residual/sub_layer_norms.h"
 
 namespace plumb {

@@ -19,7 +19,7 @@ Registry<ResidualFactory>& residual_schemes() {
 
 namespace {
 
-/// A scheme that is not written as tensor2tensor's strings.
+/// The registered scheme of this name. Throws Error if there is none.
 const ResidualFactory& factory_of(const std::string& name) {
   if (name == "none") {
     throw Error("unknown residual scheme \"none\"",

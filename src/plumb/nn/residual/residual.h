@@ -1,4 +1,4 @@
-// The residual scheme, the object that owns the stream. Only it knows where norms, dropout and additions are.
+// The residual scheme, which owns the stream: it alone decides where norms, dropout and additions are.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ namespace plumb {
 /// What flows through a stack of layers: one tensor (tokens, d_model) for most schemes, more for some.
 struct Stream {
   Tensor x;
-  Tensor second{};                // for schemes that keep two, of a shape of their own
+  Tensor second{};                // for schemes with a second stream, of any shape
   std::vector<Tensor> sources{};  // for schemes that read earlier outputs, each (tokens, d_model)
 
-  /// Calls visit(tensor) for each tensor that the stream has.
+  /// Calls visit(tensor) for each defined tensor.
   template <typename Visit>
   void for_each(const Visit& visit) {
     visit(x);
@@ -32,7 +32,8 @@ struct Stream {
   }
 };
 
-/// One sub-layer: self-attention, cross-attention or feed-forward; (tokens, d_model) → (tokens, d_model).
+/// One sub-layer: self-attention, cross-attention, feed-forward, or self-attention and feed-forward in parallel;
+/// (tokens, d_model) → (tokens, d_model).
 struct SubLayer {
   LayerId id;
   int64_t position;  // within the layer, from 0
@@ -49,8 +50,11 @@ Tensor watched_forward(const SubLayer& f, const Tensor& input, ForwardContext& c
 class ResidualScheme {
  public:
   virtual ~ResidualScheme() = default;
+  /// The stream at the start of the stack; x: (tokens, d_model).
   virtual Stream enter(const Tensor& x, ForwardContext&) const { return {x}; }
+  /// Runs one sub-layer and updates the stream.
   virtual void apply(Stream& stream, const SubLayer& f, ForwardContext& context) const = 0;
+  /// The output of the stack, (tokens, d_model).
   virtual Tensor leave(const Stream& stream, ForwardContext&) const { return stream.x; }
   /// Whether initialization ends with a forward pass of Pass::profiling, in which the scheme sets parameters.
   [[nodiscard]] virtual bool profiled() const { return false; }
@@ -68,7 +72,7 @@ struct StackShape {
   VariantOptions options{};
 };
 
-/// What a scheme prescribes for the parts of a model that it does not own; the model carries it out.
+/// Requirements of a scheme on parts of the model that it does not own; the model implements them.
 struct Prescription {
   /// Attention applies the model's norm to the queries, keys and values of each head (HybridNorm).
   bool qkv_norm = false;
@@ -79,7 +83,7 @@ struct Prescription {
   bool operator==(const Prescription&) const = default;
 };
 
-/// Makes a scheme, and says what it prescribes.
+/// Makes a scheme, and holds its prescription.
 class ResidualFactory {
  public:
   using Make = std::function<std::unique_ptr<ResidualScheme>(Parameters&, const StackShape&)>;
@@ -99,11 +103,12 @@ class ResidualFactory {
 };
 Registry<ResidualFactory>& residual_schemes();
 
-/// By name, or as tensor2tensor's two strings separated by a slash: "n/da" is Pre-LN, "/dan" Post-LN.
+/// By name, or as tensor2tensor's two strings separated by a slash: "n/da" is Pre-LN, "/dan" Post-LN. Throws Error on
+/// an unknown name.
 std::unique_ptr<ResidualScheme> make_residual_scheme(const std::string& name, Parameters& parameters,
                                                      const StackShape& shape);
 
-/// What the scheme of this name prescribes.
+/// The prescription of the scheme of this name. Throws Error on an unknown name.
 Prescription prescription_of(const std::string& name);
 
 }  // namespace plumb

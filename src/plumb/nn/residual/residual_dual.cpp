@@ -1,5 +1,5 @@
-// ResiDual, Xie et al. 2023, arXiv 2304.14802. Two streams: x as in Post-LN, and r, the plain sum of all sub-layer
-// outputs, which is normalized once at the end:
+// ResiDual, Xie et al. 2023, arXiv 2304.14802. Two streams: x as in Post-LN, and r, the unnormalized sum of the input
+// and all sub-layer outputs, which is normalized once at the end:
 //   y = dropout(f(x));  r ← r + y;  x ← norm(x + y);  r₀ = x₀;  output = x + norm(r).
 // The paper's code scales r to avoid overflow in half precision and multiplies x at the end; both factors are 1 here.
 #include "plumb/nn/residual/sub_layer_norms.h"

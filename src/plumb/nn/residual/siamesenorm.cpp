@@ -1,5 +1,5 @@
 // SiameseNorm, Li et al. 2026, arXiv 2602.08064. Two streams share the sub-layers: x, normalized as in Post-LN, and y,
-// the plain sum of Pre-LN. In layer l, from 1, where N₁, N₂ and N₃ are norms of the sub-layer:
+// the plain sum of Pre-LN. In layer l, from 1, with norms N₁, N₂ and N₃ for each sub-layer:
 //   x ← N₁(x);  z = dropout(f(N₃(x + N₂(y))));  x ← x + z/√(2l);  y ← y + z
 //   x₀ = y₀ = the input;  output = norm(N(x) + N'(y))
 // The factor and N₃ are as in the paper's code for vision Transformers. Its code for language models combines the

@@ -18,7 +18,7 @@ inline int64_t index_of(const SubLayer& f, const StackShape& shape) {
   return f.layer() * shape.sub_layers + f.position;
 }
 
-/// The norm "STACK.layers.I.NAMEk" of the stack's kind; `position` is that of the sub-layer from 0, k from 1.
+/// The norm "STACK.layers.I.NAMEk" of the stack's kind for the sub-layer at `position`, from 0; k = position + 1.
 std::unique_ptr<Norm> make_sub_layer_norm(Parameters& parameters, const StackShape& shape, const std::string& name,
                                           int64_t layer, int64_t position);
 
@@ -39,7 +39,7 @@ class SubLayerNorms {
 std::unique_ptr<Norm> make_final_norm(Parameters& parameters, const StackShape& shape,
                                       const std::string& name = "norm");
 
-/// The norm whose result is that of the stack.
+/// The norm whose output is that of the stack.
 class FinalNorm {
  public:
   FinalNorm() = default;  // to be assigned

@@ -18,8 +18,8 @@ namespace plumb {
 ///   h  σ(t)∘y + (1 − σ(t))∘x, t = W·x + b, a highway (Marian)      (postprocess only)
 /// If `preprocess` is not empty, the stack ends with one more preprocess.
 /// Parameters of sub-layer k (from 1) of a layer: normk, or post_normk for the second norm if both strings normalize;
-/// repetitions of a letter add _2, _3, …; zero_addk.gamma; highwayk.weight, highwayk.bias. Throws Error on other
-/// letters.
+/// repetitions of a letter add _2, _3, … (n and r count together); zero_addk.gamma; highwayk.weight, highwayk.bias.
+/// Throws Error on other letters.
 std::unique_ptr<ResidualScheme> make_tensor2tensor_scheme(const std::string& preprocess, const std::string& postprocess,
                                                           Parameters& parameters, const StackShape& shape);
 

@@ -11,7 +11,7 @@
 namespace plumb::ops::fused {
 namespace {
 
-/// The locations of query, key and value: for self-attention all in `query` (the packed matrix), otherwise key and
+/// Where query, key and value are stored: in self-attention, all in `query` (the packed matrix); otherwise key and
 /// value in `packed`.
 struct Geometry : torch::CustomClassHolder {
   Ragged queries;
@@ -46,8 +46,7 @@ T score_scale(const HeadShape& shape) {
 }
 
 /// Calls work(head, query offset, key offset, output offset) for every head of every sequence, in parallel. With
-/// `by_group`, heads that share keys and values are processed one after another, because their contributions to the
-/// same gradients must not be added concurrently.
+/// `by_group`, heads that share keys and values are processed sequentially, because they add to the same gradients.
 template <typename T, typename Work>
 void for_each_head(const Geometry& g, const Pointers<T>& in, bool by_group, const Work& work) {
   const HeadShape& shape = g.shape;
@@ -207,8 +206,8 @@ Tensor cached_attention(const Tensor& query_in, const Ragged& layout, const Cach
     std::fill(row_of.begin() + layout.begin(r), row_of.begin() + layout.begin(r + 1), r);
     longest = std::max(longest, cache.length(r));
   }
-  // Threads share the heads of each token too: a text that is continued alone has one token at a time.
-  constexpr int64_t kWorthThread = 1 << 16;  // products of numbers
+  // Threads also divide the heads of a token: a single sequence is decoded one token at a time.
+  constexpr int64_t kWorthThread = 1 << 16;  // multiplications that justify a thread
   const int64_t grain = std::max<int64_t>(1, kWorthThread / (2 * longest * shape.size));
   const Tensor query = as_contiguous(query_in, "attention");
   Tensor out = at::empty_like(query);

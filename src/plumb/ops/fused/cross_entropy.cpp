@@ -11,7 +11,7 @@
 namespace plumb::ops::fused {
 namespace {
 
-/// The targets of the rows of logits.
+/// The targets of all rows of logits.
 struct Targets : torch::CustomClassHolder {
   std::vector<int64_t> labels;
   std::vector<double> weights;  // empty: all 1
@@ -19,7 +19,7 @@ struct Targets : torch::CustomClassHolder {
   double scale = 1;
 
   [[nodiscard]] double weight(int64_t row) const { return weights.empty() ? 1.0 : weights[static_cast<size_t>(row)]; }
-  /// The factor of the row's loss.
+  /// The factor of the row's loss in the total.
   [[nodiscard]] double factor(int64_t row) const { return scale * weight(row); }
 
   template <typename T>
@@ -149,7 +149,7 @@ class CrossEntropyOfLogits : public torch::autograd::Function<CrossEntropyOfLogi
   }
 };
 
-/// Rows of logits held at a time: about 16 MB, enough for efficient products.
+/// Rows of logits held at a time: about 16 MB in float32, but 64 to 1,024 rows; enough for efficient products.
 int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 22) / vocabulary, 64, 1024); }
 
 class FusedCrossEntropy : public torch::autograd::Function<FusedCrossEntropy> {

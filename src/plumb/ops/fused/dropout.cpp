@@ -10,8 +10,8 @@
 namespace plumb::ops::fused {
 namespace {
 
-/// Calls work(begin, end, first) for the parts of the elements [begin, end) of a matrix that lie in the same run of
-/// rows: `first` is the position that element 0 would have if that run were longer.
+/// Splits the elements [begin, end) of a matrix by runs of rows and calls work(begin, end, first) for each part;
+/// `first` is the position of element 0 if the run were extended back to it.
 template <typename Work>
 void by_run(const std::vector<RowRun>& runs, int64_t width, int64_t begin, int64_t end, const Work& work) {
   if (runs.empty()) return work(begin, end, int64_t{0});
@@ -34,7 +34,7 @@ Tensor masked(const Tensor& residual_in, const Tensor& x_in, double p, const Dro
     const T* base = residual.defined() ? residual.data_ptr<T>() : nullptr;
     const T* in = x.data_ptr<T>();
     T* result = out.data_ptr<T>();
-    constexpr int64_t kUnit = 1024;  // threads begin at multiples of this, where the kernel is fastest
+    constexpr int64_t kUnit = 1024;  // threads start at multiples of this, where the kernel is fastest
     const int64_t n = x.numel();
     const int64_t width = n == 0 ? 1 : n / x.size(0);
     parallel_ranges((n + kUnit - 1) / kUnit, 16, [&](int64_t begin, int64_t end) {

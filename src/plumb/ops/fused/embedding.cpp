@@ -22,7 +22,7 @@ Tensor gather(const Tensor& table_in, const Tensor& ids, double scale) {
   return out;
 }
 
-/// Both directions are linear and each is the other's derivative.
+/// ScatterRows and GatherRows are linear, and each is the other's backward pass.
 class ScatterRows : public torch::autograd::Function<ScatterRows> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& rows_in, const Tensor& ids, double scale,

@@ -1,6 +1,6 @@
-// The operations as computed by the CPU kernels (ops/kernels): differentiable functions whose backward pass again
-// consists of kernels, for tensors for which uses_kernels() is true. Each is documented with the operation of the same
-// name, which has checked the arguments.
+// The operations computed by the CPU kernels (ops/kernels): differentiable functions whose backward pass also uses
+// kernels, for tensors for which uses_kernels() is true. Each is documented with the operation of the same name, which
+// has checked the arguments.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ namespace plumb::ops::fused {
 Tensor self_attention(const Tensor& packed, const Ragged& layout, const HeadShape& shape, bool causal);
 Tensor cross_attention(const Tensor& query, const Tensor& packed, const Ragged& query_layout, const Ragged& key_layout,
                        const HeadShape& shape);
-/// In float32, with a token.
+/// float32 only; at least one token.
 Tensor relative_attention(const Tensor& content, const Tensor& position, const Tensor& key_value,
                           const Tensor& distance, const Ragged& layout, const HeadShape& shape);
 Tensor cached_attention(const Tensor& query, const Ragged& layout, const CachedKeys& cache, const HeadShape& shape);
@@ -41,16 +41,16 @@ Tensor embedding(const Tensor& table, const std::vector<int64_t>& ids, double sc
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps);
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double eps);
 
-/// x in float32.
+/// x: float32.
 Tensor to_bfloat16(const Tensor& x);
 
 Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b);
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
 Tensor column_sums(const Tensor& x);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
-/// `start` is defined, and there is a token.
+/// `start` is defined; at least one token.
 LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout);
-/// From float32.
+/// weight: float32.
 std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision);
 
 TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool normalize);

@@ -56,7 +56,7 @@ class MatMul : public torch::autograd::Function<MatMul> {
     const Tensor& dc = grad[0];
     Tensor da;
     Tensor db;
-    // Computes only what was requested: for a diagonal block of the Hessian, half is not.
+    // Computes only the gradients that are needed: one of the two for a diagonal block of the Hessian.
     if (ctx->needs_input_grad(0)) da = ta ? matrix_product(b, dc, tb, true) : matrix_product(dc, b, false, !tb);
     if (ctx->needs_input_grad(1)) db = tb ? matrix_product(dc, a, true, ta) : matrix_product(a, dc, !ta, false);
     return {da, db, Tensor(), Tensor()};
@@ -100,7 +100,7 @@ class Linear : public torch::autograd::Function<Linear> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, const c10::optional<Tensor>& bias,
                         bool relu) {
     Tensor y = ops::gemm(x, weight, {.transpose_b = true, .bias = bias.value_or(Tensor()), .relu = relu});
-    // y is saved only for its sign, detached: its derivative has no influence.
+    // y is saved detached, because only its sign is used.
     ctx->save_for_backward({x, weight, relu ? y.detach() : Tensor()});
     ctx->saved_data["biased"] = bias.has_value();
     return y;

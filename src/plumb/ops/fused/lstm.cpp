@@ -20,9 +20,9 @@
 namespace plumb::ops::fused {
 namespace {
 
-/// Tokens in the order of computation: step t is position t of every sequence that has one, longest sequence first, and
-/// its rows are adjacent. Matrices of states begin with those before the first position, one row for each sequence in
-/// that order, and continue with the rows of the steps.
+/// Tokens in the order of computation: step t has the adjacent rows of position t of every sequence that has one,
+/// longest sequence first. Matrices of states begin with the initial states, one row per sequence in that order,
+/// followed by the rows of the steps.
 struct LstmOrder : torch::CustomClassHolder {
   explicit LstmOrder(const Ragged& of) : layout(of), steps(of, 1), token_of_row(steps.places().size()) {
     int64_t rows = 0;
@@ -38,7 +38,7 @@ struct LstmOrder : torch::CustomClassHolder {
   [[nodiscard]] int64_t rows(int64_t step) const { return steps.sequences_at()[static_cast<size_t>(step)]; }
   [[nodiscard]] int64_t first(int64_t step) const { return begin[static_cast<size_t>(step)]; }
 
-  /// The first row of the states after a step, and before it.
+  /// The first row of the states after and before a step.
   [[nodiscard]] int64_t after(int64_t step) const { return layout.sequences() + first(step); }
   [[nodiscard]] int64_t before(int64_t step) const { return step == 0 ? 0 : after(step - 1); }
 
@@ -49,7 +49,7 @@ struct LstmOrder : torch::CustomClassHolder {
     return layout.sequences() == 1 ? by_step : by_step.index_select(0, index_beside(by_step, steps.places()));
   }
 
-  /// The states before each row of the steps: a part of them if all sequences are equally long.
+  /// The state before each row of the steps; a view if all sequences have the same length.
   [[nodiscard]] Tensor states_before(const Tensor& states) const {
     if (rows(count() - 1) == layout.sequences()) return states.narrow(0, 0, layout.tokens());
     std::vector<Tensor> parts;
@@ -57,7 +57,7 @@ struct LstmOrder : torch::CustomClassHolder {
     return at::cat(parts, 0);
   }
 
-  /// The states after the last position of every sequence, in the order of the layout.
+  /// The state after the last position of every sequence, in the order of the layout.
   [[nodiscard]] Tensor last_states(const Tensor& states) const {
     std::vector<int64_t> ids(static_cast<size_t>(layout.sequences()));
     for (int64_t rank = 0; rank < layout.sequences(); ++rank) {
@@ -75,10 +75,10 @@ struct LstmOrder : torch::CustomClassHolder {
 };
 using LstmOrderPointer = c10::intrusive_ptr<LstmOrder>;
 
-/// Multiplies rows, such as those of every step, by the same matrix.
+/// Multiplies the rows of many steps by the same matrix, packed if that pays.
 class PackedProduct {
  public:
-  /// By Wᵀ or, if `transposed`, by W. `rounded`: with operands rounded to bfloat16.
+  /// Multiplies by Wᵀ or, if `transposed`, by W. `rounded`: with operands rounded to bfloat16.
   PackedProduct(const Tensor& weight, bool transposed, bool rounded, int64_t steps)
       : weight_(rounded ? to_bfloat16(weight) : as_contiguous(weight, "LSTM")),
         transposed_(transposed),
@@ -115,23 +115,24 @@ class PackedProduct {
   std::variant<std::monostate, kernels::PackedWeight<float>, kernels::PackedWeight<kernels::Bfloat16>> packed_;
 };
 
-/// Calls work(row) for the rows of a step, which are `size` wide.
+/// Calls work(row) for the rows of a step, each of `size` elements, in parallel.
 template <typename Work>
 void for_rows_of_step(int64_t rows, int64_t size, const Work& work) {
-  constexpr int64_t kElements = 2048;  // for which a thread is worth waking
+  constexpr int64_t kElements = 2048;  // elements that justify a thread
   parallel_ranges(rows, (kElements + size - 1) / size, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) work(row);
   });
 }
 
-/// What a forward pass leaves for the backward pass, by step.
+/// Saved by the forward pass for the backward pass, by step.
 struct LstmPass {
   Tensor gates;   // (tokens, 4·size): σ(i), σ(f), tanh(g), σ(o)
   Tensor hidden;  // (sequences + tokens, size)
   Tensor cell;    // (sequences + tokens, size)
 };
 
-/// Fills `pass`, which holds the sums of the inputs and the first states, and `output` (tokens, size).
+/// Completes `pass`, whose gates hold W·x + b_W + b_U and whose first rows hold the initial states, and fills `output`
+/// (tokens, size).
 template <typename T>
 void run_forward(const LstmOrder& order, const PackedProduct& recurrent, const LstmPass& pass, const Tensor& output) {
   const int64_t size = output.size(1);
@@ -154,8 +155,8 @@ void run_forward(const LstmOrder& order, const PackedProduct& recurrent, const L
   }
 }
 
-/// From the gradient of the output and those of the last states by rank, which become those of the first states: the
-/// gradients of the sums, by step.
+/// From the gradient of the output and of the last states by rank, returns the gradients of the gates' sums, by step;
+/// dhidden and dcell become the gradients of the initial states.
 template <typename T>
 Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, const LstmPass& pass, const Tensor& doutput,
                     const Tensor& dhidden, const Tensor& dcell) {
@@ -187,13 +188,13 @@ Tensor run_backward(const LstmOrder& order, const PackedProduct& recurrent, cons
 
 constexpr size_t kLstmInputs = 7;  // x, W, U, b_W, b_U, h_0, c_0
 
-/// The gradients with a graph: those of the reference, computed anew.
+/// The gradients with an autograd graph, recomputed by the reference.
 variable_list differentiable_gradients(AutogradContext* ctx, const variable_list& saved, const Ragged& layout,
                                        const variable_list& grad) {
   if (ctx->saved_data["rounded"].toBool()) {
     throw Error("second derivatives are not available in bfloat16", "use float32 for curvature");
   }
-  variable_list inputs;  // aliases: a tensor that is two of the inputs has a gradient for each
+  variable_list inputs;  // aliases, so that a tensor passed as two inputs has a gradient for each
   for (size_t i = 0; i < kLstmInputs; ++i) inputs.push_back(at::alias(saved[i]));
   const LstmResult result =
       reference::lstm(inputs[0], {inputs[1], inputs[2], inputs[3], inputs[4]}, {inputs[5], inputs[6]}, layout);

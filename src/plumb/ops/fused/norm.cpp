@@ -7,7 +7,7 @@
 namespace plumb::ops::fused {
 namespace {
 
-/// Sums over tokens are computed in this many parts, added in order: the same for any number of threads.
+/// Sums over tokens are computed in this many parts, added in order: the same result for any number of threads.
 constexpr int64_t kParts = 16;
 
 /// Calls work(part, begin, end) for each of kParts ranges of rows.

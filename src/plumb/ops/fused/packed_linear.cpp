@@ -41,14 +41,14 @@ AnyWeight packed(const Tensor& weight, Precision precision) {
   return QuantizedWeight{PackedWeight<int8_t>(values.data(), n, k), std::move(scales)};
 }
 
-/// Rows that are copied anyway are padded to a multiple of this: matrix units process as many at a time, and batches of
-/// nearly the same size can share a compiled product.
+/// Rounds up the number of rows of matrices that are copied anyway: matrix units process kTile rows at a time, and
+/// batches of similar size can share a compiled product.
 int64_t whole_tiles(int64_t rows) {
   constexpr int64_t kTile = 16;
   return (rows + kTile - 1) / kTile * kTile;
 }
 
-/// A matrix of at least `rows` rows, written one by one by `convert(row, out)`; further rows are 0.
+/// A matrix whose first `rows` rows are written by `convert(row, out)`; the padding rows are 0.
 template <typename T, typename Convert>
 Tensor converted(int64_t rows, int64_t width, at::ScalarType type, const Convert& convert) {
   Tensor matrix = at::empty({whole_tiles(rows), width}, at::TensorOptions(type));

@@ -19,21 +19,21 @@ struct RelativeShape : torch::CustomClassHolder {
 };
 using RelativeShapePointer = c10::intrusive_ptr<RelativeShape>;
 
-/// The rows of a head, from this row and column on; T: float or const float.
+/// The rows of a head, starting at this row and column; T: float or const float.
 template <typename T>
 kernels::RowsOf<T> rows_at(const Tensor& x, int64_t row, int64_t column) {
   return {x.data_ptr<float>() + row * x.stride(0) + column, x.stride(0)};
 }
 
-/// Where a head of a sequence begins in the matrices.
+/// Where one head of one sequence begins in the matrices.
 struct HeadPlace {
   int64_t head, sequence;
   int64_t row;                 // the first token
-  int64_t column, key, value;  // in (tokens, width), and of its key and value in key_value
+  int64_t column, key, value;  // columns in (tokens, width), and of its key and value in key_value
 };
 
-/// Calls work(place) for every head of every sequence. With `by_group`, heads whose gradients add to the same keys are
-/// processed one after another; sequences always are, because they share the gradient of the distances.
+/// Calls work(place) for every head of every sequence, in parallel. With `by_group`, heads that add to the gradients of
+/// the same keys are processed sequentially. Sequences always are, because they share the gradient of the distances.
 template <typename Work>
 void for_each_head(const RelativeShape& shape, bool by_group, const Work& work) {
   const HeadShape& heads = shape.heads;
@@ -58,7 +58,7 @@ kernels::RelativeHead head_at(const RelativeShape& shape, const variable_list& i
           .distance = rows_at<const float>(in[3], 0, at.column)};
 }
 
-/// Tensors whose rows kernels can read: they may have a stride, their elements not.
+/// Makes the elements of each row contiguous, as the kernels require; rows may be any stride apart.
 variable_list in_rows(variable_list tensors) {
   for (Tensor& x : tensors) {
     if (x.stride(1) != 1) x = as_contiguous(x, "attention");
@@ -113,10 +113,10 @@ class RelativeAttention : public torch::autograd::Function<RelativeAttention> {
  private:
   static constexpr size_t kInputs = 4;
 
-  /// With a graph: those of the reference, computed anew.
+  /// The gradients with an autograd graph, recomputed by the reference.
   static variable_list differentiable_gradients(const variable_list& saved, const RelativeShape& shape,
                                                 const Tensor& grad) {
-    variable_list inputs;  // aliases: a tensor that is two of the inputs has a gradient for each
+    variable_list inputs;  // aliases, so that a tensor passed as two inputs has a gradient for each
     for (size_t i = 0; i < kInputs; ++i) {
       Tensor alias = at::alias(saved[i]);
       if (!alias.requires_grad()) alias.requires_grad_();

@@ -34,7 +34,7 @@ TopScores top_scores(const Tensor& logits_in, int64_t k, int64_t first_id, bool 
         if (!normalize) continue;
         T largest = found > 0 ? values[0] : -std::numeric_limits<T>::infinity();
         for (int64_t id = 0; id < first_id; ++id) largest = std::max(largest, x[id]);
-        // Of nothing but −∞ it is −∞; infinity minus infinity would be NaN.
+        // −∞ if all logits are −∞: the kernel would compute NaN from ∞ − ∞.
         top.log_partition[static_cast<size_t>(row)] = static_cast<double>(
             largest == -std::numeric_limits<T>::infinity() ? largest : kernels::log_partition(x, vocabulary, largest));
       }

@@ -8,7 +8,7 @@
 namespace plumb::ops::fused {
 namespace {
 
-/// Calls work(piece, begin, n) for ranges of elements of the pieces, in parallel, until each has been visited once.
+/// Calls work(piece, begin, n) in parallel for ranges of elements that cover all pieces exactly once.
 template <typename Work>
 void for_each_range(const std::vector<Tensor>& pieces, const Work& work) {
   std::vector<int64_t> begins{0};

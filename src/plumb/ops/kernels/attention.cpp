@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-/// In place: scores become probabilities; only the first `keys` of each row of `width` count, and the rest become 0.
+/// Softmax in place over the first `keys` of the row's `width` scores; the others become 0.
 template <typename T>
 void softmax_row(T* row, int64_t keys, int64_t width) {
   const hn::ScalableTag<T> d;
@@ -29,7 +29,7 @@ T row_dot(int64_t n, const T* x, const T* y) {
 
 constexpr int64_t kQueryBlock = 48;
 
-/// A block of query rows [begin, begin + rows) and the keys that any of them sees.
+/// A block of query rows [begin, begin + rows) and the number of keys that any of them sees.
 template <typename T>
 struct Block {
   int64_t begin;
@@ -45,7 +45,7 @@ void for_each_block(const AttentionHead<T>& head, const F& f) {
   }
 }
 
-/// P of one block: (rows, keys), with rows spread_stride(key_length) apart. kt: k transposed.
+/// P of one block: (rows, keys), with row stride spread_stride(key_length). kt: k transposed.
 template <typename T>
 void probabilities(const AttentionHead<T>& head, const Block<T>& block, Right<T> kt, T* p) {
   const int64_t stride = spread_stride(head.key_length);
@@ -56,7 +56,7 @@ void probabilities(const AttentionHead<T>& head, const Block<T>& block, Right<T>
   }
 }
 
-/// out[0, kVectors · lanes) or, for one vector, out[0, n) = Σ_i p[i] · value(i).
+/// out = Σ_i p[i] · value(i), for kVectors · lanes elements or, if kVectors is 1, min(n, lanes).
 template <int kVectors, typename T, typename Value>
 HWY_INLINE void weighted_sum(int64_t length, int64_t n, const T* p, const Value& value, T* out) {
   const hn::ScalableTag<T> d;
@@ -75,7 +75,7 @@ HWY_INLINE void weighted_sum(int64_t length, int64_t n, const T* p, const Value&
     kVectors > 1 ? hn::StoreU(sum[j], d, out + j * lanes) : store_first(sum[j], d, mask, n, out);
 }
 
-/// p[i] = scale · q·key(i) for four keys: q is read once for all of them, and their sums hide each other's latency.
+/// p[i] = scale · q·key(i) for four keys: q is read only once, and the four sums hide each other's latency.
 template <typename T, typename Key>
 HWY_INLINE void four_scores(int64_t size, T scale, const T* q, const Key& key, int64_t i, T* p) {
   const hn::ScalableTag<T> d;
@@ -95,7 +95,7 @@ HWY_INLINE void four_scores(int64_t size, T scale, const T* q, const Key& key, i
   for (int j = 0; j < 4; ++j) p[i + j] = scale * hn::GetLane(hn::SumOfLanes(d, sum[j]));
 }
 
-/// One query by dot products: for few queries, which do not justify transposing the keys.
+/// One query by dot products: for too few queries to justify transposing the keys.
 template <typename T, typename Key>
 HWY_INLINE void attend(int64_t length, int64_t size, T scale, const T* q, const Key& key, int64_t value_offset,
                        T* out) {
@@ -197,7 +197,7 @@ void double_backward(const AttentionHead<T>& head, const AttentionDoubleBackward
   const Right<T> bt = transposed_rows(g.b, 2);
   const Right<T> ct = transposed_rows(g.c, 3);
   T* p = memory + 4 * packed;
-  T* dp = p + stride * kQueryBlock;       // dP, then dS (G), then S̄
+  T* dp = p + stride * kQueryBlock;       // dP, then dS (G)
   T* gbar = dp + stride * kQueryBlock;    // Ḡ, then ddP
   T* pbar = gbar + stride * kQueryBlock;  // P̄, then S̄
   for_each_block(head, [&](const Block<T>& block) HWY_ATTR {

@@ -1,5 +1,5 @@
-// Softmax attention of one head over one sequence, without padding, holding no more of the score matrix than one block
-// of query rows; forward, backward, and the backward of the backward.
+// Softmax attention of one head over one sequence, without padding, with only one block of query rows of the score
+// matrix in memory; forward, backward, and double backward.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 namespace plumb::kernels {
 
 /// One head of one sequence: pointers to its first token, and strides between tokens.
-/// q, out-like: (query_length, size); k, v-like: (key_length, size). With S = scale·q·kᵀ and P = softmax of the rows of
-/// S (keys past the query's own position left out if `causal`): out = P·v.
+/// q, out: (query_length, size); k, v: (key_length, size). With S = scale·q·kᵀ and P = softmax of the rows of S
+/// (if `causal`, without keys after the query's position): out = P·v.
 template <typename T>
 struct AttentionHead {
   int64_t query_length;
@@ -27,8 +27,8 @@ struct AttentionHead {
 template <typename T>
 void attention_forward(const AttentionHead<T>& head, T* out, int64_t out_stride);
 
-/// One query of one head with scattered keys: key p begins at keys[p] + column, and its value `value_offset` further
-/// on. q: (size) → out: (size), softmax(scale·q·kᵀ)·v.
+/// One query of one head with scattered keys: key p begins at keys[p] + column, its value at keys[p] + column +
+/// value_offset. q: (size) → out: (size), softmax(scale·q·kᵀ)·v.
 template <typename T>
 struct CachedHead {
   int64_t length;
@@ -42,7 +42,7 @@ struct CachedHead {
 template <typename T>
 void cached_attention(const CachedHead<T>& head, T* out);
 
-/// From dout: dq (stride q_stride, written), dk and dv (stride kv_stride, added to).
+/// From dout, computes dq (stride q_stride, overwritten), dk and dv (stride kv_stride, added to).
 /// dv = Pᵀ·dout;  dP = dout·vᵀ;  dS = P∘(dP − rowsum(dP∘P));  dq = scale·dS·k;  dk = scale·dSᵀ·q.
 template <typename T>
 struct AttentionBackward {
@@ -55,8 +55,8 @@ struct AttentionBackward {
 template <typename T>
 void attention_backward(const AttentionHead<T>& head, const AttentionBackward<T>& gradient);
 
-/// From cotangents a, b, c of dq, dk, dv (strided as q, k, v): those of dout (stride dout_stride, written), of q
-/// (written) and of k and v (added to). With G = dS and Ḡ = scale·(a·kᵀ + q·bᵀ), u = rowsum(Ḡ∘P), ρ = rowsum(dP∘P):
+/// From cotangents a, b, c of dq, dk, dv (strided like q, k, v), computes those of dout (stride dout_stride) and q,
+/// both overwritten, and of k and v, added to. With G = dS, Ḡ = scale·(a·kᵀ + q·bᵀ), u = rowsum(Ḡ∘P), ρ = rowsum(dP∘P):
 ///   ddP = P∘(Ḡ − u);  P̄ = dout·cᵀ + Ḡ∘(dP − ρ) − u∘dP;  S̄ = P∘(P̄ − rowsum(P̄∘P));
 ///   ddout = P·c + ddP·v;  q̄ = scale·(G·b + S̄·k);  k̄ = scale·(Gᵀ·a + S̄ᵀ·q);  v̄ = ddPᵀ·dout.
 template <typename T>

@@ -12,9 +12,9 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
 constexpr int kBlocks = 16;          // Philox blocks computed side by side, one per lane
-constexpr int kChunk = kBlocks * 8;  // elements that they decide
+constexpr int kChunk = kBlocks * 8;  // elements that they cover
 
-/// The 16-bit decisions of positions [first, first + kChunk) as 0 or 1; `first` is a multiple of 8.
+/// Whether each position in [first, first + kChunk) is kept, as 0 or 1; `first` is a multiple of 8.
 HWY_INLINE void decide(const DropoutMask& mask, uint64_t first, uint8_t* HWY_RESTRICT kept) {
   uint32_t c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];
   for (int i = 0; i < kBlocks; ++i) {

@@ -5,7 +5,7 @@
 
 namespace plumb::kernels {
 
-/// An element at position i is kept if 16 bits of philox(seed, stream, i / 8) are below `keep_below`, out of 65536.
+/// The element at position i is kept if its 16 bits of philox(seed, stream, i / 8) are below `keep_below` (0 to 65536).
 struct DropoutMask {
   uint64_t seed;
   uint64_t stream;
@@ -13,8 +13,8 @@ struct DropoutMask {
   int64_t first;  // the position of element 0
 };
 
-/// out[i] = (residual ? residual[i] : 0) + (kept ? scale·x[i] : 0) for i in [begin, end), first + begin ≥ 0. Fastest if
-/// that is a multiple of 8.
+/// out[i] = (residual ? residual[i] : 0) + (kept ? scale·x[i] : 0) for i in [begin, end). first + begin must be ≥ 0;
+/// fastest if it is a multiple of 8.
 void dropout(const DropoutMask& mask, float scale, const float* residual, const float* x, float* out, int64_t begin,
              int64_t end);
 void dropout(const DropoutMask& mask, double scale, const double* residual, const double* x, double* out, int64_t begin,

@@ -1,4 +1,4 @@
-// Small passes over memory: bias and ReLU, their gradient, column sums and embedding rows.
+// Element-wise passes: bias and ReLU, their gradient, column sums and embedding rows.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace plumb::kernels {
 
-/// x (rows, width) += bias (width; may be null), then max(x, 0) if `relu`; rows [begin, end). NaN stays NaN.
+/// x (rows, width) += bias (width; may be null if `relu`), then max(x, 0) if `relu`; rows [begin, end). NaN stays NaN.
 template <typename T>
 void add_bias(T* x, const T* bias, bool relu, int64_t width, int64_t begin, int64_t end);
 
-/// dx = 0 where y ≤ 0, else dy, also where y is NaN, for elements [begin, end).
+/// dx = 0 where y ≤ 0, else dy (also where y is NaN), for elements [begin, end).
 template <typename T>
 void relu_backward(const T* dy, const T* y, T* dx, int64_t begin, int64_t end);
 
@@ -26,8 +26,8 @@ void column_sums(const T* x, int64_t width, int64_t begin, int64_t end, T* sums)
 template <typename T>
 void gather_rows(const T* table, const int64_t* ids, T scale, int64_t width, T* out, int64_t begin, int64_t end);
 
-/// table[ids[i], c] += scale · rows[i, c] for all i in [0, count) and columns [begin, end): divided by columns, so that
-/// the order of additions is the same for any number of threads.
+/// table[ids[i], c] += scale · rows[i, c] for all i in [0, count) and columns [begin, end). Threads divide the columns,
+/// so the order of additions is the same for any number of threads.
 template <typename T>
 void scatter_add_rows(const T* rows, const int64_t* ids, int64_t count, T scale, int64_t width, T* table, int64_t begin,
                       int64_t end);

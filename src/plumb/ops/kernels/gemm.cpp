@@ -50,8 +50,8 @@ dnnl::memory::desc matrix(int64_t rows, int64_t columns, int64_t stride, bool tr
 
 DataType type_of_sums(DataType type) { return type == DataType::s8 ? DataType::s32 : DataType::f32; }
 
-/// Throws std::bad_alloc unless there is room for oneDNN to compile in. Versions of it that get no memory for the code
-/// write where it would be.
+/// Throws std::bad_alloc unless there is memory for oneDNN's compiler: some versions do not check whether they got
+/// memory for the code.
 void require_room() {
   constexpr size_t kRoom = size_t{16} << 20;
   void* room = ::mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -83,7 +83,7 @@ std::unique_ptr<Compiled> compile(const Product& p, DataType type, const dnnl::m
 }
 
 Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc* packed, Engine& on) {
-  // Within a parallel region, a product runs on the calling thread.
+  // In a parallel region, a product runs on the calling thread alone.
   const int64_t threads = omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
   const Key key = {p.transpose_a,
                    p.transpose_b,
@@ -95,7 +95,7 @@ Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc
                    p.ldc,
                    (p.accumulate ? 1 : 0) + (p.bias != nullptr ? 2 : 0),
                    static_cast<int64_t>(type),
-                   packed != nullptr,  // of one type and shape all are packed alike
+                   packed != nullptr,  // the layout depends only on type and shape
                    threads};
   const auto found = on.compiled.find(key);
   if (found != on.compiled.end()) return *found->second;
@@ -104,14 +104,14 @@ Compiled& compiled_for(const Product& p, DataType type, const dnnl::memory::desc
   return *on.compiled.emplace(key, compile(p, type, packed, on)).first->second;
 }
 
-/// max(C, 0). Not by oneDNN, whose ReLU makes NaN 0.
+/// max(C, 0); NaN stays NaN, whereas oneDNN's ReLU gives 0.
 void rectify(const Product& p, float* c) {
   parallel_ranges(p.m, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(p.n, 1)), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) add_bias<float>(c + row * p.ldc, nullptr, true, p.n, 0, 1);
   });
 }
 
-/// Runs the product on these operands, where B may be packed.
+/// Runs the product on these operands; `packed`, if not null, replaces B.
 void run(const Product& p, DataType type, const void* a, const void* b, const dnnl::memory* packed, void* c) {
   try {
     Engine& on = engine();
@@ -120,7 +120,7 @@ void run(const Product& p, DataType type, const void* a, const void* b, const dn
     // oneDNN takes all operands as writable.
     compiled.a.set_data_handle(const_cast<void*>(a));
     if (packed != nullptr) {
-      compiled.arguments.insert_or_assign(DNNL_ARG_WEIGHTS, *packed);  // a handle set anew would be written to
+      compiled.arguments.insert_or_assign(DNNL_ARG_WEIGHTS, *packed);  // set_data_handle() would write to its padding
     } else {
       compiled.b.set_data_handle(const_cast<void*>(b));
     }
@@ -144,7 +144,7 @@ constexpr DataType kDataType<Bfloat16> = DataType::bf16;
 template <>
 constexpr DataType kDataType<int8_t> = DataType::s8;
 
-/// Every `step`-th of `count` values, copied together.
+/// A contiguous copy of `count` values that are `step` apart.
 template <typename T>
 std::vector<T> together(const T* values, int64_t count, int64_t step) {
   std::vector<T> result(static_cast<size_t>(count));
@@ -161,8 +161,8 @@ Product packed_product(int64_t m, const PackedWeight<T>& weight) {
 
 template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c) {
-  // With AVX-512 oneDNN 3.7 takes the elements of an A of one row, and of a C of one column, for neighbors in memory
-  // whatever the strides say. So they are made neighbors.
+  // With AVX-512, oneDNN 3.7 ignores the strides of an A with one row and of a C with one column, and takes their
+  // elements to be contiguous. So they are copied.
   const bool spread_a = product.m == 1 && product.transpose_a && product.lda > 1;
   const bool spread_c = product.n == 1 && product.ldc > 1;
   if (!spread_a && !spread_c) return run(product, kDataType<T>, a, b, nullptr, c);
@@ -191,7 +191,7 @@ struct PackedWeight<T>::Content {
 
 template <typename T>
 PackedWeight<T>::PackedWeight(const T* weight, int64_t n, int64_t k, bool transposed) : n_(n), k_(k) {
-  // oneDNN chooses the best layout; it is the same for any number of rows.
+  // oneDNN chooses the best layout, which is the same for any number of rows.
   constexpr int64_t kRows = 64;
   constexpr DataType kType = kDataType<T>;
   try {

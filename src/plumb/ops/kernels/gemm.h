@@ -1,4 +1,4 @@
-// Matrix products by oneDNN, which uses OpenMP's pool and the machine's best instructions, regardless of environment
+// Matrix products by oneDNN, which uses OpenMP's threads and the machine's best instructions, whatever the environment
 // variables for BLAS.
 #pragma once
 
@@ -25,17 +25,18 @@ struct Product {
   const float* bias = nullptr;  // (n), added to every row
 };
 
-/// T: float or Bfloat16; sums are in float32 either way. What oneDNN compiles for a shape is cached for further
-/// products of that shape. Throws Error if the processor does not support the product.
+/// T: float or Bfloat16; both are summed in float32. Each thread caches the code that oneDNN compiles for a shape.
+/// Throws Error if the processor does not support the product, and std::bad_alloc if memory runs out.
 template <typename T>
 void gemm(const Product& product, const T* a, const T* b, float* c);
 
-/// A weight W (n, k), copied once into the layout in which this processor multiplies fastest. T: float, Bfloat16 or
-/// int8_t. May be used by several threads at a time; copies share their contents.
+/// A weight W (n, k), packed once into the layout that this processor multiplies fastest. T: float, Bfloat16 or int8_t.
+/// May be used by several threads at a time; copies share their contents.
 template <typename T>
 class PackedWeight {
  public:
-  /// From W as stored, with contiguous rows; if `transposed`, from Wᵀ (k, n).
+  /// `weight`: W or, if `transposed`, Wᵀ (k, n), with contiguous rows. Throws Error if the processor does not support
+  /// the type.
   PackedWeight(const T* weight, int64_t n, int64_t k, bool transposed = false);
 
   [[nodiscard]] int64_t n() const { return n_; }
@@ -58,8 +59,8 @@ void gemm(int64_t m, const T* a, const PackedWeight<T>& weight, const float* bia
 template <typename T>
 void gemm_add(int64_t m, const T* a, const PackedWeight<T>& weight, float* c);
 
-/// C (m, n) = A (m, k) · Wᵀ in 8-bit integers, |a| and |w| ≤ 127, summed in 32-bit integers: exact if the processor has
-/// instructions for it (VNNI, AMX).
+/// C (m, n) = A (m, k) · Wᵀ for 8-bit integers, |a| and |w| ≤ 127, summed in 32-bit integers; exact if the processor
+/// has instructions for it (VNNI, AMX).
 void gemm(int64_t m, const int8_t* a, const PackedWeight<int8_t>& weight, int32_t* c);
 
 }  // namespace plumb::kernels

@@ -9,7 +9,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-/// Number of vectors processed at a time: w is read once for all of them, and their sums hide each other's latency.
+/// Number of vectors processed at a time: w is read once for all of them, and the sums hide each other's latency.
 constexpr size_t kTogether = 4;
 
 double square(const double* x, int64_t n) {
@@ -78,7 +78,7 @@ void gram_schmidt(const T* const* vectors, size_t count, int64_t begin, int64_t 
 #pragma omp simd
       for (int64_t i = 0; i < n; ++i) x[i] -= factor * static_cast<double>(v[i]);
     }
-    // The sums are those of w as stored.
+    // The sums use w as stored.
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
       w[i] = static_cast<T>(x[i]);

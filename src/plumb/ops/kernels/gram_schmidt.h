@@ -6,7 +6,7 @@
 
 namespace plumb::kernels {
 
-/// Number of columns for which all vectors stay in the cache while they are used twice.
+/// Number of elements for which all vectors stay in the cache between their two uses.
 constexpr int64_t kGramSchmidtBlock = 1024;
 
 /// On elements [begin, end), at most kGramSchmidtBlock of them, of w and of `count` vectors v_k:

@@ -9,7 +9,7 @@
 namespace plumb::kernels {
 
 std::vector<std::string> instruction_sets() {
-  // A selection restricts what Highway reports.
+  // While a selection is active, Highway reports nothing else.
   const int64_t asked_for = hwy::SupportedTargets();
   hwy::SetSupportedTargetsForTest(0);
   std::vector<std::string> names;

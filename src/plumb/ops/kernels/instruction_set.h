@@ -6,12 +6,12 @@
 
 namespace plumb::kernels {
 
-/// The instruction sets, by Highway's names, that the kernels are compiled for and this machine supports; the best
-/// first. The last is the compiler's baseline, which every machine supports.
+/// Highway's names of the instruction sets that the kernels are compiled for and this machine supports, best first. The
+/// last is the compiler's baseline, which every machine supports.
 std::vector<std::string> instruction_sets();
 
-/// Makes the kernels use one of instruction_sets() from now on; an empty name: the best one again. Must not be called
-/// while kernels run. Throws Error if the machine does not support the instruction set.
+/// Makes the kernels use one of instruction_sets(); an empty name restores the best one. Must not be called while
+/// kernels run. Throws Error if the instruction set is not among them.
 void use_instruction_set(const std::string& name);
 
 }  // namespace plumb::kernels

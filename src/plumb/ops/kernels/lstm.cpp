@@ -35,7 +35,7 @@ HWY_INLINE V sigmoid(D d, V x) {
   return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), small, one), hn::Add(one, small));
 }
 
-/// tanh(x), in which NaN stays NaN.
+/// tanh(x); NaN stays NaN.
 template <typename D, typename V = hn::Vec<D>>
 HWY_INLINE V hyperbolic_tangent(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Tanh(d, x));

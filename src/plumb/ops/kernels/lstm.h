@@ -13,7 +13,7 @@ struct LstmCell {
   const T* cell_before = nullptr;  // c_{t−1}
   T* cell = nullptr;               // c_t
   T* hidden = nullptr;             // h_t, for the next position
-  T* output = nullptr;             // h_t once more, in the order of the layout
+  T* output = nullptr;             // h_t again, in the order of the layout
 };
 
 template <typename T>
@@ -25,10 +25,10 @@ void lstm_cell(const LstmCell<T>& pass);
 template <typename T>
 struct LstmCellBackward {
   int64_t size = 0;
-  const T* gates = nullptr;        // as lstm_cell leaves them
+  const T* gates = nullptr;        // as written by lstm_cell
   const T* cell_before = nullptr;  // c_{t−1}
   const T* cell = nullptr;         // c_t
-  const T* doutput = nullptr;      // dh_t is the sum of the gradients of both copies
+  const T* doutput = nullptr;      // dh_t = doutput + dhidden
   const T* dhidden = nullptr;
   T* dcell = nullptr;   // dc_t; on return dc_{t−1}
   T* dgates = nullptr;  // di, df, dg, do

@@ -85,7 +85,7 @@ void double_backward(const NormDoubleBackward<T>& p, int64_t begin, int64_t end)
     const T mean_hx = mean([&](auto load) HWY_ATTR { return hn::Mul(h(load), hat(load)); });
     const T mean_ax = mean([&](auto load) HWY_ATTR { return hn::Mul(load(a), hat(load)); });
     const T mean_ah = mean([&](auto load) HWY_ATTR { return hn::Mul(load(a), h(load)); });
-    // mean of a∘(h − mean(h) − x̂·mean(h∘x̂)): the part of dx that comes through r.
+    // mean of a∘(h − mean(h) − x̂·mean(h∘x̂)), for the part of dx through r.
     const T through_r = mean_ah - mean_a * mean_h - mean_ax * mean_hx;
     const auto ma = hn::Set(d, mean_a);
     const auto mhx = hn::Set(d, mean_hx);

@@ -1,4 +1,4 @@
-// Row normalization: LayerNorm and, without centering, RMSNorm; forward, backward, and the backward of the backward.
+// Row normalization: LayerNorm and, without centering, RMSNorm; forward, backward, and double backward.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,11 @@ struct NormBackward {
   T* dbeta;
 };
 
-/// Cotangents a of dx, b of dγ, c of dβ (c may be null) give those of dy, x and γ:
+/// From cotangents a of dx, b of dγ and c of dβ (c may be null), computes those of dy, x and γ (ddy, dx, dgamma):
 ///   u = r·(a − mean(a) − x̂·mean(a∘x̂)),  ddy = γ∘u + b∘x̂ + c,  dgamma += Σ dy∘u,
 ///   v = −r·(a·mean(h∘x̂) + h·mean(a∘x̂)) + b∘dy,
-///   dx = r·(v − mean(v) − x̂·mean(v∘x̂)) − x̂·r·(a·dx₁)/width,  dx₁ the dx of the backward pass; means as `center` says.
+///   dx = r·(v − mean(v) − x̂·mean(v∘x̂)) − x̂·r·(a·dx₁)/width,  where dx₁ is the dx of the backward pass.
+/// Unless `center`, mean(a) and mean(v) are 0.
 template <typename T>
 struct NormDoubleBackward {
   int64_t width;
@@ -54,7 +55,7 @@ struct NormDoubleBackward {
   T* dgamma;
 };
 
-/// Each processes rows [begin, end).
+/// Process rows [begin, end).
 void norm_forward(const NormForward<float>& p, int64_t begin, int64_t end);
 void norm_forward(const NormForward<double>& p, int64_t begin, int64_t end);
 void norm_backward(const NormBackward<float>& p, int64_t begin, int64_t end);

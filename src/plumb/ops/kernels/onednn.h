@@ -1,4 +1,4 @@
-// What oneDNN 2 (Debian 12, Ubuntu 24.04) and oneDNN 3 (Debian 13) say differently.
+// Differences between the interfaces of oneDNN 2 (Debian 12, Ubuntu 24.04) and oneDNN 3 (Debian 13).
 #pragma once
 
 #include <dnnl.hpp>

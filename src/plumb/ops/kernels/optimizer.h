@@ -1,12 +1,13 @@
-// The memory-bound passes of the optimizers, and the sum for the gradient norm.
+// The memory-bound passes of the optimizers, and the sum of squares for gradient norms.
 #pragma once
 
 #include <cstdint>
 
 namespace plumb::kernels {
 
-/// Adam, Kingma & Ba 2015, in one pass. m ← β₁m + (1−β₁)g; v ← β₂v + (1−β₂)g²;
-/// w ← w − [step·m/(√v·root_scale + eps) + decay·w], where step = lr/(1−β₁ᵗ) and root_scale = 1/√(1−β₂ᵗ).
+/// Adam, Kingma & Ba 2015, in one pass over elements [begin, end). With g = gradient_scale·gradient:
+/// m ← β₁m + (1−β₁)g; v ← β₂v + (1−β₂)g²; w ← w − [step·m/(√v·root_scale + eps) + decay·w], where step = lr/(1−β₁ᵗ)
+/// and root_scale = 1/√(1−β₂ᵗ).
 struct AdamStep {
   double beta1, beta2, eps, step, root_scale, decay, gradient_scale;
 };

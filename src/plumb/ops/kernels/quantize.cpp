@@ -9,7 +9,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-/// max |x|, and 0·Σx, which is NaN if anything is not finite: their sum.
+/// max |x| + Σ 0·x, where the second term is NaN if any x is not finite.
 float largest_magnitude(const float* x, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -29,7 +29,7 @@ float largest_magnitude(const float* x, int64_t n) {
 float quantize(const float* x, int64_t n, int8_t* out) {
   const float scale = largest_magnitude(x, n) / 127.0F;
   const float factor = scale > 0 ? 1 / scale : 0;
-  // Adding 1.5 · 2²³ to a number below 2²² leaves its nearest integer in the low bits of the sum.
+  // Adding 1.5 · 2²³ to a number of magnitude below 2²² leaves its nearest integer in the low bits of the sum.
   constexpr float kMagic = 12582912.0F;
   const hn::ScalableTag<float> d;
   const hn::Rebind<uint32_t, decltype(d)> bits;

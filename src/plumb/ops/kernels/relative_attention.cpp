@@ -1,6 +1,6 @@
-// In the products with `distance` its rows lie in falling order of d, so those of a query's keys are adjacent, and
-// begin one row earlier with each query. A block of scores is therefore seen in two ways: as (queries, keys), and
-// slanted, with rows one element further apart, where each column belongs to a distance.
+// Products with `distance` use its rows in decreasing order of d: then the rows for a query's keys are adjacent, and
+// start one row earlier for each further query. A block of scores is therefore viewed in two ways: as (queries, keys),
+// and slanted, with a row stride larger by one, where each column is multiplied by the same row of distances.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "plumb/ops/kernels/relative_attention.cpp"
 #include "plumb/ops/kernels/relative_attention.h"
@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-// Queries of a block, and keys that stay in the cache while blocks of queries pass.
+// Queries per block, and keys that stay in the cache while blocks of queries are processed.
 constexpr int64_t kQueryRows = 64;
 constexpr int64_t kKeyRows = 256;
 static_assert(kQueryRows % (2 * hn::MaxLanes(hn::ScalableTag<float>())) == 0, "distances begin where a strip does");
@@ -39,7 +39,7 @@ class Memory {
   float* next_;
 };
 
-/// A copy of all rows without gaps.
+/// A contiguous copy of all rows.
 float* dense(Memory& memory, int64_t rows, int64_t size, const RowsOf<const float>& from) {
   float* copy = memory.take(rows * size);
   copy_rows(rows, size, from.data, from.stride, copy);
@@ -50,8 +50,8 @@ Right<float> packed(Memory& memory, int64_t columns, int64_t size, const float* 
   return packed_columns(columns, size, rows, stride, memory.take(packed_size<float>(columns, size)));
 }
 
-/// `distance` in falling order: row count − 1 − d for distance d, with `count` a multiple of kQueryRows, so that what a
-/// block sees begins where a strip does. Distances past the sequence have rows of zeros.
+/// `distance` in decreasing order: row count − 1 − d for distance d, where `count` is a multiple of kQueryRows, so that
+/// the rows for a block start with a strip. Distances beyond the sequence have rows of zeros.
 struct FallingDistances {
   int64_t count;
   float* rows;  // (count, size)
@@ -67,7 +67,7 @@ struct FallingDistances {
       std::copy_n(head.distance.row(d), head.size, rows + (count - 1 - d) * head.size);
     columns = packed(memory, count, head.size, rows, head.size);
   }
-  /// The columns from `first` on, where a strip begins.
+  /// The columns from `first` on, a multiple of the strip width.
   [[nodiscard]] Right<float> from(int64_t first) const {
     return {columns.data + first / strip_columns<float>() * columns.strip, columns.row, columns.strip};
   }
@@ -83,9 +83,9 @@ struct ScoreBlock {
   /// The number of keys that query i sees.
   [[nodiscard]] int64_t seen(int64_t i) const { return std::clamp<int64_t>(first + i + 1 - begin, 0, keys); }
 
-  // Slanted: the score of query i and key j is element (i, kQueryRows − 1 − i + j − left_out()), and column c belongs
-  // to row farthest(distances) + c of `distances`. Left out are strips that no query reaches, before the first column,
-  // and keys that follow all queries, after the last.
+  // Slanted: the score of query i and key j is element (i, kQueryRows − 1 − i + j − left_out()), and column c uses row
+  // farthest(distances) + c of `distances`. Excluded are strips before the first column that no query reaches, and keys
+  // after all queries.
   [[nodiscard]] int64_t left_out() const {
     return (kQueryRows - queries) / strip_columns<float>() * strip_columns<float>();
   }
@@ -97,7 +97,7 @@ struct ScoreBlock {
   }
 };
 
-/// The memory of blocks with up to `rows` queries. Slanted rows reach beyond the keys on both sides.
+/// Memory for blocks with up to `rows` queries. Slanted rows extend beyond the keys on both sides.
 int64_t score_memory_size(int64_t rows, int64_t stride) { return kQueryRows + rows * stride; }
 float* score_memory(Memory& memory, int64_t rows, int64_t stride) {
   float* part = memory.take(score_memory_size(rows, stride));
@@ -105,7 +105,7 @@ float* score_memory(Memory& memory, int64_t rows, int64_t stride) {
   return part + kQueryRows;
 }
 
-/// content·keyᵀ + position·distance, without the scale. What lies beside the rows of `block` is added to.
+/// content·keyᵀ + position·distance, without the scale. Also adds to elements beside the rows of `block`.
 void unscaled_scores(const RelativeHead& head, const ScoreBlock& block, const float* content, const float* position,
                      Right<float> keys, const FallingDistances& distances) {
   product(block.queries, block.keys, head.size, 1.0F, Left<float>{content, head.size, 1}, keys, false, block.data,
@@ -114,7 +114,8 @@ void unscaled_scores(const RelativeHead& head, const ScoreBlock& block, const fl
           distances.from(block.farthest(distances)), true, block.slanted(), block.slanted_stride());
 }
 
-/// Unscaled scores become exp(scale·(score − the row's largest)), whose sums are written, and 0 for keys not seen.
+/// Replaces unscaled scores by exp(scale·(score − the row's maximum)), and by 0 for keys not seen. Writes the row sums
+/// and their log_sums, log Σ_j exp(scale·score).
 void exponentials(const ScoreBlock& block, float scale, float* sums, float* log_sums) {
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, scale);
@@ -130,8 +131,8 @@ void exponentials(const ScoreBlock& block, float scale, float* sums, float* log_
   }
 }
 
-/// Unscaled scores become probabilities P; in `slope` their gradients dP become those of the unscaled scores,
-/// scale·P∘(dP − mean), and 0 for keys not seen and beside the keys, where slanted rows reach. means: rowsum(P∘dP).
+/// Replaces unscaled scores by probabilities P and, in `slope`, dP by the gradients of the unscaled scores,
+/// scale·P∘(dP − mean), with 0 for keys not seen and beside the keys, where slanted rows reach. means: rowsum(P∘dP).
 void differentiate(const ScoreBlock& weight, const ScoreBlock& slope, float scale, const float* log_sums,
                    const float* means) {
   const hn::ScalableTag<float> d;

@@ -1,5 +1,5 @@
-// Causal softmax attention of one head over one sequence whose scores depend on distances too, holding no more of the
-// score matrix than one block of query rows; forward and backward.
+// Causal softmax attention of one head over one sequence with scores that also depend on distance, with only one block
+// of query rows of the score matrix in memory; forward and backward.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct RelativeHead {
 /// out: (length, size). log_sums: (length), log Σ_j exp(S_ij), for the backward pass.
 void relative_attention_forward(const RelativeHead& head, const RowsOf<float>& out, float* log_sums);
 
-/// Of `out` and `log_sums` as the forward pass has left them, and the gradient of `out`, `cotangent`: the gradients of
-/// content and position (written), of key, value and distance (added to).
+/// From `out` and `log_sums` of the forward pass and `cotangent`, the gradient of `out`, computes the gradients of
+/// content and position (overwritten) and of key, value and distance (added to).
 ///   dvalue = Pᵀ·dout;  dS = scale·P∘(dout·valueᵀ − rowsum(dout∘out));  dcontent = dS·key;  dkey = dSᵀ·content;
 ///   dposition_i = Σ_j dS_ij·distance_{i−j};  ddistance_d = Σ_i dS_{i,i−d}·position_i.
 struct RelativeBackward {

@@ -1,4 +1,4 @@
-// What the vector kernels share. Included once per instruction set, hence the unusual guard (see Highway's manual).
+// Shared by the vector kernels. Included once per instruction set, hence the unusual guard (see Highway's manual).
 // clang-format off
 #if defined(PLUMB_SIMD_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef PLUMB_SIMD_INL_H
@@ -19,11 +19,11 @@ HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The first `count` lanes, those of `mask`, from p, and zero in the others. Nothing past them is read and p need not
-/// be aligned, which Highway's MaskedLoad grants only where the machine can load by mask.
+/// Loads the first `count` lanes, those of `mask`, from p, and zero in the others. Reads nothing past them, and p need
+/// not be aligned; Highway's MaskedLoad guarantees this only on machines with masked loads.
 template <typename D, typename M, typename T>
 HWY_INLINE hn::Vec<D> load_first(D d, M mask, int64_t count, const T* p) {
-#if HWY_TARGET <= HWY_AVX2 || HWY_HAVE_SCALABLE  // AVX2 and what came after it
+#if HWY_TARGET <= HWY_AVX2 || HWY_HAVE_SCALABLE  // AVX2 and later
   return hn::MaskedLoad(mask, d, p);
 #else
   T lanes[hn::MaxLanes(D())] = {};
@@ -33,11 +33,11 @@ HWY_INLINE hn::Vec<D> load_first(D d, M mask, int64_t count, const T* p) {
 }
 
 /// Writes the first `count` lanes of v, those of `mask`, to p, and touches nothing past them: other threads may write
-/// there, and the memory may end there. Highway's BlendedStore reads whole vectors and writes them back where the
-/// machine cannot store by mask, as on NEON.
+/// there, or the memory may end there. On machines without masked stores, such as NEON, Highway's BlendedStore reads
+/// and writes back whole vectors.
 template <typename D, typename M, typename T>
 HWY_INLINE void store_first(hn::Vec<D> v, D d, M mask, int64_t count, T* p) {
-#if HWY_TARGET <= HWY_AVX2 || HWY_HAVE_SCALABLE  // AVX2 and what came after it
+#if HWY_TARGET <= HWY_AVX2 || HWY_HAVE_SCALABLE  // AVX2 and later
   hn::BlendedStore(v, mask, d, p);
 #else
   T lanes[hn::MaxLanes(D())];
@@ -46,21 +46,20 @@ HWY_INLINE void store_first(hn::Vec<D> v, D d, M mask, int64_t count, T* p) {
 #endif
 }
 
-/// exp(x). Highway's is 0 where x is NaN; here NaN stays NaN.
+/// exp(x); NaN stays NaN, whereas Highway's Exp gives 0.
 template <typename D, typename V = hn::Vec<D>>
 HWY_INLINE V exponential(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
 }
 
-/// max(x, 0), in which NaN stays NaN: of a NaN and a number, Highway's Max is either, as the machine has it.
+/// max(x, 0); NaN stays NaN, whereas Highway's Max of NaN and a number depends on the machine.
 template <typename D, typename V = hn::Vec<D>>
 HWY_INLINE V rectified(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
 }
 
-/// Σ f(vectors at i) over [0, n): `f(d, load)` where `load(pointer)` gives the lanes at the current position, zero past
-/// the end. Two accumulators hide the latency of the addition; blocks keep the rounding of long sums small where
-/// vectors are short.
+/// Σ f(load) over [0, n), where `load(pointer)` gives the lanes at the current position, zero past the end. Two
+/// accumulators hide the latency of the addition; summing in blocks limits the rounding error of long sums.
 template <typename T, typename F>
 HWY_INLINE T reduce_sum(int64_t n, const F& f) {
   const hn::ScalableTag<T> d;
@@ -99,7 +98,7 @@ HWY_INLINE void map_to(int64_t n, T* HWY_RESTRICT out, const F& f) {
   }
 }
 
-/// The largest of x[0, n), n ≥ 1; where one is NaN, any of them or NaN.
+/// The largest of x[0, n), n ≥ 1; with a NaN among them, the result may be NaN or any of them.
 template <typename T>
 HWY_INLINE T reduce_max(int64_t n, const T* x) {
   const hn::ScalableTag<T> d;

@@ -1,4 +1,4 @@
-// Products of matrices with a few dozen rows or columns, as attention has them, by tiles that stay in registers.
+// Products of matrices with a few dozen rows or columns, as in attention, by tiles that stay in registers.
 // Included once per instruction set, hence the unusual guard (see Highway's manual).
 // clang-format off
 #if defined(PLUMB_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -31,7 +31,7 @@ int64_t strip_columns() {
   return 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
 }
 
-/// A matrix as the right factor, in strips of columns: a strip begins every `strip` elements, its rows every `row`.
+/// A matrix as the right factor, in strips of columns: strips are `strip` elements apart, rows of a strip `row`.
 template <typename T>
 struct Right {
   const T* data;
@@ -39,20 +39,20 @@ struct Right {
   int64_t strip;
 };
 
-/// A matrix in memory row by row, as the right factor.
+/// A row-major matrix as the right factor.
 template <typename T>
 Right<T> by_rows(const T* data, int64_t stride) {
   return {data, stride, strip_columns<T>()};
 }
 
-/// The elements that packed_columns writes.
+/// The number of elements that packed_columns writes.
 template <typename T>
 int64_t packed_size(int64_t columns, int64_t depth) {
   return (columns + strip_columns<T>() - 1) / strip_columns<T>() * strip_columns<T>() * depth;
 }
 
-/// The transpose of in (columns, depth), row stride `stride`, as a right factor whose strips are without gaps, with
-/// zeros for columns that complete the last one.
+/// The transpose of `in` (columns, depth), row stride `stride`, as a right factor whose strips are contiguous, with
+/// the last strip zero-padded.
 template <typename T>
 Right<T> packed_columns(int64_t columns, int64_t depth, const T* in, int64_t stride, T* HWY_RESTRICT out) {
   const int64_t width = strip_columns<T>();
@@ -67,8 +67,8 @@ Right<T> packed_columns(int64_t columns, int64_t depth, const T* in, int64_t str
   return {out, width, width * depth};
 }
 
-/// c[i, j] = (add ? c[i, j] : 0) + alpha · Σ_k a(i, k)·b[k, j] for kRows rows and `n` columns: kVectors vectors, of
-/// which the last is whole if kWhole.
+/// c[i, j] = (add ? c[i, j] : 0) + alpha · Σ_k a(i, k)·b[k, j] for kRows rows and `n` columns, held in kVectors
+/// vectors; kWhole: the last vector is full.
 template <int kRows, int kVectors, bool kWhole, typename T>
 HWY_INLINE void tile(int64_t n, int64_t depth, T alpha, Left<T> a, const T* HWY_RESTRICT b, int64_t ldb, bool add,
                      T* HWY_RESTRICT c, int64_t ldc) {
@@ -106,7 +106,7 @@ HWY_INLINE void tile(int64_t n, int64_t depth, T alpha, Left<T> a, const T* HWY_
   }
 }
 
-/// The operands of tile() but the number of columns.
+/// The operands of tile(), except the number of columns.
 template <typename T>
 struct Strip {
   int64_t m, depth;
@@ -119,7 +119,7 @@ struct Strip {
   int64_t ldc;
 };
 
-/// The rows from `first` on that tiles of kRows cover; returns the first row after them.
+/// Covers the rows from `first` on with as many tiles of kRows as fit; returns the first row that is left.
 template <int kRows, int kVectors, bool kWhole, typename T>
 HWY_INLINE int64_t tiles(const Strip<T>& s, int64_t columns, int64_t first) {
   for (; first + kRows <= s.m; first += kRows) {
@@ -131,15 +131,14 @@ HWY_INLINE int64_t tiles(const Strip<T>& s, int64_t columns, int64_t first) {
 
 template <int kVectors, bool kWhole, typename T>
 void strip(const Strip<T>& s, int64_t columns) {
-  // Sums that fit into the registers, of which AVX-512 has 32 and AVX2 16.
+  // As many sums as fit into the registers: AVX-512 has 32, AVX2 16.
   constexpr int kMost = HWY_TARGET <= HWY_AVX3 ? 8 : 6;
   int64_t row = tiles<kMost, kVectors, kWhole>(s, columns, 0);
   row = tiles<3, kVectors, kWhole>(s, columns, row);
   tiles<1, kVectors, kWhole>(s, columns, row);
 }
 
-/// c (m, n) = [c +] alpha · a (m, depth) · b (depth, n), in strips of two vectors of columns; for products one of
-/// whose sides is a few dozen.
+/// c (m, n) = [c +] alpha · a (m, depth) · b (depth, n), in strips of two vectors of columns.
 template <typename T>
 void product(int64_t m, int64_t n, int64_t depth, T alpha, Left<T> a, Right<T> b, bool add, T* c, int64_t ldc) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
@@ -157,13 +156,13 @@ void product(int64_t m, int64_t n, int64_t depth, T alpha, Left<T> a, Right<T> b
   }
 }
 
-/// Rows of a matrix one after another, without what lies between them in memory.
+/// Copies the rows of a matrix into contiguous memory.
 template <typename T>
 void copy_rows(int64_t rows, int64_t columns, const T* from, int64_t stride, T* out) {
   for (int64_t i = 0; i < rows; ++i) std::copy_n(from + i * stride, columns, out + i * columns);
 }
 
-/// Adds the rows of `from`, which follow each other without gaps.
+/// to += from, where the rows of `from` are contiguous and those of `to` are `stride` apart.
 template <typename T>
 void add_rows(int64_t rows, int64_t columns, const T* from, T* to, int64_t stride) {
   for (int64_t i = 0; i < rows; ++i) {
@@ -172,11 +171,11 @@ void add_rows(int64_t rows, int64_t columns, const T* from, T* to, int64_t strid
   }
 }
 
-/// A row stride for n elements or more with which neighboring rows share no place in the cache: rows that are a power
-/// of two apart evict each other.
+/// A row stride of at least n elements, an odd multiple of 16: rows that are a power of two apart would evict each
+/// other from the cache.
 inline int64_t spread_stride(int64_t n) { return (n + 15) / 16 * 16 | 16; }
 
-/// Memory that a thread keeps between calls, with anything in it. A second call takes it away from the first.
+/// Per-thread memory, uninitialized and reused: each call invalidates the memory of the previous call with the same T.
 template <typename T>
 T* scratch(size_t count) {
   static thread_local std::vector<T> buffer;

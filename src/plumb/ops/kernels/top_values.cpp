@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace plumb::kernels::HWY_NAMESPACE {
 
-/// Keeps the k best in order; a block of the row costs one comparison unless it contains a better one, which soon
+/// Keeps the k best in order. A block of the row costs one comparison unless it contains a better value, which soon
 /// becomes rare, or a NaN, which ends the search.
 template <typename T>
 int64_t top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT values, int32_t* HWY_RESTRICT indices) {
@@ -21,7 +21,7 @@ int64_t top(const T* HWY_RESTRICT x, int64_t n, int64_t k, T* HWY_RESTRICT value
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t count = 0;
   T threshold = -std::numeric_limits<T>::infinity();
-  // False for a NaN.
+  // Returns false at a NaN.
   const auto offer = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (x[i] <= threshold) continue;

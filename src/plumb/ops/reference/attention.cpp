@@ -1,4 +1,4 @@
-// Sequences side by side, zero-padded to the longest; the softmax ignores the padding.
+// All sequences at once, zero-padded to the longest; the softmax ignores the padding.
 #include <cmath>
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace plumb::ops::reference {
 namespace {
 
-/// The row of each token if every sequence occupied as many rows as the longest one.
+/// The row of each token when every sequence is padded to the longest one.
 std::vector<int64_t> places(const Ragged& layout) {
   std::vector<int64_t> rows;
   for (int64_t s = 0; s < layout.sequences(); ++s) {

@@ -8,7 +8,7 @@ namespace plumb::ops::reference {
 
 CrossEntropy cross_entropy(const Tensor& logits, const std::vector<int64_t>& labels, const std::vector<double>& weights,
                            double smoothing, double scale) {
-  if (std::count(weights.begin(), weights.end(), 0.0) > 0) {  // rows to be ignored, whatever their logits
+  if (std::count(weights.begin(), weights.end(), 0.0) > 0) {  // rows to ignore, even if their logits are NaN
     std::vector<int64_t> rows, kept_labels;
     std::vector<double> kept_weights;
     for (size_t i = 0; i < weights.size(); ++i) {

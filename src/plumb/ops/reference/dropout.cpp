@@ -7,7 +7,7 @@
 namespace plumb::ops::reference {
 namespace {
 
-/// The row of the whole matrix that each of `rows` rows is, (rows).
+/// The index of each of `rows` rows in the whole matrix, (rows).
 std::vector<int64_t> places(const std::vector<RowRun>& runs, int64_t rows) {
   std::vector<int64_t> found;
   found.reserve(static_cast<size_t>(rows));
@@ -18,8 +18,8 @@ std::vector<int64_t> places(const std::vector<RowRun>& runs, int64_t rows) {
   return found;
 }
 
-/// The counters that decide about the elements of x, eight each, in order; in a part of a matrix, the width is a
-/// multiple of eight.
+/// The counters for the elements of x in order, one for eight elements. If x is a subset of the rows, the width must be
+/// a multiple of eight.
 Tensor counters_of(const Tensor& x, const DropoutKey& key) {
   const auto integers = x.options().dtype(at::kLong);
   if (key.runs.empty() || x.numel() == 0) return at::arange((x.numel() + 7) / 8, integers);
@@ -28,7 +28,7 @@ Tensor counters_of(const Tensor& x, const DropoutKey& key) {
   return (rows * (width / 8) + at::arange(width / 8, integers)).flatten();
 }
 
-/// Where x is dropped: 16 bits per position, eight positions per counter.
+/// The mask of dropped elements: 16 bits per position, eight positions per counter.
 Tensor dropped(const Tensor& x, int64_t keep_below, const DropoutKey& key) {
   const at::NoGradGuard no_graph;
   const bool aligned = key.runs.empty() || x.numel() == 0 || x.numel() / x.size(0) % 8 == 0;
@@ -37,7 +37,7 @@ Tensor dropped(const Tensor& x, int64_t keep_below, const DropoutKey& key) {
     const Tensor bits = at::stack({words.bitwise_and(0xFFFF), words.bitwise_right_shift(16)}, 2);
     return (bits.flatten().narrow(0, 0, x.numel()) >= keep_below).view(x.sizes());
   }
-  // The rows of the part begin anywhere among the eight positions of a counter: one counter for each element.
+  // Rows may begin at any of the eight positions of a counter, so each element has its own.
   const int64_t width = x.numel() / x.size(0);
   const Tensor rows = index_beside(x, places(key.runs, x.size(0))).unsqueeze(1);
   const Tensor positions = (rows * width + at::arange(width, x.options().dtype(at::kLong))).flatten();

@@ -6,7 +6,7 @@
 namespace plumb::ops::reference {
 namespace {
 
-/// The states of sequences in the order in which they ended, of which the last ones were first.
+/// Joins the states of ended sequences, highest ranks first, in order of rank.
 Tensor in_order_of_length(const std::vector<Tensor>& ended) {
   return at::cat(std::vector<Tensor>(ended.rbegin(), ended.rend()), 0);
 }
@@ -21,14 +21,14 @@ LstmState next_state(const Tensor& gates, const Tensor& cell) {
 }  // namespace
 
 LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout) {
-  // Blocks of one position: at step t, the sequences that have a position t are adjacent, and the first ones.
+  // Blocks of one position: at step t, the rows of the sequences that have a position t are adjacent and come first.
   const Blocks steps(layout, 1);
-  // The products of linear layers, which are differentiable to any order and know the precision and packed weights.
+  // Linear layers are differentiable to any order, and apply the precision and packed weights.
   const Tensor from_input = ops::linear(x, weights.input, weights.input_bias + weights.hidden_bias);
   Tensor hidden = steps.sorted(start.hidden);
   Tensor cell = steps.sorted(start.cell);
   std::vector<Tensor> outputs;
-  std::vector<Tensor> ended_hidden, ended_cell;  // of sequences that have no further position, last ones first
+  std::vector<Tensor> ended_hidden, ended_cell;  // of sequences without further positions, highest ranks first
   for (const Tensor& input : steps.by_number(steps.cut(from_input.unsqueeze(1)), 1)) {
     const int64_t rows = input.size(0);
     if (rows < hidden.size(0)) {

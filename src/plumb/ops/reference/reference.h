@@ -1,5 +1,5 @@
-// The reference implementation of every operation: a few lines of ATen that work on any device, for any floating-point
-// type and to any order of derivative. They are used if kernels are not, and kernels are tested against them. Each is
+// The reference implementation of every operation: a few lines of ATen for any device, any floating-point type and any
+// order of derivative. Used where the kernels are not, and as a reference in the tests of the kernels. Each is
 // documented with the operation of the same name, which has checked the arguments.
 #pragma once
 
@@ -33,8 +33,7 @@ CrossEntropy linear_cross_entropy(const Tensor& hidden, const Tensor& weight, co
                                   const std::vector<int64_t>& labels, const std::vector<double>& weights,
                                   double smoothing, double scale);
 
-/// The four words of philox(seed, stream, counter) (base/random.h) for each of `counters`, (n) → (n, 4), all in int64:
-/// products wrap around, and a mask extracts 32 bits.
+/// The four 32-bit words of philox(seed, stream, counter) (base/random.h) for each of `counters`, (n) → (n, 4), int64.
 Tensor philox_words(uint64_t seed, uint64_t stream, const Tensor& counters);
 
 /// `residual` may be undefined.
@@ -51,7 +50,7 @@ Tensor matrix_product(const Tensor& a, const Tensor& b, bool transpose_a, bool t
 Tensor gemm(const Tensor& a, const Tensor& b, const GemmOptions& options);
 Tensor column_sums(const Tensor& x);
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation);
-/// `start` is defined.
+/// `start` is defined; at least one token.
 LstmResult lstm(const Tensor& x, const LstmWeights& weights, const LstmState& start, const Ragged& layout);
 
 std::unique_ptr<PackedLinear::Weight> pack(const Tensor& weight, Precision precision);

@@ -1,4 +1,4 @@
-// One sequence after another, with all scores of its heads at once.
+// One sequence at a time, with the scores of all heads at once.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -32,7 +32,7 @@ Tensor relative_attention(const Tensor& content, const Tensor& position, const T
     const Tensor by_distance = at::matmul(by_head(rows(position), shape.size),
                                           by_head(distance.narrow(0, 0, length), shape.size).transpose(1, 2));
     const Tensor place = at::arange(length, content.options().dtype(at::kLong));
-    const Tensor apart = place.unsqueeze(1) - place;  // i − j, negative for what is not seen
+    const Tensor apart = place.unsqueeze(1) - place;  // i − j, negative for keys not seen
     const Tensor by_position = by_distance.gather(2, apart.clamp_min(0).unsqueeze(0).expand_as(by_distance));
     const Tensor scores = (by_content + by_position) / std::sqrt(static_cast<double>(shape.size));
     const Tensor seen = scores.masked_fill(apart < 0, -std::numeric_limits<double>::infinity());

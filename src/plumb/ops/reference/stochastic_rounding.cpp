@@ -5,7 +5,7 @@
 namespace plumb::ops::reference {
 
 void round_stochastically(const Tensor& x, const RoundingKey& key) {
-  constexpr int64_t kPiece = int64_t{1} << 20;  // elements: the draws are int64, and several of them are held at a time
+  constexpr int64_t kPiece = int64_t{1} << 20;  // elements; limits the memory of the draws, which are int64
   const Tensor flat = x.detach().view({-1});
   for (int64_t first = 0; first < flat.numel(); first += kPiece) {
     const Tensor piece = flat.narrow(0, first, std::min(kPiece, flat.numel() - first));

@@ -14,11 +14,11 @@ TopScores top_scores(const Tensor& logits, int64_t k, int64_t first_id, bool nor
   TopScores top;
   Tensor wanted = logits.detach().narrow(1, first_id, logits.size(1) - first_id);
   top.k = std::min(k, wanted.size(1));
-  // Where there is a NaN, the first is all that is found.
+  // In a row with NaN, only the first NaN remains.
   const Tensor nan = wanted.isnan();
   const Tensor first = nan.logical_and(nan.cumsum(1) == 1);
   wanted = wanted.masked_fill(nan.any(1, /*keepdim=*/true).logical_and(first.logical_not()), kNone);
-  const auto [values, ids] = wanted.topk(top.k, 1);  // NaN is the largest of all here
+  const auto [values, ids] = wanted.topk(top.k, 1);  // topk ranks NaN above all numbers
   top.scores = listed(values);
   for (const double id : listed(ids + first_id)) top.ids.push_back(static_cast<int32_t>(id));
   for (size_t i = 0; i < top.scores.size(); ++i) {

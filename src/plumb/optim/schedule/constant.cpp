@@ -1,4 +1,4 @@
-// The learning rate itself (tensor2tensor, utils/learning_rate.py).
+// The learning rate itself, constant (tensor2tensor, utils/learning_rate.py).
 #include "plumb/optim/schedule.h"
 
 namespace plumb {

@@ -1,6 +1,6 @@
 // The one-cycle schedule (Smith & Topin 2018, arXiv 1708.07120) in the two phases of fastai and PyTorch: from
-// 1/first_divisor up to 1 and down to 1/(first_divisor·last_divisor), from the first to the last of `train.steps`. With
-// progress p from 0 to 1 within a phase, from a to b:
+// 1/first_divisor up to 1 and down to 1/(first_divisor·last_divisor), over `train.steps`. Within a phase from a to b,
+// with progress p from 0 to 1:
 //   cosine: b + (a − b)·(1 + cos(π·p))/2;  line: a + (b − a)·p
 // The paper also lowers the momentum while the rate is high, which is not done here.
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ void describe(Fields& field, OneCycleOptions& options) {
       check_at_least("train.one_cycle.last_divisor", options.last_divisor, 1.0);
       if (options.shape != "cosine" && options.shape != "line")
         throw Error(fmt::format("unknown train.one_cycle.shape '{}'", options.shape), "known: cosine, line");
-      const auto last = static_cast<double>(frame.steps) - 1;  // steps before the last
+      const auto last = static_cast<double>(frame.steps) - 1;  // steps before the last one
       const double peak = options.climb * static_cast<double>(frame.steps) - 1;
       const double first = 1 / options.first_divisor, end = first / options.last_divisor;
       return [=, line = options.shape == "line"](int64_t step) {

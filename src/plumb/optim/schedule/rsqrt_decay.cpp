@@ -1,4 +1,5 @@
-// Inverse square root decay (Vaswani et al. 2017, arXiv 1706.03762): √(s/max(step, s)), s where the decay begins.
+// Inverse square root decay (Vaswani et al. 2017, arXiv 1706.03762): √(s/max(step, s)), where s is the step at which
+// the decay begins.
 #include <algorithm>
 #include <cmath>
 

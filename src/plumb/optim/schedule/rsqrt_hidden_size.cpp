@@ -1,4 +1,4 @@
-// 1/√d of a model of width d (tensor2tensor, utils/learning_rate.py).
+// 1/√d for a model of width d (tensor2tensor, utils/learning_rate.py).
 #include <cmath>
 
 #include "plumb/optim/schedule.h"

@@ -1,5 +1,5 @@
 // The decay of warm-up–stable–decay (Hu et al. 2024, arXiv 2404.06395; Hägele et al. 2024, arXiv 2405.18392): 1 until
-// the last steps of a run, and from there to the floor along one of these curves, where p goes from 0 to 1:
+// the last steps of a run, then down to the floor along one of these curves, where p goes from 0 to 1:
 //   root: 1 − √p;  line: 1 − p
 #include <fmt/format.h>
 

@@ -17,7 +17,7 @@ namespace plumb {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kMarianSpace = "\u2581";  // stands for a space within pieces
+constexpr std::string_view kMarianSpace = "\u2581";  // a space within pieces
 
 std::map<std::string, int32_t, std::less<>> read_ids(const fs::path& file) {
   const Json document = read_json(file);
@@ -32,7 +32,7 @@ std::map<std::string, int32_t, std::less<>> read_ids(const fs::path& file) {
   return ids;
 }
 
-/// The length of a language code at the beginning of a text: ">>deu<<"; 0 without one.
+/// The length of a language code such as ">>deu<<" at the beginning of a text, up to the last "<<"; 0 if there is none.
 size_t code_length(std::string_view text) {
   if (!text.starts_with(">>")) return 0;
   const size_t end = text.rfind("<<");

@@ -1,5 +1,4 @@
-// Marian's tokenizers: a SentencePiece model for each language, source.spm and target.spm, whose pieces have the ids
-// that vocab.json gives them.
+// Marian's tokenizers: one SentencePiece model per language, source.spm and target.spm, with token ids in vocab.json.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +12,8 @@ namespace plumb {
 /// Whether the file is named source.spm or target.spm and has a vocab.json beside it.
 bool is_marian(const std::filesystem::path& path);
 
-/// Pieces that the vocabulary does not have are unknown. A language code at the beginning of a text, ">>deu<<", is one
-/// token. The ids of target.spm are those of target_vocab.json if there is one. Throws Error that names the file if it
-/// is damaged.
+/// Pieces that the vocabulary lacks are unknown. A language code at the beginning of a text, ">>deu<<", is one token.
+/// The ids for target.spm come from target_vocab.json if that exists. Throws Error naming the file if it is damaged.
 std::shared_ptr<const TokenizerModel> make_marian(std::string bytes, const std::filesystem::path& path);
 
 }  // namespace plumb

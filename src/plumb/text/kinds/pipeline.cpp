@@ -110,8 +110,8 @@ class Pipeline final : public TokenizerModel {
     write_special_names(path, names_);
   }
 
-  /// What Plumb puts around the texts of an encoder and around sources is not what the tokenizer would; what a decoder
-  /// reads is.
+  /// Around the texts of encoders and around sources (`ends.eos`), Plumb's special tokens may differ from the
+  /// tokenizer's; for decoders they are the same.
   void save_as_json(const std::filesystem::path& path, const TextEnds& ends) const override {
     auto document = nlohmann::json::parse(document_);
     if (ends.eos && specials_.bos >= 0 && specials_.eos >= 0 && specials_.separators == 1) {
@@ -131,7 +131,7 @@ class Pipeline final : public TokenizerModel {
   }
 
  private:
-  /// The id of the named token, or of the first well-known one.
+  /// The id of the named token or, without a name, of the first known one.
   [[nodiscard]] int32_t find_special(const std::string& name, std::initializer_list<const char*> known) const {
     if (!name.empty()) return find(name);
     for (const char* candidate : known) {

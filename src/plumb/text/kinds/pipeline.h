@@ -1,4 +1,4 @@
-// Tokenizers in the form of Hugging Face's `tokenizer.json`.
+// Tokenizers in the format of Hugging Face's `tokenizer.json`.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,11 @@
 
 namespace plumb {
 
-/// The tokenizer that a document describes. `path` is the file that messages name; files beside it say which tokens are
-/// padding, beginning and end (kinds/special_tokens.h). Throws Error that names the file and, if Plumb does not know a
-/// component, the component.
+/// The tokenizer that a document describes. `path` is the file to name in messages; files beside it define which tokens
+/// are padding, beginning and end (kinds/special_tokens.h). Throws Error naming the file and any unknown component.
 std::shared_ptr<const TokenizerModel> make_pipeline(std::string document, const std::filesystem::path& path);
 
-/// The same with tokens that are named here, for a document that is in no file yet.
+/// The same with the special tokens in `names`, for a document that is not in a file yet.
 std::shared_ptr<const TokenizerModel> make_pipeline(std::string document, const SpecialNames& names);
 
 }  // namespace plumb

@@ -1,4 +1,4 @@
-// SentencePiece models, also those that Plumb trains.
+// SentencePiece models, including those trained by Plumb.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace plumb {
 namespace {
 
-/// SentencePiece needs more than a hundred bytes for each byte of a text that it encodes at once.
+/// SentencePiece needs more than a hundred bytes of memory per byte of text encoded at once.
 constexpr size_t kLongestPart = size_t{1} << 20;
 
 /// Where to cut a text so that its first part has at most kLongestPart bytes: at a single space between words, which
-/// stands for the beginning of the second part; the text's size if it is short enough or has no such space.
+/// the second part then starts with implicitly; the text's size if it is short enough or has no such space.
 size_t end_of_part(std::string_view text) {
   if (text.size() <= kLongestPart) return text.size();
   for (size_t i = kLongestPart - 1; i > 0; --i) {
@@ -96,7 +96,7 @@ class SentencePieceTokenizer final : public TokenizerModel {
     return ids;
   }
 
-  /// Whether a text is encoded as if a space stood before it, as most models do.
+  /// Whether the model adds a space before every text, as most do.
   [[nodiscard]] bool begins_texts_with_space() const {
     const std::vector<int32_t> ids = encode_at_once("a");
     return !ids.empty() && piece(ids.front()).starts_with("\u2581");
@@ -111,7 +111,7 @@ class SentencePieceTokenizer final : public TokenizerModel {
     "sentencepiece", "byte-pair encoding and unigram models of SentencePiece", "Kudo & Richardson, arXiv 1808.06226",
     {.files = {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "source.spm"},
      .precedence = 2,
-     .recognizes = [](std::string_view bytes) { return bytes.starts_with('\n'); },  // the first field of its message
+     .recognizes = [](std::string_view bytes) { return bytes.starts_with('\n'); },  // the tag of the first field
      .load = [](std::string bytes, const std::filesystem::path& path) -> std::shared_ptr<const TokenizerModel> {
        if (is_marian(path)) return make_marian(std::move(bytes), path);
        return std::make_shared<SentencePieceTokenizer>(std::move(bytes), path.string());

@@ -22,7 +22,7 @@ std::filesystem::path settings_path(const std::filesystem::path& tokenizer) {
   return tokenizer.parent_path() / (stem + "_config.json");
 }
 
-/// A token as a string, or as an object with its content.
+/// A token given as a string, or as an object with its content; empty if there is none.
 std::string content_of(const nlohmann::json& settings, const char* name) {
   const auto found = settings.find(name);
   if (found == settings.end()) return {};

@@ -1,5 +1,5 @@
-// Which tokens of a Hugging Face model are padding, beginning, end, unknown and mask: `tokenizer_config.json` and
-// `special_tokens_map.json` say so.
+// Which tokens of a Hugging Face model are padding, beginning, end, unknown and mask, according to
+// `tokenizer_config.json` and `special_tokens_map.json`.
 #pragma once
 
 #include <filesystem>
@@ -14,19 +14,19 @@ struct SpecialNames {
   bool operator==(const SpecialNames&) const = default;
 };
 
-/// The settings beside the file of a tokenizer: for NAME.json those of NAME_config.json; an empty object if there are
-/// none. Throws Error if they cannot be read.
+/// The settings beside a tokenizer's file: NAME_config.json for NAME.json, otherwise tokenizer_config.json; an empty
+/// object if there is no such file. Throws Error if it cannot be read.
 nlohmann::json settings_beside(const std::filesystem::path& tokenizer);
 
-/// The names in the files beside `tokenizer`. A model without tokens for beginning and end has its `cls_token` and
-/// `sep_token` there.
+/// The names in the files beside `tokenizer`. If they lack tokens for beginning and end, `cls_token` and `sep_token`
+/// are used instead.
 SpecialNames special_names_beside(const std::filesystem::path& tokenizer);
 
-/// Writes names so that `special_names_beside` finds them, unless all are empty.
+/// Writes the names where `special_names_beside` finds them, unless all are empty.
 void write_special_names(const std::filesystem::path& tokenizer, const SpecialNames& names);
 
-/// Writes, with the names, what `transformers` otherwise assumes from the kind of the model: that the tokenizer is what
-/// its `tokenizer.json` says, and whether the model reads `segments`.
+/// Writes, besides the names, what `transformers` would otherwise infer from the kind of model: that `tokenizer.json`
+/// defines the tokenizer, and whether the model reads `segments`.
 void write_settings_for_transformers(const std::filesystem::path& tokenizer, const SpecialNames& names, bool segments);
 
 }  // namespace plumb

@@ -1,5 +1,5 @@
-// Tokenizers as lists of tokens: BERT's `vocab.txt`, and GPT-2's vocabulary with its merges. Both are read as the
-// `tokenizer.json` that says the same.
+// Tokenizers given as lists of tokens: BERT's `vocab.txt`, and GPT-2's vocabulary with its merges. Both are converted
+// to the equivalent `tokenizer.json`.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ std::vector<std::string> lines_of(std::string_view bytes) {
   return lines;
 }
 
-/// A setting beside the vocabulary, such as "do_lower_case".
+/// A setting from the file beside the vocabulary, such as "do_lower_case".
 template <typename Value>
 Value setting(const nlohmann::json& settings, const char* name, Value otherwise, const std::filesystem::path& path) {
   const auto found = settings.find(name);

@@ -1,4 +1,4 @@
-// The module of regular expressions; see module.h. Nothing else includes Oniguruma's headers.
+// The regular-expression module (module.h): the only file that includes Oniguruma's headers.
 #include "plumb/text/oniguruma/module.h"
 
 #include <oniguruma.h>

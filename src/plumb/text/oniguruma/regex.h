@@ -1,4 +1,4 @@
-// Regular expressions in Oniguruma's syntax, through a module that is loaded on first use.
+// Regular expressions in Oniguruma's syntax, from a module that is loaded on first use.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct Span {
 /// A compiled regular expression; copies share it. Safe to use from several threads.
 class Regex {
  public:
-  /// Throws Error if the expression is invalid, or if the module is missing.
+  /// Throws Error if the expression is invalid or the module is missing.
   explicit Regex(std::string_view pattern);
 
   /// Replaces `matches` by all matches in `text`, which must be valid UTF-8, from left to right. Throws Error if the

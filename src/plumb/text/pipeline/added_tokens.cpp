@@ -8,7 +8,7 @@
 namespace plumb::tokenization {
 namespace {
 
-/// Where the character before `position` begins.
+/// The beginning of the character before `position`.
 size_t before(std::string_view text, size_t position) {
   do {
     --position;

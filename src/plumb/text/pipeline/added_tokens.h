@@ -1,4 +1,4 @@
-// Added tokens: tokens that are found in the text before anything else, such as "<|endoftext|>".
+// Added tokens: tokens such as "<|endoftext|>" that are matched in the text before anything else.
 #pragma once
 
 #include <functional>
@@ -15,27 +15,27 @@ namespace plumb::tokenization {
 struct AddedToken {
   std::string content;
   int32_t id = -1;
-  bool single_word = false;  // only between characters that do not belong to words
-  bool left = false;         // takes the white space before it
-  bool right = false;        // takes the white space after it
-  bool normalized = true;    // is found in the normalized text, in its own normalized form
-  bool special = false;      // is left out of decoded text
+  bool single_word = false;  // matches only if not next to word characters
+  bool left = false;         // includes white space before it
+  bool right = false;        // includes white space after it
+  bool normalized = true;    // matched in normalized text, in its own normalized form
+  bool special = false;      // omitted from decoded text
 };
 
 /// The added tokens of a tokenizer.
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// From the list "added_tokens". A token of the vocabulary keeps its id, and others get the next free one, as in
-  /// `tokenizers`: the ids in the list do not count. Throws Error or a JSON exception on invalid entries.
+  /// From the list "added_tokens". As in `tokenizers`, a token of the vocabulary keeps its id, others get the next free
+  /// one, and the ids in the list are ignored. Throws Error or a JSON exception on invalid entries.
   AddedTokens(const nlohmann::json& list, const Vocabulary& vocabulary, const Normalize& normalize);
 
-  /// The text cut at added tokens, and normalized; no piece is empty.
+  /// The text, cut at added tokens and normalized; no piece is empty.
   [[nodiscard]] std::vector<Piece> cut(std::string text) const;
 
-  /// Null if the id is not that of an added token.
+  /// The added token with this id, or null.
   [[nodiscard]] const AddedToken* find(int32_t id) const;
-  /// The id of an added token, or -1 if the text is not one.
+  /// The id of the added token with this content, or -1.
   [[nodiscard]] int32_t find(const std::string& content) const;
   [[nodiscard]] const std::vector<AddedToken>& all() const { return tokens_; }
 

@@ -10,7 +10,7 @@ namespace {
 
 struct ByteAlphabet {
   std::array<char32_t, 256> characters;
-  std::array<int16_t, 512> bytes;  // of the characters below U+0200
+  std::array<int16_t, 512> bytes;  // by character, below U+0200
   std::array<std::string, 256> utf8;
 };
 

@@ -1,6 +1,5 @@
-// GPT-2's alphabet of bytes: every byte as one printable character, so that any text consists of characters of a small
-// alphabet (Radford et al. 2019). Printable bytes of Latin-1 stand for themselves, and the others, in order, for
-// U+0100, U+0101, …
+// GPT-2's byte alphabet: maps every byte to a printable character, so that any text consists of 256 characters (Radford
+// et al. 2019). Printable bytes of Latin-1 map to themselves, and the others, in order, to U+0100, U+0101, …
 #pragma once
 
 #include <string>
@@ -14,7 +13,7 @@ std::string bytes_as_characters(std::string_view text);
 /// The character of a byte.
 char32_t character_of_byte(unsigned char byte);
 
-/// The byte of a character; -1 if it stands for none.
+/// The byte of a character; -1 if it is not in the alphabet.
 int byte_of_character(char32_t character);
 
 }  // namespace plumb::tokenization

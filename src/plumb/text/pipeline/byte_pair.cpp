@@ -77,7 +77,7 @@ void BytePairModel::append_unknown(bool pending, std::vector<int32_t>& ids) cons
 }
 
 void BytePairModel::characters(std::string_view text, std::vector<int32_t>& ids) const {
-  bool pending = false;  // an unknown token that is appended before the next known one
+  bool pending = false;  // an unknown token to append before the next known one
   std::string affixed;
   for (size_t i = 0; i < text.size();) {
     const size_t begin = i;
@@ -122,7 +122,7 @@ void BytePairModel::encode(std::string_view text, std::vector<int32_t>& ids) con
   }
 }
 
-/// Searches for the lowest rank again after every merge.
+/// For short pieces: scans all pairs for the lowest rank after every merge.
 void BytePairModel::merge_short(std::vector<int32_t>& ids, size_t begin) const {
   int32_t* const symbols = ids.data() + begin;
   size_t count = ids.size() - begin;
@@ -155,13 +155,13 @@ void BytePairModel::merge_short(std::vector<int32_t>& ids, size_t begin) const {
   ids.resize(begin + count);
 }
 
-/// A queue of possible merges over a linked list, for long pieces. An entry whose pair has changed still applies if the
-/// new pair gives the same token: this is what `tokenizers` does.
+/// For long pieces: a priority queue of possible merges over a linked list. As in `tokenizers`, an entry whose pair has
+/// changed still applies if the new pair gives the same token.
 void BytePairModel::merge_long(std::vector<int32_t>& ids, size_t begin) const {
   struct Symbol {
     int32_t id;
     int32_t previous, next;  // -1: none
-    bool merged;             // into the symbol before
+    bool merged;             // into the previous symbol
   };
   using Candidate = std::tuple<int32_t, int32_t, int32_t>;  // rank, position, token
   const auto count = static_cast<int32_t>(ids.size() - begin);

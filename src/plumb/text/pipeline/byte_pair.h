@@ -10,10 +10,10 @@
 
 namespace plumb::tokenization {
 
-/// A piece is cut into characters, and neighbors are merged, the pair that was learned first before all others.
+/// A piece is cut into characters, and neighbors are merged, always the pair that was learned earliest.
 class BytePairModel final : public Model {
  public:
-  /// Throws Error or a JSON exception on invalid settings, and on a merge whose parts or result are no tokens.
+  /// Throws Error or a JSON exception on invalid settings, or on a merge whose parts or result are not tokens.
   explicit BytePairModel(const nlohmann::json& settings);
 
   void encode(std::string_view text, std::vector<int32_t>& ids) const override;
@@ -36,7 +36,7 @@ class BytePairModel final : public Model {
   bool one_pair_per_token_ = true;  // no two merges give the same token
   PairTable merges_;                // pair → rank, token
   ByteTokens byte_tokens_;
-  std::vector<int32_t> common_characters_;  // tokens of the characters below U+0200, without prefix and suffix
+  std::vector<int32_t> common_characters_;  // tokens of the characters below U+0200, without prefix or suffix
 };
 
 }  // namespace plumb::tokenization

@@ -11,12 +11,12 @@
 
 namespace plumb::tokenization {
 
-/// Finds the strings of a set that a text begins with. Filled once, then only read.
+/// Finds all strings of a set that are prefixes of a text. Filled once, then only read.
 class ByteTrie {
  public:
   ByteTrie() { roots_.fill(0); }
 
-  /// `value` is at least 0; replaces that of an equal string. Empty strings are ignored.
+  /// `value` must be at least 0; it replaces that of an equal string. Empty strings are ignored.
   void insert(std::string_view text, int32_t value) {
     if (text.empty()) return;
     uint32_t& root = roots_[static_cast<unsigned char>(text[0])];
@@ -36,7 +36,7 @@ class ByteTrie {
     values_[node] = value;
   }
 
-  /// Calls `take(length, value)` for every string of the set that `text` begins with, from short to long.
+  /// Calls `take(length, value)` for every string of the set that is a prefix of `text`, from short to long.
   template <typename Take>
   void for_each_prefix(std::string_view text, const Take& take) const {
     if (text.empty()) return;
@@ -60,7 +60,7 @@ class ByteTrie {
 
   std::array<uint32_t, 256> roots_;
   PairTable children_;
-  std::vector<int32_t> values_ = {-1};  // of node 0, which does not exist
+  std::vector<int32_t> values_ = {-1};  // by node; node 0 means none
 };
 
 }  // namespace plumb::tokenization

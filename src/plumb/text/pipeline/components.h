@@ -1,6 +1,6 @@
-// The components of a tokenizer as Hugging Face's `tokenizers` arranges them: text is normalized, cut into pieces, each
-// piece becomes tokens by a model, and a template adds special tokens; decoders turn tokens back into text. Each kind
-// of component is one function or class, registered under the name that stands in `tokenizer.json`.
+// The components of a tokenizer, arranged as in Hugging Face's `tokenizers`: text is normalized and cut into pieces, a
+// model turns each piece into tokens, and a template adds special tokens; decoders turn tokens back into text. Each
+// kind of component is one function or class, registered under its name in `tokenizer.json`.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ namespace plumb::tokenization {
 /// A part of the text on its way to tokens.
 struct Piece {
   std::string text;       // valid UTF-8, never empty
-  int32_t token = -1;     // if the part is an added token, which no component changes
+  int32_t token = -1;     // the id if it is an added token, which no component changes
   bool at_start = false;  // begins with the first character of the original text
-  size_t beginning = 0;   // bytes that a normal form has made of that character
+  size_t beginning = 0;   // bytes of that character in a normal form
 };
 
 /// Changes a piece's text in place, and `at_start` if it drops the first character.
 using Normalize = std::function<void(Piece& piece)>;
-/// Replaces pieces by parts of them; pieces with a token stay.
+/// Splits pieces into parts; pieces with a token are unchanged.
 using PreTokenize = std::function<void(std::vector<Piece>& pieces)>;
-/// Replaces tokens by parts of the text, to be joined.
+/// Replaces tokens by parts of the text, which are then concatenated.
 using Decode = std::function<void(std::vector<std::string>& tokens)>;
 
 /// Turns a piece into tokens of a vocabulary.
@@ -57,8 +57,9 @@ Registry<Maker<Decode>>& decoders();
 Registry<Maker<std::shared_ptr<const Model>>>& models();
 Registry<Maker<Templates>>& post_processors();
 
-/// The component that a section describes, looked up by its "type"; null stands for none, which leaves everything as it
-/// is. Throws Error that names an unknown type.
+/// The component that a section describes, looked up by its "type". Without a normalizer, pre-tokenizer or
+/// post-processor (null), nothing is changed or added; without a decoder, tokens are joined with spaces. Throws Error
+/// naming an unknown type.
 Normalize make_normalizer(const nlohmann::json& settings);
 PreTokenize make_pre_tokenizer(const nlohmann::json& settings);
 Decode make_decoder(const nlohmann::json& settings);

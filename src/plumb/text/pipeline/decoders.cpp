@@ -20,7 +20,7 @@ Registry<Maker<Decode>>& decoders() {
 
 namespace {
 
-/// Tokens are words.
+/// Used without a decoder: tokens are words.
 void separate_by_spaces(std::vector<std::string>& tokens) {
   for (size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(0, " ");
 }
@@ -29,7 +29,7 @@ std::string with_all_replaced(std::string text, const std::string& what, std::st
   return what.empty() ? text : Pattern(what).replaced(text, by);
 }
 
-/// English without the spaces that tokenization leaves before punctuation.
+/// English text without the spaces that tokenization leaves before punctuation.
 std::string without_artifacts(std::string text) {
   static const std::pair<const char*, const char*> kReplacements[] = {
       {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
@@ -104,7 +104,7 @@ Decode make_word_end_decoder(const Settings& settings) {
 }
 
 Decode make_strip_decoder(const Settings& settings) {
-  std::string content;  // as UTF-8: one character
+  std::string content;  // one character, in UTF-8
   append_character(content, single_character(settings.at("content").get<std::string>(), "'content'"));
   return [content, start = whole_number(settings.at("start")),
           stop = whole_number(settings.at("stop"))](std::vector<std::string>& tokens) {

@@ -1,4 +1,4 @@
-// Components one after the other may each multiply the length of a text, so that a few of them exhaust the memory.
+// Limits the growth of a text: each component in a sequence may multiply its length, so a few could exhaust memory.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ inline void check_growth(size_t before, size_t after) {
   if (after > before && after > kLongest) throw Error("the tokenizer expands a text beyond 32 MiB");
 }
 
-/// Applies components one after the other. Throws Error if they expand the text too much.
+/// Applies components in order. Throws Error if they expand the text too much.
 template <typename Component, typename Text>
 void apply_all(const std::vector<Component>& components, Text& text) {
   size_t before = bytes_in(text);

@@ -33,7 +33,7 @@ Metaspace::Metaspace(const Settings& settings) : symbol_(settings.at("replacemen
   } else {
     throw Error(fmt::format("unknown 'prepend_scheme' '{}'", scheme), "known: always, first, never");
   }
-  // In files before version 0.14 of `tokenizers`.
+  // Files from before version 0.14 of `tokenizers`.
   if (!settings.contains("prepend_scheme") && !get_or(settings, "add_prefix_space", true)) prepend_ = Prepend::never;
   split_ = get_or(settings, "split", true);
 }

@@ -1,4 +1,4 @@
-// SentencePiece's visible space: "Hello world" is "▁Hello" and "▁world" (Kudo & Richardson, arXiv 1808.06226).
+// SentencePiece's visible space: "Hello world" becomes "▁Hello" and "▁world" (Kudo & Richardson, arXiv 1808.06226).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@ namespace plumb::tokenization {
 
 class Metaspace {
  public:
-  /// From the sections "Metaspace" of pre-tokenizers and decoders. Throws Error on invalid settings.
+  /// From a section "Metaspace" of a pre-tokenizer or decoder. Throws Error on invalid settings.
   explicit Metaspace(const nlohmann::json& settings);
 
   void split(std::vector<Piece>& pieces) const;

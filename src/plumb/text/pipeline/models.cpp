@@ -12,7 +12,7 @@ Registry<Maker<std::shared_ptr<const Model>>>& models() {
 
 namespace {
 
-/// Files of old versions do not name the kind of their model.
+/// Old files do not name the kind of model.
 std::string kind_of(const Settings& settings) {
   if (settings.contains("type")) return settings.at("type").get<std::string>();
   if (settings.contains("merges")) return "BPE";

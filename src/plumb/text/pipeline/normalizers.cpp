@@ -23,7 +23,7 @@ Normalize make_normalizer(const Settings& settings) {
 
 namespace {
 
-/// Replaces each character by what `map` appends for it.
+/// Replaces each character by the text that `map` appends.
 template <typename Map>
 void map_characters(Piece& piece, const Map& map) {
   std::string result;
@@ -67,13 +67,13 @@ void strip_white_space(Piece& piece, bool left, bool right) {
   }
   if (!left) begin = 0;
   if (!right) end = piece.text.size();
-  // A character such as U+02DC becomes a space and a mark, of which the mark is still the first character.
+  // A character such as U+02DC becomes a space and a mark; the mark still counts as the first character.
   if (begin > 0 && begin >= piece.beginning) piece.at_start = false;
   piece.beginning -= std::min(begin, piece.beginning);
   piece.text = begin < end ? piece.text.substr(begin, end - begin) : std::string();
 }
 
-/// Control characters of the rules of machine translation ("nmt") go, and kinds of space become a space.
+/// SentencePiece's rules for machine translation ("nmt"): drops control characters, and maps others to a space.
 void nmt(Piece& piece) {
   map_characters(piece, [](char32_t c, std::string& result) {
     const bool dropped =
@@ -150,7 +150,7 @@ Normalize make_strip(const Settings& settings) {
 Normalize make_precompiled(const Settings& settings) {
   const auto& map = settings.at("precompiled_charsmap");
   if (map.is_null()) return [](Piece&) {};
-  // What it drops at the beginning leaves the piece at the start: `tokenizers` does not count it.
+  // Does not clear `at_start` if the first character is dropped: `tokenizers` does not, either.
   return [rules = PrecompiledRules(map.get<std::string>())](Piece& piece) { piece.text = rules.apply(piece.text); };
 }
 

@@ -7,7 +7,7 @@
 
 namespace plumb::tokenization {
 
-/// Filled once, then only read. Open addressing: a lookup usually touches one line of cache.
+/// Filled once, then only read. Open addressing: a lookup usually touches one cache line.
 class PairTable {
  public:
   struct Entry {
@@ -16,11 +16,11 @@ class PairTable {
     int32_t second = 0;
   };
 
-  /// With room for `count` pairs.
+  /// Reserves space for `count` pairs.
   explicit PairTable(size_t count = 0)
       : entries_(std::bit_ceil(count * 2 + 2)), shift_(64 - std::countr_zero(entries_.size())) {}
 
-  /// Replaces an entry with the same pair.
+  /// Replaces any entry with the same pair.
   void insert(uint32_t left, uint32_t right, int32_t first, int32_t second) {
     if ((used_ + 1) * 2 > entries_.size()) grow();
     Entry& entry = entries_[place(key_of(left, right))];
@@ -28,7 +28,7 @@ class PairTable {
     entry = {key_of(left, right), first, second};
   }
 
-  /// Null if the pair is not there.
+  /// The entry of a pair, or null.
   [[nodiscard]] const Entry* find(uint32_t left, uint32_t right) const {
     const Entry& entry = entries_[place(key_of(left, right))];
     return entry.key == kEmpty ? nullptr : &entry;

@@ -10,7 +10,7 @@ Pattern::Pattern(std::string literal) : literal_(std::move(literal)) {
 }
 
 Pattern::Pattern(const Settings& settings) {
-  if (settings.is_string()) {  // as older files have it
+  if (settings.is_string()) {  // older files
     literal_ = settings.get<std::string>();
   } else if (settings.contains("String")) {
     literal_ = settings.at("String").get<std::string>();

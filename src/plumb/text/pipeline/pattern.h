@@ -1,4 +1,4 @@
-// What pre-tokenizers split at and replacements replace: a string or a regular expression.
+// A pattern to split at or replace: a string or a regular expression.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,16 +13,17 @@ namespace plumb::tokenization {
 
 class Pattern {
  public:
+  /// Throws Error if the string is empty.
   explicit Pattern(std::string literal);
   explicit Pattern(Regex regex) : regex_(std::move(regex)) {}
   /// From {"String": …} or {"Regex": …}. Throws Error on anything else.
   explicit Pattern(const nlohmann::json& settings);
 
-  /// Replaces `matches` by the matches in `text`, from left to right, without overlap.
+  /// Sets `matches` to the matches in `text`, from left to right, without overlap.
   void find_all(std::string_view text, std::vector<Span>& matches) const;
 
-  /// `text` with every match replaced. `first_is_dropped`, if given, is set if the text begins with a match that is
-  /// replaced by nothing. Throws Error if the text grows too long (text/pipeline/growth.h).
+  /// `text` with every match replaced. `first_is_dropped`, if given, is set to true if the text begins with a match and
+  /// the replacement is empty. Throws Error if the text grows too long (text/pipeline/growth.h).
   [[nodiscard]] std::string replaced(std::string_view text, std::string_view replacement,
                                      bool* first_is_dropped = nullptr) const;
 

@@ -84,7 +84,7 @@ Templates make_described_templates(const Settings& settings) {
   return templates;
 }
 
-/// The processor that adds tokens; others only change offsets, which Plumb does not have.
+/// The only processor that adds tokens; the others change offsets, which Plumb does not compute.
 Templates make_sequence_of_templates(const Settings& settings) {
   std::optional<Templates> chosen;
   for (const Settings& part : parts(settings, "processors")) {

@@ -110,7 +110,7 @@ void split_at_white_space(std::vector<Piece>& pieces) {
   split_pieces(pieces, each_character(is_white_space), Behavior::removed);
 }
 
-/// Words, and what is neither a word nor white space.
+/// Cuts text into runs of word characters and runs of other characters, without white space.
 void split_words_and_symbols(std::vector<Piece>& pieces) {
   const auto kind = [](char32_t c) { return is_word_character(c) ? 2 : is_white_space(c) ? 0 : 1; };
   cut_pieces(pieces, [&](std::string_view text, std::vector<Span>& parts) {
@@ -128,7 +128,7 @@ void split_words_and_symbols(std::vector<Piece>& pieces) {
   });
 }
 
-/// At changes of script. What comes before the first character that has one is dropped, as `tokenizers` does.
+/// Cuts at changes of script. Characters before the first one with a script are dropped, as in `tokenizers`.
 void split_scripts(std::vector<Piece>& pieces) {
   cut_pieces(pieces, [](std::string_view text, std::vector<Span>& parts) {
     std::optional<int> last;

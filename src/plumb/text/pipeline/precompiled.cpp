@@ -14,7 +14,8 @@ namespace {
 
 Error damaged() { return Error("'precompiled_charsmap' is damaged"); }
 
-// A unit of the double array: bits 0-7 and 31 the label, or bits 0-30 a value; bit 8: has a leaf; bits 9-31 the offset.
+// A unit of the double array. A leaf: bits 0-30 are the value. Others: bits 0-7 and 31 are the label, bit 8 tells
+// whether there is a leaf, and bits 10-31 are the offset, to be shifted left by 8 if bit 9 is set.
 bool has_leaf(uint32_t unit) { return ((unit >> 8) & 1) != 0; }
 uint32_t label_of(uint32_t unit) { return unit & ((1U << 31) | 0xFF); }
 uint32_t offset_of(uint32_t unit) { return (unit >> 10) << ((unit & (1U << 9)) >> 6); }
@@ -77,7 +78,7 @@ std::string PrecompiledRules::apply(std::string_view text) const {
       replace_characters(cluster, result);
     }
   }
-  if (!is_valid_utf8(result)) return repaired_utf8(result);  // a rule that begins within a character
+  if (!is_valid_utf8(result)) return repaired_utf8(result);  // a replacement that starts within a character
   return result;
 }
 

@@ -12,12 +12,12 @@ namespace plumb::tokenization {
 
 class PrecompiledRules {
  public:
-  /// `base64`: the size of the trie in bytes (4 bytes, little-endian), the trie, and the replacements, each ended by a
-  /// zero byte. Throws Error if it is damaged.
+  /// `base64` encodes the size of the trie in bytes (4 bytes, little-endian), the trie, and the replacements, each
+  /// zero-terminated. Throws Error if it is damaged.
   explicit PrecompiledRules(const std::string& base64);
 
-  /// Each grapheme cluster of fewer than 6 bytes, or else each of its characters, replaced if a rule is a prefix of it:
-  /// by the shortest such rule.
+  /// Replaces each grapheme cluster of fewer than 6 bytes by the shortest rule that is a prefix of it; if there is
+  /// none, and in longer clusters, does the same to each character.
   [[nodiscard]] std::string apply(std::string_view text) const;
 
  private:

@@ -1,4 +1,4 @@
-// Reading the settings of a tokenizer's components.
+// Reads the settings of a tokenizer's components.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,14 +10,14 @@ namespace plumb::tokenization {
 
 using Settings = nlohmann::json;
 
-/// A value, or `otherwise` if it is absent or null.
+/// A value, or `otherwise` if it is absent or null. Throws a JSON exception if it has the wrong type.
 template <typename Value>
 Value get_or(const Settings& settings, const char* name, Value otherwise) {
   const auto found = settings.find(name);
   return found == settings.end() || found->is_null() ? otherwise : found->get<Value>();
 }
 
-/// A whole number of at least 0; throws Error on anything else.
+/// An integer from 0 to 9e15; throws Error on anything else.
 inline int64_t whole_number(const Settings& value) {
   if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > 9e15) {
     throw Error("'" + value.dump(-1, ' ', true) + "' is not a whole number");
@@ -25,7 +25,7 @@ inline int64_t whole_number(const Settings& value) {
   return value.get<int64_t>();
 }
 
-/// The lists in a section "Sequence".
+/// The list `name` in a section; throws Error if it is not a list.
 inline const Settings& parts(const Settings& settings, const char* name) {
   const Settings& list = settings.at(name);
   if (!list.is_array()) throw Error(std::string("'") + name + "' is not a list");

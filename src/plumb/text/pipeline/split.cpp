@@ -15,7 +15,7 @@ struct Part {
   bool is_match;
 };
 
-/// Matches and what lies between them.
+/// The matches and the parts between them.
 void all_parts(std::string_view text, const std::vector<Span>& matches, bool inverted, std::vector<Part>& parts) {
   parts.clear();
   size_t end = 0;

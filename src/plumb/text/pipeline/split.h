@@ -1,4 +1,4 @@
-// Cutting pieces at matches.
+// Cuts pieces at matches.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,20 @@
 
 namespace plumb::tokenization {
 
-/// What becomes of a match: dropped; a piece of its own; the end of the piece before; the beginning of the piece after;
-/// a piece with its neighboring matches.
+/// What becomes of a match: dropped; a separate piece; the end of the previous piece; the beginning of the next piece;
+/// a piece with adjacent matches.
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// "Removed", …; throws Error on an unknown name.
+/// The behavior named "Removed", …; throws Error on an unknown name.
 Behavior behavior_named(const std::string& name);
 
-/// Sends the matches in a text to `matches`, which is empty, from left to right and without overlap.
+/// Appends the matches in a text to `matches`, initially empty, from left to right and without overlap.
 using Find = std::function<void(std::string_view text, std::vector<Span>& matches)>;
 
-/// Cuts every piece without token. With `inverted`, what lies between the matches counts as the matches.
+/// Cuts every piece without a token. `inverted`: the parts between the matches are treated as the matches.
 void split_pieces(std::vector<Piece>& pieces, const Find& find, Behavior behavior, bool inverted = false);
 
-/// A Find of all characters with a property, each a match of its own.
+/// Finds all characters with a property, each as a separate match.
 template <typename Property>
 Find each_character(Property property) {
   return [property](std::string_view text, std::vector<Span>& matches) {
@@ -36,7 +36,7 @@ Find each_character(Property property) {
   };
 }
 
-/// Replaces every piece without token by what `cut` makes of it: parts of the piece's text.
+/// Replaces every piece without a token by the parts of its text that `cut` returns; empty parts are dropped.
 void cut_pieces(std::vector<Piece>& pieces, const std::function<void(std::string_view, std::vector<Span>& parts)>& cut);
 
 }  // namespace plumb::tokenization

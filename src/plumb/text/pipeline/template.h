@@ -1,4 +1,4 @@
-// Where special tokens stand around one text or a pair of texts, and to which segment each token belongs.
+// The special tokens around one text or a pair of texts, and the segment of each token.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@ namespace plumb::tokenization {
 /// A sequence of special tokens and texts.
 struct Template {
   struct Item {
-    int text = -1;                  // 0 the first text, 1 the second; -1: the special tokens
-    std::vector<int32_t> tokens{};  // special tokens
+    int text = -1;                  // 0: the first text, 1: the second; -1: special tokens
+    std::vector<int32_t> tokens{};  // the special tokens
     int32_t segment = 0;
   };
   std::vector<Item> items;
 
-  /// Puts the ids of one or two texts in their places.
+  /// Inserts the ids of one or two texts.
   [[nodiscard]] Encoding fill(std::span<const std::vector<int32_t>> texts) const;
 
-  /// The number of times a special token occurs between the first text and the second.
+  /// The number of occurrences of a special token between the first text and the second.
   [[nodiscard]] int32_t count_between_texts(int32_t token) const;
 };
 
-/// For one text, and for two. By default no special tokens; the second text is segment 1.
+/// For one text and for two. The default has no special tokens; the second text is segment 1.
 struct Templates {
   Template single = {{{.text = 0}}};
   Template pair = {{{.text = 0}, {.text = 1, .segment = 1}}};

@@ -122,7 +122,7 @@ bool is_word_character(char32_t c) {
 
 bool is_bert_punctuation(char32_t c) {
   if (c < 0x80) return c > ' ' && c < 0x7F && !is_word_character(c) ? true : c == '_';
-  if (c == 0x166D || c == 0x111C9) return true;  // changed their category since
+  if (c == 0x166D || c == 0x111C9) return true;  // changed category after Unicode 8
   return has_category(c, U_GC_P_MASK) && is_older_than(c, 8);
 }
 
@@ -139,7 +139,7 @@ bool is_bert_ideograph(char32_t c) {
 
 bool is_nonspacing_mark(char32_t c) {
   if (c < 0x300) return false;
-  if (c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == 0x111C9) return false;  // are marks only since then
+  if (c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == 0x111C9) return false;  // became Mn later
   return c == 0x1734 || (has_category(c, U_GC_MN_MASK) && is_older_than(c, 8));
 }
 
@@ -157,7 +157,7 @@ std::string to_lowercase(std::string_view text) {
       lower.push_back(static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c));
     } else {
       append_character(lower, static_cast<char32_t>(u_tolower(static_cast<UChar32>(c))));
-      if (c == 0x130) append_character(lower, 0x307);  // İ: the only character whose mapping is longer
+      if (c == 0x130) append_character(lower, 0x307);  // İ: the only character that maps to two
     }
   }
   return lower;
@@ -217,7 +217,7 @@ std::vector<size_t> grapheme_boundaries(std::string_view text) {
 int script_of(char32_t c) {
   if (c == 0x30FC) return USCRIPT_HAN;
   if (c == ' ' || !is_older_than(c, 9)) return kAnyScript;
-  if (c == 0x589 || c == 0x61C) return USCRIPT_COMMON;  // moved to other scripts since
+  if (c == 0x589 || c == 0x61C) return USCRIPT_COMMON;  // moved to other scripts later
   if (c == 0x953 || c == 0x954) return USCRIPT_DEVANAGARI;
   UErrorCode status = U_ZERO_ERROR;
   const UScriptCode script = uscript_getScript(static_cast<UChar32>(c), &status);

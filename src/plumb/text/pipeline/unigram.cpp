@@ -13,8 +13,8 @@
 namespace plumb::tokenization {
 namespace {
 
-/// Cuts a piece so that the sum of its tokens' log-probabilities is largest (the Viterbi algorithm). Neighboring
-/// unknown characters become one unknown token.
+/// Cuts a piece so that the sum of its tokens' log-probabilities is maximal (Viterbi algorithm). Adjacent unknown
+/// characters become one unknown token.
 class UnigramModel final : public Model {
  public:
   explicit UnigramModel(const Settings& settings) : byte_fallback_(get_or(settings, "byte_fallback", false)) {
@@ -81,7 +81,7 @@ class UnigramModel final : public Model {
   struct Span {
     size_t begin, end;
   };
-  struct Node {  // the best way to reach a position: its last token
+  struct Node {  // the best path to a position: its score and last token
     double score = 0;
     size_t begin = 0;
     int32_t id = -1;  // -1: not reached

@@ -21,10 +21,10 @@ class Vocabulary {
   Vocabulary(Vocabulary&&) = default;
   Vocabulary& operator=(Vocabulary&&) = default;
 
-  /// If the token is there already, it gets the new id. Throws Error if the id is out of range.
+  /// A token that exists already gets the new id. Throws Error if the id is out of range.
   void add(std::string_view token, int64_t id);
 
-  /// The id of a token; -1 if it is not there.
+  /// The id of a token, or -1.
   [[nodiscard]] int32_t find(std::string_view token) const {
     const auto found = ids_.find(token);
     return found == ids_.end() ? -1 : found->second;
@@ -43,7 +43,7 @@ class Vocabulary {
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
   std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
-  std::vector<const std::string*> tokens_;  // keys of ids_, which stay where they are
+  std::vector<const std::string*> tokens_;  // by id: keys of ids_, whose addresses are stable
 };
 
 }  // namespace plumb::tokenization

@@ -9,8 +9,8 @@
 namespace plumb::tokenization {
 namespace {
 
-/// Cuts a word into the longest tokens from left to right; tokens within a word have a prefix, "##". A word that cannot
-/// be cut, or is too long, is unknown.
+/// Cuts a word greedily into the longest tokens from left to right; tokens within a word have the prefix "##". A word
+/// that cannot be cut, or is too long, is unknown.
 class WordPieceModel final : public Model {
  public:
   explicit WordPieceModel(const Settings& settings)
@@ -57,11 +57,11 @@ class WordPieceModel final : public Model {
  private:
   std::string unknown_;
   int32_t unknown_id_ = -1;
-  int64_t longest_;  // characters of a word
+  int64_t longest_;  // characters per word, at most
   ByteTrie beginnings_, continuations_;
 };
 
-/// A word is a token or unknown.
+/// Each word is a token or unknown.
 class WordLevelModel final : public Model {
  public:
   explicit WordLevelModel(const Settings& settings) : unknown_(settings.at("unk_token").get<std::string>()) {

@@ -7,9 +7,9 @@
 namespace plumb {
 namespace {
 
-/// A field of a message: a number of up to 64 bits, or bytes.
+/// A field of a message; its value is a number of up to 64 bits, or bytes.
 struct Field {
-  uint64_t number = 0;  // which field
+  uint64_t number = 0;  // field number
   uint64_t value = 0;
   std::string_view bytes;
 };
@@ -21,7 +21,7 @@ class Message {
  public:
   explicit Message(std::string_view bytes) : rest_(bytes) {}
 
-  /// Whether there was another field.
+  /// Reads the next field; returns false at the end.
   bool next(Field& field) {
     if (rest_.empty()) return false;
     const uint64_t key = variable();
@@ -53,7 +53,7 @@ class Message {
     return bytes;
   }
 
-  /// Seven bits a byte, the lowest first; the eighth says whether another follows.
+  /// A varint: seven bits per byte, lowest first; the eighth bit tells whether another byte follows.
   uint64_t variable() {
     uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
@@ -64,7 +64,7 @@ class Message {
     damaged();
   }
 
-  /// The bytes of a number, the lowest first.
+  /// A little-endian number of `size` bytes.
   uint64_t fixed(uint64_t size) {
     uint64_t value = 0;
     const std::string_view bytes = taken(size);

@@ -17,7 +17,7 @@ const SentencePieceFunctions& functions() {
 
 SentencePieceText text_of(std::string_view text) { return {text.data(), text.size()}; }
 
-/// Receives a call's result and error message.
+/// Receives the result and error message of a call.
 template <typename Result>
 struct Receiver {
   Result& result;
@@ -73,7 +73,7 @@ Specials SentencePieceModel::specials() const {
   functions().specials(handle_, four);
   const int mask = find(kMaskPiece);
   std::string text;
-  // A control symbol has no text; a piece learned from a text that mentions "<mask>" has.
+  // A control symbol decodes to an empty text, unlike a piece learned from text that contains "<mask>".
   const bool control = mask >= 0 && decode({mask}, text).empty() && text.empty();
   return {four[0], four[1], four[2], four[3], control ? mask : -1};
 }

@@ -1,4 +1,4 @@
-// SentencePiece models, through a module that is loaded on first use.
+// SentencePiece models, from a module that is loaded on first use.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace plumb {
 
-/// The piece that stands for a masked token, if a model has it as a control symbol.
+/// The piece for masked tokens, if a model has it as a control symbol.
 inline constexpr const char* kMaskPiece = "<mask>";
 
-/// A loaded model. Methods that return a message return an empty one on success.
+/// A loaded model. `encode`, `decode` and `train` return an error message, which is empty on success.
 class SentencePieceModel {
  public:
   /// Empty (operator bool is false) if the bytes are not a model. Throws Error if the module is missing.
@@ -32,14 +32,14 @@ class SentencePieceModel {
   [[nodiscard]] std::string encode(std::string_view text, std::vector<int>& ids) const;
   [[nodiscard]] std::string decode(const std::vector<int>& ids, std::string& text) const;
   [[nodiscard]] int size() const;
-  /// -1 if there is no such piece.
+  /// The id of a piece, or -1.
   [[nodiscard]] int find(std::string_view piece) const;
-  /// The piece of an id from 0 to below the size.
+  /// The piece of an id, 0 ≤ id < size().
   [[nodiscard]] std::string piece(int id) const;
 
   [[nodiscard]] Specials specials() const;
 
-  /// Trains with SentencePiece's own options and returns the serialized model.
+  /// Trains a model with SentencePiece's own options and stores it in `serialized`.
   [[nodiscard]] static std::string train(const std::vector<std::pair<std::string, std::string>>& options,
                                          const std::vector<std::string>& lines, std::string& serialized);
 

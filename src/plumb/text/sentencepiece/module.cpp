@@ -1,4 +1,4 @@
-// The module itself: the only file that includes SentencePiece's headers.
+// The SentencePiece module (module.h): the only file that includes SentencePiece's headers.
 #include "plumb/text/sentencepiece/module.h"
 
 #include <sentencepiece_processor.h>

@@ -20,10 +20,10 @@ struct SentencePieceText {
   size_t size;
 };
 
-/// A loaded model, as seen by the module.
+/// A loaded model, opaque outside the module.
 struct SentencePieceHandle;
 
-/// The functions of the module. Calls that can fail return 0 on success; otherwise they have sent a message to `error`.
+/// The functions of the module. Calls that can fail return 0 on success; otherwise they send a message to `error`.
 struct SentencePieceFunctions {
   /// Null if the bytes are not a model.
   SentencePieceHandle* (*load)(SentencePieceText serialized);
@@ -31,9 +31,9 @@ struct SentencePieceFunctions {
   int (*size)(const SentencePieceHandle* model);
   /// Ids of pad, bos, eos and unknown; -1 if the model lacks one.
   void (*specials)(const SentencePieceHandle* model, int* four);
-  /// The id of a piece; −1 if it does not exist.
+  /// The id of a piece, or −1.
   int (*find)(const SentencePieceHandle* model, SentencePieceText piece);
-  /// The piece of an id below the size.
+  /// The piece of an id, 0 ≤ id < size.
   void (*piece)(const SentencePieceHandle* model, int id, SentencePieceBytes text, void* receiver);
   int (*encode)(const SentencePieceHandle* model, SentencePieceText text, SentencePieceIds ids,
                 SentencePieceBytes error, void* receiver);

@@ -16,9 +16,9 @@ namespace {
 using Piece = SentencePieceContent::Piece;
 using Type = SentencePieceContent::Type;
 
-constexpr const char* kSpace = "\u2581";  // stands for a space within pieces
+constexpr const char* kSpace = "\u2581";  // a space within pieces
 
-/// Throws Error if the model has settings that `tokenizer.json` cannot state.
+/// Throws Error if the model has settings that `tokenizer.json` cannot express.
 void require_expressible(const SentencePieceContent& content) {
   const auto refuse = [](const char* what) {
     throw Error(std::string("the SentencePiece model cannot be written as a tokenizer.json: ") + what);
@@ -77,7 +77,7 @@ Json post_processor(const SentencePieceContent& content, const Specials& special
   return tokenization::around_texts(token(ends.bos, specials.bos), token(ends.eos, specials.eos), ends.segments);
 }
 
-/// The beginnings of the characters of a text in UTF-8, except the first.
+/// The byte offsets of the characters of a UTF-8 text, except the first.
 std::vector<size_t> cuts_of(const std::string& text) {
   std::vector<size_t> cuts;
   for (size_t i = 1; i < text.size(); ++i) {
@@ -86,14 +86,14 @@ std::vector<size_t> cuts_of(const std::string& text) {
   return cuts;
 }
 
-/// SentencePiece joins any two neighbors whose union is a piece, those with the highest score first; so every way to
-/// divide a piece into two is a merge.
+/// SentencePiece merges any two neighbors that form a piece, highest score first, so every way to divide a piece into
+/// two pieces is a merge.
 Json merges(const SentencePieceContent& content) {
   std::map<std::string, size_t> ids;
   for (size_t id = 0; id < content.pieces.size(); ++id) {
     if (content.pieces[id].type == Type::normal) ids.emplace(content.pieces[id].text, id);
   }
-  std::vector<std::tuple<float, size_t, size_t, size_t>> found;  // −score, piece, its two parts
+  std::vector<std::tuple<float, size_t, size_t, size_t>> found;  // −score; ids of the piece and its two parts
   for (const auto& [text, id] : ids) {
     for (const size_t cut : cuts_of(text)) {
       const auto left = ids.find(text.substr(0, cut)), right = ids.find(text.substr(cut));

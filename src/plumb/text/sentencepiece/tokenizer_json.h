@@ -1,4 +1,4 @@
-// SentencePiece models in the form of Hugging Face's `tokenizer.json`.
+// Converts SentencePiece models to Hugging Face's `tokenizer.json`.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace plumb {
 
-/// The `tokenizer.json` with the same pieces, normalization and spaces; its post-processor puts `ends` around a text.
-/// Unlike SentencePiece it recognizes special tokens that are written out in a text, such as "<s>". Throws Error if the
-/// model has something that cannot be said there.
+/// A `tokenizer.json` with the same pieces, normalization and spaces; its post-processor adds `ends` to a text. Unlike
+/// SentencePiece, it recognizes special tokens spelled out in a text, such as "<s>". Throws Error if the format cannot
+/// express the model.
 std::string tokenizer_json_of(const SentencePieceContent& content, const Specials& specials, const TextEnds& ends);
 
 }  // namespace plumb

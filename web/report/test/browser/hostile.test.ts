@@ -1,4 +1,4 @@
-// Text in results is text, wherever the page shows it.
+// Text from results is shown as text, wherever it appears on the page.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Page } from "playwright-core";
@@ -6,7 +6,7 @@ import { close, downloaded, visit } from "./pages";
 
 after(close);
 
-/** Text that runs code, opens elements, fills templates or breaks the layout if anything takes it for more than text. */
+/** Text that runs code, opens elements, fills templates or breaks the layout unless it is treated as plain text. */
 const hostile = (place: string): string =>
   `<img src=x onerror="document.body.dataset.ran='${place}'"></script><script>document.body.dataset.ran='${place}'</script>` +
   `{b|c}{value}%s\${1}@PLUMB_TITLE@&lt;b&gt;"'\`</title></svg>]]>-->${"w".repeat(120)} ${place}`;
@@ -72,7 +72,7 @@ test("hostile text stays text in tooltips and data tables", () => visit(results,
     const chart = page.locator("figure").nth(index).locator(".canvas");
     await chart.scrollIntoViewIfNeeded();
     const box = (await chart.boundingBox())!;
-    // The scatter's tooltip is that of one point: the pointer looks for it along the diagonal.
+    // A scatter's tooltip belongs to one point: move the pointer along the diagonal until it appears.
     for (let part = 0.12; part < 0.99 && (await chart.locator(".tip").count()) === 0; part += 0.005) {
       await page.mouse.move(box.x + box.width * (index === 2 ? part : 0.3), box.y + box.height * (index === 2 ? 0.9 - part * 0.86 : part));
     }

@@ -1,4 +1,4 @@
-// The report's page as readers use it, in headless Chromium.
+// The report's page from the user's perspective, in headless Chromium.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
@@ -10,7 +10,7 @@ const figure = (page: Page, id: string): Locator => page.locator(`[id="figure-${
 const key = (page: Page, id: string, name: string): Locator => figure(page, id).locator(".key", { hasText: name });
 const pressed = (button: Locator): Promise<string | null> => button.getAttribute("aria-pressed");
 
-/** The words in a chart, the numbers of its axes among them. */
+/** The texts in a chart, including the numbers on its axes. */
 const words = (page: Page, id: string): Promise<string[]> =>
   figure(page, id).locator(".canvas svg text").evaluateAll((texts) => texts.map((text) => text.textContent ?? ""));
 
@@ -28,7 +28,7 @@ async function drawn(page: Page, id: string, name: string, expected: boolean): P
   }, [`figure-${id}`, name, expected]);
 }
 
-/** Until the numbers of the axes are others than these. */
+/** Waits until the numbers on the axes differ from these. */
 async function changed(page: Page, id: string, before: string[]): Promise<string[]> {
   const selector = `[id="figure-${id}"] .canvas svg text`;
   await page.waitForFunction(([where, old]) =>
@@ -194,7 +194,7 @@ test("tables sort, and say which rows they leave out", () => visit(sample, async
   assert.equal(data.bytes.toString().trimEnd().split("\n").length, 1501);
 }));
 
-/** The smallest contrast (WCAG 2.2) of the page's words with what is behind them, and where it is. */
+/** The smallest contrast (WCAG 2.2) between the page's text and its background, and where it is. */
 const faintest = (page: Page): Promise<{ ratio: number; where: string }> => page.evaluate(() => {
   const channels = (color: string) => (color.match(/[\d.]+/g) ?? []).map(Number);
   const luminance = (color: number[]) => {
@@ -251,7 +251,7 @@ test("the keyboard reaches and works everything", () => visit(sample, async (pag
   assert.deepEqual(nameless, []);
   const focused = () => page.evaluate(() => document.activeElement?.textContent);
 
-  // The legend: focus stays while its keys are drawn anew.
+  // The legend keeps the focus while its keys are redrawn.
   await key(page, "loss", "Post-LN").focus();
   await page.keyboard.press("Space");
   assert.equal(await pressed(key(page, "loss", "Post-LN")), "false");
@@ -330,7 +330,7 @@ test("the page fits a phone", () => visit(sample, async (page) => {
   await figure(page, "loss").locator("summary").tap();
   assert.deepEqual(await overflow(page), []);
 
-  // A finger scrolls the page, until it is asked to draw the box to zoom to.
+  // A finger scrolls the page, unless it is to draw the box for zooming.
   const swipe = () => figure(page, "loss").locator(".canvas").evaluate((canvas) => {
     const box = canvas.getBoundingClientRect();
     const touch = (type: string, part: number) => canvas.dispatchEvent(new PointerEvent(type, { pointerType: "touch", bubbles: true,
@@ -363,7 +363,7 @@ test("paper shows every figure, the whole command and all settings", () => visit
   assert.ok(!await page.locator("details.settings").evaluate((details: HTMLDetailsElement) => details.open), "as it was before");
   assert.ok(await page.evaluate(() => document.documentElement.classList.contains("dark")), "as it was before");
 
-  // The same layout on the screen, as wide as the paper within its margins: what did not fit would be printed smaller.
+  // The same layout on the screen, at the width of the paper within its margins: overflow would be printed smaller.
   await page.emulateMedia({ media: "print" });
   await page.setViewportSize({ width: 695, height: 900 });
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));

@@ -1,4 +1,4 @@
-// Pages for the tests: results, made up, as `plumb report` shows them, opened in a browser that notes every error.
+// Pages for the tests: made-up results as `plumb report` shows them, in a browser that records every error.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"];
-const PATIENCE = 60_000; // for a machine that has other things to do
+const PATIENCE = 60_000; // allows for a busy machine
 
 const folder = mkdtempSync(join(tmpdir(), "plumb-page-"));
 let browser: Browser | null = null;
@@ -25,13 +25,13 @@ export function rendered(results: object): string {
   return readFileSync(join(folder, "report.html"), "utf8");
 }
 
-/** Opens the report of these results, calls `visit`, and fails on what the browser complained of meanwhile. */
+/** Opens the report of these results, calls `visit`, and fails if the browser reported errors meanwhile. */
 export async function visit(results: object, visitor: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
   rendered(results);
   await visitAddress(`file://${join(folder, "report.html")}`, visitor, options);
 }
 
-/** The same with a report that lies at an address; requests to other places are complaints. */
+/** The same for a report at an address; requests to other addresses count as errors. */
 export async function visitAddress(address: string, visitor: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
   browser ??= await chromium.launch({ executablePath: process.env.PLUMB_CHROMIUM, args: FLAGS, timeout: PATIENCE });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });

@@ -1,4 +1,4 @@
-// A report that is served, as by `plumb watch`: what the reader chose stays when it is loaded again.
+// A served report, as by `plumb watch`: the user's settings survive a reload.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -4,7 +4,7 @@ import { csvLine, fileName } from "../../src/dom";
 import { figureCsv, tableCsv } from "../../src/export";
 import { readResults } from "../../src/results";
 
-/** A reader of RFC 4180, written from its grammar. */
+/** A CSV reader written from the grammar of RFC 4180. */
 function readCsv(text: string): string[][] {
   const rows: string[][] = [[""]];
   let quoted = false;

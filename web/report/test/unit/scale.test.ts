@@ -15,7 +15,7 @@ function valueOf(label: string): number {
 const at = (ticks: Tick[]): number[] => ticks.map((tick) => tick.at);
 const labels = (ticks: Tick[]): string[] => ticks.map((tick) => tick.label);
 
-/** What every axis promises: few ticks, in order, inside the view, each with the value's own label. */
+/** Properties of every axis: few ticks, in order, inside the view, each labeled with its value. */
 function holds(scale: Scale, low: number, high: number, count: number): void {
   const ticks = scale.ticks(low, high, count);
   const about = `${low} to ${high}: ${labels(ticks).join(" ")}`;
