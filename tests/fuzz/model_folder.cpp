@@ -1,5 +1,6 @@
 // A folder of a Hugging Face model: config.json, generation_config.json, the index of several files, and the weights.
-// An accepted model has every tensor once, and the config.json written for it is accepted again.
+// An accepted model has every tensor once, and the config.json written for it has the same keys
+// after it is read again.
 #include <cstdlib>
 #include <set>
 

@@ -164,7 +164,7 @@ TEST(FastPath, CrossEntropyInBothForms) {
   PLUMB_REQUIRE_KERNELS();
   // The last two: more than one chunk of tokens.
   for (const auto& [tokens, d, vocabulary] :
-       {std::tuple<int64_t, int64_t, int64_t>{1, 3, 5}, {37, 17, 101}, {150, 9, 16411}, {1100, 5, 31}}) {
+       {std::tuple<int64_t, int64_t, int64_t>{1, 3, 5}, {37, 17, 101}, {300, 9, 16411}, {1100, 5, 31}}) {
     Random random(3, "labels");
     std::vector<int64_t> labels;
     std::vector<double> some_weights;  // 0, 0.5 or 1; the last is 1.5, so that not all are 0

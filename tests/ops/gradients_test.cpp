@@ -109,10 +109,10 @@ TEST(Gradients, CrossEntropy) {
   }
 }
 
-TEST(Gradients, ChunkedCrossEntropy) {
+TEST(Gradients, LinearCrossEntropy) {
   std::vector<int64_t> labels;
   std::vector<double> weights;
-  for (int64_t i = 0; i < 150; ++i) {  // more than one chunk
+  for (int64_t i = 0; i < 150; ++i) {
     labels.push_back(i * 7 % 11);
     weights.push_back(static_cast<double>(i % 4) / 2);
   }

@@ -44,6 +44,7 @@ TEST(Precision, RoundsToNearestEven) {
   values.insert(values.end(), noise.data_ptr<float>(), noise.data_ptr<float>() + noise.numel());
   const Tensor x = at::tensor(values);
   EXPECT_TRUE(at::equal(ops::to_bfloat16(x), x.to(at::kBFloat16)));
+  EXPECT_TRUE(at::equal(ops::to_bfloat16(x.to(at::kDouble)), x.to(at::kBFloat16)));
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(ops::to_bfloat16(at::full({40}, nan)).to(at::kFloat).sum().item<float>()));
 }

@@ -161,6 +161,7 @@ TEST(RelativeAttention, RefusesMatricesThatDoNotFit) {
   std::vector<Tensor> in = relative_inputs(layout, shape);
   in[3] = random_tensor({2, shape.width()}, 1);
   EXPECT_THROW((void)relative(in, layout, shape), Error) << "a distance of 2 has no row";
+  EXPECT_THROW((void)relative(relative_inputs(layout, {3, 2, 4}), layout, {3, 2, 4}), Error) << "2 do not divide 3";
 }
 
 }  // namespace

@@ -61,7 +61,12 @@ double held_bytes(const ModelConfig& config, const LocalBatch& size) {
 void expect_counted(const ModelConfig& config, const LocalBatch& size) {
   const KeptActivations kept = kept_activations(config, size);
   const double expected = kept.layers + kept.weights + kept.output;
-  EXPECT_NEAR(held_bytes(config, size), expected, 0.03 * expected);
+#if defined(__SANITIZE_THREAD__)
+  constexpr double kTolerance = 0.06;  // its allocator rounds sizes up
+#else
+  constexpr double kTolerance = 0.03;
+#endif
+  EXPECT_NEAR(held_bytes(config, size), expected, kTolerance * expected);
 }
 
 TEST(KeptActivations, AreCountedForEachFeedForward) {

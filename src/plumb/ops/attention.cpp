@@ -13,7 +13,6 @@
 #include "plumb/ops/uses_kernels.h"
 
 namespace plumb::ops {
-namespace {
 
 void check_shape(const HeadShape& shape) {
   if (shape.heads < 1 || shape.kv_heads < 1 || shape.heads % shape.kv_heads != 0) {
@@ -21,6 +20,8 @@ void check_shape(const HeadShape& shape) {
                 "the number of key-value heads must divide the number of heads");
   }
 }
+
+namespace {
 
 void check_columns(const Tensor& x, int64_t columns, const HeadShape& shape) {
   if (x.size(1) != columns) {

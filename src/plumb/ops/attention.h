@@ -22,6 +22,9 @@ struct HeadShape {
   [[nodiscard]] int64_t group() const { return heads / kv_heads; }
 };
 
+/// Throws Error if the groups of heads are uneven.
+void check_shape(const HeadShape& shape);
+
 /// Self-attention in each sequence. packed: (tokens, width + 2·kv_width), query, key and value side by side, each
 /// ordered by head → (tokens, width). If `causal`, a position sees only itself and earlier positions.
 ///   out = softmax(q·kᵀ/√size)·v per head (Vaswani et al. 2017, arXiv 1706.03762)

@@ -142,7 +142,8 @@ void keep_tensor_memory() {
 
 int64_t memory_in_use() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return static_cast<int64_t>(__sanitizer_get_current_allocated_bytes());  // the sanitizer's heap, not the C library's
+  // The sanitizer's heap, not the C library's.
+  return static_cast<int64_t>(__sanitizer_get_current_allocated_bytes() + region().in_use());
 #elif defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
   // Not the resident memory, which does not grow when freed memory is reused.
   const struct mallinfo2 heap = ::mallinfo2();

@@ -23,7 +23,7 @@ Precision precision_of(const std::string& name) {
 
 Tensor to_bfloat16(const Tensor& x) {
   if constexpr (kKernelsBuilt) {
-    if (uses_kernels(x)) return fused::to_bfloat16(x);
+    if (x.scalar_type() == at::kFloat && uses_kernels(x)) return fused::to_bfloat16(x);
   }
   return x.to(at::kBFloat16);
 }

@@ -21,6 +21,7 @@ void require_size(const char* what, const Tensor& x, int64_t rows, int64_t colum
 
 Tensor relative_attention(const Tensor& content, const Tensor& position, const Tensor& key_value,
                           const Tensor& distance, const Ragged& layout, const HeadShape& shape) {
+  check_shape(shape);
   require_size("content", content, layout.tokens(), shape.width());
   require_size("position", position, layout.tokens(), shape.width());
   require_size("key with value", key_value, layout.tokens(), 2 * shape.kv_width());
