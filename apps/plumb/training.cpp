@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -19,8 +20,9 @@
 namespace plumb::app {
 namespace {
 
-// The signal received, or 0. A signal handler may only write to this.
-volatile std::sig_atomic_t interrupted = 0;
+// The signal received, or 0. The handler may run on any thread; a signal handler may write to a lock-free atomic.
+std::atomic<int> interrupted = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
 
 /// The first SIGINT or SIGTERM ends the run after the current step; a second one, of either kind, kills the process.
 class InterruptGuard {
@@ -105,7 +107,7 @@ void train_and_report(const RunConfig& config, const std::string& out, Globals& 
   if (reports) emit(globals, result.to_json(), summary(result, out));
   if (result.outcome == "stopped") {
     if (reports) say(fmt::format("continue with `plumb train --out {}`", out));
-    throw Interrupted{interrupted == 0 ? SIGINT : interrupted};
+    throw Interrupted{interrupted == 0 ? SIGINT : interrupted.load()};
   }
   if (result.outcome == "diverged") {
     if (!reports) throw Ended{kDivergedStatus};
