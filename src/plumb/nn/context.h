@@ -50,6 +50,11 @@ class ForwardContext {
   /// The processes that share the batch, for statistics over all of its tokens.
   [[nodiscard]] const Group& group() const { return group_; }
 
+  /// Marks a pass that only keeps step with the other processes, over examples that one of them has: they are not part
+  /// of the statistics of a norm over the batch.
+  void set_idle(bool idle) { idle_ = idle; }
+  [[nodiscard]] bool idle() const { return idle_; }
+
   /// The training step; 0 outside training.
   [[nodiscard]] int64_t step() const { return step_; }
 
@@ -106,6 +111,7 @@ class ForwardContext {
 
   Pass pass_ = Pass::evaluation;
   bool regularizes_ = false;
+  bool idle_ = false;
   double p_ = 0;
   uint64_t seed_ = 0;
   int64_t step_ = 0;

@@ -37,6 +37,7 @@ ComputedStep StepComputation::compute(const StepShare& share, int64_t number, co
     const auto& [batch, idle] = part;
     ForwardContext context(model_.config().dropout, static_cast<uint64_t>(config_.seed), number,
                            config_.synchronize_norms ? group_ : Group());
+    context.set_idle(idle);
     if (source_.streams()) context.carry(computed.carried);
     if (inspection != nullptr && !idle) inspection->watch(context, batch);
     const double scale = idle || share.weight == 0 ? 0.0 : 1.0 / share.weight;

@@ -51,8 +51,9 @@ class PowerNorm final : public Norm {
         eps_(eps) {}
 
   [[nodiscard]] Tensor operator()(const Tensor& x, const ForwardContext& context) const override {
-    if (context.pass() == Pass::training) return Quotient::apply(x, advance(x), running_slope_) * gamma_ + beta_;
-    const bool running = context.pass() == Pass::evaluation;
+    if (context.pass() == Pass::training && !context.idle())
+      return Quotient::apply(x, advance(x), running_slope_) * gamma_ + beta_;
+    const bool running = context.pass() == Pass::evaluation || context.idle();
     const Tensor square = running ? running_square_ : x.square().mean(0);
     return x * (square + eps_).rsqrt() * gamma_ + beta_;
   }
