@@ -280,5 +280,16 @@ TEST(AwdLstm, ConfigurationsAreCheckedAndWritten) {
   }
 }
 
+TEST(AwdLstmConfig, HasNoOutputMatrixBesideItsEmbedding) {
+  ModelConfig config;
+  config.kind = "awd-lstm";
+  config.target_vocabulary = 9;
+  validate(config);
+  config.share_embeddings = "none";
+  EXPECT_THROW(validate(config), Error);
+  config.labels = 2;  // a classifier has no output over the vocabulary
+  validate(config);
+}
+
 }  // namespace
 }  // namespace plumb

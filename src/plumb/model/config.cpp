@@ -117,6 +117,10 @@ void validate_awd_lstm(const ModelConfig& config) {
     throw Error(fmt::format("lora.rank = {}: adapters need a Transformer", config.lora.rank),
                 "an awd-lstm has no attention: leave lora out");
   }
+  if (config.share_embeddings == "none" && config.labels == 0) {
+    throw Error("model.share_embeddings = \"none\": the output matrix of an awd-lstm is its embedding",
+                "leave model.share_embeddings out");
+  }
 }
 
 /// For language models, which classify if they have labels.
