@@ -93,33 +93,35 @@ std::vector<Case> cases() {
                     return judge(ratios, Region::above(1), Scale::logarithmic);
                   }});
   for (const double diverging : {0.0, 0.3, 0.7, 1.0}) {
+    const auto within = [diverging](const Region& region) {
+      return [diverging, region](Random& random) {
+        const std::vector<double> first = losses(random, 3, 3.1, diverging);
+        return judge_difference(first, losses(random, 3, 3, diverging), region);
+      };
+    };
     list.push_back({fmt::format("loss worse by 0.1, truly by 0.1; {:g}% of all runs diverge, 3 seeds", 100 * diverging),
-                    false, [diverging](Random& random) {
-                      return judge_difference(losses(random, 3, 3.1, diverging), losses(random, 3, 3, diverging),
-                                              Region::above(0.1));
-                    }});
+                    false, within(Region::above(0.1))});
     list.push_back({fmt::format("loss as good within 0.1, truly worse by 0.1; {:g}% of all runs diverge, 3 seeds",
                                 100 * diverging),
-                    false, [diverging](Random& random) {
-                      return judge_difference(losses(random, 3, 3.1, diverging), losses(random, 3, 3, diverging),
-                                              Region::around(0, 0.1));
-                    }});
+                    false, within(Region::around(0, 0.1))});
   }
   list.push_back({"loss worse by 0.1, every run of the first arm diverges, 3 seeds", true, [](Random& random) {
-                    return judge_difference(losses(random, 3, 3, 1), losses(random, 3, 3, 0), Region::above(0.1));
+                    const std::vector<double> first = losses(random, 3, 3, 1);
+                    return judge_difference(first, losses(random, 3, 3, 0), Region::above(0.1));
                   }});
   for (const int n : {3, 5}) {
-    list.push_back(
-        {fmt::format("best rates: loss worse by 0.1, truly by 0.1, {} seeds", n), false, [n](Random& random) {
-           return judge_best(noisy_sweep(random, 3.1, n), noisy_sweep(random, 3, n), Region::above(0.1));
-         }});
+    const auto best = [n](double loss, const Region& region) {
+      return [n, loss, region](Random& random) {
+        const Sweep first = noisy_sweep(random, loss, n);
+        return judge_best(first, noisy_sweep(random, 3, n), region);
+      };
+    };
+    list.push_back({fmt::format("best rates: loss worse by 0.1, truly by 0.1, {} seeds", n), false,
+                    best(3.1, Region::above(0.1))});
     list.push_back({fmt::format("best rates: loss as good within 0.1, truly worse by 0.1, {} seeds", n), false,
-                    [n](Random& random) {
-                      return judge_best(noisy_sweep(random, 3.1, n), noisy_sweep(random, 3, n), Region::around(0, 0.1));
-                    }});
-    list.push_back({fmt::format("best rates: loss worse by 0.1, truly by 0.5, {} seeds", n), true, [n](Random& random) {
-                      return judge_best(noisy_sweep(random, 3.5, n), noisy_sweep(random, 3, n), Region::above(0.1));
-                    }});
+                    best(3.1, Region::around(0, 0.1))});
+    list.push_back(
+        {fmt::format("best rates: loss worse by 0.1, truly by 0.5, {} seeds", n), true, best(3.5, Region::above(0.1))});
   }
   for (const int n : {2, 5}) {
     list.push_back({fmt::format("growth over 4 conditions, none, {} seeds", n), false, [n](Random& random) {
