@@ -84,9 +84,9 @@ HWY_INLINE T reduce_sum(int64_t n, const F& f) {
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
-/// Writes f(load) to out[0, n).
+/// Writes f(load) to out[0, n), which f may load from, too: at the places that are written next.
 template <typename T, typename F>
-HWY_INLINE void map_to(int64_t n, T* HWY_RESTRICT out, const F& f) {
+HWY_INLINE void map_to(int64_t n, T* out, const F& f) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
