@@ -89,16 +89,6 @@ TEST(Flops, OfARecurrentModel) {
   EXPECT_DOUBLE_EQ(FlopCounter(*model).forward(batch), 2 * 7 * (token + 10.0 * kVocabulary));
 }
 
-TEST(Flops, OfDistancesAreNotCountedForEachToken) {
-  ModelConfig config = counted_model("decoder");
-  Batch batch = two_pairs();
-  batch.source.clear();
-  batch.source_layout = {};
-  const double plain = FlopCounter(*make_model(config)).forward(batch);
-  config.positions = "transformer-xl";
-  EXPECT_DOUBLE_EQ(FlopCounter(*make_model(config)).forward(batch), plain);
-}
-
 TEST(Flops, OfAClassifiersHead) {
   // A token does the same work with and without a head: the difference is in the labels.
   ModelConfig config = counted_model("encoder");

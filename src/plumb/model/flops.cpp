@@ -42,7 +42,6 @@ FlopCounter::FlopCounter(const Model& model) {
   for (const Parameter& parameter : model.parameters().all()) {
     const std::optional<LayerId> place = LayerId::of_parameter(parameter.name);
     if (!place || !place->layer || !multiplies_each_token(parameter)) continue;
-    if (parameter.name.ends_with(".r_proj.weight")) continue;  // of distances, not of tokens
     const auto elements = static_cast<double>(parameter.value.numel());
     double of_source = place->stack == StackKind::encoder ? 1 : 0;
     // Stacked in cross-attention: queries of the target, then keys and values of the source.

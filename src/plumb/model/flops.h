@@ -12,8 +12,8 @@ bool multiplies_each_token(const Parameter& parameter);
 /// Floating-point operations of a model, as model FLOPs utilization counts them (Chowdhery et al. 2022, arXiv
 /// 2204.02311, appendix B): 2 per element of a layer's weight matrix and token; 2 per element of the output matrix, and
 /// of a pooler or transform before it, and label; and 4·heads·head_size per query-key pair of softmax attention, of
-/// which causal attention counts half. Norms, embeddings, activation functions and the recurrences of other attentions
-/// are not counted.
+/// which causal attention counts half. The matrix of Transformer-XL's distances counts per token like the others, as in
+/// 6·N. Norms, embeddings, activation functions and the recurrences of other attentions are not counted.
 class FlopCounter {
  public:
   /// Sums up the matrices of the model, whose shapes do not change.
