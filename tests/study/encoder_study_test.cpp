@@ -62,5 +62,33 @@ TEST(EncoderStudy, PreparesAMaskTokenMeasuresAndTrains) {
   EXPECT_NE(title.find(", 1 layer, "), std::string::npos) << title;
 }
 
+// Other masked positions are another batch: what was measured on the first one is not reused.
+TEST(EncoderStudy, MeasuresAgainWithAnotherTask) {
+  set_verbosity(Verbosity::quiet);
+  const test::TemporaryDirectory folder;
+  StudyConfig config;
+  config.study.schemes = {"pre-ln"};
+  config.data.pairs = 200;
+  config.data.block = 14;
+  config.data.vocabulary = 100;
+  config.model.kind = "encoder";
+  config.model.pooling = "none";
+  config.model.d_model = 8;
+  config.model.feed_forward = 12;
+  config.model.heads = 2;
+  config.gradients = GradientStudy{1, 1, 8};
+  const Json usual = run_study(config, folder / "out");
+  EXPECT_EQ(run_study(config, folder / "out")["measurements"], usual["measurements"]);
+  EXPECT_EQ(write_study(config).find("[task"), std::string::npos);
+
+  config.task =
+      read_study(Config::from_string("[gradients]\n[task.masked-language-modeling]\nshare = 0.5", "study.toml")).task;
+  const Json again = run_study(config, folder / "out");
+  EXPECT_NE(again["measurements"], usual["measurements"]);
+  EXPECT_EQ(run_study(config, folder / "fresh")["measurements"], again["measurements"]);
+  EXPECT_NE(write_study(config).find("share = 0.5"), std::string::npos);
+  set_verbosity(Verbosity::normal);
+}
+
 }  // namespace
 }  // namespace plumb

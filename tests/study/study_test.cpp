@@ -258,6 +258,12 @@ TEST(Study, ReadsNoValuesThatCannotBeMeasured) {
   EXPECT_THROW(read("[training]\nbleu_pairs = 4\nbeam = 1001"), Error);
   EXPECT_NO_THROW(read("[training]\nbleu_pairs = 4\nbeam = 1000"));
   EXPECT_THROW(read("[attention_cost]\nlengths = [9223372036854775807]"), Error);
+  EXPECT_THROW(read("[attention_cost]\nlengths = [16, 16]"), Error);  // a law needs two points
+  EXPECT_THROW(read("[attention_cost]\nd_model = 64\nheads = 3"), Error);
+  EXPECT_THROW(read("[study]\nschemes = ['pre-ln', 'pre-ln']\n[gradients]"), Error);
+  EXPECT_THROW(read("[training]\nlayers = [2, 2]"), Error);
+  EXPECT_THROW(read("[training]\nlearning_rates = [1e-4, 1e-2, 0.01]"), Error);  // the best would not be at an end
+  EXPECT_NO_THROW(read("[training]\nlearning_rates = [1e-4, 1e-2]"));
   EXPECT_THROW(read("[fast_weights]\nsize = 4611686018427387904"), Error);
   EXPECT_THROW(read("[training]\nbleu_pairs = -1"), Error);
   EXPECT_THROW(read("[training]\nlearning_rates = []"), Error);

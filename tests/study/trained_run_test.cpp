@@ -178,6 +178,7 @@ TEST_F(TrainedRunOnDisk, IsTrainedOnceAndAskedOnce) {
                        data_,
                        *task,
                        {{"info", "copy"}},
+                       {{"info", "copy"}},
                        folder_ / "out",
                        measurements,
                        [&](const std::filesystem::path&, const TrainPoint&) { ++points; }};

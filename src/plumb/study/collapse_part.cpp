@@ -78,7 +78,7 @@ MeasurementRequest collapse_request(StudyContext& context, const std::string& sc
   MeasurementRequest request;
   request.name = "collapse-" + file_name(scheme);
   request.label = "collapse, " + display_name(scheme);
-  request.settings = {{"data", context.data_settings},
+  request.settings = {{"data", context.batch_settings},
                       {"model", settings_of(config)},
                       {"seeds", part.seeds},
                       {"pairs", part.pairs},

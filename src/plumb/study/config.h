@@ -318,6 +318,12 @@ void describe(Fields& field, TransferStudy& part);
 /// measured or an empty study.
 StudyConfig read_study(const Config& config);
 
+/// Throws Error on values that cannot be measured, as read_study does.
+void check_parts(const StudyConfig& study);
+
+/// [task] as TOML if a study sets it, otherwise empty.
+std::string own_task(const TaskConfig& task);
+
 /// The complete study as TOML, with all defaults spelled out.
 std::string write_study(const StudyConfig& study);
 

@@ -21,7 +21,7 @@ MeasurementRequest depth_request(StudyContext& context, const std::string& schem
   MeasurementRequest request;
   request.name = fmt::format("depth-{}-{}", file_name(scheme), layers);
   request.label = fmt::format("depth {0}-{0}, {1}", layers, display_name(scheme));
-  request.settings = {{"data", context.data_settings},
+  request.settings = {{"data", context.batch_settings},
                       {"model", settings_of(config)},
                       {"seeds", part.seeds},
                       {"pairs", part.pairs},

@@ -73,7 +73,7 @@ MeasurementRequest gradient_request(StudyContext& context, const std::string& sc
   MeasurementRequest request;
   request.name = fmt::format("gradients-{}{}", file_name(scheme), theory ? "-theory" : "");
   request.label = "gradients, " + display_name(scheme) + (theory ? ", theory's setting" : "");
-  request.settings = {{"data", context.data_settings},
+  request.settings = {{"data", context.batch_settings},
                       {"model", settings_of(config)},
                       {"seeds", part.seeds},
                       {"pairs", part.pairs},

@@ -18,7 +18,7 @@ template <typename Measure>
 MeasurementRequest over_seeds(StudyContext& context, const std::string& name, const std::string& label,
                               const ModelConfig& config, int64_t seeds, Json settings, double tokens,
                               const Measure& measure) {
-  settings["data"] = context.data_settings;
+  settings["data"] = context.batch_settings;
   settings["model"] = settings_of(config);
   settings["seeds"] = seeds;
   settings["first_seed"] = context.config.study.seed;

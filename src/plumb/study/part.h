@@ -25,7 +25,8 @@ struct StudyContext {
   const StudyConfig& config;
   const DataDirectory& data;
   const Task& task;
-  Json data_settings;  // identifies the data in the settings of measurements
+  Json data_settings;   // identifies the data in the settings of training runs
+  Json batch_settings;  // identifies the batches that are measured in the settings of measurements
   std::filesystem::path out;
   Measurements& measurements;
   RunObserver on_point;

@@ -43,7 +43,7 @@ MeasurementRequest signal_request(StudyContext& context, const std::string& sche
   MeasurementRequest request;
   request.name = fmt::format("signal-{}-{}-{}", scheme, initialization, width);
   request.label = fmt::format("signal, {}, width {}", display_name(scheme), width);
-  request.settings = {{"data", context.data_settings},
+  request.settings = {{"data", context.batch_settings},
                       {"model", settings_of(config)},
                       {"seeds", part.seeds},
                       {"pairs", part.pairs},

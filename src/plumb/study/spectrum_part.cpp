@@ -36,7 +36,7 @@ MeasurementRequest spectrum_request(StudyContext& context, const std::string& sc
                    : kind == SpectrumKind::by_layer ? "spectra by layer, "
                                                     : "sharpness, ") +
                   display_name(scheme);
-  request.settings = {{"data", context.data_settings},
+  request.settings = {{"data", context.batch_settings},
                       {"model", settings_of(config)},
                       {"pairs", part.pairs},
                       {"steps", steps},

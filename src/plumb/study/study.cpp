@@ -110,6 +110,12 @@ Json data_settings(const DataDirectory& data, const StudyData& config) {
   return {{"info", info}, {"split", config.measured_split}};
 }
 
+/// Identifies the batches that are measured: the data, and the task where it is not the default.
+Json batch_settings(Json settings, const TaskConfig& task) {
+  if (std::string own = own_task(task); !own.empty()) settings["task"] = std::move(own);
+  return settings;
+}
+
 /// Every key of the resolved study, by section, for the report.
 Json settings_groups(const std::string& toml) {
   Json groups = Json::array();
@@ -181,7 +187,9 @@ Json run_study(const StudyConfig& given, const std::filesystem::path& out, const
     const std::lock_guard lock(observing);
     if (on_point) on_point(run, point);
   };
-  StudyContext context{config, data, *task, data_settings(data, config.data), out, measurements, one_at_a_time};
+  const Json of_data = data_settings(data, config.data);
+  StudyContext context{config, data,         *task,        of_data, batch_settings(of_data, config.task),
+                       out,    measurements, one_at_a_time};
   check_study(context);
 
   Json results = make_document("study", 1);
