@@ -172,6 +172,9 @@ TEST_F(EvaluateVerb, SaysWhatIsWrong) {
   };
   fails("lambda_openai", {}, "did you mean 'lambada_openai'?");
   fails(items("choices.jsonl"), {"--few-shot", "10"}, "task choices has 9 examples");
+  const std::string line = R"({"context": "The sky is", "choices": ["blue", "old"], "gold": 0})";
+  write_file_atomic(path("equal.jsonl"), line + "\n" + line + "\n");
+  fails(path("equal.jsonl"), {"--few-shot", "1"}, "too few items differ from the one that is asked");
   fails(items("texts.jsonl"), {"--few-shot", "1"}, "does not support few-shot examples");
   fails(items("choices.jsonl"), {"--max-length", "49"}, "more than the 48 tokens");
   fails(items("choices.jsonl"), {"--max-length", "2"}, "longer than the 2 that the model can read");

@@ -252,6 +252,46 @@ TEST(BeamSearch, LearnedPositionsEndTheOutputAndRefuseALongSource) {
   }
 }
 
+// Wherever the special tokens are among the ids, the translations are those of the same model in the usual order.
+TEST(BeamSearch, SpecialTokensMayHaveAnyIds) {
+  for (const Ids& moved : {Ids{0, 1, 6, 2, 3, 4, 5}, Ids{6, 3, 5, 0, 1, 2, 4}, Ids{6, 5, 0, 1, 2, 3, 4}}) {
+    EncoderDecoder usual = random_model(4), other = random_model(4);
+    for (const char* name : {"tgt_embed.weight", "output.weight"}) {
+      const Tensor from = usual.parameters().at(name).value.detach(), to = other.parameters().at(name).value.detach();
+      for (int64_t id = 0; id < 7; ++id) to[moved[static_cast<size_t>(id)]].copy_(from[id]);
+    }
+    for (const int64_t beam : {1, 3}) {
+      DecodeOptions options = options_of(beam, 1.0, 6);
+      std::vector<Ids> expected = beam_search(usual, {{3, 4}, {5}, {6, 3, 3}}, options);
+      for (Ids& ids : expected) {
+        for (int32_t& id : ids) id = moved[static_cast<size_t>(id)];
+      }
+      options.target.pad = moved[0];
+      options.target.bos = moved[1];
+      options.target.eos = moved[2];
+      EXPECT_EQ(beam_search(other, {{3, 4}, {5}, {6, 3, 3}}, options), expected) << "EOS " << moved[2];
+    }
+  }
+}
+
+TEST(BeamSearch, IdsBeyondTheTokenizersAreNeverPutOut) {
+  for (const int64_t beam : {1, 3}) {
+    EncoderDecoder model = random_model(4);
+    const Tensor output = model.parameters().at("output.weight").value.detach();
+    output[6].copy_(2 * output[5]);  // better than 5 wherever 5 is likely
+    DecodeOptions options = options_of(beam, 1.0, 6);
+    const auto put_out = [&] {
+      int64_t count = 0;
+      for (const Ids& ids : beam_search(model, {{3, 4}, {5}, {5, 3, 3}}, options))
+        count += std::count(ids.begin(), ids.end(), 6);
+      return count;
+    };
+    EXPECT_GT(put_out(), 0);
+    options.target_pieces = 6;
+    EXPECT_EQ(put_out(), 0);
+  }
+}
+
 TEST(BeamSearch, ALongSourceIsCut) {
   EncoderDecoder model = random_model(5, 12);
   DecodeOptions options;

@@ -184,5 +184,13 @@ TEST(Harness, GroupsReportTheMetricsThatTheirTasksSay) {
   EXPECT_EQ(groups_of({result})[0].metrics.size(), 2U);
 }
 
+// The deviation of a single sample is unknown.
+TEST(Metrics, OneBootstrapSampleGivesNoStandardError) {
+  const std::vector<EvaluationItem> items(2, {.choices = {"a"}});
+  const std::vector<std::vector<Answer>> answers = {{{.log_likelihood = -10}}, {{.log_likelihood = -9}}};
+  EXPECT_TRUE(measure("perplexity", items, answers, {.harness_bootstrap = 2}).standard_error.has_value());
+  EXPECT_FALSE(measure("perplexity", items, answers, {.harness_bootstrap = 1}).standard_error.has_value());
+}
+
 }  // namespace
 }  // namespace plumb

@@ -199,6 +199,8 @@ TEST_F(ChangedFolder, KeysOfOlderVersionsThatChangeNothing) {
   }
   expect_refused("gpt2", {{"repetition_penalty", 1.2}}, "repetition_penalty = 1.2");
   expect_refused("bert", {{"pruned_heads", {{"0", {1}}}}}, "pruned_heads");
+  expect_refused("bert", {{"problem_type", "multi_label_classification"}}, "problem_type");
+  expect_refused("roberta", {{"problem_type", "regression"}}, "problem_type");
 }
 
 TEST_F(ChangedFolder, OlderNamesOfPositionsMeanTheSame) {

@@ -127,12 +127,22 @@ int64_t output_limit(const Translates& model, size_t source_tokens, const Decode
   return std::min(limit, model.longest() - 1);
 }
 
-/// PAD and BOS if their ids are above EOS's; ids below it are never considered.
-std::vector<int32_t> never_put_out_from(const Specials& specials) {
+/// The first id that can be put out: PAD and BOS are at the beginning of most vocabularies.
+int32_t first_put_out(const Specials& specials) {
+  int32_t first = 0;
+  while (first != specials.eos && (first == specials.pad || first == specials.bos)) ++first;
+  return first;
+}
+
+/// The ids from first_put_out on that are never put out: PAD, BOS, and those that the tokenizer does not have.
+std::vector<int32_t> never_put_out_from(int32_t first, const DecodeOptions& options, int64_t vocabulary) {
   std::vector<int32_t> never;
-  for (const int32_t id : {specials.pad, specials.bos}) {
-    if (id > specials.eos && std::find(never.begin(), never.end(), id) == never.end()) never.push_back(id);
+  for (const int32_t id : {options.target.pad, options.target.bos}) {
+    const bool known = id < first || id == options.target.eos;
+    if (!known && std::find(never.begin(), never.end(), id) == never.end()) never.push_back(id);
   }
+  for (int64_t id = options.target_pieces; options.target_pieces > 0 && id < vocabulary; ++id)
+    never.push_back(static_cast<int32_t>(id));
   return never;
 }
 
@@ -154,7 +164,8 @@ std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vect
   const at::NoGradGuard no_graph;
   const bool greedy = options.beam == 1;
   const int64_t looked_at = greedy ? 1 : 2 * options.beam;
-  const std::vector<int32_t> never = never_put_out_from(options.target);
+  const int32_t first = first_put_out(options.target);
+  const std::vector<int32_t> never = never_put_out_from(first, options, model.vocabulary());
   std::vector<std::vector<int32_t>> results(sources.size());
   std::vector<Search> searches;
   std::vector<int64_t> source;
@@ -175,7 +186,7 @@ std::vector<std::vector<int32_t>> beam_search(Translates& model, const std::vect
     const std::vector<int64_t> tokens = last_tokens(searches, options.target.bos);
     if (tokens.empty()) break;
     const Tensor logits = model.logits(model.step(state, tokens));
-    const ops::TopScores top = ops::top_scores(logits, looked_at + std::ssize(never), options.target.eos, !greedy);
+    const ops::TopScores top = ops::top_scores(logits, looked_at + std::ssize(never), first, !greedy);
     const bool any_ends = std::any_of(searches.begin(), searches.end(), [length](const Search& search) {
       return !search.active.empty() && search.limit == length;
     });

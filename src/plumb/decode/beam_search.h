@@ -31,6 +31,7 @@ struct DecodeOptions {
   std::string precision = "float32";  // of matrix products: float32, bf16 or int8
   Specials source{}, target{};        // special tokens of the two vocabularies; not configuration keys
   bool imported = false;              // the model may have more tokens than its tokenizers; not a key either
+  int64_t target_pieces = 0;          // target ids from here on are never put out; 0: all may be; not a key either
 
   bool operator==(const DecodeOptions&) const = default;
 };

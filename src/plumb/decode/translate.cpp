@@ -130,6 +130,7 @@ std::vector<std::string> translate(Translates& model, const Tokenizer& source, c
   DecodeOptions with_specials = options;
   with_specials.source = source.specials();
   with_specials.target = target.specials();
+  if (options.imported) with_specials.target_pieces = target.vocabulary();
   return texts(target, translate(model, sources, with_specials, progress));
 }
 

@@ -39,6 +39,7 @@ class ExampleSource {
     Examples drawn = others_among(pick(random_.sample(pool_.size(), wanted_ + 1)), item);
     if (drawn.size() < wanted_) {  // more than one of them equals the item
       const Examples others = others_in(pool_, item);
+      if (others.size() < wanted_) return first_of(others);  // an Error
       drawn.clear();
       for (const size_t i : random_.sample(others.size(), wanted_)) drawn.push_back(others[i]);
     }

@@ -143,7 +143,7 @@ std::optional<double> standard_error_of(const EvaluationMetric& metric, const Me
     case StandardError::of_mean:
       return error_of_mean(terms);
     case StandardError::bootstrap:
-      if (samples > 0) return bootstrap_error(metric, terms, samples);
+      if (samples > 1) return bootstrap_error(metric, terms, samples);
       return {};
     case StandardError::none:
       return {};

@@ -20,6 +20,7 @@ ModelConfig imported_encoder(Settings& settings) {
   const EncoderHead head = encoder_head_of(settings);
   const bool tied = settings.flag("tie_word_embeddings", true);
   if (head == EncoderHead::labels) {
+    settings.require("problem_type", "single_label_classification");  // others have no softmax over the labels
     config.pooling = "first";
     config.pooler = true;
     const int64_t number = settings.integer("num_labels", 2);  // the default of `transformers`
