@@ -9,18 +9,21 @@ CTEST_ARGS ?=
 BENCH_ARGS ?=
 SANITIZER  ?= address
 FUZZ       ?= 60
+SECONDS    ?= 600
+SEED       ?= $(shell date +%s)
+PEERS      ?= $(BUILD)-peers
 TORCH      ?= $(BUILD)-torch/venv
 PIP_ARGS   ?=
 LISTS       = scripts/packages.txt scripts/packages-lint.txt
 PRESET      = $(if $(filter thread,$(SANITIZER)),sanitize-thread,sanitize)
 CTEST       = ctest --output-on-failure --no-tests=error $(CTEST_ARGS)
 
-.PHONY: help packages setup build program installable test test-torch demo studies bench variants lint format sanitize fuzz install package clean
+.PHONY: help packages setup build program installable test test-torch demo studies bench variants lint format sanitize fuzz search install package clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
-	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) TORCH=$(TORCH) PIP_ARGS=…; SETUP=true skips the setup"
+	@echo "Variables: BUILD=$(BUILD) OUT=$(OUT) PREFIX=$(PREFIX) JOBS=$(JOBS) CMAKE_ARGS=… CTEST_ARGS=… BENCH_ARGS=… SANITIZER=$(SANITIZER) FUZZ=$(FUZZ) SECONDS=$(SECONDS) PEERS=$(PEERS) TORCH=$(TORCH) PIP_ARGS=…; SETUP=true skips the setup"
 
 packages:
 	@$(SETUP)
@@ -50,7 +53,7 @@ demo: program  ## Run the study of Post-LN and Pre-LN on Plumb's synthetic corpu
 	'$(BUILD)/plumb' study layernorm --out '$(OUT)/layernorm'
 
 bench: build  ## Benchmark against the newest PyTorch and CTranslate2 (installed in BUILD-peers); write docs/performance.md
-	scripts/bench.py --plumb '$(BUILD)/plumb' --peers '$(BUILD)-peers' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
+	scripts/bench.py --plumb '$(BUILD)/plumb' --peers '$(PEERS)' --json '$(OUT)/bench.json' --page docs/performance.md $(BENCH_ARGS)
 	test ! -x '$(BUILD)/bench/kernels' || '$(BUILD)/bench/kernels' --benchmark_out='$(OUT)/bench-kernels.json'
 
 studies: program  ## Run all studies on the synthetic corpus
@@ -79,6 +82,10 @@ sanitize: packages  ## Run all tests under the address and undefined-behavior sa
 fuzz:  ## Fuzz the file readers, FUZZ seconds each (libFuzzer); KEEP=1: add the inputs that reach new code to the corpus
 	@$(SETUP) scripts/packages.txt scripts/packages-fuzz.txt
 	scripts/fuzz.sh '$(BUILD)-fuzz' $(FUZZ)
+
+search: build  ## Search at random for what breaks, SECONDS for each kind; prints SEED; with PEERS beside transformers, too
+	@echo "SEED=$(SEED)"
+	PLUMB_SEARCH_SECONDS='$(SECONDS)' PLUMB_SEARCH_SEED='$(SEED)' PLUMB_PEERS='$(abspath $(PEERS))' '$(BUILD)/tests/test_search'
 
 installable: setup
 	cmake --build '$(BUILD)' --parallel $(JOBS) --target installable
