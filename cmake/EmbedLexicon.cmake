@@ -11,7 +11,7 @@ foreach(file IN LISTS files)
   string(APPEND entries "  if (name == \"${name}\") return R\"lexicon(${text})lexicon\";\n")
 endforeach()
 file(WRITE ${OUTPUT} "// Made by cmake/EmbedLexicon.cmake from src/corpus/lexicon.
-#include \"corpus/lexicon_file.h\"
+#include \"corpus/lexicon.h\"
 #include \"plumb/base/error.h\"
 
 namespace plumb::corpus {

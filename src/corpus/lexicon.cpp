@@ -1,284 +1,238 @@
 #include "corpus/lexicon.h"
 
 #include <algorithm>
-#include <cctype>
 
-#include "corpus/lexicon_file.h"
 #include "plumb/base/error.h"
+#include "plumb/base/text.h"
 
 namespace plumb::corpus {
 namespace {
 
-BitNames kind_names() {
-  using namespace kind;
-  return {kNames,
-          {{"person", person},
-           {"animal", animal},
-           {"vehicle", vehicle},
-           {"food", food},
-           {"plant", plant},
-           {"place", place},
-           {"thing", thing}}};
-}
+using Fields = std::vector<std::string>;
 
-BitNames site_names() { return {site::kNames, {{"outdoors", site::outdoors}, {"anywhere", site::anywhere}}}; }
-
-/// A table with one entry per row of a file.
-template <typename Make>
-auto read_table(std::string_view name, const Make& make) {
-  std::vector<decltype(make(std::declval<const Row&>()))> table;
-  for (const Row& row : LexiconFile(name).rows) table.push_back(make(row));
-  return table;
-}
-
-Words words_at(const Row& row, size_t i) { return {row.text(i), row.text(i + 1)}; }
-
-std::vector<Noun> read_nouns(std::string_view name) {
-  const BitNames kinds = kind_names();
-  return read_table(name, [&](const Row& row) {
-    return Noun{row.text(0),
-                row.one_of<Gender>(1, {"der", "die", "das"}),
-                row.one_of<Genitive>(2, {"", "s", "es", "n", "en"}),
-                row.text(3),
-                row.text(4),
-                row.text(5),
-                kinds.mask(row, 6),
-                row.one_of<Referent>(7, {"", "he", "she", "unspecified"})};
-  });
-}
-
-std::string lower_first(std::string word) {
-  // Ä, Ö and Ü are two bytes in UTF-8.
-  if (word.size() > 1 && static_cast<unsigned char>(word[0]) == 0xC3) {
-    word[1] = static_cast<char>(word[1] | 0x20);
-  } else {
-    word[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(word[0])));
+/// The parts of `text` between separators, without the spaces around them.
+Fields parts(const std::string& text, char separator) {
+  Fields found = split(text, separator);
+  for (std::string& part : found) {
+    part.erase(0, part.find_first_not_of(' '));
+    part.erase(part.find_last_not_of(' ') + 1);
   }
-  return word;
+  return found;
 }
 
-/// "Küchen", "kitchen" and the noun "Tisch": "Küchentisch", "kitchen table".
-Noun compound_of(const Words& first, const Noun& head) {
-  Noun compound = head;
-  compound.german = first.german + lower_first(head.german);
-  if (!head.plural.empty()) compound.plural = first.german + lower_first(head.plural);
-  compound.english = first.english + " " + head.english;
-  if (!head.english_plural.empty()) compound.english_plural = first.english + " " + head.english_plural;
-  return compound;
+/// The words of `text`; "_" stands for a space within one, "-" for none.
+Fields words(const std::string& text) {
+  Fields found = parts(text, ' ');
+  std::erase(found, "");
+  for (std::string& word : found) {
+    std::replace(word.begin(), word.end(), '_', ' ');
+    if (word == "-") word.clear();
+  }
+  return found;
 }
 
-std::vector<Noun> read_compounds(const std::vector<Noun>& simple) {
-  const BitNames kinds = kind_names();
-  std::vector<Noun> heads = read_nouns("heads");
-  heads.insert(heads.end(), simple.begin(), simple.end());
-  std::vector<Noun> result;
-  for (const Row& row : LexiconFile("compounds").rows) {
-    const Kinds own_kinds = kinds.mask(row, 2);
-    for (const std::string& name : row.list(1)) {
-      const auto head = std::find_if(heads.begin(), heads.end(), [&](const Noun& noun) { return noun.german == name; });
-      if (head == heads.end()) row.fail("no noun '" + name + "'");
-      for (const std::string& pair : row.list(0, ",")) {
-        const size_t space = pair.find(' ');
-        Noun compound = compound_of({pair.substr(0, space), pair.substr(space + 1)}, *head);
-        if (own_kinds != 0) compound.kinds = own_kinds;
-        compound.kinds |= kind::compound;
-        result.push_back(std::move(compound));
+/// "a/b" as its two parts; the second is `otherwise` if there is none.
+Words halves(const std::string& text, char separator, const std::string& otherwise = "") {
+  const Fields both = parts(text, separator);
+  return {both[0], both.size() > 1 ? both[1] : otherwise};
+}
+
+/// The lines of a file without its comments. An indented line continues the one before.
+Fields lines(const std::string& file) {
+  Fields found;
+  for (const std::string& line : split(lexicon_text(file), '\n')) {
+    if (line.starts_with(' '))
+      found.back() += line;
+    else if (!line.empty() && line[0] != '#')
+      found.push_back(line);
+  }
+  return found;
+}
+
+/// Passes each entry of a file of "heading: entry, entry" lines, with its heading, as lists of words.
+template <typename Take>
+void for_each_entry(const std::string& file, Take&& take) {
+  for (const std::string& line : lines(file)) {
+    const Fields columns = parts(line, ':');
+    if (columns.size() != 2) throw Error("the lexicon's " + file + " has a line without a heading: " + line);
+    for (const std::string& entry : parts(columns[1], ',')) take(columns[0], words(entry));
+  }
+}
+
+bool is_any(const Noun& noun, const Fields& kinds) {
+  return std::any_of(kinds.begin(), kinds.end(), [&](const std::string& kind) { return noun.kinds.contains(kind); });
+}
+
+std::vector<const Noun*> nouns_of(const Lexicon& lexicon, const Fields& kinds) {
+  std::vector<const Noun*> found;
+  for (const Noun& noun : lexicon.nouns) {
+    if (is_any(noun, kinds)) found.push_back(&noun);
+  }
+  return found;
+}
+
+// ---- English, where it is regular
+
+bool ends_with_any(const std::string& word, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return word.ends_with(ending); });
+}
+
+bool ends_in_consonant_y(const std::string& word) {
+  return word.size() > 1 && word.back() == 'y' &&
+         std::string_view("aeiou").find(word.end()[-2]) == std::string_view::npos;
+}
+
+std::string with_s(const std::string& word) {
+  if (ends_with_any(word, {"s", "x", "ch", "sh"})) return word + "es";
+  return ends_in_consonant_y(word) ? word.substr(0, word.size() - 1) + "ies" : word + "s";
+}
+
+/// `doubled`: "stop", "stopping".
+std::string with_ing(const std::string& verb, bool doubled) {
+  if (verb.ends_with("ie")) return verb.substr(0, verb.size() - 2) + "ying";
+  return (verb.ends_with("e") ? verb.substr(0, verb.size() - 1) : doubled ? verb + verb.back() : verb) + "ing";
+}
+
+std::string with_ed(const std::string& verb, bool doubled) {
+  if (ends_in_consonant_y(verb)) return verb.substr(0, verb.size() - 1) + "ied";
+  return (doubled ? verb + verb.back() : verb) + (verb.ends_with("e") ? "d" : "ed");
+}
+
+// ---- The files
+
+void read_nouns(Lexicon& lexicon) {
+  for_each_entry("nouns", [&](const std::string& heading, const Fields& f) {
+    const Fields kinds = words(heading);
+    const Words woman = halves(f[0], '+', "-");
+    const Words german = halves(woman.german, '/');
+    Noun noun{.german = german.german,
+              .weak = german.english,
+              .plural = f[2],
+              .english = f[3],
+              .kinds = {kinds.begin(), kinds.end()}};
+    noun.gender = f[1] == "der" ? 0 : f[1] == "die" ? 1 : 2;
+    noun.english_plural = f.size() > 4 ? f[4] : with_s(f[3]);
+    lexicon.nouns.push_back(noun);
+    if (woman.english == "-") return;
+    lexicon.nouns.push_back(
+        {noun.german + "in", "", 1, noun.german + "innen", noun.english, noun.english_plural, noun.kinds, {}});
+  });
+  // "Küchen kitchen Garten garden: Tisch" makes "Küchentisch" and "Gartentisch".
+  const size_t simple = lexicon.nouns.size();
+  for_each_entry("compounds", [&](const std::string& heading, const Fields& head) {
+    const Fields firsts = words(heading);
+    const auto named = [&](const Noun& noun) { return noun.german == head[0]; };
+    const auto found = std::find_if(lexicon.nouns.begin(), lexicon.nouns.begin() + simple, named);
+    if (found == lexicon.nouns.begin() + simple)
+      throw Error("the lexicon's compounds end with an unknown noun: " + head[0]);
+    for (size_t i = 0; i + 1 < firsts.size(); i += 2) {
+      Noun noun = lexicon.nouns[found - lexicon.nouns.begin()];
+      noun.german = firsts[i] + with_first_letter(noun.german, false);
+      if (!noun.plural.empty()) noun.plural = firsts[i] + with_first_letter(noun.plural, false);
+      noun.english = firsts[i + 1] + " " + noun.english;
+      noun.english_plural = firsts[i + 1] + " " + noun.english_plural;
+      lexicon.nouns.push_back(std::move(noun));
+    }
+  });
+  lexicon.places = nouns_of(lexicon, {"place"});
+}
+
+void read_adjectives(Lexicon& lexicon) {
+  std::vector<Fields> kinds;
+  for_each_entry("adjectives", [&](const std::string& of, const Fields& f) {
+    const Words german = halves(f[0], '/', parts(f[0], '/')[0]);
+    lexicon.adjectives.push_back({german.german, german.english, f[1]});
+    kinds.push_back(words(of));
+  });
+  for (Noun& noun : lexicon.nouns) {
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      if (is_any(noun, kinds[i])) noun.adjectives.push_back(&lexicon.adjectives[i]);
+    }
+  }
+}
+
+/// Headings: "person > accusative > fruit meal", "person > auf accusative > vehicle", "person > stative accusative >
+/// pet".
+void read_verbs(Lexicon& lexicon) {
+  for_each_entry("verbs", [&](const std::string& heading, const Fields& f) {
+    const Fields columns = parts(heading, '>');
+    const bool with_sein = f[0].ends_with("!");
+    const bool doubled = f[1].ends_with("*");  // "stop*": "stopped", "stopping"
+    const Fields forms = parts(f[0].substr(0, f[0].size() - (with_sein ? 1 : 0)), '/');
+    const Words english = halves(f[1].substr(0, f[1].size() - (doubled ? 1 : 0)), '+');
+    const size_t plus = forms[0].find('+') + 1;  // 0 without a prefix
+    Verb verb{.prefix = forms[0].substr(0, plus == 0 ? 0 : plus - 1), .infinitive = forms[0].substr(plus)};
+    verb.with_sein = with_sein;
+    const std::string stem =
+        verb.infinitive.substr(0, verb.infinitive.size() - (verb.infinitive.ends_with("en") ? 2 : 1));
+    verb.present = stem + (ends_with_any(stem, {"t", "d", "chn", "ffn"}) ? "et" : "t");
+    const bool without_ge = stem.starts_with("be") || stem.starts_with("ver") || stem.ends_with("ier");
+    verb.preterite = forms.size() > 1 ? forms[2] : verb.present + "e";
+    verb.participle = forms.size() > 1 ? forms[3] : verb.prefix + (without_ge ? "" : "ge") + verb.present;
+    if (forms.size() > 1) verb.present = forms[1];
+    verb.english = english.german;
+    verb.particle = english.english;
+    verb.with_s = with_s(verb.english);
+    verb.with_ing = with_ing(verb.english, doubled);
+    verb.past = f.size() > 2 ? f[2] : with_ed(verb.english, doubled);
+    verb.past_participle = f.size() > 3 ? f[3] : verb.past;
+    verb.subjects = nouns_of(lexicon, words(columns[0]));
+    if (columns.size() > 2) {
+      for (const std::string& word : words(columns[1])) {
+        if (word == "stative")
+          verb.stative = true;
+        else if (word == "dative")
+          verb.object_case = Case::dative;
+        else if (word != "accusative")
+          verb.preposition = word;
       }
+      verb.objects = nouns_of(lexicon, words(columns[2]));
     }
-  }
-  return result;
-}
-
-std::vector<Place> read_places() {
-  const BitNames sites = site_names();
-  const auto pair_of = [](const Row& row, size_t i) {
-    const std::vector<std::string> both = row.list(i);
-    if (both.size() != 2) row.fail("a German and an English preposition are wanted");
-    return Words{both[0], both[1]};
-  };
-  return read_table("places", [&](const Row& row) {
-    const Words at = pair_of(row, 1);
-    const Words to = pair_of(row, 2);
-    const Words over = row.text(3).empty() ? Words{} : pair_of(row, 3);
-    const auto where = static_cast<uint32_t>(sites.mask(row, 4));
-    return Place{row.text(0), where, at.german, at.english, to.german, to.english, over.german, over.english};
+    lexicon.verbs.push_back(std::move(verb));
   });
 }
 
-/// "auf|heben hebt hob aufgehoben", "laufen läuft lief gelaufen (sein)".
-GermanVerb german_verb(const Row& row, size_t i) {
-  std::vector<std::string> parts = row.list(i);
-  const bool sein = parts.back() == "(sein)";
-  if (sein) parts.pop_back();
-  if (parts.size() != 4) row.fail("infinitive, present, preterite and participle are wanted");
-  const size_t bar = parts[0].find('|');
-  std::string prefix;
-  if (bar != std::string::npos) {
-    prefix = parts[0].substr(0, bar);
-    parts[0].erase(0, bar + 1);
+/// "{a} , weil {b<a.last} ." as its clauses with the text before each, and last the text that remains.
+std::vector<Slot> slots(const std::string& text) {
+  std::vector<Slot> found;
+  for (const std::string& piece : split(text, '}')) {
+    const size_t open = std::min(piece.find('{'), piece.size());
+    const Words order = halves(piece.substr(std::min(open + 1, piece.size())), '.', "main");
+    const Words owner = halves(order.german, '<');
+    found.push_back({piece.substr(0, open), owner.german, owner.english, order.english});
   }
-  return {parts[0], prefix, parts[1], parts[2], parts[3], sein};
+  return found;
 }
 
-/// "walk", "eat ate eaten", "have (breakfast) had".
-EnglishVerb english_verb(const Row& row, size_t i) {
-  std::string text = row.text(i);
-  EnglishVerb verb;
-  if (const size_t open = text.find(" ("); open != std::string::npos) {
-    const size_t close = text.find(')', open);
-    if (close == std::string::npos) row.fail("no ')'");
-    verb.particle = text.substr(open + 2, close - open - 2);
-    text.erase(open, close + 1 - open);
+Lexicon read_lexicon() {
+  Lexicon lexicon;
+  read_nouns(lexicon);
+  read_adjectives(lexicon);
+  read_verbs(lexicon);
+  for_each_entry("phrases", [&](const std::string& kind, const Fields& f) {
+    const Words both = halves(join(f, " "), '=', f[0]);
+    lexicon.phrases[kind].push_back(both);
+  });
+  for (const std::string& line : lines("sentences")) {
+    const Fields f = parts(line, '|');
+    lexicon.sentences.push_back({std::stoul(f[0]), words(f[1]), slots(f[2]), slots(f[3])});
+    lexicon.total_weight += lexicon.sentences.back().weight;
   }
-  const std::vector<std::string> parts = pieces(text, " ");
-  if (parts.empty() || parts.size() > 3) row.fail("base, past and participle are wanted");
-  verb.base = parts[0];
-  if (parts.size() > 1) verb.past = parts[1];
-  if (parts.size() > 2) verb.participle = parts[2];
-  return verb;
-}
-
-std::vector<Verb> read_verbs() {
-  const LexiconFile file("verbs");
-  BitNames kinds = kind_names();
-  kinds.define(file);
-  const BitNames sites = site_names();
-  const BitNames manners(manner::kNames, {});
-  const auto selection = [&](const Row& row, size_t i) {
-    return Selection(kinds.mask(row, i), kinds.excluded(row, i));
-  };
-  std::vector<Verb> verbs;
-  for (const Row& row : file.rows) {
-    Verb verb{.german = german_verb(row, 1),
-              .english = english_verb(row, 2),
-              .frame = row.one_of<Frame>(0, {"intransitive", "posture", "accusative", "dative", "prepositional",
-                                             "motion", "put", "ditransitive"}),
-              .subjects = selection(row, 3),
-              .objects = selection(row, 4),
-              .sites = static_cast<uint32_t>(sites.mask(row, 5)),
-              .manners = static_cast<uint32_t>(manners.mask(row, 6))};
-    if (const std::vector<std::string> preposition = row.list(7); !preposition.empty()) {
-      if (preposition.size() != 2) row.fail("a preposition and its case are wanted");
-      verb.german_preposition = preposition[0];
-      verb.preposition_case = preposition[1] == "+dative" ? Case::dative : Case::accusative;
-    }
-    verb.english_preposition = row.text(8);
-    verb.stative = row.text(9) == "stative";
-    verbs.push_back(std::move(verb));
-  }
-  return verbs;
-}
-
-std::vector<Adjective> read_adjectives() {
-  const LexiconFile file("adjectives");
-  BitNames kinds = kind_names();
-  kinds.define(file);
-  std::vector<Adjective> adjectives;
-  for (const Row& row : file.rows) {
-    adjectives.push_back({row.text(0), row.text(1), row.text(2), row.text(3), row.text(4),
-                          row.one_of<Rank>(5, {"opinion", "size", "state", "age", "color"}), kinds.mask(row, 6)});
-  }
-  return adjectives;
+  return lexicon;
 }
 
 }  // namespace
 
-const std::vector<Noun>& nouns() {
-  static const std::vector<Noun> all = [] {
-    std::vector<Noun> result = read_nouns("nouns");
-    const std::vector<Noun> compounds = read_compounds(result);
-    result.insert(result.end(), compounds.begin(), compounds.end());
-    return result;
-  }();
-  return all;
+std::string with_first_letter(std::string text, bool large) {
+  // In UTF-8, "ä" and "Ä" differ by 0x20 in their second byte, as "a" and "A" do in their only one.
+  char& letter = text[text[0] == '\xC3' ? 1 : 0];
+  if (letter < '0' || letter > '9') letter = static_cast<char>(large ? letter & ~0x20 : letter | 0x20);
+  return text;
 }
 
-const std::vector<Place>& places() {
-  static const std::vector<Place> all = [] {
-    const std::vector<Place> simple = read_places();
-    std::vector<Place> result = simple;
-    // "der Bergsee" is used like "der See".
-    for (const Noun& compound : nouns()) {
-      for (const Place& place : simple) {
-        const std::string tail = place.noun.substr(1);
-        if ((compound.kinds & kind::compound) == 0 || !compound.german.ends_with(tail)) continue;
-        if ((compound.kinds & kind::place) == 0) continue;
-        result.push_back(place);
-        result.back().noun = compound.german;
-        break;
-      }
-    }
-    return result;
-  }();
-  return all;
-}
-
-const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> table = read_verbs();
-  return table;
-}
-
-const std::vector<Adjective>& adjectives() {
-  static const std::vector<Adjective> table = read_adjectives();
-  return table;
-}
-
-const std::vector<Name>& names() {
-  static const std::vector<Name> table = read_table("names", [](const Row& row) {
-    return Name{row.text(0), row.one_of<Referent>(1, {"it", "he", "she"})};
-  });
-  return table;
-}
-
-const std::vector<Words>& cities() {
-  static const std::vector<Words> table = read_table("cities", [](const Row& row) { return words_at(row, 0); });
-  return table;
-}
-
-const std::vector<Words>& frequencies() {
-  static const std::vector<Words> table = read_table("frequencies", [](const Row& row) { return words_at(row, 0); });
-  return table;
-}
-
-const std::vector<Modal>& modals() {
-  static const std::vector<Modal> table = read_table("modals", [](const Row& row) {
-    return Modal{row.text(0), row.text(1), row.text(2), row.text(3),
-                 row.text(4), row.text(5), row.text(6), row.text(7)};
-  });
-  return table;
-}
-
-const std::vector<Adverb>& adverbs() {
-  static const std::vector<Adverb> table = [] {
-    const BitNames manners(manner::kNames, {});
-    return read_table("adverbs", [&](const Row& row) {
-      return Adverb{words_at(row, 0), static_cast<uint32_t>(manners.mask(row, 2)), row.text(3) == "last"};
-    });
-  }();
-  return table;
-}
-
-const std::vector<TimeExpression>& times() {
-  static const std::vector<TimeExpression> table = read_table("times", [](const Row& row) {
-    return TimeExpression{words_at(row, 1), row.one_of<TimeKind>(0, {"now", "habit", "past", "future", "day"})};
-  });
-  return table;
-}
-
-const Noun& noun(std::string_view german) {
-  for (const Noun& candidate : nouns()) {
-    if (candidate.german == german) return candidate;
-  }
-  throw Error("the lexicon has no noun \"" + std::string(german) + "\"");
-}
-
-const Verb& verb(std::string_view infinitive_with_prefix, Frame frame) {
-  for (const Verb& candidate : verbs()) {
-    if (candidate.frame == frame && candidate.german.prefix + candidate.german.infinitive == infinitive_with_prefix) {
-      return candidate;
-    }
-  }
-  throw Error("the lexicon has no verb \"" + std::string(infinitive_with_prefix) + "\" of this frame");
+const Lexicon& lexicon() {
+  static const Lexicon whole = read_lexicon();
+  return whole;
 }
 
 }  // namespace plumb::corpus
