@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plumb/model/encoder_decoder.h"
+#include "plumb/optim/groups.h"
 
 namespace plumb {
 namespace {
@@ -195,6 +197,72 @@ TEST(Initialization, ProfilesAdmin) {
       before = found.min().item<double>();
       if (layer == 0 && std::string(omega) == "omega1") {
         EXPECT_EQ(before, 1);
+      }
+    }
+  }
+}
+
+/// The values of all parameters whose name ends like this.
+std::vector<double> values_of(const Model& model, const std::string& ending) {
+  std::vector<double> all;
+  for (const Parameter& each : model.parameters().all()) {
+    if (!each.name.ends_with(ending)) continue;
+    const Tensor value = each.value.detach().contiguous().view({-1});
+    for (int64_t i = 0; i < value.numel(); ++i) all.push_back(value[i].item<double>());
+  }
+  return all;
+}
+
+/// Within five standard errors of a uniform distribution's mean, and covering it.
+void expect_uniform(const std::vector<double>& values, double low, double high) {
+  double sum = 0, least = high, most = low;
+  for (const double value : values) {
+    sum += value;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  const auto n = static_cast<double>(values.size());
+  EXPECT_NEAR(sum / n, (low + high) / 2, 5 * (high - low) / std::sqrt(12 * n));
+  EXPECT_GE(least, low);
+  EXPECT_LE(most, high);
+  EXPECT_LT(least, low + 0.05 * (high - low));  // 160 draws all miss a twentieth with probability 3e-4
+  EXPECT_GT(most, high - 0.05 * (high - low));
+}
+
+TEST(Initialization, GatedDeltaDrawsHowFastItsHeadsForget) {
+  for (const std::string kind : {"gated-delta", "kda"}) {
+    SCOPED_TRACE(kind);
+    ModelConfig config = config_of("xavier-normal");
+    config.attention = kind;
+    config.positions = "none";
+    config.heads = 20;
+    config.head_size = 2;
+    EncoderDecoder model(config, at::kDouble);
+    model.initialize(7);
+    std::vector<double> rates = values_of(model, ".decay.log_rate"), steps = values_of(model, ".decay.bias");
+    ASSERT_EQ(rates.size(), 7U * 20U);  // three attentions in the encoder, two and two in the decoder
+    ASSERT_EQ(steps.size(), rates.size() * (kind == "kda" ? 2 : 1));
+    for (double& rate : rates) rate = std::exp(rate);
+    for (double& step : steps) step = std::log(std::log1p(std::exp(step)));
+    expect_uniform(rates, kind == "kda" ? 1 : 0, 16);
+    expect_uniform(steps, std::log(0.001) - 1e-9, std::log(0.1) + 1e-9);
+    // Heads and layers differ, and so do seeds; a seed gives the same values again.
+    const Tensor first = value(model, "encoder.layers.0.self_attn.decay.log_rate").clone();
+    EXPECT_GT(first.std().item<double>(), 0.1);
+    EXPECT_FALSE(at::equal(first, value(model, "encoder.layers.1.self_attn.decay.log_rate")));
+    model.initialize(8);
+    EXPECT_FALSE(at::equal(first, value(model, "encoder.layers.0.self_attn.decay.log_rate")));
+    model.initialize(7);
+    EXPECT_TRUE(at::equal(first, value(model, "encoder.layers.0.self_attn.decay.log_rate")));
+    // Their authors exempt both from weight decay.
+    const std::vector<ParameterSettings> settings = parameter_settings(model.parameters(), {}, 0.1);
+    for (size_t i = 0; i < settings.size(); ++i) {
+      const std::string& name = model.parameters().all()[i].name;
+      if (name.ends_with(".decay.log_rate") || name.ends_with(".decay.bias")) {
+        EXPECT_EQ(settings[i].weight_decay, 0) << name;
+      }
+      if (name.ends_with(".decay.weight")) {
+        EXPECT_EQ(settings[i].weight_decay, 0.1) << name;
       }
     }
   }

@@ -33,6 +33,12 @@ Tensor Parameters::add_constant(const std::string& name, const Tensor& initial) 
   return value;
 }
 
+Tensor Parameters::add_drawn(const std::string& name, at::IntArrayRef shape, std::function<double(Random&)> draw) {
+  Tensor value = add(name, shape, Role::constant);
+  all_.back().draw = std::move(draw);
+  return value;
+}
+
 Tensor Parameters::add_adapter(const std::string& name, at::IntArrayRef shape, double deviation) {
   Tensor value = add(name, shape, Role::adapter);
   all_.back().initial = deviation;

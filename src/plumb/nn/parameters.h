@@ -1,6 +1,7 @@
 // A model's parameters by name, in one contiguous buffer.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "plumb/ops/torch.h"
 
 namespace plumb {
+
+class Random;
 
 /// The role of a parameter, for initialization and for optimizers.
 enum class Role {
@@ -22,7 +25,7 @@ enum class Role {
   position,
   gain,
   shift,
-  constant,  // initially Parameter::initial
+  constant,  // initially Parameter::initial, initial_values or draw
   adapter    // initially N(0, Parameter::initial²)
 };
 
@@ -33,6 +36,7 @@ struct Parameter {
   double initial = 0;            // for a constant, an adapter or a buffer
   std::vector<int64_t> parts{};  // rows of each matrix if several are stacked, else empty
   Tensor initial_values{};       // for a constant whose elements differ; else undefined
+  std::function<double(Random&)> draw{};  // of each element of a constant that is random; else empty
 };
 
 /// Splits a flat vector into consecutive views with the shapes of `like`; `joined` is the reverse (a copy without a
@@ -59,6 +63,9 @@ class Parameters {
 
   /// The same with a value for each element.
   Tensor add_constant(const std::string& name, const Tensor& initial);
+
+  /// Declares a parameter whose elements every initialization draws one after another, from the parameter's own stream.
+  Tensor add_drawn(const std::string& name, at::IntArrayRef shape, std::function<double(Random&)> draw);
 
   /// Declares a parameter that every initialization draws from N(0, deviation²).
   Tensor add_adapter(const std::string& name, at::IntArrayRef shape, double deviation);

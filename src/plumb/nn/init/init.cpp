@@ -96,7 +96,9 @@ void initialize(const Parameters& parameters, const std::string& kind, const Mod
         value.zero_();
         break;
       case Role::constant:
-        if (parameter.initial_values.defined()) {
+        if (parameter.draw) {
+          fill(value, [&] { return parameter.draw(random); });
+        } else if (parameter.initial_values.defined()) {
           value.copy_(parameter.initial_values);
         } else {
           value.fill_(parameter.initial);

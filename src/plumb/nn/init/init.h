@@ -22,7 +22,7 @@ Registry<Initialization>& initializations();
 /// Initializes each parameter from a separate random stream, named after it: weight matrices as the kind specifies;
 /// embeddings (including an output matrix over a vocabulary) from N(0, 1/d) unless the kind overrides it; positions
 /// from N(0, 0.02²); adapters from N(0, Parameter::initial²); gains 1; biases and shifts 0; constants and buffers their
-/// initial values.
+/// initial values, or for some constants, draws from the distribution that they were declared with.
 void initialize(const Parameters& parameters, const std::string& kind, const ModelDepth& depth, uint64_t seed);
 
 /// Calls fill(matrix, fan_in, fan_out) for each matrix of the parameter: the parameter itself, or the matrices stacked
