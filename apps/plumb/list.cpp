@@ -78,11 +78,11 @@ std::vector<Kind> kinds() {
        "`rezero`, `/da` is `plain`, `/dn` is `no-residual`. "
        "Some schemes prescribe more than the stream. `hybridnorm` and `hybridnorm-star` normalize the queries, keys "
        "and values of each head; `model.qk_norm`, if set, replaces the first two norms. The last sub-layer of a "
-       "layer counts as feed-forward. `ngpt` keeps embeddings and matrices made of vectors of length 1, normalizes "
-       "queries and keys with `rmsnorm`, unless `model.qk_norm` is set, and multiplies each logit by a trained "
-       "scale, initially 1. It deviates from the paper in two kinds of scales: queries and keys have a gain each, "
-       "shared by all heads, where the paper has one for both in each head; and those of the feed-forward sub-layer, "
-       "s_u and s_v, stay at their initial values. The paper's model also has rotary positions, `swiglu`, no biases, "
+       "layer counts as feed-forward. `ngpt` keeps embeddings and matrices made of vectors of length 1, scales "
+       "queries and keys to length 1 after their rotation and multiplies both by a trained vector in each head, "
+       "initially 1, unless `model.qk_norm` is set, and multiplies each logit by a trained scale, initially 1. It "
+       "deviates from the paper in the scales of the feed-forward sub-layer, s_u and s_v, which stay at their initial "
+       "values. The paper's model also has rotary positions, `swiglu`, no biases, "
        "and an output matrix of its own. `plumb probe` shows the sum of the hidden vectors of `hyper-connections` "
        "and `mhc`, x of `siamesenorm` and `residual-dual`, and what the next sub-layer of `attnres` reads.",
        variants(residual_schemes())});

@@ -189,6 +189,18 @@ TEST(Incremental, EveryAttentionWithQueryKeyNormAndRotation) {
   }
 }
 
+TEST(Incremental, EveryAttentionOfTheNormalizedTransformer) {
+  for (const std::string& attention : attentions().names()) {
+    SCOPED_TRACE(attention);
+    ModelConfig config = small();
+    config.residual = "ngpt";
+    config.attention = attention;
+    config.positions = "rotary";
+    config.options = all_rotations();
+    expect_equal(config);
+  }
+}
+
 /// A decoder whose rows read pieces of different lengths, branch and end; every token's hidden state is compared with
 /// that of the row's entire sequence.
 class Piecewise {

@@ -68,10 +68,21 @@ TEST(Prescription, TheNormalizedTransformerStartsWithUnitVectors) {
     const std::set<std::string> names = names_of(*model);
     EXPECT_TRUE(names.contains("output.scale"));
     const std::string stack = std::string(kind) == "decoder" ? "decoder" : "encoder";
-    EXPECT_TRUE(names.contains(stack + ".layers.0.self_attn.q_norm.weight"));
+    const std::string scale = stack + ".layers.0.self_attn.qk_scale";
+    ASSERT_TRUE(names.contains(scale));
+    EXPECT_LT((model->parameters().at(scale).value.detach() - 1 / std::sqrt(8.0)).abs().max().item<double>(), 1e-15);
+    EXPECT_FALSE(names.contains(stack + ".layers.0.self_attn.q_norm.weight"));
     EXPECT_FALSE(names.contains(stack + ".layers.0.norm1.weight"));
     EXPECT_FALSE(names.contains(stack + ".norm.weight"));
   }
+}
+
+TEST(Prescription, QueryKeyNormReplacesTheScalesOfTheNormalizedTransformer) {
+  ModelConfig config = prescribed_config("decoder", "ngpt");
+  config.qk_norm = "rmsnorm";
+  const std::set<std::string> names = names_of(*make_model(config, at::kDouble));
+  EXPECT_FALSE(names.contains("decoder.layers.0.self_attn.qk_scale"));
+  EXPECT_TRUE(names.contains("decoder.layers.0.self_attn.q_norm.weight"));
 }
 
 TEST(Prescription, TheNormalizedTransformerScalesEachLogit) {

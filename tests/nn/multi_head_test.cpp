@@ -152,6 +152,73 @@ TEST(MultiHeadAttention, GroupsShareKeysAndValues) {
   }
 }
 
+/// x_t turned by the angles t·10000^(−2i/size) in the planes of features 2i and 2i + 1; (tokens, heads, size).
+Tensor turned(const Tensor& x) {
+  Tensor out = at::empty_like(x);
+  const int64_t size = x.size(2);
+  for (int64_t t = 0; t < x.size(0); ++t) {
+    for (int64_t i = 0; i < size / 2; ++i) {
+      const double angle =
+          static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(size));
+      const Tensor a = x.select(0, t).select(1, 2 * i), b = x.select(0, t).select(1, 2 * i + 1);
+      out.select(0, t).select(1, 2 * i).copy_(std::cos(angle) * a - std::sin(angle) * b);
+      out.select(0, t).select(1, 2 * i + 1).copy_(std::sin(angle) * a + std::cos(angle) * b);
+    }
+  }
+  return out;
+}
+
+/// nGPT: scores √size·(s∘n(Rq))·(s∘n(Rk)), rotated by R first, and s = √d_model·qk_scale for each key-value head.
+TEST(MultiHeadAttention, ScalesUnitQueriesAndKeysAfterTheirRotation) {
+  constexpr int64_t kModel = 7, kTokens = 5;
+  MultiHeadOptions options;
+  options.unit_query_key = true;
+  for (const int64_t kv_heads : {1, 2, 4}) {
+    for (const char* encoding : {"rotary", "none"}) {
+      SCOPED_TRACE(std::string(encoding) + " " + std::to_string(kv_heads));
+      const ops::HeadShape heads{4, kv_heads, 6};
+      const MultiHead subject(kModel, heads, options, encoding);
+      const Tensor x = random_tensor({kTokens, kModel}, 1), source = random_tensor({kTokens, kModel}, 2);
+      const auto projected = [&](const Tensor& in, int64_t part) {  // (tokens, 4, 6)
+        const Tensor weight = with_heads_repeated(subject.value("a.in_proj_weight"), heads);
+        const Tensor bias = with_heads_repeated(subject.value("a.in_proj_bias"), heads);
+        return at::addmm(bias, in, weight.t()).chunk(3, 1)[static_cast<size_t>(part)].reshape({kTokens, 4, 6});
+      };
+      const Tensor by_key_head = std::sqrt(7.0) * subject.value("a.qk_scale").view({kv_heads, 6});
+      const Tensor s = by_key_head.repeat_interleave(4 / kv_heads, 0);
+      EXPECT_GT(s.std().item<double>(), 0.1);
+      const auto attended = [&](const Tensor& q, const Tensor& k, const Tensor& v, bool causal) {
+        const auto unit = [&](const Tensor& rows) { return s * (rows / rows.square().sum(-1, true).sqrt()); };
+        Tensor scores = std::sqrt(6.0) * at::einsum("ihd,jhd->hij", {unit(q), unit(k)});
+        if (causal) scores = scores.masked_fill(at::ones({kTokens, kTokens}, at::kBool).triu(1), -1e300);
+        const Tensor mixed = at::einsum("hij,jhd->ihd", {at::softmax(scores, -1), v});
+        return at::addmm(subject.value("a.out_proj.bias"), mixed.reshape({kTokens, 24}),
+                         subject.value("a.out_proj.weight").t());
+      };
+      const auto placed = [&](const Tensor& rows) { return std::string(encoding) == "rotary" ? turned(rows) : rows; };
+      const Ragged layout({kTokens});
+      for (const bool causal : {true, false}) {
+        const Tensor expected =
+            attended(placed(projected(x, 0)), placed(projected(x, 1)), projected(x, 2), causal);
+        EXPECT_LT(distance(subject.attention->self(x, layout, causal, {}), expected), 1e-11);
+      }
+      const Tensor across = attended(projected(x, 0), projected(source, 1), projected(source, 2), false);
+      const AttentionMemory memory = subject.attention->remember(source, layout, {});
+      EXPECT_LT(distance(subject.attention->cross(x, layout, memory, {}), across), 1e-11);
+      // Position by position.
+      const at::NoGradGuard no_graph;
+      const auto state = subject.attention->start(1);
+      std::vector<Tensor> read;
+      for (int64_t t = 0; t < kTokens; ++t) {
+        const Ragged one({1});
+        AttentionPass pass(one, {t});
+        read.push_back(subject.attention->read(x.narrow(0, t, 1), pass, *state));
+      }
+      EXPECT_LT(distance(at::cat(read), subject.attention->self(x, layout, true, {})), 1e-12);
+    }
+  }
+}
+
 /// Heads whose size is not d_model/heads, against the formula.
 TEST(MultiHeadAttention, HeadsOfAnySize) {
   constexpr int64_t kModel = 7;

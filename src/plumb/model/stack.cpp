@@ -48,7 +48,7 @@ MultiHeadOptions attention_options(const ModelConfig& config) {
   const Prescription prescribed = prescription_of(config.residual);
   if (prescribed.qkv_norm) options.value_norm = config.norm;
   if (options.qk_norm == "none" && prescribed.qkv_norm) options.qk_norm = config.norm;
-  if (options.qk_norm == "none" && prescribed.unit_matrices) options.qk_norm = "rmsnorm";
+  options.unit_query_key = options.qk_norm == "none" && prescribed.unit_matrices;
   return options;
 }
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "plumb/base/error.h"
 #include "plumb/ops/linear.h"
+#include "plumb/ops/norm.h"
 
 namespace plumb {
 
@@ -29,6 +32,10 @@ MultiHeadAttention::MultiHeadAttention(Parameters& parameters, const std::string
   query_norm_ = norm_of(options.qk_norm, ".q_norm");
   key_norm_ = norm_of(options.qk_norm, ".k_norm");
   value_norm_ = norm_of(options.value_norm, ".v_norm");
+  if (options.unit_query_key) {
+    const double initial = 1 / std::sqrt(static_cast<double>(d_model));
+    query_key_scale_ = parameters.add_constant(prefix + ".qk_scale", {heads.kv_width()}, initial);
+  }
   add_adapters(parameters, prefix, d_model, options.lora);
 }
 
@@ -80,6 +87,17 @@ Tensor MultiHeadAttention::normalized(const Tensor& x, const Norm& norm, const F
   return norm(x.reshape({x.size(0) * (x.size(1) / heads_.size), heads_.size}), context).view({x.size(0), x.size(1)});
 }
 
+Tensor MultiHeadAttention::scaled_units(const Tensor& x) const {
+  const int64_t heads = x.size(1) / heads_.size;
+  constexpr double kEpsilon = 1e-12;  // prevents division by zero
+  const Tensor units = ops::rms_norm(x.reshape({x.size(0) * heads, heads_.size}), at::ones({heads_.size}, x.options()),
+                                     kEpsilon);
+  // √d_model·s, repeated for the queries that share a key.
+  const Tensor gains = query_key_scale_.view({heads_.kv_heads, heads_.size}) *
+                       std::sqrt(static_cast<double>(in_weight_.size(1)));
+  return units.view({x.size(0), x.size(1)}) * gains.repeat_interleave(heads / heads_.kv_heads, 0).view({x.size(1)});
+}
+
 Tensor MultiHeadAttention::out(const Tensor& mixed, const Tensor& x) const {
   const Tensor read = gate_weight_.defined() ? mixed * at::sigmoid(ops::linear(x, gate_weight_, {})) : mixed;
   const Tensor projected = ops::linear(read, out_weight_, out_bias_);
@@ -102,6 +120,10 @@ Tensor MultiHeadAttention::prepared(const Tensor& packed, AttentionPass& pass, c
       pass.angles_of = positions_.get();
     }
     query_key = positions_->rotated(query_key, pass.angles);
+  }
+  if (query_key_scale_.defined()) {
+    query_key = at::cat(
+        {scaled_units(query_key.narrow(1, 0, width)), scaled_units(query_key.narrow(1, width, kv_width))}, 1);
   }
   if (value_residual_) value = (*value_residual_)(value, pass.first_values);
   if (value_norm_) value = normalized(value, *value_norm_, context);
@@ -134,9 +156,11 @@ AttentionMemory MultiHeadAttention::remember(const Tensor& memory, const Ragged&
                                              const ForwardContext& context) const {
   const int64_t kv_width = heads_.kv_width();
   Tensor key_value = project(memory, heads_.width(), 2 * kv_width);
-  if (key_norm_ || value_norm_) {
+  if (key_norm_ || query_key_scale_.defined() || value_norm_) {
     const Tensor key = key_value.narrow(1, 0, kv_width), value = key_value.narrow(1, kv_width, kv_width);
-    key_value = at::cat({key_norm_ ? normalized(key, *key_norm_, context) : key,
+    key_value = at::cat({key_norm_                    ? normalized(key, *key_norm_, context)
+                         : query_key_scale_.defined() ? scaled_units(key)
+                                                      : key,
                          value_norm_ ? normalized(value, *value_norm_, context) : value},
                         1);
   }
@@ -147,6 +171,7 @@ Tensor MultiHeadAttention::cross(const Tensor& x, const Ragged& layout, const At
                                  const ForwardContext& context) const {
   Tensor query = project(x, 0, heads_.width());
   if (query_norm_) query = normalized(query, *query_norm_, context);
+  if (query_key_scale_.defined()) query = scaled_units(query);
   return out(attention_->cross(query, layout, memory, context), x);
 }
 

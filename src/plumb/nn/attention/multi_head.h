@@ -21,6 +21,7 @@ struct MultiHeadOptions {
   bool gate = false;                // multiplies the output of attention by σ(W_g·x)
   VariantOptions options;           // options of attentions
   std::string value_norm = "none";  // a norm over the features of each head's values
+  bool unit_query_key = false;      // queries and keys of length √size, with trained gains (nGPT); excludes qk_norm
   LoraOptions lora{};               // adapters of the projections
 };
 
@@ -45,6 +46,10 @@ struct AttentionPass {
 /// With qk_norm, also q_norm.weight and k_norm.weight (size): Q and K are normalized in each head before their product
 /// (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, arXiv 2302.05442). With value_norm, v_norm.weight
 /// (size).
+/// With unit_query_key, also qk_scale (kv_width): after their rotation, Q and K are scaled to length √size in each head
+/// and multiplied by √d_model·qk_scale, a gain for each feature of a key-value head and of the queries that share it,
+/// initially 1 (Loshchilov et al. 2024, arXiv 2410.01131). With one query head for each key-value head, scores are
+/// √size·(s∘n(q))·(s∘n(k)) with n(x) = x/‖x‖; the factor √d_model lets Adam change s as fast as the matrices.
 /// With gate, also gate.weight (width, d_model): W^O reads attention(Q, K, V) ⊙ σ(W_g·x), x the input of the queries
 /// (Qiu et al. 2025, arXiv 2505.06708).
 /// With lora, also q_lora, k_lora, v_lora and out_lora (.a and .b) for the matrices it adapts: adapters add to the
@@ -90,10 +95,14 @@ class MultiHeadAttention {
   [[nodiscard]] Tensor adapted(const Tensor& projected, const Tensor& x, int64_t begin) const;
   /// Normalizes each head; heads are side by side.
   [[nodiscard]] Tensor normalized(const Tensor& x, const Norm& norm, const ForwardContext& context) const;
+  /// Queries or keys, (tokens, heads·size), of length √size in each head times their gains. Only with unit_query_key.
+  [[nodiscard]] Tensor scaled_units(const Tensor& x) const;
   /// Whether `prepared` changes anything.
-  [[nodiscard]] bool prepares() const { return query_norm_ || value_norm_ || rotates() || value_residual_; }
-  /// Query, key and value side by side as attention sees them: queries and keys normalized and rotated, values mixed
-  /// with those of the first layer and normalized.
+  [[nodiscard]] bool prepares() const {
+    return query_norm_ || query_key_scale_.defined() || value_norm_ || rotates() || value_residual_;
+  }
+  /// Query, key and value side by side as attention sees them: queries and keys normalized and rotated (with
+  /// unit_query_key, rotated and normalized), values mixed with those of the first layer and normalized.
   [[nodiscard]] Tensor prepared(const Tensor& packed, AttentionPass& pass, const ForwardContext& context) const;
   [[nodiscard]] bool rotates() const { return positions_ && positions_->rotates(); }
   /// The output of attention, (tokens, width), gated by the input x, (tokens, d_model), and projected.
@@ -117,6 +126,7 @@ class MultiHeadAttention {
   std::unique_ptr<Norm> query_norm_;  // both or neither
   std::unique_ptr<Norm> key_norm_;
   std::unique_ptr<Norm> value_norm_;  // or null
+  Tensor query_key_scale_;            // (kv_width): gains divided by √d_model, or undefined
   std::shared_ptr<const RelativePositions> positions_;
   std::unique_ptr<Attention> attention_;
   std::optional<ValueResidual> value_residual_;

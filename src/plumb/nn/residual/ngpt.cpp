@@ -5,11 +5,9 @@
 // changes it as fast as other parameters. There are no other norms.
 // A sub-layer reads √d·h, whose elements are of order 1: in nGPT this factor is part of the scales of the feed-forward
 // sub-layer (of both branches in its code, of the gate in the paper), and in attention it cancels, because queries,
-// keys and outputs are normalized. The rest is left to the model: see Prescription::unit_matrices. RMSNorm over each
-// head's queries and keys equals n(q)·s·√size and n(k)·s·√size, so that scores are √size·(s∘n(q))·(s∘n(k)) as in nGPT,
-// with separate gains s for q and k, shared by the heads, where nGPT has one gain for both in each head. The
-// feed-forward sub-layer has no trained scales s_u and s_v. nGPT also has no biases, and uses rotary positions,
-// `swiglu`, and separate embedding and output matrices; set these in [model].
+// keys and outputs are normalized. The rest is left to the model: see Prescription::unit_matrices, and for queries and
+// keys MultiHeadOptions::unit_query_key. The feed-forward sub-layer has no trained scales s_u and s_v. nGPT also has no
+// biases, and uses rotary positions, `swiglu`, and separate embedding and output matrices; set these in [model].
 #include <fmt/format.h>
 
 #include <cmath>
@@ -78,7 +76,8 @@ const bool kNgptRegistered = residual_schemes().add(
     "ngpt",
     "h ← n(h + α∘(n(dropout(f(√d·h))) − h)), n(x) = x/‖x‖, h₀ = n(x), α = abs(a)·α₀·√d with a trained vector a per "
     "sub-layer, initially 1/√d; no norm; rows or columns of length d of all matrices have length 1 after every step, "
-    "`rmsnorm` over each head's queries and keys, and a trained scale for each logit",
+    "queries and keys of length 1 in each head times a trained vector, after their rotation, and a trained scale for "
+    "each logit",
     "Loshchilov et al. 2024, arXiv 2410.01131",
     {[](Parameters& parameters, const StackShape& shape) {
        return std::make_unique<NgptScheme>(
