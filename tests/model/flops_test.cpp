@@ -57,6 +57,52 @@ TEST(Flops, OfAGatedDecoderWithSharedKeys) {
   EXPECT_DOUBLE_EQ(FlopCounter(*model).forward(batch), 2 * (layers + target * d * kVocabulary));
 }
 
+// Three heads of size 4, and positions that read and write a matrix of features·4 numbers in each.
+TEST(Flops, OfFastWeights) {
+  ModelConfig config = counted_model("decoder");
+  config.positions = "sinusoidal";
+  Batch batch = two_pairs();
+  batch.source.clear();
+  batch.source_layout = {};
+  const double target = 7, d = kWidth, f = kInner, products = 4 * d * d + 2 * d * f;
+  const auto expect = [&](double mixing, double more = 0) {
+    EXPECT_DOUBLE_EQ(FlopCounter(*make_model(config)).forward(batch),
+                     2 * (3 * target * (products + more + mixing) + target * d * kVocabulary))
+        << config.attention;
+  };
+  for (const char* kind : {"linear", "fwp-1991"}) {
+    config.attention = kind;
+    expect(3 * (4 * 4 + 4 * 4));
+  }
+  config.attention = "dpfp";  // 2·ν·4 features, ν = 3
+  expect(3 * (24 * 4 + 24 * 4));
+  config.attention = "delta";  // reads, corrects and reads; β from x
+  expect(3 * 3 * 24 * 4, 3 * d);
+  config.attention = "gated-delta";  // and the decay from x
+  expect(3 * 3 * 4 * 4, 2 * 3 * d);
+  config.attention = "favor";  // ⌈4·ln 4⌉ = 6 features, each a product of 4 elements of the query and of the key
+  expect(3 * (2 * 6 * 4 + 2 * 6 * 4));
+  // Cross-attention writes what the source has, and reads for the target. One key head has its features computed once.
+  config.kind = "encoder-decoder";
+  config.kv_heads = 1;
+  ModelConfig softmax = config;
+  softmax.attention = "softmax";
+  const Batch pairs = two_pairs();
+  const double scores = 2 * (2 * d * (25 + 4)) + 3 * (2 * d * ((9 + 16) / 2.0 + 15 + 8));
+  const double query = 3 * (24 + 24), key = 3 * 24 + 24;
+  EXPECT_DOUBLE_EQ(FlopCounter(*make_model(config)).forward(pairs) - FlopCounter(*make_model(softmax)).forward(pairs),
+                   2 * ((2 + 3 + 3) * 7 * (query + key) - scores));
+  // With three more source tokens: the encoder, and keys, values and β of each cross-attention.
+  config.kv_heads = 3;
+  config.attention = "delta";
+  Batch longer = pairs;
+  longer.source_layout.append(3);
+  longer.target_layout.append(0);
+  longer.source.insert(longer.source.end(), 3, 4);
+  EXPECT_DOUBLE_EQ(FlopCounter(*make_model(config)).forward(longer) - FlopCounter(*make_model(config)).forward(pairs),
+                   2 * 3 * (2 * (products + 3 * d + 3 * 3 * 24 * 4) + 3 * (2 * d * d + 3 * d + 2 * 3 * 24 * 4)));
+}
+
 TEST(Flops, OfAdapters) {
   ModelConfig config = counted_model("encoder-decoder");
   const double without = FlopCounter(*make_model(config)).forward(two_pairs());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plumb/model/model.h"
+#include "plumb/nn/attention/attention.h"
 
 namespace plumb::plan {
 namespace {
@@ -62,6 +63,46 @@ TEST(ModelCost, IsThatOfTheModelItself) {
   }
 }
 
+// The trainer counts its batches with the same function: sequences of one length, with a label for each token.
+TEST(ModelCost, CountsOperationsAsTheTrainerDoes) {
+  for (const std::string kind : {"encoder", "decoder", "encoder-decoder"}) {
+    for (const std::string& attention : attentions().names()) {
+      for (const int64_t kv_heads : {4, 2}) {
+        for (const int64_t length : {1, 7, 300}) {
+          SCOPED_TRACE(kind + " " + attention + " " + std::to_string(kv_heads) + " " + std::to_string(length));
+          ModelConfig config = decoder(2, 32, 4, 8, 64);
+          config.kind = kind;
+          config.attention = attention;
+          config.kv_heads = kv_heads;
+          config.positions = "sinusoidal";
+          config.encoder_layers = 3;
+          config.source_vocabulary = config.target_vocabulary = 50;
+          Batch batch;
+          const Ragged layout({length, length, length});
+          batch.labels.resize(static_cast<size_t>(3 * length));
+          if (kind != "decoder") {
+            batch.source_layout = layout;
+            batch.source.resize(batch.labels.size());
+          }
+          if (kind != "encoder") {
+            batch.target_layout = layout;
+            batch.target_input.resize(batch.labels.size());
+          }
+          const double trained = 3 * FlopCounter(*make_model(config)).forward(batch);
+          const ModelCost cost = cost_of(config);
+          EXPECT_NEAR(cost.training_flops(length) * 3 * static_cast<double>(length), trained, 1e-12 * trained);
+          EXPECT_NEAR(static_cast<double>(cost.layers) * cost.layer_flops +
+                          static_cast<double>(cost.attentions) * cost.attention_flops(length),
+                      cost.layers_flops(length), 1e-12 * trained);
+        }
+      }
+    }
+  }
+}
+
+/// What publications count besides: the half of the pairs that causal attention does not compute, per token.
+double masked_half(double layers, double length, double width) { return 2 * layers * length * width; }
+
 // Hoffmann et al. 2022, table A4: FLOPs of the layers over 6·N·D at 2,048 tokens. They count another 3·heads·s per
 // token for the softmax, and the projection of relative positions only among the parameters.
 TEST(ModelCost, AgreesWithChinchillasTable) {
@@ -76,7 +117,7 @@ TEST(ModelCost, AgreesWithChinchillasTable) {
     const double l = static_cast<double>(each.layers), width = static_cast<double>(each.heads * each.head_size);
     const double positions = 2 * l * static_cast<double>(each.d_model) * width;
     const double softmax = 3 * l * static_cast<double>(each.heads) * 2048;
-    const double flops = 3 * (cost.layers_flops(2048) - positions + softmax);
+    const double flops = 3 * (cost.layers_flops(2048) + masked_half(l, 2048, width) - positions + softmax);
     EXPECT_NEAR(flops / (6 * static_cast<double>(cost.parameters)), each.ratio, 0.006);
   }
 }
@@ -97,7 +138,8 @@ TEST(ModelCost, AgreesWithMegatron) {
   EXPECT_NEAR(static_cast<double>(cost.parameters), parameters, 3 * h);  // the last norm
   EXPECT_NEAR(static_cast<double>(cost.parameters), 174.6e9, 0.05e9);
   const double operations = 96 * l * h * h * (1 + s / (6 * h) + v / (16 * l * h));
-  EXPECT_NEAR(cost.training_flops(2048) + cost.layers_flops(2048), operations, 1e-9 * operations);
+  EXPECT_NEAR(cost.training_flops(2048) + cost.layers_flops(2048) + 4 * masked_half(l, s, h), operations,
+              1e-9 * operations);
 }
 
 // Rae et al. 2021, section 5 and appendix: 6.3·10²³ operations for 300 billion tokens with recomputation, counted as by
@@ -105,14 +147,15 @@ TEST(ModelCost, AgreesWithMegatron) {
 TEST(ModelCost, AgreesWithGophersBudget) {
   const ModelCost cost = cost_of(decoder(80, 16384, 128, 128, 65536));
   const double positions = 2.0 * 80 * 16384 * 16384;
-  const double forward = cost.layers_flops(2048) - positions + 2 * cost.output_flops;
+  const double forward =
+      cost.layers_flops(2048) + masked_half(80, 2048, 16384) - positions + 2 * cost.output_flops;
   EXPECT_NEAR(4 * forward * 300e9, 6.3e23, 0.02 * 6.3e23);
 }
 
 TEST(ModelCost, LinearAttentionDoesNotGrowWithTheSequence) {
   ModelConfig config = decoder(2, 64, 4, 16, 128);
   config.positions = "sinusoidal";
-  EXPECT_EQ(cost_of(config).attention_flops(4096), 4.0 * 64 * 4096);
+  EXPECT_EQ(cost_of(config).attention_flops(4096), 4.0 * 64 * 4096 / 2);  // causal
   config.attention = "linear";
   EXPECT_EQ(cost_of(config).attention_flops(4096), 4.0 * 64 * 16);
 }

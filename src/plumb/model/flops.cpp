@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "plumb/nn/attention/attention.h"
 #include "plumb/nn/layer_id.h"
 
 namespace plumb {
@@ -15,10 +16,22 @@ double pairs(const Ragged& queries, const Ragged& keys) {
   return sum;
 }
 
-/// Whether it belongs to an adapter of keys or values, which in a cross-attention reads the source.
-bool adapts_keys_or_values(const Parameter& parameter) {
+/// Whether it is applied to what keys and values are projected from, which in a cross-attention is the source: an
+/// adapter of keys or values, and all weights of fast weights. The gate reads the target.
+bool reads_keys(const Parameter& parameter) {
+  if (parameter.role == Role::weight) return !parameter.name.ends_with(".gate.weight");
   return parameter.role == Role::adapter &&
          (parameter.name.find(".k_lora.") != std::string::npos || parameter.name.find(".v_lora.") != std::string::npos);
+}
+
+/// The work of an attention of the model.
+AttentionWork attention_work(const ModelConfig& config) {
+  const ops::DefaultDevice nowhere{at::Device(at::kMeta)};
+  Parameters unused(at::kFloat);
+  const ops::HeadShape heads{config.heads, config.kv_heads > 0 ? config.kv_heads : config.heads,
+                             config.head_size > 0 ? config.head_size : config.d_model / config.heads};
+  return attentions().at(config.attention).make(unused, {"attention", config.d_model, heads, config.options, nullptr})
+      ->work();
 }
 
 }  // namespace
@@ -47,7 +60,7 @@ FlopCounter::FlopCounter(const Model& model) {
     // Stacked in cross-attention: queries of the target, then keys and values of the source.
     if (place->sub_layer == SubLayerKind::cross_attention && !parameter.parts.empty())
       of_source = 1 - static_cast<double>(parameter.parts.front()) / static_cast<double>(parameter.value.size(0));
-    if (place->sub_layer == SubLayerKind::cross_attention && adapts_keys_or_values(parameter)) of_source = 1;
+    if (place->sub_layer == SubLayerKind::cross_attention && reads_keys(parameter)) of_source = 1;
     source_ += of_source * elements;
     target_ += (1 - of_source) * elements;
   }
@@ -58,23 +71,36 @@ FlopCounter::FlopCounter(const Model& model) {
   }
   const ModelDepth depth = depth_of(config);
   crosses_ = depth.encoder_layers > 0 && depth.decoder_layers > 0;
-  if (config.kind == "awd-lstm" || config.attention != "softmax") return;
-  const int64_t head_size = config.head_size > 0 ? config.head_size : config.d_model / config.heads;
-  const int64_t width = 2 * config.heads * head_size;  // the score and the weighted sum
-  encoder_pair_ = static_cast<double>(width * depth.encoder_layers);
-  decoder_pair_ = static_cast<double>(width * depth.decoder_layers);
+  if (config.kind == "awd-lstm") return;
+  work_ = attention_work(config);
+  encoder_layers_ = static_cast<double>(depth.encoder_layers);
+  decoder_layers_ = static_cast<double>(depth.decoder_layers);
+}
+
+double FlopCounter::attention(const Ragged& source, const Ragged& target) const {
+  const auto of = [this](const Ragged& queries, const Ragged& keys, double share_of_pairs) {
+    double sum = work_.per_query * static_cast<double>(queries.tokens()) +
+                 work_.per_key * static_cast<double>(keys.tokens());
+    if (work_.per_pair > 0) sum += work_.per_pair * share_of_pairs * pairs(queries, keys);
+    return sum;
+  };
+  double sum = 0;
+  if (encoder_layers_ > 0) sum += encoder_layers_ * of(source, source, 1);
+  if (decoder_layers_ > 0) sum += decoder_layers_ * of(target, target, 0.5);  // causal
+  if (crosses_) sum += decoder_layers_ * of(target, source, 1);
+  return sum;
+}
+
+double FlopCounter::attention_per_token(int64_t length) const {
+  const Ragged one({length});
+  return 2 * attention(one, one) / static_cast<double>(length);
 }
 
 double FlopCounter::forward(const Batch& batch) const {
-  double multiplications = source_ * static_cast<double>(batch.source.size()) +
-                           target_ * static_cast<double>(batch.target_input.size()) +
-                           label_ * static_cast<double>(batch.labels.size());
-  if (encoder_pair_ > 0) multiplications += encoder_pair_ * pairs(batch.source_layout, batch.source_layout);
-  if (decoder_pair_ > 0) {
-    multiplications += decoder_pair_ * pairs(batch.target_layout, batch.target_layout) / 2;  // causal
-    if (crosses_) multiplications += decoder_pair_ * pairs(batch.target_layout, batch.source_layout);
-  }
-  return 2 * multiplications;
+  const double matrices = source_ * static_cast<double>(batch.source.size()) +
+                          target_ * static_cast<double>(batch.target_input.size()) +
+                          label_ * static_cast<double>(batch.labels.size());
+  return 2 * (matrices + attention(batch.source_layout, batch.target_layout));
 }
 
 }  // namespace plumb

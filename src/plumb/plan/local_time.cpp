@@ -198,9 +198,8 @@ LocalTime local_time(const ModelConfig& config, const LocalBatch& batch, int64_t
   const double width = static_cast<double>(cost.heads * cost.head_size + cost.kv_heads * cost.head_size);
   const double projected = 4 * static_cast<double>(cost.d_model) * width;  // operations per token, forward
   const double inner = (cost.gated ? 6.0 : 4.0) * static_cast<double>(cost.d_model * cost.feed_forward);
-  // Causal: queries see half of the keys. Operations beyond projections and feed-forward belong to the positions.
-  const double attended = (cost.quadratic ? 0.5 : 1.0) * cost.attention_flops(batch.length) +
-                          std::max(cost.layer_flops - projected - inner, 0.0);
+  // Operations beyond projections and feed-forward belong to the positions.
+  const double attended = cost.attention_flops(batch.length) + std::max(cost.layer_flops - projected - inner, 0.0);
   const double projections = probe.projections();
   time.parts = {
       {"projections", layers * times * projections, 3 * layers * tokens * projected},

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "plumb/base/error.h"
-#include "plumb/model/flops.h"
 #include "plumb/model/model.h"
 #include "plumb/nn/layer_id.h"
 
@@ -18,12 +17,11 @@ bool is_table(const Parameter& parameter) {
 }  // namespace
 
 double ModelCost::attention_flops(int64_t sequence) const {
-  const auto width = static_cast<double>(heads * head_size);
-  return 4 * width * static_cast<double>(quadratic ? sequence : head_size);
+  return flops.attention_per_token(sequence) / static_cast<double>(attentions);
 }
 
 double ModelCost::layers_flops(int64_t sequence) const {
-  return static_cast<double>(layers) * layer_flops + static_cast<double>(attentions) * attention_flops(sequence);
+  return flops.matrices_per_token() + flops.attention_per_token(sequence);
 }
 
 double ModelCost::training_flops(int64_t sequence) const { return 3 * (layers_flops(sequence) + output_flops); }
@@ -38,7 +36,7 @@ ModelCost cost_of(const ModelConfig& config) {
   ModelCost cost;
   cost.parameters = model->parameters().count();
   std::set<LayerId> layers;
-  double in_layers = 0, matrices = 0;
+  double in_layers = 0;
   for (const Parameter& parameter : model->parameters().all()) {
     const auto elements = static_cast<double>(parameter.value.numel());
     const std::optional<LayerId> id = LayerId::of_parameter(parameter.name);
@@ -48,7 +46,6 @@ ModelCost cost_of(const ModelConfig& config) {
     } else if (id && id->layer) {
       layers.insert({id->stack, id->layer});
       in_layers += elements;
-      if (multiplies_each_token(parameter)) matrices += 2 * elements;
       if (parameter.role == Role::stacked_qkv) ++cost.attentions;
       if (parameter.name.ends_with("linear3.weight")) cost.gated = true;
     }
@@ -56,7 +53,8 @@ ModelCost cost_of(const ModelConfig& config) {
   cost.layers = std::ssize(layers);
   if (cost.layers == 0) throw Error("a model without layers cannot be planned");
   cost.layer_parameters = in_layers / static_cast<double>(cost.layers);
-  cost.layer_flops = matrices / static_cast<double>(cost.layers);
+  cost.flops = FlopCounter(*model);
+  cost.layer_flops = cost.flops.matrices_per_token() / static_cast<double>(cost.layers);
   cost.outputs = model->outputs();
   cost.d_model = width_of(config);
   cost.heads = config.heads;
@@ -65,7 +63,7 @@ ModelCost cost_of(const ModelConfig& config) {
   cost.feed_forward = config.feed_forward;
   cost.quadratic = config.attention == "softmax";
   cost.dropout = config.dropout > 0;
-  cost.output_flops = 2 * static_cast<double>(cost.d_model) * static_cast<double>(cost.outputs);
+  cost.output_flops = cost.flops.per_label();
   return cost;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "plumb/model/config.h"
+#include "plumb/model/flops.h"
 
 namespace plumb::plan {
 
@@ -26,11 +27,12 @@ struct ModelCost {
   bool dropout = false;
 
   double layer_flops = 0;   // of a layer's matrices in a forward pass, per token; mean over layers
-  double output_flops = 0;  // of the output matrix, 2·d·V per token
+  double output_flops = 0;  // of the output matrix in a forward pass, 2·d·V per token
+  FlopCounter flops{};      // what they and the operations below are counted with, as `plumb train` counts its own
 
-  /// Of one attention sub-layer in a forward pass, per token of a sequence of this length: queries times keys and
-  /// weights times values, 4·s·(heads·head size), not halved for causal models. For linear attention, writing to and
-  /// reading from a state of head size² numbers per head: 4·head size·(heads·head size).
+  /// Of one attention sub-layer in a forward pass, per token of a sequence of this length, besides its projections;
+  /// mean over the sub-layers. Softmax, queries times keys and weights times values: 4·s·(heads·head size), half of it
+  /// if causal.
   [[nodiscard]] double attention_flops(int64_t sequence) const;
 
   /// Of all layers in a forward pass, per token.

@@ -43,6 +43,13 @@ struct AttentionMemory {
   Ragged layout;
 };
 
+/// Multiply-adds of the matrix products of an attention, of all its heads, without those of the projections.
+struct AttentionWork {
+  double per_pair = 0;  // of a query and a key that it sees
+  double per_query = 0;
+  double per_key = 0;
+};
+
 /// How projected queries attend to projected keys and values. Head h of `heads` uses columns [h·size, (h + 1)·size) of
 /// the query; head h of `kv_heads` uses those of key and value, and a group of query heads shares a key-value head.
 class Attention {
@@ -71,6 +78,8 @@ class Attention {
   /// d_model) → (tokens, width). Equals the last positions of `self` with `causal`, however the sequence is split.
   [[nodiscard]] virtual Tensor read(const Tensor& query, const Tensor& key_value, const Tensor& x, const Ragged& layout,
                                     AttentionState& state) const = 0;
+
+  [[nodiscard]] virtual AttentionWork work() const = 0;
 };
 
 using AttentionFactory = std::function<std::unique_ptr<Attention>(Parameters&, const AttentionShape&)>;

@@ -12,10 +12,12 @@ class Delta final : public FastWeights {
  public:
   Delta(Parameters& parameters, const AttentionShape& shape)
       : FastWeights(shape, Rule::delta),
+        size_(shape.heads.size),
         nu_(dpfp_options(shape.options).nu),
         beta_(parameters.add(shape.name + ".beta.weight", {shape.heads.heads, shape.d_model}, Role::weight)) {}
 
  protected:
+  int64_t features() const override { return 2 * nu_ * size_; }
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return features(query); }
   Tensor key_features(const Tensor& key, const ForwardContext&) const override { return features(key); }
   Tensor write_strength(const Tensor& x) const override {
@@ -29,6 +31,7 @@ class Delta final : public FastWeights {
     return phi / (phi.sum(-1, /*keepdim=*/true) + 1e-30);
   }
 
+  int64_t size_;
   int64_t nu_;
   Tensor beta_;  // (heads, d)
 };

@@ -25,13 +25,15 @@ const bool kDpfpRenamed = rename_key("model.dpfp_nu", "model.dpfp.nu");
 class Dpfp final : public FastWeights {
  public:
   explicit Dpfp(const AttentionShape& shape)
-      : FastWeights(shape, Rule::normalized_sum), nu_(dpfp_options(shape.options).nu) {}
+      : FastWeights(shape, Rule::normalized_sum), size_(shape.heads.size), nu_(dpfp_options(shape.options).nu) {}
 
  protected:
+  int64_t features() const override { return 2 * nu_ * size_; }
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return dpfp(query, nu_); }
   Tensor key_features(const Tensor& key, const ForwardContext&) const override { return dpfp(key, nu_); }
 
  private:
+  int64_t size_;
   int64_t nu_;
 };
 

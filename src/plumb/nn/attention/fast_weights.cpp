@@ -47,6 +47,14 @@ Tensor FastWeights::by_head(const Tensor& x) const {
   return x.reshape({x.size(0), x.size(1) / heads_.size, heads_.size});
 }
 
+AttentionWork FastWeights::work() const {
+  const auto heads = static_cast<double>(heads_.heads);
+  const double matrix = static_cast<double>(features()) * static_cast<double>(heads_.size);
+  return {.per_query = heads * (matrix + feature_work()),
+          .per_key = heads * matrix * (rule_ == Rule::delta ? 2 : 1) +
+                     static_cast<double>(heads_.kv_heads) * feature_work()};
+}
+
 /// (tokens, kv_heads, …) → (tokens, heads, …)
 Tensor FastWeights::repeated(const Tensor& x) const {
   return heads_.group() == 1 ? x : x.repeat_interleave(heads_.group(), 1);

@@ -31,8 +31,14 @@ class FastWeights : public Attention {
   std::unique_ptr<AttentionState> start(int64_t rows) const override;
   Tensor read(const Tensor& query, const Tensor& key_value, const Tensor& x, const Ragged& layout,
               AttentionState& state) const override;
+  /// Each head reads features·size numbers of S, and writes as many; the delta rule first reads what it corrects.
+  AttentionWork work() const override;
 
  protected:
+  /// The number of features that φ gives a head.
+  [[nodiscard]] virtual int64_t features() const = 0;
+  /// Multiply-adds of the matrix products in φ of one head's query or key.
+  [[nodiscard]] virtual double feature_work() const { return 0; }
   /// φ of queries or keys, or log φ for the rule `exponential_sum`, for any number of heads: (tokens, heads, size) →
   /// (tokens, heads, features).
   [[nodiscard]] virtual Tensor query_features(const Tensor& query, const ForwardContext& context) const = 0;

@@ -70,6 +70,8 @@ class Favor final : public FastWeights {
   }
 
  protected:
+  int64_t features() const override { return count_; }
+  double feature_work() const override { return static_cast<double>(count_ * size_); }
   Tensor query_features(const Tensor& query, const ForwardContext& context) const override {
     return at::matmul(scaled(query), directions(context, query).t());
   }

@@ -9,12 +9,16 @@ namespace {
 
 class FastWeightProgrammer final : public FastWeights {
  public:
-  explicit FastWeightProgrammer(const AttentionShape& shape) : FastWeights(shape, Rule::sum) {}
+  explicit FastWeightProgrammer(const AttentionShape& shape) : FastWeights(shape, Rule::sum), size_(shape.heads.size) {}
 
  protected:
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return query; }
+  int64_t features() const override { return size_; }
   Tensor key_features(const Tensor& key, const ForwardContext&) const override { return key; }
 };
+
+ private:
+  int64_t size_;
 
 const bool kFwp1991Registered = attentions().add(
     "fwp-1991", "S ← S + k·vᵀ, y = Sᵀq", "Schmidhuber 1991, Neural Computation",

@@ -38,6 +38,7 @@ class GatedDelta final : public FastWeights {
   GatedDelta(Parameters& parameters, const AttentionShape& shape, bool by_feature)
       : FastWeights(shape, Rule::delta),
         heads_(shape.heads.heads),
+        size_(shape.heads.size),
         each_(by_feature ? shape.heads.size : 1),
         beta_(parameters.add(shape.name + ".beta.weight", {heads_, shape.d_model}, Role::weight)) {
     if (by_feature) {
@@ -52,6 +53,7 @@ class GatedDelta final : public FastWeights {
   }
 
  protected:
+  int64_t features() const override { return size_; }
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return unit_features(query); }
   Tensor key_features(const Tensor& key, const ForwardContext&) const override { return unit_features(key); }
   Tensor write_strength(const Tensor& x) const override {
@@ -65,6 +67,7 @@ class GatedDelta final : public FastWeights {
 
  private:
   int64_t heads_;
+  int64_t size_;
   int64_t each_;     // decays per head
   Tensor beta_;      // w_β, (heads, d)
   Tensor down_;      // W↓, (size, d)

@@ -7,11 +7,15 @@ namespace {
 
 class Linear final : public FastWeights {
  public:
-  explicit Linear(const AttentionShape& shape) : FastWeights(shape, Rule::normalized_sum) {}
+  explicit Linear(const AttentionShape& shape) : FastWeights(shape, Rule::normalized_sum), size_(shape.heads.size) {}
 
  protected:
+  int64_t features() const override { return size_; }
   Tensor query_features(const Tensor& query, const ForwardContext&) const override { return at::elu(query) + 1; }
   Tensor key_features(const Tensor& key, const ForwardContext&) const override { return at::elu(key) + 1; }
+
+ private:
+  int64_t size_;
 };
 
 const bool kLinearRegistered =

@@ -55,6 +55,9 @@ class Softmax final : public Attention {
     return ops::cross_attention(query, memory.content, layout, memory.layout, heads_);
   }
 
+  /// The score, and the weighted sum of values.
+  AttentionWork work() const override { return {.per_pair = 2.0 * static_cast<double>(heads_.width())}; }
+
   std::unique_ptr<AttentionState> start(int64_t rows) const override {
     if (biased()) return std::make_unique<BiasedCache>(rows);
     auto cache = std::make_unique<KeyValueCache>();
