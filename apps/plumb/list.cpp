@@ -105,8 +105,8 @@ std::vector<Kind> kinds() {
        "position reads after writing; in any other attention, including cross-attention, all positions are written in "
        "order before any is read.",
        "The random directions of `favor` are a function of the layer's name and the redraw index; outside training, "
-       "the "
-       "first ones are used. `model.qk_norm`, the name of a norm, normalizes the queries and keys of each head, with "
+       "the first ones are used, so that validation is conditional on one draw, while training sees many. "
+       "`model.qk_norm`, the name of a norm, normalizes the queries and keys of each head, with "
        "separate gains, before their product (Henry et al. 2020, arXiv 2010.04245; Dehghani et al. 2023, "
        "arXiv 2302.05442).",
        variants(attentions())});

@@ -1,5 +1,5 @@
-// SOAP against algorithm 3 of its paper (arXiv 2409.11321): matrix products in loops, eigenvectors by Jacobi's method,
-// orthogonal factors by Gram and Schmidt's.
+// SOAP against algorithm 3 of its paper (arXiv 2409.11321), with the sorting of its authors' code: matrix products in
+// loops, eigenvectors by Jacobi's method, orthogonal factors by Gram and Schmidt's.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,6 +92,9 @@ struct SoapConstants {
   size_t longest = 2048;
 };
 
+/// How often sorting the columns of a basis has changed their order.
+int changed_orders = 0;
+
 /// The test's matrices have linearly independent rows and columns, or a side that is not rotated: otherwise the
 /// eigenvectors of the first gradient's null space are arbitrary.
 class SoapLoops {
@@ -125,11 +128,38 @@ class SoapLoops {
     average(l_, ggt, given_.beta2);
     average(r_, gtg, given_.beta2);
     if (u % given_.every != 0) return;
-    if (left) p_ = orthogonal_factor(l_ * p_);
-    if (right) q_ = orthogonal_factor(r_ * q_);
+    if (left) {
+      const auto order = by_estimate(l_, p_);
+      Matrix v(v_.rows, v_.columns);
+      for (size_t i = 0; i < v.rows; ++i)
+        for (size_t j = 0; j < v.columns; ++j) v(i, j) = v_(order[i], j);
+      v_ = v;
+      p_ = orthogonal_factor(l_ * in_order(p_, order));
+    }
+    if (right) {
+      const auto order = by_estimate(r_, q_);
+      v_ = in_order(v_, order);
+      q_ = orthogonal_factor(r_ * in_order(q_, order));
+    }
   }
 
  private:
+  /// The columns of a basis by decreasing xᵀ·mean·x.
+  std::vector<size_t> by_estimate(const Matrix& mean, const Matrix& basis) {
+    const Matrix estimate = transposed(basis) * mean * basis;
+    std::vector<size_t> order(basis.columns);
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](size_t i, size_t j) { return estimate(i, i) > estimate(j, j); });
+    changed_orders += std::is_sorted(order.begin(), order.end()) ? 0 : 1;
+    return order;
+  }
+  static Matrix in_order(const Matrix& a, const std::vector<size_t>& order) {
+    Matrix b(a.rows, a.columns);
+    for (size_t i = 0; i < a.rows; ++i)
+      for (size_t j = 0; j < a.columns; ++j) b(i, j) = a(i, order[j]);
+    return b;
+  }
+
   SoapConstants given_;
   Matrix l_, r_, p_, q_, m_, v_;
 };
@@ -172,6 +202,7 @@ TEST(Soap, FollowsItsPaper) {
   test::expect_steps("soap", "[train.soap]\nlongest_side = 4\nevery = 3\n", soap({.every = 3, .longest = 4}));
   test::expect_steps("soap", "[train.soap]\nlongest_side = 4\nevery = 1\nbeta1 = 0.8\nbeta2 = 0.9\neps = 0.001\n",
                      soap({.beta1 = 0.8, .beta2 = 0.9, .eps = 0.001, .every = 1, .longest = 4}));
+  EXPECT_GT(changed_orders, 0);
 }
 
 TEST(Soap, IsAdamWhereNothingIsRotated) {

@@ -12,7 +12,7 @@ namespace plumb::ops {
 // heads, features, size).
 
 /// The sum rule, causal: S_t = S_{t−1} + k_t·v_tᵀ, y_t = S_tᵀ·q_t → (tokens, heads, size).
-/// Katharopoulos et al. 2020, arXiv 2006.16236; Schmidhuber 1991.
+/// Katharopoulos et al. 2020, arXiv 2006.16236; Schmidhuber 1992.
 Tensor sum_rule(const Tensor& query, const Tensor& key, const Tensor& value, const Ragged& layout);
 
 /// S after the last position of each sequence.

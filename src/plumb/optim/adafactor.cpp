@@ -10,7 +10,8 @@
 // and then, with RMS(x) = √mean(x²),
 //   u = g/√v;  u ← u/max(1, RMS(u)/clip);  m ← β₁m + (1 − β₁)u
 //   w ← w − lr·[max(smallest_scale, RMS(w))·m + weight_decay·w]
-// The paper's relative step size min(10⁻², 1/√t) is left to the schedule.
+// The matrices stacked in one parameter, such as query, key and value, are separate: each has its own means, RMS(u) and
+// RMS(w). The paper's relative step size min(10⁻², 1/√t) is left to the schedule.
 #include <cmath>
 
 #include "plumb/optim/checks.h"
@@ -52,14 +53,16 @@ class Adafactor final : public Optimizer {
     if (options.beta1 > 0) mean_ = set_.zeros();
     for (const ParameterSet::Member& member : set_.members()) {
       const Tensor& value = member.parameter.value;
-      squares_.push_back(value.dim() < 2
-                             ? Squares{.all = at::zeros(value.sizes(), parameters.options())}
-                             : Squares{.rows = at::zeros(value.sizes().slice(0, value.dim() - 1), parameters.options()),
-                                       .columns = zeros_of_columns(value, parameters.options())});
+      std::vector<Squares> matrices;
+      for (const Tensor& matrix : matrices_of(member.parameter, value.detach())) {
+        matrices.push_back(zeros_like(matrix));
+      }
+      squares_.push_back(std::move(matrices));
     }
   }
 
-  /// `step`; `row.NAME` and `column.NAME` of matrices, `v.NAME` of the rest; with β₁ > 0, `m.NAME`.
+  /// `step`; `row.NAME` and `column.NAME` of matrices (of stacked ones, `row.0.NAME` and so on), `v.NAME` of the rest;
+  /// with β₁ > 0, `m.NAME`.
   [[nodiscard]] NamedTensors state() const override {
     NamedTensors tensors;
     steps_.append(tensors);
@@ -80,21 +83,28 @@ class Adafactor final : public Optimizer {
     Tensor all{};              // v of all other parameters
   };
 
-  static Tensor zeros_of_columns(const Tensor& value, const at::TensorOptions& options) {
-    std::vector<int64_t> shape = value.sizes().vec();
-    shape.erase(shape.end() - 2);
-    return at::zeros(shape, options);
+  /// The means of a matrix or vector before the first step.
+  static Squares zeros_like(const Tensor& value) {
+    if (value.dim() < 2) return {.all = at::zeros_like(value)};
+    std::vector<int64_t> columns = value.sizes().vec();
+    columns.erase(columns.end() - 2);
+    return {.rows = at::zeros(value.sizes().slice(0, value.dim() - 1), value.options()),
+            .columns = at::zeros(columns, value.options())};
   }
 
   template <typename Visit>
   void visit(const Visit& visit) const {
     for (size_t k = 0; k < squares_.size(); ++k) {
-      const std::string& name = set_.members()[k].parameter.name;
-      if (squares_[k].all.defined()) {
-        visit("v." + name, squares_[k].all);
-      } else {
-        visit("row." + name, squares_[k].rows);
-        visit("column." + name, squares_[k].columns);
+      const Parameter& parameter = set_.members()[k].parameter;
+      for (size_t i = 0; i < squares_[k].size(); ++i) {
+        const std::string name =
+            parameter.parts.empty() ? "." + parameter.name : fmt::format(".{}.{}", i, parameter.name);
+        if (squares_[k][i].all.defined()) {
+          visit("v" + name, squares_[k][i].all);
+        } else {
+          visit("row" + name, squares_[k][i].rows);
+          visit("column" + name, squares_[k][i].columns);
+        }
       }
     }
   }
@@ -109,12 +119,17 @@ class Adafactor final : public Optimizer {
   void update_member(size_t k, const ParameterSet::Member& member, const Tensor& gradient,
                      const ParameterStep& settings) {
     const double share = std::pow(static_cast<double>(steps_.next(k)), -options_.decay);  // 1 − β₂ₜ
-    Tensor u = gradient * inverse_root(squares_[k], gradient.square().add_(options_.eps), share);
-    u.div_((root_mean_square(u) / options_.clip).clamp_min_(1));
-    if (mean_.defined()) u = ParameterSet::piece(member, mean_).lerp_(u, 1 - options_.beta1).clone();
-    const Tensor value = member.parameter.value.detach();
-    if (options_.relative) u.mul_(root_mean_square(value).clamp_min_(options_.smallest_scale));
-    value.sub_(u.add_(value, settings.weight_decay), settings.learning_rate);
+    const std::vector<Tensor> gradients = matrices_of(member.parameter, gradient);
+    const std::vector<Tensor> weights = matrices_of(member.parameter, member.parameter.value.detach());
+    std::vector<Tensor> means(weights.size());
+    if (mean_.defined()) means = matrices_of(member.parameter, ParameterSet::piece(member, mean_));
+    for (size_t i = 0; i < weights.size(); ++i) {
+      Tensor u = gradients[i] * inverse_root(squares_[k][i], gradients[i].square().add_(options_.eps), share);
+      u.div_((root_mean_square(u) / options_.clip).clamp_min_(1));
+      if (mean_.defined()) u = means[i].lerp_(u, 1 - options_.beta1).clone();
+      if (options_.relative) u.mul_(root_mean_square(weights[i]).clamp_min_(options_.smallest_scale));
+      weights[i].sub_(u.add_(weights[i], settings.weight_decay), settings.learning_rate);
+    }
   }
 
   /// Updates the running means, and returns 1/√v.
@@ -129,14 +144,15 @@ class Adafactor final : public Optimizer {
   AdafactorOptions options_;
   ParameterSet set_;
   StepCounts steps_;
-  std::vector<Squares> squares_;
+  std::vector<std::vector<Squares>> squares_;  // [member][matrix]
   Tensor mean_;  // m; undefined if β₁ = 0
 };
 
 [[maybe_unused]] const bool kAdafactorRegistered = optimizers().add(
     "adafactor",
     "r, c ← β₂ₜ·(r, c) + (1 − β₂ₜ)·means of g² over columns and rows, β₂ₜ = 1 − t^−0.8; v = r·cᵀ/mean(r); u = g/√v; "
-    "w ← w − lr·[RMS(w)·u/max(1, RMS(u)) + weight_decay·w]; the paper's lr is min(0.01, 1/√t)",
+    "w ← w − lr·[RMS(w)·u/max(1, RMS(u)) + weight_decay·w] for each matrix or vector; the paper's lr is "
+    "min(0.01, 1/√t)",
     "Shazeer & Stern 2018, arXiv 1804.04235",
     [](const Parameters& parameters, const Options& options) {
       return std::make_unique<Adafactor>(parameters, options.as<AdafactorOptions>());

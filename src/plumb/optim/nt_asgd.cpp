@@ -1,10 +1,12 @@
 // Non-monotonically triggered averaged stochastic gradient descent: Merity et al. 2018, "Regularizing and optimizing
-// LSTM language models", arXiv 1708.02182, algorithm 1; averaging: Polyak & Juditsky 1992.
+// LSTM language models", arXiv 1708.02182; averaging: Polyak & Juditsky 1992.
 //   g ← g + weight_decay·w;  w ← w − lr·g
 // and from step T on, after the validation that triggers averaging, the mean of the weights, which is evaluated:
 //   a = (w_T + … + w_k)/(k − T + 1)
 // Averaging begins after a validation with value v that, given the values v_1, …, v_t of all earlier ones, satisfies
 //   t > n and v > min(v_1, …, v_{t−n})
+// as in the authors' code (salesforce/awd-lstm-lm, main.py). The paper's algorithm 1 has the minimum of the values from
+// v_{t−n} on instead.
 #include <algorithm>
 #include <limits>
 

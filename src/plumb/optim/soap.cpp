@@ -3,10 +3,12 @@
 //   G′ = Pᵀ·G·Q;  M ← β₁M + (1 − β₁)G;  M′ = Pᵀ·M·Q;  V ← β₂V + (1 − β₂)G′²
 //   W ← W − lr·[P·((M′/(1 − β₁ᵗ)) / (√(V/(1 − β₂ᵗ)) + eps))·Qᵀ + weight_decay·W]
 //   L ← β₂L + (1 − β₂)G·Gᵀ;  R ← β₂R + (1 − β₂)Gᵀ·G
-//   every `every` steps: P ← orthogonal factor of L·P = P·(triangular), Q likewise of R·Q
-// As in the authors' code, the first gradient only sets L, R and their eigenvectors P and Q, so that no gradient is
-// rotated by a basis computed from it; t counts from the next step. A side longer than `longest_side` is not rotated; a
-// matrix with two such sides, and all parameters that are not matrices, use Adam.
+//   every `every` steps: the columns of P are sorted by decreasing diagonal of Pᵀ·L·P, the rows of V with them; then
+//   P ← orthogonal factor of L·P = P·(triangular); likewise Q with R and the columns of V
+// As in the authors' code, which sorts before the QR iteration where the paper does not, and where the first gradient
+// only sets L, R and their eigenvectors P and Q, so that no gradient is rotated by a basis computed from it; t counts
+// from the next step. There eps is added to √V, here to √(V/(1 − β₂ᵗ)), as in Adam. A side longer than `longest_side`
+// is not rotated; a matrix with two such sides, and all parameters that are not matrices, use Adam.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -50,8 +52,13 @@ struct Rotation {
     }
     basis.copy_(std::get<1>(at::linalg_eigh(product.to(at::kDouble))).flip(-1));
   }
-  /// One step of power iteration with QR.
-  void improve() const { basis.copy_(std::get<0>(at::linalg_qr(times(mean, basis)))); }
+  /// One step of power iteration with QR, from the basis sorted by its estimated eigenvalues. `v`: the mean squares in
+  /// this basis along `dimension`, which are sorted with it.
+  void improve(const Tensor& v, int64_t dimension) const {
+    const Tensor order = std::get<1>((basis * times(mean, basis)).sum(0).sort(/*stable=*/true, 0, /*descending=*/true));
+    v.copy_(v.index_select(dimension, order));
+    basis.copy_(std::get<0>(at::linalg_qr(times(mean, basis.index_select(1, order)))));
+  }
 };
 
 /// A matrix with the optimizer's state for it; the tensors are views.
@@ -172,8 +179,8 @@ class Soap final : public Optimizer {
     if (matrix.left.mean.defined()) matrix.left.mean.lerp_(times_transposed(gradient, gradient), 1 - beta2);
     if (matrix.right.mean.defined()) matrix.right.mean.lerp_(transposed_times(gradient, gradient), 1 - beta2);
     if (t % options_.every != 0) return;
-    if (matrix.left.mean.defined()) matrix.left.improve();
-    if (matrix.right.mean.defined()) matrix.right.improve();
+    if (matrix.left.mean.defined()) matrix.left.improve(matrix.v, 0);
+    if (matrix.right.mean.defined()) matrix.right.improve(matrix.v, 1);
   }
 
   SoapOptions options_;

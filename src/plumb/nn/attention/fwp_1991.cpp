@@ -1,6 +1,7 @@
-// The fast weight programmer, Schmidhuber 1991, "Learning to control fast-weight memories: an alternative to dynamic
-// recurrent networks" (Neural Computation 4(1), 1992): a slow net emits a "from" pattern k and a "to" pattern v for
-// every input and adds their outer product to the weights of the fast net, which maps the input's q to its output:
+// The fast weight programmer, Schmidhuber 1992, "Learning to control fast-weight memories: an alternative to dynamic
+// recurrent networks" (Neural Computation 4(1); report FKI-147-91, 1991): a slow net emits a "from" pattern k and a
+// "to" pattern v for every input and adds their outer product to the weights of the fast net, which maps the input's q
+// to its output:
 //   S ← S + k·vᵀ;  y = Sᵀ·q.  It has neither a feature map nor normalization.
 #include "plumb/nn/attention/fast_weights.h"
 
@@ -12,16 +13,16 @@ class FastWeightProgrammer final : public FastWeights {
   explicit FastWeightProgrammer(const AttentionShape& shape) : FastWeights(shape, Rule::sum), size_(shape.heads.size) {}
 
  protected:
-  Tensor query_features(const Tensor& query, const ForwardContext&) const override { return query; }
   int64_t features() const override { return size_; }
+  Tensor query_features(const Tensor& query, const ForwardContext&) const override { return query; }
   Tensor key_features(const Tensor& key, const ForwardContext&) const override { return key; }
-};
 
  private:
   int64_t size_;
+};
 
 const bool kFwp1991Registered = attentions().add(
-    "fwp-1991", "S ← S + k·vᵀ, y = Sᵀq", "Schmidhuber 1991, Neural Computation",
+    "fwp-1991", "S ← S + k·vᵀ, y = Sᵀq", "Schmidhuber 1992, Neural Computation 4(1), 131–139; report FKI-147-91, 1991",
     [](Parameters&, const AttentionShape& shape) { return std::make_unique<FastWeightProgrammer>(shape); });
 
 }  // namespace
