@@ -13,7 +13,9 @@
 #include "plumb/analysis/update_ratio.h"
 #include "plumb/base/error.h"
 #include "plumb/base/progress.h"
+#include "plumb/nn/residual/residual.h"
 #include "plumb/train/trainer.h"
+#include "support/batches.h"
 #include "support/paths.h"
 #include "train/copy_task.h"
 
@@ -362,11 +364,11 @@ TEST_F(AlongTraining, SimilarityIsTheMeanCosineOfAllPairs) {
     initial->states(batch, context);
   }
   const std::map<LayerId, double> found = similarity.means();
-  EXPECT_EQ(found.size(), 6U);  // two inputs, four layers
+  EXPECT_EQ(found.size(), 6U);  // four layers, two results
   for (const auto& [layer, mean] : found) {
     const ActivationPoint point =
-        layer.layer ? ActivationPoint{{layer.stack, layer.layer, SubLayerKind::feed_forward}, Point::stream}
-                    : ActivationPoint{layer, Point::input};
+        layer.layer ? ActivationPoint{{layer.stack, layer.layer, SubLayerKind::self_attention}, Point::input}
+                    : ActivationPoint{layer, Point::result};
     ASSERT_EQ(expected.count(point), 1U) << to_string(point);
     EXPECT_NEAR(mean, expected[point].first / expected[point].second, 1e-12) << to_string(point);
   }
@@ -381,6 +383,59 @@ TEST_F(AlongTraining, ScoresAreTheArgumentOfTheSoftmax) {
     run_.model.kv_heads = 1;
     const auto initial = model();
     const Batch batch = examples({0, 1, 2});
+/// The mean cosine of all pairs of different rows within a sequence.
+double mean_cosine(const Tensor& rows, const Ragged& layout) {
+  double sum = 0, pairs = 0;
+  for (int64_t s = 0; s < layout.sequences(); ++s) {
+    for (int64_t i = layout.begin(s); i < layout.begin(s + 1); ++i) {
+      for (int64_t j = layout.begin(s); j < layout.begin(s + 1); ++j) {
+        if (i == j) continue;
+        sum += (rows[i].dot(rows[j]) / (rows[i].norm() * rows[j].norm())).item<double>();
+        pairs += 1;
+      }
+    }
+  }
+  return sum / pairs;
+}
+
+// What the output layer reads can be had without watching, in all schemes: the states of a batch that labels every
+// token. What the next layer reads after Pre-LN's norms, from the stream.
+TEST_F(AlongTraining, SimilarityIsThatOfWhatIsRead) {
+  run_.model.kind = "decoder";
+  run_.model.decoder_layers = 2;
+  for (const std::string& residual : residual_schemes().names()) {
+    SCOPED_TRACE(residual);
+    run_.model.residual = residual;
+    const auto initial = model();
+    for (const Parameter& each : initial->parameters().all()) {  // norms and scales that do something
+      if (each.value.dim() == 1) each.value.detach().add_(at::rand_like(each.value), 0.5);
+    }
+    Batch batch;
+    append(batch, std::vector<int32_t>{}, std::vector<int32_t>{4, 5, 6, 7, 5}, 0);
+    append(batch, std::vector<int32_t>{}, std::vector<int32_t>{8, 6, 4}, 0);
+    batch.source.clear();
+    batch.source_layout = {};
+    ForwardContext context(Pass::measurement);
+    TokenSimilarity similarity;
+    similarity.see(*initial, batch, context);
+    const std::map<LayerId, double> found = similarity.means();
+    ASSERT_EQ(found.size(), 3U);
+    ForwardContext again(Pass::measurement);
+    std::map<ActivationPoint, Tensor> shown;
+    again.watch([&](const ActivationPoint& point, const Tensor& x) { shown[point] = x.detach(); });
+    const at::NoGradGuard no_graph;
+    const Tensor states = initial->states(batch, again);
+    ASSERT_EQ(states.size(0), batch.target_layout.tokens());
+    EXPECT_NEAR(found.at({StackKind::decoder}), mean_cosine(states, batch.target_layout), 1e-12);
+    if (residual != "pre-ln") continue;
+    const auto value = [&](const char* name) { return initial->parameters().at(name).value.detach(); };
+    const Tensor stream = shown.at({{StackKind::decoder, 0, SubLayerKind::feed_forward}, Point::stream});
+    const Tensor read = at::layer_norm(stream, {stream.size(1)}, value("decoder.layers.1.norm1.weight"),
+                                       value("decoder.layers.1.norm1.bias"), run_.model.norm_eps);
+    EXPECT_NEAR(found.at({StackKind::decoder, 1}), mean_cosine(read, batch.target_layout), 1e-12);
+  }
+}
+
     ForwardContext context(Pass::measurement);
     std::map<LayerId, std::vector<Tensor>> scores;
     std::map<LayerId, Tensor> inputs, outputs;
@@ -431,25 +486,30 @@ TEST(AttentionMeter, EntropyAndLargestLogitByLoops) {
       at::tensor({0.5, -1.0, 2.0, 0.0, 3.5, 1.0}, at::kDouble).view({2, 1, 3}),
       at::tensor({1.0, -infinity, -2.0, 0.25, 7.0, -infinity, 0.0, 0.0}, at::kDouble).view({2, 2, 2})};
   AttentionMeter meter;
-  double sums[2] = {0, 0}, largest = -infinity;
+  double sums[2] = {0, 0}, largest = -infinity, queries = 0;
   for (const Tensor& each : scores) {
     meter.see(first, each);
     for (int64_t h = 0; h < 2; ++h) {
       for (int64_t q = 0; q < each.size(1); ++q) {
-        double total = 0;
-        for (int64_t k = 0; k < each.size(2); ++k) total += std::exp(each[h][q][k].item<double>());
+        double total = 0, keys = 0;
+        for (int64_t k = 0; k < each.size(2); ++k) {
+          total += std::exp(each[h][q][k].item<double>());
+          keys += std::isfinite(each[h][q][k].item<double>()) ? 1 : 0;
+        }
+        if (h == 0 && keys > 1) queries += 1;
         for (int64_t k = 0; k < each.size(2); ++k) {
           const double logit = each[h][q][k].item<double>();
           const double p = std::exp(logit) / total;
-          if (p > 0) sums[h] -= p * std::log(p);
+          if (p > 0 && keys > 1) sums[h] -= p * std::log(p) / std::log(keys);
           largest = std::max(largest, logit);
         }
       }
     }
   }
   const AttentionProfile found = meter.profiles().at(first);
-  EXPECT_NEAR(found.entropy, (sums[0] + sums[1]) / 6, 1e-12);
-  EXPECT_NEAR(found.lowest_head_entropy, std::min(sums[0], sums[1]) / 3, 1e-12);
+  EXPECT_EQ(queries, 2);  // the first query of the second sequence sees one key
+  EXPECT_NEAR(found.relative_entropy, (sums[0] + sums[1]) / 4, 1e-12);
+  EXPECT_NEAR(found.lowest_head_entropy, std::min(sums[0], sums[1]) / 2, 1e-12);
   EXPECT_EQ(found.largest_logit, 7);
   EXPECT_EQ(largest, 7);
 }
@@ -463,18 +523,33 @@ TEST_F(AlongTraining, ActivationsAreThoseOfTheFixedExamples) {
   hooks.watched = [&](const WatchRecord& record) {
     const std::vector<int64_t> which = {0, 1, 2, 3, 4};
     const Batch batch = task_->dataset("valid")->batch(which);
+TEST(AttentionMeter, EqualWeightsHaveTheRelativeEntropyOneAtEveryLength) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const LayerId id{StackKind::decoder, 0, SubLayerKind::self_attention};
+  for (const int64_t length : {2, 5, 40}) {
+    AttentionMeter meter;
+    const Tensor later = at::ones({length, length}, at::kBool).triu(1);
+    meter.see(id, at::full({3, length, length}, 0.7, at::kDouble).masked_fill(later, -infinity));
+    EXPECT_NEAR(meter.profiles().at(id).relative_entropy, 1, 1e-12) << length;
+    EXPECT_NEAR(meter.profiles().at(id).lowest_head_entropy, 1, 1e-12) << length;
+  }
+  AttentionMeter one;
+  one.see(id, at::zeros({3, 1, 1}, at::kDouble));
+  EXPECT_TRUE(std::isnan(one.profiles().at(id).relative_entropy));
+}
+
     TokenSimilarity similarity;
     AttentionMeter meter;
     ForwardContext context(Pass::measurement);
     context.watch_scores(meter.observer());
     similarity.see(*trained, batch, context);
     const Json& found = record.values["activations"];
-    ASSERT_EQ(found["token_similarity"].size(), similarity.means().size());
+    ASSERT_EQ(found["token_cosine"].size(), similarity.means().size());
     for (const auto& [layer, mean] : similarity.means())
-      EXPECT_NEAR(found["token_similarity"][to_string(layer)].get<double>(), mean, 1e-12);
+      EXPECT_NEAR(found["token_cosine"][to_string(layer)].get<double>(), mean, 1e-12);
     for (const auto& [id, profile] : meter.profiles()) {
-      EXPECT_NEAR(found["attention_entropy"][to_string(id)].get<double>(), profile.entropy, 1e-12);
-      EXPECT_NEAR(found["lowest_head_entropy"][to_string(id)].get<double>(), profile.lowest_head_entropy, 1e-12);
+      EXPECT_NEAR(found["relative_entropy"][to_string(id)].get<double>(), profile.relative_entropy, 1e-12);
+      EXPECT_NEAR(found["lowest_relative_entropy"][to_string(id)].get<double>(), profile.lowest_head_entropy, 1e-12);
       EXPECT_NEAR(found["largest_logit"][to_string(id)].get<double>(), profile.largest_logit, 1e-12);
     }
     ++compared;

@@ -82,7 +82,7 @@ TEST(AlongTrainingStudy, DrawsTheRecordsOfItsRuns) {
   expect_drawn("along_gradients_post-ln", "E‖g‖², warm-up 5",
                [](const Json& values) { return values["gradient_noise"]["mean_square_norm"].get<double>(); });
   expect_drawn("along_similarity_decoder", "Post-LN, warm-up 5", [](const Json& values) {
-    return values["activations"]["token_similarity"]["decoder.layers.1"].get<double>();
+    return values["activations"]["token_cosine"]["decoder"].get<double>();
   });
   expect_drawn("along_logit", "Post-LN, warm-up 5", [](const Json& values) {
     double largest = -1e300;

@@ -10,10 +10,11 @@ namespace plumb {
 
 /// Statistics of one attention sub-layer over all queries, heads and sequences seen.
 struct AttentionProfile {
-  /// −Σ_j p_j·ln p_j of a query's weights p over its visible keys, in nats, averaged over queries and heads: from 0
-  /// (one key) to ln(keys) (Zhai et al. 2023, arXiv 2303.06296).
-  double entropy = 0;
-  double lowest_head_entropy = 0;  // the lowest of the heads' means over queries
+  /// −Σ_j p_j·ln p_j/ln n of a query's weights p over the n keys that it sees, averaged over heads and the queries with
+  /// n > 1: from 0 (all weight on one key) to 1 (equal weights), whatever the lengths (entropy: Zhai et al. 2023, arXiv
+  /// 2303.06296). NaN if there was no such query.
+  double relative_entropy = 0;
+  double lowest_head_entropy = 0;  // relative too, the lowest of the heads' means over queries
   double largest_logit = 0;        // the largest argument of the softmax (Dehghani et al. 2023, arXiv 2302.05442)
 };
 
@@ -30,8 +31,8 @@ class AttentionMeter {
 
  private:
   struct Sums {
-    std::vector<double> entropy;  // by head, summed over queries
-    double queries = 0;
+    std::vector<double> entropy;  // relative, by head, summed over queries
+    double queries = 0;           // that see more than one key
     double largest = 0;
   };
   std::map<LayerId, Sums> sums_;

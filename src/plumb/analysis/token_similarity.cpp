@@ -18,14 +18,16 @@ void TokenSimilarity::see(const LayerId& layer, const Tensor& x, const Ragged& l
 
 void TokenSimilarity::see(Model& model, const Batch& batch, ForwardContext& context) {
   const at::NoGradGuard no_graph;
-  std::map<LayerId, Tensor> last;  // by layer, the stream after its last sub-layer
-  context.watch([&last](const ActivationPoint& point, const Tensor& activation) {
-    if (point.point == Point::input && !point.id.layer) last[point.id] = activation;
-    if (point.point == Point::stream && point.id.layer) last[{point.id.stack, point.id.layer}] = activation;
+  std::map<LayerId, Tensor> read;
+  context.watch([&read](const ActivationPoint& point, const Tensor& activation) {
+    const auto& [id, what] = point;
+    if (what == Point::input && id.layer) read.try_emplace({id.stack, id.layer}, activation);
+    // Without a final norm, the result is the stream after the last sub-layer.
+    if (what == Point::stream || what == Point::result) read[{id.stack}] = activation;
   });
   model.states(batch, context);
   context.watch({});
-  for (const auto& [layer, x] : last)
+  for (const auto& [layer, x] : read)
     see(layer, x, layer.stack == StackKind::encoder ? batch.source_layout : batch.target_layout);
 }
 

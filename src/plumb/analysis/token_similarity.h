@@ -8,8 +8,10 @@
 
 namespace plumb {
 
-/// The mean cosine between two representations over all pairs of different tokens of the same sequence. Collects the
-/// stream of forward passes: the input of each stack, and the stream after each layer.
+/// The mean cosine between two representations over all pairs of different tokens of the same sequence. Collects what
+/// is read in forward passes, after the norms of the residual scheme, so that it means the same in all schemes: what
+/// the first sub-layer of each layer reads, and the result of each stack, which the output layer or cross-attention
+/// reads.
 class TokenSimilarity {
  public:
   /// x: (tokens, width), the sequences of `layout`; sums in float64. A sequence of one token has no pairs.
@@ -18,7 +20,7 @@ class TokenSimilarity {
   /// Runs a forward pass of the batch without a graph. Sets, and then clears, the activation observer of `context`.
   void see(Model& model, const Batch& batch, ForwardContext& context);
 
-  /// By layer; a stack's input under the stack's id. NaN if there was no pair.
+  /// By layer; a stack's result under the stack's id. NaN if there was no pair.
   [[nodiscard]] std::map<LayerId, double> means() const;
 
  private:

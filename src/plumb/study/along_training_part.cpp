@@ -236,25 +236,28 @@ std::vector<Figure> update_figures(const std::vector<WatchedTraining>& runs, con
   return figures;
 }
 
-std::vector<Figure> activation_figures(const std::vector<WatchedTraining>& runs, const std::vector<StackKind>& stacks,
-                                       int64_t layers) {
+std::vector<Figure> activation_figures(const std::vector<WatchedTraining>& runs,
+                                       const std::vector<StackKind>& stacks) {
   std::vector<Figure> figures;
   for (const StackKind stack : stacks) {
     Figure figure = figure_along(
         "similarity_" + to_string(stack), "Similarity of tokens, " + to_string(stack),
-        "Mean cosine between different tokens of a sentence in the stream after the last layer.", "cosine", false);
-    const std::string path = "/activations/token_similarity/" + to_string(LayerId{stack, layers - 1});
+        "Mean cosine between different tokens of a sentence in the result of the stack, which is what is read from it.",
+        "cosine", false);
+    const std::string path = "/activations/token_cosine/" + to_string(stack);
     for (const WatchedTraining& run : runs)
       figure.series.push_back(series_along(run, run.name(), run.scheme, path_value(path)));
     figures.push_back(figure);
   }
   Figure entropy =
       figure_along("entropy", "Attention entropy",
-                   "The lowest of all heads of all attentions, each the mean over queries.", "nats", false);
+                   "The lowest of all heads of all attentions, each the mean over queries, divided by the largest "
+                   "possible: 1 if all keys have equal weights, 0 if one has all.",
+                   "entropy / ln(keys)", false);
   Figure logit = figure_along("logit", "Largest attention logit", "Over all heads of all attentions.", "logit");
   for (const WatchedTraining& run : runs) {
     entropy.series.push_back(series_along(run, run.name(), run.scheme, [](const WatchRecord& record) {
-      return extreme_at(record, "/activations/lowest_head_entropy", false);
+      return extreme_at(record, "/activations/lowest_relative_entropy", false);
     }));
     logit.series.push_back(series_along(run, run.name(), run.scheme, [](const WatchRecord& record) {
       return extreme_at(record, "/activations/largest_logit", true);
@@ -421,7 +424,7 @@ PartResult measure(StudyContext& context, const AlongTrainingStudy& part) {
   PartResult result;
   for (const std::vector<Figure>& figures :
        {curvature_figures(runs, schemes), critical_rate_figures(runs, schemes, part), gradient_figures(runs, schemes),
-        update_figures(runs, schemes, stacks, part.layers), activation_figures(runs, stacks, part.layers)}) {
+        update_figures(runs, schemes, stacks, part.layers), activation_figures(runs, stacks)}) {
     result.figures.insert(result.figures.end(), figures.begin(), figures.end());
   }
   const auto diverged =

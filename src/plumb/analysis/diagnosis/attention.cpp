@@ -30,7 +30,8 @@ std::vector<Finding> find_attention(const DivergedRun& diverged) {
     if (each->second.lowest_head_entropy < lowest->second.lowest_head_entropy) lowest = each;
   }
   Finding finding{
-      fmt::format("the largest attention logit was {:.3g} ({}), and the lowest entropy of a head {:.3g} nats ({})",
+      fmt::format("the largest attention logit was {:.3g} ({}), and the lowest entropy of a head {:.3g} of its maximum "
+                  "({})",
                   largest->second.largest_logit, to_string(largest->first), lowest->second.lowest_head_entropy,
                   to_string(lowest->first)),
       ""};

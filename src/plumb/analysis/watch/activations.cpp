@@ -17,10 +17,10 @@ class ActivationWatch final : public Watch {
       similarity.see(run.model, batch, context);
     }
     Json json = Json::object();
-    for (const auto& [layer, mean] : similarity.means()) json["token_similarity"][to_string(layer)] = mean;
+    for (const auto& [layer, mean] : similarity.means()) json["token_cosine"][to_string(layer)] = mean;
     for (const auto& [attention, profile] : meter.profiles()) {
-      json["attention_entropy"][to_string(attention)] = profile.entropy;
-      json["lowest_head_entropy"][to_string(attention)] = profile.lowest_head_entropy;
+      json["relative_entropy"][to_string(attention)] = profile.relative_entropy;
+      json["lowest_relative_entropy"][to_string(attention)] = profile.lowest_head_entropy;
       json["largest_logit"][to_string(attention)] = profile.largest_logit;
     }
     return json;
@@ -29,8 +29,8 @@ class ActivationWatch final : public Watch {
 
 [[maybe_unused]] const bool kActivationsRegistered = watches().add(
     "activations",
-    "by layer: mean cosine between different tokens of a sequence; mean −Σ p·ln p of attention weights p, over all "
-    "heads and for the lowest; the largest logit",
+    "by layer: mean cosine between different tokens of a sequence, of what the layer reads; mean −Σ p·ln p/ln n of the "
+    "attention weights p over n keys, over all heads and for the lowest; the largest logit",
     "Noci et al. 2022, arXiv 2206.03126; Zhai et al. 2023, arXiv 2303.06296; Dehghani et al. 2023, arXiv 2302.05442",
     [](const Options&) { return std::make_unique<ActivationWatch>(); });
 
