@@ -177,10 +177,15 @@ TEST(Sweep, BestRateBetweenThoseOfTheSweepIsTheVertex) {
 }
 
 TEST(Sweep, SensitivityIsTheMeanLossAboveTheBest) {
-  // First seed: (min(3, 8) + 2 + min(∞, 8))/3 − 2 = 13/3 − 2; second: (4 + 1 + 8)/3 − 1.
-  const Interval interval = sweep_of({{3, 4}, {2, 1}, {kInfinity, 9}}).sensitivity(8);
-  EXPECT_NEAR(interval.mean, (13.0 / 3 - 2 + 13.0 / 3 - 1) / 2, 1e-12);
+  // First seed: (min(3, 8) + 2 + min(∞, 8))/3 − 2 = 13/3 − 2; second: (4 + 1 + min(9, 6))/3 − 1.
+  const Sweep sweep = sweep_of({{3, 4}, {2, 1}, {kInfinity, 9}});
+  const Interval interval = sweep.sensitivity({8, 6});
+  EXPECT_NEAR(interval.mean, (13.0 / 3 - 2 + 11.0 / 3 - 1) / 2, 1e-12);
   EXPECT_EQ(interval.count, 2);
+  // Among the first and the last rate: (3 + 8)/2 − 3 and (4 + 6)/2 − 4.
+  const Interval some = sweep.among({sweep.points[0].learning_rate, sweep.points[2].learning_rate, 77.0})
+                            .sensitivity({8, 6});
+  EXPECT_NEAR(some.mean, (2.5 + 1) / 2, 1e-12);
 }
 
 TEST(Sweep, ArmsAreComparedEachAtItsBest) {

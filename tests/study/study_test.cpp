@@ -188,6 +188,58 @@ TEST(Study, ReportsWhatIsMeasuredDirectly) {
   }
 }
 
+TEST(Study, SensitivityIsComparedOverTheSameRatesFromTheLossBeforeTraining) {
+  const test::TemporaryDirectory directory;
+  test::make_copy_task(directory / "data");
+  StudyConfig config = small();
+  config.study.schemes = {"post-ln", "pre-ln"};
+  config.study.seed = 5;
+  config.data.directory = (directory / "data").string();
+  config.training = TrainingStudy{{2}, {}, {1}, 2, 0, "test", 1, {}};
+  TrainingArm slow{"adam", {1e-3, 1e-2, 1.0}, 0, {"post-ln"}}, fast{"adam", {1e-2, 1.0, 30.0}, 0, {"pre-ln"}};
+  config.training->arms = {slow, fast, TrainingArm{"sgd", {0.1}, 0, {}}};
+  const Json results = run_study(config, directory / "out");
+  const DataDirectory data = DataDirectory::open(directory / "data");
+  std::vector<int64_t> all(static_cast<size_t>(data.split("valid").size()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  const Batch valid = make_task({}, data, "encoder-decoder")->dataset("valid")->batch(all);
+  ModelConfig model = config.model;
+  model.encoder_layers = model.decoder_layers = 1;
+  model.source_vocabulary = data.source_vocabulary();
+  model.target_vocabulary = data.target_vocabulary();
+  const Json& runs = entry(results["tables"], "id", "runs")["rows"];
+  int compared = 0;
+  for (const Json& row : entry(results["tables"], "id", "sweeps")["rows"]) {
+    if (row[2] == "SGD" || row[2] == "sgd") {
+      EXPECT_TRUE(row[9].is_null()) << row;  // one rate
+      continue;
+    }
+    model.residual = row[0];
+    double sum = 0;
+    for (const int seed : {5, 6}) {
+      const std::unique_ptr<Model> built = make_model(model);
+      built->initialize(static_cast<uint64_t>(seed));
+      ForwardContext evaluation;
+      const double start = built->loss(valid, {}, evaluation).nll / static_cast<double>(valid.labels.size());
+      double least = start, total = 0;
+      int rates = 0;
+      for (const Json& run : runs) {
+        const double rate = run[4];
+        if (run[0] != row[0] || run[2] != row[2] || run[5] != seed || rate < 5e-3 || rate > 2) continue;
+        const double loss = run[8].is_null() ? start : std::min(run[8].get<double>(), start);
+        least = std::min(least, loss);
+        total += loss;
+        ++rates;
+      }
+      ASSERT_EQ(rates, 2);  // 0.01 and 1, which both arms have
+      sum += total / 2 - least;
+    }
+    EXPECT_NEAR(row[9].get<double>(), sum / 2, 1e-5) << row;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 2);
+}
+
 TEST(Study, LeavesOutEveryTrickAndEveryPair) {
   StudyConfig config = small();
   config.tricks = TricksStudy{1, 0.1, 1};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 
 #include "plumb/base/error.h"
@@ -55,9 +56,18 @@ double Sweep::best_between() const {
   return a > 0 ? middle->learning_rate * std::exp(-b / (2 * a)) : middle->learning_rate;
 }
 
-Interval Sweep::sensitivity(double initial_loss) const {
+Sweep Sweep::among(const std::vector<double>& learning_rates) const {
+  Sweep some;
+  std::copy_if(points.begin(), points.end(), std::back_inserter(some.points), [&](const Point& point) {
+    return std::find(learning_rates.begin(), learning_rates.end(), point.learning_rate) != learning_rates.end();
+  });
+  return some;
+}
+
+Interval Sweep::sensitivity(const std::vector<double>& initial_losses) const {
   std::vector<double> by_seed;
   for (size_t seed = 0; !points.empty() && seed < points.front().losses.size(); ++seed) {
+    const double initial_loss = initial_losses.at(seed);
     double best_loss = initial_loss;
     double sum = 0;
     for (const Point& point : points) {

@@ -24,9 +24,12 @@ struct Sweep {
   /// neighbors, against the logarithm of the rate. NaN if the best rate is at an end, or if a run of the three
   /// diverged.
   [[nodiscard]] double best_between() const;
+  /// The points with these learning rates.
+  [[nodiscard]] Sweep among(const std::vector<double>& learning_rates) const;
   /// Wortsman et al. 2023 (arXiv 2309.14322): the mean over learning rates of min(loss, loss₀) − best loss, where loss₀
-  /// is the loss before training. The interval is over seeds.
-  [[nodiscard]] Interval sensitivity(double initial_loss) const;
+  /// is the loss before training, by seed. The interval is over seeds. It depends on which rates were tried: compare
+  /// only sweeps of the same ones.
+  [[nodiscard]] Interval sensitivity(const std::vector<double>& initial_losses) const;
 };
 
 /// Judges the difference of the final losses of two arms, first − second, each at its own best learning rate, seed by

@@ -11,6 +11,7 @@
 #include "plumb/base/text.h"
 #include "plumb/decode/translate.h"
 #include "plumb/metrics/bleu_interval.h"
+#include "plumb/study/initial_loss.h"
 #include "plumb/study/trained_run.h"
 #include "plumb/study/training_arms.h"
 
@@ -300,15 +301,44 @@ Table runs_table(const std::vector<Arm>& arms) {
   return table;
 }
 
-Table sweeps_table(const StudyContext& context, const std::vector<Arm>& arms) {
+/// The loss before training of the models that the arms with this scheme and depth start from.
+MeasurementRequest initial_loss_of(StudyContext& context, const ArmId& arm, int64_t seeds) {
+  return initial_loss_request(context, fmt::format("{}-layers{}", file_name(arm.scheme), arm.layers),
+                              model_for(context, arm.scheme, arm.layers), seeds);
+}
+
+/// The learning rates that all arms with this arm's optimizer and depth have in common.
+std::vector<double> common_rates(const std::vector<ArmId>& arms, const ArmId& id) {
+  std::vector<double> rates = id.optimizer.learning_rates;
+  for (const ArmId& other : arms) {
+    if (!same_figure(id, other)) continue;
+    const std::vector<double>& theirs = other.optimizer.learning_rates;
+    std::erase_if(rates, [&](double rate) { return std::find(theirs.begin(), theirs.end(), rate) == theirs.end(); });
+  }
+  return rates;
+}
+
+/// NaN if there are fewer than two rates at which all arms that it is compared with were trained.
+double sensitivity_of(StudyContext& context, const Arm& arm, const std::vector<double>& rates) {
+  if (rates.size() < 2) return std::nan("");
+  const int64_t seeds = std::ssize(arm.sweep.points.front().losses);
+  std::vector<double> initial;
+  for (const Json& loss : context.measurements.get(initial_loss_of(context, arm.id, seeds)))
+    initial.push_back(number_of(loss));
+  return arm.sweep.among(rates).sensitivity(initial).mean;
+}
+
+Table sweeps_table(StudyContext& context, const std::vector<Arm>& arms) {
   Table table{"sweeps",
               "Best learning rates",
               "At the best rate of each sweep: the mean loss over the seeds that finished, with its 95% interval. "
               "Sensitivity (Wortsman et al. 2023): how much larger the loss is on average over the rates than at the "
-              "best one, where no loss counts for more than that of a uniform guess.",
+              "best one of them, where no loss counts for more than that before training; over the rates that all arms "
+              "with the same optimizer and depth have in common.",
               {"scheme", "layers", "optimizer", "warm-up", "best learning rate", "loss", "low", "high", "diverged",
                "sensitivity", "note"}};
-  const double uniform = std::log(static_cast<double>(context.data.target_vocabulary()));
+  std::vector<ArmId> ids;
+  for (const Arm& arm : arms) ids.push_back(arm.id);
   for (const Arm& arm : arms) {
     const Sweep::Point& best = arm.sweep.best();
     const Interval interval = judge(best.losses, {}).effect;
@@ -321,7 +351,8 @@ Table sweeps_table(const StudyContext& context, const std::vector<Arm>& arms) {
     table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
                           best.learning_rate, finite_or_null(interval.mean), finite_or_null(interval.low),
                           finite_or_null(interval.high), fmt::format("{} of {}", diverged, runs),
-                          finite_or_null(arm.sweep.sensitivity(uniform).mean), arm.sweep.open_end()});
+                          finite_or_null(sensitivity_of(context, arm, common_rates(ids, arm.id))),
+                          arm.sweep.open_end()});
   }
   return table;
 }
@@ -330,11 +361,15 @@ Table sweeps_table(const StudyContext& context, const std::vector<Arm>& arms) {
 
 std::vector<MeasurementRequest> requests(StudyContext& context, const TrainingStudy& part) {
   std::vector<MeasurementRequest> list;
-  for (const ArmId& arm : arms_of(context, part)) {
+  const std::vector<ArmId> arms = arms_of(context, part);
+  for (const ArmId& arm : arms) {
     for (const double learning_rate : arm.optimizer.learning_rates) {
       for (int64_t seed = 0; seed < part.seeds; ++seed)
         list.push_back(run_measurement(context, arm_run(context, arm, learning_rate, seed)));
     }
+    const bool listed = std::any_of(list.begin(), list.end(), [name = initial_loss_of(context, arm, part.seeds).name](
+                                                                  const auto& other) { return other.name == name; });
+    if (!listed && common_rates(arms, arm).size() > 1) list.push_back(initial_loss_of(context, arm, part.seeds));
   }
   return list;
 }
