@@ -168,6 +168,32 @@ TEST_F(InitializationStudy, CurvatureAndItsParts) {
 }
 
 TEST_F(InitializationStudy, CoordinatesOverWidthDepthAndBatch) {
+// The interval of the verdict on curvature can be recomputed from the report.
+TEST_F(InitializationStudy, SpectrumListsTheLargestEigenvalueOfEverySeed) {
+  config_.study.schemes = {"post-ln", "pre-ln"};
+  config_.spectrum = SpectrumStudy{1, 6, 60, 1, 1024, 1.0, 0, 3, 40};
+  const Json results = run();
+  std::map<std::string, std::vector<double>> found;
+  for (const Json& row : entry(results["tables"], "id", "hessian_seeds")["rows"]) {
+    const auto i = static_cast<int64_t>(found[row[0]].size());
+    EXPECT_EQ(row[1], 4 + i);
+    EXPECT_EQ(row[2], i == 0 ? 60 : 40);
+    const std::unique_ptr<Model> built = make_model(model(row[0], 1));
+    built->initialize(static_cast<uint64_t>(4 + i));
+    SpectrumOptions options;
+    options.steps = 60;
+    options.seed = 9;
+    const double expected = measure_spectrum(*built, {first_pairs(6)}, options).whole.value().max.value;
+    EXPECT_NEAR(row[3].get<double>(), expected, 1e-3 * expected + row[4].get<double>());
+    found[row[0]].push_back(row[3]);
+  }
+  ASSERT_EQ(found["post-ln"].size(), 3U);
+  double sum = 0;
+  for (size_t i = 0; i < 3; ++i) sum += std::log(found["post-ln"][i] / found["pre-ln"][i]);
+  const double mean = entry(results["verdicts"], "id", "curvature")["effect"]["mean"];
+  EXPECT_NEAR(mean, std::exp(sum / 3), 1e-9 * mean);
+}
+
   config_.coordinate_check = CoordinateCheckStudy{{16, 8}, {2, 3}, {40, 20}, 1, 2, 2, 1e-2, 0.1, 5};
   config_.study.schemes = {"pre-ln", "post-ln"};
   const Json results = run();

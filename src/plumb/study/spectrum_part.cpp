@@ -144,6 +144,24 @@ Figure layers_figure(const Spectra& by_scheme, const std::vector<StackKind>& sta
   return figure;
 }
 
+/// λ_max of every seed, from which the interval of the verdict is computed.
+Table seeds_table(const StudyContext& context, const std::map<std::string, std::vector<Extreme>>& sharpness,
+                  const SpectrumStudy& part) {
+  Table table{"hessian_seeds",
+              "Largest eigenvalue by seed",
+              "λ_max with its Ritz residual. Intervals over seeds do not include the residuals.",
+              {"scheme", "seed", "Lanczos steps", "λ_max", "±"}};
+  for (const auto& [scheme, by_seed] : sharpness) {
+    int64_t seed = 0;
+    for (const auto& [value, error] : by_seed) {
+      table.rows.push_back({scheme, context.config.study.seed + seed, seed == 0 ? part.steps : part.seed_steps,
+                            finite_or_null(value), finite_or_null(error)});
+      ++seed;
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
 std::vector<MeasurementRequest> requests(StudyContext& context, const SpectrumStudy& part) {
@@ -159,14 +177,12 @@ std::vector<MeasurementRequest> requests(StudyContext& context, const SpectrumSt
 
 PartResult measure(StudyContext& context, const SpectrumStudy& part) {
   Spectra spectra;
-  std::map<std::string, std::vector<double>> sharpness;  // [seed]: λ_max
+  std::map<std::string, std::vector<Extreme>> sharpness;  // [seed]: λ_max
   for (const std::string& scheme : context.config.study.schemes) {
     spectra[scheme] = spectrum_of(context, scheme, part, SpectrumKind::whole);
-    sharpness[scheme] = {spectra[scheme].whole.value().max.value};
-    for (int64_t seed = 1; seed < part.seeds; ++seed) {
-      sharpness[scheme].push_back(
-          spectrum_of(context, scheme, part, SpectrumKind::sharpness, seed).whole.value().max.value);
-    }
+    sharpness[scheme] = {spectra[scheme].whole.value().max};
+    for (int64_t seed = 1; seed < part.seeds; ++seed)
+      sharpness[scheme].push_back(spectrum_of(context, scheme, part, SpectrumKind::sharpness, seed).whole.value().max);
   }
 
   PartResult result;
@@ -229,12 +245,13 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
     growth = growth_sentence(by_layer, last_stack(context));
   }
   result.tables = {table};
+  if (part.seeds > 1) result.tables.push_back(seeds_table(context, sharpness, part));
   if (spectra.count("post-ln") != 0 && spectra.count("pre-ln") != 0) {
     const Spectrum& post_ln = spectra["post-ln"].whole.value();
     const Spectrum& pre_ln = spectra["pre-ln"].whole.value();
     std::vector<double> ratios;
     for (size_t seed = 0; seed < sharpness["post-ln"].size(); ++seed)
-      ratios.push_back(sharpness["post-ln"][seed] / sharpness["pre-ln"][seed]);
+      ratios.push_back(sharpness["post-ln"][seed].value / sharpness["pre-ln"][seed].value);
     const Judgment judgment = judge(ratios, Region::above(1.1), Scale::logarithmic);
     result.verdicts.push_back(
         {"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN loss",

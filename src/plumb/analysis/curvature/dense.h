@@ -13,7 +13,9 @@ namespace plumb {
 struct DenseSpectrum {
   std::vector<double> eigenvalues;  // ascending
   double asymmetry = 0;             // max |A_ij − A_ji|
-  /// ‖(A − Aᵀ)/2‖_F: every eigenvalue of the symmetric part is within this distance of one of A (Weyl).
+  /// ‖(A − Aᵀ)/2‖_F: every eigenvalue of the symmetric part is within this distance of one of A (Kahan 1975, "Spectra
+  /// of nearly Hermitian matrices"). Of an operator that should be symmetric, it shows the antisymmetric part of the
+  /// rounding errors; a symmetric error does not show.
   double error = 0;
 };
 
