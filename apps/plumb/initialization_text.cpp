@@ -46,6 +46,9 @@ std::string first_step_text(const FirstStepReport& report) {
     text += fmt::format(", critical sharpness {:.4g}, from {:.3g} forward passes", 2 / report.critical_rate.mean,
                         report.passes);
   }
+  if (report.momentum_gain != 1) {
+    text += fmt::format("; momentum makes steps {:.3g} times as long while the gradient stays", report.momentum_gain);
+  }
   if (report.without_rate > 0) text += fmt::format("; none found in {} of the initializations", report.without_rate);
   return text + '\n';
 }

@@ -82,6 +82,7 @@ TEST_F(AlongTraining, CurvatureIsThatOfTheDenseMatrices) {
   Trainer trainer(*trained, run_.train, *task_, run_.watch);
   const Schedule schedule = make_schedule(run_.train, run_.model.d_model);
   int compared = 0;
+  double shares = 0;
   TrainHooks hooks;
   hooks.watched = [&](const WatchRecord& record) {
     const Json& found = record.values["curvature"];
@@ -120,9 +121,17 @@ TEST_F(AlongTraining, CurvatureIsThatOfTheDenseMatrices) {
     EXPECT_NEAR(found["preconditioned"]["value"].get<double>() / expected, 1, 1e-6);
     EXPECT_LT(found["preconditioned"]["residual"].get<double>(), 1e-6 * expected);
     EXPECT_NEAR(found["preconditioned"]["threshold"].get<double>(), 38 / schedule(record.step), 1e-6);
+    // Of its eigenvector, in the elements whose running mean of squared gradients is close to eps.
+    const Tensor s = (rate / p).sqrt();
+    const auto [values, vectors] = at::linalg_eigh(s.unsqueeze(1) * (matrix + matrix.t()) / 2 * s);
+    const Tensor small = (v / (1 - std::pow(0.98, t))).sqrt() < 1e-8;
+    const Tensor mass = vectors.select(1, n - 1).square();
+    EXPECT_NEAR(found["preconditioned"]["share_at_epsilon"].get<double>(), (mass * small).sum().item<double>(), 1e-5);
+    shares += found["preconditioned"]["share_at_epsilon"].get<double>();
   };
   ASSERT_EQ(trainer.run(hooks).outcome, "finished");
   EXPECT_EQ(compared, 3);
+  EXPECT_GT(shares, 0.01);
 }
 
 TEST_F(AlongTraining, CurvatureWithoutSomeParametersIsThatOfTheBlock) {
@@ -374,15 +383,6 @@ TEST_F(AlongTraining, SimilarityIsTheMeanCosineOfAllPairs) {
   }
 }
 
-TEST_F(AlongTraining, ScoresAreTheArgumentOfTheSoftmax) {
-  // The outputs of attention, recomputed from the observed scores and the values projected by hand.
-  for (const char* positions : {"sinusoidal", "alibi", "rotary"}) {
-    SCOPED_TRACE(positions);
-    run_.model.positions = positions;
-    run_.model.heads = 2;
-    run_.model.kv_heads = 1;
-    const auto initial = model();
-    const Batch batch = examples({0, 1, 2});
 /// The mean cosine of all pairs of different rows within a sequence.
 double mean_cosine(const Tensor& rows, const Ragged& layout) {
   double sum = 0, pairs = 0;
@@ -436,6 +436,15 @@ TEST_F(AlongTraining, SimilarityIsThatOfWhatIsRead) {
   }
 }
 
+TEST_F(AlongTraining, ScoresAreTheArgumentOfTheSoftmax) {
+  // The outputs of attention, recomputed from the observed scores and the values projected by hand.
+  for (const char* positions : {"sinusoidal", "alibi", "rotary"}) {
+    SCOPED_TRACE(positions);
+    run_.model.positions = positions;
+    run_.model.heads = 2;
+    run_.model.kv_heads = 1;
+    const auto initial = model();
+    const Batch batch = examples({0, 1, 2});
     ForwardContext context(Pass::measurement);
     std::map<LayerId, std::vector<Tensor>> scores;
     std::map<LayerId, Tensor> inputs, outputs;
@@ -514,15 +523,6 @@ TEST(AttentionMeter, EntropyAndLargestLogitByLoops) {
   EXPECT_EQ(largest, 7);
 }
 
-TEST_F(AlongTraining, ActivationsAreThoseOfTheFixedExamples) {
-  read_watch("what = \"activations\"\nsplit = \"valid\"\nexamples = 5\n");
-  run_.train.batch_tokens = 16;  // several batches
-  const auto trained = model();
-  int compared = 0;
-  TrainHooks hooks;
-  hooks.watched = [&](const WatchRecord& record) {
-    const std::vector<int64_t> which = {0, 1, 2, 3, 4};
-    const Batch batch = task_->dataset("valid")->batch(which);
 TEST(AttentionMeter, EqualWeightsHaveTheRelativeEntropyOneAtEveryLength) {
   const double infinity = std::numeric_limits<double>::infinity();
   const LayerId id{StackKind::decoder, 0, SubLayerKind::self_attention};
@@ -538,6 +538,15 @@ TEST(AttentionMeter, EqualWeightsHaveTheRelativeEntropyOneAtEveryLength) {
   EXPECT_TRUE(std::isnan(one.profiles().at(id).relative_entropy));
 }
 
+TEST_F(AlongTraining, ActivationsAreThoseOfTheFixedExamples) {
+  read_watch("what = \"activations\"\nsplit = \"valid\"\nexamples = 5\n");
+  run_.train.batch_tokens = 16;  // several batches
+  const auto trained = model();
+  int compared = 0;
+  TrainHooks hooks;
+  hooks.watched = [&](const WatchRecord& record) {
+    const std::vector<int64_t> which = {0, 1, 2, 3, 4};
+    const Batch batch = task_->dataset("valid")->batch(which);
     TokenSimilarity similarity;
     AttentionMeter meter;
     ForwardContext context(Pass::measurement);

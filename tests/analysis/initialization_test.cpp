@@ -99,6 +99,8 @@ TEST(Initialization, ProbeMeasuresWhatItsOptionsSay) {
   EXPECT_EQ(document["first_step"][1]["optimizer"], "sgd");
   EXPECT_NEAR(document["first_step"][1]["logit_change"]["mean"].get<double>(), sgd.logits.total, 1e-10);
   EXPECT_NEAR(document["first_step"][1]["critical_rate"]["mean"].get<double>(), sgd.critical.value().rate(), 1e-10);
+  EXPECT_NEAR(document["first_step"][1]["momentum_gain"].get<double>(), 10, 1e-12);  // 1/(1 − 0.9)
+  EXPECT_EQ(document["first_step"][0]["momentum_gain"].get<double>(), 1);
   EXPECT_TRUE(document["first_step"][0]["logit_change_by_layer"].back()["name"].is_null());
   for (const char* matrix : {"hessian", "gauss_newton", "rest"}) {
     EXPECT_GT(document["curvature"][matrix]["max"]["mean"].get<double>(), 0) << matrix;
@@ -108,7 +110,8 @@ TEST(Initialization, ProbeMeasuresWhatItsOptionsSay) {
   const test::Finished text = test::run_plumb(command);
   ASSERT_EQ(text.status, 0) << text.errors;
   for (const char* expected : {"\nbackward gain:", "decoder.layers.0.cross_attention.stream", "multiply out",
-                               "\nfirst step of adam:", "critical learning rate", "\ncurvature:"})
+                               "\nfirst step of adam:", "critical learning rate",
+                               "momentum makes steps 10 times as long", "\ncurvature:"})
     EXPECT_NE(text.output.find(expected), std::string::npos) << expected << '\n' << text.output;
   const test::Finished alone = test::run_plumb({"probe", "--config", golden_file(".toml").string(), "--batch",
                                                 golden_file(".json").string(), "--layer-curvature", "5"});

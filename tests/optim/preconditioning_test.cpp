@@ -46,6 +46,36 @@ TEST(Preconditioning, IsWhatAdamDividesTheRunningMeanBy) {
   }
 }
 
+TEST(Preconditioning, FloorIsTheDivisorOfElementsWithoutGradients) {
+  for (const char* name : {"adam", "radam"}) {
+    Parameters parameters(at::kDouble);
+    parameters.add("a", {3}, Role::weight);
+    parameters.add("b", {2}, Role::bias);
+    parameters.finish();
+    const auto optimizer = make_optimizer(name, parameters);
+    for (int t = 1; t <= 9; ++t) {
+      optimizer->step({at::tensor({0.0, 1.0, -2.0}, at::kDouble), at::tensor({0.0, 3.0}, at::kDouble)},
+                      std::vector<ParameterStep>{{.learning_rate = 0.1}, {.learning_rate = 0.1, .frozen = t < 3}});
+      const auto found = optimizer->preconditioning();
+      ASSERT_EQ(found->floor.size(), 2U);
+      if (std::string(name) == "radam" && t < 6) {  // it does not divide by √v yet
+        EXPECT_EQ(found->floor[0], 0);
+        continue;
+      }
+      EXPECT_NEAR(found->floor[0] / found->diagonal[0][0].item<double>(), 1, 1e-12) << name << t;
+      EXPECT_LT(found->floor[0], 1e-6 * found->diagonal[0][1].item<double>());
+    }
+    const double own_steps = 1 - std::pow(0.9, 7);  // the second parameter's
+    if (std::string(name) == "adam") {
+      EXPECT_NEAR(optimizer->preconditioning()->floor[1], 1e-9 * own_steps, 1e-18);
+    }
+  }
+  Parameters parameters(at::kDouble);
+  parameters.add("a", {3}, Role::weight);
+  parameters.finish();
+  EXPECT_TRUE(make_optimizer("sgd", parameters)->preconditioning()->floor.empty());
+}
+
 /// |x| after 400 steps on λx²/2 from x = 1, with η at this share of the threshold for a preconditioner `divisor`.
 double after(const std::string& name, const VariantOptions& given, double divisor, double share) {
   Parameters parameters(at::kDouble);

@@ -136,6 +136,7 @@ TEST_F(InitializationStudy, FirstStepsOfEveryOptimizer) {
     const double rate = row[2];
     EXPECT_GT(rate, 0);
     EXPECT_NEAR(row[5].get<double>(), 2 / rate, 1e-9 / rate);
+    EXPECT_NEAR(row[10].get<double>(), row[0] == "sgd" ? 10 : 1, 1e-12);
   }
   const Json& figure = entry(results["figures"], "id", "first_step_logits_sgd");
   EXPECT_EQ(figure["series"].size(), 6U);
@@ -167,7 +168,6 @@ TEST_F(InitializationStudy, CurvatureAndItsParts) {
   EXPECT_EQ(results["summary"].size(), 2U);
 }
 
-TEST_F(InitializationStudy, CoordinatesOverWidthDepthAndBatch) {
 // The interval of the verdict on curvature can be recomputed from the report.
 TEST_F(InitializationStudy, SpectrumListsTheLargestEigenvalueOfEverySeed) {
   config_.study.schemes = {"post-ln", "pre-ln"};
@@ -194,6 +194,7 @@ TEST_F(InitializationStudy, SpectrumListsTheLargestEigenvalueOfEverySeed) {
   EXPECT_NEAR(mean, std::exp(sum / 3), 1e-9 * mean);
 }
 
+TEST_F(InitializationStudy, CoordinatesOverWidthDepthAndBatch) {
   config_.coordinate_check = CoordinateCheckStudy{{16, 8}, {2, 3}, {40, 20}, 1, 2, 2, 1e-2, 0.1, 5};
   config_.study.schemes = {"pre-ln", "post-ln"};
   const Json results = run();

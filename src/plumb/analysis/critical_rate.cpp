@@ -95,7 +95,8 @@ double CriticalRate::rate() const { return std::sqrt(low * high); }
 std::optional<CriticalRate> critical_learning_rate(Model& model, const std::vector<Batch>& batches,
                                                    const Tensor& gradient, const Tensor& update,
                                                    const CriticalRateOptions& options) {
-  const double slope = of_rank_zero(gradient.to(at::kDouble).dot(update.to(at::kDouble)).item<double>(), options.group);
+  const Tensor way = model.tangent(update);
+  const double slope = of_rank_zero(gradient.to(at::kDouble).dot(way.to(at::kDouble)).item<double>(), options.group);
   if (!(slope > 0) || !std::isfinite(slope)) return std::nullopt;
   const double here = loss_of_batches(model, batches, options);
   MovedParameters moved(model.parameters());
@@ -103,6 +104,7 @@ std::optional<CriticalRate> critical_learning_rate(Model& model, const std::vect
   double rate = options.start;
   for (int64_t passes = 2; passes <= options.passes; ++passes) {
     moved.along(update, rate);
+    model.constrain(options.frozen);
     search.learn(rate, loss_of_batches(model, batches, options) - here);
     if (search.done()) return CriticalRate{search.low(), search.high(), passes};
     rate = of_rank_zero(search.next(), options.group);

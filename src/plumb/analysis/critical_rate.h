@@ -16,15 +16,19 @@ struct CriticalRateOptions {
   int64_t passes = 30;      // at most, of the loss over all batches
   double label_smoothing = 0;
   LossFunction loss = model_loss;
-  Group group{};  // processes that share the batches; all get the result
+  std::vector<bool> frozen{};  // parameters that Model::constrain leaves as they are; empty: none
+  Group group{};               // processes that share the batches; all get the result
 };
 
 /// L(w), the mean loss over all target tokens of the batches, without a graph or dropout. Throws Error if there are no
 /// target tokens.
 double loss_of_batches(Model& model, const std::vector<Batch>& batches, const CriticalRateOptions& options = {});
 
-/// η_c = the smallest η > 0 with L(w − η·u) > L(w), located between two learning rates that were tried. For a quadratic
-/// loss η_c = 2·gᵀu/uᵀHu, so that 2/η_c is the curvature along the update divided by gᵀu; for u = g, at most λ_max(H).
+/// η_c, where L(w − η·u) rises above L(w), located between two learning rates that were tried: the smallest such η if
+/// the loss along u falls and then rises, as the search assumes. Otherwise a smaller one may exist: only the rates
+/// tried are known, up to a factor of 30 apart. arXiv 2406.09405 asks for L(w)·(1 + δ) instead, with δ of 0.01 to 0.1,
+/// so that its rates are somewhat larger. For a quadratic loss η_c = 2·gᵀu/uᵀHu, so that 2/η_c is the curvature along
+/// the update divided by gᵀu; for u = g, at most λ_max(H).
 struct CriticalRate {
   double low = 0;      // the loss does not rise at this rate
   double high = 0;     // it rises at this one

@@ -6,7 +6,6 @@
 #include "plumb/analysis/batch_share.h"
 #include "plumb/analysis/curvature/hessian.h"
 #include "plumb/analysis/curvature/logit_jacobian.h"
-#include "plumb/analysis/moved_parameters.h"
 #include "plumb/base/error.h"
 #include "plumb/optim/optimizer.h"
 
@@ -29,6 +28,19 @@ std::vector<std::pair<std::optional<LayerId>, std::vector<size_t>>> places_by_la
   return groups;
 }
 
+/// A copy of the parameters, without buffers.
+Parameters in_float64(const Parameters& parameters) {
+  Parameters wide(at::kDouble, parameters.device());
+  for (const Parameter& each : parameters.all()) {
+    if (each.parts.empty()) wide.add(each.name, each.value.sizes(), each.role);
+    else wide.add_stacked(each.name, each.value.sizes(), each.parts, each.role);
+  }
+  wide.finish();
+  const at::NoGradGuard no_graph;
+  wide.flat().copy_(parameters.flat());
+  return wide;
+}
+
 double centered_square(const Tensor& change) {
   const Tensor wide = change.to(at::kDouble);
   return (wide - wide.mean(1, true)).square().sum().item<double>();
@@ -38,12 +50,16 @@ double centered_square(const Tensor& change) {
 
 Tensor first_update(const Parameters& parameters, const Tensor& gradient, const std::string& optimizer,
                     const VariantOptions& options) {
-  // Start from zero parameters, so that no part of the step is lost in rounding.
-  MovedParameters moved(parameters);
-  moved.to_zero();
-  make_optimizer(optimizer, parameters, options)->step(parameters.split(gradient), 1.0);
+  const Parameters wide = in_float64(parameters);
+  const std::vector<Tensor> gradients = wide.split(gradient.detach().to(at::kDouble));
+  const std::unique_ptr<Optimizer> steps = make_optimizer(optimizer, wide, options);
+  for (int64_t i = steps->beginning().idle_steps; i > 0; --i) steps->step(gradients, 0.0);
   const at::NoGradGuard no_graph;
-  return -parameters.flat();
+  const Tensor before = wide.flat().clone();
+  // The step is proportional to the rate. A large one, a power of two, keeps the step's digits in w − η·u.
+  constexpr double kRate = 1 << 20;
+  steps->step(gradients, kRate);
+  return ((before - wide.flat()) / kRate).to(parameters.type());
 }
 
 LogitChanges measure_logit_changes(Model& model, const std::vector<Batch>& batches, const Tensor& update,

@@ -11,9 +11,11 @@
 
 namespace plumb {
 
-/// u (parameters) in w ← w − η·u, the first step of an optimizer without weight decay, given the gradient (parameters):
-/// g for SGD, g/(|g| + eps) for Adam. Independent of the learning rate η, for optimizers whose step is proportional to
-/// it and does not depend on w.
+/// u (parameters) in w ← w − η·u, the first step of an optimizer without weight decay from these parameters w, given
+/// the gradient (parameters): g for SGD, g/(|g| + eps) for Adam, (‖w‖/‖Adam's‖)·Adam's for LAMB. Computed in float64;
+/// independent of the learning rate η, to which a first step is proportional. Of an optimizer whose first steps only
+/// prepare its state (Optimizer::beginning, SOAP), the first that moves all parameters, where the earlier ones had the
+/// same gradient at the same w. Model::constrain is left to the caller.
 Tensor first_update(const Parameters& parameters, const Tensor& gradient, const std::string& optimizer,
                     const VariantOptions& options = {});
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "plumb/base/error.h"
+#include "plumb/optim/optimizer.h"
 
 namespace plumb {
 
@@ -14,8 +15,9 @@ FirstStep measure_first_step(Model& model, const std::vector<Batch>& batches, co
   CriticalRateOptions options;
   options.label_smoothing = label_smoothing;
   options.group = group;
-  return {optimizer, measure_logit_changes(model, batches, update, group),
-          critical_learning_rate(model, batches, gradient, update, options)};
+  return {optimizer, measure_logit_changes(model, batches, model.tangent(update), group),
+          critical_learning_rate(model, batches, gradient, update, options),
+          make_optimizer(optimizer, model.parameters(), optimizer_options)->beginning().momentum_gain};
 }
 
 InitializationMeasurement measure_initialization(Model& model, const std::vector<Batch>& batches,
@@ -43,6 +45,7 @@ InitializationMeasurement measure_initialization(Model& model, const std::vector
 FirstStepReport summarize(const std::vector<FirstStep>& measurements) {
   if (measurements.empty()) throw Error("no first steps to summarize");
   FirstStepReport report{measurements.front().optimizer, {}, {}};
+  report.momentum_gain = measurements.front().momentum_gain;
   std::vector<LogitChanges> changes;
   std::vector<double> rates;
   for (const FirstStep& each : measurements) {

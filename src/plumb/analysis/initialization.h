@@ -32,6 +32,7 @@ struct FirstStep {
   std::string optimizer;
   LogitChanges logits;
   std::optional<CriticalRate> critical;
+  double momentum_gain = 1;  // how many times as long steps become while the gradient stays (Beginning)
 };
 
 /// The requested measurements of one model.
@@ -44,7 +45,7 @@ InitializationMeasurement measure_initialization(Model& model, const std::vector
                                                  const InitializationOptions& options);
 
 /// The logit changes and the critical learning rate of one optimizer's first step on batches, which the processes of a
-/// group share.
+/// group share. The step includes Model::constrain.
 FirstStep measure_first_step(Model& model, const std::vector<Batch>& batches, const std::string& optimizer,
                              const VariantOptions& optimizer_options, double label_smoothing, const Group& group = {});
 
@@ -55,6 +56,7 @@ struct FirstStepReport {
   Interval critical_rate;    // the geometric mean, over the models in which one was found
   int64_t without_rate = 0;  // models in which none was found
   double passes = 0;         // mean number of forward passes of the successful searches
+  double momentum_gain = 1;  // as in FirstStep
 };
 struct InitializationReport {
   std::optional<BackwardGainReport> gains;

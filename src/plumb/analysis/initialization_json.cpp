@@ -75,6 +75,7 @@ Json first_step_json(const FirstStepReport& report) {
   json["critical_rate"] = to_json(report.critical_rate);
   json["without_rate"] = report.without_rate;
   json["passes"] = report.passes;
+  json["momentum_gain"] = report.momentum_gain;
   return json;
 }
 
@@ -138,7 +139,9 @@ void from_json(const Json& json, BackwardGains& gains) {
 }
 
 Json to_json(const FirstStep& step) {
-  Json json = {{"optimizer", step.optimizer}, {"logit_change", step.logits.total}};
+  Json json = {{"optimizer", step.optimizer},
+               {"momentum_gain", step.momentum_gain},
+               {"logit_change", step.logits.total}};
   json["by_layer"] = Json::array();
   for (const LogitChange& layer : step.logits.by_layer)
     json["by_layer"].push_back({{"layer", layer_or_null(layer.layer)}, {"change", layer.change}});
@@ -152,6 +155,7 @@ Json to_json(const FirstStep& step) {
 void from_json(const Json& json, FirstStep& step) {
   step = {};
   step.optimizer = json.at("optimizer");
+  step.momentum_gain = number_of(json.at("momentum_gain"));
   step.logits.total = number_of(json.at("logit_change"));
   for (const Json& layer : json.at("by_layer")) {
     const Json& name = layer.at("layer");

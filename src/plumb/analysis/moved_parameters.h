@@ -17,12 +17,6 @@ class MovedParameters {
   MovedParameters(const MovedParameters&) = delete;
   MovedParameters& operator=(const MovedParameters&) = delete;
 
-  /// Sets all parameters to 0.
-  void to_zero() {
-    const at::NoGradGuard no_graph;
-    flat_.zero_();
-  }
-
   /// Sets them to other values, (parameters).
   void to(const Tensor& values) {
     const at::NoGradGuard no_graph;

@@ -48,6 +48,10 @@ void Model::constrain(const std::vector<bool>& frozen) {
   if (prescription_of(config_.residual).unit_matrices) normalize_matrices(parameters_, frozen);
 }
 
+Tensor Model::tangent(const Tensor& change) const {
+  return prescription_of(config_.residual).unit_matrices ? tangent_to_unit_matrices(parameters_, change) : change;
+}
+
 void Model::profile(const Batch& batch) {
   const at::NoGradGuard no_graph;
   ForwardContext context(Pass::profiling);

@@ -56,6 +56,10 @@ class Model {
   /// so must any code that changes parameters. `frozen` [parameter]: whether to leave it unchanged; empty: none.
   void constrain(const std::vector<bool>& frozen = {});
 
+  /// The part of a change of the parameters (parameters) that `constrain` leaves, to first order; all of it if the
+  /// scheme has no constraints.
+  [[nodiscard]] Tensor tangent(const Tensor& change) const;
+
   /// Runs the profiling pass of a scheme that has one (Admin) on a given batch. Call it after `initialize`.
   void profile(const Batch& batch);
 

@@ -42,4 +42,20 @@ void normalize_matrices(const Parameters& parameters, const std::vector<bool>& f
   }
 }
 
+Tensor tangent_to_unit_matrices(const Parameters& parameters, const Tensor& change) {
+  const at::NoGradGuard no_graph;
+  const Tensor tangent = change.detach().clone();
+  const std::vector<Tensor> pieces = parameters.split(tangent);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Parameter& parameter = parameters.all()[i];
+    const std::optional<int64_t> dimension = vector_dimension(parameter.role);
+    if (!dimension) continue;
+    const Tensor w = parameter.value.detach().to(at::kDouble);
+    const Tensor square = w.square().sum(*dimension, /*keepdim=*/true);
+    const Tensor along = (w * pieces[i]).sum(*dimension, /*keepdim=*/true);
+    pieces[i].sub_(w * (along / at::where(square == 0, at::ones_like(square), square)));
+  }
+  return tangent;
+}
+
 }  // namespace plumb

@@ -12,4 +12,8 @@ namespace plumb {
 /// unchanged. `frozen` [parameter]: whether to skip it; empty: none.
 void normalize_matrices(const Parameters& parameters, const std::vector<bool>& frozen = {});
 
+/// The part u − w·(w·u)/‖w‖² of a change u (parameters) of these vectors w that `normalize_matrices` leaves, to first
+/// order: n(w − η·u) = w − η·(that part) + O(η²) for w of length 1. A copy; other parameters' changes stay as they are.
+Tensor tangent_to_unit_matrices(const Parameters& parameters, const Tensor& change);
+
 }  // namespace plumb

@@ -31,7 +31,7 @@ class Adam final : public Optimizer {
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override {
     if (!moments_.started()) return std::nullopt;
     const double beta1 = moments_.options().beta1;
-    return Preconditioning{moments_.divisors(), (2 + 2 * beta1) / (1 - beta1)};
+    return Preconditioning{moments_.divisors(), moments_.smallest_divisors(), (2 + 2 * beta1) / (1 - beta1)};
   }
 
  private:
@@ -121,6 +121,19 @@ std::vector<Tensor> AdamMoments::divisors() const {
     }
     const ops::AdamUpdate last = coefficients(steps_[k], 1);
     all.push_back(v.sqrt().mul_(last.root_scale).add_(last.eps).div_(last.step));
+  }
+  return all;
+}
+
+std::vector<double> AdamMoments::smallest_divisors() const {
+  std::vector<double> all;
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    if (steps_[k] == 0) {
+      all.push_back(0);
+      continue;
+    }
+    const ops::AdamUpdate last = coefficients(steps_[k], 1);
+    all.push_back(last.root_scale > 0 ? last.eps / last.step : 0);
   }
   return all;
 }

@@ -44,6 +44,8 @@ class AdamMoments {
   /// For each member, what the last step divided m by: (1 − β₁ᵗ)·(√(v/(1 − β₂ᵗ)) + eps), unless an AdamRule changes it;
   /// ∞ for members that have taken no step.
   [[nodiscard]] std::vector<Tensor> divisors() const;
+  /// Their smallest values, those of elements with v = 0: eps in the same units; 0 where a step does not divide by √v.
+  [[nodiscard]] std::vector<double> smallest_divisors() const;
   /// Whether any member has taken a step.
   [[nodiscard]] bool started() const;
   [[nodiscard]] const AdamOptions& options() const { return options_; }

@@ -31,6 +31,7 @@ class Rounded : public Optimizer {
     return optimizer_->preconditioning();
   }
   [[nodiscard]] bool decay_is_in_direction() const override { return optimizer_->decay_is_in_direction(); }
+  [[nodiscard]] Beginning beginning() const override { return optimizer_->beginning(); }
   void see_validation(double nll) override { optimizer_->see_validation(nll); }
 
  protected:

@@ -19,6 +19,7 @@ class Cautious final : public Optimizer {
     optimizer_->load_state(tensors, origin);
   }
   [[nodiscard]] bool decay_is_in_direction() const override { return optimizer_->decay_is_in_direction(); }
+  [[nodiscard]] Beginning beginning() const override { return optimizer_->beginning(); }
 
  private:
   void update(const OptimizerStep& step) override {

@@ -56,7 +56,7 @@ class NtAsgd final : public Optimizer {
   }
 
   /// As for plain gradient descent.
-  [[nodiscard]] std::optional<Preconditioning> preconditioning() const override { return Preconditioning{{}, 2}; }
+  [[nodiscard]] std::optional<Preconditioning> preconditioning() const override { return Preconditioning{{}, {}, 2}; }
 
   [[nodiscard]] bool decay_is_in_direction() const override { return true; }
   [[nodiscard]] bool averages_weights() const override { return true; }

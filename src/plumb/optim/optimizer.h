@@ -35,9 +35,18 @@ struct OptimizerStep {
 struct Preconditioning {
   /// P, one tensor per parameter in their order and of their shapes; ∞ where no step has been taken. Empty: P = 1.
   std::vector<Tensor> diagonal;
+  /// The P of an element whose gradients so far were all 0, which is ε in P's units: one per parameter. 0 if there is
+  /// no such ε; empty if `diagonal` is.
+  std::vector<double> floor;
   /// With P and η held fixed, a quadratic loss with Hessian H is descended without oscillations that grow if
   /// η·λ_max(P⁻¹H) stays below this number (Cohen et al. 2021, arXiv 2103.00065, and 2022, arXiv 2207.14484).
   double stable_product = 0;
+};
+
+/// How an optimizer's first steps differ from those that follow, all with the same gradient.
+struct Beginning {
+  int64_t idle_steps = 0;    // first steps that leave some parameters as they are, and only prepare the state
+  double momentum_gain = 1;  // what steps grow to, in units of the first one after the idle ones
 };
 
 /// Updates parameters from their gradients.
@@ -63,6 +72,8 @@ class Optimizer {
   /// The last step as preconditioned gradient descent, without weight decay; nullopt before the first step, and for
   /// optimizers that do not have this form.
   [[nodiscard]] virtual std::optional<Preconditioning> preconditioning() const { return std::nullopt; }
+
+  [[nodiscard]] virtual Beginning beginning() const { return {}; }
 
   /// Whether the optimizer averages the weights itself. If so, take gradients at the parameters, but evaluate and save
   /// evaluation_weights(). For all other optimizers, the parameters serve both purposes.

@@ -37,8 +37,11 @@ class Sgd final : public Optimizer {
   /// stable_product is 2 + 2μ for momentum μ; (2 + 2μ)/(1 + 2μ) with Nesterov's.
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override {
     const double mu = options_.momentum;
-    return Preconditioning{{}, (2 + 2 * mu) / (options_.nesterov ? 1 + 2 * mu : 1)};
+    return Preconditioning{{}, {}, (2 + 2 * mu) / (options_.nesterov ? 1 + 2 * mu : 1)};
   }
+
+  /// With a constant gradient g, b tends to g/(1 − μ), and so does g + μ·b.
+  [[nodiscard]] Beginning beginning() const override { return {.momentum_gain = 1 / (1 - options_.momentum)}; }
 
   [[nodiscard]] bool decay_is_in_direction() const override { return true; }
 

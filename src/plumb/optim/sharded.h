@@ -39,6 +39,7 @@ class ShardedOptimizer final : public Optimizer {
 
   /// nullopt once the state is sharded.
   [[nodiscard]] std::optional<Preconditioning> preconditioning() const override;
+  [[nodiscard]] Beginning beginning() const override { return own_->beginning(); }
 
  private:
   void update(const OptimizerStep& step) override;

@@ -74,6 +74,7 @@ MeasurementRequest first_step_request(StudyContext& context, const std::string& 
                                       const FirstStepStudy& part) {
   const TrainConfig& train = context.config.train;
   const Json settings = {{"pairs", part.pairs},
+                         {"step", "from the weights, in float64, with the scheme's constraints"},
                          {"optimizer", settings_of_optimizer(optimizer, train.options)},
                          {"label_smoothing", train.label_smoothing}};
   return over_seeds(context, fmt::format("first-step-{}-{}", optimizer, file_name(scheme)),
@@ -104,9 +105,11 @@ PartResult measure(StudyContext& context, const FirstStepStudy& part) {
               "The first step at initialization",
               "Critical learning rate: above it, the step raises the loss on the pairs from which it was computed; "
               "critical sharpness is 2 divided by it. Change of the logits: root mean square per unit of learning "
-              "rate, all parameters moving. Geometric means over the seeds with their 95% intervals.",
+              "rate, all parameters moving. Geometric means over the seeds with their 95% intervals. Momentum: how "
+              "many times as long as the first step later ones become while the gradient stays the same, by which "
+              "the critical learning rate is to be divided for them.",
               {"optimizer", "scheme", "critical learning rate", "low", "high", "critical sharpness", "forward passes",
-               "change of the logits", "low", "high"}};
+               "change of the logits", "low", "high", "momentum"}};
   for (const std::string& optimizer : part.optimizers) {
     std::map<std::string, FirstStepReport> by_scheme;
     for (const std::string& scheme : context.config.study.schemes) {
@@ -123,13 +126,18 @@ PartResult measure(StudyContext& context, const FirstStepStudy& part) {
       const Interval& change = report.logits.total;
       table.rows.push_back({optimizer, scheme, finite_or_null(rate.mean), finite_or_null(rate.low),
                             finite_or_null(rate.high), finite_or_null(2 / rate.mean), finite_or_null(report.passes),
-                            finite_or_null(change.mean), finite_or_null(change.low), finite_or_null(change.high)});
+                            finite_or_null(change.mean), finite_or_null(change.low), finite_or_null(change.high),
+                            report.momentum_gain});
       rates.push_back(fmt::format("{} with {}", rate_in_words(rate), display_name(scheme)));
     }
-    result.summary.push_back(
-        fmt::format("The learning rate above which the first step of {} raises the loss is {} ({} layers, {} pairs; {} "
-                    "seeds, 95% intervals).",
-                    optimizer, join(rates, ", "), part.layers, part.pairs, part.seeds));
+    const double gain = by_scheme.begin()->second.momentum_gain;
+    result.summary.push_back(fmt::format(
+        "The learning rate above which the first step of {} raises the loss is {} ({} layers, {} pairs; {} seeds, 95% "
+        "intervals).{}",
+        optimizer, join(rates, ", "), part.layers, part.pairs, part.seeds,
+        gain == 1 ? ""
+                  : fmt::format(" While the gradient stays the same, momentum makes later steps {:.3g} times as long.",
+                                gain)));
   }
   result.tables.push_back(table);
   return result;

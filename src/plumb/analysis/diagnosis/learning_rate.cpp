@@ -79,9 +79,12 @@ std::vector<Finding> find_critical_rate(const DivergedRun& diverged) {
     update.push_back(preconditioning->diagonal.empty() ? pieces[i] * factor
                                                        : pieces[i] * factor / preconditioning->diagonal[i]);
   }
-  const auto critical =
-      critical_learning_rate(run.model, run.batches, gradient, joined(update),
-                             {.start = run.learning_rate, .label_smoothing = run.config.label_smoothing, .loss = loss});
+  CriticalRateOptions search;
+  search.start = run.learning_rate;
+  search.label_smoothing = run.config.label_smoothing;
+  search.loss = loss;
+  for (const ParameterStep& each : run.settings) search.frozen.push_back(each.frozen);
+  const auto critical = critical_learning_rate(run.model, run.batches, gradient, joined(update), search);
   if (!critical) return {};
   return {{fmt::format("a step along P⁻¹·∇L from the last parameters raises the loss above a learning rate of {:.3g}; "
                        "that of the run was {:.3g}, {:.3g} times as much",

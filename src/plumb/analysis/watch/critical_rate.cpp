@@ -40,6 +40,7 @@ class CriticalRateWatch final : public Watch {
     search.tolerance = options_.tolerance;
     search.passes = options_.passes;
     search.label_smoothing = run.config.label_smoothing;
+    for (const ParameterStep& each : run.settings) search.frozen.push_back(each.frozen);
     search.loss = [&run](Model& model, const Batch& batch, const LossOptions& options, ForwardContext& context) {
       return run.task.loss(model, batch, options, context);
     };
@@ -50,7 +51,8 @@ class CriticalRateWatch final : public Watch {
     moved.to(before);
     const MeanLoss start = mean_loss(run.model, run.batches, search.label_smoothing, search.loss);
     json["loss_before"] = start.loss;
-    json["slope"] = start.gradient.to(at::kDouble).dot(update.to(at::kDouble)).item<double>();
+    json["slope"] =
+        start.gradient.to(at::kDouble).dot(run.model.tangent(update).to(at::kDouble)).item<double>();
     const std::optional<CriticalRate> found =
         critical_learning_rate(run.model, run.batches, start.gradient, update, search);
     if (!found) return json;
@@ -69,7 +71,7 @@ class CriticalRateWatch final : public Watch {
 
 [[maybe_unused]] const bool kCriticalRateRegistered = watches().add(
     "critical_rate",
-    "η_c, the smallest η with L(θ − η·u) > L(θ), where θ is before the last step and η·u that step at its learning "
+    "η_c, the η from which on L(θ − η·u) > L(θ), where θ is before the last step and η·u that step at its learning "
     "rate; L of the examples of [watch]",
     "arXiv 2601.16979",
     [](const Options& options) { return std::make_unique<CriticalRateWatch>(options.as<CriticalRateWatchOptions>()); },

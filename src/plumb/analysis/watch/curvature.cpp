@@ -87,6 +87,19 @@ Tensor preconditioner_scale(const WatchedRun& run, const std::vector<Tensor>& pr
   return plain ? Tensor() : joined(pieces);
 }
 
+/// The share of ‖y‖² in elements with √v̂ < 10·ε, that is, P below 11 times its floor: how far a curvature with this
+/// eigenvector y of S·H·S is a property of ε. Elements that are held have y = 0.
+double share_at_epsilon(const Parameters& parameters, const Preconditioning& given, const Tensor& y) {
+  const std::vector<Tensor> pieces = parameters.split(y);
+  double small = 0, all = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Tensor squares = pieces[i].to(at::kDouble).square();
+    all += squares.sum().item<double>();
+    if (given.floor[i] > 0) small += (squares * (given.diagonal[i] < 11 * given.floor[i])).sum().item<double>();
+  }
+  return small / all;
+}
+
 /// 1 for parameters that move, 0 for those that are held; undefined if none is held.
 Tensor moving_parameters(const WatchedRun& run, const std::vector<bool>& held) {
   if (std::find(held.begin(), held.end(), true) == held.end()) return {};
@@ -125,12 +138,15 @@ class CurvatureWatch final : public Watch {
     double gradients = kept;
     int64_t products = 0;
     Json json = Json::object();
+    const std::optional<Preconditioning> preconditioning = run.optimizer.preconditioning();
     const auto search = [&](const std::string& name, const Tensor& scale, std::optional<double> stable_product) {
-      Json found = largest(name, scaled_hessian(hessian, scale), run, products);
+      Tensor vector;
+      Json found = largest(name, scaled_hessian(hessian, scale), run, products, vector);
       if (stable_product && run.learning_rate > 0) found["threshold"] = *stable_product / run.learning_rate;
+      if (name == "preconditioned" && !preconditioning->floor.empty())
+        found["share_at_epsilon"] = share_at_epsilon(run.model.parameters(), *preconditioning, vector);
       json[name] = found;
     };
-    const std::optional<Preconditioning> preconditioning = run.optimizer.preconditioning();
     const Tensor scale = preconditioning && run.learning_rate > 0
                              ? preconditioner_scale(run, preconditioning->diagonal, held)
                              : Tensor();
@@ -150,8 +166,10 @@ class CurvatureWatch final : public Watch {
   }
 
  private:
-  /// The largest eigenvalue of an operator, starting from its last vector, which it replaces. Adds to `products`.
-  Json largest(const std::string& name, const LinearOperator& multiply, const WatchedRun& run, int64_t& products) {
+  /// The largest eigenvalue of an operator, starting from its last vector, which it replaces. Adds to `products`, and
+  /// sets `vector` to the eigenvector.
+  Json largest(const std::string& name, const LinearOperator& multiply, const WatchedRun& run, int64_t& products,
+               Tensor& vector) {
     const Parameters& parameters = run.model.parameters();
     const Tensor probe =
         random_probe(parameters.count(), parameters.options(), static_cast<uint64_t>(run.config.seed), run.step);
@@ -162,6 +180,7 @@ class CurvatureWatch final : public Watch {
         largest_eigenpair(multiply, start, {warm ? options_.products : options_.first_products, options_.tolerance});
     vectors_[name] = pair.vector + pair.second * kShareOfSecond;
     products += pair.products;
+    vector = pair.vector;
     Json json;
     json["value"] = pair.value;
     json["residual"] = pair.residual;
