@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include "plumb/analysis/sweep.h"
 #include "plumb/base/error.h"
+#include "plumb/base/random.h"
 
 namespace plumb {
 namespace {
@@ -29,6 +31,47 @@ TEST(Judge, IntervalInsideOutsideAndAcross) {
   EXPECT_EQ(judge(values, Region::above(1.25)).outcome, Outcome::contradicted);
   EXPECT_EQ(judge(values, Region::below(1.25)).outcome, Outcome::supported);
   EXPECT_EQ(judge(values, Region::below(0.75)).outcome, Outcome::contradicted);
+}
+
+// An increase of more than 0.1 is claimed; 1 ± 0.24841 times a factor.
+TEST(Judge, AnEffectThatGoesTheClaimsWayDoesNotContradictIt) {
+  const auto outcome = [](double mean, double factor) {
+    return judge({mean - 0.1 * factor, mean, mean + 0.1 * factor}, Region::above(0.1, 0)).outcome;
+  };
+  EXPECT_EQ(outcome(0.36, 1), Outcome::supported);
+  EXPECT_EQ(outcome(0.05, 0.1), Outcome::smaller);   // an increase: 0.025 to 0.075
+  EXPECT_EQ(outcome(0.0, 0.1), Outcome::smaller);    // none, or a small one of either sign
+  EXPECT_EQ(outcome(-0.03, 0.1), Outcome::contradicted);
+  EXPECT_EQ(outcome(0.0, 1), Outcome::undecided);
+  EXPECT_EQ(outcome(-0.2, 1), Outcome::smaller);  // −0.448 to 0.048: contains a small increase
+  EXPECT_EQ(judge({1.9, 2.0, 2.1}, Region::above(1.1, 1), Scale::logarithmic).outcome, Outcome::supported);
+  EXPECT_EQ(judge({1.04, 1.05, 1.06}, Region::above(1.1, 1), Scale::logarithmic).outcome, Outcome::smaller);
+  EXPECT_EQ(judge({0.8, 0.81, 0.82}, Region::above(1.1, 1), Scale::logarithmic).outcome, Outcome::contradicted);
+  EXPECT_EQ(judge({-0.06, -0.05, -0.04}, Region::below(-0.25, 0)).outcome, Outcome::smaller);
+  EXPECT_EQ(judge({0.04, 0.05, 0.06}, Region::below(-0.25, 0)).outcome, Outcome::contradicted);
+  EXPECT_EQ(judge({0.05, 0.06, 0.07}, Region::above(0.1)).outcome, Outcome::contradicted);  // the claim has no null
+  EXPECT_EQ(to_string(Outcome::smaller), "no effect of that size");
+}
+
+// Whatever was measured, a claim of an effect is contradicted only if the interval excludes every effect in its
+// direction, and its mirror image is judged alike.
+TEST(Judge, ContradictionExcludesEveryEffectInTheClaimsDirection) {
+  Random random(1, "contradiction");
+  std::set<Outcome> seen;
+  for (int i = 0; i < 2000; ++i) {
+    const double margin = random.uniform(), mean = 2 * random.normal(), noise = random.uniform();
+    std::vector<double> values, mirrored;
+    for (int k = 0; k < 3 + i % 4; ++k) {
+      values.push_back(mean + noise * random.normal());
+      mirrored.push_back(-values.back());
+    }
+    const Judgment judgment = judge(values, Region::above(margin, 0));
+    seen.insert(judgment.outcome);
+    EXPECT_EQ(judgment.outcome == Outcome::contradicted, judgment.effect.high <= 0);
+    EXPECT_EQ(judgment.outcome == Outcome::supported, judgment.effect.low > margin);
+    EXPECT_EQ(judge(mirrored, Region::below(-margin, 0)).outcome, judgment.outcome);
+  }
+  EXPECT_EQ(seen.size(), 4U);
 }
 
 TEST(Judge, EqualityNeedsTheIntervalWithinTheMargin) {
@@ -60,7 +103,12 @@ TEST(Judge, RatiosByTheirLogarithms) {
   EXPECT_EQ(judge({1, 0, 2}, Region::above(0.1), Scale::logarithmic).outcome, Outcome::undecided);
 }
 
-TEST(Judge, OneSeedAndMissingNumbersDecideNothing) {
+TEST(Judge, OneOrTwoSeedsAndMissingNumbersDecideNothing) {
+  const Judgment two = judge({5, 5.001}, Region::above(0));
+  EXPECT_EQ(two.outcome, Outcome::undecided);
+  EXPECT_EQ(two.reason, "two seeds never decide");
+  EXPECT_EQ(two.effect.count, 2);
+  EXPECT_EQ(judge({5, 5.001, 5}, Region::above(0)).outcome, Outcome::supported);
   EXPECT_EQ(judge({5}, Region::above(0)).outcome, Outcome::undecided);
   EXPECT_EQ(judge({5}, Region::above(0)).effect.mean, 5);
   const Judgment missing = judge({1, 1.01, 0.99, kNaN}, Region::above(0));
@@ -83,6 +131,27 @@ TEST(JudgeEach, EveryConditionHasToHold) {
   EXPECT_EQ(judge_each({{one, Region::around(1, 0.3)}, {three, Region::above(3.4)}}).outcome, Outcome::contradicted);
   EXPECT_EQ(judge_each({{one, Region::around(1, 0.3)}, {{kNaN}, {}}}).outcome, Outcome::undecided);
   EXPECT_THROW(judge_each({}), Error);
+  // 3 ± 0.3583 against above 3.4 contradicts; 0 ± 2.48 against above 0.4 has as little room and does not.
+  const Judgment shown = judge_each({{{-1, 0, 1}, Region::above(0.4)}, {three, Region::above(3.4)}});
+  EXPECT_EQ(shown.outcome, Outcome::contradicted);
+  EXPECT_NEAR(shown.effect.mean, 3, 1e-12);
+  EXPECT_NE(both.rule.find("in each of 2 conditions, of which this is the worst"), std::string::npos) << both.rule;
+}
+
+TEST(JudgeReadings, ADenominatorCannotTurnTheVerdict) {
+  const QuantityReading as_large = {"by itself", {0.9, 1.0, 1.1}};
+  const QuantityReading smaller = {"relative to layer 6", {0.19, 0.2, 0.21}};
+  const Region region = Region::above(1 / 1.5);
+  EXPECT_EQ(judge_readings({as_large}, region, Scale::logarithmic).outcome, Outcome::supported);
+  EXPECT_EQ(judge_readings({smaller}, region, Scale::logarithmic).outcome, Outcome::contradicted);
+  const Judgment both = judge_readings({as_large, smaller}, region, Scale::logarithmic);
+  EXPECT_EQ(both.outcome, Outcome::undecided);
+  EXPECT_EQ(judge_readings({smaller, as_large}, region, Scale::logarithmic).outcome, Outcome::undecided);
+  EXPECT_EQ(both.effect.mean, judge(as_large.values, region, Scale::logarithmic).effect.mean);
+  // e^±(4.3026527 · s/√3), s of ln 0.19, ln 0.2 and ln 0.21: 0.0500 → 0.1996 · e^∓0.1243.
+  EXPECT_EQ(both.reason, "relative to layer 6: 0.2 (0.176 to 0.226)");
+  EXPECT_EQ(judge_readings({as_large, as_large}, region, Scale::logarithmic).outcome, Outcome::supported);
+  EXPECT_THROW(judge_readings({}, region), Error);
 }
 
 TEST(JudgeDifference, FinishedRunsByTheirInterval) {
@@ -92,16 +161,16 @@ TEST(JudgeDifference, FinishedRunsByTheirInterval) {
   EXPECT_THROW(judge_difference({1}, {1, 2}, {}), Error);
 }
 
-TEST(JudgeDifference, EveryRunDivergedIsNoFinding) {
+TEST(JudgeDifference, EveryRunFailedIsNoFinding) {
   const std::vector<double> all = {kInfinity, kInfinity, kInfinity};
   for (const Region& region : {Region::above(0.1), Region::below(0.1), Region::around(0, 0.1)}) {
     const Judgment judgment = judge_difference(all, all, region);
     EXPECT_EQ(judgment.outcome, Outcome::not_testable);
-    EXPECT_EQ(judgment.reason, "every run diverged");
+    EXPECT_EQ(judgment.reason, "every run failed");
   }
 }
 
-TEST(JudgeDifference, DivergenceIsALargerLoss) {
+TEST(JudgeDifference, FailureIsALargerLoss) {
   const std::vector<double> all = {kInfinity, kInfinity, kInfinity};
   const std::vector<double> none = {2.0, 2.1, 2.2};
   EXPECT_EQ(judge_difference(all, none, Region::above(0.1)).outcome, Outcome::supported);
@@ -112,38 +181,40 @@ TEST(JudgeDifference, DivergenceIsALargerLoss) {
   EXPECT_EQ(judge_difference(none, all, Region::around(0, 0.1)).outcome, Outcome::contradicted);
 }
 
-TEST(JudgeDifference, OneDivergedRunOfThreeDecidesNothing) {
+TEST(JudgeDifference, OneFailedRunOfThreeDecidesNothing) {
   const Judgment one = judge_difference({kInfinity, 2.1, 2.2}, {2.0, 2.1, 2.2}, Region::below(0.1));
   EXPECT_EQ(one.outcome, Outcome::undecided);  // not "as good", though the others are equal
-  EXPECT_EQ(one.reason, "1 and 0 of 3 runs diverged");
+  EXPECT_EQ(one.reason, "1 and 0 of 3 runs failed");
   EXPECT_EQ(one.effect.count, 2);
   EXPECT_EQ(judge_difference({kInfinity}, {2.0}, Region::above(0.1)).outcome, Outcome::undecided);  // one seed
 }
 
-TEST(Divergence, FishersExactTest) {
-  EXPECT_NEAR(divergence_p_value(3, 3, 0, 3), 1.0 / 20, 1e-12);    // 1/(6 choose 3)
-  EXPECT_NEAR(divergence_p_value(5, 5, 0, 5), 1.0 / 252, 1e-12);   // 1/(10 choose 5)
-  EXPECT_NEAR(divergence_p_value(2, 3, 0, 3), 3.0 / 15, 1e-12);    // (3 choose 2)/(6 choose 2)
-  EXPECT_NEAR(divergence_p_value(4, 5, 1, 5), 26.0 / 252, 1e-12);  // 25 + 1 of (10 choose 5)
-  EXPECT_NEAR(divergence_p_value(0, 3, 3, 3), 1, 1e-12);
+TEST(Failure, FishersExactTest) {
+  EXPECT_NEAR(failure_p_value(3, 3, 0, 3), 1.0 / 20, 1e-12);    // 1/(6 choose 3)
+  EXPECT_NEAR(failure_p_value(5, 5, 0, 5), 1.0 / 252, 1e-12);   // 1/(10 choose 5)
+  EXPECT_NEAR(failure_p_value(2, 3, 0, 3), 3.0 / 15, 1e-12);    // (3 choose 2)/(6 choose 2)
+  EXPECT_NEAR(failure_p_value(4, 5, 1, 5), 26.0 / 252, 1e-12);  // 25 + 1 of (10 choose 5)
+  EXPECT_NEAR(failure_p_value(0, 3, 3, 3), 1, 1e-12);
+  // A probability of exactly 5% decides, whichever way its last bit is rounded: 3 of 3 against 0 of 3, and 1/20 is no
+  // binary fraction.
+  EXPECT_EQ(failure_p_value(3, 3, 0, 3), 0.05);
+  const std::vector<double> all = {kInfinity, kInfinity, kInfinity};
+  EXPECT_EQ(judge_difference(all, {2, 2, 2}, Region::above(0.1)).outcome, Outcome::supported);
 }
 
-TEST(JudgeGrowth, ByTheExactDistributionOfKendallsS) {
-  // Four conditions in order for one seed: p = 1/24. For two seeds: 1/576.
-  const std::vector<double> up = {1, 2, 3, 4};
-  EXPECT_EQ(judge_growth({up}).outcome, Outcome::undecided);
-  EXPECT_EQ(judge_growth({up, up}).outcome, Outcome::supported);
-  EXPECT_EQ(judge_growth({up, up}).reason, "p = 0.0017");
-  EXPECT_EQ(judge_growth({up, up}).effect.mean, 1);
-  EXPECT_EQ(judge_growth({{4, 3, 2, 1}, {4, 3, 2, 1}}).outcome, Outcome::contradicted);
-  EXPECT_EQ(judge_growth({{1, 2, 3, 4}, {4, 3, 2, 1}}).outcome, Outcome::undecided);
-  // Two seeds, each with one discordant pair of six: P(S₁ + S₂ has at most 2) = (1 + 6 + 9 + 10)/576 — 1 order without
-  // a discordant pair, 3 with one and 5 with two: 1·1; 2·3; 3·3 + 2·5.
-  EXPECT_EQ(judge_growth({{2, 1, 3, 4}, {1, 2, 4, 3}}).reason, "p = 0.045");
-  EXPECT_EQ(judge_growth({{2, 2, 2, 2}, {2, 2, 2, 2}}).outcome, Outcome::undecided);  // ties neither grow nor fall
-  EXPECT_EQ(judge_growth({{1, 2, kInfinity, 4}, up}).outcome, Outcome::undecided);
-  EXPECT_THROW(judge_growth({up, {1, 2}}), Error);
-  EXPECT_THROW(judge_growth({{1}}), Error);
+// The probabilities of every table with the same margins sum to one.
+TEST(Failure, ProbabilitiesSumToOne) {
+  for (int64_t runs = 1; runs <= 12; ++runs) {
+    for (int64_t failed = 0; failed <= 2 * runs; ++failed) {
+      const int64_t least = std::max<int64_t>(0, failed - runs), most = std::min(failed, runs);
+      EXPECT_NEAR(failure_p_value(least, runs, failed - least, runs), 1, 1e-12);
+      double sum = 0;
+      for (int64_t k = least; k <= most; ++k)
+        sum += failure_p_value(k, runs, failed - k, runs) -
+               (k < most ? failure_p_value(k + 1, runs, failed - k - 1, runs) : 0);
+      EXPECT_NEAR(sum, 1, 1e-12);
+    }
+  }
 }
 
 Sweep sweep_of(const std::vector<std::vector<double>>& losses) {
@@ -156,7 +227,7 @@ Sweep sweep_of(const std::vector<std::vector<double>>& losses) {
   return sweep;
 }
 
-TEST(Sweep, BestRateHasTheFewestDivergedRuns) {
+TEST(Sweep, BestRateHasTheFewestFailedRuns) {
   const Sweep sweep = sweep_of({{3, 3}, {2.5, 2.6}, {1, kInfinity}});
   EXPECT_EQ(sweep.best().learning_rate, 2e-3);
   EXPECT_EQ(sweep.open_end(), "");
@@ -164,6 +235,16 @@ TEST(Sweep, BestRateHasTheFewestDivergedRuns) {
   EXPECT_EQ(sweep_of({{3, 3}, {2, 2}}).open_end(), "the best learning rate, 0.002, is the largest of the sweep");
   EXPECT_EQ(sweep_of({{3, 3}}).open_end(), "one learning rate is no sweep");
   EXPECT_THROW((void)Sweep{}.best(), Error);
+  // A finite loss can be a failure: 7.9 and 5.8 where nothing is learned at 5.7.
+  Sweep finite = sweep_of({{5.2, 5.3}, {7.9, 1.0}, {5.8, 5.9}});
+  EXPECT_EQ(finite.best().learning_rate, 2e-3);
+  finite.failed_at = 5.7;
+  EXPECT_EQ(finite.best().learning_rate, 1e-3);
+  EXPECT_EQ(finite.best_losses(), (std::vector<double>{5.2, 5.3}));
+  Sweep all_failed = sweep_of({{5.9, 6}, {5.75, 5.8}, {kInfinity, kInfinity}});
+  all_failed.failed_at = 5.7;
+  EXPECT_EQ(all_failed.best().learning_rate, 2e-3);
+  EXPECT_EQ(all_failed.best_losses(), (std::vector<double>{kInfinity, kInfinity}));
 }
 
 TEST(Sweep, BestRateBetweenThoseOfTheSweepIsTheVertex) {
@@ -174,6 +255,21 @@ TEST(Sweep, BestRateBetweenThoseOfTheSweepIsTheVertex) {
   EXPECT_NEAR(sweep_of({{3}, {2}, {3}}).best_between(), 2e-3, 1e-12);
   EXPECT_TRUE(std::isnan(sweep_of({{2}, {3}, {4}}).best_between()));  // at the end
   EXPECT_TRUE(std::isnan(sweep_of({{3}, {2}, {kInfinity}}).best_between()));
+  // The vertex has a loss of 2, and the best rate of the sweep, 0.004, one of ln²(4/3) more.
+  EXPECT_NEAR(sweep_of(losses).gain_between(), std::pow(std::log(4.0 / 3), 2), 1e-12);
+  EXPECT_NEAR(sweep_of({{3}, {2}, {3}}).gain_between(), 0, 1e-12);
+  EXPECT_EQ(sweep_of({{2}, {3}, {4}}).gain_between(), kInfinity);
+  EXPECT_EQ(sweep_of({{3}, {2}, {kInfinity}}).gain_between(), kInfinity);
+  Sweep beside_failure = sweep_of({{3}, {2}, {4}});
+  beside_failure.failed_at = 3.5;
+  EXPECT_EQ(beside_failure.gain_between(), kInfinity);
+}
+
+TEST(Sweep, ChoiceWithoutOneOfTheSeeds) {
+  // Without the third seed the first rate is better, 2 against 2.05.
+  EXPECT_EQ(sweep_of({{2, 2, 3}, {2.05, 2.05, 2.05}}).unstable_seeds(), 1);
+  EXPECT_EQ(sweep_of({{2, 2, 2}, {3, 3, 3}}).unstable_seeds(), 0);
+  EXPECT_EQ(sweep_of({{2}, {3}}).unstable_seeds(), 0);
 }
 
 TEST(Sweep, SensitivityIsTheMeanLossAboveTheBest) {
@@ -197,6 +293,41 @@ TEST(Sweep, ArmsAreComparedEachAtItsBest) {
   const Judgment open = judge_best(slow, fast, Region::around(0, 0.05));
   EXPECT_EQ(open.outcome, Outcome::undecided);
   EXPECT_EQ(open.reason, "the best learning rate, 0.001, is the smallest of the sweep");
+}
+
+TEST(Sweep, WhatLiesBetweenTheRatesCanTurnTheVerdict) {
+  // The first arm is worse by 0.2 at the rates of the sweep, but its minimum may lie between them: through 0.4, 0 and 0
+  // with equal steps, the vertex is at −0.4²/(8 · 0.4) = −0.05, so at least 0.15 remains; through 4, 0 and 0, −0.5.
+  const Sweep second = sweep_of({{4, 4, 4}, {2, 2.01, 2.02}, {4, 4, 4}});
+  const auto first = [](double slower) {
+    return sweep_of({{2.2 + slower, 2.21 + slower, 2.22 + slower}, {2.2, 2.21, 2.22}, {2.2, 2.21, 2.22}, {9, 9, 9}});
+  };
+  EXPECT_EQ(judge_best(first(0.4), second, Region::above(0.1, 0)).outcome, Outcome::supported);
+  const Judgment turned = judge_best(first(4), second, Region::above(0.1, 0));
+  EXPECT_EQ(turned.outcome, Outcome::undecided);
+  EXPECT_TRUE(turned.reason.starts_with("between the rates of their sweeps, the first arm may gain 0.5 and the second"))
+      << turned.reason;
+  EXPECT_NEAR(turned.effect.mean, 0.2, 1e-12);
+  // A gain of the second arm would only enlarge the difference.
+  EXPECT_EQ(judge_best(second, first(4), Region::below(0)).outcome, Outcome::undecided);
+  EXPECT_EQ(judge_best(second, first(4), Region::below(1)).outcome, Outcome::supported);
+  // Beside failed runs, the gain is unknown.
+  const Sweep edge = sweep_of({{3, 3, 3}, {2.2, 2.21, 2.22}, {kInfinity, 3, 3}});
+  EXPECT_EQ(judge_best(edge, second, Region::above(0.1, 0)).outcome, Outcome::undecided);
+  EXPECT_EQ(judge_best(second, edge, Region::below(0)).outcome, Outcome::undecided);
+  EXPECT_EQ(judge_best(edge, second, Region::below(1)).outcome, Outcome::supported);  // a gain would only help
+  EXPECT_EQ(judge_best(second, edge, Region::above(-1)).outcome, Outcome::supported);
+}
+
+TEST(Sweep, RunsThatLearnNothingHaveFailed) {
+  const auto arm = [](double loss, double failed_at) {
+    Sweep sweep = sweep_of({{6, 6, 6}, {loss, loss, loss}, {6, 6, 6}});
+    sweep.failed_at = failed_at;
+    return sweep;
+  };
+  EXPECT_EQ(judge_best(arm(5.8, kInfinity), arm(5.75, kInfinity), Region::around(0, 0.1)).outcome, Outcome::supported);
+  EXPECT_EQ(judge_best(arm(5.8, 5.7), arm(5.75, 5.7), Region::around(0, 0.1)).outcome, Outcome::not_testable);
+  EXPECT_EQ(judge_best(arm(5.75, 5.7), arm(5.69, 5.7), Region::above(0.1, 0)).outcome, Outcome::supported);
 }
 
 TEST(Judgments, ReplacedWhereTheSettingCannotCarryTheClaim) {

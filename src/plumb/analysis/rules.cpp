@@ -13,49 +13,46 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
+/// 5%, and as much more as rounding may add to a p-value that is exactly 5%, such as that of 3 of 3 runs against 0 of 3.
+constexpr double kFisherLevel = 0.05 * (1 + 1e-9);
+
+std::string in_digits(double value) {
+  return value < 0 ? fmt::format("−{:.3g}", -value) : fmt::format("{:.3g}", value);
+}
+
 std::string rule_of(const Region& region, const char* interval) {
   const bool low = std::isfinite(region.low);
   const bool high = std::isfinite(region.high);
-  const auto number = [](double value) {
-    return value < 0 ? fmt::format("−{:.3g}", -value) : fmt::format("{:.3g}", value);
-  };
-  const std::string where = low && high ? fmt::format("between {} and {}", number(region.low), number(region.high))
-                            : low       ? fmt::format("above {}", number(region.low))
-                                        : fmt::format("below {}", number(region.high));
-  return fmt::format("supported if all of the {} lies {}, contradicted if none of it does", interval, where);
+  const std::string where = low && high ? fmt::format("between {} and {}", in_digits(region.low), in_digits(region.high))
+                            : low       ? fmt::format("above {}", in_digits(region.low))
+                                        : fmt::format("below {}", in_digits(region.high));
+  const std::string supported = fmt::format("supported if all of the {} lies {}", interval, where);
+  if (std::isnan(region.null)) return supported + ", contradicted if none of it does";
+  return fmt::format("{}, contradicted if none of it lies {} {}, no effect of that size if none of it lies {} otherwise",
+                     supported, low ? "above" : "below", in_digits(region.null), where);
 }
 
-Outcome outcome_of(const Interval& interval, const Region& region) {
-  if (interval.low > region.low && interval.high < region.high) return Outcome::supported;
-  if (interval.high <= region.low || interval.low >= region.high) return Outcome::contradicted;
-  return Outcome::undecided;
+/// Why so few values decide nothing; "" if they suffice.
+std::string too_few(int64_t seeds) {
+  if (seeds < 2) return "one seed has no interval";
+  return seeds < 3 ? "two seeds never decide" : "";
 }
 
-/// [s]: the fraction of the n! orders of n values that have s discordant pairs (Mahonian numbers).
-std::vector<double> discordant_pairs(size_t n) {
-  std::vector<double> share = {1};
-  for (size_t k = 2; k <= n; ++k) {
-    std::vector<double> next(share.size() + k - 1, 0);
-    for (size_t s = 0; s < share.size(); ++s) {
-      for (size_t more = 0; more < k; ++more) next[s + more] += share[s] / static_cast<double>(k);
-    }
-    share = std::move(next);
-  }
-  return share;
+/// n choose k, exactly: k ≤ n.
+double choose(int64_t n, int64_t k) {
+  double product = 1;
+  for (int64_t i = 1; i <= k; ++i) product = product * static_cast<double>(n - k + i) / static_cast<double>(i);
+  return product;
 }
 
-std::vector<double> convolved(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> sum(a.size() + b.size() - 1, 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    for (size_t j = 0; j < b.size(); ++j) sum[i + j] += a[i] * b[j];
-  }
-  return sum;
+/// The room to the nearer end of the region; negative outside of it.
+double room_in(const Region& region, const Interval& effect) {
+  if (effect.count == 0) return -std::numeric_limits<double>::infinity();
+  return std::min(effect.mean - region.low, region.high - effect.mean);
 }
 
-/// ln(n choose k).
-double log_choose(int64_t n, int64_t k) {
-  const auto gamma = [](int64_t x) { return std::lgamma(static_cast<double>(x) + 1); };
-  return gamma(n) - gamma(k) - gamma(n - k);
+std::string in_words(const Interval& effect) {
+  return fmt::format("{} ({} to {})", in_digits(effect.mean), in_digits(effect.low), in_digits(effect.high));
 }
 
 }  // namespace
@@ -66,6 +63,8 @@ std::string to_string(Outcome outcome) {
       return "supported";
     case Outcome::contradicted:
       return "contradicted";
+    case Outcome::smaller:
+      return "no effect of that size";
     case Outcome::undecided:
       return "undecided";
     case Outcome::not_testable:
@@ -93,40 +92,63 @@ Judgment judge(const std::vector<double>& values, const Region& region, Scale sc
   judgment.effect = interval;
   if (usable.size() < values.size()) {
     judgment.reason = fmt::format("{} of {} seeds gave no number", values.size() - usable.size(), values.size());
-  } else if (interval.count < 2) {
-    judgment.reason = "one seed has no interval";
-  } else {
+  } else if (judgment.reason = too_few(interval.count); judgment.reason.empty()) {
     judgment.outcome = outcome_of(interval, region);
   }
   return judgment;
+}
+
+Outcome outcome_of(const Interval& interval, const Region& region) {
+  // An interval may be open on a side on which the region is open, too.
+  if ((interval.low > region.low || std::isinf(region.low)) && (interval.high < region.high || std::isinf(region.high)))
+    return Outcome::supported;
+  if (interval.high <= region.low)
+    return std::isnan(region.null) || interval.high <= region.null ? Outcome::contradicted : Outcome::smaller;
+  if (interval.low >= region.high)
+    return std::isnan(region.null) || interval.low >= region.null ? Outcome::contradicted : Outcome::smaller;
+  return Outcome::undecided;
 }
 
 Judgment judge_each(const std::vector<Condition>& conditions) {
   if (conditions.empty()) throw Error("a claim about conditions has none");
   const double confidence = 1 - 0.05 / static_cast<double>(conditions.size());
   Judgment worst;
-  double least = std::numeric_limits<double>::infinity();
+  std::pair<bool, double> least = {true, std::numeric_limits<double>::infinity()};  // not contradicted, room
   bool supported = true;
   bool contradicted = false;
   for (const Condition& condition : conditions) {
     const Judgment one = judge(condition.values, condition.region);
     supported &= one.outcome == Outcome::supported;
-    contradicted |=
+    const bool contradicts =
         one.outcome == Outcome::contradicted &&
         outcome_of(confidence_interval(condition.values, confidence), condition.region) == Outcome::contradicted;
-    const double room = one.effect.count > 0
-                            ? std::min(one.effect.mean - condition.region.low, condition.region.high - one.effect.mean)
-                            : -std::numeric_limits<double>::infinity();
+    contradicted |= contradicts;
+    const std::pair<bool, double> room = {!contradicts, room_in(condition.region, one.effect)};
     if (room >= least) continue;
     least = room;
     worst = one;
   }
   worst.outcome = supported ? Outcome::supported : contradicted ? Outcome::contradicted : Outcome::undecided;
-  worst.rule = fmt::format(
-      "in each of {} conditions, of which this is the one with the least room: {} (contradicted: at a confidence of "
-      "{:.3g}%)",
-      conditions.size(), worst.rule, 100 * confidence);
+  worst.rule = fmt::format("in each of {} conditions, of which this is the worst: {} (contradicted: at a confidence of "
+                           "{:.3g}%)",
+                           conditions.size(), worst.rule, 100 * confidence);
   return worst;
+}
+
+Judgment judge_readings(const std::vector<QuantityReading>& readings, const Region& region, Scale scale) {
+  if (readings.empty()) throw Error("a claim has no reading of its quantity");
+  Judgment judgment = judge(readings.front().values, region, scale);
+  judgment.rule += "; decided only if every reading of the quantity gives the same outcome";
+  bool agree = true;
+  std::string others;
+  for (size_t i = 1; i < readings.size(); ++i) {
+    const Judgment other = judge(readings[i].values, region, scale);
+    agree &= other.outcome == judgment.outcome;
+    others += fmt::format("{}{}: {}", others.empty() ? "" : "; ", readings[i].name, in_words(other.effect));
+  }
+  if (!others.empty()) judgment.reason = judgment.reason.empty() ? others : judgment.reason + "; " + others;
+  if (!agree) judgment.outcome = Outcome::undecided;
+  return judgment;
 }
 
 Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region) {
@@ -138,83 +160,37 @@ Judgment judge_difference(const std::vector<double>& first, const std::vector<do
     if (!std::isinf(first[i]) && !std::isinf(second[i])) differences.push_back(first[i] - second[i]);
   }
   Judgment judgment = judge(differences, region);
-  const auto diverged = [](const std::vector<double>& losses) {
+  const auto failed = [](const std::vector<double>& losses) {
     return static_cast<int64_t>(std::count_if(losses.begin(), losses.end(), [](double x) { return std::isinf(x); }));
   };
   const auto runs = static_cast<int64_t>(first.size());
-  const int64_t of_first = diverged(first);
-  const int64_t of_second = diverged(second);
+  const int64_t of_first = failed(first);
+  const int64_t of_second = failed(second);
   if (of_first + of_second == 0) return judgment;
   judgment.outcome = Outcome::undecided;
-  judgment.rule += "; an arm that diverges more often (Fisher's exact test, 5%) counts as worse";
-  judgment.reason = fmt::format("{} and {} of {} runs diverged", of_first, of_second, runs);
+  judgment.rule += "; an arm that fails more often (Fisher's exact test, 5%) counts as worse";
+  judgment.reason = fmt::format("{} and {} of {} runs failed", of_first, of_second, runs);
   if (of_first == runs && of_second == runs) {
     judgment.outcome = Outcome::not_testable;
-    judgment.reason = "every run diverged";
-  } else if (divergence_p_value(of_first, runs, of_second, runs) <= 0.05) {
+    judgment.reason = "every run failed";
+  } else if (failure_p_value(of_first, runs, of_second, runs) <= kFisherLevel) {
     judgment.outcome = std::isinf(region.high) ? Outcome::supported : Outcome::contradicted;
-  } else if (divergence_p_value(of_second, runs, of_first, runs) <= 0.05) {
+  } else if (failure_p_value(of_second, runs, of_first, runs) <= kFisherLevel) {
     judgment.outcome = std::isinf(region.low) ? Outcome::supported : Outcome::contradicted;
   }
   return judgment;
 }
 
-Judgment judge_growth(const std::vector<std::vector<double>>& values) {
-  Judgment judgment;
-  judgment.rule =
-      "supported if the order over the conditions is growing, contradicted if it is falling, with p ≤ 0.025 (exact "
-      "distribution of Kendall's S, summed over the seeds)";
-  const size_t conditions = values.empty() ? 0 : values.front().size();
-  std::vector<double> taus;
-  std::vector<double> distribution = {1};
-  size_t discordant = 0;  // ties included
-  size_t falling_pairs = 0;
-  for (const std::vector<double>& seed : values) {
-    if (seed.size() != conditions || conditions < 2)
-      throw Error(fmt::format("a trend over {} conditions has a seed with {}", conditions, seed.size()));
-    int64_t s = 0;
-    for (size_t i = 0; i < conditions; ++i) {
-      if (!std::isfinite(seed[i])) {
-        judgment.effect = {kUnknown, kUnknown, kUnknown, 0};
-        judgment.reason = "a condition gave no number";
-        return judgment;
-      }
-      for (size_t j = i + 1; j < conditions; ++j) {
-        s += (seed[j] > seed[i] ? 1 : 0) - (seed[j] < seed[i] ? 1 : 0);
-        discordant += seed[j] > seed[i] ? 0 : 1;
-        falling_pairs += seed[j] < seed[i] ? 1 : 0;
-      }
-    }
-    const auto pairs = static_cast<double>(conditions * (conditions - 1)) / 2;
-    taus.push_back(static_cast<double>(s) / pairs);
-    distribution = convolved(distribution, discordant_pairs(conditions));
+double failure_p_value(int64_t first, int64_t first_runs, int64_t second, int64_t second_runs) {
+  const int64_t failed = first + second;
+  double ways = 0;
+  for (int64_t k = first; k <= std::min(failed, first_runs); ++k) {
+    if (failed - k <= second_runs) ways += choose(first_runs, k) * choose(second_runs, failed - k);
   }
-  if (taus.empty()) {
-    judgment.effect = {kUnknown, kUnknown, kUnknown, 0};
-    judgment.reason = "nothing was measured";
-    return judgment;
-  }
-  judgment.effect = confidence_interval(taus);
-  double growing = 0;  // P(at most this many discordant pairs)
-  for (size_t s = 0; s <= discordant; ++s) growing += distribution[s];
-  double falling = 0;  // P(at least this many)
-  for (size_t s = falling_pairs; s < distribution.size(); ++s) falling += distribution[s];
-  if (growing <= 0.025) judgment.outcome = Outcome::supported;
-  if (falling <= 0.025) judgment.outcome = Outcome::contradicted;
-  judgment.reason = fmt::format("p = {:.2g}", std::min(growing, falling));
-  return judgment;
+  return ways / choose(first_runs + second_runs, failed);
 }
 
-double divergence_p_value(int64_t first, int64_t first_runs, int64_t second, int64_t second_runs) {
-  const int64_t diverged = first + second;
-  const int64_t runs = first_runs + second_runs;
-  double p = 0;
-  for (int64_t k = first; k <= std::min(diverged, first_runs); ++k) {
-    if (diverged - k > second_runs) continue;
-    p += std::exp(log_choose(first_runs, k) + log_choose(second_runs, diverged - k) - log_choose(runs, diverged));
-  }
-  return std::min(p, 1.0);
-}
+bool is_decided(Outcome outcome) { return outcome != Outcome::undecided && outcome != Outcome::not_testable; }
 
 Judgment not_testable_because(Judgment judgment, const std::string& reason) {
   if (reason.empty()) return judgment;
@@ -224,8 +200,7 @@ Judgment not_testable_because(Judgment judgment, const std::string& reason) {
 }
 
 Judgment undecided_because(Judgment judgment, const std::string& reason) {
-  const bool decided = judgment.outcome == Outcome::supported || judgment.outcome == Outcome::contradicted;
-  if (reason.empty() || !decided) return judgment;
+  if (reason.empty() || !is_decided(judgment.outcome)) return judgment;
   judgment.outcome = Outcome::undecided;
   judgment.reason = judgment.reason.empty() ? reason : reason + "; " + judgment.reason;
   return judgment;

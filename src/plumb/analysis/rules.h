@@ -11,8 +11,8 @@
 namespace plumb {
 
 /// What the measurements say about a claim, in the setting in which they were made.
-enum class Outcome { supported, contradicted, undecided, not_testable };
-std::string to_string(Outcome outcome);  // "not testable here" for the last
+enum class Outcome { supported, contradicted, smaller, undecided, not_testable };
+std::string to_string(Outcome outcome);  // "no effect of that size" for smaller, "not testable here" for the last
 
 /// The verdict of a rule.
 struct Judgment {
@@ -23,23 +23,32 @@ struct Judgment {
 };
 
 /// What a claim says about the expectation of a quantity: low < E < high. Either end may be infinite. A claim of
-/// equality is a region around the value whose half-width is the margin of equivalence.
+/// equality is a region around the value whose half-width is the margin of equivalence. A claim of an effect has a null,
+/// the value without the effect, outside of its region: above(0.1, 0) is an increase, of which only more than 0.1 counts.
+/// Such a claim is not contradicted by an increase that is too small.
 struct Region {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
+  double null = std::numeric_limits<double>::quiet_NaN();  // NaN: none
 
   static Region above(double bound) { return {bound}; }
+  static Region above(double bound, double null) { return {bound, std::numeric_limits<double>::infinity(), null}; }
   static Region below(double bound) { return {-std::numeric_limits<double>::infinity(), bound}; }
+  static Region below(double bound, double null) { return {-std::numeric_limits<double>::infinity(), bound, null}; }
   static Region around(double value, double margin) { return {value - margin, value + margin}; }
 };
 
 /// linear: the interval is of the mean; logarithmic: of the geometric mean of a positive quantity, such as a ratio.
 enum class Scale { linear, logarithmic };
 
-/// Supported if the 95% interval of the values, one per seed, lies inside the region; contradicted if it lies outside;
-/// otherwise undecided. A wider interval never helps, and one seed decides nothing. A value that is not finite (or not
-/// positive, on a logarithmic scale) makes the claim undecided.
+/// Supported if the 95% interval of the values, one per seed, lies inside the region; contradicted if it lies outside
+/// and beyond the null, if there is one; smaller if it lies outside, but not beyond the null; otherwise undecided. A
+/// wider interval never helps, and fewer than three seeds decide nothing. A value that is not finite (or not positive,
+/// on a logarithmic scale) makes the claim undecided.
 Judgment judge(const std::vector<double>& values, const Region& region, Scale scale = Scale::linear);
+
+/// The outcome alone, for an interval whose seeds suffice.
+Outcome outcome_of(const Interval& interval, const Region& region);
 
 /// One of several conditions that a claim covers together: values by seed, and the region for them.
 struct Condition {
@@ -49,28 +58,37 @@ struct Condition {
 
 /// Claim: in every condition the expectation lies in the condition's region. Supported if every 95% interval does;
 /// contradicted if an interval of confidence 1 − 0.05/n, n the number of conditions, lies outside (Bonferroni). The
-/// effect is that of the condition whose mean is closest to the end of its region, or furthest beyond it. Throws Error
+/// effect is that of the worst condition, as the rule says: one that contradicts the claim, if there is one; among equals
+/// that whose mean is closest to the end of its region, or furthest beyond it. Regions must have no null. Throws Error
 /// without conditions.
 Judgment judge_each(const std::vector<Condition>& conditions);
 
-/// The same for differences of final losses between two arms, `first[i] - second[i]`, trained from the same seed; an
-/// infinite loss is a run that diverged. Diverged runs are counted, not averaged: an arm that diverges more often, by
+/// One way to express the quantity that a claim is about, such as a norm alone or relative to another.
+struct QuantityReading {
+  std::string name;  // completes "0.98 (0.84 to 1.15)": "relative to layer 6"
+  std::vector<double> values;
+};
+
+/// Claim about a quantity that its source does not define to the last detail: decided only if every reading gives the
+/// same outcome, so no choice of a denominator turns it over. The effect is that of the first reading, and the reason
+/// gives the others. Throws Error without readings.
+Judgment judge_readings(const std::vector<QuantityReading>& readings, const Region& region, Scale scale = Scale::linear);
+
+/// The same as `judge` for differences of final losses between two arms, `first[i] - second[i]`, trained from the same
+/// seed; an infinite loss is a run that failed. Failed runs are counted, not averaged: an arm that fails more often, by
 /// Fisher's exact test at 5%, counts as having the larger loss; otherwise the claim is undecided. Not testable if every
-/// run diverged. Throws Error if the arms have different numbers of runs.
+/// run failed. Throws Error if the arms have different numbers of runs.
 Judgment judge_difference(const std::vector<double>& first, const std::vector<double>& second, const Region& region);
 
-/// Claim: the quantity grows along an ordered list of conditions. values: [seed][condition]. The sum over seeds of
-/// Kendall's S (concordant minus discordant pairs) is compared with its exact distribution for random orders: supported
-/// if P(S ≥ measured) ≤ 0.025, contradicted if P(S ≤ measured) ≤ 0.025. The effect is Kendall's τ. Values that are not
-/// finite make the claim undecided. Throws Error if seeds differ in their number of conditions, or have fewer than two.
-Judgment judge_growth(const std::vector<std::vector<double>>& values);
+/// P(X ≥ first) under the hypothesis that both groups fail equally often: Fisher's exact test, one-sided, for `first` of
+/// `first_runs` and `second` of `second_runs` failed runs.
+double failure_p_value(int64_t first, int64_t first_runs, int64_t second, int64_t second_runs);
 
-/// P(X ≥ first) under the hypothesis that both groups diverge equally often: Fisher's exact test, one-sided, for
-/// `first` of `first_runs` and `second` of `second_runs` diverged runs.
-double divergence_p_value(int64_t first, int64_t first_runs, int64_t second, int64_t second_runs);
+/// Whether an outcome says something about the claim: neither undecided nor not testable.
+bool is_decided(Outcome outcome);
 
 /// Sets the outcome to not testable, or to undecided, if the setting cannot support the claim; an empty reason changes
-/// nothing. `undecided_because` changes only decided outcomes (supported, contradicted).
+/// nothing. `undecided_because` changes only decided outcomes.
 Judgment not_testable_because(Judgment judgment, const std::string& reason);
 Judgment undecided_because(Judgment judgment, const std::string& reason);
 

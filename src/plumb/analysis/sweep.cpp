@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <optional>
 #include <tuple>
 
 #include "plumb/base/error.h"
@@ -12,21 +12,70 @@
 namespace plumb {
 namespace {
 
-/// Sort key, best first: fewer diverged runs, then the smaller mean of the others.
-std::tuple<int64_t, double> badness(const Sweep::Point& point) {
-  int64_t diverged = 0;
+/// Sort key, best first: fewer failed runs, then the smaller mean of those that did not diverge.
+std::tuple<int64_t, double> badness(const Sweep::Point& point, double failed_at) {
+  int64_t failed = 0;
+  int64_t finished = 0;
   double sum = 0;
-  for (const double loss : point.losses) std::isfinite(loss) ? void(sum += loss) : void(++diverged);
-  const int64_t finished = std::ssize(point.losses) - diverged;
-  return {diverged, finished > 0 ? sum / static_cast<double>(finished) : 0.0};
+  for (const double loss : point.losses) {
+    failed += std::isfinite(loss) && loss < failed_at ? 0 : 1;
+    if (!std::isfinite(loss)) continue;
+    sum += loss;
+    ++finished;
+  }
+  return {failed, finished > 0 ? sum / static_cast<double>(finished) : std::numeric_limits<double>::infinity()};
+}
+
+/// The mean loss as a parabola of u = ln(rate / best rate), minus that of the best rate: curvature · u² + slope · u.
+struct Parabola {
+  double curvature = 0;
+  double slope = 0;
+};
+
+/// Through the means of the best rate and its neighbors; none if the best rate is at an end, or if a run of the three
+/// failed.
+std::optional<Parabola> parabola(const Sweep& sweep) {
+  const Sweep::Point* middle = &sweep.best();
+  if (middle == &sweep.points.front() || middle == &sweep.points.back()) return std::nullopt;
+  const Sweep::Point* slower = middle - 1;
+  const Sweep::Point* faster = middle + 1;
+  for (const Sweep::Point* point : {slower, middle, faster}) {
+    if (std::get<0>(badness(*point, sweep.failed_at)) > 0) return std::nullopt;
+  }
+  const auto mean = [&](const Sweep::Point* point) { return std::get<1>(badness(*point, sweep.failed_at)); };
+  const double left = std::log(slower->learning_rate / middle->learning_rate);
+  const double right = std::log(faster->learning_rate / middle->learning_rate);
+  const double below = mean(slower) - mean(middle);
+  const double above = mean(faster) - mean(middle);
+  const double determinant = left * right * (left - right);
+  return Parabola{(below * right - above * left) / determinant,
+                  (above * left * left - below * right * right) / determinant};
+}
+
+/// Why a finer sweep could change the outcome.
+std::string between_rates(double first, double second) {
+  const auto gain = [](double value) {
+    return std::isfinite(value) ? fmt::format("{:.2g}", value) : std::string("an unknown amount, beside failed runs,");
+  };
+  return fmt::format("between the rates of their sweeps, the first arm may gain {} and the second {}", gain(first),
+                     gain(second));
 }
 
 }  // namespace
 
 const Sweep::Point& Sweep::best() const {
   if (points.empty()) throw Error("a sweep without learning rates has no best one");
-  return *std::min_element(points.begin(), points.end(),
-                           [](const Point& a, const Point& b) { return badness(a) < badness(b); });
+  return *std::min_element(points.begin(), points.end(), [this](const Point& a, const Point& b) {
+    return badness(a, failed_at) < badness(b, failed_at);
+  });
+}
+
+std::vector<double> Sweep::best_losses() const {
+  std::vector<double> losses = best().losses;
+  for (double& loss : losses) {
+    if (loss >= failed_at) loss = std::numeric_limits<double>::infinity();
+  }
+  return losses;
 }
 
 std::string Sweep::open_end() const {
@@ -40,26 +89,33 @@ std::string Sweep::open_end() const {
 }
 
 double Sweep::best_between() const {
-  const Point* middle = &best();
-  if (middle == &points.front() || middle == &points.back()) return std::nan("");
-  const Point* slower = middle - 1;
-  const Point* faster = middle + 1;
-  for (const Point* point : {slower, middle, faster}) {
-    if (std::get<0>(badness(*point)) > 0) return std::nan("");
+  const std::optional<Parabola> fit = parabola(*this);
+  if (!fit) return std::nan("");
+  const double rate = best().learning_rate;
+  return fit->curvature > 0 ? rate * std::exp(-fit->slope / (2 * fit->curvature)) : rate;
+}
+
+double Sweep::gain_between() const {
+  const std::optional<Parabola> fit = parabola(*this);
+  if (!fit) return std::numeric_limits<double>::infinity();
+  return fit->curvature > 0 ? fit->slope * fit->slope / (4 * fit->curvature) : 0.0;
+}
+
+int64_t Sweep::unstable_seeds() const {
+  const auto seeds = points.empty() ? 0 : std::ssize(points.front().losses);
+  int64_t unstable = 0;
+  for (int64_t seed = 0; seed < seeds && seeds > 1; ++seed) {
+    Sweep rest = *this;
+    for (Point& point : rest.points) point.losses.erase(point.losses.begin() + seed);
+    unstable += rest.best().learning_rate == best().learning_rate ? 0 : 1;
   }
-  const auto loss = [&](const Point* point) { return std::get<1>(badness(*point)) - std::get<1>(badness(*middle)); };
-  const double left = std::log(slower->learning_rate / middle->learning_rate);
-  const double right = std::log(faster->learning_rate / middle->learning_rate);
-  // a·u² + b·u through (left, loss(slower)), (0, 0) and (right, loss(faster)) has its vertex at −b/(2a).
-  const double a = loss(slower) * right - loss(faster) * left;
-  const double b = loss(faster) * left * left - loss(slower) * right * right;
-  return a > 0 ? middle->learning_rate * std::exp(-b / (2 * a)) : middle->learning_rate;
+  return unstable;
 }
 
 Sweep Sweep::among(const std::vector<double>& learning_rates) const {
-  Sweep some;
-  std::copy_if(points.begin(), points.end(), std::back_inserter(some.points), [&](const Point& point) {
-    return std::find(learning_rates.begin(), learning_rates.end(), point.learning_rate) != learning_rates.end();
+  Sweep some = *this;
+  std::erase_if(some.points, [&](const Point& point) {
+    return std::find(learning_rates.begin(), learning_rates.end(), point.learning_rate) == learning_rates.end();
   });
   return some;
 }
@@ -81,11 +137,35 @@ Interval Sweep::sensitivity(const std::vector<double>& initial_losses) const {
 }
 
 Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region) {
-  Judgment judgment = judge_difference(first.best().losses, second.best().losses, region);
+  Judgment judgment = judge_difference(first.best_losses(), second.best_losses(), region);
   const bool swept = first.points.size() > 1 && second.points.size() > 1;
-  judgment.rule += swept ? "; each arm at its own best learning rate" : "; undecided at a single learning rate";
+  if (!swept) {
+    judgment.rule += "; undecided at a single learning rate";
+  } else {
+    judgment.rule +=
+        "; each arm at its own best learning rate; undecided if what an arm may gain between the rates of its sweep, by "
+        "a parabola, changes the outcome";
+  }
   const std::string open = first.open_end().empty() ? second.open_end() : first.open_end();
-  return undecided_because(judgment, open);
+  if (!open.empty()) return undecided_because(judgment, open);
+  Judgment robust = judgment;
+  if (judgment.reason.empty() && is_decided(judgment.outcome)) {
+    const double first_gain = first.gain_between();
+    const double second_gain = second.gain_between();
+    Interval wide = judgment.effect;
+    wide.low -= first_gain;
+    wide.high += second_gain;
+    if (outcome_of(wide, region) != judgment.outcome)
+      robust = undecided_because(judgment, between_rates(first_gain, second_gain));
+  }
+  const int64_t unstable = first.unstable_seeds() + second.unstable_seeds();
+  if (unstable > 0) {
+    const std::string note = fmt::format("without one of the seeds, another learning rate is the best one of an arm "
+                                         "({} of {} cases)",
+                                         unstable, first.best().losses.size() + second.best().losses.size());
+    robust.reason = robust.reason.empty() ? note : robust.reason + "; " + note;
+  }
+  return robust;
 }
 
 }  // namespace plumb

@@ -1,6 +1,7 @@
 // A learning-rate sweep: final losses by rate and seed, the best rate, and how much the loss depends on the rate.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -8,24 +9,32 @@
 
 namespace plumb {
 
-/// The final losses of one arm's runs, which differ in learning rate and seed; infinite if the run diverged.
+/// The final losses of one arm's runs, which differ in learning rate and seed; infinite if the run diverged. A run whose
+/// loss is not below `failed_at`, which is that of a model that has learned nothing, has failed as well.
 struct Sweep {
   struct Point {
     double learning_rate = 0;
     std::vector<double> losses;  // by seed
   };
   std::vector<Point> points;  // by increasing learning rate
+  double failed_at = std::numeric_limits<double>::infinity();
 
-  /// The rate with the smallest mean loss among those with the fewest diverged runs. Throws Error without points.
+  /// The rate with the smallest mean loss among those with the fewest failed runs. Throws Error without points.
   [[nodiscard]] const Point& best() const;
+  /// The losses at the best rate; infinite if the run failed.
+  [[nodiscard]] std::vector<double> best_losses() const;
   /// Why the best rate may lie outside the sweep: "" if rates on both sides are worse.
   [[nodiscard]] std::string open_end() const;
   /// The best rate by interpolation: the vertex of the parabola through the mean losses of the best rate and its
-  /// neighbors, against the logarithm of the rate. NaN if the best rate is at an end, or if a run of the three
-  /// diverged.
+  /// neighbors, against the logarithm of the rate. NaN if the best rate is at an end, or if a run of the three failed.
   [[nodiscard]] double best_between() const;
   /// The points with these learning rates.
   [[nodiscard]] Sweep among(const std::vector<double>& learning_rates) const;
+  /// By how much the mean loss of the best rate exceeds the parabola's vertex: what a finer sweep may gain. Infinite
+  /// where best_between() is NaN.
+  [[nodiscard]] double gain_between() const;
+  /// For how many seeds another rate is the best one of the remaining seeds; 0 with one seed.
+  [[nodiscard]] int64_t unstable_seeds() const;
   /// Wortsman et al. 2023 (arXiv 2309.14322): the mean over learning rates of min(loss, loss₀) − best loss, where loss₀
   /// is the loss before training, by seed. The interval is over seeds. It depends on which rates were tried: compare
   /// only sweeps of the same ones.
@@ -33,7 +42,9 @@ struct Sweep {
 };
 
 /// Judges the difference of the final losses of two arms, first − second, each at its own best learning rate, seed by
-/// seed. Undecided if an arm's best rate is at the end of its sweep.
+/// seed. Undecided if an arm's best rate is at the end of its sweep, or if the outcome depends on what the arms may gain
+/// between the rates of their sweeps: the interval of the difference, widened by the gain of either arm, must have the
+/// same outcome.
 Judgment judge_best(const Sweep& first, const Sweep& second, const Region& region);
 
 }  // namespace plumb

@@ -203,7 +203,7 @@ void judge_capacity(const std::map<std::string, Curve>& curves, const FastWeight
         {"capacity_sum_rule", "The sum rule fails if there are more keys than features",
          "Schlag et al. 2021, section 4.1", retrieval_setting(part),
          fmt::format("error of linear attention with {} keys − with {}", many, few),
-         judge(differences, Region::above(0.1)),
+         judge(differences, Region::above(0.1, 0)),
          fmt::format("The error is {:.2g} with {} keys.", confidence_interval(errors_at(linear, few)).mean, few),
          "capacity"});
   }
@@ -215,7 +215,7 @@ void judge_capacity(const std::map<std::string, Curve>& curves, const FastWeight
   result.verdicts.push_back({"capacity_dpfp", "More features store more associations: DPFP compared with elu + 1",
                              "Schlag et al. 2021, section 6.1", retrieval_setting(part),
                              fmt::format("error of dpfp / of linear, {} keys", most),
-                             judge(ratios, Region::below(0.9), Scale::logarithmic), "", "capacity"});
+                             judge(ratios, Region::below(0.9, 1), Scale::logarithmic), "", "capacity"});
 }
 
 void judge_update(const std::map<std::string, Curve>& curves, const FastWeightsStudy& part, PartResult& result) {
@@ -232,7 +232,7 @@ void judge_update(const std::map<std::string, Curve>& curves, const FastWeightsS
       {"update_delta_rule", "The delta rule replaces the value of a key that is written again; the sum rule cannot",
        "Schlag et al. 2021, section 6.2", retrieval_setting(part),
        fmt::format("error of the newest value, dpfp (sum rule) − delta, {} keys", few),
-       judge(differences, Region::above(0.1)),
+       judge(differences, Region::above(0.1, 0)),
        fmt::format("The error with delta is {:.2g}.", confidence_interval(errors_at(curves.at("delta"), few)).mean),
        "update"});
 }

@@ -60,6 +60,20 @@ std::vector<double> factors(const Norms& norms, StackKind stack, int64_t layers,
   return by_seed;
 }
 
+/// How the gradient of W₂ in layer 1 compares, first / second: by itself, and relative to the last layer's, which a scheme
+/// may enlarge without making that of layer 1 smaller.
+std::vector<QuantityReading> first_layer_readings(const Norms& first, const Norms& second, StackKind stack, int64_t layers) {
+  const std::string parameter = feed_forward_matrix({stack, 0}, 2);
+  const std::vector<double> of_first = last_to_first(first, stack, layers);
+  const std::vector<double> of_second = last_to_first(second, stack, layers);
+  std::vector<QuantityReading> readings = {{"by itself", {}}, {fmt::format("relative to layer {}", layers), {}}};
+  for (size_t seed = 0; seed < of_first.size(); ++seed) {
+    readings[0].values.push_back(norms_at(first, parameter)[seed] / norms_at(second, parameter)[seed]);
+    readings[1].values.push_back(of_second[seed] / of_first[seed]);
+  }
+  return readings;
+}
+
 /// `theory`: in the theory's setting instead of the study's.
 ModelConfig gradient_model(const StudyContext& context, const std::string& scheme, const GradientStudy& part,
                            bool theory) {
@@ -220,7 +234,7 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
   };
   if (by_scheme.count("post-ln") != 0) {
     const Judgment judgment =
-        judge(last_to_first(by_scheme["post-ln"], last, part.layers), Region::above(1.1), Scale::logarithmic);
+        judge(last_to_first(by_scheme["post-ln"], last, part.layers), Region::above(1.1, 1), Scale::logarithmic);
     result.verdicts.push_back({"post_ln_grows", "Post-LN: at initialization the gradient grows toward the output",
                                "Xiong et al. 2020, Figure 3a", setting("post-ln"), ratio, judgment, "", id});
     result.summary.push_back(fmt::format(
@@ -236,17 +250,13 @@ PartResult measure(StudyContext& context, const GradientStudy& part) {
          judge(last_to_first(by_scheme["pre-ln"], last, part.layers), {1 / 1.5, 1.5}, Scale::logarithmic), "", id});
   }
   if (by_scheme.count("residual-dual") != 0 && by_scheme.count("pre-ln") != 0) {
-    // Layer 1 relative to the last, so that the scales of the two outputs do not matter.
-    const std::vector<double> dual = last_to_first(by_scheme["residual-dual"], last, part.layers);
-    const std::vector<double> pre = last_to_first(by_scheme["pre-ln"], last, part.layers);
-    std::vector<double> ratios;
-    for (size_t seed = 0; seed < dual.size(); ++seed) ratios.push_back(pre[seed] / dual[seed]);
     result.verdicts.push_back(
         {"residual_dual_bounded", "ResiDual: the gradient of early layers vanishes no more than in Pre-LN",
          "Xie et al. 2023, arXiv 2304.14802, section 3", setting("residual-dual"),
-         fmt::format("norm of W₂'s gradient in {} layer 1 relative to layer {}, ResiDual / Pre-LN", to_string(last),
-                     part.layers),
-         judge(ratios, Region::above(1 / 1.5), Scale::logarithmic), "", id});
+         fmt::format("norm of W₂'s gradient in {} layer 1, ResiDual / Pre-LN", to_string(last)),
+         judge_readings(first_layer_readings(by_scheme["residual-dual"], by_scheme["pre-ln"], last, part.layers),
+                        Region::above(1 / 1.5), Scale::logarithmic),
+         "", id});
   }
   for (const auto& [scheme, norms] : by_scheme) result.measurements[scheme] = norms;
   return result;

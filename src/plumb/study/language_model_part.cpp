@@ -91,7 +91,7 @@ PartResult measure(StudyContext& context, const LanguageModelStudy& part) {
          "Schlag et al. 2021, section 6.4", setting_of(context, kind_model(context, part, "delta")),
          "final validation loss of linear − of delta (nats per token), at one learning rate",
          not_testable_because(
-             undecided_because(judge_difference(linear->losses(), delta->losses(), Region::above(0.01)), kOneRate),
+             undecided_because(judge_difference(linear->losses(), delta->losses(), Region::above(0.01, 0)), kOneRate),
              training_not_testable(context)),
          "", "language_model"});
   }

@@ -25,7 +25,7 @@ struct RateClaim {
 };
 const RateClaim kRateClaims[] = {
     {Parametrization::standard, "scale_rate_standard",
-     "With the standard parametrization, wider models need smaller learning rates", Region::below(-kRateMargin)},
+     "With the standard parametrization, wider models need smaller learning rates", Region::below(-kRateMargin, 0)},
     {Parametrization::mup, "scale_rate_mup", "With µP, the best learning rate does not depend on the width",
      Region::around(0, kRateMargin)},
 };

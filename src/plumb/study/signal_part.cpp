@@ -185,7 +185,8 @@ PartResult measure(StudyContext& context, const SignalStudy& part) {
       layers.push_back({squares, Region::around(1.5, 1.5 * kLemmaMargin)});
     result.verdicts.push_back({"lemma2_post", "Post-LN: E‖x‖² before the second norm is 3d/2 in every layer",
                                "Xiong et al. 2020, Lemma 2", setting("post-ln", widest),
-                               "E‖x‖²/d before the second norm, by layer", judge_each(layers), "", "activations"});
+                               fmt::format("E‖x‖²/d before the second norm, in the worst of {} layers", layers.size()),
+                               judge_each(layers), "", "activations"});
   }
   if (measured.count("pre-ln") != 0) {
     const Measured& pre = measured["pre-ln"]["theory"];
@@ -196,7 +197,9 @@ PartResult measure(StudyContext& context, const SignalStudy& part) {
     }
     result.verdicts.push_back(
         {"lemma2_pre", "Pre-LN: (1 + l/2)·d ≤ E‖x‖² ≤ (1 + 3l/2)·d after layer l", "Xiong et al. 2020, Lemma 2",
-         setting("pre-ln", widest), "E‖x‖²/d after each layer, between its bounds", judge_each(layers),
+         setting("pre-ln", widest),
+         fmt::format("E‖x‖²/d after a layer, between its bounds, in the worst of {} layers", layers.size()),
+         judge_each(layers),
          fmt::format("After layer {} E‖x‖²/d is {:.2f}.", part.layers, confidence_interval(pre.squares.back()).mean),
          "activations"});
   }

@@ -252,7 +252,7 @@ PartResult measure(StudyContext& context, const SpectrumStudy& part) {
     std::vector<double> ratios;
     for (size_t seed = 0; seed < sharpness["post-ln"].size(); ++seed)
       ratios.push_back(sharpness["post-ln"][seed].value / sharpness["pre-ln"][seed].value);
-    const Judgment judgment = judge(ratios, Region::above(1.1), Scale::logarithmic);
+    const Judgment judgment = judge(ratios, Region::above(1.1, 1), Scale::logarithmic);
     result.verdicts.push_back(
         {"curvature", "The Post-LN loss has more curvature at initialization than the Pre-LN loss",
          "Understanding Transformer Models at Initialization (course talk, 2022)",

@@ -22,11 +22,11 @@ constexpr WarmUpClaim kWarmUpClaims[] = {
      "Xiong et al. 2020, Figure 2, for translation with Adam"},
     {"post-ln", "sgd", true, "Post-LN: with SGD too, training without warm-up is clearly worse, or fails",
      "Xiong et al. 2020, Figure 2"},
-    {"post-ln", "radam", false, "Post-LN: RAdam trains without warm-up", "Liu et al. 2020, arXiv 1908.03265"},
-    {"pre-ln", "adam", false, "Pre-LN: trains without warm-up", "Xiong et al. 2020, section 4"},
-    {"pre-ln", "adamw, clipped at 1", false, "Pre-LN: trains without warm-up", "Xiong et al. 2020, section 4"},
-    {"residual-dual", "adam", false, "ResiDual: trains without warm-up", "Xie et al. 2023, arXiv 2304.14802"},
-    {"rezero", "adam", false, "ReZero: trains without warm-up", "Bachlechner et al. 2020, arXiv 2003.04887"},
+    {"post-ln", "radam", false, "Post-LN: RAdam trains without warm-up, losing less than 0.1 nats", "Liu et al. 2020, arXiv 1908.03265"},
+    {"pre-ln", "adam", false, "Pre-LN: trains without warm-up, losing less than 0.1 nats", "Xiong et al. 2020, section 4"},
+    {"pre-ln", "adamw, clipped at 1", false, "Pre-LN: trains without warm-up, losing less than 0.1 nats", "Xiong et al. 2020, section 4"},
+    {"residual-dual", "adam", false, "ResiDual: trains without warm-up, losing less than 0.1 nats", "Xie et al. 2023, arXiv 2304.14802"},
+    {"rezero", "adam", false, "ReZero: trains without warm-up, losing less than 0.1 nats", "Bachlechner et al. 2020, arXiv 2003.04887"},
 };
 
 /// The difference that counts as "clearly worse", in nats per token.
@@ -72,7 +72,7 @@ void judge_effect(const StudyContext& context, const std::vector<Arm>& arms, con
   for (const WarmUpClaim& claim : kWarmUpClaims) {
     if (id.scheme != claim.scheme || id.optimizer.name() != claim.optimizer) continue;
     Verdict verdict = verdict_on(context, arms, without, with,
-                                 claim.needed ? Region::above(kClearlyWorse) : Region::below(kClearlyWorse));
+                                 claim.needed ? Region::above(kClearlyWorse, 0) : Region::below(kClearlyWorse));
     verdict.id = underscored(id.optimizer.optimizer == "adam" ? id.scheme + "_warm_up"
                                                               : id.scheme + "_" + id.optimizer.optimizer + "_warm_up");
     verdict.claim = claim.claim;
@@ -108,7 +108,7 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
       "warm_up",
       "Effect of warm-up",
       "Validation loss without warm-up minus with the longest one, in nats per token, each at its best learning "
-      "rate; mean over the seeds of which neither run diverged, with its 95% interval.",
+      "rate; mean over the seeds of which neither run failed, with its 95% interval.",
       {"scheme", "layers", "optimizer", "rate with", "rate without", "difference", "low", "high", "note"}};
   const ModelConfig& model = context.config.model;
   const bool predicts_masked = model.kind == "encoder" && model.pooling == "none";
@@ -117,7 +117,7 @@ void judge_warm_up(const StudyContext& context, const std::vector<Arm>& arms, Pa
     if (!id.warm_up.is_zero()) continue;
     if (const Arm* with = with_warm_up(arms, id, id.scheme)) {
       const Judgment difference =
-          judge_difference(without.sweep.best().losses, with->sweep.best().losses, Region::above(kClearlyWorse));
+          judge_difference(without.sweep.best_losses(), with->sweep.best_losses(), Region::above(kClearlyWorse, 0));
       table.rows.push_back({id.scheme, id.layers, id.optimizer.name(), with->sweep.best().learning_rate,
                             without.sweep.best().learning_rate, finite_or_null(difference.effect.mean),
                             finite_or_null(difference.effect.low), finite_or_null(difference.effect.high),

@@ -201,7 +201,7 @@ Table recipes_table(const std::vector<TransferredArm>& arms) {
       for (int i = 0; i < 3; ++i) row.push_back(Json());
       row.push_back(each.sweep.open_end());
     } else {
-      const Judgment difference = judge_best(each.sweep, complete->sweep, Region::above(kClearPoints));
+      const Judgment difference = judge_best(each.sweep, complete->sweep, Region::above(kClearPoints, 0));
       for (const double value : {difference.effect.mean, difference.effect.low, difference.effect.high})
         row.push_back(finite_or_null(value));
       row.push_back(difference.reason);
@@ -301,7 +301,7 @@ void judge_recipes(const StudyContext& context, const TransferStages& stages, co
     const TransferredArm* other = find_arm(arms, kind, claim.recipe);
     if (claim.recurrent != carries_state(kind) || complete == nullptr || other == nullptr) continue;
     Verdict verdict = compared(context, *other, *complete,
-                               claim.recurrent ? Region::above(kClearPoints) : Region::below(kClearPoints));
+                               claim.recurrent ? Region::above(kClearPoints, 0) : Region::below(kClearPoints));
     verdict.id = verdict_id(kind, claim.id);
     verdict.claim = claim.claim;
     verdict.source = claim.source;
@@ -319,7 +319,7 @@ void judge_pretraining(const StudyContext& context, const TransferStages& stages
     const TransferredArm* scratch = find_arm(arms, kind, "scratch", examples);
     const TransferredArm* usual = find_arm(arms, kind, usual_recipe(kind, part.arms), examples);
     if (scratch == nullptr || usual == nullptr) continue;
-    Verdict verdict = compared(context, *scratch, *usual, Region::above(kClearPoints));
+    Verdict verdict = compared(context, *scratch, *usual, Region::above(kClearPoints, 0));
     verdict.id = verdict_id(kind, examples == 0 ? "pretraining" : fmt::format("pretraining_{}", examples));
     verdict.claim = fmt::format("Pretraining lowers the error ({}, {} labels)", kind, with_thousands(usual->labels));
     verdict.source = carries_state(kind)       ? "Howard & Ruder 2018, Table 4 and Figure 3"

@@ -149,7 +149,7 @@ PartResult measure(StudyContext& context, const TricksStudy& part) {
   for (unsigned i = 0; i < kTrickCount; ++i) {
     const TrickRuns& without = all[i + 1];
     const Judgment judgment = not_testable_because(
-        undecided_because(judge_difference(without.losses(), all[0].losses(), Region::above(0.1)), kOneRate),
+        undecided_because(judge_difference(without.losses(), all[0].losses(), Region::above(0.1, 0)), kOneRate),
         training_not_testable(context));
     effects.push_back(
         fmt::format("{} {}", kTricks[i].name,

@@ -48,7 +48,7 @@ export interface Table {
   rows: Cell[][];
 }
 
-export type Status = "supported" | "contradicted" | "undecided" | "untestable";
+export type Status = "supported" | "contradicted" | "smaller" | "undecided" | "untestable";
 
 /** A mean with its 95% interval over seeds. */
 export interface Effect {
@@ -133,6 +133,7 @@ function readSeries(raw: Raw): Series {
 /** Also accepts the words of older documents. */
 function readStatus(word: unknown): Status {
   if (word === "confirmed") return "supported";
+  if (word === "no effect of that size") return "smaller";
   if (word === "not testable here") return "untestable";
   return oneOf(word, ["supported", "contradicted", "undecided"], "undecided");
 }

@@ -6,16 +6,18 @@ import type { Effect, Figure, Status, Verdict } from "./results";
 const MARKS: Record<Status, string> = {
   supported: "M3.5 8.5 6.5 11.5 12.5 4.5",
   contradicted: "M4.2 4.2 11.8 11.8M11.8 4.2 4.2 11.8",
+  smaller: "M4.5 8h7M8.8 5.2 11.6 8 8.8 10.8",
   undecided: "M5.6 6a2.4 2.4 0 1 1 3.3 2.2c-.6.3-.9.7-.9 1.4M8 12.1v.1",
   untestable: "M4 8h8",
 };
-const ORDER: Status[] = ["supported", "contradicted", "undecided", "untestable"];
-const WORDS: Record<Status, string> = {
-  supported: "supported", contradicted: "contradicted", undecided: "undecided", untestable: "not testable here",
+const ORDER: Status[] = ["supported", "contradicted", "smaller", "undecided", "untestable"];
+export const VERDICT_WORDS: Record<Status, string> = {
+  supported: "supported", contradicted: "contradicted", smaller: "no effect of that size", undecided: "undecided",
+  untestable: "not testable here",
 };
 
 export const pill = (status: Status): HTMLElement =>
-  h("span", { class: `pill ${status}` }, icon(MARKS[status]), WORDS[status]);
+  h("span", { class: `pill ${status}` }, icon(MARKS[status]), VERDICT_WORDS[status]);
 
 /** "1.97 (95% interval 1.85 to 2.1; 10 seeds)"; empty without an estimate. */
 export function effectText(effect: Effect): string {
@@ -44,10 +46,10 @@ export const verdictLink = (verdict: Verdict): HTMLElement =>
 function score(verdicts: Verdict[]): HTMLElement {
   const counts = ORDER.map((status) => ({ status, count: verdicts.filter((one) => one.verdict === status).length }))
     .filter(({ count }) => count > 0);
-  const words = counts.map(({ status, count }) => `${count} ${WORDS[status]}`).join(", ");
+  const words = counts.map(({ status, count }) => `${count} ${VERDICT_WORDS[status]}`).join(", ");
   return h("div", { class: "score", role: "img", "aria-label": words },
     h("div", { class: "score-bar" }, counts.map(({ status, count }) => h("i", { class: status, style: `flex:${count}` }))),
-    h("p", {}, counts.map(({ status, count }) => h("span", {}, h("b", {}, String(count)), ` ${WORDS[status]}`))));
+    h("p", {}, counts.map(({ status, count }) => h("span", {}, h("b", {}, String(count)), ` ${VERDICT_WORDS[status]}`))));
 }
 
 export function makeVerdicts(verdicts: Verdict[], figures: Figure[]): HTMLElement {

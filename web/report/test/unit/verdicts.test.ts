@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readResults } from "../../src/results";
-import { effectText } from "../../src/verdicts";
+import { effectText, VERDICT_WORDS } from "../../src/verdicts";
 
 test("an effect has its interval and its seeds", () => {
   assert.equal(effectText({ mean: 1.9712, low: 1.85, high: 2.1, seeds: 10 }), "1.97 (95% interval 1.85 to 2.1; 10 seeds)");
@@ -9,10 +9,19 @@ test("an effect has its interval and its seeds", () => {
   assert.equal(effectText({ mean: null, low: null, high: null, seeds: 0 }), "");
 });
 
+// Shown by the words that C++ writes (analysis/rules.cpp, to_string).
+test("a pill says the verdict's word", () => {
+  const words = ["supported", "contradicted", "no effect of that size", "undecided", "not testable here"];
+  const read = readResults({ verdicts: words.map((verdict) => ({ verdict })) }).verdicts;
+  assert.deepEqual(read.map((one) => VERDICT_WORDS[one.verdict]), words);
+});
+
 test("verdicts of every kind are read, and those of older documents", () => {
-  const words = ["supported", "contradicted", "undecided", "not testable here", "confirmed", "unclear", "<b>", 7];
+  const words = ["supported", "contradicted", "undecided", "not testable here", "confirmed", "unclear", "<b>", 7,
+    "no effect of that size"];
   const read = readResults({ verdicts: words.map((verdict) => ({ verdict })) }).verdicts;
   assert.deepEqual(read.map((one) => one.verdict),
-    ["supported", "contradicted", "undecided", "untestable", "supported", "undecided", "undecided", "undecided"]);
+    ["supported", "contradicted", "undecided", "untestable", "supported", "undecided", "undecided", "undecided",
+      "smaller"]);
   assert.deepEqual(read[0].effect, { mean: null, low: null, high: null, seeds: 0 });
 });
