@@ -52,7 +52,8 @@ TEST(Study, TakesEveryScheme) {
   config.collapse = CollapseStudy{2, 2, 5, 3};
   const test::TemporaryDirectory directory;
   const Json results = run_study(config, directory / "out");
-  const std::set<std::string> judgments = {"supported", "contradicted", "undecided", "not testable here"};
+  const std::set<std::string> judgments = {"supported", "contradicted", "no effect of that size", "undecided",
+                                        "not testable here"};
   std::set<std::string> verdicts;
   for (const Json& verdict : results["verdicts"]) {
     verdicts.insert(verdict["id"].get<std::string>());
@@ -69,6 +70,14 @@ TEST(Study, TakesEveryScheme) {
                                              "pre_ln_warm_up", "residual_dual_warm_up", "rezero_warm_up",
                                              "pre_ln_collapse", "residual_dual_collapse", "post_ln_collapse"}));
   EXPECT_TRUE(results.dump() == read_json(directory / "out" / "results.json").dump());
+  // A claim about one layer's gradient does not hang on the layer that it is divided by.
+  const Json& early = entry(results["verdicts"], "id", "residual_dual_bounded");
+  EXPECT_NE(early["reason"].get<std::string>().find("elative to layer 2: "), std::string::npos) << early;
+  // Four steps teach nothing: these runs did not diverge, but failed.
+  for (const Json& row : entry(results["tables"], "id", "sweeps")["rows"]) {
+    EXPECT_EQ(row[8], "0 of 1") << row;
+    EXPECT_EQ(row[9], "1 of 1") << row;
+  }
 
   std::set<std::string> figures;
   std::map<std::string, std::set<std::string>> shown;  // groups by figure, its parts together

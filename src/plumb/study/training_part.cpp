@@ -14,6 +14,7 @@
 #include "plumb/study/initial_loss.h"
 #include "plumb/study/trained_run.h"
 #include "plumb/study/training_arms.h"
+#include "plumb/task/label_entropy.h"
 
 namespace plumb {
 
@@ -108,8 +109,10 @@ RunQuestion bleu_question(const StudyContext& context, const TrainingStudy& part
           }};
 }
 
-Arm trained_arm(StudyContext& context, const ArmId& id, const TrainingStudy& part) {
+/// `failed_at`: the loss from which a run has failed.
+Arm trained_arm(StudyContext& context, const ArmId& id, const TrainingStudy& part, double failed_at) {
   Arm arm{id, {}, {}};
+  arm.sweep.failed_at = failed_at;
   for (const double learning_rate : id.optimizer.learning_rates) {
     arm.runs.emplace_back();
     arm.sweep.points.push_back({learning_rate, {}});
@@ -336,21 +339,32 @@ Table sweeps_table(StudyContext& context, const std::vector<Arm>& arms) {
               "best one of them, where no loss counts for more than that before training; over the rates that all arms "
               "with the same optimizer and depth have in common.",
               {"scheme", "layers", "optimizer", "warm-up", "best learning rate", "loss", "low", "high", "diverged",
-               "sensitivity", "note"}};
+               "failed", "sensitivity", "note"}};
+  if (!arms.empty()) {
+    table.caption += fmt::format(
+        " A run has failed if it diverged or ended at {:.2f} or more: no model that ignores its input can have a smaller "
+        "loss on this split.",
+        arms.front().sweep.failed_at);
+  }
   std::vector<ArmId> ids;
   for (const Arm& arm : arms) ids.push_back(arm.id);
   for (const Arm& arm : arms) {
     const Sweep::Point& best = arm.sweep.best();
     const Interval interval = judge(best.losses, {}).effect;
     int64_t diverged = 0;
+    int64_t failed = 0;
     int64_t runs = 0;
     for (const Sweep::Point& point : arm.sweep.points) {
-      runs += std::ssize(point.losses);
-      diverged += std::count_if(point.losses.begin(), point.losses.end(), [](double x) { return std::isinf(x); });
+      for (const double loss : point.losses) {
+        ++runs;
+        diverged += std::isinf(loss) ? 1 : 0;
+        failed += loss < arm.sweep.failed_at ? 0 : 1;
+      }
     }
     table.rows.push_back({arm.id.scheme, arm.id.layers, arm.id.optimizer.name(), as_cell(arm.id.warm_up),
                           best.learning_rate, finite_or_null(interval.mean), finite_or_null(interval.low),
                           finite_or_null(interval.high), fmt::format("{} of {}", diverged, runs),
+                          fmt::format("{} of {}", failed, runs),
                           finite_or_null(sensitivity_of(context, arm, common_rates(ids, arm.id))),
                           arm.sweep.open_end()});
   }
@@ -376,7 +390,9 @@ std::vector<MeasurementRequest> requests(StudyContext& context, const TrainingSt
 
 PartResult measure(StudyContext& context, const TrainingStudy& part) {
   std::vector<Arm> arms;
-  for (const ArmId& id : arms_of(context, part)) arms.push_back(trained_arm(context, id, part));
+  const double failed_at = context.data.has_split("valid") ? label_entropy(*context.task.dataset("valid"))
+                                                           : std::numeric_limits<double>::infinity();
+  for (const ArmId& id : arms_of(context, part)) arms.push_back(trained_arm(context, id, part, failed_at));
 
   PartResult result;
   std::vector<ArmId> shown;
