@@ -103,6 +103,18 @@ TEST_F(ScaleEvaluation, ComparesComprehensionWithReasoningSeedBySeed) {
   const Json& rows = test::entry(results["tables"], "id", "scale_evaluation")["rows"];
   EXPECT_NEAR(rows[4][5].get<double>(), 0.45, 1e-12);  // reasoning, smallest model
   EXPECT_NEAR(rows[4][3].get<double>(), 0.5, 1e-12);   // two choices
+  const auto reason = [&] {
+    const Json again = run_study(config, folder_ / "out");
+    return test::entry(again["verdicts"], "id", "scale_comprehension")["reason"].get<std::string>();
+  };
+  EXPECT_EQ(reason().find("no model answers"), std::string::npos) << reason();
+  // Accuracies of 0 at every size do not show that nothing was gained.
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out" / "measurements")) {
+    const std::string name = entry.path().stem();
+    const std::string prefix = "evaluation-scale-pre-ln-standard-";
+    if (name.starts_with(prefix)) put(name.substr(prefix.size()), 0, 0.5);
+  }
+  EXPECT_NE(reason().find("no model answers any item of reading comprehension"), std::string::npos) << reason();
 }
 
 TEST_F(ScaleEvaluation, AnswersAreKeptUntilTheItemsChange) {

@@ -95,7 +95,7 @@ struct FastWeightsStudy {
   std::vector<std::string> kinds = {"softmax", "linear", "favor", "dpfp", "delta"};
   int64_t size = 16;  // of keys and values
   std::vector<int64_t> keys = {4, 8, 16, 32, 64};
-  int64_t seeds = 2;
+  int64_t seeds = 3;
   int64_t steps = 300;
 };
 
@@ -200,7 +200,7 @@ struct ScaleStudy {
   std::vector<double> learning_rates;
   std::vector<int64_t> rate_widths = {32, 64, 128};
   int64_t rate_layers = 2;
-  int64_t rate_seeds = 2;
+  int64_t rate_seeds = 3;
   /// Evaluation tasks for the models of the first scheme, as in `plumb evaluate --tasks`; empty: none.
   std::vector<std::string> tasks;
   std::string benchmarks = ".";  // directory of the tasks' files

@@ -123,6 +123,13 @@ struct Category {
   double chance = 0;
   std::vector<std::vector<double>> accuracies;  // [size][seed]; NaN if the run diverged
 
+  /// Why accuracies cannot show a difference in ability: no model of any size answers any item. "" if some do.
+  [[nodiscard]] std::string floor() const {
+    for (const std::vector<double>& by_seed : accuracies) {
+      if (std::any_of(by_seed.begin(), by_seed.end(), [](double accuracy) { return accuracy > 0; })) return {};
+    }
+    return fmt::format("no model answers any item of {}", name);
+  }
   [[nodiscard]] Interval at(size_t size) const { return judge(accuracies[size], {}).effect; }
   /// From the smallest to the largest model, by seed.
   [[nodiscard]] std::vector<double> gains() const {
@@ -210,6 +217,7 @@ Table accuracies_table(const std::vector<Category>& categories, const std::vecto
 
 void judge_gains(const StudyContext& context, const ScaleMember& largest, const Category& comprehension,
                  const Category& reasoning, PartResult& result) {
+  const std::string floor = comprehension.floor().empty() ? reasoning.floor() : comprehension.floor();
   std::vector<double> differences = comprehension.gains();
   const std::vector<double> others = reasoning.gains();
   for (size_t seed = 0; seed < differences.size(); ++seed) differences[seed] -= others[seed];
@@ -218,7 +226,8 @@ void judge_gains(const StudyContext& context, const ScaleMember& largest, const 
        "Rae et al. 2021, arXiv 2112.11446, section 4", setting_of(context, scale_model(context, largest)),
        fmt::format("gain in accuracy from the smallest to the largest model: that in {} − that in {}", kComprehension,
                    kReasoning),
-       not_testable_because(judge(differences, Region::above(0)), training_not_testable(context)),
+       not_testable_because(not_testable_because(judge(differences, Region::above(0)), floor),
+                            training_not_testable(context)),
        fmt::format("Gain in {}: {}; in {}: {}.", kComprehension, with_interval(judge(comprehension.gains(), {}).effect),
                    kReasoning, with_interval(judge(reasoning.gains(), {}).effect)),
        "scale_evaluation"});
