@@ -273,14 +273,42 @@ TEST(HuggingFaceTokenizers, SpecialTokensComeFromTheFilesBeside) {
   EXPECT_EQ(by_name->specials(), (Specials{-1, begin, end, -1}));
 
   write_file_atomic(directory / "tokenizer_config.json", R"({"pad_token": {"content": "<|endoftext|>"}})");
+  EXPECT_EQ(load_tokenizer_model(directory.path())->specials(), (Specials{end, begin, end, -1}));
   write_file_atomic(directory / "special_tokens_map.json", R"({"bos_token": "A", "pad_token": "B"})");
   const Model configured = load_tokenizer_model(directory.path());
-  EXPECT_EQ(configured->specials(), (Specials{end, configured->find("A"), end, -1}));
+  EXPECT_EQ(configured->specials(), (Specials{configured->find("B"), configured->find("A"), end, -1}));
 
   const TemporaryDirectory other;
   configured->save(other / "source.model");
   const Model loaded = load_tokenizer_model(other / "source.model");
   EXPECT_EQ(loaded->encode("The ships"), configured->encode("The ships"));
+}
+
+// Values of tokenizers 0.23.3.
+TEST(HuggingFaceTokenizers, AnAddedTokenOfWhichNothingIsLeftIsNoToken) {
+  const auto ids_of = [](bool left, bool right) {
+    return from_document({{"added_tokens",
+                           {{{"id", 1}, {"content", " "}, {"lstrip", left}, {"rstrip", right}, {"normalized", false}}}},
+                          {"model", {{"type", "WordLevel"}, {"unk_token", "a"}, {"vocab", {{"a", 0}}}}}})
+        ->encode("  ");
+  };
+  EXPECT_EQ(ids_of(true, true), Ids{1});
+  EXPECT_EQ(ids_of(true, false), (Ids{1, 1}));
+  EXPECT_EQ(ids_of(false, true), (Ids{1, 1}));
+}
+
+TEST(HuggingFaceTokenizers, TheDefinitionIsWhatDeterminesIds) {
+  const Json document = document_of("llama2");
+  Json saved_again = document;
+  saved_again["truncation"] = {
+      {"direction", "Right"}, {"max_length", 8}, {"strategy", "LongestFirst"}, {"stride", 0}};
+  saved_again["model"]["ignore_merges"] = false;
+  for (Json& merge : saved_again["model"]["merges"])
+    merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+  EXPECT_EQ(from_document(saved_again)->definition(), from_document(document)->definition());
+  Json other = document;
+  other["pre_tokenizer"] = {{"type", "WhitespaceSplit"}};
+  EXPECT_NE(from_document(other)->definition(), from_document(document)->definition());
 }
 
 TEST(HuggingFaceTokenizers, TokenizerReadsAndWritesThem) {

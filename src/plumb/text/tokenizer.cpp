@@ -153,6 +153,8 @@ Tokenizer Tokenizer::with_specials(const Specials& specials) const {
 
 int64_t Tokenizer::vocabulary() const { return model_->tokenizer->vocabulary(); }
 
+std::string Tokenizer::definition() const { return model_->tokenizer->definition(); }
+
 bool Tokenizer::is_one_file() const { return model_->tokenizer->is_one_file(); }
 
 void Tokenizer::save(const std::filesystem::path& path) const { model_->tokenizer->save(path); }

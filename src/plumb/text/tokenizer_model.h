@@ -31,6 +31,7 @@ class TokenizerModel {
   [[nodiscard]] virtual int32_t find(std::string_view token) const = 0;
   /// The token of an id within the vocabulary, as `find` expects it; empty if the id has no token.
   [[nodiscard]] virtual std::string piece(int32_t id) const = 0;
+  [[nodiscard]] virtual std::string definition() const = 0;
   [[nodiscard]] virtual bool is_one_file() const { return true; }
   virtual void save(const std::filesystem::path& path) const = 0;
   virtual void save_as_json(const std::filesystem::path& path, const TextEnds& ends) const = 0;

@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFile = "data.json";
-constexpr const char* kJoint = "tokenizer.model";  // used if both sides share one vocabulary
+constexpr const char* kJoint = "tokenizer.model";      // used if both sides share one vocabulary
+constexpr const char* kPublished = "tokenizer.json";  // of an imported model
 
 /// The sizes and checksums of a split's corpora, by name; empty if there is only one.
 Json corpora_of(const ParallelSplit& split) {
@@ -71,8 +72,11 @@ bool has_vocabulary_of(const fs::path& run, const DataDirectory& data) {
   const Json stored = read_sealed(run / kFile).value("tokenizer", Json::object());
   const Json own = tokenizer_marks(data);
   if (!data.joint()) return stored == own;
-  return std::any_of(stored.begin(), stored.end(),
-                     [&](const Json& mark) { return own.contains(kJoint) && mark == own[kJoint]; });
+  const bool has_same_file = std::any_of(stored.begin(), stored.end(), [&](const Json& mark) {
+    return own.contains(kJoint) && mark == own[kJoint];
+  });
+  if (has_same_file || !fs::is_regular_file(run / kPublished)) return has_same_file;
+  return Tokenizer::from_file(run).definition() == data.source_tokenizer().definition();
 }
 
 Json fingerprint_of(const DataDirectory& data) {

@@ -11,7 +11,8 @@ namespace plumb {
 /// The size and checksum of each tokenizer file, by name.
 Json tokenizer_marks(const DataDirectory& data);
 
-/// Whether the run in `run` was trained with the vocabulary of these data; true if the run did not record its own.
+/// Whether the run in `run` was trained with the vocabulary of these data; true if the run did not record its own. The
+/// files may differ in what does not determine ids if the run is an imported model with a tokenizer.json.
 bool has_vocabulary_of(const std::filesystem::path& run, const DataDirectory& data);
 
 /// The size and checksum of each tokenizer file and each file of a split, by name, and of each corpus of the training

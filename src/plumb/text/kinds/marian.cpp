@@ -96,6 +96,7 @@ class MarianTokenizer final : public TokenizerModel {
     return found == ids_.end() ? -1 : found->second;
   }
   [[nodiscard]] std::string piece(int32_t id) const override { return tokens_[static_cast<size_t>(id)]; }
+  [[nodiscard]] std::string definition() const override { return Json(ids_).dump() + serialized_; }
   [[nodiscard]] bool is_one_file() const override { return false; }  // vocab.json has the ids
   void save(const fs::path& path) const override { write_file_atomic(path, serialized_); }
   void save_as_json(const fs::path&, const TextEnds&) const override {

@@ -10,6 +10,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/json.h"
 #include "plumb/text/kinds/special_tokens.h"
+#include "plumb/text/kinds/transformers_reading.h"
 #include "plumb/text/pipeline/added_tokens.h"
 #include "plumb/text/pipeline/components.h"
 #include "plumb/text/pipeline/sections.h"
@@ -28,9 +29,9 @@ const nlohmann::json& section(const nlohmann::json& document, const char* name) 
 
 class Pipeline final : public TokenizerModel {
  public:
-  Pipeline(std::string bytes, const SpecialNames& names) : document_(std::move(bytes)), names_(names) {
-    if (nests_too_deeply(document_)) throw Error("it is nested too deeply");
-    const auto document = nlohmann::json::parse(document_);
+  /// `bytes` are those of the document.
+  Pipeline(std::string bytes, const nlohmann::json& document, const SpecialNames& names)
+      : document_(std::move(bytes)), names_(names) {
     model_ = tk::make_token_model(document.at("model"));
     normalize_ = tk::make_normalizer(section(document, "normalizer"));
     pre_tokenize_ = tk::make_pre_tokenizer(section(document, "pre_tokenizer"));
@@ -80,7 +81,7 @@ class Pipeline final : public TokenizerModel {
     tokens.reserve(ids.size());
     for (const int32_t id : ids) {
       if (const tk::AddedToken* added = added_.find(id)) {
-        if (keep_specials || !added->special) tokens.push_back(added->content);
+        if (keep_specials || !added->special) tokens.push_back(added->decoded);
       } else if (const std::string* token = model_->vocabulary().token(id)) {
         tokens.push_back(*token);
       }
@@ -103,6 +104,24 @@ class Pipeline final : public TokenizerModel {
     if (const tk::AddedToken* added = added_.find(id)) return added->content;
     const std::string* token = model_->vocabulary().token(id);
     return token == nullptr ? std::string() : *token;
+  }
+
+  /// The sections that determine ids, and of the model those settings that are on.
+  [[nodiscard]] std::string definition() const override {
+    auto document = nlohmann::json::parse(document_);
+    for (const char* name : {"version", "truncation", "padding", "decoder"}) document.erase(name);
+    auto& model = document.at("model");
+    for (auto setting = model.begin(); setting != model.end();) {
+      const bool is_off = setting->is_null() || *setting == false || *setting == "";
+      setting = is_off ? model.erase(setting) : std::next(setting);
+    }
+    if (model.contains("merges")) {
+      for (auto& merge : model.at("merges")) {  // "a b" in older files, otherwise ["a", "b"]
+        if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string())
+          merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+      }
+    }
+    return document.dump();
   }
 
   void save(const std::filesystem::path& path) const override {
@@ -166,13 +185,17 @@ class Pipeline final : public TokenizerModel {
 }  // namespace
 
 std::shared_ptr<const TokenizerModel> make_pipeline(std::string document, const SpecialNames& names) {
-  return std::make_shared<Pipeline>(std::move(document), names);
+  if (nests_too_deeply(document)) throw Error("it is nested too deeply");
+  const auto parsed = nlohmann::json::parse(document);
+  return std::make_shared<Pipeline>(std::move(document), parsed, names);
 }
 
 std::shared_ptr<const TokenizerModel> make_pipeline(std::string document, const std::filesystem::path& path) {
   const SpecialNames names = special_names_beside(path);
   try {
-    return make_pipeline(std::move(document), names);
+    if (path.filename() != "tokenizer.json") return make_pipeline(std::move(document), names);
+    const nlohmann::json read = as_transformers_reads(document, path);
+    return std::make_shared<Pipeline>(read.dump(), read, names);
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", path.string(), error.what()), error.hint());
   } catch (const nlohmann::json::exception& error) {

@@ -74,6 +74,7 @@ class SentencePieceTokenizer final : public TokenizerModel {
   [[nodiscard]] int64_t vocabulary() const override { return pieces_.size(); }
   [[nodiscard]] int32_t find(std::string_view token) const override { return pieces_.find(token); }
   [[nodiscard]] std::string piece(int32_t id) const override { return pieces_.piece(id); }
+  [[nodiscard]] std::string definition() const override { return serialized_; }
   void save(const std::filesystem::path& path) const override { write_file_atomic(path, serialized_); }
 
   void save_as_json(const std::filesystem::path& path, const TextEnds& ends) const override {

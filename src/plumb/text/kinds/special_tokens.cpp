@@ -2,35 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "plumb/base/error.h"
 #include "plumb/base/json.h"
 
 namespace plumb {
 namespace {
 
-nlohmann::json object_in(const std::filesystem::path& path) {
-  if (!std::filesystem::is_regular_file(path)) return nlohmann::json::object();
-  nlohmann::json settings = read_json(path);
-  if (!settings.is_object()) throw Error(fmt::format("{}: not an object", path.string()));
-  return settings;
-}
-
 std::filesystem::path settings_path(const std::filesystem::path& tokenizer) {
   const std::string stem = tokenizer.extension() == ".json" ? tokenizer.stem().string() : std::string("tokenizer");
   return tokenizer.parent_path() / (stem + "_config.json");
-}
-
-/// A token given as a string, or as an object with its content; empty if there is none.
-std::string content_of(const nlohmann::json& settings, const char* name) {
-  const auto found = settings.find(name);
-  if (found == settings.end()) return {};
-  if (found->is_string()) return found->get<std::string>();
-  if (found->is_object() && found->contains("content") && found->at("content").is_string()) {
-    return found->at("content").get<std::string>();
-  }
-  return {};
 }
 
 Json settings_of(const SpecialNames& names) {
@@ -48,24 +28,44 @@ Json settings_of(const SpecialNames& names) {
 
 }  // namespace
 
-nlohmann::json settings_beside(const std::filesystem::path& tokenizer) { return object_in(settings_path(tokenizer)); }
+Json object_in(const std::filesystem::path& path) {
+  if (!std::filesystem::is_regular_file(path)) return Json::object();
+  Json settings = read_json(path);
+  if (!settings.is_object()) throw Error(fmt::format("{}: not an object", path.string()));
+  return settings;
+}
+
+std::string content_of(const Json& token) {
+  if (token.is_string()) return token.get<std::string>();
+  if (token.is_object() && token.contains("content") && token.at("content").is_string()) {
+    return token.at("content").get<std::string>();
+  }
+  return {};
+}
+
+Json settings_beside(const std::filesystem::path& tokenizer) {
+  const std::filesystem::path path = settings_path(tokenizer);
+  Json settings = object_in(path);
+  if (path.filename() != "tokenizer_config.json" || settings.contains("added_tokens_decoder")) return settings;
+  const bool has_others = settings.contains("additional_special_tokens") || settings.contains("extra_special_tokens");
+  const Json map = object_in(path.parent_path() / "special_tokens_map.json");
+  for (const auto& [key, value] : map.items()) {
+    if (key != "additional_special_tokens" || !has_others) settings[key] = value;
+  }
+  return settings;
+}
 
 SpecialNames special_names_beside(const std::filesystem::path& tokenizer) {
-  const nlohmann::json settings = settings_beside(tokenizer);
-  const bool is_main = settings_path(tokenizer).filename() == "tokenizer_config.json";
-  const nlohmann::json map =
-      is_main ? object_in(tokenizer.parent_path() / "special_tokens_map.json") : nlohmann::json::object();
+  const Json settings = settings_beside(tokenizer);
   const auto name_of = [&](const char* name, const char* substitute) {
     for (const char* key : {name, substitute}) {
-      for (const auto* source : {&settings, &map}) {
-        std::string content = key == nullptr ? std::string() : content_of(*source, key);
-        if (!content.empty()) return content;
-      }
+      std::string content = settings.contains(key) ? content_of(settings.at(key)) : std::string();
+      if (!content.empty()) return content;
     }
     return std::string();
   };
-  return {name_of("pad_token", nullptr), name_of("bos_token", "cls_token"), name_of("eos_token", "sep_token"),
-          name_of("unk_token", nullptr), name_of("mask_token", nullptr)};
+  return {name_of("pad_token", ""), name_of("bos_token", "cls_token"), name_of("eos_token", "sep_token"),
+          name_of("unk_token", ""), name_of("mask_token", "")};
 }
 
 void write_special_names(const std::filesystem::path& tokenizer, const SpecialNames& names) {

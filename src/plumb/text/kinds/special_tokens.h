@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "plumb/base/error.h"
+#include "plumb/base/json.h"
 
 namespace plumb {
 
@@ -14,12 +16,31 @@ struct SpecialNames {
   bool operator==(const SpecialNames&) const = default;
 };
 
-/// The settings beside a tokenizer's file: NAME_config.json for NAME.json, otherwise tokenizer_config.json; an empty
-/// object if there is no such file. Throws Error if it cannot be read.
-nlohmann::json settings_beside(const std::filesystem::path& tokenizer);
+/// The JSON object in a file; an empty one if there is no such file. Throws Error if it is anything else.
+Json object_in(const std::filesystem::path& path);
 
-/// The names in the files beside `tokenizer`. If they lack tokens for beginning and end, `cls_token` and `sep_token`
-/// are used instead.
+/// The content of a token that is given as a string or as an object; empty if it is neither.
+std::string content_of(const Json& token);
+
+/// The settings beside a tokenizer's file: NAME_config.json for NAME.json, otherwise tokenizer_config.json; an empty
+/// object if there is no such file. As in `transformers`, tokens in special_tokens_map.json replace those of
+/// tokenizer_config.json unless that has "added_tokens_decoder". Throws Error if a file cannot be read.
+Json settings_beside(const std::filesystem::path& tokenizer);
+
+/// A setting such as "do_lower_case"; `otherwise` if it is absent or null. Throws Error if it has another type.
+template <typename Value>
+Value setting_or(const Json& settings, const char* name, Value otherwise) {
+  const auto found = settings.find(name);
+  if (found == settings.end() || found->is_null()) return otherwise;
+  try {
+    return found->template get<Value>();
+  } catch (const Json::exception&) {
+    throw Error(std::string("the setting '") + name + "' has the wrong type");
+  }
+}
+
+/// The names in `settings_beside`. If they lack tokens for beginning and end, `cls_token` and `sep_token` are used
+/// instead.
 SpecialNames special_names_beside(const std::filesystem::path& tokenizer);
 
 /// Writes the names where `special_names_beside` finds them, unless all are empty.

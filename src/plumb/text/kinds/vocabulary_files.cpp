@@ -25,18 +25,6 @@ std::vector<std::string> lines_of(std::string_view bytes) {
   return lines;
 }
 
-/// A setting from the file beside the vocabulary, such as "do_lower_case".
-template <typename Value>
-Value setting(const nlohmann::json& settings, const char* name, Value otherwise, const std::filesystem::path& path) {
-  const auto found = settings.find(name);
-  if (found == settings.end() || found->is_null()) return otherwise;
-  try {
-    return found->is_object() ? found->at("content").get<Value>() : found->get<Value>();
-  } catch (const nlohmann::json::exception&) {
-    throw Error(fmt::format("{}: the setting '{}' beside it has the wrong type", path.string(), name));
-  }
-}
-
 nlohmann::json special_token(const std::string& content) {
   return {{"content", content}, {"single_word", false}, {"lstrip", false},
           {"rstrip", false},    {"normalized", false},  {"special", true}};
@@ -48,9 +36,10 @@ std::shared_ptr<const TokenizerModel> load_bert(std::string bytes, const std::fi
   size_t id = 0;
   for (const std::string& token : lines_of(bytes)) vocabulary[token] = id++;
 
-  const nlohmann::json settings = settings_beside(path);
+  const Json settings = settings_beside(path);
   const auto name_of = [&](const char* key, const char* usual) {
-    return setting<std::string>(settings, key, usual, path);
+    const std::string name = settings.contains(key) ? content_of(settings.at(key)) : std::string();
+    return name.empty() ? std::string(usual) : name;
   };
   const std::string unknown = name_of("unk_token", "[UNK]");
   const std::string cls = name_of("cls_token", "[CLS]");
@@ -65,16 +54,16 @@ std::shared_ptr<const TokenizerModel> load_bert(std::string bytes, const std::fi
   }
   nlohmann::json accents;
   if (const auto found = settings.find("strip_accents"); found != settings.end() && !found->is_null()) {
-    accents = setting(settings, "strip_accents", false, path);
+    accents = setting_or(settings, "strip_accents", false);
   }
   const nlohmann::json document = {{"version", "1.0"},
                                    {"added_tokens", added},
                                    {"normalizer",
                                     {{"type", "BertNormalizer"},
                                      {"clean_text", true},
-                                     {"handle_chinese_chars", setting(settings, "tokenize_chinese_chars", true, path)},
+                                     {"handle_chinese_chars", setting_or(settings, "tokenize_chinese_chars", true)},
                                      {"strip_accents", accents},
-                                     {"lowercase", setting(settings, "do_lower_case", true, path)}}},
+                                     {"lowercase", setting_or(settings, "do_lower_case", true)}}},
                                    {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                                    {"post_processor", processor},
                                    {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
@@ -107,9 +96,9 @@ std::shared_ptr<const TokenizerModel> load_gpt2(std::string bytes, const std::fi
   for (const std::string& line : lines_of(bytes)) {
     if (!line.empty() && !line.starts_with("#version")) merges.push_back(line);
   }
-  const nlohmann::json settings = settings_beside(path);
-  const bool prefix = setting(settings, "add_prefix_space", false, path);
-  const auto kind = setting<std::string>(settings, "tokenizer_class", "GPT2Tokenizer", path);
+  const Json settings = settings_beside(path);
+  const bool prefix = setting_or(settings, "add_prefix_space", false);
+  const auto kind = setting_or<std::string>(settings, "tokenizer_class", "GPT2Tokenizer");
   const auto has = [&](const std::string& token) { return vocabulary.is_object() && vocabulary.contains(token); };
   nlohmann::json added = nlohmann::json::array();
   nlohmann::json processor;

@@ -1,6 +1,7 @@
 #include "plumb/text/pipeline/added_tokens.h"
 
 #include <algorithm>
+#include <set>
 
 #include "plumb/text/pipeline/settings.h"
 #include "plumb/text/pipeline/unicode.h"
@@ -57,29 +58,37 @@ AddedToken read_added_token(const Settings& entry) {
 
 AddedTokens::AddedTokens(const Settings& list, const Vocabulary& vocabulary, const Normalize& normalize)
     : normalize_(normalize) {
-  const auto first_free = static_cast<int64_t>(vocabulary.size());
-  int64_t largest = -1;
+  auto next = static_cast<int64_t>(vocabulary.size());
+  std::set<std::string> special;
   for (const Settings& entry : list) {
     AddedToken token = read_added_token(entry);
     if (token.content.empty()) continue;
     int64_t id = find(token.content);
     if (id < 0) id = vocabulary.find(token.content);
-    if (id < 0) id = largest >= first_free || (largest >= 0 && first_free == 0) ? largest + 1 : first_free;
+    if (id < 0) id = next++;
     if (id >= Vocabulary::kLargest) throw Error("the id of the added token '" + token.content + "' is out of range");
-    largest = std::max(largest, id);
     token.id = static_cast<int32_t>(id);
+    token.matched = token.content;
+    if (token.normalized && normalize_) {
+      Piece content{token.content};
+      normalize_(content);
+      token.matched = content.text;
+    }
+    token.decoded = token.matched;
+    if (token.special) special.insert(token.content);
     ids_[token.content] = token.id;
     const auto [known, is_new] = by_id_.try_emplace(token.id, tokens_.size());
     if (is_new) {
       tokens_.push_back(token);
     } else {
-      tokens_[known->second] = token;
+      AddedToken& before = tokens_[known->second];
+      if (before.decoded != before.content) token.decoded = before.decoded;
+      before = token;
     }
   }
   for (size_t i = 0; i < tokens_.size(); ++i) {
-    Piece content{tokens_[i].content};
-    if (tokens_[i].normalized) normalize_(content);
-    (tokens_[i].normalized ? normalized_ : verbatim_).insert(content.text, static_cast<int32_t>(i));
+    tokens_[i].special = special.contains(tokens_[i].decoded);
+    (tokens_[i].normalized ? normalized_ : verbatim_).insert(tokens_[i].matched, static_cast<int32_t>(i));
   }
 }
 
@@ -122,12 +131,14 @@ void AddedTokens::cut_piece(Piece piece, const ByteTrie& trie, std::vector<Piece
     size_t end = at + length;
     at = end;
     if (token.single_word && (ends_with_word(text.substr(0, begin)) || begins_with_word(text.substr(end)))) continue;
-    if (token.left) begin = without_space_at_end(text.substr(0, begin));
-    begin = std::max(begin, done);
+    // White space may belong to two tokens: one may begin before the end of the previous one, which takes the space on
+    // its right. One that takes the space on its left begins there, and if nothing is left of it, it is no token.
+    if (token.left) begin = std::max(without_space_at_end(text.substr(0, begin)), done);
     if (token.right) end += space_at_begin(text.substr(end));
     text_until(begin);
+    if (begin >= end) continue;
     pieces.push_back({token.content, token.id, false});
-    done = std::max(done, end);
+    done = end;
   }
   if (done == 0) {
     if (!piece.text.empty()) pieces.push_back(std::move(piece));

@@ -20,14 +20,18 @@ struct AddedToken {
   bool right = false;        // includes white space after it
   bool normalized = true;    // matched in normalized text, in its own normalized form
   bool special = false;      // omitted from decoded text
+  std::string matched = {};  // what is matched: the content or, if `normalized`, its normalized form
+  std::string decoded = {};  // what it is in decoded text
 };
 
 /// The added tokens of a tokenizer.
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// From the list "added_tokens". As in `tokenizers`, a token of the vocabulary keeps its id, others get the next free
-  /// one, and the ids in the list are ignored. Throws Error or a JSON exception on invalid entries.
+  /// From the list "added_tokens". As in `tokenizers`, a token of the vocabulary keeps its id, others get the next ones
+  /// after the number of tokens, and the ids in the list are ignored. Of a token that is listed twice the last flags hold,
+  /// but once special, it stays special, and once normalized, its normalized form is what decoded text contains. A special
+  /// token whose decoded form is not its content is not omitted. Throws Error or a JSON exception on invalid entries.
   AddedTokens(const nlohmann::json& list, const Vocabulary& vocabulary, const Normalize& normalize);
 
   /// The text, cut at added tokens and normalized; no piece is empty.

@@ -1,0 +1,33 @@
+// Components that the tokenizer classes of `transformers` 5 make themselves: of a tokenizer.json they take only the
+// vocabulary, the merges, SentencePiece's compiled rules and, some of them, the post-processor.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plumb/base/json.h"
+
+namespace plumb {
+
+/// Special tokens by their keys, such as "pad_token": a string, or an object with its flags.
+using NamedTokens = std::vector<std::pair<std::string, Json>>;
+
+/// The content of the token with this key; throws Error if there is none.
+std::string named_token(const NamedTokens& names, const std::string& key);
+
+struct TokenizerClass {
+  NamedTokens defaults;  // tokens that the settings need not name
+  /// The sections "normalizer", "pre_tokenizer", "decoder" and "model", from those of the file, the settings of
+  /// tokenizer_config.json and the special tokens. Throws Error if the file's vocabulary is of another kind.
+  nlohmann::json (*components)(const nlohmann::json& file, const Json& settings, const NamedTokens& names);
+  /// The post-processor; null: the file's. `id_of` gives the id of a token.
+  nlohmann::json (*post_processor)(const NamedTokens& names,
+                                   const std::function<int64_t(const std::string&)>& id_of) = nullptr;
+};
+
+/// The class with a name that `tokenizer_class_in` returns; null if the name is empty.
+const TokenizerClass* tokenizer_class_named(const std::string& name);
+
+}  // namespace plumb

@@ -1,0 +1,237 @@
+#include "plumb/text/kinds/transformers_reading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "plumb/base/error.h"
+#include "plumb/base/json.h"
+#include "plumb/text/kinds/class_components.h"
+#include "plumb/text/kinds/special_tokens.h"
+#include "plumb/text/kinds/tokenizer_class.h"
+
+namespace plumb {
+namespace {
+
+using Document = nlohmann::json;
+
+constexpr const char* kKeys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                 "pad_token", "cls_token", "mask_token"};
+
+/// A token with all of its flags; `token` is a string, or an object with some of them.
+Document added_token(const Json& token, bool is_special) {
+  const Json flags = token.is_object() ? token : Json{{"content", token.get<std::string>()}};
+  const bool special = setting_or(flags, "special", is_special);
+  return {{"content", flags.at("content").get<std::string>()},
+          {"single_word", setting_or(flags, "single_word", false)},
+          {"lstrip", setting_or(flags, "lstrip", false)},
+          {"rstrip", setting_or(flags, "rstrip", false)},
+          {"normalized", setting_or(flags, "normalized", !special)},
+          {"special", special}};
+}
+
+/// The special tokens of the settings and the class, in the order in which they are added: first those with the usual
+/// keys, then those with other keys that end with "_token".
+NamedTokens named_tokens(const Json& settings, const NamedTokens& defaults) {
+  NamedTokens names;
+  for (const char* key : kKeys) {
+    const auto usual =
+        std::find_if(defaults.begin(), defaults.end(), [&](const auto& entry) { return entry.first == key; });
+    if (settings.contains(key)) {
+      if (!content_of(settings.at(key)).empty()) names.emplace_back(key, settings.at(key));
+    } else if (usual != defaults.end()) {
+      names.push_back(*usual);
+    }
+  }
+  const auto is_usual = [](const std::string& key) {
+    return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
+  };
+  for (const auto& [key, value] : settings.items()) {
+    if (key.ends_with("_token") && !is_usual(key) && !content_of(value).empty()) names.emplace_back(key, value);
+  }
+  for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
+    if (!settings.contains(key) || !settings.at(key).is_object()) continue;
+    for (const auto& [name, value] : settings.at(key).items()) names.emplace_back(name, value);
+  }
+  return names;
+}
+
+/// Special tokens without a key.
+std::vector<Json> other_special_tokens(const Json& settings, const std::string& class_name) {
+  std::vector<Json> tokens;
+  bool listed = false;
+  for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
+    if (!settings.contains(key)) continue;
+    listed = true;
+    if (!settings.at(key).is_array() || !tokens.empty()) continue;
+    tokens.assign(settings.at(key).begin(), settings.at(key).end());
+  }
+  if (class_name == "T5Tokenizer" && !listed) {
+    const int64_t extra = setting_or(settings, "extra_ids", int64_t{100});
+    for (int64_t i = 0; i < std::min<int64_t>(extra, 100'000); ++i)
+      tokens.emplace_back(fmt::format("<extra_id_{}>", i));
+  }
+  return tokens;
+}
+
+/// The added tokens of the files, in the order of their ids.
+std::map<int64_t, Document> tokens_of_files(const Document& file, const Json& settings,
+                                            const std::filesystem::path& folder) {
+  std::map<int64_t, Document> tokens;
+  const auto id_of = [](const std::string& text) {
+    try {
+      return static_cast<int64_t>(std::stoll(text));
+    } catch (const std::exception&) {
+      throw Error(fmt::format("'{}' in 'added_tokens_decoder' of tokenizer_config.json is not an id", text));
+    }
+  };
+  if (settings.contains("added_tokens_decoder")) {
+    for (const auto& [id, token] : settings.at("added_tokens_decoder").items())
+      tokens[id_of(id)] = added_token(token, false);
+    return tokens;
+  }
+  std::set<std::string> special;
+  for (const auto& [key, token] : named_tokens(settings, {})) special.insert(content_of(token));
+  for (const Json& token : other_special_tokens(settings, "")) special.insert(content_of(token));
+  const Json listed_alone = object_in(folder / "added_tokens.json");
+  for (const auto& [token, id] : listed_alone.items())
+    tokens[id.get<int64_t>()] = added_token(token, special.contains(token));
+  if (const auto listed = file.find("added_tokens"); listed != file.end()) {
+    int64_t index = 0;
+    for (const Document& token : *listed) tokens[token.value("id", index++)] = added_token(Json(token), false);
+  }
+  return tokens;
+}
+
+/// The list "added_tokens" of a document, with the ids that `tokenizers` gives: a token of the vocabulary keeps its own,
+/// others get the next free one.
+class TokenList {
+ public:
+  explicit TokenList(const Document& model) {
+    const Document& vocabulary = model.at("vocab");
+    int64_t index = 0;
+    for (const auto& [key, value] : vocabulary.items()) {
+      if (vocabulary.is_object()) {
+        ids_[key] = value.get<int64_t>();
+      } else {
+        ids_[(value.is_array() ? value.at(0) : value).get<std::string>()] = index++;
+      }
+    }
+    next_ = static_cast<int64_t>(ids_.size());
+  }
+
+  [[nodiscard]] bool contains(const std::string& content) const { return latest_.contains(content); }
+
+  [[nodiscard]] int64_t id_of(const std::string& content) const {
+    const auto found = ids_.find(content);
+    if (found == ids_.end()) throw Error(fmt::format("the vocabulary has no token '{}'", content));
+    return found->second;
+  }
+
+  /// Adds a token; one with the same content gets the flags of this one.
+  void add(Document token) {
+    const auto content = token.at("content").get<std::string>();
+    if (content.empty()) return;
+    const auto [known, is_new] = ids_.try_emplace(content, next_);
+    if (is_new) ++next_;
+    token["id"] = known->second;
+    const auto [before, is_first] = latest_.try_emplace(content, token);
+    if (!is_first && before->second == token) return;
+    before->second = token;
+    list_.push_back(std::move(token));
+  }
+
+  [[nodiscard]] const Document& list() const { return list_; }
+
+ private:
+  std::unordered_map<std::string, int64_t> ids_;
+  std::unordered_map<std::string, Document> latest_;
+  Document list_ = Document::array();
+  int64_t next_ = 0;
+};
+
+/// Whether decoded text loses the spaces before punctuation, once more than the file's decoder says.
+bool cleans_texts(const Json& settings, const Document& model) {
+  if (!setting_or(settings, "clean_up_tokenization_spaces", false)) return false;
+  const bool byte_pairs = model.contains("type") ? model.at("type") == "BPE" : model.contains("merges");
+  return !byte_pairs ||
+         setting_or(settings, "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output", false);
+}
+
+Document with_cleaning(const Document& decoder) {
+  // Without a decoder, tokens are joined with spaces; U+FFFF is in no text.
+  const Document joined = decoder.is_null()
+                              ? Document{{"type", "WordPiece"}, {"prefix", "\uFFFF"}, {"cleanup", false}}
+                              : decoder;
+  Document decoders = Document::array({joined, Document{{"type", "Fuse"}}});
+  for (const auto& [what, by] : std::initializer_list<std::pair<const char*, const char*>>{
+           {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+           {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}}) {
+    decoders.push_back({{"type", "Replace"}, {"pattern", {{"String", what}}}, {"content", by}});
+  }
+  return {{"type", "Sequence"}, {"decoders", decoders}};
+}
+
+}  // namespace
+
+Document as_transformers_reads(std::string_view bytes, const std::filesystem::path& path) {
+  if (nests_too_deeply(bytes)) throw Error("it is nested too deeply");
+  Document file = Document::parse(bytes);
+  if (!file.is_object()) throw Error("it is not an object");
+  const Json settings = settings_beside(path);
+  if (setting_or(settings, "split_special_tokens", false))
+    throw Error("tokenizer_config.json says split_special_tokens, which Plumb does not support",
+                "remove it; special tokens that are written out in texts are then recognized");
+  const std::string class_name = tokenizer_class_in(path.parent_path(), settings, bytes);
+  const TokenizerClass* own = tokenizer_class_named(class_name);
+  NamedTokens names = named_tokens(settings, own == nullptr ? NamedTokens() : own->defaults);
+  const std::vector<Json> others = other_special_tokens(settings, class_name);
+
+  std::vector<Document> first;
+  const auto listed = file.find("added_tokens");
+  if (own != nullptr) {
+    file.update(own->components(file, settings, names));
+  } else {
+    if (listed != file.end()) {
+      for (const Document& token : *listed) first.push_back(added_token(Json(token), false));
+    }
+    const auto padding = file.find("padding");
+    if (padding != file.end() && padding->is_object() && padding->contains("pad_token") &&
+        !settings.contains("pad_token")) {
+      names.emplace_back("pad_token", Json(padding->at("pad_token")));
+    }
+  }
+
+  TokenList tokens(file.at("model"));
+  for (Document& token : first) tokens.add(std::move(token));
+  for (auto& [id, token] : tokens_of_files(file, settings, path.parent_path())) {
+    const auto has_name = [&](const auto& entry) { return content_of(entry.second) == token.at("content"); };
+    if (std::any_of(names.begin(), names.end(), has_name)) token["special"] = true;
+    tokens.add(token);
+  }
+  std::vector<Json> special;
+  for (const auto& [key, token] : names) special.push_back(token);
+  special.insert(special.end(), others.begin(), others.end());
+  for (const Json& token : special) {
+    if (!tokens.contains(content_of(token))) tokens.add(added_token(token, true));
+  }
+  if (class_name == "Qwen2Tokenizer") {
+    for (const Json& token : special) tokens.add(added_token(content_of(token), true));
+  }
+  file["added_tokens"] = tokens.list();
+  if (own != nullptr && own->post_processor != nullptr) {
+    file["post_processor"] =
+        own->post_processor(names, [&](const std::string& content) { return tokens.id_of(content); });
+  }
+  if (cleans_texts(settings, file.at("model"))) {
+    const auto decoder = file.find("decoder");
+    file["decoder"] = with_cleaning(decoder == file.end() ? Document() : *decoder);
+  }
+  file["truncation"] = file["padding"] = nullptr;
+  return file;
+}
+
+}  // namespace plumb
