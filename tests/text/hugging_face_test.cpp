@@ -287,10 +287,10 @@ TEST(HuggingFaceTokenizers, SpecialTokensComeFromTheFilesBeside) {
 // Values of tokenizers 0.23.3.
 TEST(HuggingFaceTokenizers, AnAddedTokenOfWhichNothingIsLeftIsNoToken) {
   const auto ids_of = [](bool left, bool right) {
-    return from_document({{"added_tokens",
-                           {{{"id", 1}, {"content", " "}, {"lstrip", left}, {"rstrip", right}, {"normalized", false}}}},
-                          {"model", {{"type", "WordLevel"}, {"unk_token", "a"}, {"vocab", {{"a", 0}}}}}})
-        ->encode("  ");
+    const Json token = {
+        {"id", 1}, {"content", " "}, {"lstrip", left}, {"rstrip", right}, {"normalized", false}};
+    const Json model = {{"type", "WordLevel"}, {"unk_token", "a"}, {"vocab", {{"a", 0}}}};
+    return from_document({{"added_tokens", Json::array({token})}, {"model", model}})->encode("  ");
   };
   EXPECT_EQ(ids_of(true, true), Ids{1});
   EXPECT_EQ(ids_of(true, false), (Ids{1, 1}));

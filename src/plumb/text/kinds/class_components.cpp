@@ -168,7 +168,9 @@ Document xlm_roberta_post_processor(const NamedTokens& names, const IdOf& id_of)
                              {{bos, id_of(bos)}, {eos, id_of(eos)}});
 }
 
-Document t5_components(const Document& file, const Json&, const NamedTokens&) { return pieces_of_words(file, 2, "always"); }
+Document t5_components(const Document& file, const Json&, const NamedTokens&) {
+  return pieces_of_words(file, 2, "always");
+}
 
 Document t5_post_processor(const NamedTokens& names, const IdOf& id_of) {
   return template_processing({{"A", 0}, {"</s>", 0}}, {{"A", 0}, {"</s>", 0}, {"B", 0}, {"</s>", 0}},
@@ -177,7 +179,8 @@ Document t5_post_processor(const NamedTokens& names, const IdOf& id_of) {
 
 /// Pieces with byte fallback; the decoder turns visible spaces into spaces.
 Document pieces_of_texts(const Document& file, const Document& unknown, bool drops_first_space) {
-  Document decoders = Document::array({replace_literal(kVisibleSpace, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
+  Document decoders =
+      Document::array({replace_literal(kVisibleSpace, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
   if (drops_first_space) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   return {{"decoder", {{"type", "Sequence"}, {"decoders", std::move(decoders)}}},
           {"model", byte_pair_model(file, unknown, true, true)}};

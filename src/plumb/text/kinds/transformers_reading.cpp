@@ -106,7 +106,7 @@ std::map<int64_t, Document> tokens_of_files(const Document& file, const Json& se
   return tokens;
 }
 
-/// The list "added_tokens" of a document, with the ids that `tokenizers` gives: a token of the vocabulary keeps its own,
+/// The list "added_tokens" of a document, with the ids that `tokenizers` gives: a token of the vocabulary keeps its id,
 /// others get the next free one.
 class TokenList {
  public:

@@ -29,9 +29,10 @@ class AddedTokens {
  public:
   AddedTokens() = default;
   /// From the list "added_tokens". As in `tokenizers`, a token of the vocabulary keeps its id, others get the next ones
-  /// after the number of tokens, and the ids in the list are ignored. Of a token that is listed twice the last flags hold,
-  /// but once special, it stays special, and once normalized, its normalized form is what decoded text contains. A special
-  /// token whose decoded form is not its content is not omitted. Throws Error or a JSON exception on invalid entries.
+  /// after the number of tokens, and the ids in the list are ignored. Of a token that is listed twice the last flags
+  /// hold, but once special, it stays special, and once normalized, its normalized form is what decoded text contains.
+  /// A special token whose decoded form is not its content is not omitted. Throws Error or a JSON exception on invalid
+  /// entries.
   AddedTokens(const nlohmann::json& list, const Vocabulary& vocabulary, const Normalize& normalize);
 
   /// The text, cut at added tokens and normalized; no piece is empty.
