@@ -59,7 +59,7 @@ std::string summary(const TrainResult& result, const std::string& out) {
     line += of_labels ? fmt::format(", validation {:.4f} nats per example", *nll)
                       : fmt::format(", validation {:.4f} nats per token (perplexity {:.4g})", *nll, std::exp(*nll));
   }
-  for (const auto& [name, value] : result.metrics) {
+  for (const auto& [name, value] : result.metrics) {  // those not mentioned yet
     if (name.starts_with("valid_") || name == "perplexity" || name.ends_with("_low") || name.ends_with("_high"))
       continue;
     line += name == "bleu" ? fmt::format(", BLEU {:.2f}", value) : fmt::format(", {} {:.4g}", name, value);

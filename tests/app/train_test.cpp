@@ -70,6 +70,15 @@ TEST_F(TrainVerb, DivergenceIsAFailure) {
   }
 }
 
+TEST_F(TrainVerb, AFinishedRunIsReportedAgainInTheSameWords) {
+  const std::vector<std::string> scored = {"--set", "train.steps=2", "--set", "train.validate_every=1",
+                                           "--set", "train.score_every=1", "--set", "train.best_metric=bleu",
+                                           "--set", "task.translation.beam=1"};
+  const Finished first = train("scored", scored), again = train("scored", scored);
+  EXPECT_NE(first.output.find(", BLEU "), std::string::npos) << first.output << first.errors;
+  EXPECT_EQ(again.output, first.output);
+}
+
 // At a START event, TensorBoard drops what earlier files contain from its step on.
 TEST_F(TrainVerb, EventsForgetWhatARollbackUndid) {
   std::vector<std::string> wild = {"--set", "train.trouble.on_nonfinite=rollback"};

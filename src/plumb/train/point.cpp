@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string_view>
 
 #include "plumb/base/error.h"
 
@@ -16,75 +17,113 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 double number(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
-double number(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found == json.end() ? std::numeric_limits<double>::quiet_NaN() : number(*found);
-}
 
-void put(Json& json, const char* key, const std::optional<double>& value) {
-  if (value) json[key] = number(*value);
-}
-std::optional<double> maybe(const Json& json, const char* key) {
-  return json.contains(key) ? std::optional(number(json, key)) : std::nullopt;
-}
-
-void put(Json& json, const Metrics& metrics) {
-  for (const auto& [name, value] : metrics) json[name] = number(value);
-}
-
-/// All numbers (or nulls) whose keys are not among the document's own.
-Metrics metrics_from(const Json& json, const std::vector<std::string>& own) {
-  Metrics metrics;
-  for (const auto& [key, value] : json.items()) {
-    if (!(value.is_number() || value.is_null()) || std::find(own.begin(), own.end(), key) != own.end()) continue;
-    metrics.set(key, number(value));
+/// Writes the fields that visit() shows it.
+class PointWriter {
+ public:
+  void operator()(const char* key, int64_t value) { json_[key] = value; }
+  void operator()(const char* key, double value) { json_[key] = number(value); }
+  template <typename T>
+  void operator()(const char* key, const std::optional<T>& value) {
+    if (value) (*this)(key, *value);
   }
-  return metrics;
+  /// A value that follows from the others.
+  void derived(const char* key, const std::optional<double>& value) { (*this)(key, value); }
+  void metrics(const Metrics& metrics) {
+    for (const auto& [name, value] : metrics) json_[name] = number(value);
+  }
+  [[nodiscard]] const Json& json() const { return json_; }
+
+ private:
+  Json json_;
+};
+
+/// Reads the fields that visit() shows it. The metrics are the numbers whose keys are none of these fields.
+class PointReader {
+ public:
+  explicit PointReader(const Json& json) : json_(json) {}
+
+  void operator()(const char* key, int64_t& value) {
+    if (const Json* found = find(key)) value = count_of(*found);
+  }
+  void operator()(const char* key, double& value) {
+    const Json* found = find(key);
+    value = found != nullptr ? number(*found) : std::numeric_limits<double>::quiet_NaN();
+  }
+  template <typename T>
+  void operator()(const char* key, std::optional<T>& value) {
+    if (find(key) != nullptr) (*this)(key, value.emplace());
+  }
+  void derived(const char* key, const std::optional<double>&) { (void)find(key); }
+  void metrics(Metrics& metrics) { metrics_ = &metrics; }
+  void finish() {
+    for (const auto& [key, value] : json_.items()) {
+      if ((value.is_number() || value.is_null()) && !fields_.contains(key)) metrics_->set(key, number(value));
+    }
+  }
+
+ private:
+  const Json* find(const char* key) {
+    fields_.insert(key);
+    const auto found = json_.find(key);
+    return found == json_.end() ? nullptr : &*found;
+  }
+
+  const Json& json_;
+  std::set<std::string> fields_;
+  Metrics* metrics_ = nullptr;
+};
+
+std::optional<double> perplexity(const std::optional<double>& nll) {
+  return nll ? std::optional(std::exp(*nll)) : std::nullopt;
 }
+
+/// Shows all fields of a point to a writer or a reader, in the order of the file.
+template <typename Visitor, typename Point>
+void visit(Visitor& field, Point& point) {
+  field("step", point.step);
+  field("epoch", point.epoch);
+  field("learning_rate", point.learning_rate);
+  field("loss", point.loss);
+  field("nll", point.nll);
+  field.derived("train_perplexity", perplexity(point.nll));
+  field("gradient_norm", point.gradient_norm);
+  field("tokens_per_second", point.tokens_per_second);
+  field("tokens", point.tokens);
+  field("ceiling_fraction", point.ceiling_fraction);
+  field.metrics(point.metrics);
+  field.derived("valid_perplexity", perplexity(point.metrics.get("valid_nll")));
+  field("data_seconds", point.data_seconds);
+  field("exchange_seconds", point.exchange_seconds);
+  field("exchange_bytes", point.exchange_bytes);
+  field("skipped_steps", point.skipped_steps);
+}
+
+constexpr const char* kBest = "best_";  // followed by the name of train.best_metric
+constexpr const char* kBestLoss = "best_valid_nll";
+constexpr const char* kBestStep = "best_step";
 
 }  // namespace
 
 Json to_json(const TrainPoint& point) {
-  Json json;
-  json["step"] = point.step;
-  json["epoch"] = point.epoch;
-  json["learning_rate"] = number(point.learning_rate);
-  json["loss"] = number(point.loss);
-  json["nll"] = number(point.nll);
-  json["train_perplexity"] = number(std::exp(point.nll));
-  put(json, "gradient_norm", point.gradient_norm);
-  json["tokens_per_second"] = number(point.tokens_per_second);
-  if (point.tokens) json["tokens"] = *point.tokens;
-  put(json, "ceiling_fraction", point.ceiling_fraction);
-  put(json, point.metrics);
-  if (const auto nll = point.metrics.get("valid_nll")) json["valid_perplexity"] = number(std::exp(*nll));
-  put(json, "data_seconds", point.data_seconds);
-  put(json, "exchange_seconds", point.exchange_seconds);
-  put(json, "exchange_bytes", point.exchange_bytes);
-  put(json, "skipped_steps", point.skipped_steps);
-  return json;
+  PointWriter writer;
+  visit(writer, point);
+  return writer.json();
 }
 
 TrainPoint point_from_json(const Json& json) {
   TrainPoint point;
-  point.step = count_of(json.at("step"));
-  if (json.contains("epoch")) point.epoch = count_of(json["epoch"]);
-  point.learning_rate = number(json, "learning_rate");
-  point.loss = number(json, "loss");
-  point.nll = number(json, "nll");
-  point.gradient_norm = maybe(json, "gradient_norm");
-  point.tokens_per_second = number(json, "tokens_per_second");
-  point.ceiling_fraction = maybe(json, "ceiling_fraction");
-  if (json.contains("tokens")) point.tokens = count_of(json["tokens"]);
-  point.metrics =
-      metrics_from(json, {"step", "epoch", "learning_rate", "loss", "nll", "gradient_norm", "tokens_per_second",
-                          "tokens", "ceiling_fraction", "train_perplexity", "valid_perplexity", "data_seconds",
-                          "exchange_seconds", "exchange_bytes", "skipped_steps"});
-  point.data_seconds = maybe(json, "data_seconds");
-  point.exchange_seconds = maybe(json, "exchange_seconds");
-  point.exchange_bytes = maybe(json, "exchange_bytes");
-  point.skipped_steps = maybe(json, "skipped_steps");
+  (void)json.at("step");
+  PointReader reader(json);
+  visit(reader, point);
+  reader.finish();
   return point;
+}
+
+Metrics last_metrics(const std::vector<TrainPoint>& history) {
+  Metrics metrics;
+  for (const TrainPoint& point : history) metrics.set(point.metrics);
+  return metrics;
 }
 
 Json to_json(const WatchRecord& record) { return {{"step", record.step}, {"watch", record.values}}; }
@@ -100,11 +139,11 @@ Json TrainResult::to_json() const {
   Json json = make_document("train", 1);
   json["outcome"] = outcome;
   json["steps"] = steps;
-  put(json, metrics);
+  for (const auto& [name, value] : metrics) json[name] = number(value);
   if (valid_nll()) json["perplexity"] = number(std::exp(*valid_nll()));
-  put(json, "best_valid_nll", best_valid_nll);
-  if (best_value) json["best_" + best_value->first] = number(best_value->second);
-  if (best_valid_nll || best_value) json["best_step"] = best_step;
+  if (best_valid_nll) json[kBestLoss] = number(*best_valid_nll);
+  if (best_value) json[kBest + best_value->first] = number(best_value->second);
+  if (best_valid_nll || best_value) json[kBestStep] = best_step;
   json["seconds"] = seconds;
   json["history"] = Json::array();
   for (const TrainPoint& point : history) json["history"].push_back(plumb::to_json(point));
@@ -118,17 +157,17 @@ TrainResult TrainResult::from_json(const Json& json) {
   TrainResult result;
   result.outcome = json.at("outcome");
   result.steps = count_of(json.at("steps"));
-  result.metrics = metrics_from(json, {"schema", "command", "outcome", "steps", "best_valid_nll", "best_step",
-                                       "seconds", "history", "watched", "troubles", "diagnosis"});
-  result.best_valid_nll = maybe(json, "best_valid_nll");
+  if (json.contains(kBestLoss)) result.best_valid_nll = number(json[kBestLoss]);
   for (const auto& [key, value] : json.items()) {
-    const bool is_own = key == "best_valid_nll" || key == "best_step";
-    if (key.starts_with("best_") && !is_own && value.is_number()) result.best_value = {key.substr(5), value};
+    const bool is_number = value.is_number() || value.is_null();
+    if (is_number && key.starts_with(kBest) && key != kBestLoss && key != kBestStep)
+      result.best_value = {key.substr(std::string_view(kBest).size()), number(value)};
   }
-  if (json.contains("best_step")) result.best_step = count_of(json["best_step"]);
+  if (json.contains(kBestStep)) result.best_step = count_of(json[kBestStep]);
   result.seconds = json.value("seconds", 0.0);
   if (!json.at("history").is_array()) throw Error("the history of a result is not a list");
   for (const Json& point : json["history"]) result.history.push_back(point_from_json(point));
+  result.metrics = last_metrics(result.history);  // those in the document are among other numbers
   for (const Json& record : json.value("watched", Json::array()))
     result.watched.push_back(watch_record_from_json(record));
   result.diagnosis = json.value("diagnosis", std::vector<std::string>());

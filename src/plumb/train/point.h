@@ -40,6 +40,9 @@ struct TrainPoint {
 Json to_json(const TrainPoint& point);
 TrainPoint point_from_json(const Json& json);
 
+/// The last value of each metric in a history.
+Metrics last_metrics(const std::vector<TrainPoint>& history);
+
 /// Measurements of the watches after a step (train/watch.h): values by watch and name.
 struct WatchRecord {
   int64_t step = 0;  // steps taken; 0: before training
@@ -54,7 +57,7 @@ struct TrainResult {
   std::string outcome;  // "finished", "diverged" or "stopped"
   int64_t steps = 0;
   std::vector<TrainPoint> history;
-  Metrics metrics;  // the last value of each
+  Metrics metrics;  // the last value of each: last_metrics(history)
   std::optional<double> best_valid_nll;
   int64_t best_step = 0;
   double seconds = 0;  // training and evaluation time, over all resumptions

@@ -1,0 +1,222 @@
+// What a run reports survives its file: every field, and the metrics of every task.
+#include "plumb/train/point.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "copy_task.h"
+#include "plumb/base/error.h"
+#include "plumb/base/files.h"
+#include "plumb/base/progress.h"
+#include "plumb/data/prepare_labels.h"
+#include "plumb/data/prepare_text.h"
+#include "plumb/task/task.h"
+
+namespace plumb {
+namespace {
+
+/// Data for each kind of task.
+std::vector<DataDirectory> data_of_all_kinds(const std::filesystem::path& folder) {
+  test::make_copy_task(folder / "pairs");
+  TextOptions text;
+  text.tokenizer.vocabulary = 24;
+  text.tokenizer.mask = true;
+  TextCorpora corpora;
+  corpora.train = std::vector<std::string>(20, "a dog sees a cat");
+  corpora.valid = std::vector<std::string>{"a dog"};
+  prepare_text_lines(corpora, text, folder / "text");
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += i % 2 == 0 ? "good\ta dog\n" : "bad\ta cat\n";
+  write_file_atomic(folder / "labels.tsv", lines);
+  LabelOptions labels;
+  labels.train = folder / "labels.tsv";
+  labels.valid = labels.train;
+  labels.tokenizer.vocabulary = 24;
+  prepare_labels(labels, folder / "labels");
+  return {DataDirectory::open(folder / "pairs"), DataDirectory::open(folder / "text"),
+          DataDirectory::open(folder / "labels")};
+}
+
+/// The names under which points have the metrics of a task.
+std::vector<std::string> names_in_points(const Task& task) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    const std::string own = name == "loss" || name == "nll" ? "valid_" + name : name;
+    if (std::find(names.begin(), names.end(), own) == names.end()) names.push_back(own);
+  };
+  for (const auto& [name, value] : task.metrics(task.zero())) add(name);
+  for (const MetricInfo& info : task.metric_infos()) add(info.name);
+  return names;
+}
+
+/// By task: the names of its metrics.
+std::map<std::string, std::vector<std::string>> metrics_of_all_tasks() {
+  set_verbosity(Verbosity::quiet);
+  const test::TemporaryDirectory folder;
+  std::map<std::string, std::vector<std::string>> names;
+  for (const DataDirectory& data : data_of_all_kinds(folder.path())) {
+    for (const auto& [name, entry] : tasks().entries()) {
+      try {
+        names[name] = names_in_points(*entry.make(data, entry.options));
+      } catch (const Error&) {  // data of another kind
+      }
+    }
+  }
+  set_verbosity(Verbosity::normal);
+  return names;
+}
+
+double any_number(Random& random) {
+  if (random.below(8) == 0) return NAN;
+  return (random.uniform() - 0.5) * std::pow(10, static_cast<double>(random.below(40)) - 20);
+}
+std::optional<double> perhaps(Random& random) {
+  return random.below(2) == 0 ? std::optional(any_number(random)) : std::nullopt;
+}
+int64_t any_count(Random& random) { return static_cast<int64_t>(random.below(uint64_t{1} << 50)); }
+
+TrainPoint any_point(Random& random, const std::vector<std::string>& names) {
+  TrainPoint point;
+  point.step = any_count(random);
+  point.epoch = any_count(random);
+  point.learning_rate = any_number(random);
+  point.loss = any_number(random);
+  point.nll = any_number(random);
+  point.gradient_norm = perhaps(random);
+  point.tokens_per_second = any_number(random);
+  if (random.below(2) == 0) point.tokens = any_count(random);
+  point.ceiling_fraction = perhaps(random);
+  for (const std::string& name : names)
+    if (random.below(2) == 0) point.metrics.set(name, any_number(random));
+  point.exchange_seconds = perhaps(random);
+  point.exchange_bytes = perhaps(random);
+  point.data_seconds = perhaps(random);
+  point.skipped_steps = perhaps(random);
+  return point;
+}
+
+/// Equal, or both NaN.
+void expect_same(const std::optional<double>& found, const std::optional<double>& wanted, const std::string& what) {
+  ASSERT_EQ(found.has_value(), wanted.has_value()) << what;
+  if (wanted && std::isnan(*wanted)) {
+    EXPECT_TRUE(std::isnan(*found)) << what;
+  } else {
+    EXPECT_EQ(found, wanted) << what;
+  }
+}
+
+void expect_same(const Metrics& found, const Metrics& wanted) {
+  std::vector<std::string> names[2];
+  for (const auto& [name, value] : found) names[0].push_back(name);
+  for (const auto& [name, value] : wanted) names[1].push_back(name);
+  EXPECT_EQ(names[0], names[1]);
+  for (const auto& [name, value] : wanted) expect_same(found.get(name), value, name);
+}
+
+void expect_same(const TrainPoint& found, const TrainPoint& wanted) {
+  EXPECT_EQ(found.step, wanted.step);
+  EXPECT_EQ(found.epoch, wanted.epoch);
+  EXPECT_EQ(found.tokens, wanted.tokens);
+  expect_same(found.learning_rate, wanted.learning_rate, "learning_rate");
+  expect_same(found.loss, wanted.loss, "loss");
+  expect_same(found.nll, wanted.nll, "nll");
+  expect_same(found.gradient_norm, wanted.gradient_norm, "gradient_norm");
+  expect_same(found.tokens_per_second, wanted.tokens_per_second, "tokens_per_second");
+  expect_same(found.ceiling_fraction, wanted.ceiling_fraction, "ceiling_fraction");
+  expect_same(found.exchange_seconds, wanted.exchange_seconds, "exchange_seconds");
+  expect_same(found.exchange_bytes, wanted.exchange_bytes, "exchange_bytes");
+  expect_same(found.data_seconds, wanted.data_seconds, "data_seconds");
+  expect_same(found.skipped_steps, wanted.skipped_steps, "skipped_steps");
+  expect_same(found.metrics, wanted.metrics);
+}
+
+TEST(Points, EveryFieldAndTheMetricsOfEveryTaskAreReadAsWritten) {
+  const auto all = metrics_of_all_tasks();
+  Random random(1, "points");
+  for (const std::string& task : tasks().names()) {
+    ASSERT_TRUE(all.contains(task)) << "no data of this test are for the task " << task;
+    for (int i = 0; i < 200; ++i) {
+      const TrainPoint point = any_point(random, all.at(task));
+      expect_same(point_from_json(Json::parse(to_json(point).dump())), point);
+      if (HasFailure()) FAIL() << task << ": " << to_json(point);
+    }
+  }
+}
+
+TEST(Results, EveryFieldAndTheMetricsOfEveryTaskAreReadAsWritten) {
+  Random random(1, "results");
+  for (const auto& [task, names] : metrics_of_all_tasks()) {
+    for (int i = 0; i < 200; ++i) {
+      TrainResult result;
+      result.outcome = i % 2 == 0 ? "finished" : "diverged";
+      result.steps = any_count(random);
+      result.seconds = random.uniform();
+      for (uint64_t n = random.below(4); n > 0; --n) result.history.push_back(any_point(random, names));
+      result.metrics = last_metrics(result.history);
+      const std::string best = names[random.below(names.size())];
+      const std::optional<double> value = perhaps(random);
+      if (value && best == "valid_nll") result.best_valid_nll = value;
+      if (value && best != "valid_nll") result.best_value = {best, *value};
+      if (value) result.best_step = any_count(random);
+      if (random.below(2) == 0) result.watched.push_back({any_count(random), {{"updates", {{"total", 0.5}}}}});
+      if (random.below(2) == 0) result.troubles.push_back({any_count(random), {{"text", "a spike"}}});
+      if (random.below(2) == 0) result.diagnosis = {"first", "second"};
+
+      const TrainResult read = TrainResult::from_json(Json::parse(result.to_json().dump()));
+      EXPECT_EQ(read.outcome, result.outcome);
+      EXPECT_EQ(read.steps, result.steps);
+      EXPECT_EQ(read.seconds, result.seconds);
+      EXPECT_EQ(read.best_step, result.best_step);
+      EXPECT_EQ(read.diagnosis, result.diagnosis);
+      expect_same(read.metrics, result.metrics);
+      expect_same(read.best_valid_nll, result.best_valid_nll, "best_valid_nll");
+      ASSERT_EQ(read.best_value.has_value(), result.best_value.has_value());
+      if (result.best_value) {
+        EXPECT_EQ(read.best_value->first, result.best_value->first);
+        expect_same(read.best_value->second, result.best_value->second, "best value");
+      }
+      ASSERT_EQ(read.history.size(), result.history.size());
+      for (size_t k = 0; k < read.history.size(); ++k) expect_same(read.history[k], result.history[k]);
+      EXPECT_EQ(read.to_json(), result.to_json());  // with the records of watches and troubles
+      if (HasFailure()) FAIL() << task << ": " << result.to_json();
+    }
+  }
+}
+
+TEST(Results, WhatFollowsFromOtherValuesIsNoMetric) {
+  TrainResult result;
+  result.outcome = "finished";
+  result.history.emplace_back();
+  result.history[0].metrics.set("valid_nll", 1.5);
+  result.history[0].metrics.set("bleu", 30);
+  result.metrics = result.history[0].metrics;
+  result.best_value = {"bleu", 31};
+  const Json json = result.to_json();
+  EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(1.5), 1e-12);
+  EXPECT_EQ(json["best_bleu"], 31);
+  EXPECT_EQ(TrainResult::from_json(json).metrics, result.metrics);
+}
+
+TEST(Results, OfEarlierVersionsAreRead) {
+  const TrainResult result = TrainResult::from_json(Json::parse(R"({"schema": "plumb.train/1", "command": "plumb train",
+    "outcome": "finished", "steps": 2, "valid_loss": 1.75, "valid_nll": 1.5, "bleu": 2.5, "perplexity": 4.4816,
+    "best_bleu": 2.5, "best_step": 2, "seconds": 0.5, "history": [
+      {"step": 1, "loss": 2.5, "nll": 2.0, "train_perplexity": 7.4, "tokens_per_second": 100, "valid_nll": 1.75},
+      {"step": 2, "loss": 2.5, "nll": null, "tokens_per_second": 100, "valid_loss": 1.75, "valid_nll": 1.5,
+       "bleu": 2.5, "valid_perplexity": 4.4816}]})"));
+  Metrics wanted;
+  wanted.set("valid_nll", 1.5);
+  wanted.set("valid_loss", 1.75);
+  wanted.set("bleu", 2.5);
+  EXPECT_EQ(result.metrics, wanted);
+  EXPECT_EQ(result.best_value, std::pair(std::string("bleu"), 2.5));
+  EXPECT_FALSE(result.best_valid_nll.has_value());
+  EXPECT_FALSE(result.history[0].tokens.has_value());
+  EXPECT_TRUE(std::isnan(result.history[1].nll));
+}
+
+}  // namespace
+}  // namespace plumb
