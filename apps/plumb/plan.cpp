@@ -120,12 +120,12 @@ void run(PlanArguments& arguments, const Globals& globals) {
   const RunConfig run = planned_run(arguments.file);
   if (arguments.here) {
     std::string text;
-    const Json json = plan_here(run, arguments.file.sequence, text);
+    const Json json = plan_here(run, planned_sequence(arguments.file, run.model), text);
     return emit(globals, json, text);
   }
   const plan::ModelCost cost = plan::cost_of(run.model);
   plan::TrainingJob job;
-  job.sequence = arguments.file.sequence;
+  job.sequence = planned_sequence(arguments.file, run.model);
   job.precision = plan::precision_named(arguments.precision);
   job.batch_tokens = run.train.batch_tokens * run.train.accumulate;
   job.tokens = arguments.tokens.empty() ? tokens_of(run.train, job.batch_tokens)

@@ -8,6 +8,7 @@
 #include "checks.h"
 #include "plumb/base/error.h"
 #include "plumb/base/quantity.h"
+#include "plumb/model/embedding.h"
 
 namespace plumb::app {
 namespace {
@@ -60,7 +61,9 @@ void add_planned_file(CLI::App& verb, PlannedFile& file) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb.add_option("--vocabulary", file.vocabulary, "Size of the vocabulary, if the file leaves it to the data")
       ->check(positive());
-  verb.add_option("--sequence", file.sequence, "Tokens per sequence")->check(positive())->capture_default_str();
+  verb.add_option("--sequence", file.sequence,
+                  "Tokens per sequence (default: 2048, or the model's positions if they are fewer)")
+      ->check(positive());
   verb.add_option("--batch-tokens", file.batch_tokens,
                   "Tokens per step (default: train.batch_tokens × train.accumulate)")
       ->type_name("QUANTITY");
@@ -85,6 +88,15 @@ RunConfig planned_run(const PlannedFile& file) {
   }
   validate(run.train);
   return run;
+}
+
+int64_t planned_sequence(const PlannedFile& file, const ModelConfig& model) {
+  constexpr int64_t kUsual = 2048;
+  const int64_t most = longest_sequence(model);
+  if (file.sequence == 0) return std::min(kUsual, most);
+  if (file.sequence <= most) return file.sequence;
+  throw Error(fmt::format("--sequence {}: the model has only {} positions", file.sequence, most),
+              "plan shorter sequences, or raise model.max_positions");
 }
 
 LocalStep local_step(const RunConfig& run, int64_t sequence) {

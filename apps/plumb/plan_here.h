@@ -18,7 +18,7 @@ struct PlannedFile {
   std::string config;
   std::vector<std::string> set;
   int64_t vocabulary = 0;
-  int64_t sequence = 2048;
+  int64_t sequence = 0;  // 0: 2,048, or the model's positions if they are fewer
   std::string batch_tokens;
 };
 
@@ -27,6 +27,9 @@ void add_planned_file(CLI::App& verb, PlannedFile& file);
 
 /// The run that `file` describes. Throws Error if its vocabulary is left to the data.
 RunConfig planned_run(const PlannedFile& file);
+
+/// Tokens per sequence. Throws Error if --sequence asks for more than the model has positions.
+int64_t planned_sequence(const PlannedFile& file, const ModelConfig& model);
 
 /// How `plumb train`, in one process, divides a step into batches that are computed at once.
 struct LocalStep {

@@ -79,6 +79,32 @@ TEST_F(PlanHere, ZerosAndBatchesOfLessThanASequenceAreErrors) {
       << finished.errors;
 }
 
+TEST_F(PlanHere, RefusesSequencesLongerThanTheLearnedPositions) {
+  const std::vector<std::string> learned = {"--set", "model.positions=learned", "--set", "model.max_positions=255"};
+  const std::vector<std::vector<std::string>> commands = {{"plan"}, {"plan", "--here"}, {"bench", "plan"}};
+  for (const std::vector<std::string>& command : commands) {
+    const test::Finished finished = planned(command, learned);
+    EXPECT_EQ(finished.status, 1);
+    EXPECT_NE(finished.errors.find("--sequence 256: the model has only 255 positions"), std::string::npos)
+        << finished.errors;
+  }
+  EXPECT_EQ(planned({"plan"}, {"--set", "model.positions=learned", "--set", "model.max_positions=256"}).status, 0);
+  EXPECT_EQ(planned({"plan"}, {"--set", "model.max_positions=255"}).status, 0);  // its positions are not learned
+}
+
+TEST_F(PlanHere, PlansSequencesOf2048OrAllPositionsByDefault) {
+  const auto sequence = [&](std::vector<std::string> set) {
+    set.insert(set.begin(), {"plan", file_.string()});
+    const std::string text = test::run_plumb(set).output;
+    const std::string before = "per token of a sequence of ";
+    const size_t found = text.find(before);
+    return found == std::string::npos ? text : text.substr(found + before.size(), 5);
+  };
+  EXPECT_EQ(sequence({}), "2048 ");
+  EXPECT_EQ(sequence({"--set", "model.positions=learned"}), "512 i");
+  EXPECT_EQ(sequence({"--set", "model.positions=learned", "--set", "model.max_positions=4096"}), "2048 ");
+}
+
 TEST_F(PlanHere, RefusesSeveralProcesses) {
   const test::Finished finished = planned({"plan", "--here"}, {"--set", "train.processes=2"});
   EXPECT_EQ(finished.status, 1);

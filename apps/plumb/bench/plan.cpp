@@ -67,7 +67,7 @@ double measured_step(const RunConfig& run, const LocalStep& step, int64_t runs, 
 Json measure(const PlanArguments& arguments, uint64_t seed) {
   const double library = plan::resident_memory();
   const RunConfig run = planned_run(arguments.file);
-  const LocalStep step = local_step(run, arguments.file.sequence);
+  const LocalStep step = local_step(run, planned_sequence(arguments.file, run.model));
   plan::LocalRun measured = local_run(run.train, step);
   measured.copies = 0;  // a whole run has them, and checkpoints
   measured.writes_checkpoints = false;

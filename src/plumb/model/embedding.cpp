@@ -4,20 +4,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "plumb/base/error.h"
 #include "plumb/ops/embedding.h"
 
 namespace plumb {
+namespace {
+
+/// The position encoding of one side of a model; `prefix` names its parameters.
+std::unique_ptr<Positions> positions_of(const ModelConfig& config, Parameters& parameters, const std::string& prefix,
+                                        bool causal) {
+  return positions()
+      .at(config.positions)
+      .make(parameters, prefix,
+            {config.d_model, config.heads, config.max_positions, causal, config.head_size, config.options});
+}
+
+}  // namespace
 
 TokenEmbedding::TokenEmbedding(Parameters& parameters, const ModelConfig& config, const Shape& shape, Tensor table)
     : table_(std::move(table)),
       factor_(config.embedding_factor > 0 ? config.embedding_factor : std::sqrt(static_cast<double>(config.d_model))),
-      positions_(plumb::positions()
-                     .at(config.positions)
-                     .make(parameters, shape.side + "_position",
-                           {config.d_model, config.heads, config.max_positions, shape.causal, config.head_size,
-                            config.options})) {
+      positions_(positions_of(config, parameters, shape.side + "_position", shape.causal)) {
   if (shape.segments > 0) {
     segments_ = parameters.add(shape.side + "_segment.weight", {shape.segments, config.d_model}, Role::position);
   }
@@ -37,6 +46,12 @@ Tensor TokenEmbedding::operator()(const std::vector<int64_t>& tokens, const std:
   }
   if (norm_) sum = (*norm_)(sum, context);
   return context.dropout(sum);
+}
+
+int64_t longest_sequence(const ModelConfig& config) {
+  if (carries_state(config.kind)) return std::numeric_limits<int64_t>::max();
+  Parameters shapes(at::kFloat, at::kMeta);
+  return positions_of(config, shapes, "position", /*causal=*/true)->longest();
 }
 
 std::vector<int64_t> positions_after(const std::vector<int64_t>& so_far, const Ragged& layout) {

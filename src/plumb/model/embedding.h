@@ -43,6 +43,9 @@ class TokenEmbedding {
   std::unique_ptr<Norm> norm_;  // or null
 };
 
+/// The most tokens of a sequence that a model of this configuration reads; the largest int64_t if there is no limit.
+int64_t longest_sequence(const ModelConfig& config);
+
 /// Positions, (tokens), of the next tokens of rows: those of sequence r of `layout` follow the first so_far[r] tokens
 /// of row r. Throws Error unless there is one sequence per row.
 std::vector<int64_t> positions_after(const std::vector<int64_t>& so_far, const Ragged& layout);
