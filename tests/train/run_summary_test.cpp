@@ -14,6 +14,7 @@
 #include "plumb/base/files.h"
 #include "plumb/base/progress.h"
 #include "plumb/base/text.h"
+#include "plumb/study/seed_table.h"
 #include "plumb/train/run.h"
 #include "plumb/train/run_table.h"
 
@@ -113,10 +114,18 @@ TEST_F(RunSummaries, ListsDamagedRunsAsWhatTheyAre) {
   fs::create_directories(own_ / "empty");
   write(own_ / "empty" / "plumb.json", read_file(runs() / "a" / "plumb.json"));
   write(copy("mark") / "plumb.json", "");
+  write(copy("no settings") / "config.toml", "");
+  const std::string config = read_file(runs() / "a" / "config.toml");
+  write(copy("half of the settings") / "config.toml", config.substr(0, config.find("[train]")));
 
   std::map<std::string, RunSummary> by_name;
   for (const RunSummary& run : read_runs({own_.path().string()})) by_name[run.name] = run;
-  EXPECT_EQ(by_name.size(), 7U);
+  EXPECT_EQ(by_name.size(), 9U);
+  EXPECT_NE(by_name["no settings"].trouble.find("config.toml: is empty"), std::string::npos);
+  EXPECT_EQ(by_name["no settings"].setting("model.d_model"), "");  // not a default
+  EXPECT_NE(by_name["half of the settings"].trouble.find("config.toml: was changed"), std::string::npos);
+  EXPECT_EQ(by_name["half of the settings"].setting("model.d_model"), "16");
+  EXPECT_EQ(by_name["half of the settings"].setting("train.learning_rate"), "");
   EXPECT_EQ(by_name["killed"].outcome, "unfinished");
   EXPECT_EQ(by_name["killed"].trouble, "");
   EXPECT_GE(by_name["killed"].step, 18);
@@ -206,6 +215,17 @@ TEST_F(RunSummaries, SortsByAnyColumn) {
   } catch (const UsageError& error) {
     EXPECT_NE(error.hint().find("learning_rate"), std::string::npos) << error.hint();
   }
+}
+
+TEST_F(RunSummaries, ShowsNamesOnOneLineWithoutControlCharacters) {
+  fs::rename(copy("x"), own_ / "a\n\x1b[31mred");
+  fs::rename(copy("x"), own_ / "b");
+  const std::vector<RunSummary> found = read_runs({own_.path().string()});
+  for (const std::string& text : {run_table_text(found), seed_table_text(found)}) {
+    EXPECT_NE(text.find("a\\n\\x1b[31mred"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  }
+  EXPECT_EQ(split(run_table_text(found), '\n').size(), 4U);  // heading, two runs, the end
 }
 
 TEST_F(RunSummaries, ANarrowTableNamesTheSettingsThatItLeavesOut) {

@@ -251,6 +251,59 @@ TEST_F(Run, DataThatMovedAreTakenFromWhereTheyAre) {
   EXPECT_EQ(error_of(config_, folder_ / "second"), "accepted");
 }
 
+// Otherwise, a run would end at the first batch, or the first validation, with such an example.
+TEST_F(Run, DataLongerThanTheLearnedPositionsAreRefusedAtOnce) {
+  config_.model.positions = "learned";
+  const auto longest_of = [&](const char* split) {
+    int64_t longest = 0;
+    const DataDirectory data = DataDirectory::open(config_.data);
+    for (int64_t i = 0; i < data.split(split).size(); ++i) {
+      longest = std::max<int64_t>(longest, std::ssize(data.split(split).source(i)) + 1);
+      longest = std::max<int64_t>(longest, std::ssize(data.split(split).target(i)) + 1);
+    }
+    return longest;
+  };
+  const int64_t train = longest_of("train"), valid = longest_of("valid");
+  config_.model.max_positions = train - 1;
+  const std::string error = error_of(config_, folder_ / "short");
+  EXPECT_TRUE(error.starts_with("split 'train': example ")) << error;
+  EXPECT_TRUE(error.ends_with(fmt::format("is a sequence of {} tokens, but the model has {} learned positions", train,
+                                          train - 1)))
+      << error;
+  EXPECT_FALSE(fs::exists(folder_ / "short"));
+  config_.model.max_positions = std::max(train, valid);
+  EXPECT_EQ(error_of(config_, folder_ / "enough"), "accepted");
+}
+
+TEST_F(Run, ADamagedResultIsSaidOnceAndComputedAgain) {
+  const fs::path out = folder_ / "run";
+  const TrainResult before = run_training(config_, out);
+  write_file_atomic(out / "result.json", "{");
+  config_.train.steps = 24;  // longer, too
+  ::testing::internal::CaptureStderr();
+  const TrainResult after = run_training(config_, out);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(after.steps, 24);
+  const size_t first = said.find("it is computed again");
+  ASSERT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("it is computed again", first + 1), std::string::npos) << said;
+}
+
+TEST_F(Run, SaysThatAnExampleExceedsMicroBatches) {
+  config_.train.steps = 1;
+  const auto said = [&](int64_t tokens) {
+    config_.train.micro_batch_tokens = tokens;
+    set_verbosity(Verbosity::normal);
+    ::testing::internal::CaptureStderr();
+    run_training(config_, folder_ / std::to_string(tokens));
+    set_verbosity(Verbosity::quiet);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_NE(said(1).find("train.micro_batch_tokens = 1 is exceeded by 120 examples, of up to "), std::string::npos);
+  EXPECT_EQ(said(32).find("exceeded"), std::string::npos);
+  EXPECT_EQ(said(0).find("exceeded"), std::string::npos);
+}
+
 TEST_F(Run, AnyMetricDecidesWhichCheckpointIsTheBest) {
   config_.train.best_metric = "valid_loss";
   config_.train.validate_every = 4;

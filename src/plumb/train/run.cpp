@@ -17,6 +17,7 @@
 #include "plumb/train/agreement.h"
 #include "plumb/train/checkpoints.h"
 #include "plumb/train/data_fingerprint.h"
+#include "plumb/train/data_lengths.h"
 #include "plumb/train/environment.h"
 #include "plumb/train/initial_weights.h"
 #include "plumb/train/launched.h"
@@ -129,8 +130,9 @@ bool ends_later(const Duration& given, const Duration& stored) {
 
 /// Stores `config` as the configuration of the run in `out`. It may differ from the stored one in the location of the
 /// data, or of initial weights that have moved, in [watch], in processes, micro_batch_tokens and timeout and, to train
-/// longer, in steps and epochs. Throws Error on any other difference.
-void update_config(const RunConfig& config, const fs::path& out) {
+/// longer, in steps and epochs; then the `result` of a run that has finished is removed. Throws Error on any other
+/// difference.
+void update_config(const RunConfig& config, const fs::path& out, std::optional<TrainResult>& result) {
   RunConfig stored = load_run_config(out);
   // require_same_data compares the contents; runs of version 0.1 did not record them.
   if (fs::exists(out / "data.json") || may_replace_data(stored.data, config.data)) stored.data = config.data;
@@ -147,8 +149,10 @@ void update_config(const RunConfig& config, const fs::path& out) {
   require_equal(config, stored, out.string());
   // In this order, so that after a kill in between, the result is computed again.
   if (more_steps || more_epochs) {
-    const std::optional<TrainResult> result = read_result(out);
-    if (result && result->outcome == "finished") fs::remove(out / "result.json");
+    if (result && result->outcome == "finished") {
+      fs::remove(out / "result.json");
+      result.reset();
+    }
   }
   const std::string text = sealed_text(to_toml(config));
   if (read_file(out / "config.toml") != text) write_file_atomic(out / "config.toml", text);
@@ -232,6 +236,7 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   RunConfig config = resolved(given, *task);
   if (launched) config.train.processes = launched->size();
   validate(config.train);
+  require_short_sequences(*task, config.model);
   if (launched && launched->rank() > 0) return train_as_worker(config, *task, *launched, given_hooks);
   const std::unique_ptr<Model> built = make_model(config.model);
   Model& model = *built;
@@ -244,17 +249,19 @@ TrainResult train_in(const fs::path& out, const RunConfig& given, const std::opt
   claim_output_directory(out, "run");
   const Lock lock(out);
   require_same_data(out, fingerprint, config.data);
+  std::optional<TrainResult> ended = read_result(out);
   if (fs::exists(out / "config.toml")) {
-    update_config(config, out);
+    update_config(config, out, ended);
   } else {
     write_file_atomic(out / "config.toml", sealed_text(to_toml(config)));
   }
   record_data(out, fingerprint);
-  if (const std::optional<TrainResult> result = read_result(out); result && result->outcome != "stopped") {
-    say(fmt::format("{}: this run has already {} at step {}", out.string(), result->outcome, result->steps));
-    if (launched) static_cast<void>(launched->broadcast(result->outcome));
-    return *result;
+  if (ended && ended->outcome != "stopped") {
+    say(fmt::format("{}: this run has already {} at step {}", out.string(), ended->outcome, ended->steps));
+    if (launched) static_cast<void>(launched->broadcast(ended->outcome));
+    return *ended;
   }
+  say_what_exceeds_micro_batches(*task, config.train);
   for (const fs::path& directory : {out, out / "checkpoints", out / "best-checkpoints"}) clear_unfinished(directory);
   model.initialize(static_cast<uint64_t>(config.train.seed));
   RunWriter writer(out, config.train, take_up(trainer, config, out));
@@ -289,11 +296,7 @@ TrainResult run_training(const RunConfig& config, const fs::path& out, const Tra
 RunConfig load_run_config(const fs::path& run) {
   require_directory(run, "run");
   const fs::path file = run / "config.toml";
-  if (!is_intact_text(read_file(file))) {
-    throw Error(fmt::format("{}: was changed: its checksum is wrong", file.string()),
-                "undo the change; to accept it, remove the first and the last line, which are about the checksum");
-  }
-  return read_run_config(Config::from_file(file));
+  return read_run_config(Config::from_string(read_sealed_text(file), file.string()));
 }
 
 fs::path latest_checkpoint(const fs::path& run) {

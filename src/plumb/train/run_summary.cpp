@@ -14,6 +14,7 @@
 #include "plumb/base/toml_text.h"
 #include "plumb/train/metrics_file.h"
 #include "plumb/train/run.h"
+#include "plumb/train/seal.h"
 
 namespace plumb {
 namespace fs = std::filesystem;
@@ -34,7 +35,7 @@ void attempt(RunSummary& summary, const Read& read) {
 void read_settings(RunSummary& summary) {
   const fs::path file = summary.directory / "config.toml";
   try {
-    summary.settings = key_values(to_toml(read_run_config(Config::from_file(file))));
+    summary.settings = key_values(to_toml(read_run_config(Config::from_string(read_sealed_text(file), file.string()))));
   } catch (const std::exception&) {
     if (fs::exists(file)) summary.settings = key_values(read_file(file));
     throw;
@@ -71,8 +72,8 @@ void read_result(RunSummary& summary) {
 }
 
 void summarize_history(RunSummary& summary) {
+  summary.metrics = last_metrics(summary.history);
   for (const TrainPoint& point : summary.history) {
-    summary.metrics.set(point.metrics);
     const std::optional<double> nll = point.metrics.get("valid_nll");
     if (!nll || !std::isfinite(*nll) || (summary.best_valid_nll && *nll >= *summary.best_valid_nll)) continue;
     summary.best_valid_nll = nll;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plumb/base/error.h"
+#include "plumb/base/terminal.h"
 #include "plumb/base/text.h"
 
 namespace plumb {
@@ -29,7 +30,7 @@ std::string last_part(const std::string& key) { return key.substr(key.rfind('.')
 
 std::string cell_text(const Json& cell, bool is_time) {
   if (cell.is_null()) return "-";
-  if (cell.is_string()) return cell.get<std::string>();
+  if (cell.is_string()) return printable(cell.get<std::string>());
   if (is_time) return duration(cell.get<double>());
   return cell.is_number_float() ? fmt::format("{:.5g}", cell.get<double>()) : cell.dump();
 }
@@ -143,10 +144,13 @@ void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool de
   });
 }
 
-std::string aligned_columns(const std::vector<std::vector<std::string>>& lines, const std::vector<bool>& numbers) {
+std::string aligned_columns(std::vector<std::vector<std::string>> lines, const std::vector<bool>& numbers) {
   std::vector<size_t> widths(numbers.size(), 0);
-  for (const auto& line : lines) {
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], characters_in(line[i]));
+  for (auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      line[i] = printable(line[i]);
+      widths[i] = std::max(widths[i], characters_in(line[i]));
+    }
   }
   std::string text;
   for (const auto& line : lines) {
@@ -173,7 +177,7 @@ std::string run_table_text(const std::vector<RunSummary>& runs, size_t width) {
   std::string text = aligned_columns(lines, numbers);
   if (!left_out.empty()) {
     text += fmt::format("{} more setting{} differ{}: {}\n", left_out.size(), left_out.size() == 1 ? "" : "s",
-                        left_out.size() == 1 ? "s" : "", join(left_out));
+                        left_out.size() == 1 ? "s" : "", printable(join(left_out)));
   }
   return text;
 }

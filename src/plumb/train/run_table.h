@@ -26,8 +26,8 @@ std::vector<RunColumn> run_columns(const std::vector<RunSummary>& runs);
 /// nearest.
 void sort_runs(std::vector<RunSummary>& runs, const std::string& column, bool descending);
 
-/// Lines of cells as text with aligned columns; numbers[column]: right-aligned.
-std::string aligned_columns(const std::vector<std::vector<std::string>>& lines, const std::vector<bool>& numbers);
+/// Lines of cells as text with aligned columns, each cell printable(); numbers[column]: right-aligned.
+std::string aligned_columns(std::vector<std::vector<std::string>> lines, const std::vector<bool>& numbers);
 
 /// The table as text. To fit into `width` characters (0: no limit), omits settings, starting with those that the fewest
 /// runs have, and names them below the table.

@@ -71,12 +71,25 @@ std::string sealed_text(const std::string& text) {
   return fmt::format("{}{}{}{}\n", kOpening, text, kComment, crc32_text(crc32_of(text)));
 }
 
+namespace {
+
+/// Whether a text between the comments of sealed_text is unchanged; true without them.
 bool is_intact_text(const std::string& text) {
   const size_t begin = text.rfind(kComment);
   const bool opens = text.starts_with(kOpening);
-  if (!opens && begin == std::string::npos) return !text.empty();
+  if (!opens && begin == std::string::npos) return true;
   if (!opens || begin == std::string::npos || begin < kOpening.size()) return false;
   return text == sealed_text(text.substr(kOpening.size(), begin - kOpening.size()));
+}
+
+}  // namespace
+
+std::string read_sealed_text(const std::filesystem::path& path) {
+  std::string text = read_file(path);
+  if (text.empty()) throw Error(fmt::format("{}: is empty", path.string()));
+  if (is_intact_text(text)) return text;
+  throw Error(fmt::format("{}: was changed: its checksum is wrong", path.string()),
+              "undo the change; to accept it, remove the first and the last line, which are about the checksum");
 }
 
 }  // namespace plumb

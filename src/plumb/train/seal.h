@@ -34,9 +34,11 @@ void seal(Json& document);
 /// document without a checksum is accepted as one of an earlier release.
 Json read_sealed(const std::filesystem::path& path, bool always = false);
 
-/// Encloses a text of whole lines between two comments, the second with its checksum; and checks whether such a text is
-/// unchanged. A text without the comments counts as unchanged, unless it is empty.
+/// Encloses a text of whole lines between two comments, the second with its checksum.
 std::string sealed_text(const std::string& text);
-bool is_intact_text(const std::string& text);
+
+/// The content of such a file, comments included. Throws Error if it is empty or has changed; a text without the
+/// comments counts as unchanged.
+std::string read_sealed_text(const std::filesystem::path& path);
 
 }  // namespace plumb
